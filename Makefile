@@ -1,0 +1,96 @@
+# RightCall: everything starts here. Needs Python 3.11 or newer with venv, git and make; nothing else.
+# `make` alone lists the targets.
+
+PYTHON ?= python3
+VENV := .venv
+BENCH := .venv-bench
+BIN := $(VENV)/bin
+PIP_QUIET := --quiet --disable-pip-version-check --no-input
+
+FUZZ_SECONDS ?= 600
+CORPORA ?=
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run test lint types tests bench fuzz hostile docs format clean python
+
+help: ## list the targets
+	@echo "RightCall: every tool call a model emits comes out right, or not at all."
+	@echo
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(VENV)/.installed ## set up, then a guided first minute: broken calls through the gate
+	@$(BIN)/rightcall demo $(ARGS)
+	@echo
+	@echo "That was '$(BIN)/rightcall demo', from the environment in $(VENV)/. What to try next:"
+	@echo "  $(BIN)/rightcall check --help      one call of your own, or many as JSON lines"
+	@echo "  $(BIN)/rightcall packs             the rule packs that ship"
+	@echo "  make test                           lint, types and tests"
+	@echo "  README.md                           the library in ten lines"
+
+test: lint types tests ## set up, then lint, types and tests (what CI runs)
+	@echo "make test: all good"
+
+lint: $(VENV)/.dev
+	@echo "== lint"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	@echo "== types"
+	@$(BIN)/pyright
+
+tests: $(VENV)/.dev
+	@echo "== tests"
+	@$(BIN)/python -m pytest -n 2 $(ARGS)
+
+docs: $(VENV)/.dev ## run every example and command of README and docs, and check their links
+	@$(BIN)/python -m pytest tests/test_docs.py tests/test_promises.py $(ARGS)
+
+bench: $(BENCH)/.installed ## speed beside the peers, as ratios [CORPORA=folder also scores the corpora]
+	@$(BENCH)/bin/python -m bench $(if $(CORPORA),--corpora "$(CORPORA)") $(ARGS)
+
+fuzz: $(VENV)/.dev ## look for broken promises in random calls [FUZZ_SECONDS=600]
+	@$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS) $(ARGS)
+
+hostile: $(VENV)/.dev ## every kind of hostile input at full size, with the time each took
+	@$(BIN)/python scripts/hostile.py $(ARGS)
+
+format: $(VENV)/.dev ## format the code and fix what lint can fix
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+clean: ## remove the environments and every cache
+	rm -rf $(VENV) $(BENCH) .pytest_cache .ruff_cache .hypothesis build dist fuzz-findings
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One check with one clear message, instead of whatever Python says when it is too old or lacks venv.
+python:
+	@command -v $(PYTHON) >/dev/null || { echo "make: no '$(PYTHON)' found. Install Python 3.11 or newer, or say make PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: $$($(PYTHON) --version) is too old, RightCall needs 3.11 or newer. Say make PYTHON=python3.12, for instance"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "make: this Python cannot create environments (no ensurepip). On Debian and Ubuntu: apt install python3-venv"; exit 1; }
+
+$(VENV)/bin/python: | python
+	@echo "-- creating $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(BENCH)/bin/python: | python
+	@echo "-- creating $(BENCH)"
+	@$(PYTHON) -m venv $(BENCH)
+
+# The stamps make a second run start at once; a changed pyproject.toml installs again.
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	@echo "-- installing rightcall"
+	@$(BIN)/pip install $(PIP_QUIET) --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	@echo "-- installing rightcall and what its tests need (a minute the first time)"
+	@$(BIN)/pip install $(PIP_QUIET) --editable '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+$(BENCH)/.installed: pyproject.toml | $(BENCH)/bin/python
+	@echo "-- installing rightcall and its peers into $(BENCH)"
+	@$(BENCH)/bin/pip install $(PIP_QUIET) --editable '.[bench]'
+	@touch $@
