@@ -1,0 +1,92 @@
+"""One tool as the gate knows it: what was given, what packs and the policy add, and a compiled `accepts`."""
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+
+from rightcall.types import Effect, Rules
+
+if TYPE_CHECKING:
+    from jsonschema_rs import ValidationError
+
+    from rightcall.parse.shape import Shape
+
+ALL_EFFECTS: frozenset[Effect] = frozenset[Effect](("read", "write", "execute", "network"))
+"""What a tool that declares nothing counts as: everything."""
+
+
+class PackTool(Struct, frozen=True, omit_defaults=True):
+    """What a pack or the policy file says of one tool. `pack` is the pack's name, or `policy` for the policy file.
+
+    `schema` None means: rules only. `effects` None means: not declared.
+    """
+
+    name: str
+    description: str = ""
+    schema: dict[str, Any] | None = None
+    effects: tuple[Effect, ...] | None = None
+    rules: Rules = Rules()
+    pack: str = "policy"
+
+
+class Tool(Struct, frozen=True, dict=True, eq=False):
+    """An immutable tool of a catalogue. Built by `build_catalog`; its dicts are its own and are never changed.
+
+    `accepts(arguments)` is one compiled check: true means the arguments fit schema and rules and nothing is to be
+    done, apart from what a schema cannot say:
+
+    - it may raise ValueError on what is not JSON at all (bytes, sets, keys that are no text); the caller catches that;
+    - it does not see lone surrogates in text; and where `open` is true there are places without a type, in which NaN,
+      infinities and reserved keys below the first level pass: look deep there;
+    - where `exact` is false, more than the schema decides: texts that must hold JSON (`rules.json_text`), the inner
+      calls of a batch, or a replacement for a deprecated tool.
+    """
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+    """JSON Schema (2020-12) of the arguments, tidied, without what `unchecked` names."""
+    rules: Rules
+    effects: frozenset[Effect]
+    effects_declared: bool
+    accepts: Callable[[Any], bool]
+    exact: bool
+    open: bool
+    unchecked: tuple[str, ...]
+    """Notes about keywords that cannot be checked, such as a pattern with look-around."""
+    digest: str
+    source: str
+    """`given`, `pack:NAME` or `policy`."""
+
+    @property
+    def deprecated(self) -> bool:
+        """Whether another tool has taken this one's place."""
+        return self.rules.replaced_by is not None
+
+    @cached_property
+    def shape(self) -> "Shape":
+        """The schema as the lenient reader wants it; built when the first broken call comes."""
+        from rightcall.parse.shape import shape_of  # late: a call that fits never needs it
+
+        return shape_of(self.schema)
+
+    @cached_property
+    def errors(self) -> "Callable[[Any], Iterator[ValidationError]]":
+        """Every error of the schema with unknown arguments counted as errors; compiled when first asked."""
+        from rightcall.catalog.compile import explainer
+
+        return explainer(self.schema)
+
+
+NameKind = Literal["exact", "alias", "namespace", "style", "typo", "none"]
+
+
+class NameMatch(Struct, frozen=True):
+    """What a name was taken for. `tool` is None when no single tool is certain; then `suggestions` may help."""
+
+    kind: NameKind
+    tool: Tool | None
+    confidence: float = 1.0
+    suggestions: tuple[str, ...] = ()
