@@ -1,0 +1,49 @@
+"""What every test may rely on: five seconds of CPU at most, no network, the same examples on every run."""
+
+import signal
+import sys
+from collections.abc import Generator
+from types import FrameType
+from typing import Any
+
+import hypothesis
+import pytest
+
+CPU_SECONDS = 5
+
+# Derandomised, so that a failure in CI is the failure on your desk; `make fuzz` is where chance belongs.
+hypothesis.settings.register_profile(
+    "rightcall",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("rightcall")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """CPU time and not wall time: a busy machine is no reason to fail."""
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        pytest.fail(f"{item.nodeid} used more than {CPU_SECONDS} s of CPU")
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def refuse_network(event: str, args: tuple[Any, ...]) -> None:
+    """An audit hook: no code path, and no library, can reach another machine from a test."""
+    if event == "socket.getaddrinfo" and args[0] not in ("localhost", "127.0.0.1", "::1", None):
+        raise RuntimeError(f"a test looked up {args[0]!r}: tests have no network")
+    if event == "socket.connect" and isinstance(args[1], tuple) and args[1][0] not in ("127.0.0.1", "::1"):
+        raise RuntimeError(f"a test connected to {args[1]!r}: tests have no network")
+
+
+sys.addaudithook(refuse_network)

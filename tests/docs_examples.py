@@ -1,0 +1,70 @@
+"""Reads the examples out of a Markdown file, so that the tests can run them.
+
+How an example states what it prints:
+
+    ```python              `#> text` below the line that prints it, or `>>>` as in a docstring,
+                           or a ```text block right after it that holds all it prints
+    ```console             `$ command`, then its output; a line `…` stands for any lines, `…` in a line for any text
+    ```bash, ```sh         commands only
+    ```json, ```toml       must be readable
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)```[ ]*$", re.MULTILINE | re.DOTALL)
+
+
+class Block(NamedTuple):
+    language: str
+    info: str
+    body: str
+    line: int
+    output: str | None
+    """What the ```text block right after it says, if there is one."""
+
+
+class Command(NamedTuple):
+    text: str
+    output: str
+    line: int
+
+
+def blocks(markdown: str) -> Iterator[Block]:
+    found = list(FENCE.finditer(markdown))
+    for match, following in zip(found, [*found[1:], None], strict=True):
+        output = None
+        if following and following["info"].strip() == "text" and not markdown[match.end() : following.start()].strip():
+            output = following["body"]
+        body = re.sub(rf"^{match['indent']}", "", match["body"], flags=re.MULTILINE)
+        language, _, info = match["info"].strip().partition(" ")
+        yield Block(language, info, body, markdown.count("\n", 0, match.start("body")) + 1, output)
+
+
+def commands(block: Block) -> Iterator[Command]:
+    """`$ command` lines (continued by a trailing backslash, or inside an open quote) with the lines that follow."""
+    command, output, start = "", list[str](), 0
+    for number, line in enumerate(block.body.splitlines(), block.line):
+        if command and not output and unfinished(command):
+            command += "\n" + line.removeprefix("> ")
+        elif line.startswith("$ "):
+            if command:
+                yield Command(command, "\n".join(output), start)
+            command, output, start = line[2:], [], number
+        else:
+            output.append(line)
+    if command:
+        yield Command(command, "\n".join(output), start)
+
+
+def unfinished(command: str) -> bool:
+    return command.endswith("\\") or command.count("'") % 2 == 1
+
+
+def same(stated: str, printed: str) -> bool:
+    """Whether the output is as stated, where `…` stands for anything (alone in a line: for any lines)."""
+    lines = [line.rstrip() for line in stated.strip("\n").splitlines()]
+    parts = [r"(?:.*\n)*?" if line == "…" else re.escape(line).replace("…", ".*") + r"\n" for line in lines]
+    actual = "".join(line.rstrip() + "\n" for line in printed.strip("\n").splitlines())
+    return re.fullmatch("".join(parts), actual) is not None

@@ -1,0 +1,196 @@
+"""What the documentation shows is what happens: every example and command is run, every link leads somewhere."""
+
+import contextlib
+import doctest
+import importlib
+import io
+import json
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from docs_examples import Block, blocks, commands, same
+
+import rightcall
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md")), *sorted((ROOT / "examples").glob("**/*.md"))]
+NOT_RUN = ("git clone ", "cd ", "pip install ")  # what a reader does before there is anything to run
+MODULES = [
+    info.name for info in pkgutil.walk_packages(rightcall.__path__, "rightcall.") if not info.name.endswith("__main__")
+]
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def read(page: Path) -> list[Block]:
+    return list(blocks(page.read_text(encoding="utf-8")))
+
+
+def of_language(*languages: str) -> list[Block]:
+    return [block for page in PAGES for block in read(page) if block.language in languages]
+
+
+pages = pytest.mark.parametrize("page", PAGES, ids=name_of)
+
+
+@pytest.fixture
+def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder as a reader has it: the examples beside him, `rightcall` on the path, no colours."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "bin").mkdir()
+    script = tmp_path / "bin" / "rightcall"
+    script.write_text(f"#!{sys.executable}\nimport sys\nfrom rightcall.cli import main\nsys.exit(main())\n")
+    script.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{script.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    return tmp_path
+
+
+def run_python(block: Block, names: dict[str, object], where: str) -> str | None:
+    """Runs one block; returns what is wrong with it, None when its output is as stated."""
+    if ">>>" in block.body:
+        test = doctest.DocTestParser().get_doctest(block.body, names, where, where, block.line)
+        report = io.StringIO()
+        result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=report.write, clear_globs=False)
+        names.update(test.globs)
+        return report.getvalue() if result.failed else None
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile("\n" * (block.line - 1) + block.body, where, "exec"), names)  # noqa: S102  (our own documentation)
+    inline = "".join(line + "\n" for line in re.findall(r"^ *#> ?(.*)$", block.body, re.MULTILINE))
+    stated = block.output if block.output is not None else inline
+    if same(stated, printed.getvalue()):
+        return None
+    return f"{where}:{block.line} prints\n{printed.getvalue()}\nbut says\n{stated}"
+
+
+@pages
+def test_every_python_example_runs_and_prints_what_it_says(page: Path, workshop: Path) -> None:
+    names: dict[str, object] = {"__name__": "__main__"}
+    found = [block for block in read(page) if block.language in ("python", "py")]
+    wrong = [complaint for block in found if (complaint := run_python(block, names, name_of(page)))]
+    assert wrong == [], "\n".join(wrong)
+
+
+def is_target(command: str) -> bool:
+    """`make test ARGS=…` names a target of the Makefile."""
+    target = next((word for word in command.split()[1:] if "=" not in word), "help")
+    return bool(re.search(rf"^{re.escape(target)}:", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def run_command(command: str) -> str:
+    done = subprocess.run(
+        ["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False
+    )
+    return done.stdout
+
+
+@pages
+def test_every_console_example_prints_what_it_says(page: Path, workshop: Path) -> None:
+    wrong: list[str] = []
+    for block in read(page):
+        for command in commands(block) if block.language == "console" else ():
+            if command.text.startswith("make"):
+                assert is_target(command.text), f"{name_of(page)}:{command.line}: no such target"
+            elif not command.text.startswith(NOT_RUN):
+                printed = run_command(command.text)
+                if not same(command.output, printed):
+                    wrong.append(f"{name_of(page)}:{command.line}: {command.text}\nprints\n{printed}")
+    assert wrong == [], "\n".join(wrong)
+
+
+@pages
+def test_every_shell_command_works(page: Path, workshop: Path) -> None:
+    for block in read(page):
+        if block.language not in ("bash", "sh", "shell"):
+            continue
+        lines = [line for line in re.sub(r"\\\n", " ", block.body).splitlines() if line and not line.startswith("#")]
+        for line in lines:
+            if line.startswith("make"):
+                assert is_target(line), f"{name_of(page)}:{block.line}: {line}: no such target"
+            elif not line.startswith(NOT_RUN):
+                printed = run_command(line)
+                assert "Traceback" not in printed, f"{name_of(page)}:{block.line}: {line}\n{printed}"
+                assert "command not found" not in printed, f"{name_of(page)}:{block.line}: {line}\n{printed}"
+
+
+def test_every_json_and_toml_example_is_readable() -> None:
+    for block in of_language("json"):
+        json.loads(block.body)
+    for block in of_language("jsonl"):
+        for line in block.body.splitlines():
+            json.loads(line)
+    for block in of_language("toml"):
+        tomllib.loads(block.body)
+
+
+def test_no_example_is_in_a_language_the_tests_do_not_know() -> None:
+    known = {"", "python", "py", "console", "bash", "sh", "shell", "json", "jsonl", "toml", "text"}
+    languages = {
+        (name_of(page), block.language) for page in PAGES for block in blocks(page.read_text(encoding="utf-8"))
+    }
+    assert [(page, language) for page, language in sorted(languages) if language not in known] == []
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", FREE_OF_CODE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+FREE_OF_CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+
+def links(page: Path) -> Iterator[str]:
+    yield from re.findall(r"\]\(([^)\s]+)\)", FREE_OF_CODE.sub("", page.read_text(encoding="utf-8")))
+
+
+@pages
+def test_every_link_within_the_project_leads_somewhere(page: Path) -> None:
+    for link in links(page):
+        if "://" in link:
+            continue
+        target, _, anchor = link.partition("#")
+        file = (page.parent / target).resolve() if target else page
+        assert file.exists(), f"{name_of(page)} links to {link}"
+        assert not anchor or anchor in anchors(file), f"{name_of(page)} links to {link}: no such heading"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_example_in_a_docstring_is_true(module: str) -> None:
+    result = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)
+    assert result.failed == 0
+
+
+def test_examples_are_found_with_what_they_state() -> None:
+    page = "Text\n\n```python\nprint(1)\n```\n\n```text\n1\n```\n```console\n$ a \\\n  b\nout\n$ c 'x\ny'\n```\n"
+    python, text, console = blocks(page)
+    assert (python.language, python.body, python.line, python.output) == ("python", "print(1)\n", 4, "1\n")
+    assert (text.language, console.output) == ("text", None)
+    assert [(found.text, found.output) for found in commands(console)] == [("a \\\n  b", "out"), ("c 'x\ny'", "")]
+
+
+def test_stated_output_is_compared_line_by_line_and_dots_stand_for_anything() -> None:
+    assert same("a\nb\n", "a\nb")
+    assert not same("a\nb\n", "a\nc")
+    assert not same("a", "a\nb")
+    assert same("a\n…\nz", "a\nb\nc\nz")
+    assert same("took … ms", "took 3.5 ms")
+
+
+def test_an_example_that_prints_something_else_is_noticed() -> None:
+    assert run_python(Block("python", "", "print(1)\n#> 1\n", 1, None), {}, "page") is None
+    assert run_python(Block("python", "", "print(1)\n", 1, None), {}, "page")
+    assert run_python(Block("python", "", "print(1)\n", 1, "2\n"), {}, "page")
+    assert run_python(Block("python", "", ">>> 1 + 1\n3\n", 1, None), {}, "page")

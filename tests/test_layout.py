@@ -1,0 +1,170 @@
+"""The tree reads as the pipeline: imports point one way, the public face is small, starting costs little."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "rightcall"
+
+TIERS: tuple[tuple[str, ...], ...] = (
+    ("types", "errors"),
+    ("parse", "text", "fs"),
+    ("catalog", "config", "packs"),
+    ("normalise", "validate"),
+    ("gate",),
+    ("guarding",),
+    ("rightcall",),  # the public names: what `from rightcall import …` inside the package would mean
+    ("hosts", "cli"),
+)
+STAGES = {"normalise", "validate"}
+RANK = {part: rank for rank, tier in enumerate(TIERS) for part in tier}
+
+# `Verdict.message` is a method for the user's sake; the text it needs is written one tier up, and loaded when called.
+UPWARD = {("types", "text")}
+
+MAY_LOAD = {"msgspec", "jsonschema_rs", "rapidfuzz"}  # the declared dependencies
+MAY_LOAD_IF_THERE = {"pydantic"}  # to read a user's own models; never at the top of a module
+
+
+class Import(NamedTuple):
+    file: Path
+    line: int
+    target: str
+    late: bool
+
+
+def part_of(module: str) -> str:
+    """`rightcall.catalog_build` and `rightcall.catalog.build` are both part of `catalog`."""
+    names = module.split(".")
+    return names[1].lstrip("_").split("_")[0] if len(names) > 1 else names[0]
+
+
+def module_of(file: Path) -> str:
+    names = file.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(names[:-1] if names[-1] == "__init__" else names)
+
+
+def imports_of(file: Path) -> Iterator[Import]:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    late = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            targets = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}:{node.lineno}: relative imports hide their direction"
+            assert node.module
+            submodules = [alias.name for alias in node.names if is_module(f"{node.module}.{alias.name}")]
+            targets = [f"{node.module}.{name}" for name in submodules] or [node.module]
+        else:
+            continue
+        yield from (Import(file, node.lineno, target, id(node) in late) for target in targets)
+
+
+def is_module(name: str) -> bool:
+    path = SOURCE.parent.joinpath(*name.split("."))
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def own_imports() -> list[Import]:
+    return [found for file in sorted(SOURCE.rglob("*.py")) for found in imports_of(file)]
+
+
+def complaint(source: str, target: str) -> str | None:
+    """Why part `source` may not import part `target`; None when it may."""
+    if source == target or source == "rightcall" or (source, target) in UPWARD:
+        return None
+    if source not in RANK or target not in RANK:
+        return f"{source} or {target} has no place in TIERS"
+    if source in STAGES and target in STAGES:
+        return "a stage never imports another stage"
+    return "imports point down the pipeline only" if RANK[target] > RANK[source] else None
+
+
+def test_imports_point_one_way_along_the_pipeline() -> None:
+    wrong = [
+        f"{found.file.name}:{found.line} imports {found.target}: {why}"
+        for found in own_imports()
+        if found.target.split(".")[0] == "rightcall"
+        and (why := complaint(part_of(module_of(found.file)), part_of(found.target)))
+    ]
+    assert wrong == []
+
+
+def test_no_two_parts_import_each_other() -> None:
+    edges = {
+        (part_of(module_of(found.file)), part_of(found.target))
+        for found in own_imports()
+        if found.target.split(".")[0] == "rightcall"
+    }
+    assert [edge for edge in sorted(edges - UPWARD) if edge[0] < edge[1] and edge[::-1] in edges - UPWARD] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "allowed"),
+    [
+        ("gate", "normalise", True),
+        ("cli", "gate", True),
+        ("types", "text", True),
+        ("normalise", "validate", False),
+        ("parse", "catalog", False),
+        ("gate", "hosts", False),
+        ("gate", "rightcall", False),
+        ("somewhere", "types", False),
+    ],
+)
+def test_the_import_rule_says_no_where_it_should(source: str, target: str, allowed: bool) -> None:
+    assert (complaint(source, target) is None) is allowed
+
+
+def test_only_declared_dependencies_are_imported_and_optional_ones_late() -> None:
+    wrong = [
+        f"{found.file.name}:{found.line} imports {found.target}"
+        for found in own_imports()
+        if (top := found.target.split(".")[0]) != "rightcall"
+        and top not in sys.stdlib_module_names
+        and top not in MAY_LOAD
+        and not (found.late and top in MAY_LOAD_IF_THERE)
+    ]
+    assert wrong == []
+
+
+def test_the_declared_dependencies_are_the_ones_that_are_imported() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {requirement.split(">")[0].replace("-", "_") for requirement in project["dependencies"]}
+    used = {found.target.split(".")[0] for found in own_imports()}
+    assert declared == MAY_LOAD
+    assert declared <= used
+
+
+PUBLIC = [
+    "Call",
+]
+
+
+def test_the_public_names_are_exactly_these() -> None:
+    import rightcall
+
+    assert sorted(rightcall.__all__) == PUBLIC
+    assert [name for name in PUBLIC if not hasattr(rightcall, name)] == []
+    assert set(PUBLIC) <= set(dir(rightcall))
+
+
+HEAVY = {"argparse", "asyncio", "dataclasses", "inspect", "logging", "pydantic", "rapidfuzz", "tomllib"}
+
+
+def test_importing_rightcall_loads_nothing_heavy() -> None:
+    code = "import sys; bare = set(sys.modules); import rightcall; print(*sorted(set(sys.modules) - bare))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert HEAVY & set(done.stdout.split()) == set()
