@@ -1,0 +1,72 @@
+"""Every kind of hostile input at full size: what the gate and the reader answered, and how long it took.
+
+    python scripts/hostile.py [--all] [--only WORD] [--size BYTES …]
+
+Sizes are 900 kB, just below the limit for one argument text, where the reader has the most to do, and 20 MB.
+Prints the slowest and every miss (all with --all); exits with 1 when anything is missed.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from hostile.kinds import NOTE, Judged, Kind, judge_check, judge_loads
+from hostile.objects import OBJECTS
+from hostile.schemas import SCHEMAS
+from hostile.texts import TEXTS
+
+SIZES = (900_000, 20_000_000)
+
+
+class Row(NamedTuple):
+    kind: str
+    door: str
+    size: int
+    judged: Judged
+
+
+def runs(kind: Kind, sizes: list[int]) -> Iterator[Row]:
+    for size in sizes if kind.grows else sizes[:1]:
+        yield Row(kind.name, "check", size, judge_check(kind, size))
+        if kind in TEXTS:
+            yield Row(kind.name, "loads", size, judge_loads(kind, size))
+            yield Row(kind.name, "loads led", size, judge_loads(kind, size, NOTE["parameters"]))
+
+
+def line(row: Row) -> str:
+    size = f"{row.size / 1e6:.1f} MB"
+    judged = row.judged
+    note = "; ".join(judged.complaints) or "ok"
+    return f"{row.kind[:52]:52} {row.door:9} {size:>8} {judged.seconds:7.3f} s of {judged.allowed:4.1f}  {judged.answer:12} {note}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Hostile input at full size.")
+    parser.add_argument("--all", action="store_true", help="print every kind, not only the slowest")
+    parser.add_argument("--only", default="", metavar="WORD", help="only kinds whose name holds this word")
+    parser.add_argument("--size", type=int, nargs="+", default=list(SIZES), metavar="BYTES")
+    options = parser.parse_args()
+    kinds = [kind for kind in (*TEXTS, *OBJECTS, *SCHEMAS) if options.only in kind.name]
+    start = time.process_time()
+    rows: list[Row] = []
+    for kind in kinds:
+        for row in runs(kind, options.size):
+            rows.append(row)
+            if options.all or row.judged.complaints:
+                print(line(row), flush=True)
+    missed = [row for row in rows if row.judged.complaints]
+    if not options.all:
+        print("\nThe ten that came closest to their limit:")
+        closest = sorted(rows, key=lambda row: row.judged.seconds / (row.judged.allowed or 1), reverse=True)
+        print("\n".join(map(line, closest[:10])))
+    print(f"\n{len(kinds)} kinds, {len(rows)} runs, {len(missed)} missed, {time.process_time() - start:.0f} s of CPU")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

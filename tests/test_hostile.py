@@ -1,0 +1,45 @@
+"""Whatever comes, nothing escapes the gate, and the answer is there in time. `make hostile` does this at full size."""
+
+import pytest
+from hostile.kinds import NOTE, Kind, judge_check, judge_loads
+from hostile.objects import OBJECTS
+from hostile.schemas import SCHEMAS
+from hostile.texts import TEXTS
+
+from rightcall import loads
+
+SIZE = 60_000
+"""Enough that anything quadratic in it takes more than its second."""
+
+KINDS = [*TEXTS, *OBJECTS, *SCHEMAS]
+
+
+def by_name(kind: Kind) -> str:
+    return kind.name
+
+
+@pytest.mark.promise("N-11", "N-13", "N-17", "V-01")
+@pytest.mark.parametrize("kind", KINDS, ids=by_name)
+def test_the_gate_answers_in_time_and_lets_nothing_escape(kind: Kind) -> None:
+    found = judge_check(kind, SIZE).complaints
+    assert found == []
+
+
+@pytest.mark.promise("N-17")
+@pytest.mark.parametrize("kind", TEXTS, ids=by_name)
+@pytest.mark.parametrize("led", [False, True], ids=["free", "led by a schema"])
+def test_the_reader_answers_in_time_and_lets_nothing_escape(kind: Kind, led: bool) -> None:
+    found = judge_loads(kind, SIZE, NOTE["parameters"] if led else None).complaints
+    assert found == []
+
+
+@pytest.mark.parametrize("value", [b"{}", None, 7, {}, ["{}"]], ids=repr)
+def test_the_reader_says_that_it_reads_text_only(value: object) -> None:
+    with pytest.raises(TypeError, match="text"):
+        loads(value)  # type: ignore[arg-type]
+
+
+def test_every_kind_of_input_is_there_once() -> None:
+    names = [kind.name for kind in KINDS]
+    assert len(names) == len(set(names))
+    assert len(names) >= 160
