@@ -1,0 +1,43 @@
+"""What can be raised. A refused call is a `Verdict`, never an exception: these are for broken things.
+
+    RightCallError
+    ├── Unreadable          no reading of a text is likely (`rightcall.loads`)
+    └── ConfigError         something a person wrote is wrong: the message says where and what would be right
+        ├── PolicyError     the policy file
+        ├── PackError       a rule pack
+        └── ToolError       a tool definition
+"""
+
+
+class RightCallError(Exception):
+    """The root of everything this package raises on purpose."""
+
+
+class Unreadable(RightCallError, ValueError):
+    """No likely reading. `position` is the offset in the text where reading stopped."""
+
+    def __init__(self, message: str, position: int = 0) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+class ConfigError(RightCallError, ValueError):
+    """A setting is wrong. `source` is the file (or a word for it), `line` its line, 0 when unknown."""
+
+    def __init__(self, message: str, *, source: str = "", line: int = 0) -> None:
+        where = f"{source}:{line}: " if source and line else f"{source}: " if source else ""
+        super().__init__(where + message)
+        self.source = source
+        self.line = line
+
+
+class PolicyError(ConfigError):
+    """The policy file, or a dict of its shape, is wrong."""
+
+
+class PackError(ConfigError):
+    """A rule pack is wrong, or there is none of that name."""
+
+
+class ToolError(ConfigError):
+    """A tool definition cannot be used."""

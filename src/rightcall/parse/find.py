@@ -1,0 +1,175 @@
+"""From a text to the value it was meant to be: strictly where it is JSON, else leniently, also amid prose and fences."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rightcall.errors import Unreadable
+from rightcall.parse.markup import looks_like_markup, read_markup
+from rightcall.parse.reader import FENCE, MAX_DEPTH, Read, Reader
+from rightcall.parse.shape import ANY, CONTAINERS, Shape
+from rightcall.parse.strict import decode, duplicate_keys
+
+_STARTS = re.compile(r"[\[{(\"'“”‘’„`´«「\-+.\d]|(?:true|false|null|True|False|None|NaN|Infinity|undefined)\b|[A-Za-z_$][\w$.]*\s*\(")
+_LEFTOVER = re.compile(r"[\s,;)}\]`]*")
+_CONTAINER = re.compile(r"[{\[]")
+_ESCAPED = re.compile(r"\s*(?:[\[{]\s*)*\\+[\"']")
+_BETWEEN = re.compile(r"[\s,;]*")
+_MOST_CANDIDATES = 16
+
+
+def read_value(text: str, shape: Shape = ANY, *, max_depth: int = MAX_DEPTH) -> Read:
+    """Read the value a text holds. Raises `Unreadable` where no reading is likely."""
+    try:
+        value = decode(text)
+    except Unreadable:
+        return read_lenient(text, shape, max_depth=max_depth)
+    if _wants_inner(value, shape):
+        return _inner(value, shape, max_depth)
+    return Read(value, len(text), {}, "", duplicate_keys(text, value))
+
+
+def read_lenient(text: str, shape: Shape = ANY, *, max_depth: int = MAX_DEPTH) -> Read:
+    """As `read_value`, for a text that is known not to be JSON."""
+    body = text.strip("\ufeff \t\r\n\x00")
+    if not body:
+        raise Unreadable("the text is empty", 0)
+    if body[0] == "<" and looks_like_markup(body, shape):
+        return read_markup(body, shape)
+    if _ESCAPED.match(body):
+        return _unescaped(body, shape, max_depth)
+    found = _at_start(body, shape, max_depth) or _amid_prose(body, shape, max_depth)
+    if found is None:
+        return _bare(body, shape)
+    if _wants_inner(found.value, shape):
+        inner = _inner(found.value, shape, max_depth)
+        return inner._replace(marks={**found.marks, **inner.marks})
+    return found
+
+
+def _wants_inner(value: Any, shape: Shape) -> bool:
+    """A string where only an object or a list may stand is JSON that was encoded twice."""
+    return isinstance(value, str) and bool(shape.types) and shape.types <= (CONTAINERS | {"null"})
+
+
+def _inner(value: str, shape: Shape, max_depth: int) -> Read:
+    read = read_value(value, shape, max_depth=max_depth) if value.lstrip()[:1] in tuple('{["<(\'') else None
+    if read is None or isinstance(read.value, str):
+        raise Unreadable("the text holds a string where an object is due", 0)
+    return read._replace(marks={"double_encoded": 0, **read.marks})
+
+
+def _unescaped(body: str, shape: Shape, max_depth: int) -> Read:
+    """`{\\"a\\": 1}`: the whole text went through one encoding too many."""
+    plain = re.sub(r'\\(["\\/])', r"\1", body)
+    if plain == body:
+        raise Unreadable("a backslash stands where a value is due", 0)
+    read = read_value(plain, shape, max_depth=max_depth)
+    return read._replace(marks={"escaped_text": 0, **read.marks})
+
+
+def _at_start(body: str, shape: Shape, max_depth: int) -> Read | None:
+    """The text begins with a value, perhaps behind a comment, and nothing but leftovers comes after it."""
+    reader = Reader(body, shape, max_depth=max_depth)
+    start = reader._skip(0)  # pyright: ignore[reportPrivateUsage]
+    if not _STARTS.match(body, start) or body.startswith("```", start):
+        return None
+    try:
+        read = reader.read(start)
+    except Unreadable:
+        if body[start] in "{[":
+            raise
+        return None
+    rest = _LEFTOVER.match(body, read.end).end()  # type: ignore[union-attr]
+    if rest >= len(body):
+        if any(char in "}])" for char in body[read.end : rest]):
+            read.marks.setdefault("surplus_closer", read.end)
+        return _not_empty(read, body)
+    if body[start] in "{[":
+        return _several(body, read, shape, max_depth)
+    return None
+
+
+def _not_empty(read: Read, body: str) -> Read | None:
+    """A lone quote is no string."""
+    return None if read.value == "" and read.cut and len(body) < 3 else read
+
+
+def _amid_prose(body: str, shape: Shape, max_depth: int) -> Read | None:
+    """The first value in a fence, else the first container in the prose that is one."""
+    for fence in list(FENCE.finditer(body))[:_MOST_CANDIDATES]:
+        start = len(body) - len(body[fence.end() :].lstrip())
+        if start < len(body) and body[start] in "{[(":
+            read = _try(body, start, shape, max_depth)
+            if read is not None:
+                read.marks["fence"] = fence.start()
+                if body[: fence.start()].strip() or body[read.end :].strip("`~ \r\n\t,;"):
+                    read.marks["prose"] = 0
+                return _several(body, read, shape, max_depth) if "prose" in read.marks else read
+    best: Read | None = None
+    at = 0
+    for _ in range(_MOST_CANDIDATES):
+        match = _CONTAINER.search(body, at)
+        if match is None:
+            break
+        read = _try(body, match.start(), shape, max_depth)
+        if read is not None and _plausible(read.value, body[match.start() : read.end], shape):
+            read.marks["prose"] = match.start()
+            return _several(body, read, shape, max_depth)
+        at = match.start() + 1 if read is None or read.cut else read.end
+        best = best or read
+    wanted = best is not None and bool(shape.types) and _fits(best.value, shape)
+    return best if wanted and best is not None and not best.cut and best.value else None
+
+
+def _try(body: str, start: int, shape: Shape, max_depth: int) -> Read | None:
+    try:
+        return Reader(body, shape, max_depth=max_depth).read(start)
+    except Unreadable:
+        return None
+
+
+def _plausible(value: Any, source: str, shape: Shape) -> bool:
+    """`{"a": 1}` amid prose is a value; `[1]` and `{name}` usually are not."""
+    if isinstance(value, dict):
+        return bool(value) or source == "{}"
+    return bool(value) and _fits(value, shape) and ("{" in source or '"' in source or "," in source)
+
+
+def _fits(value: Any, shape: Shape) -> bool:
+    return shape.allows("object" if isinstance(value, dict) else "array")
+
+
+def _several(body: str, first: Read, shape: Shape, max_depth: int) -> Read:
+    """More containers after the first: a list of them where a list is wanted or nothing else is known."""
+    values, at, apart = [first.value], first.end, False
+    for _ in range(_MOST_CANDIDATES * 64):
+        match = _CONTAINER.search(body, at)
+        if match is None:
+            break
+        read = _try(body, match.start(), shape, max_depth)
+        if read is None or not _plausible(read.value, body[match.start() : read.end], ANY):
+            at = match.start() + 1 if read is None else max(read.end, match.start() + 1)
+            continue
+        apart = apart or _BETWEEN.match(body, at).end() < match.start()  # type: ignore[union-attr]
+        values.append(read.value)
+        at = read.end
+    if len(values) == 1:
+        if body[first.end :].strip(" \t\r\n`,;)}]"):
+            first.marks.setdefault("prose", first.end)
+        return first
+    first.marks["several_values"] = first.end
+    if shape.types and not shape.allows("array"):
+        return first
+    wanted = shape.allows("array") and shape.items is not None
+    if wanted and isinstance(first.value, list):
+        return first
+    return Read(values, at, first.marks, first.cut, first.duplicates)
+
+
+def _bare(body: str, shape: Shape) -> Read:
+    """No quotes, no brackets: the text is the value where text, a word or a number is declared."""
+    if not shape.types or shape.types <= (CONTAINERS | {"null"}) or not any(char.isalnum() for char in body):
+        raise Unreadable("the text holds no value", 0)
+    return Read(body, len(body), {"bare_text": 0}, "", ())

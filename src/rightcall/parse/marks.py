@@ -1,0 +1,66 @@
+"""What the lenient reader can do to a text: every rule, the strategies that can carry it out, and how sure it is.
+
+A rule that only changes notation (quotes, commas, comments) is certain: confidence 1. Below that another reading
+exists, and the number says how much likelier ours is. Whoever switches strategies off switches off the rules that
+no other strategy carries.
+"""
+
+from typing import NamedTuple
+
+from rightcall.types import StrategyName
+
+
+class Rule(NamedTuple):
+    strategies: tuple[StrategyName, ...]
+    confidence: float
+    what: str
+
+
+_PY: tuple[StrategyName, ...] = ("python_ast", "structure")
+_QUOTES: tuple[StrategyName, ...] = ("python_ast", "regex_quotes", "structure")
+_STRUCTURE: tuple[StrategyName, ...] = ("structure",)
+
+RULES: dict[str, Rule] = {
+    "single_quotes": Rule(_QUOTES, 1.0, "single quotes read as double quotes"),
+    "python_constant": Rule(_PY, 1.0, "True, False or None read as JSON"),
+    "python_literal": Rule(_PY, 1.0, "a Python tuple, set or prefixed string read as JSON"),
+    "trailing_comma": Rule(_PY, 1.0, "a surplus comma dropped"),
+    "python_call": Rule(_PY, 1.0, "the arguments of a call read as an object"),
+    "other_quotes": Rule(("regex_quotes", "structure"), 1.0, "typographic quotes or backticks read as quotes"),
+    "triple_quotes": Rule(_PY, 1.0, "a triple-quoted string read as text"),
+    "comment": Rule(_STRUCTURE, 1.0, "a comment left out"),
+    "fence": Rule(_STRUCTURE, 1.0, "a code fence left out"),
+    "escaped_text": Rule(_STRUCTURE, 0.95, "the whole text was escaped once more"),
+    "double_encoded": Rule(_STRUCTURE, 1.0, "JSON inside a JSON string read as JSON"),
+    "unquoted_key": Rule(_STRUCTURE, 1.0, "a key without quotes"),
+    "raw_newline": Rule(_STRUCTURE, 1.0, "a raw line break or control character inside a string kept"),
+    "escape": Rule(_STRUCTURE, 0.95, "an illegal escape kept with its backslash"),
+    "lone_surrogate": Rule(_STRUCTURE, 0.3, "half of a surrogate pair replaced by U+FFFD"),
+    "number_form": Rule(_STRUCTURE, 1.0, "a number in another notation"),
+    "number_as_text": Rule(_STRUCTURE, 1.0, "a number kept as written, where text is declared"),
+    "constant_form": Rule(_STRUCTURE, 0.95, "undefined or another word for null, true or false"),
+    "unquoted_text": Rule(_STRUCTURE, 0.9, "text without quotes"),
+    "call_value": Rule(_STRUCTURE, 0.6, "a constructor call read as its argument"),
+    "joined_strings": Rule(_STRUCTURE, 0.9, "strings joined by + put together"),
+    "missing_comma": Rule(_STRUCTURE, 0.95, "a missing comma added"),
+    "missing_colon": Rule(_STRUCTURE, 0.9, "a missing colon added"),
+    "missing_value": Rule(_STRUCTURE, 0.5, "a key without a value left out"),
+    "inner_quotes": Rule(_STRUCTURE, 0.9, "quotes inside a string kept as text"),
+    "missing_open_quote": Rule(_STRUCTURE, 0.85, "a missing opening quote added"),
+    "missing_end_quote": Rule(_STRUCTURE, 0.75, "a missing closing quote added"),
+    "end_quote_at_end": Rule(_STRUCTURE, 0.6, "a missing closing quote added before the last brackets"),
+    "weak_quote": Rule(_STRUCTURE, 0.65, "one of several places where a string may end"),
+    "missing_closer": Rule(_STRUCTURE, 0.95, "a missing bracket added before another one"),
+    "wrong_closer": Rule(_STRUCTURE, 0.85, "a bracket of the wrong kind"),
+    "surplus_closer": Rule(_STRUCTURE, 0.9, "a surplus bracket dropped"),
+    "early_closer": Rule(_STRUCTURE, 0.7, "a bracket that closed too early left out"),
+    "wrong_bracket": Rule(_STRUCTURE, 0.6, "keys in square brackets read as an object"),
+    "stray_word": Rule(_STRUCTURE, 0.7, "a stray word before a key left out"),
+    "ellipsis": Rule(_STRUCTURE, 0.8, "an ellipsis left out"),
+    "prose": Rule(_STRUCTURE, 0.95, "text around the value left out"),
+    "several_values": Rule(_STRUCTURE, 0.6, "several values read as a list"),
+    "cut_closers": Rule(_STRUCTURE, 0.9, "the text was cut off: brackets completed"),
+    "cut_value": Rule(_STRUCTURE, 0.4, "the text was cut off inside a value"),
+    "markup": Rule(_STRUCTURE, 1.0, "parameter tags read as an object"),
+    "bare_text": Rule(_STRUCTURE, 0.9, "the whole text taken as the value"),
+}

@@ -1,0 +1,217 @@
+"""Strings as models write them: where one really ends, and what its escapes mean.
+
+The hard question is a quote inside a string that nobody escaped. Whether a quote closes the string is decided by what
+follows it: a comma and a key, a bracket that fits the open ones, or the end of the text are strong signs; a letter is
+none. The first strong place wins; without one the best weak place, and the reading says that it was weak.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+from typing import Literal, NamedTuple
+
+Context = Literal["key", "member", "element", "argument", "top"]
+
+CLOSERS = {
+    '"': '"', "'": "'", "“": '”“"„', "”": '”"', "„": '“”"', "‟": '”"', "‘": "’‘'", "’": "’'", "‚": "‘’'",
+    "`": "`´'", "´": "´`'", "«": "»", "「": "」",
+}  # fmt: skip
+QUOTES = "".join(CLOSERS)
+WORD_KEY = re.compile(r"(?:[A-Za-z_$][\w$.\-]{0,100}\s*:(?!//)|\d{1,10}\s*:(?=\s+\S|[\"'{\[]))")
+STRAY_WORD = re.compile(r"[A-Za-z_]\w{0,40}\s+(?=\"[^\"\n:{}]{0,100}\"\s*:)")
+_QUOTED_KEY = re.compile(r"[\"'“‘`][^\"“”\n:{}]{0,100}[\"'”’`´]\s*(?::|=>)")
+_WORD_ARGUMENT = re.compile(r"[A-Za-z_]\w{0,100}\s*=(?!=)")
+_SPACE = re.compile(r"[\s\ufeff]*")
+_NUMBER_ENDS = re.compile(r"-?\d[\d.eE+\-]{0,40}\s*(?:[,\]}]|$)")
+_LAST_WORD = re.compile(r"\w{1,40}\s*\]")
+_WORD_ENDS = re.compile(r"\w{1,100}\s*[,\]]")
+_CLOSING_RUN = re.compile(r"[\s\]})]*")
+_OPENER = {"}": "{", "]": "[", ")": "("}
+_FINDER = {closers: re.compile(rf"\\.|[{re.escape(closers)}]", re.S) for closers in CLOSERS.values()}
+_STRONG, _LIKELY, _WEAK, _NONE = 3, 2, 1, 0
+
+
+class Closing(NamedTuple):
+    """Where the content of a string ends, where reading goes on, and the rule that was needed, if any."""
+
+    end: int
+    resume: int
+    rule: str | None = None
+    cut: bool = False
+
+
+def space(text: str, at: int) -> int:
+    """The first position from `at` that is no white space."""
+    return _SPACE.match(text, at).end()  # type: ignore[union-attr]
+
+
+def key_ahead(text: str, at: int) -> bool:
+    """Whether a key with its colon stands at `at`, quoted or not."""
+    return (_QUOTED_KEY if text[at : at + 1] in QUOTES else WORD_KEY).match(text, at) is not None
+
+
+class StringEnd:
+    """The search for the end of one string; `open` holds the brackets that are still to close, innermost last."""
+
+    __slots__ = ("_balance", "_counted", "context", "keys", "open", "start", "text")
+
+    def __init__(self, text: str, start: int, context: Context, open_brackets: str, keys: Container[str]) -> None:
+        self.text = text
+        self.start = start
+        self.context: Context = context
+        self.open = open_brackets
+        self.keys = keys
+        self._counted = start
+        self._balance = {"{": 0, "[": 0, "(": 0}
+
+    def find(self, quote: str, patience: int) -> Closing:
+        """The end of the string, after a look at no more than `patience` quotes."""
+        closers = CLOSERS[quote]
+        if self.context == "top":
+            return self._at_top(closers)
+        best, best_rank, previous = -1, _NONE, -1
+        for match in _FINDER[closers].finditer(self.text, self.start):
+            at = match.start()
+            if self.text[at] == "\\":
+                continue
+            rank = self._rank(at)
+            if previous >= 0 and (rank == _NONE or self.context == "element"):
+                missed = self._missed_end(previous, at)
+                if missed is not None:
+                    return missed
+            if rank == _STRONG:
+                return Closing(at, at + 1, "inner_quotes" if previous >= 0 else None)
+            if rank > best_rank:
+                best, best_rank = at, rank
+            patience -= 1
+            if patience < 0:
+                break
+            previous = at
+        if best >= 0 and self.context == "key":
+            return Closing(best, best + 1)
+        if best >= 0:
+            return Closing(best, best + 1, "inner_quotes" if best_rank == _LIKELY else "weak_quote")
+        return self._run_to_end()
+
+    def _at_top(self, closers: str) -> Closing:
+        """A string that is the whole text ends at its last quote; before prose it ends at its first."""
+        end = len(self.text.rstrip(" \t\r\n,;)"))
+        matches = _FINDER[closers].finditer(self.text, self.start)
+        first = next((m.start() for m in matches if self.text[m.start()] != "\\"), -1)
+        if first < 0:
+            return Closing(len(self.text), len(self.text), "cut_value", cut=True)
+        joined = self.text.startswith("+", space(self.text, first + 1))
+        if end - 1 > first and self.text[end - 1] in closers and self.text[end - 2] != "\\" and not joined:
+            return Closing(end - 1, end, "inner_quotes")
+        return Closing(first, first + 1)
+
+    def _rank(self, at: int) -> int:
+        """How strongly what follows the quote at `at` says that it closes the string."""
+        text, context = self.text, self.context
+        after = space(text, at + 1)
+        if after >= len(text):
+            return _STRONG
+        following = text[after]
+        if context == "key":
+            return _STRONG if following in ":=" else _LIKELY
+        if following == ",":
+            return _after_comma(text, after + 1, context)
+        if following in "}])":
+            return self._before_bracket(at, after)
+        if following in QUOTES:
+            return _before_quote(text, at, after, context)
+        if following == "+":
+            begin = space(text, after + 1)
+            return _STRONG if begin < len(text) and text[begin] in QUOTES else _NONE
+        if following == "/" and text[after + 1 : after + 2] in ("/", "*"):
+            return _STRONG
+        if following == "<" and text[after + 1 : after + 2] == "/":
+            return _LIKELY
+        new_line = "\n" in text[at:after]
+        if context == "member":
+            return _STRONG if new_line and WORD_KEY.match(text, after) else _NONE
+        if context == "element" and after > at + 1 and (_NUMBER_ENDS.match(text, after) or _LAST_WORD.match(text, after)):
+            return _STRONG
+        return _WEAK if context == "element" and new_line else _NONE
+
+    def _before_bracket(self, at: int, after: int) -> int:
+        text, bracket = self.text, self.text[after]
+        if self._inside(_OPENER[bracket], bracket, at):
+            return _WEAK  # it closes a bracket that was opened inside the string
+        run_end = _CLOSING_RUN.match(text, after).end()  # type: ignore[union-attr]
+        if run_end >= len(text):
+            return _STRONG
+        if bracket not in self.open:
+            return _WEAK
+        closing = sum(char in "}])" for char in text[after : min(run_end, after + 64)])
+        following = text[run_end]
+        if closing >= len(self.open):  # the whole value would end here, and text follows
+            new_line = "\n" in text[after:run_end]
+            return _STRONG if new_line or following in "`<{[;" or text.find('"', run_end) < 0 else _LIKELY
+        if following == ",":
+            return max(_after_comma(text, run_end + 1, "member"), _after_comma(text, run_end + 1, "element"))
+        return _STRONG if following in QUOTES or following in "{[`<" else _LIKELY
+
+    def _inside(self, opener: str, closer: str, at: int) -> bool:
+        """Whether the string up to `at` has more opening than closing brackets of this kind; counted once, in order."""
+        for left, right in (("{", "}"), ("[", "]"), ("(", ")")):
+            counted = self.text.count(left, self._counted, at) - self.text.count(right, self._counted, at)
+            self._balance[left] += counted
+        self._counted = at
+        return self._balance[opener] > 0
+
+    def _missed_end(self, opening: int, closing: int) -> Closing | None:
+        """`"a": "b, "c": 1`: the string was never closed, and `"c"` is the next key already."""
+        text = self.text
+        if self.context not in ("member", "element") or not 0 < closing - opening <= 100:
+            return None
+        if self.context == "member" and not text.startswith((":", "=>"), space(text, closing + 1)):
+            return None
+        before = text[max(self.start, opening - 200) : opening].rstrip(" \t")
+        line_start = before.endswith("\n") and "\n" not in text[opening:closing]
+        if not (line_start or (before.endswith(",") and self.context == "member")) or self._inside("{", "}", opening):
+            return None
+        end = opening
+        while end > self.start and text[end - 1] in " \t\r\n,":
+            end -= 1
+        return Closing(end, opening, "missing_end_quote")
+
+    def _run_to_end(self) -> Closing:
+        """No closing quote at all: the brackets at the very end are structure where they fit the open ones."""
+        text = self.text
+        last = end = len(text.rstrip())
+        for bracket in self.open:
+            if end > self.start and text[end - 1] == bracket:
+                end -= 1
+                while end > self.start and text[end - 1].isspace():
+                    end -= 1
+            else:
+                break
+        if end < last:
+            return Closing(end, end, "end_quote_at_end")
+        return Closing(len(text), len(text), "cut_value", cut=True)
+
+
+def _after_comma(text: str, at: int, context: Context) -> int:
+    begin = space(text, at)
+    if begin >= len(text):
+        return _STRONG
+    first = text[begin]
+    if first in "}])/#," or text.startswith("...", begin):
+        return _STRONG
+    if context == "element":
+        if first in QUOTES or first in "{[(-" or first.isdigit():
+            return _STRONG
+        return _LIKELY if _WORD_ENDS.match(text, begin) else _WEAK
+    if context == "argument":
+        return _STRONG if first in QUOTES or _WORD_ARGUMENT.match(text, begin) else _WEAK
+    return _STRONG if key_ahead(text, begin) or STRAY_WORD.match(text, begin) else _WEAK
+
+
+def _before_quote(text: str, at: int, after: int, context: Context) -> int:
+    if context == "member":
+        return _STRONG if after > at + 1 and key_ahead(text, after) else _NONE
+    if context == "element":
+        return _STRONG if "\n" in text[at:after] else _WEAK if after > at + 1 else _NONE
+    return _NONE

@@ -1,0 +1,157 @@
+"""The records that travel between the stages: frozen, without logic, one per arrow of the pipeline.
+
+    emission ─▶ recover ─▶ normalise ─▶ validate ─▶ …
+                 Call        Repair      Problem        Verdict carries all of them
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+StrategyName = Literal["direct", "python_ast", "regex_quotes", "structure", "manual_repair", "failed"]
+"""How a call was made to fit. The ids are those of the argument normaliser's design, `structure` is our schema-led reader."""
+
+Mode = Literal["block", "warn", "observe"]
+UnknownTool = Literal["suggest", "refuse", "pass"]
+UnknownArgument = Literal["drop", "keep", "refuse"]
+Effect = Literal["read", "write", "execute", "network"]
+MessageShape = Literal["openai", "anthropic", "mcp", "text"]
+
+ProblemCode = Literal[
+    "missing",  # a required argument is absent, null or blank
+    "missing_any",  # none of a group is there
+    "too_short",  # below the rule's minimum length
+    "type",  # the value has another type than the schema wants
+    "value",  # right type, wrong value: enum, range, pattern, format, length
+    "unknown_argument",  # the tool does not name it, and the policy refuses such
+    "ambiguous_name",  # an argument could be meant for several, or several for one
+    "duplicate_key",
+    "reserved_key",
+    "number",  # NaN, an infinity, or a number too large to carry
+    "text",  # a lone surrogate or another thing that is no text
+    "unreadable",  # the arguments could not be read at all
+    "truncated",  # the text ends inside a value
+    "too_large",  # over the size or nesting limit
+    "unknown_tool",
+    "deprecated_tool",
+    "inner_call",  # a call inside a batch is wrong
+    "schema",  # any other keyword of the schema
+    "fault",  # an error of our own, reported instead of raised
+]
+
+
+class Call(Struct, frozen=True):
+    """A tool call. `arguments` is a dict, except on `Verdict.found`, where it is whatever was read."""
+
+    name: str
+    arguments: Any
+    id: str | None = None
+    origin: Literal["native", "text"] = "native"
+
+
+class Repair(Struct, frozen=True):
+    """One change: where, from what, to what, by which strategy and rule, and how sure (0 to 1, 1 is certain)."""
+
+    path: str
+    before: Any
+    after: Any
+    strategy: StrategyName
+    rule: str
+    confidence: float = 1.0
+
+
+class Problem(Struct, frozen=True):
+    """One reason why a call does not fit. `path` names the argument (`items[0].size`), empty for the call as a whole."""
+
+    code: ProblemCode
+    path: str
+    message: str
+
+
+class Event(Struct, frozen=True):
+    """What a callback receives: `tool_validation_failed` (warning) or `tool_call_repaired` (info)."""
+
+    name: Literal["tool_validation_failed", "tool_call_repaired"]
+    level: Literal["warning", "info"]
+    tool: str
+    call_id: str | None
+    provider: str
+    message: str
+    problems: tuple[Problem, ...] = ()
+    repairs: tuple[Repair, ...] = ()
+    mode: Mode = "block"
+
+
+class Batch(Struct, frozen=True):
+    """Where a tool that runs other tools keeps the inner calls: the list, and in each item the name and the arguments."""
+
+    list: str
+    name: tuple[str, ...] = ("tool_slug", "tool", "name")
+    arguments: tuple[str, ...] = ("arguments", "input", "params")
+
+
+class Rules(Struct, frozen=True, omit_defaults=True):
+    """What packs and the policy file say of one tool beside its schema."""
+
+    names: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = field(default_factory=dict[str, str])
+    values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    required: tuple[str, ...] = ()
+    required_any: tuple[tuple[str, ...], ...] = ()
+    required_unless: Mapping[str, Mapping[str, tuple[Any, ...]]] = field(
+        default_factory=dict[str, Mapping[str, tuple[Any, ...]]]
+    )
+    min_length: Mapping[str, int] = field(default_factory=dict[str, int])
+    json_text: tuple[str, ...] = ()
+    example: Mapping[str, Any] | None = None
+    replaced_by: str | None = None
+    replacement_arguments: Mapping[str, str] = field(default_factory=dict[str, str])
+    batch: Batch | None = None
+    paths: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    urls: tuple[str, ...] = ()
+    repeatable: bool = False
+    mode: Mode | None = None
+    unknown_argument: UnknownArgument | None = None
+    strategies: tuple[StrategyName, ...] | None = None
+
+
+class Verdict(Struct, frozen=True):
+    """What the gate says of one call. `ok` false means: do not run; `hint` is what the model should read."""
+
+    ok: bool
+    call: Call | None
+    found: Call | None = None
+    repairs: tuple[Repair, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    hint: str | None = None
+    confidence: float = 1.0
+    truncated: bool = False
+    strategy: StrategyName = "direct"
+    mode: Mode = "block"
+    retry: bool = False
+    """Whether trying again, corrected as the hint says, can help."""
+
+    def message(self, shape: MessageShape = "text") -> Any:
+        """The refusal or warning in the shape a model's API wants; `text` is the hint itself.
+
+        >>> from rightcall import Gate
+        >>> gate = Gate([{"name": "add", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}])
+        >>> gate.check("add", {}).message("openai")["role"]
+        'tool'
+        """
+        from rightcall.text.messages import refusal  # a leaf; imported late because it needs these types
+
+        return refusal(self, shape)
+
+
+class Parsed(Struct, frozen=True):
+    """What `rightcall.loads` read. `end` is where the value ends in the text."""
+
+    value: Any
+    repairs: tuple[Repair, ...] = ()
+    confidence: float = 1.0
+    truncated: bool = False
+    end: int = 0
