@@ -39,10 +39,10 @@ def runs(kind: Kind, sizes: list[int]) -> Iterator[Row]:
 
 
 def line(row: Row) -> str:
-    size = f"{row.size / 1e6:.1f} MB"
     judged = row.judged
     note = "; ".join(judged.complaints) or "ok"
-    return f"{row.kind[:52]:52} {row.door:9} {size:>8} {judged.seconds:7.3f} s of {judged.allowed:4.1f}  {judged.answer:12} {note}"
+    time_taken = f"{row.size / 1e6:5.1f} MB {judged.seconds:7.3f} s of {judged.allowed:4.1f}"
+    return f"{row.kind[:52]:52} {row.door:9} {time_taken}  {judged.answer:12} {note}"
 
 
 def main() -> int:
