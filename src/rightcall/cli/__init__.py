@@ -1,0 +1,146 @@
+"""The command line. Each command is a module of this package, imported only when it is asked for.
+
+A command module has a docstring and `EXAMPLES` for its help, `arguments(parser)` and `run(options) -> exit code`.
+"""
+
+import os
+import sys
+from importlib import import_module
+from typing import Final, TextIO
+
+COMMANDS: Final = {
+    "check": "check one call, or JSON lines of calls",
+    "tools": "show the catalogue of tools: arguments, aliases, effects",
+    "packs": "list the rule packs, or show one",
+    "eval": "score the gate on a corpus of damaged calls or broken JSON",
+    "demo": "watch the gate at work on broken calls",
+    "version": "print the version",
+}
+
+OK: Final = 0
+REFUSED: Final = 1
+USAGE: Final = 2
+INTERRUPTED: Final = 130
+CLOSED_PIPE: Final = 141
+
+EXIT_CODES: Final = """\
+exit codes:
+  0    done; for `check`: the call may run (with --jsonl: every line was answered)
+  1    `check`: the call is refused
+  2    wrong usage, a wrong tool, pack or policy file, or input or output that fails
+  130  interrupted (Ctrl-C)
+  141  the reader of the output closed it
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs one command and returns its exit code; never raises for what a user or a model wrote."""
+    arguments = sys.argv[1:] if argv is None else argv
+    try:
+        code = _dispatch(arguments)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        _quiet(sys.stdout)
+        return INTERRUPTED
+    except BrokenPipeError:
+        _quiet(sys.stdout)
+        return CLOSED_PIPE
+    except OSError as error:
+        _quiet(sys.stdout)
+        return _complain(f"input or output failed: {error.strerror or error}")
+
+
+def _dispatch(arguments: list[str]) -> int:
+    from rightcall.cli.terminal import make_writable
+
+    make_writable(sys.stdout)
+    make_writable(sys.stderr)
+    if not arguments:
+        sys.stderr.write(_help())
+        return USAGE
+    first = arguments[0]
+    if first in ("-h", "--help", "help"):
+        sys.stdout.write(_help())
+        return OK
+    if first in ("-V", "--version", "version"):
+        return _version()
+    if first not in COMMANDS:
+        return _complain(_no_such_command(first))
+    return _run(first, arguments[1:])
+
+
+def _run(command: str, arguments: list[str]) -> int:
+    from argparse import ArgumentParser, RawDescriptionHelpFormatter
+
+    from rightcall.errors import RightCallError
+
+    module = import_module(f"rightcall.cli.{command}")
+    parser = ArgumentParser(
+        prog=f"rightcall {command}",
+        description=module.__doc__,
+        epilog=f"{module.EXAMPLES}\n{EXIT_CODES}",
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    module.arguments(parser)
+    try:
+        return module.run(parser.parse_args(arguments))
+    except SystemExit as stop:  # how argparse ends for --help and for wrong usage; it has already said why
+        return stop.code if isinstance(stop.code, int) else USAGE
+    except RightCallError as error:
+        return _complain(str(error))
+
+
+def _complain(message: str) -> int:
+    from rightcall.cli.terminal import harmless_lines
+
+    try:
+        sys.stderr.write("rightcall: " + "\n".join(harmless_lines(message)) + "\n")
+    except OSError:  # nobody is left to be told
+        return USAGE
+    return USAGE
+
+
+def _no_such_command(name: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, COMMANDS, n=1)
+    hint = f"did you mean `{near[0]}`?" if near else f"the commands are {', '.join(COMMANDS)}"
+    return f"there is no command `{name}`: {hint}"
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    commands = "\n".join(f"  {name:<{width}}  {summary}" for name, summary in COMMANDS.items())
+    return (
+        "usage: rightcall COMMAND [options]\n\n"
+        "Makes every tool call a language model emits come out right, or not at all.\n\n"
+        f"commands:\n{commands}\n\n"
+        "examples:\n"
+        "  rightcall demo\n"
+        "  rightcall check terminal \"{'cmd': 'ls'}\" --tools tools.json\n"
+        "  rightcall check --help\n\n"
+        f"{EXIT_CODES}"
+    )
+
+
+def _version() -> int:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        number = version("rightcall")
+    except PackageNotFoundError:  # run from a source tree that is not installed
+        number = "(not installed)"
+    sys.stdout.write(f"rightcall {number}\n")
+    return OK
+
+
+def _quiet(stream: TextIO) -> None:
+    """Points a stream that can no longer be written at nothing, so that Python's own last flush does not complain."""
+    try:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, stream.fileno())
+        os.close(nothing)
+    except (OSError, ValueError):  # no real file behind it: nothing to flush
+        return

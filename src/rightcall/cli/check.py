@@ -1,0 +1,106 @@
+"""Check one call, or JSON lines of calls: repair what is certain, refuse the rest with a hint."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any
+
+from rightcall.cli import OK, REFUSED
+from rightcall.cli.lines import InputError, read_text
+from rightcall.cli.options import build_gate, gate_options, json_option
+from rightcall.cli.output import is_unicode, json_text, verdict_record
+from rightcall.cli.terminal import Style, say, style_for
+
+if TYPE_CHECKING:
+    from rightcall.gate import Gate
+    from rightcall.types import Verdict
+
+EXAMPLES = """\
+examples:
+  rightcall check get_weather "{'city': 'Rome', days: 3}" --tools tools.json
+  rightcall check code_execution_tool '{"runtime": "bash", "command": "ls"}' --pack agent-zero
+  rightcall check get_weather @arguments.txt --tools tools.json --json
+  some-program | rightcall check get_weather - --tools tools.json
+  rightcall check --jsonl calls.jsonl --tools tools.json --stats > verdicts.jsonl
+
+a JSON line: {"id": …, "name" or "tool": …, "arguments" or "args" or "emitted": …}, and optionally the tools
+of that line alone: "tools": […], or "schema": {…} for the arguments of the tool it names.
+"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "tool", nargs="?", metavar="TOOL", help="the name of the tool as the model wrote it (--jsonl: a file, or - )"
+    )
+    parser.add_argument(
+        "args",
+        nargs="?",
+        metavar="ARGS",
+        help="the arguments as the model wrote them; - reads standard input, @FILE a file",
+    )
+    parser.add_argument("--jsonl", action="store_true", help="read calls as JSON lines and answer each with one line")
+    parser.add_argument(
+        "--explain", action="store_true", help="say more: how the call was read, the tool, what the figures mean"
+    )
+    parser.add_argument(
+        "--stats", action="store_true", help="print the statistics to standard error at the end, as JSON"
+    )
+    json_option(parser, "the verdict")
+    gate_options(parser)
+
+
+def run(options: Namespace) -> int:
+    if options.jsonl:
+        return _run_lines(options)
+    if options.tool is None or options.args is None:
+        raise InputError("check needs TOOL and ARGS, or --jsonl; `rightcall check --help` shows examples")
+    gate = build_gate(options)
+    written = _written(options.args)
+    verdict = gate.check(options.tool, written)
+    if options.json:
+        record = verdict_record(verdict, options.tool)
+        say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+    else:
+        _show(options, gate, verdict, written)
+    if options.stats:
+        print_stats(gate.stats())
+    return OK if verdict.ok else REFUSED
+
+
+def _written(argument: str) -> str:
+    if argument == "-":
+        return read_text("-")
+    return read_text(argument[1:]) if argument.startswith("@") else argument
+
+
+def _show(options: Namespace, gate: "Gate", verdict: "Verdict", written: str) -> None:
+    from rightcall.cli.render import report
+
+    style: Style = style_for(sys.stdout)
+    say(*report(verdict, options.tool, written, style))
+    if options.explain:
+        from rightcall.cli.explain import explanation
+
+        say(*explanation(verdict, options.tool, gate, style))
+
+
+def _run_lines(options: Namespace) -> int:
+    from rightcall.cli.jsonl import LineGates, answer_lines
+    from rightcall.cli.lines import open_lines
+
+    if options.args is not None:
+        raise InputError("--jsonl takes one file (or nothing for standard input), the arguments stand in its lines")
+    gates = LineGates(options, build_gate(options))
+    path = options.tool or "-"
+    stream = open_lines(path)
+    try:
+        answer_lines(stream, gates, sys.stdout)
+    finally:
+        if path != "-":
+            stream.close()
+    if options.stats:
+        print_stats(gates.stats())
+    return OK
+
+
+def print_stats(stats: dict[str, Any]) -> None:
+    sys.stderr.write(json_text(stats) + "\n")

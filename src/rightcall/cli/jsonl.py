@@ -1,0 +1,167 @@
+"""`rightcall check --jsonl`: calls in, verdicts out, one line each, in order, with bounded memory.
+
+A line that cannot be used is answered with an error object and the run goes on. Every answer is flushed at once, so
+that a program at the other end of a pipe can ask one question at a time.
+"""
+
+import json
+from argparse import Namespace
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
+
+import msgspec
+
+from rightcall.cli.lines import MAX_BYTES, bounded_lines
+from rightcall.cli.output import is_unicode, json_text, verdict_record
+from rightcall.cli.stats import merged
+from rightcall.errors import RightCallError
+
+if TYPE_CHECKING:
+    from rightcall.gate import Gate
+
+_MOST_GATES = 64
+_ARGUMENTS = ("arguments", "args", "emitted")
+_NAMES = ("name", "tool")
+
+
+class LineError(RightCallError, ValueError):
+    """A line that is no call. `id` is the line's own, where it could be read."""
+
+    def __init__(self, message: str, id: Any = None) -> None:
+        super().__init__(message)
+        self.id = id
+
+
+class LineGates:
+    """The gates a run needs: one for all lines, and one for each set of tools that a line brings along."""
+
+    def __init__(self, options: Namespace, gate: "Gate") -> None:
+        self._options = options
+        self._gate = gate
+        self._own: OrderedDict[str, Gate] = OrderedDict()
+        self._past: dict[str, Any] | None = None
+
+    def gate_for(self, tools: Any) -> "Gate":
+        if tools is None:
+            return self._gate
+        key = json_text(tools)
+        gate = self._own.get(key)
+        if gate is None:
+            gate = self._own[key] = self._build(tools)
+            if len(self._own) > _MOST_GATES:
+                self._forget(self._own.popitem(last=False)[1])
+        else:
+            self._own.move_to_end(key)
+        return gate
+
+    def _forget(self, gate: "Gate") -> None:
+        if self._options.stats:
+            self._past = merged(self._past, gate.stats())
+
+    def _build(self, tools: Any) -> "Gate":
+        from rightcall.gate import Gate
+
+        options = self._options
+        return Gate(tools, policy=self._gate.policy, packs=tuple(options.pack), provider=options.provider)
+
+    def stats(self) -> dict[str, Any]:
+        """The statistics of all gates of this run together."""
+        total = self._gate.stats()
+        for stats in (self._past, *(gate.stats() for gate in self._own.values())):
+            total = merged(total, stats) if stats else total
+        return total
+
+
+def answer_lines(stream: BinaryIO, gates: LineGates, out: TextIO) -> None:
+    """Answers every line of the stream, in order."""
+    ascii_only = not is_unicode(out)
+    for number, line in bounded_lines(stream):
+        if line is not None and not line.strip():
+            continue
+        out.write(json_text(_answer(line, number, gates), ascii_only=ascii_only) + "\n")
+        out.flush()
+
+
+def _answer(line: bytes | None, number: int, gates: LineGates) -> dict[str, Any]:
+    try:
+        if line is None:
+            raise LineError(f"the line is longer than {MAX_BYTES:,} bytes")
+        return _verdict(_fields(line), gates)
+    except RightCallError as error:
+        return {"id": getattr(error, "id", None), "line": number, "error": str(error)}
+
+
+def _verdict(fields: Mapping[str, Any], gates: LineGates) -> dict[str, Any]:
+    line_id = fields.get("id")
+    name = _name(fields, line_id)
+    try:
+        gate = gates.gate_for(_tools(fields, name))
+    except (RightCallError, TypeError, ValueError) as error:
+        raise LineError(str(error), line_id) from error
+    verdict = gate.check(name, _arguments(fields, line_id), call_id=line_id if isinstance(line_id, str) else None)
+    record = verdict_record(verdict, name)
+    return {"id": line_id, **record} if "id" in fields else record
+
+
+def _fields(line: bytes) -> dict[str, Any]:
+    """The members of a line. Arguments that are an object stay text, so that the gate sees a key that stands twice."""
+    try:
+        raw = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+        return {key: _member(key, value) for key, value in raw.items()}
+    except msgspec.ValidationError as error:
+        raise LineError("the line is JSON, but no object") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _fields_of_odd_json(line)
+
+
+def _member(key: str, raw: msgspec.Raw) -> Any:
+    data = bytes(raw)
+    if key in _ARGUMENTS and data[:1] in (b"{", b"["):
+        return data.decode()
+    return msgspec.json.decode(data)
+
+
+def _fields_of_odd_json(line: bytes) -> dict[str, Any]:
+    """What the strict reader refuses and Python's own still reads: NaN, lone surrogates."""
+    try:
+        value = json.loads(line.decode("utf-8-sig"), object_pairs_hook=_once)
+    except UnicodeDecodeError as error:
+        raise LineError(f"the line is not UTF-8 (byte {error.start})") from error
+    except (ValueError, RecursionError) as error:
+        raise LineError(f"the line is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise LineError("the line is JSON, but no object")
+    return cast(dict[str, Any], value)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key stands twice")
+    return members
+
+
+def _name(fields: Mapping[str, Any], id: Any) -> str:
+    name = next((fields[key] for key in _NAMES if key in fields), None)
+    if not isinstance(name, str):
+        raise LineError('the line needs "name" (or "tool"): the name of the tool, as text', id)
+    return name
+
+
+def _arguments(fields: Mapping[str, Any], id: Any) -> Any:
+    given = [key for key in _ARGUMENTS if key in fields]
+    if len(given) > 1:
+        raise LineError(f"the line has both {given[0]} and {given[1]}; which one is meant?", id)
+    return fields[given[0]] if given else {}
+
+
+def _tools(fields: Mapping[str, Any], name: str) -> Any:
+    tools, schema = fields.get("tools"), fields.get("schema")
+    if tools is not None and not isinstance(tools, list):
+        raise ValueError('"tools" is a list of tools')
+    if schema is None:
+        return cast(Any, tools)
+    if not isinstance(schema, dict):
+        raise ValueError('"schema" is the JSON Schema of the arguments, an object')
+    return [{"name": name, "parameters": schema}]

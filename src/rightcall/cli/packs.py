@@ -1,0 +1,113 @@
+"""List the rule packs that come with RightCall, or show one (also your own, by its path)."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any
+
+from rightcall.cli import OK
+from rightcall.cli.options import json_option
+from rightcall.cli.output import is_unicode, json_text
+from rightcall.cli.signature import arguments_of
+from rightcall.cli.terminal import Style, harmless, say, style_for, wrap
+
+if TYPE_CHECKING:
+    from rightcall.packs import Pack
+
+EXAMPLES = """\
+examples:
+  rightcall packs
+  rightcall packs agent-zero
+  rightcall packs ./my-pack.toml --json
+"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a pack by name, or the path of a .toml file")
+    json_option(parser, "the packs")
+
+
+def run(options: Namespace) -> int:
+    from rightcall.packs import available_packs, load_pack
+
+    packs = [load_pack(name) for name in ([options.name] if options.name else available_packs())]
+    if options.json:
+        record = {"packs": [pack_record(pack, whole=bool(options.name)) for pack in packs]}
+        say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+        return OK
+    style = style_for(sys.stdout)
+    for pack in packs:
+        say(*(detail(pack, style) if options.name else summary(pack, style)))
+    return OK
+
+
+def pack_record(pack: "Pack", *, whole: bool) -> dict[str, Any]:
+    """A pack as `--json` prints it: names only in the list, everything when it is asked for alone."""
+    tools: list[Any] = [tool_record(tool) if whole else tool.name for tool in pack.tools]
+    return {"name": pack.name, "description": pack.description, "tools": tools}
+
+
+def tool_record(tool: Any) -> dict[str, Any]:
+    import msgspec
+
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "effects": None if tool.effects is None else sorted(tool.effects),
+        "parameters": tool.schema,
+        "rules": msgspec.to_builtins(tool.rules),
+    }
+
+
+def summary(pack: "Pack", style: Style) -> list[str]:
+    names = ", ".join(harmless(tool.name) for tool in pack.tools)
+    return [
+        style.tint(harmless(pack.name), "bold"),
+        *("  " + line for line in wrap(harmless(pack.description), style.width - 2)),
+        *("  " + line for line in wrap(f"{len(pack.tools)} tools: {names}", style.width - 2)),
+    ]
+
+
+def detail(pack: "Pack", style: Style) -> list[str]:
+    """Every tool of a pack with its arguments and rules."""
+    lines = [style.tint(harmless(pack.name), "bold"), *wrap(harmless(pack.description), style.width), ""]
+    for tool in pack.tools:
+        lines += [*_tool_lines(tool, style), ""]
+    return lines[:-1]
+
+
+def _tool_lines(tool: Any, style: Style) -> list[str]:
+    effects = ", ".join(sorted(tool.effects)) if tool.effects is not None else "not declared"
+    lines = [f"{style.tint(harmless(tool.name), 'bold')}  {style.tint(f'[{effects}]', 'dim')}"]
+    for text in _rule_lines(tool):
+        lines += ["  " + line for line in wrap(text, style.width - 2)]
+    return lines
+
+
+def _rule_lines(tool: Any) -> list[str]:
+    rules = tool.rules
+    given = arguments_of(tool.schema or {}, rules)
+    lines = [harmless(" ".join(tool.description.split()))] if tool.description else []
+    if rules.replaced_by:
+        lines.append(f"deprecated: use {harmless(rules.replaced_by)}")
+    if rules.names:
+        lines.append("also called: " + ", ".join(map(harmless, rules.names)))
+    if given:
+        lines.append("arguments: " + ", ".join(harmless(one.name) + ("*" if one.required else "") for one in given))
+    lines += [f"needs one of: {', '.join(map(harmless, group))}" for group in rules.required_any]
+    for argument, conditions in rules.required_unless.items():
+        words = " or ".join(f"{key} is {json_text(list(values))}" for key, values in conditions.items())
+        lines.append(f"needs {harmless(argument)} unless {words}")
+    if rules.aliases:
+        lines.append("aliases: " + ", ".join(f"{harmless(a)} → {harmless(b)}" for a, b in rules.aliases.items()))
+    for argument, values in rules.values.items():
+        lines.append(
+            f"values of {harmless(argument)}: "
+            + ", ".join(f"{harmless(a)} → {json_text(b)}" for a, b in values.items())
+        )
+    if rules.defaults:
+        lines.append("defaults: " + json_text(dict(rules.defaults)))
+    if rules.min_length:
+        lines.append("at least: " + ", ".join(f"{harmless(a)} {n} characters" for a, n in rules.min_length.items()))
+    if rules.example is not None:
+        lines.append("example: " + json_text(dict(rules.example)))
+    return lines

@@ -1,0 +1,100 @@
+"""A verdict for people: what was written, what comes out, each repair with its reason, the problems and the hint."""
+
+from typing import Any
+
+from rightcall.cli.output import json_text
+from rightcall.cli.terminal import Style, harmless, harmless_lines, pad, wrap
+from rightcall.types import Problem, Repair, Verdict
+
+_LABEL = 16  # columns of the left label, "what the model …"
+_LONGEST = 4000  # of one value; more than this is only counted
+_BRIEF = 60
+
+
+def headline(verdict: Verdict, name: str, style: Style) -> str:
+    """The verdict in one line."""
+    called = harmless(verdict.call.name if verdict.call else name)
+    if not verdict.ok:
+        return style.tint(f"✗ {called} is refused", "red", "bold")
+    if verdict.mode == "observe" and (verdict.repairs or verdict.problems):
+        return style.tint(f"○ {called} passes as it is (mode observe); what would have happened:", "yellow", "bold")
+    if verdict.problems:
+        return style.tint(f"! {called} runs with a warning (mode {verdict.mode})", "yellow", "bold")
+    if verdict.repairs:
+        return style.tint(f"✓ {called} may run, repaired ({confidence(verdict.confidence)})", "green", "bold")
+    return style.tint(f"✓ {called} may run, untouched", "green", "bold")
+
+
+def confidence(number: float) -> str:
+    return "certain" if number >= 1 else f"confidence {number:.2f}"
+
+
+def report(verdict: Verdict, name: str, written: str, style: Style) -> list[str]:
+    """Everything about one verdict, line by line."""
+    lines = [headline(verdict, name, style), *labelled("the model wrote", written_lines(written), style)]
+    if verdict.ok and verdict.call is not None:
+        lines += labelled("what comes out", [value_text(verdict.call.arguments)], style)
+    elif verdict.found is not None:
+        lines += labelled("what was read", [value_text(verdict.found.arguments)], style)
+    if verdict.truncated:
+        lines += labelled("cut off", ["the text ends before the call does"], style)
+    lines += labelled("repaired", repair_lines(verdict.repairs), style)
+    lines += labelled("problems", problem_lines(verdict.problems), style)
+    if verdict.hint:
+        lines += labelled("hint", harmless_lines(verdict.hint), style)
+    if not verdict.ok:
+        lines += labelled("trying again", [retry_text(verdict)], style)
+    return lines
+
+
+def labelled(label: str, lines: list[str], style: Style) -> list[str]:
+    """A label on the left and its lines, wrapped, on the right; nothing for no lines."""
+    width = max(20, style.width - _LABEL - 3)
+    pieces = [piece for line in lines for piece in wrap(line, width)]
+    heads = [label] + [""] * (len(pieces) - 1) if pieces else []
+    return [
+        f"  {style.tint(pad(head, _LABEL), 'dim')} {piece}".rstrip() for head, piece in zip(heads, pieces, strict=True)
+    ]
+
+
+def written_lines(text: str) -> list[str]:
+    """What the model wrote, line by line as it stands."""
+    return harmless_lines(cut(text, _LONGEST)) or ['""']
+
+
+def value_text(value: Any) -> str:
+    return cut(json_text(value), _LONGEST)
+
+
+def cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text):,} characters)"
+
+
+def brief(value: Any) -> str:
+    """A value in few characters."""
+    text = json_text(value)
+    return text if len(text) <= _BRIEF else f"{text[: _BRIEF - 1]}…"
+
+
+def repair_lines(repairs: tuple[Repair, ...]) -> list[str]:
+    """One line per repair: where, what, and by which rule."""
+    places = [harmless(repair.path) or "(the call)" for repair in repairs]
+    width = min(24, max((len(place) for place in places), default=0))
+    return [
+        f"{pad(place, width)}  {brief(repair.before)} → {brief(repair.after)}  [{why(repair)}]"
+        for place, repair in zip(places, repairs, strict=True)
+    ]
+
+
+def why(repair: Repair) -> str:
+    return f"{repair.rule}, {repair.strategy}, {confidence(repair.confidence)}"
+
+
+def problem_lines(problems: tuple[Problem, ...]) -> list[str]:
+    return [f"{harmless(problem.message)}  [{problem.code}]" for problem in problems]
+
+
+def retry_text(verdict: Verdict) -> str:
+    if verdict.retry:
+        return "can help, if the model corrects what the hint names"
+    return "will not help"

@@ -1,0 +1,108 @@
+"""A tool's arguments in few words, from its JSON Schema."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from msgspec import Struct
+
+from rightcall.cli.terminal import harmless
+
+_MOST_VALUES = 6
+_DEEPEST = 4
+
+
+class Argument(Struct, frozen=True):
+    """One argument as a person reads it."""
+
+    name: str
+    type: str
+    required: bool
+    aliases: tuple[str, ...] = ()
+    default: Any = None
+    description: str = ""
+
+
+def arguments_of(schema: Mapping[str, Any], rules: Any) -> tuple[Argument, ...]:
+    """The arguments in the schema's order; those that only a rule names come last."""
+    properties: Mapping[str, Any] = schema.get("properties") or {}
+    required = {*schema.get("required", ()), *rules.required}
+    names = dict.fromkeys((*properties, *rules.required, *(name for group in rules.required_any for name in group)))
+    return tuple(
+        Argument(
+            name=name,
+            type=type_words(properties.get(name, True), schema),
+            required=name in required,
+            aliases=tuple(alias for alias, target in rules.aliases.items() if target == name),
+            default=rules.defaults.get(name),
+            description=_description(properties.get(name)),
+        )
+        for name in names
+    )
+
+
+def _description(schema: Any) -> str:
+    text = cast(dict[str, Any], schema).get("description", "") if isinstance(schema, dict) else ""
+    return " ".join(str(text).split())
+
+
+def type_words(schema: Any, root: Mapping[str, Any], depth: int = 0) -> str:
+    """`integer`, `list of text`, `celsius | fahrenheit`, `text or null`, …"""
+    if not isinstance(schema, Mapping) or depth > _DEEPEST:
+        return "anything"
+    schema = _looked_up(cast(Mapping[str, Any], schema), root)
+    if "const" in schema:
+        return _value_words(schema["const"])
+    if isinstance(schema.get("enum"), list):
+        return _enum_words(cast(list[Any], schema["enum"]))
+    for word in ("anyOf", "oneOf"):
+        if isinstance(schema.get(word), list):
+            kinds = (type_words(one, root, depth + 1) for one in cast(list[Any], schema[word]))
+            return " or ".join(dict.fromkeys(kinds)) or "anything"
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        kinds = (_plain(str(one), schema, root, depth) for one in cast(list[Any], kind))
+        return " or ".join(dict.fromkeys(kinds)) or "anything"
+    return _plain(kind if isinstance(kind, str) else "object" if "properties" in schema else "", schema, root, depth)
+
+
+def _plain(kind: str, schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
+    if kind == "array" and "items" in schema:
+        return f"list of {type_words(schema['items'], root, depth + 1)}"
+    words = {"string": "text", "array": "list", "": "anything"}.get(kind, harmless(kind))
+    if kind == "object" and isinstance(schema.get("properties"), Mapping) and depth < 2:
+        names = list(cast(Mapping[str, Any], schema["properties"]))
+        rest = ", …" if len(names) > _MOST_VALUES else ""
+        return f"object {{{', '.join(map(harmless, names[:_MOST_VALUES]))}{rest}}}"
+    return words + _bounds(schema, kind)
+
+
+def _bounds(schema: Mapping[str, Any], kind: str) -> str:
+    if kind not in ("integer", "number"):
+        return ""
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if low is not None and high is not None:
+        return f" {low} to {high}"
+    return f" from {low}" if low is not None else f" up to {high}" if high is not None else ""
+
+
+def _enum_words(values: list[Any]) -> str:
+    rest = f" | … {len(values)} in all" if len(values) > _MOST_VALUES else ""
+    return " | ".join(_value_words(value) for value in values[:_MOST_VALUES]) + rest
+
+
+def _value_words(value: Any) -> str:
+    from rightcall.cli.output import json_text
+
+    return harmless(value) if isinstance(value, str) and value.strip() else json_text(value)
+
+
+def _looked_up(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Follows a reference inside the same schema, once: a circle is somebody else's problem."""
+    reference = schema.get("$ref")
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return schema
+    found: Any = root
+    for part in reference[1:].split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        found = cast(Mapping[str, Any], found).get(key) if isinstance(found, Mapping) else None
+    return cast(Mapping[str, Any], found) if isinstance(found, Mapping) else schema

@@ -1,0 +1,147 @@
+"""What the commands need to know of the terminal: colours, width, columns that line up, text that cannot harm it."""
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from typing import IO, Literal, TextIO
+
+from msgspec import Struct
+
+Tint = Literal["red", "green", "yellow", "cyan", "dim", "bold"]
+_CODES: dict[Tint, str] = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
+_ANSI = re.compile("\x1b\\[[0-9;]*m")
+FALLBACK_WIDTH = 100
+
+_SUSPECT = re.compile("[^\x20-\x7e]")
+_BLANKS = "\xa0\u3000"  # wide and unbreakable blanks: not "printable" to Python, but harmless
+_INVISIBLE = "\u115f\u1160\u3164\uffa0\u2800"  # letters without a shape: "printable" to Python, but hidden
+
+
+class Style(Struct, frozen=True):
+    """How one command writes: with colours or without, and how wide."""
+
+    colour: bool = False
+    width: int = FALLBACK_WIDTH
+
+    def tint(self, text: str, *tints: Tint) -> str:
+        if not self.colour or not text:
+            return text
+        return "".join(f"\x1b[{_CODES[tint]}m" for tint in tints) + text + "\x1b[0m"
+
+
+def wants_colour(stream: IO[str], environment: Mapping[str, str]) -> bool:
+    """NO_COLOR forbids, FORCE_COLOR demands, otherwise a terminal that is not dumb has colours."""
+    if environment.get("NO_COLOR"):
+        return False
+    forced = environment.get("FORCE_COLOR", "")
+    if forced:
+        return forced != "0"
+    return stream.isatty() and environment.get("TERM") != "dumb"
+
+
+def style_for(stream: IO[str], *, plain: bool = False) -> Style:
+    """The style for a stream, from the environment of this process."""
+    width = shutil.get_terminal_size((FALLBACK_WIDTH, 24)).columns
+    return Style(colour=not plain and wants_colour(stream, os.environ), width=max(40, min(width, 160)))
+
+
+def make_writable(stream: TextIO) -> None:
+    """A character that the stream's encoding lacks is written as an escape instead of ending the command."""
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match.group()
+    if (character.isprintable() and character not in _INVISIBLE) or character in _BLANKS:
+        return character
+    code = ord(character)
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    code -= 0x10000
+    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+
+
+def harmless(text: str) -> str:
+    """One line of text as it may be shown: what a terminal would obey or hide appears as an escape.
+
+    In JSON such a character can only stand inside a string, where the escape means the same.
+
+    >>> harmless("a\\x1b[2Kb")
+    'a\\\\u001b[2Kb'
+    """
+    return text if text.isascii() and text.isprintable() else _SUSPECT.sub(_escape, text)
+
+
+def harmless_lines(text: str, *, most: int = 40) -> list[str]:
+    """The lines of a text, each harmless; what is beyond `most` lines is only counted."""
+    lines = text.replace("\r\n", "\n").split("\n", most)
+    rest = lines[most].count("\n") + 1 if len(lines) > most else 0
+    shown = [harmless(line.replace("\t", "    ")) for line in lines[:most]]
+    return [*shown, f"… and {rest} more lines"] if rest else shown
+
+
+def visible_width(text: str) -> int:
+    """How many columns a text takes: colours take none, wide characters two, combining marks none."""
+    text = _ANSI.sub("", text)
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width  # a lookup table, loaded only when a text needs it
+
+    return sum(0 if combining(c) or c == "\ufe0f" else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def pad(text: str, width: int) -> str:
+    return text + " " * max(0, width - visible_width(text))
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Breaks one line into pieces of at most `width` columns, at blanks where that is possible."""
+    pieces: list[str] = []
+    while visible_width(text) > width:
+        cut = _fitting(text, width)
+        blank = text.rfind(" ", width // 2, cut + 1)
+        end = blank + 1 if blank > 0 else cut
+        pieces.append(text[:end].rstrip(" "))
+        text = text[end:]
+    return [*pieces, text]
+
+
+def _fitting(text: str, width: int) -> int:
+    """How many characters from the start fit into `width` columns; at least one."""
+    cut = min(len(text), width)
+    while cut > 1 and visible_width(text[:cut]) > width:
+        cut -= 1
+    return cut
+
+
+def beside(left: Sequence[str], right: Sequence[str], width: int) -> list[str]:
+    """Two blocks of lines side by side, each wrapped into half the width."""
+    half = (width - 3) // 2
+    lefts = [piece for line in left for piece in wrap(line, half)]
+    rights = [piece for line in right for piece in wrap(line, half)]
+    height = max(len(lefts), len(rights))
+    lefts += [""] * (height - len(lefts))
+    rights += [""] * (height - len(rights))
+    return [f"{pad(one, half)} │ {other}".rstrip() for one, other in zip(lefts, rights, strict=True)]
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], style: Style, *, left: int = 1) -> list[str]:
+    """Columns that line up: the first `left` to the left, the others (figures) to the right."""
+    widths = [max(visible_width(row[i]) for row in (header, *rows)) for i in range(len(header))]
+
+    def line(cells: Sequence[str]) -> str:
+        pairs = zip(cells, widths, strict=True)
+        out = [pad(c, w) if i < left else " " * (w - visible_width(c)) + c for i, (c, w) in enumerate(pairs)]
+        return "  ".join(out).rstrip()
+
+    return [style.tint(line(header), "bold"), *(line(row) for row in rows)]
+
+
+def say(*lines: str) -> None:
+    """Writes lines to standard output; `print` by another name, so that a test can see that nothing else writes."""
+    for line in lines:
+        sys.stdout.write(line + "\n")

@@ -1,0 +1,131 @@
+"""Show the catalogue: every tool with its arguments, aliases and effects, or one tool whole."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any
+
+from rightcall.cli import OK
+from rightcall.cli.lines import InputError
+from rightcall.cli.options import build_gate, gate_options, json_option
+from rightcall.cli.output import is_unicode, json_text
+from rightcall.cli.signature import Argument, arguments_of
+from rightcall.cli.terminal import Style, harmless, pad, say, style_for, wrap
+
+if TYPE_CHECKING:
+    from rightcall.catalog import Tool
+
+EXAMPLES = """\
+examples:
+  rightcall tools --pack agent-zero
+  rightcall tools --tools tools.json --json
+  rightcall tools search_engine --pack agent-zero
+  rightcall tools --tools mymodule:TOOLS
+"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", metavar="NAME", help="show this tool whole: schema, rules, example")
+    json_option(parser, "the catalogue")
+    gate_options(parser)
+
+
+def run(options: Namespace) -> int:
+    catalog = build_gate(options).catalog
+    if not catalog.tools:
+        raise InputError("there are no tools to show: give --tools FILE or --pack NAME (`rightcall packs` lists them)")
+    shown = list(catalog.tools.values()) if options.name is None else [_one(catalog, options.name)]
+    if options.json:
+        record = {"tools": [tool_record(tool, whole=True) for tool in shown]}
+        say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+    elif options.name is None:
+        style = style_for(sys.stdout)
+        for tool in shown:
+            say(*summary(tool, style))
+        say(style.tint(f"{len(shown)} tool{'s' if len(shown) != 1 else ''}", "dim"))
+    else:
+        say(*whole(shown[0], style_for(sys.stdout)))
+    return OK
+
+
+def _one(catalog: Any, name: str) -> "Tool":
+    match = catalog.find(name)
+    if match.tool is not None:
+        return match.tool
+    near = " or ".join(f"`{one}`" for one in match.suggestions)
+    raise InputError(f"there is no tool `{name}`" + (f": did you mean {near}?" if near else ""))
+
+
+def tool_record(tool: "Tool", *, whole: bool) -> dict[str, Any]:
+    """A tool as `--json` prints it."""
+    import msgspec
+
+    record: dict[str, Any] = {
+        "name": tool.name,
+        "description": tool.description,
+        "source": tool.source,
+        "effects": sorted(tool.effects),
+        "effects_declared": tool.effects_declared,
+        "deprecated": tool.deprecated,
+        "replaced_by": tool.rules.replaced_by,
+    }
+    if whole:
+        record |= {
+            "parameters": tool.schema,
+            "rules": msgspec.to_builtins(tool.rules),
+            "unchecked": list(tool.unchecked),
+        }
+    return record
+
+
+def summary(tool: "Tool", style: Style) -> list[str]:
+    """A tool in a few lines: name, source, effects, one line per argument."""
+    lines = [_title(tool, style)]
+    if tool.rules.replaced_by:
+        lines.append(f"  deprecated: use {harmless(tool.rules.replaced_by)}")
+    given = arguments_of(tool.schema, tool.rules)
+    width = max((len(argument.name) for argument in given), default=0)
+    for argument in given:
+        pieces = wrap(_words(argument), max(20, style.width - width - 5))
+        lines += [f"  {_mark(argument)} {pad(harmless(argument.name), width)}  {pieces[0]}"]
+        lines += [" " * (width + 6) + piece for piece in pieces[1:]]
+    lines += [f"  needs one of: {', '.join(map(harmless, group))}" for group in tool.rules.required_any]
+    if tool.rules.names:
+        lines += wrap(f"  also called: {', '.join(map(harmless, tool.rules.names))}", style.width)
+    return [*lines, ""]
+
+
+def _title(tool: "Tool", style: Style) -> str:
+    effects = ", ".join(sorted(tool.effects)) if tool.effects_declared else "any effect (none declared)"
+    return f"{style.tint(harmless(tool.name), 'bold')}  {style.tint(f'[{harmless(tool.source)}; {effects}]', 'dim')}"
+
+
+def _mark(argument: Argument) -> str:
+    return "*" if argument.required else " "
+
+
+def _words(argument: Argument) -> str:
+    parts = [argument.type]
+    if argument.default is not None:
+        parts.append(f"default {json_text(argument.default)}")
+    if argument.aliases:
+        parts.append(f"also {', '.join(map(harmless, argument.aliases))}")
+    return "; ".join(parts)
+
+
+def whole(tool: "Tool", style: Style) -> list[str]:
+    """Everything known of one tool."""
+    import msgspec
+
+    lines = summary(tool, style)[:-1]
+    if tool.description:
+        lines += ["", *wrap(harmless(" ".join(tool.description.split())), style.width)]
+    lines += ["", style.tint("schema", "bold"), *json_text(tool.schema, indent=2).split("\n")]
+    rules = msgspec.to_builtins(tool.rules)
+    example = rules.pop("example", None)
+    if rules:
+        lines += ["", style.tint("rules", "bold"), *json_text(rules, indent=2).split("\n")]
+    if example is not None:
+        lines += ["", style.tint("example", "bold"), json_text(example)]
+    if tool.unchecked:
+        lines += ["", style.tint("not checked", "bold"), *(harmless(note) for note in tool.unchecked)]
+    return lines

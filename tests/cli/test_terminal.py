@@ -1,0 +1,78 @@
+"""Colours only where they belong, columns that line up, and nothing a model wrote reaches the terminal raw."""
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightcall.cli.terminal import Style, beside, harmless, harmless_lines, table, visible_width, wants_colour, wrap
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("environment", "on_screen", "in_pipe"),
+    [
+        ({}, True, False),
+        ({"NO_COLOR": "1"}, False, False),
+        ({"NO_COLOR": ""}, True, False),
+        ({"TERM": "dumb"}, False, False),
+        ({"FORCE_COLOR": "1"}, True, True),
+        ({"FORCE_COLOR": "0"}, False, False),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, False),
+    ],
+)
+def test_colours_appear_only_where_they_are_wanted(environment: dict[str, str], on_screen: bool, in_pipe: bool) -> None:
+    assert wants_colour(Screen(), environment) is on_screen
+    assert wants_colour(io.StringIO(), environment) is in_pipe
+
+
+def test_a_style_without_colour_adds_nothing() -> None:
+    assert Style().tint("text", "red", "bold") == "text"
+    assert Style(colour=True).tint("text", "red") == "\x1b[31mtext\x1b[0m"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("\x1b[2K\x07", "\\u001b[2K\\u0007"),
+        ("a\u202eb", "a\\u202eb"),
+        ("zero\u200bwidth", "zero\\u200bwidth"),
+        ("\x9b31m", "\\u009b31m"),
+        ("\ud800", "\\ud800"),
+        ("\U000e0041", "\\udb40\\udc41"),
+        ("naïve 漢字 🙂 → ⚠️", "naïve 漢字 🙂 → ⚠️"),
+    ],
+)
+def test_what_a_terminal_would_obey_or_hide_is_shown_as_an_escape(text: str, shown: str) -> None:
+    assert harmless(text) == shown
+
+
+def test_lines_stay_lines_and_a_flood_of_them_is_counted() -> None:
+    assert harmless_lines("a\r\n\tb\x1b") == ["a", "    b\\u001b"]
+    assert harmless_lines("\n" * 300, most=3) == ["", "", "", "… and 298 more lines"]
+
+
+@given(st.text(max_size=60), st.integers(1, 30))
+def test_wrapping_loses_nothing_but_blanks_and_keeps_to_the_width(text: str, width: int) -> None:
+    line = harmless(text)
+    pieces = wrap(line, width)
+    assert "".join(pieces).replace(" ", "") == line.replace(" ", "")
+    assert all(visible_width(piece) <= max(width, 2) for piece in pieces)
+
+
+def test_two_blocks_stand_side_by_side() -> None:
+    assert beside(["one", "two"], ["漢字漢字 long"], 19) == ["one      │ 漢字漢字", "two      │ long"]
+
+
+def test_a_table_lines_up_words_left_and_figures_right() -> None:
+    assert table(["kind", "n"], [["a", "1"], ["long name", "100"]], Style()) == [
+        "kind         n",
+        "a            1",
+        "long name  100",
+    ]
