@@ -1,11 +1,11 @@
 """Whatever comes, nothing escapes the gate, and the answer is there in time. `make hostile` does this at full size."""
 
 import pytest
+
 from hostile.kinds import NOTE, Kind, judge_check, judge_loads
 from hostile.objects import OBJECTS
 from hostile.schemas import SCHEMAS
 from hostile.texts import TEXTS
-
 from rightcall import loads
 
 SIZE = 60_000

@@ -4,11 +4,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from fuzzing.invariants import any_call, cut_call, faithful, right_call, wild
-from fuzzing.tools import a_tool, a_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fuzzing.invariants import any_call, cut_call, faithful, right_call, wild
+from fuzzing.tools import a_tool, a_value
 from rightcall import Gate, Unreadable, loads
 
 randoms = st.randoms(use_true_random=False)

@@ -41,8 +41,8 @@ class AngryDict(dict[Any, Any]):
     def refuse(self, *_: Any) -> NoReturn:
         raise RuntimeError("do not touch")
 
-    __eq__ = __len__ = __iter__ = __getitem__ = __contains__ = keys = items = values = get = copy = refuse  # type: ignore[assignment]
-    __hash__ = None  # type: ignore[assignment]
+    __eq__ = __len__ = __iter__ = __getitem__ = __contains__ = keys = items = values = get = copy = refuse
+    __hash__ = None
 
 
 class AngryList(list[Any]):
@@ -79,7 +79,7 @@ class Lying(dict[Any, Any]):
 
 class Impostor:
     @property
-    def __class__(self) -> type:  # type: ignore[override]
+    def __class__(self) -> type:
         return dict
 
 
@@ -196,7 +196,7 @@ ARGUMENTS = [
     given("a dict with defaults", lambda: collections.defaultdict(list, text="x"), "ok"),
     given("a read-only dict", lambda: types.MappingProxyType({"text": "x"})),
     given("a user dict", lambda: collections.UserDict(text="x")),
-    given("a chain of dicts", lambda: collections.ChainMap({"text": "x"}, {"count": 1})),
+    given("a chain of dicts", lambda: collections.ChainMap[str, Any]({"text": "x"}, {"count": 1})),
     given("a record", Record),
     given("text that is angry", lambda: AngryText('{"text": "x"}')),
 ]

@@ -26,7 +26,7 @@ def pattern(name: str, regex: str, text: str, expect: Expect = "any") -> Kind:
 
 def doubling(levels: int) -> Any:
     """Each definition asks twice for the next: 2 to the levels ways through."""
-    definitions = {
+    definitions: dict[str, Any] = {
         f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}, {"$ref": f"#/$defs/d{n + 1}"}]} for n in range(levels)
     }
     definitions[f"d{levels}"] = {"type": "integer"}
