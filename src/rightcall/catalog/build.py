@@ -1,16 +1,23 @@
 """A catalogue: an immutable snapshot of tools, built once for the same definitions."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import sha256
-from pathlib import Path
+from os import PathLike
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from msgspec import Struct, json
+from msgspec.structs import replace
 
-from rightcall.catalog.compile import validator
-from rightcall.catalog.names import find_name
+from rightcall.catalog.compile import compile_accepts, without_hard_patterns
+from rightcall.catalog.definitions import flatten, read_definitions
+from rightcall.catalog.keywords import Schema, as_schema
+from rightcall.catalog.merge import Definition, lay_over
+from rightcall.catalog.names import Names
+from rightcall.catalog.refs import localise
+from rightcall.catalog.ruled import schema_from_rules
+from rightcall.catalog.tidy import tidy_arguments
 from rightcall.catalog.tool import ALL_EFFECTS, NameMatch, PackTool, Tool
 from rightcall.errors import ToolError
 from rightcall.types import Rules, UnknownArgument
@@ -25,38 +32,116 @@ class Catalog(Struct, frozen=True, dict=True, eq=False):
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names, in order."""
         return tuple(self.tools)
+
+    @cached_property
+    def _names(self) -> Names:
+        return Names(self.tools)
 
     def find(self, name: str) -> NameMatch:
         """Which tool a name means, and how sure that is."""
-        return find_name(self.tools, name)
+        return self._names.find(name)
 
 
 def build_catalog(
-    tools: Iterable[Any] | Mapping[str, Any] | str | Path | None = None,
+    tools: Iterable[Any] | Mapping[str, Any] | str | PathLike[str] | None = None,
     overlays: Sequence[PackTool] = (),
     *,
     unknown_argument: UnknownArgument = "drop",
 ) -> Catalog:
-    """A catalogue of `tools`, with what packs and the policy file (`overlays`, in order, later wins) say of them."""
-    key = json.encode([list(tools or ()), overlays, unknown_argument])
+    """A catalogue of `tools`, with what packs and the policy file (`overlays`, in order, later wins) say of them.
+
+    A given tool keeps its own schema; rules of the same name are laid over it as far as it has those arguments. A tool
+    that only an overlay knows is added with the overlay's schema. The same definitions give the same catalogue, from a
+    cache, so that one can be built for every request. Raises ToolError where a definition cannot be used.
+
+    >>> catalog = build_catalog([{"name": "add", "parameters": {"type": "object", "properties": {"n": {}}}}])
+    >>> catalog.get("add").accepts({"n": 1}), catalog.get("add").accepts({"m": 1})
+    (True, False)
+    """
+    flat = flatten(tools)
+    try:
+        key = json.encode((flat, overlays, unknown_argument))
+    except (TypeError, ValueError, OverflowError, RecursionError) as fault:
+        raise ToolError(f"a tool definition is no JSON: {fault}") from fault
     return _build(key)
+
+
+_decoder = json.Decoder(tuple[list[dict[str, Any] | list[PackTool]], tuple[PackTool, ...], UnknownArgument])
 
 
 @lru_cache(maxsize=64)
 def _build(key: bytes) -> Catalog:
-    given, overlays, _ = json.decode(key, type=tuple[list[dict[str, Any]], tuple[PackTool, ...], UnknownArgument])
-    tools: dict[str, Tool] = {}
-    for raw in given:
-        raw = raw.get("function", raw)
-        name = raw.get("name")
-        if not isinstance(name, str):
-            raise ToolError("a tool needs a name")
-        schema = next((raw[k] for k in ("parameters", "input_schema", "inputSchema", "schema") if k in raw), {})
-        rules = next((o.rules for o in overlays if o.name == name), Rules())
-        tools[name] = Tool(
-            name=name, description=raw.get("description", ""), schema=schema, rules=rules, effects=ALL_EFFECTS,
-            effects_declared=False, accepts=validator({"type": "object"} | schema).is_valid, exact=True, open=False,
-            unchecked=(), digest=sha256(json.encode(raw)).hexdigest(), source="given",
-        )
+    flat, overlays, unknown = _decoder.decode(key)
+    table: dict[str, Definition] = {}
+    for number, raw in enumerate(flat, 1):
+        for definition in read_definitions(raw, number):
+            if definition.name in table:
+                raise ToolError(f"two tools have the name `{definition.name}`; every tool needs a name of its own")
+            table[definition.name] = _of_tool(definition.name, _tidied, definition)
+    for overlay in overlays:
+        lay_over(table, _of_tool(overlay.name, _tidied, _definition(overlay)))
+    tools = {name: _of_tool(name, _tool, json.encode(definition), unknown) for name, definition in table.items()}
     return Catalog(tools=MappingProxyType(tools), digest=sha256(key).hexdigest(), get=tools.get)
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _of_tool(name: str, work: Callable[P, R], *arguments: P.args, **options: P.kwargs) -> R:
+    """Do some work on a tool, so that what goes wrong names the tool."""
+    try:
+        return work(*arguments, **options)
+    except ToolError as fault:
+        raise ToolError(f"tool `{name}`: {fault}") from fault
+    except RecursionError as fault:
+        raise ToolError(f"tool `{name}`: its schema is nested too deeply") from fault
+
+
+def _definition(overlay: PackTool) -> Definition:
+    source = overlay.pack if overlay.pack == "policy" else f"pack:{overlay.pack}"
+    return Definition(overlay.name, overlay.description, overlay.schema, overlay.effects, overlay.rules, source)
+
+
+def _tidied(definition: Definition) -> Definition:
+    """With its schema in one form. Without one a given tool takes any arguments, a pack's speaks by its rules."""
+    if definition.schema is None and (definition.source != "given" or definition.rules != Rules()):
+        return definition
+    schema, notes = without_hard_patterns(localise(tidy_arguments(definition.schema)))
+    return replace(definition, schema=schema, unchecked=notes)
+
+
+@lru_cache(maxsize=512)
+def _tool(key: bytes, unknown: UnknownArgument) -> Tool:
+    """The compiled tool; kept by content, since catalogues of changing composition share most of their tools."""
+    definition = json.decode(key, type=Definition)
+    rules = definition.rules
+    schema = definition.schema if definition.schema is not None else schema_from_rules(rules)
+    rules = replace(rules, json_text=tuple(dict.fromkeys((*rules.json_text, *_json_texts(schema)))))
+    keep = (rules.unknown_argument or unknown) == "keep"
+    accepts, is_open = compile_accepts(schema, rules, keep_unknown=keep)
+    if rules.example is not None and not accepts({**rules.defaults, **rules.example}):
+        rules = replace(rules, example=None)  # a hint must not teach a wrong call
+    return Tool(
+        name=definition.name,
+        description=definition.description,
+        schema=schema,
+        rules=rules,
+        effects=ALL_EFFECTS if definition.effects is None else frozenset(definition.effects),
+        effects_declared=definition.effects is not None,
+        accepts=accepts,
+        exact=not rules.json_text and rules.batch is None and rules.replaced_by is None,
+        open=is_open,
+        unchecked=definition.unchecked,
+        digest=sha256(key).hexdigest(),
+        source=definition.source,
+    )
+
+
+def _json_texts(schema: Schema) -> Iterable[str]:
+    """Arguments that are text and must hold JSON, as the schema itself says."""
+    for name, part in as_schema(schema.get("properties")).items():
+        if "json" in str(as_schema(part).get("contentMediaType", "")):
+            yield name

@@ -1,20 +1,115 @@
-"""From a schema and rules to one compiled check."""
+"""From a schema and rules to one compiled check, that never opens a file or a connection and never takes for ever."""
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+
+from rightcall.catalog.keywords import Part, Schema, as_schema, map_parts
+from rightcall.catalog.refs import recursive
+from rightcall.catalog.ruled import with_rules
+from rightcall.catalog.strict import strict
+from rightcall.errors import ToolError
+from rightcall.types import Rules
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, ValidationError
 
+DEPTH = 200
+"""Deepest value handed to a schema that refers to itself: the compiled check would overflow the stack far deeper."""
 
-def validator(schema: dict[str, Any]) -> "Draft202012Validator":
-    """A validator that never opens a file or a connection and matches patterns in linear time."""
-    import jsonschema_rs
+
+def validator(schema: Schema, mask: str | None = None) -> "Draft202012Validator":
+    """A validator that never retrieves anything and matches patterns in linear time. Formats are not asserted."""
+    import jsonschema_rs  # late: only what compiles a schema pays for it
 
     return jsonschema_rs.Draft202012Validator(
-        schema, validate_formats=False, pattern_options=jsonschema_rs.RegexOptions(), offline=True
+        schema, validate_formats=False, pattern_options=jsonschema_rs.RegexOptions(), offline=True, mask=mask
     )
 
 
-def explainer(schema: dict[str, Any]) -> "Callable[[Any], Iterator[ValidationError]]":
-    return validator(schema).iter_errors
+def compile_accepts(schema: Schema, rules: Rules, *, keep_unknown: bool) -> tuple[Callable[[Any], bool], bool]:
+    """`Tool.accepts` and `Tool.open`; a ToolError where the schema is none."""
+    closed, is_open = strict(schema, close=not keep_unknown)
+    try:
+        is_valid = validator(with_rules(closed, rules)).is_valid
+    except ValueError as fault:
+        raise _explained(schema, fault) from fault
+    return (_shallow_only(is_valid) if recursive(schema) else is_valid), is_open
+
+
+def explainer(schema: Schema) -> "Callable[[Any], Iterator[ValidationError]]":
+    """All errors at once, unknown arguments among them."""
+    closed, _ = strict(schema)
+    return validator(closed, mask="it").iter_errors  # values are quoted by us, escaped and cut
+
+
+def nested_deeper(value: Any, limit: int = DEPTH) -> bool:
+    """Whether lists and dicts are nested deeper than `limit`; without recursion, since that is the point."""
+    level: list[Any] = [value]
+    for _ in range(limit):
+        inner: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                inner.extend(cast("dict[Any, Any]", item).values())
+            elif isinstance(item, (list, tuple)):
+                inner.extend(cast("list[Any]", item))
+        level = [item for item in inner if isinstance(item, (dict, list, tuple))]
+        if not level:
+            return False
+    return True
+
+
+def without_hard_patterns(schema: Schema) -> tuple[Schema, tuple[str, ...]]:
+    """The schema without the patterns that cannot be matched in linear time, and a note about each."""
+    notes: list[str] = []
+
+    def clean(node: Schema, where: str) -> Schema:
+        def visit(keyword: str, part: Part, key: str) -> Part:
+            here = key if keyword == "properties" else f"{keyword}/{key}" if key else keyword
+            return clean(part, f"{where}/{here}".lstrip("/")) if isinstance(part, dict) else part
+
+        node = map_parts(node, visit)
+        pattern = node.get("pattern")
+        if isinstance(pattern, str) and not _linear(pattern):
+            del node["pattern"]
+            notes.append(f"pattern of `{where}`: {pattern!r:.80} cannot be matched in linear time and is not checked")
+        keyed = as_schema(node.get("patternProperties"))
+        hard = [key for key in keyed if not _linear(key)]
+        if hard:
+            node["patternProperties"] = {key: part for key, part in keyed.items() if key not in hard}
+            node["additionalProperties"] = True  # what it matched cannot be told from the rest
+        for key in hard:
+            said = f"patternProperties of `{where}`: {key!r:.80}"
+            notes.append(f"{said} cannot be matched in linear time and is not checked")
+        return node
+
+    cleaned = clean(schema, "")
+    return (cleaned, tuple(notes)) if notes else (schema, ())
+
+
+@lru_cache(maxsize=512)
+def _linear(pattern: str) -> bool:
+    """Whether the linear engine can do a pattern (no look-around, no back reference, of bounded size)."""
+    try:
+        validator({"pattern": pattern})
+    except ValueError:
+        return False
+    return True
+
+
+def _explained(schema: Schema, fault: ValueError) -> ToolError:
+    """Why a schema cannot be compiled, in the places of the schema as it was given."""
+    try:
+        validator(schema)
+    except ValueError as error:
+        fault = error
+    place = "/".join(str(step) for step in getattr(fault, "instance_path", ()))
+    at = f" at `{place}`" if place else ""
+    return ToolError(f"the schema is not valid JSON Schema{at}: {getattr(fault, 'message', fault)!s:.200}")
+
+
+def _shallow_only(is_valid: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    def accepts(arguments: Any) -> bool:
+        return not nested_deeper(arguments) and is_valid(arguments)
+
+    return accepts

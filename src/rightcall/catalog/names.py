@@ -1,10 +1,170 @@
-"""Which tool a name means. Certain or not at all: `overwrite` is never taken for `write`."""
+"""Which tool a name means. Certain or not at all: `overwrite` is never taken for `write`.
 
-from collections.abc import Mapping
+In this order, and each only when exactly one tool fits: the name itself, a declared other name, the same behind or
+without a namespace (`mcp__server__tool`, `functions.tool`), another case or separator style, a slip of the pen. What is
+near but not certain becomes a suggestion.
+"""
 
-from rightcall.catalog.tool import NameMatch, Tool
+import re
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from unicodedata import normalize
+
+from rightcall.catalog.tool import NameKind, NameMatch, Tool
+from rightcall.catalog.words import COMMON
+
+SUGGESTIONS = 3
+LONGEST = 200
+"""A longer name is no name; it gets no search."""
+
+_NAMESPACE = re.compile(r"__|[./:]")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+_AROUND = " \t\r\n\"'`“”‘’«»<>"
+_CALL_NUMBER = re.compile(r"(?:[:#]\d+|\(\))$")
+_CONFIDENCE: Mapping[NameKind, float] = {"alias": 1.0, "namespace": 0.98, "style": 0.97, "typo": 0.9}
+_NEAR_ON_A_KEYBOARD = frozenset(
+    frozenset(pair) for row in ("qwertyuiop", "asdfghjkl", "zxcvbnm") for pair in pairwise(row)
+) | frozenset(frozenset((a, b)) for a in "aeiouy" for b in "aeiouy" if a < b)
+"""Letters that people and models mix up: neighbours in a row of keys, and vowels."""
 
 
-def find_name(tools: Mapping[str, Tool], name: str) -> NameMatch:
-    tool = tools.get(name)
-    return NameMatch("exact", tool) if tool else NameMatch("none", None, 0.0)
+class Names:
+    """The names of a catalogue, prepared once for every question about them."""
+
+    def __init__(self, tools: Mapping[str, Tool]) -> None:
+        self.tools = tools
+        self.alias: dict[str, set[str]] = {}
+        self.styled: dict[str, set[str]] = {}
+        self.last: dict[str, set[str]] = {}
+        self.words: set[str] = set(COMMON)
+        self.ways: tuple[tuple[NameKind, Callable[[str], set[str]]], ...] = (
+            ("style", lambda bare: {bare} & self.tools.keys()),
+            ("alias", lambda bare: self.alias.get(bare, set())),
+            ("namespace", self.without_namespace),
+            ("style", lambda bare: self.styled.get(key_of(bare), set())),
+            ("namespace", lambda bare: self.last.get(key_of(bare), set())),
+            ("typo", self.typo),
+        )
+        for name, tool in tools.items():
+            for other in tool.rules.names:
+                self.alias.setdefault(other, set()).add(name)
+            for spelling in (name, *tool.rules.names):
+                self.styled.setdefault(key_of(spelling), set()).add(name)
+                self.words.update(words_of(spelling))
+            spaces = _NAMESPACE.split(name)
+            for start in range(1, len(spaces)):
+                self.last.setdefault(key_of("/".join(spaces[start:])), set()).add(name)
+
+    def find(self, name: str) -> NameMatch:
+        tool = self.tools.get(name)
+        if tool is not None:
+            return NameMatch("exact", tool)
+        bare = _CALL_NUMBER.sub("", name[: LONGEST + 1].strip(_AROUND))
+        if not bare or len(bare) > LONGEST:
+            return NameMatch("none", None, 0.0)
+        for kind, tries in self.ways:
+            found = tries(bare)
+            if found:
+                return self.answer(kind, bare, found)
+        return self.answer("none", bare, set())
+
+    def answer(self, kind: NameKind, bare: str, found: set[str]) -> NameMatch:
+        if len(found) == 1:
+            return NameMatch(kind, self.tools[next(iter(found))], _CONFIDENCE[kind])
+        first = [name for name in self.tools if name in found]
+        return NameMatch("none", None, 0.0, tuple(dict.fromkeys((*first, *self.similar(bare))))[:SUGGESTIONS])
+
+    def without_namespace(self, bare: str) -> set[str]:
+        """`server.tool` where `tool` is known: the longest ending that is a name."""
+        for separator in _NAMESPACE.finditer(bare):
+            rest = bare[separator.end() :]
+            if rest in self.tools:
+                return {rest}
+            found = self.alias.get(rest) or self.styled.get(key_of(rest))
+            if found:
+                return found
+        return set()
+
+    def typo(self, bare: str) -> set[str]:
+        """The one tool whose name differs by a slip, when no other is nearly as close."""
+        from rapidfuzz.distance import OSA  # late: only a name that nobody has pays for it
+
+        if len(bare) < 5:
+            return set()
+        mine = words_of(bare)
+        near: list[tuple[int, str]] = []
+        text = "_".join(mine)
+        for name, tool in self.tools.items():
+            spellings = [words_of(spelling) for spelling in (name, *tool.rules.names)]
+            distance = min(OSA.distance(text, "_".join(theirs), score_cutoff=4) for theirs in spellings)
+            if distance <= 4:
+                near.append((distance, name))
+        if not near:
+            return set()
+        near.sort()
+        distance, best = near[0]
+        allowed = 2 if len(bare) >= 10 else 1
+        clearly_ahead = len(near) == 1 or near[1][0] >= distance + 2
+        if distance > allowed or not clearly_ahead:
+            return set()
+        spellings = (best, *self.tools[best].rules.names)
+        return {best} if any(self.is_slip(mine, words_of(spelling)) for spelling in spellings) else set()
+
+    def is_slip(self, mine: list[str], theirs: list[str]) -> bool:
+        """Word by word: a word that means something else is no slip, nor is a plural, a prefix or a number."""
+        if len(mine) != len(theirs):
+            return False
+        pairs = [(a, b) for a, b in zip(mine, theirs, strict=True) if a != b]
+        return bool(pairs) and all(a not in self.words and slip(a, b) for a, b in pairs)
+
+    def similar(self, bare: str) -> tuple[str, ...]:
+        """Names worth suggesting, best first."""
+        from rapidfuzz import fuzz, process
+
+        choices = {name: " ".join(words_of(name)) for name, tool in self.tools.items() if not tool.deprecated}
+        found = process.extract(
+            " ".join(words_of(bare)), choices, scorer=fuzz.WRatio, score_cutoff=60, limit=SUGGESTIONS
+        )
+        return tuple(name for _, _, name in found)
+
+
+def words_of(name: str) -> list[str]:
+    """`getUserByID` and `get_user_by_id` have the same words."""
+    return [word.casefold() for word in _WORD.findall(normalize("NFKC", name))]
+
+
+def key_of(name: str) -> str:
+    """What is left of a name without case and separators."""
+    return "".join(words_of(name))
+
+
+def slip(a: str, b: str) -> bool:
+    """Whether word `a` is `b` with letters swapped, left out, doubled or mistyped inside.
+
+    >>> slip("wether", "weather"), slip("users", "user"), slip("overwrite", "write")
+    (True, False, False)
+    """
+    from rapidfuzz.distance import OSA
+
+    shorter, longer = sorted((a, b), key=len)
+    if len(shorter) < 5 or not (a + b).isalpha() or longer.startswith(shorter) or longer.endswith(shorter):
+        return False
+    distance = OSA.distance(a, b, score_cutoff=2)
+    if distance == 2:
+        return len(shorter) >= 8 and a[0] == b[0] and a[-1] == b[-1]
+    return distance == 1 and (len(a) != len(b) or swapped(a, b) or mistyped(a, b))
+
+
+def swapped(a: str, b: str) -> bool:
+    return sorted(a) == sorted(b)
+
+
+def mistyped(a: str, b: str) -> bool:
+    return any(frozenset((x, y)) in _NEAR_ON_A_KEYBOARD for x, y in zip(a, b, strict=True) if x != y)
+
+
+def shown_names(names: Iterable[str], limit: int = 30) -> str:
+    """Names for a sentence, cut where they would fill the page."""
+    listed = list(names)
+    more = f" and {len(listed) - limit} more" if len(listed) > limit else ""
+    return ", ".join(listed[:limit]) + more

@@ -1,0 +1,174 @@
+"""Definitions as people and generators write them, made into plain JSON Schema 2020-12.
+
+Quietly mended: type names of other languages (`dict`, `float`, `tuple`, `any`, `STRING`), OpenAPI's `nullable`,
+`required: true` inside a property, `example`, and what drafts 4 to 7 wrote differently. What cannot be understood is a
+`ToolError`.
+"""
+
+from typing import Any, cast
+
+from rightcall.catalog.keywords import Part, Schema, as_list, as_schema, deeper, map_parts, types
+from rightcall.errors import ToolError
+
+_TYPE_NAMES = {
+    **dict.fromkeys(("string", "str", "text", "char", "varchar", "date", "datetime", "time", "uuid", "enum"), "string"),
+    **dict.fromkeys(("integer", "int", "int32", "int64", "long", "short", "byte", "bigint"), "integer"),
+    **dict.fromkeys(("number", "float", "double", "decimal", "numeric", "real"), "number"),
+    **dict.fromkeys(("boolean", "bool"), "boolean"),
+    **dict.fromkeys(("array", "list", "tuple", "set", "arraylist", "sequence"), "array"),
+    **dict.fromkeys(("object", "dict", "dictionary", "map", "hashmap", "hashtable", "mapping", "struct"), "object"),
+    **dict.fromkeys(("null", "none", "nonetype"), "null"),
+}
+_ANY = frozenset({"any", "anything", "mixed", "unknown", "unspecified", "type_unspecified"})
+RIGHT_TYPES = "string, integer, number, boolean, array, object or null"
+_HOLDS_SCHEMAS = frozenset(
+    ("properties", "patternProperties", "additionalProperties", "items", "not", "if", "then", "else", "$defs",
+     "definitions", "contains", "propertyNames", "dependentSchemas")
+)  # fmt: skip
+_COMPOSED = frozenset({"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "patternProperties"})
+
+
+def tidy_arguments(schema: Any) -> Schema:
+    """The schema of a tool's arguments: an object, whatever else was said."""
+    if schema is None or schema is True:
+        return {"type": "object"}
+    if not isinstance(schema, dict):
+        raise ToolError(f"the schema must be a JSON Schema object such as {{'type': 'object'}}, got {schema!r:.80}")
+    root = cast("Schema", schema)
+    if root and not _HOLDS_SCHEMAS & root.keys() and all(isinstance(part, dict) for part in root.values()):
+        root = {"properties": root}  # arguments listed without the object around them
+    tidied = as_schema(_tidy(root, "", 0))
+    kinds = types(tidied)
+    if kinds is not None and "object" not in kinds:
+        raise ToolError(f"the arguments of a tool are an object, but the schema says type {' or '.join(kinds)}")
+    return {"type": "object"} | tidied | {"type": "object"}
+
+
+def _tidy(schema: Any, where: str, depth: int) -> Part:
+    if isinstance(schema, bool):
+        return schema
+    if schema is None:
+        return True
+    if isinstance(schema, str):  # {"city": "string"}, or a description in the schema's place
+        known = schema.lower() in _TYPE_NAMES or schema.lower() in _ANY
+        schema = {"type": schema} if known else {"description": schema}
+    if not isinstance(schema, dict):
+        raise ToolError(f"{_at(where)} must be a schema such as {{'type': 'string'}}, got {schema!r:.80}")
+    given = cast("Schema", schema)
+    node = {key: value for key, value in given.items() if value is not None or key in ("const", "default")}
+    _old_drafts(node)
+    _types(node, where)
+    _annotations(node)
+    _required(node, where)
+    _nullable(node)
+    below = deeper(depth)
+    return map_parts(node, lambda keyword, part, key: _tidy(part, _path(where, keyword, key), below))
+
+
+def _types(node: Schema, where: str) -> None:
+    named = types(node)
+    if named is None:
+        if "type" in node:
+            raise ToolError(f"{_at(where)} has type {node['type']!r:.80}; right is {RIGHT_TYPES}")
+        return
+    names: list[str] = []
+    for name in named:
+        word = name.lower() if isinstance(cast("object", name), str) else ""
+        if word in _ANY:
+            names.clear()
+            break
+        if word not in _TYPE_NAMES:
+            raise ToolError(f"{_at(where)} has type {name!r}; right is {RIGHT_TYPES}")
+        if _TYPE_NAMES[word] not in names:
+            names.append(_TYPE_NAMES[word])
+    if names:
+        node["type"] = names[0] if len(names) == 1 else names
+    else:
+        del node["type"]
+
+
+def _old_drafts(node: Schema) -> None:
+    """Drafts 4 to 7 to 2020-12."""
+    for exclusive, inclusive in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        flag = node.get(exclusive)
+        if isinstance(flag, bool):
+            del node[exclusive]
+            if flag and inclusive in node:
+                node[exclusive] = node.pop(inclusive)
+    if isinstance(node.get("items"), list):
+        node["prefixItems"] = node.pop("items")
+        if "additionalItems" in node:
+            node["items"] = node["additionalItems"]
+    node.pop("additionalItems", None)
+    definitions = node.pop("definitions", None)
+    if isinstance(definitions, dict):
+        node["$defs"] = cast("Schema", definitions) | as_schema(node.get("$defs"))
+    dependencies = node.pop("dependencies", None)
+    for name, needs in as_schema(dependencies).items():
+        keyword = "dependentRequired" if isinstance(needs, list) else "dependentSchemas"
+        node[keyword] = as_schema(node.get(keyword)) | {name: needs}
+
+
+def _annotations(node: Schema) -> None:
+    """Notes in a shape that a strict reader of schemas would refuse; they decide nothing."""
+    for keyword in ("description", "title", "$comment"):
+        if keyword in node and not isinstance(node[keyword], str):
+            del node[keyword]
+    if "example" in node:
+        node.setdefault("examples", [node["example"]])
+        del node["example"]
+    if "examples" in node and not isinstance(node["examples"], list):
+        node["examples"] = [node["examples"]]
+    for keyword in ("$schema", "$vocabulary", "deprecated", "readOnly", "writeOnly"):
+        node.pop(keyword, None)
+
+
+def _required(node: Schema, where: str) -> None:
+    """`required: true` inside a property moves to the list beside `properties`; a listed name is a known argument."""
+    properties = node.get("properties")
+    if properties is not None and not isinstance(properties, dict):
+        raise ToolError(f"{_at(where)}: `properties` must map argument names to schemas, got {properties!r:.80}")
+    required = node.get("required")
+    if isinstance(required, bool):
+        del node["required"]
+    elif isinstance(required, str):
+        node["required"] = [required]
+    elif required is not None and not isinstance(required, list):
+        raise ToolError(f"{_at(where)}: `required` must be a list of argument names, got {required!r:.80}")
+    if not isinstance(properties, dict):
+        return
+    known = cast("dict[str, Any]", properties)
+    listed = [name for name in as_list(node.get("required")) if isinstance(name, str)]
+    listed += [name for name, part in known.items() if as_schema(part).get("required") is True and name not in listed]
+    if listed or "required" in node:
+        node["required"] = list(dict.fromkeys(listed))
+    if known and not _COMPOSED & node.keys():
+        missing = {name: True for name in listed if name not in known}
+        node["properties"] = known | missing
+
+
+def _nullable(node: Schema) -> None:
+    """OpenAPI 3.0: `nullable: true` beside a type."""
+    if node.pop("nullable", False) is not True:
+        return
+    kinds = types(node)
+    if kinds is not None:
+        node["type"] = list(dict.fromkeys((*kinds, "null")))
+        if isinstance(node.get("enum"), list) and None not in node["enum"]:
+            node["enum"] = [*node["enum"], None]
+    elif "$ref" in node or "allOf" in node or "anyOf" in node or "oneOf" in node or "enum" in node:
+        inner = dict(node)
+        node.clear()
+        node["anyOf"] = [inner, {"type": "null"}]
+
+
+def _path(where: str, keyword: str, key: str) -> str:
+    if keyword == "properties":
+        return f"{where}.{key}" if where else key
+    if keyword == "items":
+        return f"{where}[]"
+    return f"{where}/{keyword}/{key}" if key else f"{where}/{keyword}"
+
+
+def _at(where: str) -> str:
+    return f"`{where}`" if where else "the schema"
