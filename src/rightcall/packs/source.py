@@ -1,0 +1,164 @@
+"""A file a person wrote: parsed once, and able to say where in it something is wrong and what would be right."""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from math import isfinite
+from pathlib import Path
+from typing import Any, Literal, Self, TypeGuard, cast
+
+from rightcall.errors import ConfigError
+from rightcall.packs.lines import KeyPath, key_lines, line_of
+
+Table = Mapping[str, Any]
+
+
+class Source:
+    """A document and its name. Every complaint about it is built here, with its line where there is a text."""
+
+    def __init__(self, name: str, error: type[ConfigError], text: str | None = None) -> None:
+        self.name = name
+        self.error = error
+        self.text = text
+
+    @classmethod
+    def read(cls, file: str, error: type[ConfigError], what: str) -> Self:
+        """The file at a path; `what` is the word for it in an error."""
+        try:
+            raw = Path(file).read_bytes()
+        except (OSError, ValueError) as fault:  # ValueError: a NUL in the path
+            reason = getattr(fault, "strerror", None) or fault
+            raise error(f"the {what} cannot be read: {reason}", source=file) from None
+        try:
+            return cls(file, error, raw.decode("utf-8-sig"))
+        except UnicodeDecodeError as fault:
+            line = raw.count(b"\n", 0, fault.start) + 1
+            raise error("not UTF-8 text, which TOML must be", source=file, line=line) from None
+
+    @cached_property
+    def lines(self) -> dict[KeyPath, int]:
+        return key_lines(self.text) if self.text is not None else {}
+
+    def wrong(self, path: KeyPath, message: str) -> ConfigError:
+        """The error to raise: `raise source.wrong(("gate", "mode"), "…")`."""
+        place = f"{dotted(path)}: " if path else ""
+        return self.error(f"{place}{message}", source=self.name, line=line_of(self.lines, path))
+
+    def parse(self) -> dict[str, Any]:
+        """The text as TOML."""
+        import tomllib  # late: importing the package must not pay for it
+
+        try:
+            return tomllib.loads(self.text or "")
+        except tomllib.TOMLDecodeError as fault:
+            found = re.search(r" \(at line (\d+), column \d+\)$", str(fault))
+            line = int(found[1]) if found else (self.text or "").count("\n") + 1
+            reason = str(fault)[: found.start()] if found else str(fault).removesuffix(" (at end of document)")
+            raise self.error(f"not valid TOML: {reason}", source=self.name, line=line) from None
+        except RecursionError:
+            raise self.error("nested too deeply to be read", source=self.name) from None
+
+    def table(self, path: KeyPath, value: Any) -> Table:
+        if not is_table(value):
+            raise self.wrong(path, f"must be a table, not {kind(value)}")
+        return value
+
+    def keys(self, path: KeyPath, table: Table, known: Iterable[str]) -> None:
+        """Refuse the first key that nobody knows."""
+        known = tuple(known)
+        for key in table:
+            if key not in known:
+                raise self.wrong((*path, key), f"unknown key; {instead(key, known)}")
+
+    def text_of(self, path: KeyPath, value: Any) -> str:
+        if not isinstance(value, str):
+            raise self.wrong(path, f"must be a text, not {kind(value)}")
+        return value
+
+    def flag(self, path: KeyPath, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise self.wrong(path, f"must be true or false, not {kind(value)}")
+        return value
+
+    def count(self, path: KeyPath, value: Any, least: int, most: int) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise self.wrong(path, f"must be a whole number from {least} to {most}, not {value!r}")
+        return value
+
+    def word(self, path: KeyPath, value: Any, allowed: tuple[str, ...]) -> Any:
+        """One of the allowed words, such as those of a Literal."""
+        if not isinstance(value, str):
+            raise self.wrong(path, f"must be one of {', '.join(allowed)}, not {kind(value)}")
+        if value not in allowed:
+            raise self.wrong(path, f"{value!r} is no choice here; {instead(value, allowed)}")
+        return value
+
+    def texts(self, path: KeyPath, value: Any) -> tuple[str, ...]:
+        if not isinstance(value, list | tuple):
+            raise self.wrong(path, f"must be a list of texts, not {kind(value)}")
+        items = cast("list[Any]", value)
+        return tuple(self.text_of((*path, at), item) for at, item in enumerate(items))
+
+    def plain(self, path: KeyPath, value: Any) -> Any:
+        """A value that JSON can carry, as plain dicts and lists of our own."""
+        if is_table(value):
+            return {self.text_of(path, key): self.plain((*path, key), item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.plain((*path, at), item) for at, item in enumerate(cast("list[Any]", value))]
+        if value is None or isinstance(value, str | bool | int):
+            return value
+        if isinstance(value, float) and isfinite(value):
+            return value
+        raise self.wrong(path, f"must be something JSON can carry; {value!r} is not (put dates in quotes)")
+
+    def text_map(self, path: KeyPath, value: Any) -> dict[str, str]:
+        return {key: self.text_of((*path, key), item) for key, item in self.table(path, value).items()}
+
+
+def is_table(value: Any) -> TypeGuard[Table]:
+    return isinstance(value, Mapping)
+
+
+def dotted(path: KeyPath) -> str:
+    """A path as TOML writes it: `tools."code/read".aliases`."""
+    out = ""
+    for part in path:
+        if isinstance(part, int):
+            out += f"[{part}]"
+        else:
+            out += ("." if out else "") + (part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else f'"{part}"')
+    return out
+
+
+def instead(word: str, known: Iterable[str]) -> str:
+    """What would have been right: the nearest known word, and the others as long as they are few."""
+    from difflib import get_close_matches  # late: only a mistake pays for it
+
+    known = sorted(known)
+    near = get_close_matches(word, known, n=1) or [name for name in known if name.casefold() == word.casefold()]
+    choice = f"known are: {', '.join(known)}" if known else "nothing is known here"
+    if near:
+        return f"did you mean {near[0]!r}?" + (f" ({choice})" if len(known) <= 20 else "")
+    return choice
+
+
+Kind = Literal["a table", "a list", "a text", "true or false", "a number", "a date or time", "nothing"]
+
+
+def kind(value: Any) -> Kind:
+    """The sort of a value in a person's words."""
+    if value is None:
+        return "nothing"
+    for types, name in _KINDS:
+        if isinstance(value, types):
+            return name
+    return "a date or time"
+
+
+_KINDS: tuple[tuple[Any, Kind], ...] = (
+    (Mapping, "a table"),
+    ((list, tuple), "a list"),
+    (str, "a text"),
+    (bool, "true or false"),
+    ((int, float), "a number"),
+)
