@@ -8,12 +8,13 @@ What is a sure repair and what is not is decided by whoever asked; see `marks`.
 from __future__ import annotations
 
 import re
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from rightcall.errors import Unreadable
 from rightcall.parse.escapes import unescape
 from rightcall.parse.scalars import CONSTANTS, NUMBER, read_number
 from rightcall.parse.shape import ANY, Shape
+from rightcall.parse.strict import decode, duplicate_keys
 from rightcall.parse.strings import CLOSERS, QUOTES, STRAY_WORD, WORD_KEY, Context, StringEnd, key_ahead, space
 
 Cut = Literal["", "closers", "value"]
@@ -22,11 +23,14 @@ _PATIENCE = 20_000
 
 _PLAIN = r'"([^"\\\x00-\x1f]*)"'
 _JSON_NUMBER = r"(-?(?:0|[1-9]\d{0,15})(?:\.\d{1,17})?)"
+_CONSTANT = r"(true|false|null|True|False|None)"
 _NEXT_KEY = r'\s*(,)\s*(?="[^"\\\n]{0,100}"\s*:)|\s*(?=\})'
-_MEMBER = re.compile(rf"\s*{_PLAIN}\s*:\s*(?:{_PLAIN}|{_JSON_NUMBER}|(true|false|null))(?:{_NEXT_KEY})")
-_ELEMENT = re.compile(
-    rf"\s*(?:{_PLAIN}|{_JSON_NUMBER}|(true|false|null))(?:\s*(,)\s*(?=[\"\-\d\[{{]|true|false|null)|\s*(?=\]))"
-)
+_MEMBER = rf"\s*{_PLAIN}\s*:\s*(?:{_PLAIN}|{_JSON_NUMBER}|{_CONSTANT})(?:{_NEXT_KEY})"
+_ELEMENT = rf"\s*(?:{_PLAIN}|{_JSON_NUMBER}|{_CONSTANT})(?:\s*(,)\s*(?=[\"\-\d\[{{]|[tfnTFN][rauo])|\s*(?=\]))"
+_FAST = {quote: (re.compile(_MEMBER.replace('"', quote)), re.compile(_ELEMENT.replace('"', quote))) for quote in "\"'"}
+_PIECE = 2000
+"""A bracket that closes within so many characters is tried as strict JSON first."""
+
 _KEY = re.compile(rf"{_PLAIN}\s*:\s*")
 _STRING_MEMBER = re.compile(rf'"([^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*)"(?={_NEXT_KEY.replace("(,)", ",")})')
 _WORD = re.compile(r"([\w$][\w$.\-]*)")
@@ -40,8 +44,15 @@ _GOES_ON = re.compile(r'\s*,\s*"[^"\\\n]{1,100}"\s*:')
 FENCE = re.compile(r"```[ \t]*[\w+\-]*[ \t]*\r?\n?|~~~[ \t]*\w*[ \t]*\r?\n")
 _BROKEN_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?[eE][-+]?")
 _PARTIAL_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?$")
-_SIMPLE_CONSTANTS = {"true": True, "false": False, "null": None}
 _CLOSER = {"{": "}", "[": "]", "(": ")"}
+
+
+def _loses_text(value: Any, shape: Shape) -> bool:
+    """Whether a number stands where text is declared: then the digits as written count."""
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+        return any(isinstance(item, (int, float)) and shape.props.get(key, ANY).verbatim for key, item in items)
+    return shape.items is not None and shape.items.verbatim
 
 
 class Read(NamedTuple):
@@ -87,6 +98,9 @@ class Reader:
         self.duplicates: list[str] = []
         self.solid = False
         self.patience = _PATIENCE
+        double, single = text.find('"'), text.find("'")
+        self.quote = "'" if 0 <= single and (double < 0 or single < double) else '"'
+        self.member, self.element = _FAST[self.quote]
 
     def read(self, start: int = 0) -> Read:
         """Read the value that begins at `start`. Raises `Unreadable` where no value can be told."""
@@ -103,18 +117,12 @@ class Reader:
     # ── one step inside an open bracket ──────────────────────────────────────────────────────────────────────────
 
     def _member(self, frame: _Frame) -> None:
-        if not frame.after:
-            match = _MEMBER.match(self.text, self.at)
-            if match is not None and frame.closer == "}":
-                key, string, number, constant, comma = match.groups()
-                frame.key = key
-                self.at = match.end()
-                if string is not None:
-                    self._put(string)
-                elif number is not None:
-                    self._put(self._number(number, frame.shape.props.get(key, ANY), match.start(3)))
-                else:
-                    self._put(_SIMPLE_CONSTANTS[constant])
+        if not frame.after and frame.closer == "}":
+            match = self.member.match(self.text, self.at)
+            if match is not None:
+                frame.key, string, number, constant, comma = match.groups()
+                shape = frame.shape.props.get(frame.key, ANY) if number else ANY
+                self._put_plain(match, string, number, constant, shape)
                 frame.after = comma is None
                 return
         at = self._before_item(frame)
@@ -123,16 +131,10 @@ class Reader:
 
     def _element(self, frame: _Frame) -> None:
         if not frame.after:
-            match = _ELEMENT.match(self.text, self.at)
+            match = self.element.match(self.text, self.at)
             if match is not None:
                 string, number, constant, comma = match.groups()
-                self.at = match.end()
-                if string is not None:
-                    self._put(string)
-                elif number is not None:
-                    self._put(self._number(number, frame.shape.items or ANY, match.start(2)))
-                else:
-                    self._put(_SIMPLE_CONSTANTS[constant])
+                self._put_plain(match, string, number, constant, frame.shape.items or ANY)
                 frame.after = comma is None
                 frame.commas += comma is not None
                 return
@@ -148,6 +150,23 @@ class Reader:
                 frame.keyed, frame.value = True, {}
                 return
             self._value(self._item_shape(frame), "element")
+
+    def _put_plain(
+        self, match: re.Match[str], string: str | None, number: str | None, constant: str | None, shape: Shape
+    ) -> None:
+        """An item that one expression could read whole."""
+        self.at, self.solid = match.end(), True
+        if string is not None:
+            self._put(string)
+        elif number is not None:
+            self._put(self._number(number, shape, match.start()))
+        else:
+            value, rule = CONSTANTS[constant or "null"]
+            if rule is not None:
+                self._mark(rule, match.start())
+            self._put(value)
+        if self.quote == "'":
+            self._mark("single_quotes", match.start())
 
     def _before_item(self, frame: _Frame) -> int:
         """Deal with what stands between items. The position of the next item, or -1 when this step is done."""
@@ -249,6 +268,8 @@ class Reader:
             return
         char = text[at]
         if char in "{[":
+            if self.stack and self._piece(at, _CLOSER[char], shape):
+                return
             self._push(_CLOSER[char], char == "{", shape, at + 1)
         elif char == "(":
             self._push(")", False, shape, at + 1)
@@ -264,6 +285,28 @@ class Reader:
             raise Unreadable("there is no value", at)
         self._mark("missing_value", at)
         self.stack[-1].after, self.at = True, at
+
+    def _piece(self, at: int, closer: str, shape: Shape) -> bool:
+        """A short bracket that is strict JSON by itself needs no lenient reading."""
+        end = self.text.find(closer, at, at + _PIECE)
+        if end < 0:
+            return False
+        piece = self.text[at : end + 1]
+        if self.quote == "'":
+            if '"' in piece or "\\" in piece:
+                return False
+            piece = piece.replace("'", '"')
+        try:
+            value = decode(piece)
+        except Unreadable:
+            return False
+        if duplicate_keys(piece, value) or _loses_text(value, shape):
+            return False
+        if self.quote == "'" and '"' in piece:
+            self._mark("single_quotes", at)
+        self.at, self.solid = end + 1, True
+        self._put(value)
+        return True
 
     def _push(self, closer: str, keyed: bool, shape: Shape, at: int) -> None:
         if len(self.stack) >= self.max_depth:

@@ -1,0 +1,132 @@
+"""A call's arguments as a whole: out of their envelope, through the tool's own repair, into shape, with defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from rightcall.catalog import Tool
+from rightcall.errors import Unreadable
+from rightcall.normalise.log import Log
+from rightcall.normalise.objects import Manner, fit_object
+from rightcall.normalise.values import json_text
+from rightcall.normalise.words import joined
+from rightcall.parse.find import read_value
+from rightcall.parse.shape import Shape
+from rightcall.types import StrategyName
+
+ToolRepair = Callable[[dict[str, Any]], dict[str, Any] | None]
+"""A repair for one tool: takes the arguments as they were read, returns them mended, or None to leave them."""
+
+_ENVELOPES = frozenset(
+    "arguments args parameters params param input inputs kwargs tool_input toolinput tool_args toolargs "
+    "action_input actioninput payload data body request call function tool_call functioncall toolcall properties "
+    "values options".split()
+)
+_BESIDE = frozenset("name tool tool_name function function_name action type id call_id tool_call_id".split())
+
+
+def normalise(
+    tool: Tool,
+    value: Any,
+    log: Log,
+    *,
+    strategies: frozenset[StrategyName],
+    repair: ToolRepair | None = None,
+) -> Any:
+    """The arguments as the tool wants them, as far as that is certain. Every change is in the log."""
+    guess = "structure" in strategies
+    shape = tool.shape
+    arguments = _unwrapped(value, shape, log) if guess else value
+    if not isinstance(arguments, dict):
+        return arguments
+    found = cast("dict[str, Any]", arguments)
+    rules = tool.rules
+    declared = "manual_repair" in strategies
+    if declared and repair is not None:
+        found = _repaired(found, repair, log)
+    manner = Manner(
+        aliases=rules.aliases if declared else {},
+        values=rules.values if declared else {},
+        guess=guess,
+        required=frozenset(rules.required),
+    )
+    fitted = fit_object(found, shape, "", log, 0, manner)
+    if declared:
+        fitted = _json_texts(fitted, rules.json_text, log)
+    return _with_defaults(fitted, rules.defaults)
+
+
+def _unwrapped(value: Any, shape: Shape, log: Log) -> Any:
+    """`{"arguments": {...}}`, `[{...}]` and the like, where the tool has no argument of that name."""
+    for _ in range(4):
+        if value is None or value == "":
+            return {}
+        if isinstance(value, list) and len(cast("list[Any]", value)) == 1 and isinstance(value[0], dict):
+            log.add("", value, value[0], "unwrapped_list", 0.95)
+            value = value[0]
+            continue
+        inner = _inner(cast("dict[str, Any]", value), shape) if isinstance(value, dict) else None
+        if inner is None:
+            return value
+        log.add("", value, inner, "unwrapped", 0.95)
+        value = inner
+    return value
+
+
+def _inner(value: dict[str, Any], shape: Shape) -> dict[str, Any] | None:
+    """What an envelope holds: under a usual name, or under any single name if what is inside fits the tool."""
+    strangers = [name for name in value if name not in shape.props]
+    main = [name for name in strangers if name.lower() not in _BESIDE or isinstance(value[name], dict)]
+    if len(strangers) != len(value) or len(main) != 1:
+        return None
+    name = main[0]
+    inside = _as_object(value[name], shape)
+    if inside is None or any(joined(name) == joined(known) for known in shape.props):
+        return None
+    fitting = sum(1 for key in inside if any(joined(key) == joined(known) for known in shape.props))
+    if name.lower() in _ENVELOPES or (inside and fitting == len(inside)):
+        return inside
+    return None
+
+
+def _as_object(value: Any, shape: Shape) -> dict[str, Any] | None:
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value)
+    if isinstance(value, str) and value.lstrip()[:1] == "{":
+        try:
+            read = read_value(value, shape)
+        except Unreadable:
+            return None
+        if isinstance(read.value, dict) and not read.cut and not read.duplicates:
+            return cast("dict[str, Any]", read.value)
+    return None
+
+
+def _repaired(arguments: dict[str, Any], repair: ToolRepair, log: Log) -> dict[str, Any]:
+    """Run a tool's own repair on a copy: a function of the host's that fails must not lose the call."""
+    try:
+        mended = repair(dict(arguments))
+    except Exception as error:  # noqa: BLE001 - whatever a registered function raises becomes a problem of this call
+        log.problem("fault", "", f"the repair registered for this tool failed: {error}")
+        return arguments
+    if mended is None or mended == arguments:
+        return arguments
+    log.add("", arguments, mended, "tool_repair", 0.95)
+    return mended
+
+
+def _json_texts(arguments: dict[str, Any], names: tuple[str, ...], log: Log) -> dict[str, Any]:
+    """Arguments whose text the tool reads as JSON."""
+    for name in names:
+        if name in arguments and arguments[name] is not None:
+            text = json_text(arguments[name], name, log)
+            if text is not arguments[name]:
+                arguments = {**arguments, name: text}
+    return arguments
+
+
+def _with_defaults(arguments: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Declared defaults for what is absent. Filling in is no repair: it changes nothing that was written."""
+    missing = {name: value for name, value in defaults.items() if name not in arguments}
+    return {**arguments, **missing} if missing else arguments

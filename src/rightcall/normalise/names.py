@@ -1,0 +1,214 @@
+"""Argument names: which argument of the tool a given name means, if that is certain.
+
+Tiers, surest first: declared alias, same name in another style, words that say nothing added or left out, plural,
+words of the same meaning, one name part of the other, typo, elimination. A tier decides only where one target fits
+and no other name claims it. A name that would fit two is left alone and reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from rightcall.normalise.words import EMPTY_WORDS, NOISE, joined, same_meaning, singular, words_of
+
+Words = tuple[str, ...]
+Fits = Callable[[Any, str], bool]
+"""Whether a value could stand at an argument, after the changes of type that are certain."""
+
+
+class Renaming(NamedTuple):
+    given: str
+    meant: str
+    rule: str
+    confidence: float
+
+
+class NameMap(NamedTuple):
+    """What was found out about a set of names: renamings, names nobody knows, and names that could mean several."""
+
+    renamed: tuple[Renaming, ...]
+    unknown: tuple[str, ...]
+    ambiguous: dict[str, tuple[str, ...]]
+
+
+class _Tier(NamedTuple):
+    rule: str
+    confidence: float
+    matches: Callable[[str, str], bool]
+    among_all: bool
+    """Whether arguments that were given already count as possible targets too, so that a vague match stays vague."""
+
+
+def map_names(
+    given: Mapping[str, Any],
+    known: Iterable[str],
+    aliases: Mapping[str, str],
+    required: Iterable[str],
+    fits: Fits,
+    *,
+    guess: bool = True,
+) -> NameMap:
+    """Map the names in `given` onto `known`. `guess` false leaves it at declared aliases."""
+    names = list(known)
+    unknown = [name for name in given if name not in names]
+    free = [name for name in names if name not in given or _blank(given[name])]
+    renamed: list[Renaming] = []
+    ambiguous: dict[str, tuple[str, ...]] = {}
+    _declared(unknown, free, aliases, given, renamed, ambiguous)
+    if guess:
+        for tier in _TIERS:
+            _apply(tier, unknown, free, names, given, fits, renamed, ambiguous)
+        _eliminate(unknown, free, required, given, fits, renamed, ambiguous)
+    return NameMap(tuple(renamed), tuple(unknown), {name: ambiguous[name] for name in unknown if name in ambiguous})
+
+
+def is_noise(name: str) -> bool:
+    """Whether a model adds such an argument on its own account (`reasoning`, `request_id`)."""
+    return name.lower() in NOISE or "_".join(words_of(name)) in NOISE
+
+
+def _blank(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _declared(
+    unknown: list[str],
+    free: list[str],
+    aliases: Mapping[str, str],
+    given: Mapping[str, Any],
+    renamed: list[Renaming],
+    ambiguous: dict[str, tuple[str, ...]],
+) -> None:
+    """Aliases that a pack or the policy declares. Two of them for one argument, or one beside it, decide nothing."""
+    by_style = {joined(alias): target for alias, target in aliases.items()}
+    wanted: dict[str, list[str]] = {}
+    for name in unknown:
+        target = aliases.get(name) or by_style.get(joined(name))
+        if target is not None:
+            wanted.setdefault(target, []).append(name)
+    for target, sources in wanted.items():
+        same = target in given and all(given[source] == given[target] for source in sources)
+        if len(sources) == 1 and target in free:
+            renamed.append(Renaming(sources[0], target, "alias", 1.0))
+            unknown.remove(sources[0])
+            free.remove(target)
+        elif not same:
+            others = tuple(source for source in sources) + ((target,) if target not in free else ())
+            ambiguous.update((source, others) for source in sources)
+
+
+def _apply(
+    tier: _Tier,
+    unknown: list[str],
+    free: list[str],
+    names: list[str],
+    given: Mapping[str, Any],
+    fits: Fits,
+    renamed: list[Renaming],
+    ambiguous: dict[str, tuple[str, ...]],
+) -> None:
+    claims: dict[str, list[str]] = {}
+    for name in unknown:
+        if name in ambiguous:
+            continue
+        matching = [target for target in (names if tier.among_all else free) if tier.matches(name, target)]
+        targets = [target for target in matching if target in free and fits(given[name], target)]
+        if len(targets) == 1 and len(matching) == 1:
+            claims.setdefault(targets[0], []).append(name)
+        elif len(targets) > 1 or (targets and len(matching) > 1):
+            ambiguous.setdefault(name, tuple(matching))
+        elif tier.rule == "style" and not matching:
+            taken = [target for target in names if target not in free and tier.matches(name, target)]
+            if taken and given[taken[0]] != given[name]:
+                ambiguous[name] = (name, taken[0])
+    for target, sources in claims.items():
+        if len(sources) == 1:
+            renamed.append(Renaming(sources[0], target, tier.rule, tier.confidence))
+            unknown.remove(sources[0])
+            free.remove(target)
+            ambiguous.pop(sources[0], None)
+        else:
+            ambiguous.update((source, (target,)) for source in sources)
+
+
+def _eliminate(
+    unknown: list[str],
+    free: list[str],
+    required: Iterable[str],
+    given: Mapping[str, Any],
+    fits: Fits,
+    renamed: list[Renaming],
+    ambiguous: dict[str, tuple[str, ...]],
+) -> None:
+    """One name is left and one required argument is missing: they belong together, if nothing speaks against it."""
+    missing = [name for name in required if name in free]
+    rest = [name for name in unknown if not is_noise(name)]
+    if len(missing) != 1 or len(rest) != 1 or _says_nothing(rest[0]):
+        return
+    name, target = rest[0], missing[0]
+    others = [other for other in free if other != target and fits(given[name], other)]
+    if fits(given[name], target) and (not others or target in ambiguous.get(name, ())):
+        renamed.append(Renaming(name, target, "elimination", 0.75))
+        unknown.remove(name)
+        free.remove(target)
+        ambiguous.pop(name, None)
+
+
+def _says_nothing(name: str) -> bool:
+    """`value2`, `arg`: a name that could stand for anything."""
+    return all(word in EMPTY_WORDS or word.isdigit() for word in words_of(name))
+
+
+def _core(name: str) -> Words:
+    """The words of a name that say something, in the singular."""
+    words = tuple(singular(word) for word in words_of(name))
+    core = tuple(word for word in words if word not in EMPTY_WORDS)
+    return core or words
+
+
+def _style(name: str, target: str) -> bool:
+    return joined(name) == joined(target)
+
+
+def _affix(name: str, target: str) -> bool:
+    return _core(name) == _core(target) or (len(_core(name)) > 1 and sorted(_core(name)) == sorted(_core(target)))
+
+
+def _suffix(name: str, target: str) -> bool:
+    """`gas_name` for `gas`, `city_id` for `city`: one word more that only says what kind of value it is."""
+    short, long = sorted((_core(name), _core(target)), key=len)
+    return len(long) == len(short) + 1 and long[: len(short)] == short and long[-1] in _KIND_WORDS
+
+
+_KIND_WORDS = frozenset("name id type number text code list date time string url path file key info detail term".split())
+
+
+def _synonym(name: str, target: str) -> bool:
+    left, right = _core(name), _core(target)
+    return len(left) == len(right) and all(same_meaning(one, other) for one, other in zip(left, right, strict=True))
+
+
+def _part(name: str, target: str) -> bool:
+    """The words of one name, or their synonyms, all occur in the other."""
+    short, long = sorted((_core(name), _core(target)), key=len)
+    return not _says_nothing(name) and all(any(same_meaning(word, other) for other in long) for word in short)
+
+
+def _typo(name: str, target: str) -> bool:
+    from rapidfuzz.distance import OSA  # late: only calls that are wrong pay for it
+
+    left, right = joined(name), joined(target)
+    shorter = min(len(left), len(right))
+    allowed = 2 if shorter >= 8 else 1 if shorter >= 4 else 0
+    return allowed > 0 and left[:1] == right[:1] and OSA.distance(left, right, score_cutoff=allowed) <= allowed
+
+
+_TIERS = (
+    _Tier("style", 1.0, _style, among_all=False),
+    _Tier("affix", 0.95, _affix, among_all=False),
+    _Tier("typo", 0.95, _typo, among_all=True),
+    _Tier("suffix", 0.9, _suffix, among_all=False),
+    _Tier("synonym", 0.9, _synonym, among_all=False),
+    _Tier("part", 0.8, _part, among_all=True),
+)

@@ -1,0 +1,134 @@
+"""Numbers written for people: `two`, `1,234.50`, `about 100`, `$5`, `4 tickets`. Only where one reading exists."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from rightcall.normalise.units import CURRENCY_SIGNS, contradicts
+from rightcall.parse.scalars import read_number
+from rightcall.parse.shape import Shape
+
+_HEDGE = re.compile(
+    r"(?:about|around|approx(?:imately|\.)?|roughly|circa|ca\.|nearly|almost|~|≈|exactly|just|only|=)\s*", re.I
+)
+_NUMERIC = re.compile(r"[-+]?(?:\d[\d,._ ']*\d|\d|\.\d+)(?:[eE][-+]?\d+)?\.?")
+_GROUPED = re.compile(r"[-+]?\d{1,3}(?:([,_ '])\d{3})(?:\1\d{3})*(?:\.\d+)?")
+_EUROPEAN = re.compile(r"[-+]?\d{1,3}(?:\.\d{3})+,\d+")
+_REST = re.compile(r"[A-Za-zµ°Ω²³/\-.]{1,24}(?:\s+[A-Za-z²³/\-]{1,24}){0,2}")
+_CHANGES_MEANING = frozenset(
+    "or to more less least most than minus not plus per up under over below above and through between max min maximum "
+    "minimum no without except times x".split()
+)
+_SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000, "dozen": 12}
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_WORDS = {word: value for value, word in enumerate(_ONES)} | {
+    word: 10 * value for value, word in enumerate(_TENS, start=2)
+}
+
+
+class Number(NamedTuple):
+    value: int | float
+    rule: str
+    confidence: float
+
+
+def number_in(text: str, name: str, shape: Shape) -> Number | None:
+    """The number a text stands for at a place of this name and shape; None where it could be another or none.
+
+    >>> from rightcall.parse.shape import shape_of
+    >>> number_in("about 1,200", "calories", shape_of({"type": "integer"}))
+    Number(value=1200, rule='number_hedge', confidence=0.9)
+    """
+    body = text.strip()
+    if len(body) > 80:
+        return None
+    plain = read_number(body) if body else None
+    if plain is None and body.isdigit():
+        plain = int(body)  # leading zeros: where a number is declared, 007 is seven
+    if plain is not None:
+        return Number(plain, "number_text", 1.0)
+    hedge = _HEDGE.match(body)
+    rest = body[hedge.end() :] if hedge else body
+    found = _worded(rest) or _figures(rest, name, shape)
+    if found is not None and hedge:
+        return Number(found.value, "number_hedge", min(found.confidence, 0.9))
+    return found
+
+
+def _figures(text: str, name: str, shape: Shape) -> Number | None:
+    sign, text, currency = "", text.strip(), ""
+    if text[:1] in "+-" and text[1:2] in CURRENCY_SIGNS:
+        sign, text = text[0], text[1:]
+    if text[:1] in CURRENCY_SIGNS and text[:1]:
+        currency, text = text[0], text[1:].lstrip()
+    match = _NUMERIC.match(text)
+    if match is None:
+        return None
+    value = _separated(sign + match[0])
+    tail = text[match.end() :].strip()
+    if value is None:
+        return None
+    scale = _SCALES.get(tail.lower().split(" ")[0].rstrip("s")) if tail else None
+    if scale is not None:
+        value, tail = _whole(value * scale), tail.partition(" ")[2].strip()
+    if not tail and not currency:
+        return Number(value, "number_format" if scale is None else "number_word", 1.0 if scale is None else 0.95)
+    return _with_unit(value, currency or tail, tail if currency else "", name, shape)
+
+
+def _with_unit(value: int | float, unit: str, more: str, name: str, shape: Shape) -> Number | None:
+    for word in (unit, more):
+        if not word or word in CURRENCY_SIGNS or word == "%":
+            continue
+        if not _REST.fullmatch(word) or set(re.findall(r"[a-z]+", word.lower())) & _CHANGES_MEANING:
+            return None
+    if contradicts(unit, name, shape) or (more and contradicts(more, name, shape)):
+        return None
+    return Number(value, "number_unit", 0.9)
+
+
+def _separated(token: str) -> int | float | None:
+    """`1,234.5` and `1.234,5` have one reading; `1,5` has two, and `1.234` is one and a bit."""
+    token = token.removesuffix(".").strip()
+    plain = read_number(token)
+    if plain is not None:
+        return plain
+    if _GROUPED.fullmatch(token):
+        return read_number(re.sub(r"[,_ ']", "", token))
+    if _EUROPEAN.fullmatch(token):
+        return read_number(token.replace(".", "").replace(",", "."))
+    return None
+
+
+def _whole(value: int | float) -> int | float:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _worded(text: str) -> Number | None:
+    """`two`, `twenty-five`, `one hundred and five`, `a dozen`; every word must be part of the number."""
+    words = re.findall(r"[a-z]+|\S", text.lower().replace("-", " "))
+    if not words or len(words) > 12:
+        return None
+    negative = words[0] in ("minus", "negative")
+    if negative:
+        words = words[1:]
+    total, current, seen = 0, 0, False
+    for position, word in enumerate(words):
+        if word in _WORDS:
+            current += _WORDS[word]
+            seen = True
+        elif word in ("a", "an") and position == 0 and len(words) > 1 and words[1] in _SCALES:
+            current = 1
+        elif word in ("hundred", "dozen"):
+            current = max(current, 1) * _SCALES[word]
+            seen = True
+        elif word in _SCALES:
+            total, current, seen = total + max(current, 1) * _SCALES[word], 0, True
+        elif word != "and" or not seen or position == len(words) - 1:
+            return None
+    return Number(-(total + current) if negative else total + current, "number_word", 0.95) if seen else None

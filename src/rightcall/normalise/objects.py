@@ -1,0 +1,212 @@
+"""Objects: names first, then what was flattened, then values; what is null and optional or unknown goes last."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
+
+from rightcall.normalise.log import Log
+from rightcall.normalise.names import NameMap, Renaming, is_noise, map_names
+from rightcall.normalise.values import conforms, fit, is_null_word
+from rightcall.normalise.words import joined
+from rightcall.parse.shape import ANY, Shape
+
+_DOTTED = re.compile(r"(?P<outer>\w+)(?:\.|/|__|\[)(?P<inner>\w+)\]?")
+
+
+class Manner(NamedTuple):
+    """How one level of an object is treated: declared names and values, and whether more may be inferred."""
+
+    aliases: Mapping[str, str] = {}
+    values: Mapping[str, Mapping[str, Any]] = {}
+    guess: bool = True
+    required: frozenset[str] = frozenset()
+
+
+PLAIN = Manner()
+
+
+def fit_object(
+    given: dict[str, Any], shape: Shape, path: str, log: Log, depth: int, manner: Manner = PLAIN
+) -> dict[str, Any]:
+    """Bring an object into shape. The same object comes back where nothing had to change."""
+    changed = given
+    if any(name not in shape.props for name in given):
+        changed = _named(given, shape, path, log, depth, manner)
+    result: dict[str, Any] = {}
+    for name, value in changed.items():
+        here = f"{path}.{name}" if path else name
+        part = shape.props.get(name) or shape.additional or ANY
+        value = _declared_value(value, manner.values.get(name), here, log)
+        fitted = fit(value, part, here, log, depth) if manner.guess else value
+        if name in shape.props and _drops_null(name, fitted, part, shape, manner):
+            log.add(here, value, None, "null_optional", 1.0 if fitted is None else 0.95)
+            continue
+        result[name] = fitted
+    same = result.keys() == given.keys() and all(result[name] is given[name] for name in result)
+    return given if same else result
+
+
+def _declared_value(value: Any, table: Mapping[str, Any] | None, path: str, log: Log) -> Any:
+    """`bash` where the pack says that `terminal` is meant."""
+    if not table or isinstance(value, (dict, list)):
+        return value
+    meant = table.get(str(value).strip().lower(), value)
+    if meant is not value and meant != value:
+        log.add(path, value, meant, "value_alias", 1.0)
+        return meant
+    return value
+
+
+def _drops_null(name: str, value: Any, part: Shape, shape: Shape, manner: Manner) -> bool:
+    if name in shape.required or name in manner.required or not is_null_word(value) or not manner.guess:
+        return False
+    return not conforms(value, part)
+
+
+def _named(
+    given: dict[str, Any], shape: Shape, path: str, log: Log, depth: int, manner: Manner
+) -> dict[str, Any]:
+    """The object under the names the schema knows."""
+
+    def fits(value: Any, target: str) -> bool:
+        part = shape.props[target]
+        return conforms(fit(value, part, target, Log(), depth + 1), part)
+
+    open_map = not shape.closed
+    nested = _flattened(given, shape, early=True) if manner.guess and not open_map else {}
+    rest = {name: value for name, value in given.items() if name not in nested}
+    required = shape.required | manner.required
+    taken = {outer for outer, _ in nested.values()}
+    known = [name for name in shape.props if name not in taken]
+    names = map_names(rest, known, _aliases(shape, manner), required - taken, fits, guess=manner.guess and not open_map)
+    result = _renamed(given, names, nested, path, log)
+    late = _flattened({name: given[name] for name in names.unknown}, shape, early=False, present=result)
+    if manner.guess and not open_map and late:
+        names = names._replace(unknown=tuple(name for name in names.unknown if name not in late))
+        _gather(result, given, late, path, log)
+    left = _gather_map(result, given, names, shape, path, log) if manner.guess and not open_map else names.unknown
+    _leave_out(result, left, names, given, shape, path, log, manner)
+    return result
+
+
+def _aliases(shape: Shape, manner: Manner) -> Mapping[str, str]:
+    declared = {part.alias: name for name, part in shape.props.items() if part.alias}
+    return {**declared, **manner.aliases} if declared else manner.aliases
+
+
+def _renamed(
+    given: dict[str, Any], names: NameMap, nested: dict[str, tuple[str, str]], path: str, log: Log
+) -> dict[str, Any]:
+    by_name: dict[str, Renaming] = {renaming.given: renaming for renaming in names.renamed}
+    replaced = {renaming.meant for renaming in names.renamed}
+    result: dict[str, Any] = {}
+    for name, value in given.items():
+        renaming = by_name.get(name)
+        if renaming is not None:
+            result[renaming.meant] = value
+            log.add(_join(path, name), name, renaming.meant, renaming.rule, renaming.confidence)
+        elif name in nested:
+            _gather(result, given, {name: nested[name]}, path, log)
+        elif name not in replaced:  # a blank argument that another name fills
+            result[name] = value
+    return result
+
+
+def _flattened(
+    given: Mapping[str, Any], shape: Shape, *, early: bool, present: Mapping[str, Any] | None = None
+) -> dict[str, tuple[str, str]]:
+    """Names that belong into an object of their own: `budget.max`, or `max` where only `budget` has one.
+
+    Early, before other names are looked at, only where the object is required or several names point to it.
+    """
+    objects = {
+        name: part
+        for name, part in shape.props.items()
+        if "object" in part.types and isinstance((present or given).get(name, {}), dict)
+    }
+    found: dict[str, tuple[str, str]] = {}
+    for name in given:
+        if name in shape.props:
+            continue
+        dotted = _DOTTED.fullmatch(name)
+        if dotted is not None and dotted["outer"] in objects:
+            found[name] = (dotted["outer"], dotted["inner"])
+            continue
+        if any(joined(name) == joined(known) for known in shape.props):
+            continue
+        owners = [
+            (outer, inner)
+            for outer, part in objects.items()
+            for inner in part.props
+            if joined(inner) == joined(name) and inner not in (present or given).get(outer, {})
+        ]
+        if len(owners) == 1:
+            found[name] = owners[0]
+    if not early:
+        return found
+    counts = {outer: sum(1 for other, _ in found.values() if other == outer) for outer in objects}
+    return {
+        name: (outer, inner)
+        for name, (outer, inner) in found.items()
+        if outer in shape.required or counts[outer] > 1 or "." in name
+    }
+
+
+def _gather(
+    result: dict[str, Any], given: Mapping[str, Any], nested: Mapping[str, tuple[str, str]], path: str, log: Log
+) -> None:
+    for name, (outer, inner) in nested.items():
+        inside = dict(cast("dict[str, Any]", result.get(outer, {})))
+        inside[inner] = given[name]
+        result[outer] = inside
+        result.pop(name, None)
+        log.add(_join(path, name), name, f"{outer}.{inner}", "flattened", 0.95 if "." in name else 0.9)
+
+
+def _gather_map(
+    result: dict[str, Any], given: dict[str, Any], names: NameMap, shape: Shape, path: str, log: Log
+) -> tuple[str, ...]:
+    """All that is left belongs into the one required map that is missing, if its values are of the right kind."""
+    missing = [name for name in shape.required if name not in result]
+    loose = [name for name in names.unknown if not is_noise(name)]
+    if len(missing) != 1 or not loose or names.ambiguous:
+        return names.unknown
+    target = shape.props.get(missing[0], ANY)
+    values = target.additional
+    if target.types != {"object"} or target.props or values is None or not values.types:
+        return names.unknown
+    if not all(conforms(given[name], values) for name in loose):
+        return names.unknown
+    _gather(result, given, {name: (missing[0], name) for name in loose}, path, log)
+    return tuple(name for name in names.unknown if name not in loose)
+
+
+def _leave_out(
+    result: dict[str, Any],
+    left: tuple[str, ...],
+    names: NameMap,
+    given: Mapping[str, Any],
+    shape: Shape,
+    path: str,
+    log: Log,
+    manner: Manner,
+) -> None:
+    """What no name fits: dropped, kept or refused as the policy says; refused in any case where it might mean two."""
+    for name in left:
+        here = _join(path, name)
+        if name in names.ambiguous and not is_noise(name):
+            others = " or ".join(f"`{other}`" for other in names.ambiguous[name] if other != name)
+            log.problem("ambiguous_name", here, f"`{here}` is no argument of this tool; it could mean {others}")
+        elif not shape.closed or log.unknown == "keep":
+            continue
+        elif log.unknown == "refuse":
+            log.problem("unknown_argument", here, f"`{here}` is no argument of this tool")
+        else:
+            result.pop(name, None)
+            log.add(here, given[name], None, "dropped_argument", 0.95 if is_noise(name) else 0.85)
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

@@ -1,0 +1,260 @@
+"""Values: from what a model wrote to what the schema wants, only where one reading exists.
+
+`fit` never fails: what it cannot bring into shape it leaves as it is, and `tool.accepts` says the last word.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from rightcall.errors import Unreadable
+from rightcall.normalise.choices import choose
+from rightcall.normalise.log import Log
+from rightcall.normalise.numbers import number_in
+from rightcall.parse.find import read_value
+from rightcall.parse.shape import NUMERIC, Shape, json_type
+
+_MAX_DEPTH = 48
+_TRUE = frozenset({"true", "yes", "y", "on", "1", "enabled"})
+_FALSE = frozenset({"false", "no", "n", "off", "0", "disabled"})
+_NULLS = frozenset({"null", "none", "nil", "undefined", "n/a", "na", ""})
+
+
+def is_null_word(value: Any) -> bool:
+    """Whether a value stands for nothing: null, `None`, `n/a`, a blank."""
+    return value is None or (isinstance(value, str) and value.strip().lower() in _NULLS)
+
+
+def fit(value: Any, shape: Shape, path: str, log: Log, depth: int = 0) -> Any:
+    """Bring a value into shape, and note every change."""
+    if depth > _MAX_DEPTH:
+        return value
+    if shape.options:
+        shape, value = _option(value, shape, path, log, depth)
+        if shape.options:
+            return value
+    if shape.enum is not None:
+        return _enumerated(value, shape, path, log)
+    kind = json_type(value)
+    if shape.allows(kind):
+        return _inside(value, kind, shape, path, log, depth)
+    return _convert(value, kind, shape, path, log, depth)
+
+
+def conforms(value: Any, shape: Shape, depth: int = 0) -> bool:
+    """Whether a value has the type, the values and the keys a shape names; a quick look, not a validation."""
+    if shape.options:
+        return any(conforms(value, option, depth + 1) for option in shape.options) or (
+            value is None and "null" in shape.types
+        )
+    if shape.enum is not None and not any(value == item and type(value) is type(item) for item in shape.enum):
+        return value is None and "null" in shape.types
+    if not shape.allows(json_type(value)):
+        return False
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        low, high = shape.minimum, shape.maximum
+        return (low is None or value >= low) and (high is None or value <= high)
+    if depth > 8:
+        return True
+    if isinstance(value, dict) and shape.props:
+        items = cast("dict[str, Any]", value)
+        known = all(conforms(item, shape.props[key], depth + 1) for key, item in items.items() if key in shape.props)
+        return known and (not shape.closed or items.keys() <= shape.props.keys()) and shape.required <= items.keys()
+    if isinstance(value, list) and shape.items is not None:
+        items_shape = shape.items
+        return all(conforms(item, items_shape, depth + 1) for item in cast("list[Any]", value)[:64])
+    return True
+
+
+def _option(value: Any, shape: Shape, path: str, log: Log, depth: int) -> tuple[Shape, Any]:
+    """anyOf: the branch the value fits already, else the only one it can be brought to."""
+    for option in shape.options:
+        if conforms(value, option):
+            return option, value
+    if value is None and "null" in shape.types:
+        return shape, value
+    results: list[tuple[Shape, Any, Log]] = []
+    for option in shape.options:
+        trial = Log(log.unknown)
+        result = fit(value, option, path, trial, depth + 1)
+        if conforms(result, option) and not any(result == other for _, other, _ in results):
+            results.append((option, result, trial))
+    if len(results) == 1:
+        option, result, trial = results[0]
+        log.extend(trial)
+        return option, result
+    return shape, value
+
+
+def _enumerated(value: Any, shape: Shape, path: str, log: Log) -> Any:
+    allowed = shape.enum or ()
+    if any(value == item and type(value) is type(item) for item in allowed) or (value is None and "null" in shape.types):
+        return value
+    if isinstance(value, list) and len(cast("list[Any]", value)) == 1 and not shape.allows("array"):
+        log.add(path, cast("list[Any]", value), value[0], "unwrapped_list", 0.95)
+        return _enumerated(value[0], shape, path, log)
+    if isinstance(value, str) and len(value) > 2 and value[0] == value[-1] and value[0] in "\"'":
+        value = value[1:-1]
+    choice = choose(value, allowed, shape.enum_aliases)
+    if choice is None:
+        return value
+    log.add(path, value, choice.value, choice.rule, choice.confidence)
+    return choice.value
+
+
+def _inside(value: Any, kind: str, shape: Shape, path: str, log: Log, depth: int) -> Any:
+    """The type is right: look at the items and keys."""
+    if kind == "array" and isinstance(value, list) and (shape.items is not None or shape.prefix):
+        items = cast("list[Any]", value)
+        fitted = [
+            fit(item, shape.prefix[at] if at < len(shape.prefix) else shape.items or Shape(), f"{path}[{at}]", log, depth + 1)
+            for at, item in enumerate(items)
+        ]
+        return value if all(new is old for new, old in zip(fitted, items, strict=True)) else fitted
+    if kind == "object" and isinstance(value, dict) and (shape.props or shape.additional is not None):
+        from rightcall.normalise.objects import fit_object  # objects hold values hold objects
+
+        return fit_object(cast("dict[str, Any]", value), shape, path, log, depth + 1)
+    if kind == "string" and shape.json_text:
+        return json_text(value, path, log)
+    return value
+
+
+def _convert(value: Any, kind: str, shape: Shape, path: str, log: Log, depth: int) -> Any:
+    if kind == "array" and not shape.allows("array"):
+        return _unwrapped(value, shape, path, log, depth)
+    if kind == "string":
+        return _from_text(value, shape, path, log, depth)
+    if kind in NUMERIC:
+        return _from_number(value, shape, path, log, depth)
+    if kind == "boolean" and shape.verbatim:
+        log.add(path, value, "true" if value else "false", "boolean_to_text", 0.8)
+        return "true" if value else "false"
+    if shape.json_text and shape.allows("string") and kind in ("object", "array"):
+        return json_text(value, path, log)
+    if shape.allows("array") and value is not None:
+        return _wrapped(value, shape, path, log, depth)
+    return value
+
+
+def _unwrapped(value: list[Any], shape: Shape, path: str, log: Log, depth: int) -> Any:
+    """A list of one thing where one thing is wanted."""
+    if shape.json_text and shape.allows("string"):
+        return json_text(value, path, log)
+    if len(value) != 1:
+        return value
+    trial = Log(log.unknown)
+    inner = fit(value[0], shape, path, trial, depth + 1)
+    if not conforms(inner, shape):
+        return value
+    log.add(path, value, inner, "unwrapped_list", 0.95)
+    log.extend(trial)
+    return inner
+
+
+def _wrapped(value: Any, shape: Shape, path: str, log: Log, depth: int) -> Any:
+    """One thing where a list of such things is wanted."""
+    trial = Log(log.unknown)
+    item = fit(value, shape.items, f"{path}[0]", trial, depth + 1) if shape.items is not None else value
+    if shape.items is not None and not conforms(item, shape.items):
+        return value
+    log.add(path, value, [item], "wrapped_in_list", 0.95)
+    log.extend(trial)
+    return [item]
+
+
+def _from_number(value: int | float, shape: Shape, path: str, log: Log, depth: int) -> Any:
+    if shape.allows("string") and "boolean" not in shape.types:
+        text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+        log.add(path, value, text, "number_to_text", 0.95)
+        return text
+    if "boolean" in shape.types and value in (0, 1):
+        log.add(path, value, bool(value), "number_to_boolean", 0.9)
+        return bool(value)
+    if shape.allows("array"):
+        return _wrapped(value, shape, path, log, depth)
+    return value
+
+
+def _from_text(text: str, shape: Shape, path: str, log: Log, depth: int) -> Any:
+    """Text where the schema wants something else. The first type that the text can be, and only if no other can."""
+    if "null" in shape.types and is_null_word(text):
+        log.add(path, text, None, "null_word", 0.95)
+        return None
+    readings: list[tuple[Any, str, float]] = []
+    if shape.types & NUMERIC:
+        number = number_in(text, path.rpartition(".")[2], shape)
+        if number is not None and ("number" in shape.types or float(number.value).is_integer()):
+            value = number.value
+            whole = isinstance(value, float) and value.is_integer() and "number" not in shape.types
+            readings.append((int(value) if whole else value, number.rule, number.confidence))
+    word = text.strip().lower().rstrip(".!")
+    if "boolean" in shape.types and (word in _TRUE or word in _FALSE) and not readings:
+        readings.append((word in _TRUE, "boolean_text", 1.0 if word in ("true", "false") else 0.95))
+    if len(readings) == 1:
+        value, rule, confidence = readings[0]
+        log.add(path, text, value, rule, confidence)
+        return value
+    if shape.types & {"object", "array"}:
+        return _structured(text, shape, path, log, depth)
+    return text
+
+
+def _structured(text: str, shape: Shape, path: str, log: Log, depth: int) -> Any:
+    """JSON or Python text for an object or a list; for a list also `a, b` and one scalar."""
+    body = text.strip()
+    if body[:1] in tuple("{[(") or body.startswith("```"):
+        try:
+            read = read_value(body, shape)
+        except Unreadable:
+            return text
+        if read.cut or read.duplicates or "prose" in read.marks or not shape.allows(json_type(read.value)):
+            return text
+        log.read(path, text, read)
+        return fit(read.value, shape, path, log, depth + 1)
+    if not body or not shape.allows("array"):
+        return text
+    return _listed(text, body, shape, path, log, depth)
+
+
+def _listed(text: str, body: str, shape: Shape, path: str, log: Log, depth: int) -> Any:
+    items = shape.items or Shape()
+    if items.types and items.types <= {"object", "null"}:
+        return text
+    separator = ";" if ";" in body and "," not in body else "|" if "|" in body and "," not in body else ","
+    parts = [part.strip().strip("\"'") for part in body.split(separator)]
+    parts = [part.removeprefix("and ").strip() for part in parts if part]
+    wanted = parts if len(parts) > 1 else [body]
+    trial = Log(log.unknown)
+    fitted = [fit(part, items, f"{path}[{at}]", trial, depth + 1) for at, part in enumerate(wanted)]
+    if not all(conforms(item, items) for item in fitted):
+        return text
+    log.add(path, text, fitted, "split_list" if len(parts) > 1 else "wrapped_in_list", 0.9 if len(parts) > 1 else 0.95)
+    return fitted
+
+
+def json_text(value: Any, path: str, log: Log) -> Any:
+    """Text that is declared to hold JSON: made JSON where it is Python or a list already."""
+    import msgspec
+
+    from rightcall.parse.strict import decode
+
+    found = value
+    if isinstance(value, str):
+        try:
+            decode(value)
+        except Unreadable:
+            pass
+        else:
+            return value
+        try:
+            read = read_value(value)
+        except Unreadable:
+            return value
+        if read.cut or read.duplicates or not isinstance(read.value, (dict, list)):
+            return value
+        log.read(path, value, read)
+        found = read.value
+    text = msgspec.json.encode(found).decode()
+    log.add(path, value, text, "json_text", 1.0)
+    return text

@@ -1,0 +1,74 @@
+"""Words in names: how a name is split, which words say nothing, and which mean the same.
+
+The thesaurus is about parameter names, not about English: two words stand in one group when people who write tools
+use the one where others use the other.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from rightcall.normalise.thesaurus import GROUPS
+
+_SPLIT = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+
+EMPTY_WORDS = frozenset(
+    "value val input param parameter arg argument field the a an my your our given str string int integer obj "
+    " variable var this requested desired selected of for in is".split()
+)
+"""Words that can be added to a name or left out of it without changing what it names."""
+
+NOISE = frozenset(
+    "reason reasoning reasons rationale explanation explain thought thoughts thinking think comment comments note "
+    "notes justification analysis confidence certainty request_id requestid call_id callid tool_call_id "
+    "trace trace_id session_id correlation_id timestamp tool tool_name function function_name action "
+    " intent goal plan step verbose debug metadata meta context source "
+    "caller model agent observation self kwargs _meta purpose why".split()
+)
+"""Arguments that models add on their own account: about the call, not for the tool."""
+
+
+@lru_cache(maxsize=4096)
+def words_of(name: str) -> tuple[str, ...]:
+    """The words of a name, lower case: `maxResults_v2` has max, results, v, 2."""
+    return tuple(word.lower() for word in _SPLIT.findall(name))
+
+
+def joined(name: str) -> str:
+    """A name without case and separators."""
+    return "".join(words_of(name))
+
+
+@lru_cache(maxsize=4096)
+def singular(word: str) -> str:
+    """One form for singular and plural; good enough to compare, not to print."""
+    if len(word) > 3 and word.endswith("ies"):
+        return word[:-3] + "y"
+    if len(word) > 4 and word.endswith(("ses", "xes", "ches", "shes")):
+        return word[:-2]
+    if len(word) > 2 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+_MEANINGS: dict[str, frozenset[int]] = {}
+
+
+def _meanings() -> dict[str, frozenset[int]]:
+    if not _MEANINGS:
+        groups: dict[str, set[int]] = {}
+        for number, line in enumerate(GROUPS.strip().splitlines()):
+            for word in line.split():
+                groups.setdefault(singular(word), set()).add(number)
+        _MEANINGS.update((word, frozenset(numbers)) for word, numbers in groups.items())
+    return _MEANINGS
+
+
+def same_meaning(left: str, right: str) -> bool:
+    """Whether two words are used for the same thing in names of parameters."""
+    left, right = singular(left), singular(right)
+    if left == right:
+        return True
+    meanings = _meanings()
+    return bool(meanings.get(left, frozenset()) & meanings.get(right, frozenset()))
