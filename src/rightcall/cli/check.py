@@ -12,6 +12,7 @@ from rightcall.cli.terminal import Style, say, style_for
 
 if TYPE_CHECKING:
     from rightcall.gate import Gate
+
     from rightcall.types import Verdict
 
 EXAMPLES = """\

@@ -41,10 +41,10 @@ def _percent(figure: float | None) -> str:
 def _totals(scores: Scores) -> list[str]:
     totals = scores.totals()
     if scores.shape == "calls":
+        wrong = totals["wrong_accepted"]
         return [
             f"restored            {_percent(totals['restored_percent'])} of the calls that can be restored",
-            f"wrong accepted      {_percent(totals['wrong_accepted_percent'])} of all damaged calls "
-            f"({totals['wrong_accepted']})",
+            f"wrong accepted      {_percent(totals['wrong_accepted_percent'])} of all damaged calls ({wrong})",
             f"rightly refused     {_percent(totals['rightly_refused_percent'])} of the calls that nobody can restore",
             f"clean left alone    {_percent(totals['clean_left_alone_percent'])}",
         ]

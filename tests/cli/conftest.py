@@ -1,0 +1,10 @@
+"""Fixtures of the command line's tests."""
+
+import pytest
+
+from cli_running import Runner
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Runner:
+    return Runner(capsys, monkeypatch)

@@ -1,0 +1,122 @@
+"""`rightcall tools`, `packs` and `demo`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli_running import TOOLS, Runner
+from rightcall.cli.demo_cases import CASES
+from rightcall.cli.terminal import visible_width
+from rightcall.packs import available_packs
+
+
+def test_tools_shows_arguments_types_and_required_marks(run: Runner) -> None:
+    done = run("tools", "--tools", TOOLS)
+    assert done.code == 0
+    assert "get_weather  [given; any effect (none declared)]\n" in done.out
+    assert "  * city  text\n" in done.out
+    assert "    days  integer 1 to 14\n" in done.out
+    assert "    unit  celsius | fahrenheit\n" in done.out
+    assert done.out.endswith("2 tools\n")
+
+
+def test_tools_of_a_pack_show_aliases_defaults_and_effects(run: Runner) -> None:
+    done = run("tools", "--pack", "agent-zero")
+    assert "code_execution_tool  [pack:agent-zero; " in done.out
+    assert "also " in done.out
+    assert "default 0" in done.out
+
+
+def test_a_deprecated_tool_names_its_replacement(run: Runner) -> None:
+    assert "  deprecated: use " in run("tools", "--pack", "local-toolkit").out
+
+
+def test_one_tool_is_shown_whole_also_by_another_spelling(run: Runner) -> None:
+    done = run("tools", "getWeather", "--tools", TOOLS)
+    assert done.code == 0
+    assert "The weather of the coming days." in done.out
+    assert '"properties": {' in done.out
+    pack = run("tools", "code_execution_tool", "--pack", "agent-zero")
+    for words in ("schema\n", "rules\n", "example\n"):
+        assert words in pack.out
+
+
+def test_the_catalogue_as_json_holds_schema_and_rules(run: Runner) -> None:
+    tools = {
+        tool["name"]: tool for tool in run("tools", "--pack", "agent-zero", "--tools", TOOLS, "--json").json["tools"]
+    }
+    assert tools["get_weather"]["parameters"]["required"] == ["city"]
+    assert tools["get_weather"]["effects"] == ["execute", "network", "read", "write"]
+    assert tools["get_weather"]["effects_declared"] is False
+    assert tools["code_execution_tool"]["rules"]["aliases"]["command"] == "code"
+    assert list(run("tools", "get_weather", "--tools", TOOLS, "--json").json) == ["tools"]
+
+
+def test_packs_lists_every_pack_with_its_tools(run: Runner) -> None:
+    done = run("packs")
+    assert done.code == 0
+    assert all(f"{name}\n  " in done.out for name in available_packs())
+    listed = run("packs", "--json").json["packs"]
+    assert [pack["name"] for pack in listed] == list(available_packs())
+    assert all(pack["description"] for pack in listed)
+
+
+@pytest.mark.parametrize("name", available_packs())
+def test_every_pack_can_be_shown(run: Runner, name: str) -> None:
+    done = run("packs", name)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"{name}\n")
+    assert run("packs", name, "--json").json["packs"][0]["tools"]
+
+
+def test_an_own_pack_is_shown_by_its_path(run: Runner, tmp_path: Path) -> None:
+    pack = tmp_path / "mine.toml"
+    pack.write_text(
+        '[pack]\nname = "mine"\ndescription = "My own."\n'
+        '[tools.send]\nrequired = ["text"]\naliases = { message = "text" }\nexample = { text = "hello" }\n'
+    )
+    done = run("packs", str(pack))
+    assert (done.code, done.err) == (0, "")
+    assert "mine\nMy own.\n" in done.out
+    assert "aliases: message → text" in done.out
+    pack.write_text('[pack]\nname = "mine"\ndescription = "My own."\n[tools.send]\naliasses = { a = "text" }\n')
+    wrong = run("packs", str(pack))
+    assert wrong.code == 2
+    assert "mine.toml:5: " in wrong.err
+
+
+def test_the_demo_repairs_most_and_refuses_the_rest_with_a_hint(run: Runner) -> None:
+    done = run("demo", "--json")
+    assert done.code == 0
+    lines = {line["title"]: line for line in done.lines}
+    assert len(lines) == len(CASES) >= 12
+    refused = {title for title, line in lines.items() if not line["ok"]}
+    assert refused == {
+        "cut off in the middle of a value",
+        "one argument twice",
+        "two names that could be either",
+        "a required argument is missing",
+        "a tool that does not exist",
+    }
+    assert all(lines[title]["hint"] for title in refused)
+    assert all(line["repairs"] for title, line in lines.items() if title not in refused)
+    assert json.loads(lines["a Python list where the tool wants JSON text"]["arguments"]["operations"]) == [
+        {"type": "modify", "path": "fibonacci.sh", "content": 'echo "it\'s done"'}
+    ]
+    code = lines["code with raw line breaks and quotes that nobody escaped"]["arguments"]["content"]
+    assert code == 'def hello():\n    print("hello")\n'
+    assert lines["encoded twice"]["arguments"]["amount"] == 1250.5
+    assert lines["encoded twice"]["arguments"]["from_account"] == "00123"
+
+
+@pytest.mark.parametrize("width", [60, 100, 160])
+def test_the_demo_fits_the_terminal(run: Runner, width: int) -> None:
+    done = run("demo", "--plain", columns=width)
+    assert done.code == 0
+    assert (" │ " in done.out) is (width >= 100)
+    assert "what the model wrote" in done.out
+    assert "\x1b" not in done.out
+    shown, _, commands = done.out.partition("Try next:")
+    assert max(visible_width(line) for line in shown.splitlines()) <= width
+    assert commands.count("  rightcall ") == 3

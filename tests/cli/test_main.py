@@ -1,0 +1,171 @@
+"""The command as a whole: help, versions, wrong usage, colours, and how it ends."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from cli_running import EXAMPLES, ROOT, TOOLS, Runner, environment, start
+from rightcall.cli import COMMANDS
+
+
+def test_help_names_every_command_and_every_exit_code(run: Runner) -> None:
+    done = run("--help")
+    assert done.code == 0
+    assert all(f"  {command}" in done.out for command in COMMANDS)
+    assert all(f"  {code} " in done.out for code in (0, 1, 2, 130, 141))
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "version"])
+def test_help_of_a_command_has_examples_and_exit_codes(run: Runner, command: str) -> None:
+    done = run(command, "--help")
+    assert done.code == 0
+    assert "examples:\n" in done.out
+    assert f"  rightcall {command}" in done.out
+    assert "exit codes:" in done.out
+    assert done.err == ""
+
+
+def test_no_command_is_wrong_usage_and_shows_the_help(run: Runner) -> None:
+    done = run()
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("usage: rightcall")
+
+
+def test_a_misspelt_command_is_told_the_right_one(run: Runner) -> None:
+    done = run("chek")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "rightcall: there is no command `chek`: did you mean `check`?\n"
+
+
+@pytest.mark.parametrize("word", ["version", "--version", "-V"])
+def test_the_version_is_one_line(run: Runner, word: str) -> None:
+    done = run(word)
+    assert done.code == 0
+    assert done.out.startswith("rightcall ")
+    assert done.out.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["check", "get_weather"], "check needs TOOL and ARGS"),
+        (["check", "t", "{}", "--nonsense"], "unrecognized arguments: --nonsense"),
+        (["check", "t", "{}", "--tools", "absent.json"], "absent.json: cannot be read: No such file"),
+        (["check", "t", "@absent.txt"], "absent.txt: cannot be read"),
+        (["check", "t", "{}", "--pack", "agent-zer"], "agent-zer"),
+        (["check", "t", "{}", "--policy", "absent.toml"], "absent.toml"),
+        (["check", "--jsonl", "absent.jsonl"], "absent.jsonl: cannot be read"),
+        (["check", "--jsonl", "a.jsonl", "b"], "--jsonl takes one file"),
+        (["tools"], "there are no tools to show"),
+        (["tools", "nothing", "--tools", TOOLS], "there is no tool `nothing`"),
+        (["packs", "agent-zer"], "agent-zer"),
+        (["eval", "absent.jsonl"], "absent.jsonl: cannot be read"),
+        (["eval", TOOLS, "--limit", "-1"], "--limit"),
+    ],
+)
+def test_wrong_usage_ends_with_2_and_a_plain_message(run: Runner, arguments: list[str], message: str) -> None:
+    done = run(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_message_about_a_hostile_name_is_harmless(run: Runner) -> None:
+    assert "\x1b" not in run("\x1b[2J").err
+    assert "\x1b" not in run("tools", "\x1b[2J", "--tools", TOOLS).err
+
+
+def test_the_command_runs_as_a_module_without_colours_in_a_pipe_and_with_them_on_demand() -> None:
+    def output(**more: str) -> str:
+        process = start("check", "get_weather", '{"city": "Oslo"}', "--tools", TOOLS, **more)
+        out, err = process.communicate()
+        assert (process.returncode, err) == (0, b"")
+        return out.decode()
+
+    assert "\x1b" not in output()
+    assert "\x1b[32m" in output(FORCE_COLOR="1")
+    assert "\x1b" not in output(FORCE_COLOR="1", NO_COLOR="1")
+
+
+def test_a_terminal_that_knows_only_ascii_gets_escapes_instead_of_a_crash() -> None:
+    process = start("demo", PYTHONIOENCODING="ascii")
+    out, err = process.communicate()
+    assert (process.returncode, err) == (0, b"")
+    assert out.isascii()
+
+
+def test_output_that_cannot_be_written_ends_with_2_and_the_reason() -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full here")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "rightcall.cli", "packs"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (2, b"rightcall: input or output failed: No space left on device\n")
+
+
+def test_a_program_can_talk_to_it_line_by_line_and_ctrl_c_ends_it_quietly() -> None:
+    process = start("check", "--jsonl", "--tools", TOOLS)
+    assert process.stdin
+    assert process.stdout
+    for number in range(3):
+        process.stdin.write(b'{"id": %d, "name": "get_weather", "arguments": {"city": "Oslo"}}\n' % number)
+        process.stdin.flush()
+        assert process.stdout.readline().startswith(b'{"id": %d, "ok": true' % number)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert (process.returncode, out, err) == (130, b"", b"")
+
+
+def test_a_reader_that_goes_away_ends_it_quietly() -> None:
+    process = start("check", "--jsonl", "--tools", TOOLS)
+    assert process.stdin
+    assert process.stdout
+    line = b'{"name": "get_weather", "arguments": {"city": "Oslo"}}\n'
+    process.stdin.write(line)
+    process.stdin.flush()
+    assert process.stdout.readline()
+    process.stdout.close()
+    process.stdin.write(line)
+    process.stdin.close()
+    assert process.wait() == 141
+    assert process.stderr
+    with process.stderr:
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.promise("H-02")
+def test_check_answers_within_150_ms_of_cpu() -> None:
+    def cpu() -> float:
+        pid = os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-m", "rightcall.cli", "check", "get_weather", "{'city': 'Oslo'}", "--tools", TOOLS],
+            environment(),
+            file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)],
+        )
+        _, status, usage = os.wait4(pid, 0)
+        assert status == 0
+        return usage.ru_utime + usage.ru_stime
+
+    assert min(cpu() for _ in range(5)) <= 0.150
+
+
+@pytest.mark.parametrize("example", sorted(path.name for path in EXAMPLES.glob("*.py")))
+@pytest.mark.promise("H-01")
+def test_every_example_runs(example: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(EXAMPLES / example)],
+        capture_output=True,
+        env=environment(),
+        cwd=ROOT,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout
