@@ -71,8 +71,9 @@ def _shown(number: int, case: DemoCase, verdict: "Verdict", style: Style) -> lis
     lines = ["", style.tint("─" * style.width, "dim"), style.tint(title, "bold", "cyan"), *pair]
     lines += [headline(verdict, case.tool, style)]
     lines += labelled("repaired", repair_lines(verdict.repairs), style)
-    lines += labelled("problems", problem_lines(verdict.problems), style)
-    return lines + (labelled("hint", harmless_lines(verdict.hint), style) if verdict.hint else [])
+    if verdict.hint:
+        return lines + labelled("hint", harmless_lines(verdict.hint), style)
+    return lines + labelled("problems", problem_lines(verdict.problems), style)
 
 
 def _outcome(verdict: "Verdict") -> list[str]:

@@ -87,7 +87,7 @@ CASES: tuple[DemoCase, ...] = (
         """{"operations": "[{'type': 'modify', 'path': 'fibonacci.sh', 'content': 'echo \\"it\\\\'s done\\"'}]"}""",
     ),
     DemoCase(
-        "single quotes, Python's words for true and nothing",
+        "single quotes, and Python's own True",
         "Llama 3",
         "run_query",
         "{'sql': 'SELECT name FROM users', 'dry_run': True}",

@@ -1,8 +1,9 @@
 """Reading files, standard input and JSON lines with a bound on memory and errors that name file and line."""
 
+import os
 import sys
 from collections.abc import Iterator
-from pathlib import Path
+from errno import EISDIR
 from typing import BinaryIO
 
 from rightcall.errors import ConfigError
@@ -55,8 +56,8 @@ def open_lines(path: str) -> BinaryIO:
     if path == "-":
         return standard_input()
     try:
-        if Path(path).is_dir():
-            raise IsADirectoryError(21, "Is a directory")
+        if os.path.isdir(path):
+            raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
         return open(path, "rb")
     except OSError as error:
         raise InputError(reason(error), source=path) from error

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from rightcall.cli import OK
 from rightcall.cli.options import json_option
 from rightcall.cli.output import is_unicode, json_text
-from rightcall.cli.signature import arguments_of
-from rightcall.cli.terminal import Style, harmless, say, style_for, wrap
+from rightcall.cli.signature import arguments_of, conditions, effect_words, grouped
+from rightcall.cli.terminal import Style, count, harmless, say, style_for, wrap
 
 if TYPE_CHECKING:
     from rightcall.packs import Pack
@@ -63,7 +63,7 @@ def summary(pack: "Pack", style: Style) -> list[str]:
     return [
         style.tint(harmless(pack.name), "bold"),
         *("  " + line for line in wrap(harmless(pack.description), style.width - 2)),
-        *("  " + line for line in wrap(f"{len(pack.tools)} tools: {names}", style.width - 2)),
+        *("  " + line for line in wrap(f"{count(pack.tools, 'tool')}: {names}", style.width - 2)),
     ]
 
 
@@ -76,8 +76,8 @@ def detail(pack: "Pack", style: Style) -> list[str]:
 
 
 def _tool_lines(tool: Any, style: Style) -> list[str]:
-    effects = ", ".join(sorted(tool.effects)) if tool.effects is not None else "not declared"
-    lines = [f"{style.tint(harmless(tool.name), 'bold')}  {style.tint(f'[{effects}]', 'dim')}"]
+    effects = style.tint(f"[{effect_words(tool.effects)}]", "dim")
+    lines = [f"{style.tint(harmless(tool.name), 'bold')}  {effects}"]
     for text in _rule_lines(tool):
         lines += ["  " + line for line in wrap(text, style.width - 2)]
     return lines
@@ -93,17 +93,10 @@ def _rule_lines(tool: Any) -> list[str]:
         lines.append("also called: " + ", ".join(map(harmless, rules.names)))
     if given:
         lines.append("arguments: " + ", ".join(harmless(one.name) + ("*" if one.required else "") for one in given))
-    lines += [f"needs one of: {', '.join(map(harmless, group))}" for group in rules.required_any]
-    for argument, conditions in rules.required_unless.items():
-        words = " or ".join(f"{key} is {json_text(list(values))}" for key, values in conditions.items())
-        lines.append(f"needs {harmless(argument)} unless {words}")
+    lines += conditions(rules)
     if rules.aliases:
-        lines.append("aliases: " + ", ".join(f"{harmless(a)} → {harmless(b)}" for a, b in rules.aliases.items()))
-    for argument, values in rules.values.items():
-        lines.append(
-            f"values of {harmless(argument)}: "
-            + ", ".join(f"{harmless(a)} → {json_text(b)}" for a, b in values.items())
-        )
+        lines.append(f"aliases: {grouped(rules.aliases)}")
+    lines += [f"values of {harmless(argument)}: {grouped(values)}" for argument, values in rules.values.items()]
     if rules.defaults:
         lines.append("defaults: " + json_text(dict(rules.defaults)))
     if rules.min_length:

@@ -1,6 +1,6 @@
 """A tool's arguments in few words, from its JSON Schema."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from msgspec import Struct
@@ -31,13 +31,35 @@ def arguments_of(schema: Mapping[str, Any], rules: Any) -> tuple[Argument, ...]:
         Argument(
             name=name,
             type=type_words(properties.get(name, True), schema),
-            required=name in required,
+            required=name in required and name not in rules.required_unless,
             aliases=tuple(alias for alias, target in rules.aliases.items() if target == name),
             default=rules.defaults.get(name),
             description=_description(properties.get(name)),
         )
         for name in names
     )
+
+
+def effect_words(effects: Iterable[str] | None) -> str:
+    """`read, write`; a tool that declares nothing counts as doing everything."""
+    return "any effect (none declared)" if effects is None else ", ".join(sorted(effects)) or "no effects"
+
+
+def grouped(mapping: Mapping[str, Any]) -> str:
+    """`bash, sh → terminal; py → python`: what maps to the same is said once."""
+    groups: dict[str, list[str]] = {}
+    for source, target in mapping.items():
+        groups.setdefault(_value_words(target), []).append(harmless(source))
+    return "; ".join(f"{', '.join(sources)} → {target}" for target, sources in groups.items())
+
+
+def conditions(rules: Any) -> list[str]:
+    """What is needed beyond the marks: one of a group, or an argument unless another has a certain value."""
+    lines = [f"needs one of: {', '.join(map(harmless, group))}" for group in rules.required_any]
+    for name, exceptions in rules.required_unless.items():
+        words = (f"{harmless(key)} is {' or '.join(map(_value_words, values))}" for key, values in exceptions.items())
+        lines.append(f"needs {harmless(name)} unless {' or '.join(words)}")
+    return lines
 
 
 def _description(schema: Any) -> str:

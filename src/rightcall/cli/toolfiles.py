@@ -1,10 +1,10 @@
 """What `--tools` accepts: a JSON, JSON lines or TOML file, or `module:attribute` for tools written in Python."""
 
 import json
+import os
 import re
 import sys
 from importlib import import_module
-from pathlib import Path
 from typing import Any, cast
 
 from rightcall.cli.lines import InputError, read_text
@@ -18,9 +18,9 @@ def load_tools(sources: list[str]) -> list[Any]:
 
 
 def _load(source: str) -> list[Any]:
-    if _PYTHON.fullmatch(source) and not Path(source).exists():
+    if _PYTHON.fullmatch(source) and not os.path.exists(source):
         return _from_python(source)
-    suffix = Path(source).suffix.lower()
+    suffix = os.path.splitext(source)[1].lower()
     if suffix == ".toml":
         return [source]
     if suffix == ".py":
@@ -79,7 +79,7 @@ def _listed(value: Any, source: str, line: int = 0) -> list[Any]:
 def _from_python(source: str) -> list[Any]:
     """Imports what the user named. This runs the user's own module, which is why it must be asked for by name."""
     module_name, _, path = source.partition(":")
-    here = str(Path.cwd())
+    here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)
     try:

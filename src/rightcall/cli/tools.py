@@ -8,8 +8,8 @@ from rightcall.cli import OK
 from rightcall.cli.lines import InputError
 from rightcall.cli.options import build_gate, gate_options, json_option
 from rightcall.cli.output import is_unicode, json_text
-from rightcall.cli.signature import Argument, arguments_of
-from rightcall.cli.terminal import Style, harmless, pad, say, style_for, wrap
+from rightcall.cli.signature import Argument, arguments_of, conditions, effect_words
+from rightcall.cli.terminal import Style, count, harmless, pad, say, style_for, wrap
 
 if TYPE_CHECKING:
     from rightcall.catalog import Tool
@@ -41,7 +41,7 @@ def run(options: Namespace) -> int:
         style = style_for(sys.stdout)
         for tool in shown:
             say(*summary(tool, style))
-        say(style.tint(f"{len(shown)} tool{'s' if len(shown) != 1 else ''}", "dim"))
+        say(style.tint(count(shown, "tool"), "dim"))
     else:
         say(*whole(shown[0], style_for(sys.stdout)))
     return OK
@@ -88,14 +88,14 @@ def summary(tool: "Tool", style: Style) -> list[str]:
         pieces = wrap(_words(argument), max(20, style.width - width - 5))
         lines += [f"  {_mark(argument)} {pad(harmless(argument.name), width)}  {pieces[0]}"]
         lines += [" " * (width + 6) + piece for piece in pieces[1:]]
-    lines += [f"  needs one of: {', '.join(map(harmless, group))}" for group in tool.rules.required_any]
+    lines += [f"  {condition}" for condition in conditions(tool.rules)]
     if tool.rules.names:
         lines += wrap(f"  also called: {', '.join(map(harmless, tool.rules.names))}", style.width)
     return [*lines, ""]
 
 
 def _title(tool: "Tool", style: Style) -> str:
-    effects = ", ".join(sorted(tool.effects)) if tool.effects_declared else "any effect (none declared)"
+    effects = effect_words(tool.effects if tool.effects_declared else None)
     return f"{style.tint(harmless(tool.name), 'bold')}  {style.tint(f'[{harmless(tool.source)}; {effects}]', 'dim')}"
 
 
