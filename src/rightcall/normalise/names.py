@@ -172,7 +172,17 @@ def _style(name: str, target: str) -> bool:
 
 
 def _affix(name: str, target: str) -> bool:
-    return _core(name) == _core(target) or (len(_core(name)) > 1 and sorted(_core(name)) == sorted(_core(target)))
+    """`input_value` for `value`, `user_id_param` for `user_id`, `id_of_user` for `user_id`."""
+    left, right = _core(name), _core(target)
+    if left == right or (len(left) > 1 and sorted(left) == sorted(right)):
+        return True
+    short, long = sorted((words_of(name), words_of(target)), key=len)
+    extra = list(long)
+    for word in short:
+        if word not in extra:
+            return False
+        extra.remove(word)
+    return bool(short) and all(word in EMPTY_WORDS for word in extra)
 
 
 def _suffix(name: str, target: str) -> bool:

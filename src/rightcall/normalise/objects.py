@@ -39,11 +39,10 @@ def fit_object(
         here = f"{path}.{name}" if path else name
         part = shape.props.get(name) or shape.additional or ANY
         value = _declared_value(value, manner.values.get(name), here, log)
-        fitted = fit(value, part, here, log, depth) if manner.guess else value
-        if name in shape.props and _drops_null(name, fitted, part, shape, manner):
-            log.add(here, value, None, "null_optional", 1.0 if fitted is None else 0.95)
+        if name in shape.props and _drops_null(name, value, part, shape, manner):
+            log.add(here, value, None, "null_optional", 1.0 if value is None else 0.95)
             continue
-        result[name] = fitted
+        result[name] = fit(value, part, here, log, depth) if manner.guess else value
     same = result.keys() == given.keys() and all(result[name] is given[name] for name in result)
     return given if same else result
 
@@ -175,9 +174,9 @@ def _gather_map(
         return names.unknown
     target = shape.props.get(missing[0], ANY)
     values = target.additional
-    if target.types != {"object"} or target.props or values is None or not values.types:
+    if target.types != {"object"} or target.props or (len(loose) < 2 and (values is None or not values.types)):
         return names.unknown
-    if not all(conforms(given[name], values) for name in loose):
+    if values is not None and not all(conforms(given[name], values) for name in loose):
         return names.unknown
     _gather(result, given, {name: (missing[0], name) for name in loose}, path, log)
     return tuple(name for name in names.unknown if name not in loose)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from rightcall.errors import Unreadable
-from rightcall.normalise.choices import choose
+from rightcall.normalise.choices import Choice, choose
 from rightcall.normalise.log import Log
 from rightcall.normalise.numbers import number_in
 from rightcall.parse.find import read_value
@@ -41,14 +41,14 @@ def fit(value: Any, shape: Shape, path: str, log: Log, depth: int = 0) -> Any:
     return _convert(value, kind, shape, path, log, depth)
 
 
-def conforms(value: Any, shape: Shape, depth: int = 0) -> bool:
-    """Whether a value has the type, the values and the keys a shape names; a quick look, not a validation."""
+def conforms(value: Any, shape: Shape, depth: int = 0, *, whole: bool = True) -> bool:
+    """Whether a value has the type, the values and, if it is to be `whole`, the keys a shape names; no validation."""
+    if value is None and "null" in shape.types:
+        return True
     if shape.options:
-        return any(conforms(value, option, depth + 1) for option in shape.options) or (
-            value is None and "null" in shape.types
-        )
+        return any(conforms(value, option, depth + 1, whole=whole) for option in shape.options)
     if shape.enum is not None and not any(value == item and type(value) is type(item) for item in shape.enum):
-        return value is None and "null" in shape.types
+        return False
     if not shape.allows(json_type(value)):
         return False
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -58,11 +58,14 @@ def conforms(value: Any, shape: Shape, depth: int = 0) -> bool:
         return True
     if isinstance(value, dict) and shape.props:
         items = cast("dict[str, Any]", value)
-        known = all(conforms(item, shape.props[key], depth + 1) for key, item in items.items() if key in shape.props)
-        return known and (not shape.closed or items.keys() <= shape.props.keys()) and shape.required <= items.keys()
+        if whole and not (shape.required <= items.keys() and (not shape.closed or items.keys() <= shape.props.keys())):
+            return False
+        return all(
+            conforms(item, shape.props[key], depth + 1, whole=whole) for key, item in items.items() if key in shape.props
+        )
     if isinstance(value, list) and shape.items is not None:
         items_shape = shape.items
-        return all(conforms(item, items_shape, depth + 1) for item in cast("list[Any]", value)[:64])
+        return all(conforms(item, items_shape, depth + 1, whole=whole) for item in cast("list[Any]", value)[:64])
     return True
 
 
@@ -95,11 +98,19 @@ def _enumerated(value: Any, shape: Shape, path: str, log: Log) -> Any:
         return _enumerated(value[0], shape, path, log)
     if isinstance(value, str) and len(value) > 2 and value[0] == value[-1] and value[0] in "\"'":
         value = value[1:-1]
-    choice = choose(value, allowed, shape.enum_aliases)
+    choice = choose(value, allowed, shape.enum_aliases) or _number_choice(value, allowed, shape, path)
     if choice is None:
         return value
     log.add(path, value, choice.value, choice.rule, choice.confidence)
     return choice.value
+
+
+def _number_choice(value: Any, allowed: tuple[Any, ...], shape: Shape, path: str) -> Choice | None:
+    """`two` where 1, 2 and 3 are allowed."""
+    number = number_in(value, path.rpartition(".")[2], shape) if isinstance(value, str) and shape.types & NUMERIC else None
+    if number is None or number.value not in allowed:
+        return None
+    return Choice(allowed[allowed.index(number.value)], number.rule, number.confidence)
 
 
 def _inside(value: Any, kind: str, shape: Shape, path: str, log: Log, depth: int) -> Any:
@@ -111,7 +122,7 @@ def _inside(value: Any, kind: str, shape: Shape, path: str, log: Log, depth: int
             for at, item in enumerate(items)
         ]
         return value if all(new is old for new, old in zip(fitted, items, strict=True)) else fitted
-    if kind == "object" and isinstance(value, dict) and (shape.props or shape.additional is not None):
+    if kind == "object" and isinstance(value, dict) and (shape.props or shape.closed or shape.additional is not None):
         from rightcall.normalise.objects import fit_object  # objects hold values hold objects
 
         return fit_object(cast("dict[str, Any]", value), shape, path, log, depth + 1)

@@ -133,7 +133,9 @@ def _try(body: str, start: int, shape: Shape, max_depth: int) -> Read | None:
 def _plausible(value: Any, source: str, shape: Shape) -> bool:
     """`{"a": 1}` amid prose is a value; `[1]` and `{name}` usually are not."""
     if isinstance(value, dict):
-        return bool(value) or source == "{}"
+        return (bool(value) or source == "{}") and bool(not shape.types or shape.types & CONTAINERS)
+    if source.startswith("{"):
+        return False
     return bool(value) and _fits(value, shape) and ("{" in source or '"' in source or "," in source)
 
 

@@ -5,9 +5,16 @@ exists, and the number says how much likelier ours is. Whoever switches strategi
 no other strategy carries.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from rightcall.types import StrategyName
+from rightcall.types import Repair, StrategyName
+
+REPAIRING: frozenset[StrategyName] = frozenset(("python_ast", "regex_quotes", "structure", "manual_repair"))
+"""The strategies that change something; all of them are on unless the policy says otherwise."""
+
+_BEFORE, _AFTER = 20, 160
+"""How much of the text around a place a repair record quotes; the whole emission is in the audit."""
 
 
 class Rule(NamedTuple):
@@ -64,3 +71,21 @@ RULES: dict[str, Rule] = {
     "markup": Rule(_STRUCTURE, 1.0, "parameter tags read as an object"),
     "bare_text": Rule(_STRUCTURE, 0.9, "the whole text taken as the value"),
 }
+
+
+def repairs_of(
+    marks: Mapping[str, int], text: str, path: str = "", strategies: frozenset[StrategyName] = REPAIRING
+) -> tuple[tuple[Repair, ...], tuple[Rule, ...]]:
+    """A record for each rule that was needed, with the place where it was needed first, under the first strategy that
+    may carry it out; and the rules that none of `strategies` may carry out."""
+    repairs: list[Repair] = []
+    forbidden: list[Rule] = []
+    for name, at in marks.items():
+        rule = RULES[name]
+        strategy = next((one for one in rule.strategies if one in strategies), None)
+        if strategy is None:
+            forbidden.append(rule)
+        else:
+            excerpt = text[max(0, at - _BEFORE) : at + _AFTER]
+            repairs.append(Repair(path, excerpt, rule.what, strategy, name, rule.confidence))
+    return tuple(repairs), tuple(forbidden)

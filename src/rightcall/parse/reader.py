@@ -36,6 +36,7 @@ _STRING_MEMBER = re.compile(rf'"([^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*)"(?={_
 _WORD = re.compile(r"([\w$][\w$.\-]*)")
 _PHRASE_KEY = re.compile(r"([^\"'`“”{}\[\],:\n]{1,80}?)\s*:")
 _SCALAR = re.compile(rf"({NUMBER}|[A-Za-z]+)(?=\s*(?:[,}}\])]|$|//|/\*|\n)|\s+[\"“'{{\[#])")
+_GROUPED = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?=\s*(?:[,}\n]|$))")
 _PREFIX = re.compile(r"[rRbBuUfF]{1,2}(?=[\"'])")
 _CALL = re.compile(r"[A-Za-z_$][\w$.]*\s*\(")
 _ARGUMENT = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)\s*")
@@ -378,6 +379,11 @@ class Reader:
     def _bare(self, at: int, shape: Shape, context: Context) -> None:
         """A value without quotes: a number, a constant, a call, or text."""
         text = self.text
+        grouped = _GROUPED.match(text, at) if context == "member" and not shape.verbatim else None
+        if grouped is not None:
+            self._mark("number_form", at)
+            self.at, self.solid = grouped.end(), grouped.end() < self.size
+            return self._put(read_number(grouped[0].replace(",", "")))
         match = _SCALAR.match(text, at)
         if match is not None and match.end() > at:
             word = match[1]

@@ -133,7 +133,7 @@ class _Builder:
         if isinstance(extra, Mapping):
             shape.additional = self.build(extra, depth + 1)
         stated = extra is not None and extra is not False
-        shape.closed = bool(shape.props) and not stated and "patternProperties" not in schema
+        shape.closed = isinstance(properties, Mapping) and not stated and "patternProperties" not in schema
         items = schema.get("items")
         if items is not None:
             shape.items = self.build(items, depth + 1)

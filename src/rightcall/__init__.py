@@ -1,0 +1,49 @@
+"""RightCall makes every tool call a language model emits come out right, or not at all.
+
+>>> from rightcall import Gate
+>>> gate = Gate([{"name": "add", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}])
+>>> gate.check("add", "{'n': 'two'}").call.arguments
+{'n': 2}
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rightcall.config import Policy, load_policy
+    from rightcall.errors import ConfigError, PackError, PolicyError, RightCallError, ToolError, Unreadable
+    from rightcall.gate import Gate
+    from rightcall.guarding import Refused, arun_calls, guard, run_calls
+    from rightcall.loading import loads
+    from rightcall.types import Call, Event, Parsed, Problem, Repair, Verdict
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Gate": "gate", "loads": "loading", "guard": "guarding", "run_calls": "guarding", "arun_calls": "guarding",
+    "Refused": "guarding", "Verdict": "types", "Call": "types", "Repair": "types", "Problem": "types",
+    "Event": "types", "Parsed": "types", "Policy": "config", "load_policy": "config", "RightCallError": "errors",
+    "Unreadable": "errors", "ConfigError": "errors", "PolicyError": "errors", "PackError": "errors",
+    "ToolError": "errors",
+}  # fmt: skip
+"""Where each public name lives; it is imported when it is first used, so that importing the package costs nothing."""
+
+__all__ = [
+    "Call", "ConfigError", "Event", "Gate", "PackError", "Parsed", "Policy", "PolicyError", "Problem", "Refused",
+    "Repair", "RightCallError", "ToolError", "Unreadable", "Verdict", "__version__", "arun_calls", "guard",
+    "load_policy", "loads", "run_calls",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'rightcall' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"rightcall.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,176 @@
+"""The gate: given a tool and whatever a model wrote as arguments, a call that fits the tool, or a refusal.
+
+    direct: the arguments fit ─▶ the same object comes back, nothing else happens
+    judge:  reading ─▶ normalise ─▶ validate, in `judge.py`
+
+Synchronous, without I/O, and it never raises because of what a model wrote.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from rightcall.catalog import Catalog, Tool, build_catalog
+from rightcall.config import Policy, load_policy
+from rightcall.normalise.arguments import ToolRepair
+from rightcall.packs import load_pack
+from rightcall.parse.marks import REPAIRING
+from rightcall.stats import Counter, statistics
+from rightcall.types import Call, Event, Problem, StrategyName, Verdict
+
+log = logging.getLogger("rightcall")
+
+_decode = msgspec.json.decode
+_encode = msgspec.msgpack.Encoder().encode  # raises on a lone surrogate, and is the cheapest thing that does
+_NOT_PLAIN = (ValueError, TypeError, OverflowError, RecursionError)
+
+
+class Gate:
+    """Checks tool calls against a catalogue of tools.
+
+    >>> gate = Gate([{"name": "forecast", "parameters": {"type": "object", "required": ["city"],
+    ...     "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}}])
+    >>> gate.check("forecast", "{'city': 'Bern', 'days': 'three',}").call.arguments
+    {'city': 'Bern', 'days': 3}
+    >>> gate.check("forecast", {"days": 3}).hint
+    '⚠️ Invalid forecast call. Missing required fields: city. Example: {"city": "text"}'
+
+    `tools` are dicts in the shape of OpenAI, Anthropic or MCP, Python functions, models, or a TOML file; `policy` a
+    path, a dict of the same shape, or None; `packs` names of rule packs or paths; `provider` whose settings hold.
+    `on_event` receives every `Event`; `repairs` maps a tool's name to a function that mends its arguments.
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[Any] | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+        policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | None = None,
+        packs: Iterable[str] = (),
+        provider: str | None = None,
+        *,
+        host: str | None = None,
+        on_event: Callable[[Event], object] | None = None,
+        repairs: Mapping[str, ToolRepair] | None = None,
+    ) -> None:
+        self.policy = load_policy(policy)
+        self.provider = provider or "unknown"
+        self.host = host
+        names = dict.fromkeys((*self.policy.packs, *((packs,) if isinstance(packs, str) else packs)))
+        overlays = tuple(tool for name in names for tool in load_pack(name).tools)
+        self.catalog: Catalog = build_catalog(
+            tools, (*overlays, *self.policy.tools.values()), unknown_argument=self.policy.unknown_argument
+        )
+        self._on_event = on_event
+        self._repairs = dict(repairs or {})
+        self._counters: dict[str, Counter] = {}
+        self._plain = {
+            name: (tool.accepts, self._counter(name)) for name, tool in self.catalog.tools.items() if _is_plain(tool)
+        }
+
+    def check(self, name: str, arguments: Any, *, call_id: str | None = None) -> Verdict:
+        """The verdict on one call. `arguments` may be a dict, JSON, or broken text; nothing a model wrote makes it raise.
+
+        >>> Gate().check("anything", '{"a": 1}').ok
+        True
+        """
+        try:
+            accepts, counter = self._plain[name]
+            if type(arguments) is dict:
+                if accepts(arguments):
+                    _encode(arguments)
+                    counter[0] += 1
+                    call = Call(name, arguments, call_id)
+                    return Verdict(True, call, call)
+            elif type(arguments) is str and len(arguments) <= self.policy.max_text:
+                value = _decode(arguments)
+                if accepts(value) and arguments.count(":") == len(value):
+                    counter[0] += 1
+                    call = Call(name, value, call_id)
+                    return Verdict(True, call, call)
+        except (KeyError, *_NOT_PLAIN):
+            pass  # not plainly right: the slow path finds out why, and says it
+        return self._judged(name, arguments, call_id)
+
+    def repair(self, tool: str) -> Callable[[ToolRepair], ToolRepair]:
+        """Register a repair for one tool: a function from its arguments to the mended ones.
+
+        >>> gate = Gate([{"name": "cut", "parameters": {"type": "object", "properties": {"cm": {"type": "integer"}}}}])
+        >>> @gate.repair("cut")
+        ... def metres(arguments):
+        ...     return {"cm": arguments["metres"] * 100} if "metres" in arguments else None
+        >>> gate.check("cut", {"metres": 2}).call.arguments
+        {'cm': 200}
+        """
+
+        def register(function: ToolRepair) -> ToolRepair:
+            self._repairs[tool] = function
+            return function
+
+        return register
+
+    def stats(self) -> dict[str, Any]:
+        """Counts by strategy, for all calls and for each tool, in the shape of the argument normaliser's design.
+
+        >>> Gate(provider="ollama").stats()["success_rate"]
+        100.0
+        """
+        return statistics(self.provider, self._counters)
+
+    def _counter(self, tool: str) -> Counter:
+        return self._counters.setdefault(tool, [0, 0, 0, 0, 0, 0])
+
+    def _judged(self, name: Any, arguments: Any, call_id: str | None) -> Verdict:
+        from rightcall.judge import ORDER, judge  # late: a call that fits never needs it
+
+        try:
+            verdict = judge(name, arguments, self._terms(), call_id)
+        except Exception as error:  # an error of ours must not become the host's
+            log.exception("rightcall: judging a call of %r failed", name)
+            fault = Problem("fault", "", f"the call could not be judged: {type(error).__name__}")
+            hint = f"⚠️ The call of {str(name)[:80]} could not be judged and was not run."
+            verdict = Verdict(False, None, problems=(fault,), hint=hint, confidence=0.0, strategy="failed")
+        tool = verdict.call.name if verdict.call is not None else str(name)
+        counted = tool if tool in self.catalog.tools else "(unknown)"
+        self._counter(counted)[ORDER.index(verdict.strategy)] += 1
+        self._tell(tool, verdict, call_id)
+        return verdict
+
+    def _terms(self) -> Any:
+        from rightcall.judge import Terms
+
+        settings = self.policy.for_provider(self.provider)
+        allowed = REPAIRING if settings.strategies is None else frozenset(settings.strategies) & REPAIRING
+        strategies = allowed if settings.enabled else frozenset[StrategyName]()
+        return Terms(self.catalog, self.policy, self.host, strategies, self._repairs)
+
+    def _tell(self, tool: str, verdict: Verdict, call_id: str | None) -> None:
+        """A warning event for a call that does not fit, an info event for one that was repaired."""
+        if verdict.problems:
+            text = "; ".join(problem.message for problem in verdict.problems)
+            log.warning(
+                "tool_validation_failed: %s: %s", tool, text,
+                extra={"event": "tool_validation_failed", "tool": tool, "problems": verdict.problems, "call_id": call_id},
+            )  # fmt: skip
+            self._send(Event("tool_validation_failed", "warning", tool, call_id, self.provider, text, verdict.problems, verdict.repairs, verdict.mode))
+        elif verdict.repairs:
+            text = f"Normalized {tool} arguments via {verdict.strategy} (provider={self.provider})"
+            if self.policy.log_normalizations:
+                log.info(text, extra={"event": "tool_call_repaired", "tool": tool, "call_id": call_id})
+            self._send(Event("tool_call_repaired", "info", tool, call_id, self.provider, text, (), verdict.repairs, verdict.mode))
+
+    def _send(self, event: Event) -> None:
+        if self._on_event is None:
+            return
+        try:
+            self._on_event(event)
+        except Exception:  # a listener of the host's must not decide over a call
+            log.exception("rightcall: the event callback failed")
+
+
+def _is_plain(tool: Tool) -> bool:
+    """Whether `accepts` alone decides: nothing that a schema cannot say, and no place where anything may stand."""
+    return tool.exact and not tool.open

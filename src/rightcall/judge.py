@@ -1,0 +1,256 @@
+"""The slow path of the gate: one call that is not plainly right, taken through reading, normalising and validating.
+
+Pure: what a judgement depends on is in its arguments, so that any decision can be replayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
+
+from rightcall.catalog import RESERVED_KEYS, Catalog, NameMatch, Tool
+from rightcall.config import Policy
+from rightcall.errors import Unreadable
+from rightcall.normalise.arguments import ToolRepair, normalise
+from rightcall.normalise.log import Log
+from rightcall.parse.hygiene import unsound
+from rightcall.parse.strict import decode
+from rightcall.reading import Found, read_arguments
+from rightcall.types import Call, Problem, Repair, StrategyName, Verdict
+from rightcall.validate import can_retry, deprecated_hint, hint, problems, unknown_tool_hint
+
+ORDER: tuple[StrategyName, ...] = ("direct", "python_ast", "regex_quotes", "structure", "manual_repair", "failed")
+CERTAIN = 0.7
+"""A call whose least certain repair is below this is refused: another reading is nearly as likely."""
+
+_BATCH_DEPTH = 3
+
+
+class Terms(NamedTuple):
+    """Under which terms calls are judged: tools, policy, host, and the strategies the provider may need."""
+
+    catalog: Catalog
+    policy: Policy
+    host: str | None
+    strategies: frozenset[StrategyName]
+    repairs: Mapping[str, ToolRepair]
+
+
+def judge(name: Any, arguments: Any, terms: Terms, call_id: str | None = None, depth: int = 0) -> Verdict:
+    """The verdict on one call."""
+    if not isinstance(name, str):
+        return _unknown(f"a {type(name).__name__}", NameMatch("none", None), arguments, terms, call_id)
+    match = terms.catalog.find(name)
+    tool = match.tool
+    if tool is None:
+        if not terms.catalog.tools or terms.policy.unknown_tool_for(terms.host) == "pass":
+            return _without_tool(name, arguments, terms, call_id)
+        return _unknown(name, match, arguments, terms, call_id)
+    found = read_arguments(arguments, tool.shape, _strategies(tool, terms), terms.policy)
+    log = Log(terms.policy.unknown_argument_for(tool.name, terms.host))
+    if match.kind != "exact":
+        strategy: StrategyName = "manual_repair" if match.kind == "alias" else "structure"
+        log.add("", name, tool.name, f"tool_{match.kind}", match.confidence, strategy)
+    log.repairs.extend(found.repairs)
+    log.problems.extend(found.problems)
+    if tool.deprecated:
+        return _replaced(name, tool, found, log, terms, call_id, depth)
+    value = found.value
+    if found.readable:
+        value = _brought_into_shape(tool, value, log, terms)
+        value = _inner_calls(tool, value, terms, log, depth)
+        _validate(tool, value, log, terms)
+    return _verdict(name, tool, arguments, value, found, log, terms, call_id)
+
+
+def _strategies(tool: Tool, terms: Terms) -> frozenset[StrategyName]:
+    own = tool.rules.strategies
+    return terms.strategies if own is None else terms.strategies & frozenset(own)
+
+
+def _brought_into_shape(tool: Tool, value: Any, log: Log, terms: Terms) -> Any:
+    """Repair only what fails: arguments that fit come back as they are."""
+    strategies = _strategies(tool, terms)
+    if fits(tool, value) or not strategies:
+        return value
+    return normalise(tool, value, log, strategies=strategies, repair=terms.repairs.get(tool.name))
+
+
+def fits(tool: Tool, value: Any) -> bool:
+    """`tool.accepts`, which raises on what is no JSON at all, and what a schema cannot say of texts that hold JSON."""
+    try:
+        return tool.accepts(value) and all(_is_json(value.get(name)) for name in tool.rules.json_text)
+    except (ValueError, TypeError, RecursionError):
+        return False
+
+
+def _is_json(text: Any) -> bool:
+    if not isinstance(text, str):
+        return True
+    try:
+        decode(text)
+    except Unreadable:
+        return False
+    return True
+
+
+def _validate(tool: Tool, value: Any, log: Log, terms: Terms) -> None:
+    """Add what is wrong to the log. Here is the one place where `accepts` has the last word."""
+    faults = unsound(value, terms.policy.max_depth, () if _names_reserved(tool) else RESERVED_KEYS)
+    known = {problem.path for problem in log.problems}
+    log.problems.extend(fault for fault in faults if fault.path not in known)
+    if log.problems and faults:
+        return
+    if not fits(tool, value):
+        log.problems.extend(p for p in problems(tool, value, unknown=log.unknown) if p.path not in known or not p.path)
+        if not log.problems:
+            log.problem("schema", "", "the arguments do not fit the schema")
+        return
+    unsure = min(log.repairs, key=lambda repair: repair.confidence, default=None)
+    if unsure is not None and unsure.confidence < CERTAIN:
+        what = f"{unsure.after}" if unsure.rule in _READING else f"`{unsure.path}` by the rule {unsure.rule}"
+        log.problem("unreadable", unsure.path, f"the arguments can be read in more than one way ({what})")
+
+
+def _names_reserved(tool: Tool) -> bool:
+    return any(key in tool.shape.props for key in RESERVED_KEYS)
+
+
+def _inner_calls(tool: Tool, value: Any, terms: Terms, log: Log, depth: int) -> Any:
+    """A tool that runs other tools: every inner call is judged by that tool's own rules."""
+    batch = tool.rules.batch
+    if batch is None or not isinstance(value, dict) or depth >= _BATCH_DEPTH:
+        return value
+    outer = cast("dict[str, Any]", value)
+    calls: Any = outer.get(batch.list)
+    if not isinstance(calls, list):
+        return value
+    result: list[Any] = []
+    for at, call in enumerate(cast("list[Any]", calls)):
+        result.append(_inner_call(call, f"{batch.list}[{at}]", batch.name, batch.arguments, terms, log, depth))
+    changed = any(new is not old for new, old in zip(result, cast("list[Any]", calls), strict=True))
+    return {**outer, batch.list: result} if changed else value
+
+
+def _inner_call(
+    call: Any, path: str, name_keys: tuple[str, ...], argument_keys: tuple[str, ...], terms: Terms, log: Log, depth: int
+) -> Any:
+    if not isinstance(call, dict):
+        log.problem("inner_call", path, f"`{path}` must be a call: an object with a tool and its arguments")
+        return call
+    inner = cast("dict[str, Any]", call)
+    name_key = next((key for key in name_keys if isinstance(inner.get(key), str)), None)
+    if name_key is None:
+        log.problem("inner_call", path, f"`{path}` names no tool; give it in `{name_keys[0]}`")
+        return call
+    if terms.catalog.find(inner[name_key]).tool is None:
+        return call  # a tool we have no rules for
+    argument_key = next((key for key in argument_keys if key in inner), argument_keys[0])
+    verdict = judge(inner[name_key], inner.get(argument_key, {}), terms, None, depth + 1)
+    for problem in verdict.problems:
+        here = f"{path}.{problem.path}" if problem.path else path
+        log.problem("inner_call", here, f"in `{path}` ({inner[name_key]}): {problem.message}")
+    log.repairs.extend(
+        Repair(f"{path}.{repair.path}".rstrip("."), repair.before, repair.after, repair.strategy, repair.rule, repair.confidence)
+        for repair in verdict.repairs
+    )
+    if verdict.call is None or not verdict.ok or not verdict.repairs:
+        return call
+    return {**inner, name_key: verdict.call.name, argument_key: verdict.call.arguments}
+
+
+def _replaced(
+    name: str, tool: Tool, found: Found, log: Log, terms: Terms, call_id: str | None, depth: int
+) -> Verdict:
+    """A deprecated tool: mapped to its replacement where the arguments allow, else the model is told of it."""
+    target = terms.catalog.find(tool.rules.replaced_by or "").tool
+    mapped = None
+    if target is not None and found.readable and isinstance(found.value, dict) and not target.deprecated:
+        renamed = {tool.rules.replacement_arguments.get(key, key): item for key, item in found.value.items()}
+        mapped = judge(target.name, renamed, terms, call_id, depth + 1)
+    if mapped is not None and mapped.ok and not mapped.problems and not log.problems:
+        log.add("", tool.name, cast("Tool", target).name, "tool_replaced", 0.95, "manual_repair")
+        repairs = (*log.repairs, *mapped.repairs)
+        return Verdict(
+            ok=True, call=mapped.call, found=Call(name, found.value, call_id), repairs=repairs,
+            confidence=_confidence(repairs), truncated=found.truncated, strategy="manual_repair", mode=mapped.mode,
+        )  # fmt: skip
+    text = deprecated_hint(tool, target)
+    problem = Problem("deprecated_tool", "", f"`{tool.name}` is replaced by `{tool.rules.replaced_by}`")
+    inner = mapped.problems if mapped is not None else ()
+    return Verdict(
+        ok=False, call=Call(tool.name, found.value, call_id), found=Call(name, found.value, call_id),
+        repairs=tuple(log.repairs), problems=(problem, *log.problems, *inner), hint=text, confidence=0.0,
+        truncated=found.truncated, strategy="failed", mode=terms.policy.mode_for(tool.name, terms.host), retry=True,
+    )  # fmt: skip
+
+
+def _without_tool(name: str, arguments: Any, terms: Terms, call_id: str | None) -> Verdict:
+    """No tool to hold it against: a well-formed call is reported, its arguments as they were written."""
+    found = read_arguments(arguments, None, terms.strategies, terms.policy)
+    faults = found.problems or unsound(found.value, terms.policy.max_depth, RESERVED_KEYS)
+    if not faults and not isinstance(found.value, dict):
+        faults = (Problem("type", "", "the arguments must be an object"),)
+    value = arguments if isinstance(arguments, dict) else found.value
+    call = Call(name, value, call_id)
+    if not faults:
+        return Verdict(
+            ok=True, call=call, found=call, repairs=found.repairs, confidence=_confidence(found.repairs),
+            truncated=found.truncated, strategy=_strategy(found.repairs),
+        )  # fmt: skip
+    reasons = ". ".join(fault.message for fault in faults)
+    return Verdict(
+        ok=False, call=call if found.readable else None, found=call if found.readable else None, repairs=found.repairs,
+        problems=faults, hint=f"⚠️ Invalid {name} call. {reasons}.", confidence=0.0, truncated=found.truncated,
+        strategy="failed", retry=can_retry(faults),
+    )  # fmt: skip
+
+
+def _unknown(name: str, match: NameMatch, arguments: Any, terms: Terms, call_id: str | None) -> Verdict:
+    """No such tool. The call stays in the verdict, with its arguments as far as they can be read."""
+    found = read_arguments(arguments, None, terms.strategies, terms.policy)
+    suggestions = match.suggestions if terms.policy.unknown_tool_for(terms.host) == "suggest" else ()
+    problem = Problem("unknown_tool", "", f"there is no tool `{name}`")
+    call = Call(name, found.value, call_id)
+    return Verdict(
+        ok=False, call=call, found=call if found.readable else None, repairs=found.repairs, problems=(problem,),
+        hint=unknown_tool_hint(name, suggestions, terms.catalog.names), confidence=0.0, truncated=found.truncated,
+        strategy="failed", retry=True,
+    )  # fmt: skip
+
+
+def _verdict(
+    name: str, tool: Tool, given: Any, value: Any, found: Found, log: Log, terms: Terms, call_id: str | None
+) -> Verdict:
+    mode = terms.policy.mode_for(tool.name, terms.host)
+    repairs, faults = tuple(log.repairs), tuple(log.problems)
+    ok = not faults
+    call = Call(tool.name, value, call_id) if found.readable else None
+    if mode == "observe" or (not ok and not terms.policy.fail_on_normalization_failure):
+        call, passes = Call(name, given, call_id), True
+    else:
+        passes = ok or (mode == "warn" and isinstance(value, dict))
+    return Verdict(
+        ok=passes,
+        call=call,
+        found=Call(name, found.value, call_id) if found.readable else None,
+        repairs=repairs,
+        problems=faults,
+        hint=None if ok else hint(tool, faults),
+        confidence=_confidence(repairs) if ok else 0.0,
+        truncated=found.truncated,
+        strategy=_strategy(repairs) if ok else "failed",
+        mode=mode,
+        retry=not ok and can_retry(faults),
+    )
+
+
+def _confidence(repairs: tuple[Repair, ...]) -> float:
+    return min((repair.confidence for repair in repairs), default=1.0)
+
+
+def _strategy(repairs: tuple[Repair, ...]) -> StrategyName:
+    return max((repair.strategy for repair in repairs), key=ORDER.index, default="direct")
+
+
+_READING = frozenset({"weak_quote", "end_quote_at_end", "several_values", "wrong_bracket", "call_value", "missing_value"})

@@ -1,0 +1,63 @@
+"""`rightcall.loads`: broken JSON in, the value that was meant out, with or without a schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rightcall.errors import Unreadable
+from rightcall.normalise.log import Log
+from rightcall.normalise.values import conforms, fit
+from rightcall.parse.find import read_value
+from rightcall.parse.marks import repairs_of
+from rightcall.parse.shape import ANY, Shape, shape_of
+from rightcall.parse.strict import decode, duplicate_keys
+from rightcall.types import Parsed, Repair
+
+MAX_TEXT = 1_000_000
+
+
+def loads(text: str, schema: Any = None, *, max_text: int = MAX_TEXT) -> Parsed:
+    """Read a text that was meant to be JSON: what is there, also when it was cut off, and say what was done to it.
+
+    With a JSON schema the value is brought to what the schema wants, where one reading exists. Raises `Unreadable`
+    where no reading is likely, and for broken text of more than `max_text` characters.
+
+    >>> loads("{'city': 'Bern', days: 3,}").value
+    {'city': 'Bern', 'days': 3}
+    >>> loads('{"note": "cut o').truncated
+    True
+    >>> loads("two", {"enum": ["ONE", "TWO"]}).value
+    'TWO'
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"loads takes text, not {type(text).__name__}")
+    shape = ANY if schema is None else shape_of(schema)
+    try:
+        value, repairs, cut = decode(text), (), False
+    except Unreadable:
+        if len(text) > max_text:
+            raise Unreadable(f"broken text of {len(text)} characters, more than the {max_text} allowed") from None
+        value, repairs, cut, end = _read(text, shape)
+    else:
+        end = len(text)
+        twice = duplicate_keys(text, value)
+        repairs = tuple(Repair(path, None, "the last one kept", "structure", "duplicate_key", 0.5) for path in twice)
+    if schema is not None:
+        value, repairs = _fitted(value, text, shape, repairs)
+    return Parsed(value, repairs, min((repair.confidence for repair in repairs), default=1.0), cut, end)
+
+
+def _read(text: str, shape: Shape) -> tuple[Any, tuple[Repair, ...], bool, int]:
+    read = read_value(text, shape)
+    repairs, _ = repairs_of(read.marks, text)
+    twice = tuple(Repair(path, None, "the last one kept", "structure", "duplicate_key", 0.5) for path in read.duplicates)
+    return read.value, (*repairs, *twice), bool(read.cut), read.end
+
+
+def _fitted(value: Any, text: str, shape: Shape, repairs: tuple[Repair, ...]) -> tuple[Any, tuple[Repair, ...]]:
+    """The value as the schema wants it, as far as it is there. Values of another type are no reading of the text."""
+    log = Log(unknown="keep")
+    fitted = fit(value, shape, "", log)
+    if not conforms(fitted, shape, whole=False):
+        raise Unreadable(f"the text holds no value of the kind the schema wants: {text[:80]!r}")
+    return fitted, (*repairs, *log.repairs)

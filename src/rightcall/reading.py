@@ -1,0 +1,85 @@
+"""The arguments of a call, whatever they came as: a dict, JSON, broken JSON, Python, tags, bytes, nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
+
+from rightcall.config import Policy
+from rightcall.errors import Unreadable
+from rightcall.parse.find import read_lenient, read_value
+from rightcall.parse.marks import repairs_of
+from rightcall.parse.reader import Read
+from rightcall.parse.shape import ANY, Shape
+from rightcall.parse.strict import decode, duplicate_keys
+from rightcall.types import Problem, Repair, StrategyName
+
+
+class Found(NamedTuple):
+    """The arguments as they were read: the value, what reading needed, and what is wrong with it already."""
+
+    value: Any
+    repairs: tuple[Repair, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    truncated: bool = False
+    readable: bool = True
+
+
+def read_arguments(arguments: Any, shape: Shape | None, strategies: frozenset[StrategyName], policy: Policy) -> Found:
+    """Read arguments for a tool of this shape; None is a tool that nobody knows."""
+    if type(arguments) is dict:
+        return Found(cast("dict[str, Any]", arguments))
+    if arguments is None:
+        return Found({})
+    if isinstance(arguments, (bytes, bytearray, memoryview)):
+        try:
+            arguments = bytes(arguments).decode()
+        except UnicodeDecodeError as error:
+            return _unreadable(Problem("text", "", f"the arguments are no UTF-8 text (byte {error.start})"))
+    if isinstance(arguments, str):
+        return _read_text(str.__str__(arguments), shape, strategies, policy)
+    if isinstance(arguments, Mapping):
+        return Found(dict(cast("Mapping[str, Any]", arguments)))
+    return Found(arguments)
+
+
+def _read_text(text: str, shape: Shape | None, strategies: frozenset[StrategyName], policy: Policy) -> Found:
+    if len(text) > policy.max_text:
+        message = f"the arguments have {len(text)} characters, more than the {policy.max_text} allowed"
+        return _unreadable(Problem("too_large", "", message))
+    if not text.strip():
+        return Found({})
+    try:
+        if not strategies:
+            value = decode(text)
+            read = Read(value, len(text), {}, "", duplicate_keys(text, value))
+        else:
+            read = read_value(text, shape or ANY, max_depth=policy.max_depth)
+            read = _numbers_as_written(read, text, shape, policy)
+    except Unreadable as error:
+        code = "too_large" if "nested deeper" in str(error) else "unreadable"
+        return _unreadable(Problem(code, "", f"the arguments could not be read: {error}"))
+    repairs, forbidden = repairs_of(read.marks, text, strategies=strategies)
+    refused = tuple(Problem("unreadable", "", f"switched off by the policy: {rule.what}") for rule in forbidden)
+    return Found(read.value, repairs, (*refused, *_faults(read)), truncated=bool(read.cut), readable=not refused)
+
+
+def _numbers_as_written(read: Read, text: str, shape: Shape | None, policy: Policy) -> Read:
+    """A number where text is declared keeps its digits: `1.10` must not become 1.1 on its way to text."""
+    if read.marks or shape is None or not isinstance(read.value, dict):
+        return read
+    found = cast("dict[str, Any]", read.value)
+    if not any(isinstance(item, float) and shape.props.get(key, ANY).verbatim for key, item in found.items()):
+        return read
+    return read_lenient(text, shape, max_depth=policy.max_depth)
+
+
+def _unreadable(problem: Problem) -> Found:
+    return Found(None, problems=(problem,), readable=False)
+
+
+def _faults(read: Read) -> tuple[Problem, ...]:
+    faults = [Problem("duplicate_key", path, f"`{path}` is given twice") for path in read.duplicates[:20]]
+    if read.cut == "value":
+        faults.append(Problem("truncated", "", "the arguments are cut off inside a value; send the call again, complete"))
+    return tuple(faults)
