@@ -7,7 +7,7 @@ from os import PathLike
 from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
 
-from msgspec import Struct, json
+from msgspec import Raw, Struct, json
 from msgspec.structs import replace
 
 from rightcall.catalog.compile import compile_accepts, without_hard_patterns
@@ -62,10 +62,31 @@ def build_catalog(
     """
     flat = flatten(tools)
     try:
-        key = json.encode((flat, overlays, unknown_argument))
+        said = _encoded(_Same(overlays)) if isinstance(overlays, tuple) else json.encode(overlays)
+        key = json.encode((flat, Raw(said), unknown_argument))
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
         raise ToolError(f"a tool definition is no JSON: {fault}") from fault
     return _build(key)
+
+
+class _Same:
+    """Equal only to itself: packs are loaded once and laid over many catalogues, so their text is made once too."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: tuple[PackTool, ...]) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+
+@lru_cache(maxsize=16)
+def _encoded(overlays: _Same) -> bytes:
+    return json.encode(overlays.value)
 
 
 _decoder = json.Decoder(tuple[list[dict[str, Any] | list[PackTool]], tuple[PackTool, ...], UnknownArgument])

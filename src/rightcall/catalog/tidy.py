@@ -5,6 +5,8 @@ Quietly mended: type names of other languages (`dict`, `float`, `tuple`, `any`, 
 `ToolError`.
 """
 
+import re
+from collections.abc import Callable
 from typing import Any, cast
 
 from rightcall.catalog.keywords import Part, Schema, as_list, as_schema, deeper, map_parts, types
@@ -58,6 +60,7 @@ def _tidy(schema: Any, where: str, depth: int) -> Part:
     node = {key: value for key, value in given.items() if value is not None or key in ("const", "default")}
     _old_drafts(node)
     _types(node, where)
+    _choices(node)
     _annotations(node)
     _required(node, where)
     _nullable(node)
@@ -85,6 +88,39 @@ def _types(node: Schema, where: str) -> None:
         node["type"] = names[0] if len(names) == 1 else names
     else:
         del node["type"]
+
+
+def _choices(node: Schema) -> None:
+    """A list of values none of which has the type beside it: nothing could ever fit as it is written.
+
+    Beside `array` the values are those of the items. Beside a number or a boolean they are texts of such, and what is
+    none (`["True", "False", "dontcare"]`) is one value more.
+    """
+    kinds, listed = types(node), as_list(node.get("enum"))
+    if kinds is None or len(kinds) != 1 or not listed or not all(isinstance(value, str) for value in listed):
+        return
+    if kinds[0] == "array":
+        items = node.get("items", {})
+        if isinstance(items, dict) and "enum" not in items:
+            node["items"] = {**cast("Schema", items), "enum": node.pop("enum")}
+    elif kinds[0] in _WRITTEN:
+        meant = [_WRITTEN[kinds[0]](value) for value in cast("list[str]", listed)]
+        node["enum"] = meant
+        node["type"] = [kinds[0], "string"] if any(isinstance(value, str) for value in meant) else kinds[0]
+
+
+def _number(text: str) -> Any:
+    whole = text.removeprefix("-")
+    if whole.isdecimal() and whole.isascii() and len(whole) < 16:
+        return int(text)
+    return float(text) if re.fullmatch(r"-?\d{1,15}\.\d{1,15}", text, re.ASCII) else text
+
+
+_WRITTEN: dict[str, Callable[[str], Any]] = {
+    "integer": _number,
+    "number": _number,
+    "boolean": lambda text: {"true": True, "false": False}.get(text.lower(), text),
+}
 
 
 def _old_drafts(node: Schema) -> None:

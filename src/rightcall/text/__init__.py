@@ -1,0 +1,6 @@
+"""Text for people and models: values shown safely, refusals in the shape a model's API wants."""
+
+from rightcall.text.escape import escaped, shown
+from rightcall.text.messages import refusal
+
+__all__ = ["escaped", "refusal", "shown"]

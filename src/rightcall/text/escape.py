@@ -1,0 +1,103 @@
+"""What a model wrote, made safe to show: nothing in it can colour a terminal, turn the reading direction or hide.
+
+Control characters (and with them terminal sequences), marks for the reading direction, characters without width,
+separators of lines, private characters and lone surrogates come out as `\\uXXXX`.
+"""
+
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from typing import Any, cast
+from unicodedata import category
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+_DEPTH = 4
+
+
+def escaped(text: str, limit: int | None = None) -> str:
+    """Text with everything invisible made visible, cut to `limit` characters; what is shown already stays as it is.
+
+    >>> escaped("a\\x1b[31mb")
+    'a\\\\u001b[31mb'
+    """
+    cut = text if limit is None else text[: limit + 1]
+    if not (cut.isascii() and cut.isprintable()):
+        cut = "".join(_visible(character) for character in cut)
+    if limit is not None and (len(text) > limit or len(cut) > limit):
+        return cut[: max(limit - 1, 0)] + "…"
+    return cut
+
+
+def shown(value: Any, limit: int = 80) -> str:
+    """A value as it would stand in JSON, escaped and cut to about `limit` characters.
+
+    >>> shown({"city": "Bonn", "days": [1, None]})
+    '{"city": "Bonn", "days": [1, null]}'
+    """
+    if isinstance(value, str):
+        return _quoted(value, limit)
+    text = ""
+    for piece in _pieces(value, limit, 0):
+        text += piece
+        if len(text) > limit:
+            return text[: max(limit - 1, 0)] + "…"
+    return text
+
+
+def _quoted(text: str, limit: int) -> str:
+    out = ""
+    for character in text[: limit + 1]:
+        out += _SHORT.get(character) or _visible(character)
+        if len(out) > limit - 2:
+            break
+    whole = len(out) <= limit - 2 and len(text) <= limit
+    return f'"{out}"' if whole else f'"{out[: max(limit - 3, 0)]}…"'
+
+
+def _visible(character: str) -> str:
+    if category(character) not in _HIDDEN:
+        return character
+    code = ord(character)
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def _pieces(value: Any, limit: int, depth: int) -> Iterable[str]:
+    if isinstance(value, str):
+        yield _quoted(value, limit)
+    elif value is None or isinstance(value, bool):
+        yield {None: "null", True: "true", False: "false"}[value]
+    elif isinstance(value, int):
+        # Python refuses to write out integers of more than 4,300 digits
+        yield str(value) if value.bit_length() < 1_000 else f"a number of about {value.bit_length() * 3 // 10} digits"
+    elif isinstance(value, float):
+        yield repr(value) if isfinite(value) else "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    elif isinstance(value, Mapping):
+        yield from _object(cast("Mapping[Any, Any]", value), limit, depth)
+    elif isinstance(value, (list, tuple)):
+        yield from _array(cast("list[Any]", value), limit, depth)
+    else:
+        yield f"<{escaped(type(value).__name__, 40)}>"
+
+
+def _object(value: Mapping[Any, Any], limit: int, depth: int) -> Iterable[str]:
+    if depth >= _DEPTH:
+        yield "{…}" if value else "{}"
+        return
+    yield "{"
+    for number, (key, item) in enumerate(value.items()):
+        yield ", " if number else ""
+        yield from _pieces(key, limit, _DEPTH)
+        yield ": "
+        yield from _pieces(item, limit, depth + 1)
+    yield "}"
+
+
+def _array(value: list[Any], limit: int, depth: int) -> Iterable[str]:
+    if depth >= _DEPTH:
+        yield "[…]" if value else "[]"
+        return
+    yield "["
+    for number, item in enumerate(value):
+        yield ", " if number else ""
+        yield from _pieces(item, limit, depth + 1)
+    yield "]"

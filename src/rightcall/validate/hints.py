@@ -1,0 +1,75 @@
+"""The text a refused model reads: what is wrong, and a call that would be right.
+
+The form is the guardrail's: `⚠️ Invalid write call. Missing required fields: content. Example: {…}`.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+
+from rightcall.catalog import Tool
+from rightcall.text.escape import escaped
+from rightcall.types import Problem
+from rightcall.validate.example import example_text
+from rightcall.validate.wording import joined
+
+NAMES = 30
+"""So many tool names are listed; a longer list would drown the rest."""
+_FINAL = frozenset({"fault"})
+"""Problems that no other wording of the call can solve."""
+
+
+def hint(tool: Tool, problems: Sequence[Problem], *, allowed: Collection[str] | None = None) -> str:
+    """What to tell the model of a call that does not fit.
+
+    `allowed`, where given, are the arguments this caller may use: no others are named.
+    """
+    told = [one for one in problems if allowed is None or not one.path or _first(one.path) in allowed]
+    missing = [_field(one) for one in told if one.code in ("missing", "missing_any")]
+    sentences = [f"⚠️ Invalid {escaped(tool.name, 100)} call."]
+    if missing:
+        sentences.append(f"Missing required fields: {', '.join(missing)}.")
+    sentences += [f"{one.message}." for one in told if one.code not in ("missing", "missing_any")]
+    shown = example_text(tool, allowed)
+    if shown is not None:
+        sentences.append(f"Example: {shown}")
+    return " ".join(sentences)
+
+
+def _field(one: Problem) -> str:
+    return f"({one.path})" if one.code == "missing_any" else one.path
+
+
+def _first(path: str) -> str:
+    return path.split(" or ")[0].split(".")[0].split("[")[0]
+
+
+def unknown_tool_hint(name: str, suggestions: Iterable[str] = (), names: Iterable[str] = ()) -> str:
+    """What to tell the model of a tool that nobody has. Give only names that this caller may use.
+
+    >>> unknown_tool_hint("wether", ["weather"], ["search", "weather"])
+    'There is no tool `wether`. Did you mean `weather`? Tools: search, weather'
+    """
+    near = [f"`{escaped(one, 100)}`" for one in suggestions]
+    known = [escaped(one, 100) for one in names]
+    text = f"There is no tool `{escaped(name, 100)}`."
+    if near:
+        text += f" Did you mean {joined(near)}?"
+    if known:
+        more = f" and {len(known) - NAMES} more" if len(known) > NAMES else ""
+        text += f" Tools: {', '.join(known[:NAMES])}{more}"
+    return text
+
+
+def deprecated_hint(tool: Tool, replacement: Tool | None = None) -> str:
+    """What to tell the model of a tool that another one has replaced."""
+    new = tool.rules.replaced_by or ""
+    text = f"⚠️ Invalid {escaped(tool.name, 100)} call. It is deprecated: use `{escaped(new, 100)}` instead."
+    renamed = [f"`{old}` is `{now}` there" for old, now in tool.rules.replacement_arguments.items() if old != now]
+    if renamed:
+        text += f" {', '.join(renamed)}."
+    shown = example_text(replacement) if replacement is not None else None
+    return f"{text} Example: {shown}" if shown is not None else text
+
+
+def can_retry(problems: Iterable[Problem]) -> bool:
+    """Whether calling again, corrected as the hint says, can help."""
+    return not any(one.code in _FINAL for one in problems)
