@@ -1,0 +1,195 @@
+"""Three lines around any function: what a model wrote is repaired and checked before the function runs.
+
+    @guard
+    def area(width: int, height: int) -> int: ...
+
+    area("{'width': '3', height: 4,}")      # runs area(width=3, height=4)
+
+`rightcall.guarding.calls` does the same for a whole turn of an agent loop.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints, overload
+
+from msgspec import Struct, ValidationError, convert
+from msgspec.structs import replace
+
+from rightcall.errors import ToolError
+from rightcall.types import MessageShape, Problem, Verdict
+
+if TYPE_CHECKING:
+    from rightcall.gate import Gate
+
+R = TypeVar("R")
+Function = Callable[..., Any]
+Prepare = Callable[[Verdict], "dict[str, Any] | Refused"]
+
+
+class Refused(Struct, frozen=True):
+    """What a guarded function returns instead of its result when the call was not run.
+
+    `str(refused)` is what the model should read; `refused.verdict` says everything.
+    """
+
+    verdict: Verdict
+
+    def __str__(self) -> str:
+        return self.verdict.hint or "The call was not run: it has no arguments this tool can use."
+
+    def message(self, shape: MessageShape = "text") -> Any:
+        """The refusal in the shape a model's API wants, as `Verdict.message`."""
+        return self.verdict.message(shape)
+
+
+@overload
+def guard(function: Callable[..., R], *, gate: "Gate | None" = None) -> Callable[..., R | Refused]: ...
+@overload
+def guard(*, gate: "Gate | None" = None) -> Callable[[Callable[..., R]], Callable[..., R | Refused]]: ...
+def guard(function: Function | None = None, *, gate: "Gate | None" = None) -> Any:
+    """Wrap a function so that a model may call it, with keyword arguments or with the raw arguments it wrote.
+
+    The guarded function takes keywords, or one positional value: a dict, JSON text or broken text. A call that fits
+    runs; one that can be repaired with certainty is repaired and runs; any other is not run, and a `Refused` comes
+    back. Nothing is raised for what a model wrote; what the function itself raises passes through. An asynchronous
+    function stays asynchronous. Give `gate` to share one policy and one set of statistics between functions.
+
+    >>> from rightcall import guard
+    >>> @guard
+    ... def area(width: int, height: int) -> int:
+    ...     return width * height
+    >>> area("{'width': '3', height: 4,}")
+    12
+    >>> type(area(width=3)).__name__
+    'Refused'
+    """
+    if function is None:
+        return functools.partial(guard, gate=gate)
+    run, name = function, tool_name(function)
+    checker = _gate_for(function, name, gate)
+    prepare = preparer(function)
+
+    def ready(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | Refused:
+        verdict = checker.check(name, _given(name, args, kwargs))
+        # A deprecated tool may have been mapped to another one: that is not the function we hold.
+        elsewhere = verdict.call is not None and verdict.call.name != name
+        return Refused(verdict) if elsewhere else prepare(verdict)
+
+    if inspect.iscoroutinefunction(run):
+
+        @functools.wraps(run)
+        async def guarded_async(*args: Any, **kwargs: Any) -> Any:
+            arguments = ready(args, kwargs)
+            return arguments if isinstance(arguments, Refused) else await run(**arguments)
+
+        return guarded_async
+
+    @functools.wraps(run)
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        arguments = ready(args, kwargs)
+        return arguments if isinstance(arguments, Refused) else run(**arguments)
+
+    return guarded
+
+
+def tool_name(function: Function) -> str:
+    """The name a model calls a function by; refuses functions that cannot be called with keywords."""
+    name = getattr(function, "__name__", None)
+    if not isinstance(name, str) or name == "<lambda>":
+        raise ToolError(f"{function!r} has no name a model could call it by: give a function made with `def`")
+    first = True
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise ToolError(f"{name}: `{parameter.name}` is positional-only; a model's arguments always have names")
+        if first and parameter.name in ("self", "cls"):
+            raise ToolError(f"{name}: give the bound method, as in guard(thing.{name})")
+        first = False
+    return name
+
+
+def preparer(function: Function) -> Prepare:
+    """From a verdict to the keyword arguments `function` takes, in the types it declares, or to the refusal.
+
+    A schema speaks of JSON; a function may ask for a dataclass, an enum, a date, a set, a path or a pydantic model.
+    Where the declared type cannot be made from JSON the value stays what the schema let through.
+    """
+    hints = _hints(function)
+
+    def prepare(verdict: Verdict) -> dict[str, Any] | Refused:
+        given: Any = verdict.call.arguments if verdict.ok and verdict.call is not None else None
+        if verdict.call is None or not isinstance(given, dict):
+            return Refused(verdict)
+        given = cast("dict[str, Any]", given)
+        arguments = dict(given)
+        for name, value in given.items():
+            if value is None or name not in hints:
+                continue
+            try:
+                arguments[name] = convert(value, hints[name], str_keys=True, dec_hook=_made)
+            except _ForeignError:
+                continue
+            except ValidationError as error:
+                if verdict.mode == "block":  # warn and observe let the call run as it is
+                    return Refused(_unfit(verdict, verdict.call.name, name, str(error)))
+        return arguments
+
+    return prepare
+
+
+class _ForeignError(Exception):
+    """A declared type that only the function's author knows how to make."""
+
+
+def _made(kind: type[Any], value: Any) -> Any:
+    """msgspec's door for types it does not know."""
+    if issubclass(kind, PurePath):
+        return kind(value)
+    validate = getattr(kind, "model_validate", None)  # pydantic, without importing it
+    if validate is None:
+        raise _ForeignError
+    return validate(value)
+
+
+def _hints(function: Function) -> dict[str, Any]:
+    """The declared types that can be made from JSON at all."""
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except (NameError, TypeError):  # a name only type checkers know, or a callable without annotations
+        return {}
+    return {name: hint for name, hint in hints.items() if name != "return" and _known(hint)}
+
+
+def _known(hint: Any) -> bool:
+    try:
+        convert(None, hint, dec_hook=_made)
+    except TypeError:  # such as a union of two dataclasses
+        return False
+    except (ValidationError, _ForeignError):
+        pass  # the type is fine, None is just no value of it
+    return True
+
+
+def _unfit(verdict: Verdict, tool: str, name: str, reason: str) -> Verdict:
+    problem = Problem("type", name, reason)
+    hint = f"⚠️ Invalid {tool} call. `{name}`: {reason}. Correct it and call {tool} again."
+    return replace(verdict, ok=False, problems=(problem,), hint=hint, retry=True)
+
+
+def _gate_for(function: Function, name: str, gate: "Gate | None") -> "Gate":
+    if gate is None:
+        from rightcall.gate import Gate  # late: wrapping nothing should load nothing
+
+        return Gate([function])
+    if gate.catalog.get(name) is None:
+        raise ToolError(f"the gate has no tool `{name}`: give it the function too, as in Gate([{name}, …])")
+    return gate
+
+
+def _given(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if not args:
+        return kwargs
+    if len(args) == 1 and not kwargs:
+        return args[0]
+    raise TypeError(f"{name}() is guarded: give it keyword arguments, or the model's arguments as one dict or text")

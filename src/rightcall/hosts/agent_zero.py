@@ -1,0 +1,119 @@
+"""The meta-reasoning gate of Agent Zero: corrects tool arguments before they run, warns, and never blocks.
+
+Usable without Agent Zero: any object with `context.log.log(type=…, content=…)` and `hist_add_warning(text)` is an
+agent. Secrets are already unmasked when this hook runs, so no text made here shows a value that came from the model,
+other than the words of a declared value map (`bash`).
+"""
+
+import contextlib
+import inspect
+import logging
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from rightcall.catalog import Tool
+from rightcall.types import Problem, Repair
+
+if TYPE_CHECKING:
+    from rightcall.gate import Gate
+
+logger = logging.getLogger(__name__)
+
+POLICY: dict[str, Any] = {"gate": {"mode": "warn", "unknown_tool": "pass", "unknown_argument": "keep"}}
+"""Warn only; leave tools and arguments alone that nobody declared: Agent Zero's tools take any keyword."""
+
+
+def agent_zero_gate() -> "Gate":
+    """A gate with the rules of pack `agent-zero`, as `MetaReasoningGate` makes one. Keep it: it counts."""
+    from rightcall.gate import Gate
+
+    return Gate(packs=["agent-zero"], policy=POLICY)
+
+
+class MetaReasoningGate:
+    """What Agent Zero's `tool_execute_before` calls. It lives for one call there, so give it a gate that lives longer.
+
+    >>> import asyncio
+    >>> arguments = {"language": "bash", "command": "ls"}
+    >>> asyncio.run(MetaReasoningGate(agent=None).execute(arguments, "code_execution_tool"))
+    >>> arguments
+    {'runtime': 'terminal', 'code': 'ls', 'session': 0, 'reset': False}
+    """
+
+    def __init__(self, agent: Any = None, gate: "Gate | None" = None) -> None:
+        self.agent = agent
+        self._gate = gate
+
+    async def execute(self, tool_args: dict[str, Any] | None = None, tool_name: str = "", **_kwargs: Any) -> None:
+        """Correct `tool_args` in place. Whatever goes wrong in here, the call goes on as it was."""
+        try:
+            if tool_args and tool_name:
+                await self._check(tool_args, tool_name)
+        except Exception as error:  # noqa: BLE001  warn-only means that no fault of ours may stop a tool
+            self._log("warning", f"[MetaGate] Error (passthrough): {error}")
+
+    async def _check(self, tool_args: dict[str, Any], tool_name: str) -> None:
+        if self._gate is None:
+            self._gate = agent_zero_gate()
+        tool = self._gate.catalog.get(tool_name)
+        if tool is None:
+            return  # only exact names: Agent Zero has already chosen the tool, we cannot rename it
+        given = dict(tool_args)
+        verdict = self._gate.check(tool_name, given)
+        for fault in (problem for problem in verdict.problems if problem.code == "fault"):
+            raise RuntimeError(fault.message)
+        if verdict.call is not None and verdict.call.arguments is not given:
+            corrected = dict(verdict.call.arguments)
+            tool_args.clear()
+            tool_args.update(corrected)
+        for repair in verdict.repairs:
+            self._log("info", f"[MetaGate] Auto-corrected {_correction(repair)}")
+        for log_line, warning in _warnings(tool, verdict.problems):
+            self._log("warning", f"[MetaGate] Tool '{tool_name}' {log_line}")
+            await self._tell(f"Tool '{tool_name}' {warning}")
+
+    async def _tell(self, warning: str) -> None:
+        """Into the history, where the model reads it; a later Agent Zero may make that asynchronous."""
+        added = self.agent.hist_add_warning(warning)
+        if inspect.isawaitable(added):
+            await added
+
+    def _log(self, kind: str, content: str) -> None:
+        try:
+            self.agent.context.log.log(type=kind, content=content)
+        except Exception:  # noqa: BLE001  a broken log is no reason to stop a tool either
+            with contextlib.suppress(Exception):
+                logger.warning("%s", content)
+
+
+def _correction(repair: Repair) -> str:
+    """What was corrected, in the gate's own words."""
+    if repair.rule == "value_alias":
+        return f"{repair.path} value '{str(repair.before).lower().strip()}' → '{repair.after}'"
+    if isinstance(repair.after, str) and repair.before == repair.path.rpartition(".")[2]:
+        return f"arg '{repair.before}' → '{repair.after}'"
+    return f"{repair.path or 'arguments'} ({repair.rule})"
+
+
+def _warnings(tool: Tool, problems: tuple[Problem, ...]) -> Iterator[tuple[str, str]]:
+    """What to say of the problems: for the log, and for the model."""
+    missing = [problem.path for problem in problems if problem.code == "missing"]
+    if missing:
+        yield (
+            f"missing required args: {missing}",
+            f"is missing required arguments: {', '.join(missing)}. Check the tool usage format and retry.",
+        )
+    for target in missing:
+        named = [p.path for p in problems if p.code == "ambiguous_name" and tool.rules.aliases.get(p.path) == target]
+        if named:
+            yield (
+                f"has several args for '{target}': {named}",
+                f"has several arguments for {target}: {', '.join(named)}. Give only {target} and retry.",
+            )
+    # A name that merely might mean another is no problem here: these tools take any argument.
+    wrong = [f"{p.path} ({p.code})" for p in problems if p.code not in ("missing", "ambiguous_name")]
+    if wrong:
+        yield (
+            f"args that do not fit: {wrong}",
+            f"has arguments that do not fit: {', '.join(wrong)}. Check the tool usage format and retry.",
+        )

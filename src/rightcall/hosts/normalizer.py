@@ -1,0 +1,153 @@
+"""The argument normaliser: from what a model wrote to arguments a tool can read, with the strategy that did it.
+
+The strategies, settings, log lines and statistics of the normaliser's design, over the one engine. It judges what it
+knows: pack `edit-files` and the `tools` it is given. A tool it does not know is left alone.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from rightcall.errors import ConfigError, RightCallError
+from rightcall.types import Verdict
+
+if TYPE_CHECKING:
+    from rightcall.gate import Gate
+
+logger = logging.getLogger(__name__)
+
+ARGUMENT_NORMALIZATION: dict[str, Any] = {
+    "enabled": True,
+    "log_normalizations": True,
+    "fail_on_normalization_failure": False,
+    "provider_overrides": {
+        "ollama": {"enabled": True, "strategies": ["ast", "regex", "manual"]},
+        "anthropic": {"enabled": False},
+    },
+}
+"""The design's settings, and the ones used when none are given."""
+
+LOGGED_ARGUMENTS = 2_000
+"""Characters of the arguments in a log line; the rest is cut."""
+
+
+class NormalizationStrategy(Enum):
+    """How arguments were made to fit."""
+
+    DIRECT = "direct"
+    PYTHON_AST = "python_ast"
+    REGEX_QUOTES = "regex_quotes"
+    STRUCTURE = "structure"
+    MANUAL_REPAIR = "manual_repair"
+    FAILED = "failed"
+
+
+VIA = {
+    NormalizationStrategy.PYTHON_AST: "AST conversion",
+    NormalizationStrategy.REGEX_QUOTES: "regex",
+    NormalizationStrategy.STRUCTURE: "structure",
+    NormalizationStrategy.MANUAL_REPAIR: "manual repair",
+}
+
+
+class NormalizationError(RightCallError, ValueError):
+    """No strategy made the arguments fit, and `fail_on_normalization_failure` is set. `verdict` says why."""
+
+    def __init__(self, verdict: Verdict, tool_name: str) -> None:
+        super().__init__(verdict.hint or f"the arguments of {tool_name} could not be normalised")
+        self.verdict = verdict
+
+
+class ArgumentNormalizer:
+    """Normalises the arguments of tool calls and counts how.
+
+    >>> normalizer = ArgumentNormalizer("ollama")
+    >>> arguments = {"operations": "[{'type': 'delete', 'path': 'old.sh'}]"}
+    >>> normalizer.normalize_arguments(arguments, "edit_files")
+    ({'operations': '[{"type":"delete","path":"old.sh"}]'}, <NormalizationStrategy.PYTHON_AST: 'python_ast'>)
+    >>> normalizer.get_stats()["success_rate"]
+    100.0
+    """
+
+    def __init__(
+        self,
+        provider_name: str = "unknown",
+        config: Mapping[str, Any] | None = None,
+        *,
+        tools: Iterable[Any] | None = None,
+        gate: "Gate | None" = None,
+    ) -> None:
+        """`config` has the shape of `ARGUMENT_NORMALIZATION`, whole or in part.
+
+        `tools` are further tools to know, as `Gate` takes them. A `gate` takes the place of both, with its own
+        provider and policy; `config` then only says what is logged and whether a failure is raised.
+        """
+        settings = _settings(config)
+        self._logs = bool(settings["log_normalizations"])
+        self._raises = bool(settings["fail_on_normalization_failure"])
+        self._gate = gate if gate is not None else _gate_of(provider_name, settings, tools)
+        self.provider_name = provider_name if gate is None else str(gate.stats()["provider"])
+
+    def normalize_arguments(self, arguments: Any, tool_name: str) -> tuple[Any, NormalizationStrategy]:
+        """The arguments and how they were made to fit. `FAILED` returns what was given, untouched."""
+        verdict = self._gate.check(tool_name, arguments)
+        strategy = NormalizationStrategy(verdict.strategy)
+        if not verdict.ok or verdict.call is None or strategy is NormalizationStrategy.FAILED:
+            return self._failed(verdict, arguments, tool_name)
+        fitting = verdict.call.arguments
+        if self._logs and strategy is not NormalizationStrategy.DIRECT:
+            logger.info("Normalized %s arguments via %s (provider=%s)", tool_name, VIA[strategy], self.provider_name)
+            logger.warning(
+                "Applied %s normalization to %s arguments. Original: %s → Normalized: %s",
+                strategy.value,
+                tool_name,
+                _shown(arguments),
+                _shown(fitting),
+            )
+        return fitting, strategy
+
+    def get_stats(self) -> dict[str, Any]:
+        """The counts: provider, total_calls, normalizations by strategy, failures, success_rate (0 to 100)."""
+        stats = self._gate.stats()
+        return {key: stats[key] for key in ("provider", "total_calls", "normalizations", "failures", "success_rate")}
+
+    def _failed(self, verdict: Verdict, arguments: Any, tool_name: str) -> tuple[Any, NormalizationStrategy]:
+        logger.error(
+            "Failed to normalize %s arguments after all strategies (provider=%s). Original: %s",
+            tool_name,
+            self.provider_name,
+            _shown(arguments),
+        )
+        if self._raises:
+            raise NormalizationError(verdict, tool_name)
+        return arguments, NormalizationStrategy.FAILED
+
+
+def _settings(config: Mapping[str, Any] | None) -> dict[str, Any]:
+    given = dict(config or {})
+    unknown = sorted(given.keys() - ARGUMENT_NORMALIZATION.keys())
+    if unknown:
+        known = ", ".join(ARGUMENT_NORMALIZATION)
+        raise ConfigError(f"unknown setting `{unknown[0]}`; the settings are {known}", source="ARGUMENT_NORMALIZATION")
+    return {**ARGUMENT_NORMALIZATION, **given}
+
+
+def _gate_of(provider: str, settings: Mapping[str, Any], tools: Iterable[Any] | None) -> "Gate":
+    from rightcall.gate import Gate
+
+    policy = {
+        "gate": {
+            "unknown_tool": "pass",
+            "enabled": settings["enabled"],
+            "log_normalizations": False,  # the lines are written here, in the design's words
+            "providers": settings["provider_overrides"],
+        }
+    }
+    return Gate(None if tools is None else list(tools), policy=policy, packs=["edit-files"], provider=provider)
+
+
+def _shown(arguments: Any) -> str:
+    """As Python writes it, which also escapes control characters, and of bounded length."""
+    text = repr(arguments)
+    return text if len(text) <= LOGGED_ARGUMENTS else text[:LOGGED_ARGUMENTS] + "…"
