@@ -6,8 +6,9 @@ import re
 from typing import Any
 
 from rightcall.errors import Unreadable
+from rightcall.parse.cursor import FENCE
 from rightcall.parse.markup import looks_like_markup, read_markup
-from rightcall.parse.reader import FENCE, MAX_DEPTH, Read, Reader
+from rightcall.parse.reader import MAX_DEPTH, Read, Reader
 from rightcall.parse.shape import ANY, CONTAINERS, Shape
 from rightcall.parse.strict import decode, duplicate_keys
 
@@ -72,7 +73,7 @@ def _unescaped(body: str, shape: Shape, max_depth: int) -> Read:
 def _at_start(body: str, shape: Shape, max_depth: int) -> Read | None:
     """The text begins with a value, perhaps behind a comment, and nothing but leftovers comes after it."""
     reader = Reader(body, shape, max_depth=max_depth)
-    start = reader._skip(0)  # pyright: ignore[reportPrivateUsage]
+    start = reader.skip(0)
     if not _STARTS.match(body, start) or body.startswith("```", start):
         return None
     try:

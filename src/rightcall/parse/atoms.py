@@ -1,0 +1,187 @@
+"""Values without structure: strings, numbers, constants, and text that nobody put into quotes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+from typing import Any
+
+from rightcall.errors import Unreadable
+from rightcall.parse.cursor import Cursor
+from rightcall.parse.escapes import unescape
+from rightcall.parse.scalars import CONSTANTS, NUMBER, read_number
+from rightcall.parse.shape import Shape
+from rightcall.parse.strings import Context, StringEnd, key_ahead, space
+
+_PATIENCE = 20_000
+_SCALAR = re.compile(rf"({NUMBER}|[A-Za-z]+)(?=\s*(?:[,}}\])]|$|//|/\*|\n)|\s+[\"“'{{\[#])")
+_GROUPED = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?=\s*(?:[,}\n]|$))")
+_BARE_STEP = re.compile(r"[^,{}\[\]()\n\r\"/#]*")
+_BROKEN_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?[eE][-+]?")
+_PARTIAL_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?$")
+_CONTENT = r'[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*'
+_MEMBER_ENDS = r'(?=\s*,\s*"[^"\\\n]{0,100}"\s*:|\s*\})'
+_ELEMENT_ENDS = r'(?=\s*,\s*["\-\d\[{]|\s*\])'
+ARGUMENT = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)\s*")
+_SURE = {
+    (quote, context): re.compile(f'"({_CONTENT})"{ends}'.replace('"', quote))
+    for quote in "\"'"
+    for context, ends in (("member", _MEMBER_ENDS), ("element", _ELEMENT_ENDS))
+}
+"""A string that is followed by just what should follow it there needs no further thought."""
+
+
+class Atoms(Cursor):
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.patience = _PATIENCE
+
+    def string(self, at: int, context: Context, keys: Container[str] = ()) -> str:
+        """The string whose opening quote stands at `at`."""
+        text, quote = self.text, self.text[at]
+        sure = _SURE.get((quote, context))
+        match = sure.match(text, at) if sure is not None else None
+        if match is not None:
+            self.at, self.solid = match.end(), True
+            raw, cut = match[1], False
+        elif quote in "\"'" and text.startswith(quote * 3, at) and text.find(quote * 3, at + 3) > 0:
+            return self._triple(at, quote * 3)
+        else:
+            raw, cut = self._searched(at, quote, context, keys)
+        if quote != '"':
+            self.mark("single_quotes" if quote == "'" else "other_quotes", at)
+        if "\n" in raw or "\t" in raw or "\r" in raw:
+            self.mark("raw_newline", at)
+        if "\\" not in raw:
+            return raw
+        return self._decoded(_PARTIAL_ESCAPE.sub("", raw) if cut else raw, at)
+
+    def _triple(self, at: int, quotes: str) -> str:
+        end = self.text.find(quotes, at + 3)
+        self.mark("triple_quotes", at)
+        self.at, self.solid = end + 3, True
+        return self.text[at + 3 : end]
+
+    def _searched(self, at: int, quote: str, context: Context, keys: Container[str]) -> tuple[str, bool]:
+        closing = StringEnd(self.text, at + 1, context, self.open, keys).find(quote, self.patience)
+        if closing.rule is not None:
+            self.mark(closing.rule, at)
+            self.patience -= min(self.patience, self.text.count(quote, at + 1, at + 4096))
+        self.at, self.solid = closing.resume, not closing.cut
+        if closing.cut:
+            self.cut = "value"
+        return self.text[at + 1 : closing.end], closing.cut
+
+    def _decoded(self, raw: str, at: int) -> str:
+        decoded = unescape(raw)
+        if decoded.broken:
+            raise Unreadable("a \\u escape without its four digits", at)
+        if decoded.illegal:
+            self.mark("escape", at)
+        if decoded.lone:
+            self.mark("lone_surrogate", at)
+        return decoded.text
+
+    def scalar(self, at: int, shape: Shape, context: Context) -> tuple[bool, Any]:
+        """A number or a constant at `at`: whether there is one, and its value."""
+        text = self.text
+        grouped = _GROUPED.match(text, at) if context == "member" and not shape.verbatim else None
+        if grouped is not None:  # 2,000 before a key: 000 is no key
+            self.mark("number_form", at)
+            self.at, self.solid = grouped.end(), grouped.end() < self.size
+            return True, read_number(grouped[0].replace(",", ""))
+        match = _SCALAR.match(text, at)
+        if match is None:
+            return False, None
+        word = match[1]
+        if word in CONSTANTS:
+            value, rule = CONSTANTS[word]
+            if rule is not None:
+                self.mark(rule, at)
+            self.at, self.solid = match.end(), True
+            return True, value
+        if word[0].isalpha():
+            return False, None
+        self.at, self.solid = match.end(), match.end() < self.size
+        return True, self.number(word, shape, at)
+
+    def number(self, token: str, shape: Shape, at: int) -> Any:
+        if shape.verbatim:
+            self.mark("number_as_text", at)
+            return token
+        value = read_number(token)
+        if value is None:
+            if len(token) < 400:
+                self.mark("unquoted_text", at)
+                return token  # 007 and the like: no number in any notation
+            raise Unreadable("a number with too many digits to be one", at)
+        if isinstance(value, float) and value in (float("inf"), float("-inf")):
+            self.mark("constant_form", at)
+        return value
+
+    def bare_text(self, at: int, shape: Shape, context: Context) -> Any:
+        """Text without quotes, up to the comma, bracket or line end that closes it."""
+        text, here, depth = self.text, at, 0
+        while True:
+            here = _BARE_STEP.match(text, here).end()  # type: ignore[union-attr]
+            if here >= self.size:
+                break
+            char = text[here]
+            if char in "{[(":
+                depth += 1
+            elif char in "}])":
+                if depth == 0:
+                    break
+                depth -= 1
+            elif depth == 0 and (char in "\n\r" or (char == "," and self._comma_ends(here, context))):
+                break
+            elif char in "/#" and here > at and text[here - 1].isspace() and text[here : here + 2] in ("//", "/*", "# "):
+                break
+            elif char == '"' and self._stray_quote(here):
+                self.mark("missing_open_quote", here)
+                return self._finished(at, here, here + 1, shape)
+            here += 1
+        if here >= self.size and depth > 0:
+            here = self._before_closers(at)
+        return self._finished(at, here, here, shape)
+
+    def _finished(self, at: int, end: int, resume: int, shape: Shape) -> Any:
+        content = self.text[at:end].strip()
+        self.at, self.solid = resume, resume < self.size
+        if not content:
+            raise Unreadable(f"{self.text[at]!r} is no value", at)
+        number = None if shape.verbatim else read_number(content)
+        if number is not None:
+            self.mark("number_form", at)
+            return number
+        if _BROKEN_NUMBER.fullmatch(content):
+            raise Unreadable("a number without its exponent", at)
+        self.mark("unquoted_text", at)
+        if resume >= self.size:
+            self.cut = "value"
+        return content
+
+    def _comma_ends(self, at: int, context: Context) -> bool:
+        """Inside an object a comma ends bare text only where a key or a bracket follows."""
+        if context == "element":
+            return True
+        begin = self.skip(at + 1)
+        if begin >= self.size or self.text[begin] in "}])":
+            return True
+        if context == "argument":
+            return ARGUMENT.match(self.text, begin) is not None
+        return key_ahead(self.text, begin)
+
+    def _stray_quote(self, at: int) -> bool:
+        after = space(self.text, at + 1)
+        return after >= self.size or self.text[after] in ",}]"
+
+    def _before_closers(self, at: int) -> int:
+        """Where the brackets at the end of the text begin that close what is open."""
+        end = len(self.text.rstrip())
+        for closer in self.open:
+            if end > at and self.text[end - 1] == closer:
+                end -= 1
+            else:
+                break
+        return end
