@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from hashlib import sha256
+from operator import is_
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
@@ -62,31 +62,33 @@ def build_catalog(
     """
     flat = flatten(tools)
     try:
-        said = _encoded(_Same(overlays)) if isinstance(overlays, tuple) else json.encode(overlays)
-        key = json.encode((flat, Raw(said), unknown_argument))
+        key = json.encode((flat, Raw(_encoded(_Same(tuple(overlays)))), unknown_argument))
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
         raise ToolError(f"a tool definition is no JSON: {fault}") from fault
     return _build(key)
 
 
 class _Same:
-    """Equal only to itself: packs are loaded once and laid over many catalogues, so their text is made once too."""
+    """Equal to the same records in the same order: packs are loaded once and laid over many catalogues, so their text
+    is made once too."""
 
-    __slots__ = ("value",)
+    __slots__ = ("records",)
 
-    def __init__(self, value: tuple[PackTool, ...]) -> None:
-        self.value = value
+    def __init__(self, records: tuple[PackTool, ...]) -> None:
+        self.records = records
 
     def __hash__(self) -> int:
-        return id(self.value)
+        return hash(tuple(map(id, self.records)))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.value is self.value
+        if not isinstance(other, _Same) or len(self.records) != len(other.records):
+            return False
+        return all(map(is_, self.records, other.records))
 
 
 @lru_cache(maxsize=16)
 def _encoded(overlays: _Same) -> bytes:
-    return json.encode(overlays.value)
+    return json.encode(overlays.records)
 
 
 _decoder = json.Decoder(tuple[list[dict[str, Any] | list[PackTool]], tuple[PackTool, ...], UnknownArgument])
@@ -104,7 +106,7 @@ def _build(key: bytes) -> Catalog:
     for overlay in overlays:
         lay_over(table, _of_tool(overlay.name, _tidied, _definition(overlay)))
     tools = {name: _of_tool(name, _tool, json.encode(definition), unknown) for name, definition in table.items()}
-    return Catalog(tools=MappingProxyType(tools), digest=sha256(key).hexdigest(), get=tools.get)
+    return Catalog(tools=MappingProxyType(tools), digest=_digest(key), get=tools.get)
 
 
 P = ParamSpec("P")
@@ -156,9 +158,15 @@ def _tool(key: bytes, unknown: UnknownArgument) -> Tool:
         exact=not rules.json_text and rules.batch is None and rules.replaced_by is None,
         open=is_open,
         unchecked=definition.unchecked,
-        digest=sha256(key).hexdigest(),
+        digest=_digest(key),
         source=definition.source,
     )
+
+
+def _digest(key: bytes) -> str:
+    from hashlib import sha256  # late: it loads a cryptographic library
+
+    return sha256(key).hexdigest()
 
 
 def _json_texts(schema: Schema) -> Iterable[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike, fspath
-from pathlib import Path
 from typing import Any, cast
 
 import msgspec
@@ -112,7 +111,8 @@ def from_toml_file(path: str | PathLike[str]) -> list[PackTool]:
     import tomllib  # late: most catalogues come as dicts
 
     try:
-        document = tomllib.loads(Path(name).read_text(encoding="utf-8"))
+        with open(name, "rb") as file:
+            document = tomllib.load(file)
     except OSError as fault:
         raise ToolError(f"the file of tools cannot be read: {fault.strerror}", source=name) from fault
     except ValueError as fault:  # not UTF-8, or not TOML; the message says where

@@ -6,7 +6,7 @@ near but not certain becomes a suggestion.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from unicodedata import normalize
 
@@ -37,6 +37,8 @@ class Names:
         self.styled: dict[str, set[str]] = {}
         self.last: dict[str, set[str]] = {}
         self.words: set[str] = set(COMMON)
+        self.spelled: list[tuple[str, list[str], str]] = []  # tool, words of one of its names, the same joined
+        self.offered: dict[str, str] = {}  # what may be suggested
         self.ways: tuple[tuple[NameKind, Callable[[str], set[str]]], ...] = (
             ("style", lambda bare: {bare} & self.tools.keys()),
             ("alias", lambda bare: self.alias.get(bare, set())),
@@ -49,8 +51,12 @@ class Names:
             for other in tool.rules.names:
                 self.alias.setdefault(other, set()).add(name)
             for spelling in (name, *tool.rules.names):
-                self.styled.setdefault(key_of(spelling), set()).add(name)
-                self.words.update(words_of(spelling))
+                words = words_of(spelling)
+                self.styled.setdefault("".join(words), set()).add(name)
+                self.words.update(words)
+                self.spelled.append((name, words, "_".join(words)))
+            if not tool.deprecated:
+                self.offered[name] = " ".join(words_of(name))
             spaces = _NAMESPACE.split(name)
             for start in range(1, len(spaces)):
                 self.last.setdefault(key_of("/".join(spaces[start:])), set()).add(name)
@@ -92,23 +98,20 @@ class Names:
         if len(bare) < 5:
             return set()
         mine = words_of(bare)
-        near: list[tuple[int, str]] = []
         text = "_".join(mine)
-        for name, tool in self.tools.items():
-            spellings = [words_of(spelling) for spelling in (name, *tool.rules.names)]
-            distance = min(OSA.distance(text, "_".join(theirs), score_cutoff=4) for theirs in spellings)
+        near: dict[str, int] = {}
+        for name, _, spelled in self.spelled:
+            distance = OSA.distance(text, spelled, score_cutoff=4)
             if distance <= 4:
-                near.append((distance, name))
-        if not near:
-            return set()
-        near.sort()
-        distance, best = near[0]
+                near[name] = min(distance, near.get(name, distance))
+        ranked = sorted(near, key=near.__getitem__)
         allowed = 2 if len(bare) >= 10 else 1
-        clearly_ahead = len(near) == 1 or near[1][0] >= distance + 2
-        if distance > allowed or not clearly_ahead:
+        if not ranked or near[ranked[0]] > allowed:
             return set()
-        spellings = (best, *self.tools[best].rules.names)
-        return {best} if any(self.is_slip(mine, words_of(spelling)) for spelling in spellings) else set()
+        best = ranked[0]
+        clearly_ahead = len(ranked) == 1 or near[ranked[1]] >= near[best] + 2
+        slipped = any(self.is_slip(mine, words) for name, words, _ in self.spelled if name == best)
+        return {best} if clearly_ahead and slipped else set()
 
     def is_slip(self, mine: list[str], theirs: list[str]) -> bool:
         """Word by word: a word that means something else is no slip, nor is a plural, a prefix or a number."""
@@ -121,10 +124,8 @@ class Names:
         """Names worth suggesting, best first."""
         from rapidfuzz import fuzz, process
 
-        choices = {name: " ".join(words_of(name)) for name, tool in self.tools.items() if not tool.deprecated}
-        found = process.extract(
-            " ".join(words_of(bare)), choices, scorer=fuzz.WRatio, score_cutoff=60, limit=SUGGESTIONS
-        )
+        wanted = " ".join(words_of(bare))
+        found = process.extract(wanted, self.offered, scorer=fuzz.WRatio, score_cutoff=60, limit=SUGGESTIONS)
         return tuple(name for _, _, name in found)
 
 
@@ -161,10 +162,3 @@ def swapped(a: str, b: str) -> bool:
 
 def mistyped(a: str, b: str) -> bool:
     return any(frozenset((x, y)) in _NEAR_ON_A_KEYBOARD for x, y in zip(a, b, strict=True) if x != y)
-
-
-def shown_names(names: Iterable[str], limit: int = 30) -> str:
-    """Names for a sentence, cut where they would fill the page."""
-    listed = list(names)
-    more = f" and {len(listed) - limit} more" if len(listed) > limit else ""
-    return ", ".join(listed[:limit]) + more

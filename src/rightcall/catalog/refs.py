@@ -6,7 +6,6 @@ leads back to itself without getting deeper into the value is a `ToolError`.
 
 from collections.abc import Iterator
 from typing import cast
-from urllib.parse import unquote
 
 from rightcall.catalog.keywords import Part, Schema, as_list, as_schema, in_place, map_parts, parts, ref_name, ref_to
 from rightcall.errors import ToolError
@@ -97,7 +96,10 @@ class _Localiser:
                     "put the definition under `$defs` and refer to it as '#/$defs/NAME'"
                 )
             base = found
-        fragment = unquote(fragment)
+        if "%" in fragment:
+            from urllib.parse import unquote  # late: hardly any reference needs it
+
+            fragment = unquote(fragment)
         if not fragment:
             return base, base
         if fragment.startswith("/"):
