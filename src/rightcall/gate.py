@@ -24,6 +24,7 @@ from rightcall.stats import Counter, statistics
 from rightcall.types import Call, Event, Problem, StrategyName, Verdict
 
 log = logging.getLogger("rightcall")
+log.addHandler(logging.NullHandler())  # silent until the host configures logging
 
 _decode = msgspec.json.decode
 _encode = msgspec.msgpack.Encoder().encode  # raises on a lone surrogate, and is the cheapest thing that does

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, cast
 
 from rightcall.catalog import RESERVED_KEYS, Catalog, NameMatch, Tool
 from rightcall.config import Policy
-from rightcall.errors import Unreadable
 from rightcall.normalise.arguments import ToolRepair, normalise
 from rightcall.normalise.log import Log
 from rightcall.parse.hygiene import unsound
-from rightcall.parse.strict import decode
+from rightcall.parse.marks import RULES
+from rightcall.parse.strict import NO_JSON, attempt
 from rightcall.reading import Found, read_arguments
 from rightcall.types import Call, Problem, Repair, StrategyName, Verdict
 from rightcall.validate import can_retry, deprecated_hint, hint, problems, unknown_tool_hint
@@ -85,13 +85,7 @@ def fits(tool: Tool, value: Any) -> bool:
 
 
 def _is_json(text: Any) -> bool:
-    if not isinstance(text, str):
-        return True
-    try:
-        decode(text)
-    except Unreadable:
-        return False
-    return True
+    return not isinstance(text, str) or attempt(text) is not NO_JSON
 
 
 def _validate(tool: Tool, value: Any, log: Log, terms: Terms) -> None:
@@ -106,10 +100,12 @@ def _validate(tool: Tool, value: Any, log: Log, terms: Terms) -> None:
         if not log.problems:
             log.problem("schema", "", "the arguments do not fit the schema")
         return
+    if log.problems:
+        return
     unsure = min(log.repairs, key=lambda repair: repair.confidence, default=None)
     if unsure is not None and unsure.confidence < CERTAIN:
-        what = f"{unsure.after}" if unsure.rule in _READING else f"`{unsure.path}` by the rule {unsure.rule}"
-        log.problem("unreadable", unsure.path, f"the arguments can be read in more than one way ({what})")
+        what = unsure.after if unsure.rule in RULES else f"{unsure.path} by the rule {unsure.rule}"
+        log.problem("unreadable", unsure.path, f"The arguments can be read in more than one way ({what})")
 
 
 def _names_reserved(tool: Tool) -> bool:
@@ -251,6 +247,3 @@ def _confidence(repairs: tuple[Repair, ...]) -> float:
 
 def _strategy(repairs: tuple[Repair, ...]) -> StrategyName:
     return max((repair.strategy for repair in repairs), key=ORDER.index, default="direct")
-
-
-_READING = frozenset({"weak_quote", "end_quote_at_end", "several_values", "wrong_bracket", "call_value", "missing_value"})

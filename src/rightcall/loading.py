@@ -10,7 +10,7 @@ from rightcall.normalise.values import conforms, fit
 from rightcall.parse.find import read_value
 from rightcall.parse.marks import repairs_of
 from rightcall.parse.shape import ANY, Shape, shape_of
-from rightcall.parse.strict import decode, duplicate_keys
+from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
 from rightcall.types import Parsed, Repair
 
 MAX_TEXT = 1_000_000
@@ -32,14 +32,12 @@ def loads(text: str, schema: Any = None, *, max_text: int = MAX_TEXT) -> Parsed:
     if not isinstance(text, str):
         raise TypeError(f"loads takes text, not {type(text).__name__}")
     shape = ANY if schema is None else shape_of(schema)
-    try:
-        value, repairs, cut = decode(text), (), False
-    except Unreadable:
+    value, repairs, cut, end = attempt(text), (), False, len(text)
+    if value is NO_JSON:
         if len(text) > max_text:
-            raise Unreadable(f"broken text of {len(text)} characters, more than the {max_text} allowed") from None
+            raise Unreadable(f"broken text of {len(text)} characters, more than the {max_text} allowed")
         value, repairs, cut, end = _read(text, shape)
     else:
-        end = len(text)
         twice = duplicate_keys(text, value)
         repairs = tuple(Repair(path, None, "the last one kept", "structure", "duplicate_key", 0.5) for path in twice)
     if schema is not None:

@@ -35,7 +35,7 @@ def read_arguments(arguments: Any, shape: Shape | None, strategies: frozenset[St
         try:
             arguments = bytes(arguments).decode()
         except UnicodeDecodeError as error:
-            return _unreadable(Problem("text", "", f"the arguments are no UTF-8 text (byte {error.start})"))
+            return _unreadable(Problem("text", "", f"The arguments are no UTF-8 text (byte {error.start})"))
     if isinstance(arguments, str):
         return _read_text(str.__str__(arguments), shape, strategies, policy)
     if isinstance(arguments, Mapping):
@@ -45,7 +45,7 @@ def read_arguments(arguments: Any, shape: Shape | None, strategies: frozenset[St
 
 def _read_text(text: str, shape: Shape | None, strategies: frozenset[StrategyName], policy: Policy) -> Found:
     if len(text) > policy.max_text:
-        message = f"the arguments have {len(text)} characters, more than the {policy.max_text} allowed"
+        message = f"The arguments have {len(text)} characters, more than the {policy.max_text} allowed"
         return _unreadable(Problem("too_large", "", message))
     if not text.strip():
         return Found({})
@@ -58,7 +58,7 @@ def _read_text(text: str, shape: Shape | None, strategies: frozenset[StrategyNam
             read = _numbers_as_written(read, text, shape, policy)
     except Unreadable as error:
         code = "too_large" if "nested deeper" in str(error) else "unreadable"
-        return _unreadable(Problem(code, "", f"the arguments could not be read: {error}"))
+        return _unreadable(Problem(code, "", f"The arguments could not be read: {error}"))
     repairs, forbidden = repairs_of(read.marks, text, strategies=strategies)
     refused = tuple(Problem("unreadable", "", f"switched off by the policy: {rule.what}") for rule in forbidden)
     return Found(read.value, repairs, (*refused, *_faults(read)), truncated=bool(read.cut), readable=not refused)
@@ -81,5 +81,5 @@ def _unreadable(problem: Problem) -> Found:
 def _faults(read: Read) -> tuple[Problem, ...]:
     faults = [Problem("duplicate_key", path, f"`{path}` is given twice") for path in read.duplicates[:20]]
     if read.cut == "value":
-        faults.append(Problem("truncated", "", "the arguments are cut off inside a value; send the call again, complete"))
+        faults.append(Problem("truncated", "", "The arguments are cut off inside a value; send the call again, complete"))
     return tuple(faults)

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import msgspec
+
 from rightcall.errors import Unreadable
 from rightcall.normalise.choices import Choice, choose
 from rightcall.normalise.log import Log
 from rightcall.normalise.numbers import number_in
 from rightcall.parse.find import read_value
 from rightcall.parse.shape import NUMERIC, Shape, json_type
+from rightcall.parse.strict import NO_JSON, attempt
 
 _MAX_DEPTH = 48
 _TRUE = frozenset({"true", "yes", "y", "on", "1", "enabled"})
@@ -246,17 +249,9 @@ def _listed(text: str, body: str, shape: Shape, path: str, log: Log, depth: int)
 
 def json_text(value: Any, path: str, log: Log) -> Any:
     """Text that is declared to hold JSON: made JSON where it is Python or a list already."""
-    import msgspec
-
-    from rightcall.parse.strict import decode
-
     found = value
     if isinstance(value, str):
-        try:
-            decode(value)
-        except Unreadable:
-            pass
-        else:
+        if attempt(value) is not NO_JSON:
             return value
         try:
             read = read_value(value)

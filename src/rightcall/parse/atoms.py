@@ -20,8 +20,8 @@ _BARE_STEP = re.compile(r"[^,{}\[\]()\n\r\"/#]*")
 _BROKEN_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?[eE][-+]?")
 _PARTIAL_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?$")
 _CONTENT = r'[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*'
-_MEMBER_ENDS = r'(?=\s*,\s*"[^"\\\n]{0,100}"\s*:|\s*\})'
-_ELEMENT_ENDS = r'(?=\s*,\s*["\-\d\[{]|\s*\])'
+_MEMBER_ENDS = r'(?=\s*,\s*(?:"[^"\\\n]{0,100}"\s*:|[A-Za-z_$][\w$\-]{0,100}\s*:(?!//)|\})|\s*\})'
+_ELEMENT_ENDS = r'(?=\s*,\s*["\-\d\[{\]]|\s*\])'
 ARGUMENT = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)\s*")
 _SURE = {
     (quote, context): re.compile(f'"({_CONTENT})"{ends}'.replace('"', quote))

@@ -10,7 +10,7 @@ from rightcall.parse.cursor import FENCE
 from rightcall.parse.markup import looks_like_markup, read_markup
 from rightcall.parse.reader import MAX_DEPTH, Read, Reader
 from rightcall.parse.shape import ANY, CONTAINERS, Shape
-from rightcall.parse.strict import decode, duplicate_keys
+from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
 
 _STARTS = re.compile(r"[\[{(\"'“”‘’„`´«「\-+.\d]|(?:true|false|null|True|False|None|NaN|Infinity|undefined)\b|[A-Za-z_$][\w$.]*\s*\(")
 _LEFTOVER = re.compile(r"[\s,;)}\]`]*")
@@ -18,13 +18,13 @@ _CONTAINER = re.compile(r"[{\[]")
 _ESCAPED = re.compile(r"\s*(?:[\[{]\s*)*\\+[\"']")
 _BETWEEN = re.compile(r"[\s,;]*")
 _MOST_CANDIDATES = 16
+_TYPOGRAPHIC = str.maketrans("“”„‟", '""""')
 
 
 def read_value(text: str, shape: Shape = ANY, *, max_depth: int = MAX_DEPTH) -> Read:
     """Read the value a text holds. Raises `Unreadable` where no reading is likely."""
-    try:
-        value = decode(text)
-    except Unreadable:
+    value = attempt(text)
+    if value is NO_JSON:
         return read_lenient(text, shape, max_depth=max_depth)
     if _wants_inner(value, shape):
         return _inner(value, shape, max_depth)
@@ -36,6 +36,9 @@ def read_lenient(text: str, shape: Shape = ANY, *, max_depth: int = MAX_DEPTH) -
     body = text.strip("\ufeff \t\r\n\x00")
     if not body:
         raise Unreadable("the text is empty", 0)
+    if '"' not in body and not body.isascii() and any(quote in body for quote in "“”"):
+        plain = read_lenient(body.translate(_TYPOGRAPHIC), shape, max_depth=max_depth)
+        return plain._replace(marks={"other_quotes": 0, **plain.marks})
     if body[0] == "<" and looks_like_markup(body, shape):
         return read_markup(body, shape)
     if _ESCAPED.match(body):

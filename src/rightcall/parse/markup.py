@@ -8,7 +8,7 @@ from typing import Any
 from rightcall.errors import Unreadable
 from rightcall.parse.reader import Cut, Read
 from rightcall.parse.shape import ANY, Shape
-from rightcall.parse.strict import decode
+from rightcall.parse.strict import NO_JSON, attempt
 
 _NAMED = re.compile(
     r"<(?P<tag>parameter|param|arg|argument)(?:\s+name\s*=\s*[\"']?(?P<name>[^\"'>]+?)[\"']?|\s*=\s*[\"']?(?P<direct>[^\"'>]+?)[\"']?)"
@@ -81,7 +81,5 @@ def _typed(raw: str, shape: Shape) -> Any:
         raw = raw[1:-1]
     if shape.verbatim or (not shape.types and shape.enum is None):
         return raw
-    try:
-        return decode(raw.strip())
-    except Unreadable:
-        return raw
+    value = attempt(raw.strip())
+    return raw if value is NO_JSON else value

@@ -15,7 +15,7 @@ from rightcall.parse.atoms import ARGUMENT, Atoms
 from rightcall.parse.cursor import Cut
 from rightcall.parse.scalars import CONSTANTS
 from rightcall.parse.shape import ANY, Shape
-from rightcall.parse.strict import decode, duplicate_keys
+from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
 from rightcall.parse.strings import CLOSERS, QUOTES, STRAY_WORD, WORD_KEY, Context, space
 
 MAX_DEPTH = 256
@@ -24,8 +24,9 @@ _PIECE = 2000
 
 _PLAIN = r'"([^"\\\x00-\x1f]*)"'
 _ATOM = rf"(?:{_PLAIN}|(-?(?:0|[1-9]\d{{0,15}})(?:\.\d{{1,17}})?)|(true|false|null|True|False|None))"
-_MEMBER = rf'\s*{_PLAIN}\s*:\s*{_ATOM}(?:\s*(,)\s*(?="[^"\\\n]{{0,100}}"\s*:)|\s*(?=\}}))'
-_ELEMENT = rf'\s*{_ATOM}(?:\s*(,)\s*(?=["\-\d\[{{]|[tfnTFN][rauo])|\s*(?=\]))'
+_NEXT = r'(?:"[^"\\\n]{0,100}"\s*:|[A-Za-z_$][\w$\-]{0,100}\s*:(?!//)|\})'
+_MEMBER = rf"\s*(?:{_PLAIN}|([A-Za-z_$][\w$\-]*))\s*:\s*{_ATOM}(?:\s*(,)\s*(?={_NEXT})|\s*(?=\}}))"
+_ELEMENT = rf'\s*{_ATOM}(?:\s*(,)\s*(?=["\-\d\[{{\]]|[tfnTFN][rauo])|\s*(?=\]))'
 _KEY = rf"{_PLAIN}\s*:\s*"
 _FAST = {
     quote: tuple(re.compile(pattern.replace('"', quote)) for pattern in (_MEMBER, _ELEMENT, _KEY)) for quote in "\"'"
@@ -93,29 +94,55 @@ class Reader(Atoms):
     # ── one step inside an open bracket ──────────────────────────────────────────────────────────────────────────
 
     def _member(self, frame: _Frame) -> None:
-        at = self._before_item(frame)
-        if at < 0:
-            return
-        match = self.fast_member.match(self.text, at) if frame.closer == "}" else None
+        match = None if frame.after or frame.closer != "}" else self.fast_member.match(self.text, self.at)
         if match is None:
-            self._key(frame, at)
-            return
-        frame.key, string, number, constant, comma = match.groups()
-        shape = frame.shape.props.get(frame.key, ANY) if number else ANY
-        self._plain(match, string, number, constant, shape)
+            at = self._before_item(frame)
+            if at < 0:
+                return
+            match = self.fast_member.match(self.text, at) if frame.closer == "}" else None
+            if match is None:
+                self._key(frame, at)
+                return
+        quoted, word, string, number, constant, comma = match.groups()
+        frame.key = quoted if word is None else word
+        if word is not None:
+            self.mark("unquoted_key", match.start(2))
+        self._put(string if string is not None else self._plain(match, number, constant, frame))
+        if self.quote == "'":
+            self.mark("single_quotes", self.at)
+        self.at, self.solid = match.end(), True
         frame.after = comma is None
 
     def _element(self, frame: _Frame) -> None:
-        at = self._before_item(frame)
-        if at < 0:
-            return
-        match = self.fast_element.match(self.text, at)
-        if match is not None:
-            string, number, constant, comma = match.groups()
-            self._plain(match, string, number, constant, frame.shape.items or ANY)
-            frame.after = comma is None
-            frame.commas += comma is not None
-        elif self.text.startswith("...", at):
+        match = None if frame.after else self.fast_element.match(self.text, self.at)
+        if match is None:
+            at = self._before_item(frame)
+            if at < 0:
+                return
+            match = self.fast_element.match(self.text, at)
+            if match is None:
+                self._odd_element(frame, at)
+                return
+        string, number, constant, comma = match.groups()
+        self._put(string if string is not None else self._plain(match, number, constant, frame))
+        if self.quote == "'":
+            self.mark("single_quotes", self.at)
+        self.at, self.solid = match.end(), True
+        frame.after = comma is None
+        frame.commas += comma is not None
+
+    def _plain(self, match: re.Match[str], number: str | None, constant: str | None, frame: _Frame) -> Any:
+        """A number or constant that the expression for a whole item has found."""
+        if number is not None:
+            shape = frame.shape.props.get(frame.key, ANY) if frame.keyed else frame.shape.items or ANY
+            return self.number(number, shape, match.start())
+        value, rule = CONSTANTS[constant or "null"]
+        if rule is not None:
+            self.mark(rule, match.start())
+        return value
+
+    def _odd_element(self, frame: _Frame, at: int) -> None:
+        if self.text.startswith("...", at):
             self.mark("ellipsis", at)
             self.at = at + 3
         elif not frame.value and frame.closer == "]" and self.fast_key.match(self.text, at):
@@ -124,23 +151,6 @@ class Reader(Atoms):
         else:
             self.at = at
             self._value(self._item_shape(frame), "element")
-
-    def _plain(
-        self, match: re.Match[str], string: str | None, number: str | None, constant: str | None, shape: Shape
-    ) -> None:
-        """An item that one expression could read whole."""
-        self.at, self.solid = match.end(), True
-        if string is not None:
-            value: Any = string
-        elif number is not None:
-            value = self.number(number, shape, match.start())
-        else:
-            value, rule = CONSTANTS[constant or "null"]
-            if rule is not None:
-                self.mark(rule, match.start())
-        if self.quote == "'":
-            self.mark("single_quotes", match.start())
-        self._put(value)
 
     def _before_item(self, frame: _Frame) -> int:
         """Deal with what stands between items. The position of the next item, or -1 when this step is done."""
@@ -296,11 +306,8 @@ class Reader(Atoms):
             if '"' in piece or "\\" in piece:
                 return False
             piece = piece.replace("'", '"')
-        try:
-            value = decode(piece)
-        except Unreadable:
-            return False
-        if _loses_text(value, shape) or (closer == "}" and duplicate_keys(piece, value)):
+        value = attempt(piece)
+        if value is NO_JSON or _loses_text(value, shape) or (closer == "}" and duplicate_keys(piece, value)):
             return False
         if single:
             self.mark("single_quotes", at)

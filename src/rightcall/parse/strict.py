@@ -13,16 +13,28 @@ _decode = msgspec.json.decode
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?|[{}\[\]]', re.S)
 
 
-def decode(text: str) -> Any:
-    """The value of a JSON text. Raises `ValueError` on anything else; numbers keep all their digits.
+NO_JSON: Any = object()
+"""What `attempt` returns for a text that is not JSON."""
 
-    >>> decode('{"id": 12345678901234567890}')
+
+def attempt(text: str) -> Any:
+    """The value of a JSON text, or `NO_JSON`; numbers keep all their digits.
+
+    >>> attempt('{"id": 12345678901234567890}')
     {'id': 12345678901234567890}
     """
     try:
         return _decode(text)
-    except (msgspec.DecodeError, RecursionError, UnicodeError, ValueError) as error:
-        raise Unreadable(str(error)) from None
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        return NO_JSON
+
+
+def decode(text: str) -> Any:
+    """As `attempt`, but raises `Unreadable` where the text is not JSON."""
+    value = attempt(text)
+    if value is NO_JSON:
+        raise Unreadable("the text is not JSON")
+    return value
 
 
 def duplicate_keys(text: str, value: Any) -> tuple[str, ...]:
