@@ -15,11 +15,14 @@ from typing import Any
 
 import msgspec
 
-from rightcall.catalog import Catalog, Tool, build_catalog
+from rightcall.catalog import RESERVED_KEYS, Catalog, build_catalog
 from rightcall.config import Policy, load_policy
 from rightcall.normalise.arguments import ToolRepair
+from rightcall.normalise.strategies import NAMES
 from rightcall.packs import load_pack
+from rightcall.parse.hygiene import unsound
 from rightcall.parse.marks import REPAIRING
+from rightcall.parse.strict import duplicate_keys
 from rightcall.stats import Counter, statistics
 from rightcall.types import Call, Event, Problem, StrategyName, Verdict
 
@@ -69,7 +72,9 @@ class Gate:
         self._repairs = dict(repairs or {})
         self._counters: dict[str, Counter] = {}
         self._plain = {
-            name: (tool.accepts, self._counter(name)) for name, tool in self.catalog.tools.items() if _is_plain(tool)
+            name: (tool.accepts, self._counter(name), tool.open)
+            for name, tool in self.catalog.tools.items()
+            if tool.exact  # else `accepts` alone does not decide
         }
 
     def check(self, name: str, arguments: Any, *, call_id: str | None = None) -> Verdict:
@@ -79,16 +84,20 @@ class Gate:
         True
         """
         try:
-            accepts, counter = self._plain[name]
+            accepts, counter, is_open = self._plain[name]
             if type(arguments) is dict:
-                if accepts(arguments):
+                if accepts(arguments) and not (is_open and self._unsound(arguments)):
                     _encode(arguments)
                     counter[0] += 1
                     call = Call(name, arguments, call_id)
                     return Verdict(True, call, call)
             elif type(arguments) is str and len(arguments) <= self.policy.max_text:
                 value = _decode(arguments)
-                if accepts(value) and arguments.count(":") == len(value):
+                if (
+                    accepts(value)
+                    and (arguments.count(":") == len(value) or not duplicate_keys(arguments, value))
+                    and not (is_open and self._unsound(value))
+                ):
                     counter[0] += 1
                     call = Call(name, value, call_id)
                     return Verdict(True, call, call)
@@ -121,11 +130,15 @@ class Gate:
         """
         return statistics(self.provider, self._counters)
 
+    def _unsound(self, arguments: Any) -> bool:
+        """Where the schema leaves a place open, what no argument may hold has to be looked for."""
+        return bool(unsound(arguments, self.policy.max_depth, RESERVED_KEYS))
+
     def _counter(self, tool: str) -> Counter:
         return self._counters.setdefault(tool, [0, 0, 0, 0, 0, 0])
 
     def _judged(self, name: Any, arguments: Any, call_id: str | None) -> Verdict:
-        from rightcall.judge import ORDER, judge  # late: a call that fits never needs it
+        from rightcall.judge import judge  # late: a call that fits never needs it
 
         try:
             verdict = judge(name, arguments, self._terms(), call_id)
@@ -136,7 +149,7 @@ class Gate:
             verdict = Verdict(False, None, problems=(fault,), hint=hint, confidence=0.0, strategy="failed")
         tool = verdict.call.name if verdict.call is not None else str(name)
         counted = tool if tool in self.catalog.tools else "(unknown)"
-        self._counter(counted)[ORDER.index(verdict.strategy)] += 1
+        self._counter(counted)[NAMES.index(verdict.strategy)] += 1
         self._tell(tool, verdict, call_id)
         return verdict
 
@@ -156,12 +169,28 @@ class Gate:
                 "tool_validation_failed: %s: %s", tool, text,
                 extra={"event": "tool_validation_failed", "tool": tool, "problems": verdict.problems, "call_id": call_id},
             )  # fmt: skip
-            self._send(Event("tool_validation_failed", "warning", tool, call_id, self.provider, text, verdict.problems, verdict.repairs, verdict.mode))
+            self._send(
+                Event(
+                    "tool_validation_failed",
+                    "warning",
+                    tool,
+                    call_id,
+                    self.provider,
+                    text,
+                    verdict.problems,
+                    verdict.repairs,
+                    verdict.mode,
+                )
+            )
         elif verdict.repairs:
             text = f"Normalized {tool} arguments via {verdict.strategy} (provider={self.provider})"
             if self.policy.log_normalizations:
                 log.info(text, extra={"event": "tool_call_repaired", "tool": tool, "call_id": call_id})
-            self._send(Event("tool_call_repaired", "info", tool, call_id, self.provider, text, (), verdict.repairs, verdict.mode))
+            self._send(
+                Event(
+                    "tool_call_repaired", "info", tool, call_id, self.provider, text, (), verdict.repairs, verdict.mode
+                )
+            )
 
     def _send(self, event: Event) -> None:
         if self._on_event is None:
@@ -170,8 +199,3 @@ class Gate:
             self._on_event(event)
         except Exception:  # a listener of the host's must not decide over a call
             log.exception("rightcall: the event callback failed")
-
-
-def _is_plain(tool: Tool) -> bool:
-    """Whether `accepts` alone decides: nothing that a schema cannot say, and no place where anything may stand."""
-    return tool.exact and not tool.open

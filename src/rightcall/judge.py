@@ -12,6 +12,7 @@ from rightcall.catalog import RESERVED_KEYS, Catalog, NameMatch, Tool
 from rightcall.config import Policy
 from rightcall.normalise.arguments import ToolRepair, normalise
 from rightcall.normalise.log import Log
+from rightcall.normalise.strategies import used
 from rightcall.parse.hygiene import unsound
 from rightcall.parse.marks import RULES
 from rightcall.parse.strict import NO_JSON, attempt
@@ -19,7 +20,6 @@ from rightcall.reading import Found, read_arguments
 from rightcall.types import Call, Problem, Repair, StrategyName, Verdict
 from rightcall.validate import can_retry, deprecated_hint, hint, problems, unknown_tool_hint
 
-ORDER: tuple[StrategyName, ...] = ("direct", "python_ast", "regex_quotes", "structure", "manual_repair", "failed")
 CERTAIN = 0.7
 """A call whose least certain repair is below this is refused: another reading is nearly as likely."""
 
@@ -47,7 +47,7 @@ def judge(name: Any, arguments: Any, terms: Terms, call_id: str | None = None, d
             return _without_tool(name, arguments, terms, call_id)
         return _unknown(name, match, arguments, terms, call_id)
     found = read_arguments(arguments, tool.shape, _strategies(tool, terms), terms.policy)
-    log = Log(terms.policy.unknown_argument_for(tool.name, terms.host))
+    log = Log(terms.policy.unknown_argument_for(tool.name, terms.host), _strategies(tool, terms))
     if match.kind != "exact":
         strategy: StrategyName = "manual_repair" if match.kind == "alias" else "structure"
         log.add("", name, tool.name, f"tool_{match.kind}", match.confidence, strategy)
@@ -70,10 +70,9 @@ def _strategies(tool: Tool, terms: Terms) -> frozenset[StrategyName]:
 
 def _brought_into_shape(tool: Tool, value: Any, log: Log, terms: Terms) -> Any:
     """Repair only what fails: arguments that fit come back as they are."""
-    strategies = _strategies(tool, terms)
-    if fits(tool, value) or not strategies:
+    if fits(tool, value):
         return value
-    return normalise(tool, value, log, strategies=strategies, repair=terms.repairs.get(tool.name))
+    return normalise(tool, value, log, terms.repairs.get(tool.name))
 
 
 def fits(tool: Tool, value: Any) -> bool:
@@ -147,7 +146,14 @@ def _inner_call(
         here = f"{path}.{problem.path}" if problem.path else path
         log.problem("inner_call", here, f"in `{path}` ({inner[name_key]}): {problem.message}")
     log.repairs.extend(
-        Repair(f"{path}.{repair.path}".rstrip("."), repair.before, repair.after, repair.strategy, repair.rule, repair.confidence)
+        Repair(
+            f"{path}.{repair.path}".rstrip("."),
+            repair.before,
+            repair.after,
+            repair.strategy,
+            repair.rule,
+            repair.confidence,
+        )
         for repair in verdict.repairs
     )
     if verdict.call is None or not verdict.ok or not verdict.repairs:
@@ -155,9 +161,7 @@ def _inner_call(
     return {**inner, name_key: verdict.call.name, argument_key: verdict.call.arguments}
 
 
-def _replaced(
-    name: str, tool: Tool, found: Found, log: Log, terms: Terms, call_id: str | None, depth: int
-) -> Verdict:
+def _replaced(name: str, tool: Tool, found: Found, log: Log, terms: Terms, call_id: str | None, depth: int) -> Verdict:
     """A deprecated tool: mapped to its replacement where the arguments allow, else the model is told of it."""
     target = terms.catalog.find(tool.rules.replaced_by or "").tool
     mapped = None
@@ -192,7 +196,7 @@ def _without_tool(name: str, arguments: Any, terms: Terms, call_id: str | None) 
     if not faults:
         return Verdict(
             ok=True, call=call, found=call, repairs=found.repairs, confidence=_confidence(found.repairs),
-            truncated=found.truncated, strategy=_strategy(found.repairs),
+            truncated=found.truncated, strategy=used(found.repairs),
         )  # fmt: skip
     reasons = ". ".join(fault.message for fault in faults)
     return Verdict(
@@ -235,7 +239,7 @@ def _verdict(
         hint=None if ok else hint(tool, faults),
         confidence=_confidence(repairs) if ok else 0.0,
         truncated=found.truncated,
-        strategy=_strategy(repairs) if ok else "failed",
+        strategy=used(repairs) if ok else "failed",
         mode=mode,
         retry=not ok and can_retry(faults),
     )
@@ -243,7 +247,3 @@ def _verdict(
 
 def _confidence(repairs: tuple[Repair, ...]) -> float:
     return min((repair.confidence for repair in repairs), default=1.0)
-
-
-def _strategy(repairs: tuple[Repair, ...]) -> StrategyName:
-    return max((repair.strategy for repair in repairs), key=ORDER.index, default="direct")

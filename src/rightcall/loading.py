@@ -48,7 +48,9 @@ def loads(text: str, schema: Any = None, *, max_text: int = MAX_TEXT) -> Parsed:
 def _read(text: str, shape: Shape) -> tuple[Any, tuple[Repair, ...], bool, int]:
     read = read_value(text, shape)
     repairs, _ = repairs_of(read.marks, text)
-    twice = tuple(Repair(path, None, "the last one kept", "structure", "duplicate_key", 0.5) for path in read.duplicates)
+    twice = tuple(
+        Repair(path, None, "the last one kept", "structure", "duplicate_key", 0.5) for path in read.duplicates
+    )
     return read.value, (*repairs, *twice), bool(read.cut), read.end
 
 

@@ -27,7 +27,7 @@ class Found(NamedTuple):
 
 def read_arguments(arguments: Any, shape: Shape | None, strategies: frozenset[StrategyName], policy: Policy) -> Found:
     """Read arguments for a tool of this shape; None is a tool that nobody knows."""
-    if type(arguments) is dict:
+    if isinstance(arguments, dict):
         return Found(cast("dict[str, Any]", arguments))
     if arguments is None:
         return Found({})
@@ -81,5 +81,7 @@ def _unreadable(problem: Problem) -> Found:
 def _faults(read: Read) -> tuple[Problem, ...]:
     faults = [Problem("duplicate_key", path, f"`{path}` is given twice") for path in read.duplicates[:20]]
     if read.cut == "value":
-        faults.append(Problem("truncated", "", "The arguments are cut off inside a value; send the call again, complete"))
+        faults.append(
+            Problem("truncated", "", "The arguments are cut off inside a value; send the call again, complete")
+        )
     return tuple(faults)

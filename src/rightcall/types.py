@@ -1,7 +1,7 @@
 """The records that travel between the stages: frozen, without logic, one per arrow of the pipeline.
 
-    emission ─▶ recover ─▶ normalise ─▶ validate ─▶ …
-                 Call        Repair      Problem        Verdict carries all of them
+emission ─▶ recover ─▶ normalise ─▶ validate ─▶ …
+             Call        Repair      Problem        Verdict carries all of them
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ ProblemCode = Literal[
 ]
 
 
-class Call(Struct, frozen=True):
+class Call(Struct, frozen=True, gc=False):
     """A tool call. `arguments` is a dict, except on `Verdict.found`, where it is whatever was read."""
 
     name: str
@@ -118,7 +118,7 @@ class Rules(Struct, frozen=True, omit_defaults=True):
     strategies: tuple[StrategyName, ...] | None = None
 
 
-class Verdict(Struct, frozen=True):
+class Verdict(Struct, frozen=True, gc=False):
     """What the gate says of one call. `ok` false means: do not run; `hint` is what the model should read."""
 
     ok: bool

@@ -13,48 +13,34 @@ from rightcall.normalise.values import json_text
 from rightcall.normalise.words import joined
 from rightcall.parse.find import read_value
 from rightcall.parse.shape import Shape
-from rightcall.types import StrategyName
 
 ToolRepair = Callable[[dict[str, Any]], dict[str, Any] | None]
 """A repair for one tool: takes the arguments as they were read, returns them mended, or None to leave them."""
 
 _ENVELOPES = frozenset(
-    "arguments args parameters params param input inputs kwargs tool_input toolinput tool_args toolargs "
-    "action_input actioninput payload data body request call function tool_call functioncall toolcall properties "
-    "values options".split()
+    ["arguments", "args", "parameters", "params", "param", "input", "inputs", "kwargs", "tool_input", "toolinput", "tool_args", "toolargs", "action_input", "actioninput", "payload", "data", "body", "request", "call", "function", "tool_call", "functioncall", "toolcall", "properties", "values", "options"]
 )
-_BESIDE = frozenset("name tool tool_name function function_name action type id call_id tool_call_id".split())
+_BESIDE = frozenset(["name", "tool", "tool_name", "function", "function_name", "action", "type", "id", "call_id", "tool_call_id"])
 
 
-def normalise(
-    tool: Tool,
-    value: Any,
-    log: Log,
-    *,
-    strategies: frozenset[StrategyName],
-    repair: ToolRepair | None = None,
-) -> Any:
-    """The arguments as the tool wants them, as far as that is certain. Every change is in the log."""
-    guess = "structure" in strategies
-    shape = tool.shape
-    arguments = _unwrapped(value, shape, log) if guess else value
+def normalise(tool: Tool, value: Any, log: Log, repair: ToolRepair | None = None) -> Any:
+    """The arguments as the tool wants them, as far as that is certain and allowed. Every change is in the log."""
+    shape, rules = tool.shape, tool.rules
+    arguments = _unwrapped(value, shape, log) if log.led else value
     if not isinstance(arguments, dict):
         return arguments
     found = cast("dict[str, Any]", arguments)
-    rules = tool.rules
-    declared = "manual_repair" in strategies
+    declared = "manual_repair" in log.strategies
     if declared and repair is not None:
         found = _repaired(found, repair, log)
-    manner = Manner(
-        aliases=rules.aliases if declared else {},
-        values=rules.values if declared else {},
-        guess=guess,
-        required=frozenset(rules.required),
-    )
-    fitted = fit_object(found, shape, "", log, 0, manner)
-    if declared:
-        fitted = _json_texts(fitted, rules.json_text, log)
-    return _with_defaults(fitted, rules.defaults)
+    if log.strategies:
+        manner = Manner(
+            aliases=rules.aliases if declared else {},
+            values=rules.values if declared else {},
+            required=frozenset(rules.required),
+        )
+        found = _json_texts(fit_object(found, shape, "", log, 0, manner), rules.json_text, log)
+    return _with_defaults(found, rules.defaults)
 
 
 def _unwrapped(value: Any, shape: Shape, log: Log) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightcall.parse.marks import repairs_of
+from rightcall.parse.marks import REPAIRING, repairs_of
 from rightcall.parse.reader import Read
 from rightcall.types import Problem, ProblemCode, Repair, StrategyName, UnknownArgument
 
@@ -12,12 +12,16 @@ _DECLARED = frozenset({"alias", "value_alias", "tool_repair"})
 
 
 class Log:
-    """Collects repairs and problems. A change that names no strategy was led by the schema."""
+    """Collects repairs and problems, and knows what is allowed: which strategies, and what to do with strangers.
 
-    __slots__ = ("problems", "repairs", "unknown")
+    A change that names no strategy was led by the schema.
+    """
 
-    def __init__(self, unknown: UnknownArgument = "drop") -> None:
+    __slots__ = ("problems", "repairs", "strategies", "unknown")
+
+    def __init__(self, unknown: UnknownArgument = "drop", strategies: frozenset[StrategyName] = REPAIRING) -> None:
         self.unknown: UnknownArgument = unknown
+        self.strategies = strategies
         self.repairs: list[Repair] = []
         self.problems: list[Problem] = []
 
@@ -27,9 +31,20 @@ class Log:
         known: StrategyName = strategy or ("manual_repair" if rule in _DECLARED else "structure")
         self.repairs.append(Repair(path, before, after, known, rule, confidence))
 
-    def read(self, path: str, text: str, read: Read) -> None:
-        """Note what the lenient reader needed for a text."""
-        self.repairs.extend(repairs_of(read.marks, text, path)[0])
+    @property
+    def led(self) -> bool:
+        """Whether the schema may lead: names, types and values inferred from it."""
+        return "structure" in self.strategies
+
+    def trial(self) -> Log:
+        """An empty log of the same kind, for a change that may be given up."""
+        return Log(self.unknown, self.strategies)
+
+    def read(self, path: str, text: str, read: Read) -> bool:
+        """Note what the lenient reader needed for a text; false if that is not allowed."""
+        repairs, forbidden = repairs_of(read.marks, text, path, self.strategies)
+        self.repairs.extend(() if forbidden else repairs)
+        return not forbidden
 
     def problem(self, code: ProblemCode, path: str, message: str) -> None:
         self.problems.append(Problem(code, path, message))

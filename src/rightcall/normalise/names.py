@@ -191,7 +191,9 @@ def _suffix(name: str, target: str) -> bool:
     return len(long) == len(short) + 1 and long[: len(short)] == short and long[-1] in _KIND_WORDS
 
 
-_KIND_WORDS = frozenset("name id type number text code list date time string url path file key info detail term".split())
+_KIND_WORDS = frozenset(
+    ["name", "id", "type", "number", "text", "code", "list", "date", "time", "string", "url", "path", "file", "key", "info", "detail", "term"]
+)
 
 
 def _synonym(name: str, target: str) -> bool:

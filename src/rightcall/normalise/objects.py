@@ -20,7 +20,6 @@ class Manner(NamedTuple):
 
     aliases: Mapping[str, str] = {}
     values: Mapping[str, Mapping[str, Any]] = {}
-    guess: bool = True
     required: frozenset[str] = frozenset()
 
 
@@ -39,10 +38,10 @@ def fit_object(
         here = f"{path}.{name}" if path else name
         part = shape.props.get(name) or shape.additional or ANY
         value = _declared_value(value, manner.values.get(name), here, log)
-        if name in shape.props and _drops_null(name, value, part, shape, manner):
+        if name in shape.props and log.led and _drops_null(name, value, part, shape, manner):
             log.add(here, value, None, "null_optional", 1.0 if value is None else 0.95)
             continue
-        result[name] = fit(value, part, here, log, depth) if manner.guess else value
+        result[name] = fit(value, part, here, log, depth)
     same = result.keys() == given.keys() and all(result[name] is given[name] for name in result)
     return given if same else result
 
@@ -59,33 +58,31 @@ def _declared_value(value: Any, table: Mapping[str, Any] | None, path: str, log:
 
 
 def _drops_null(name: str, value: Any, part: Shape, shape: Shape, manner: Manner) -> bool:
-    if name in shape.required or name in manner.required or not is_null_word(value) or not manner.guess:
+    if name in shape.required or name in manner.required or not is_null_word(value):
         return False
     return not conforms(value, part)
 
 
-def _named(
-    given: dict[str, Any], shape: Shape, path: str, log: Log, depth: int, manner: Manner
-) -> dict[str, Any]:
+def _named(given: dict[str, Any], shape: Shape, path: str, log: Log, depth: int, manner: Manner) -> dict[str, Any]:
     """The object under the names the schema knows."""
 
     def fits(value: Any, target: str) -> bool:
         part = shape.props[target]
-        return conforms(fit(value, part, target, Log(), depth + 1), part)
+        return conforms(fit(value, part, target, log.trial(), depth + 1), part)
 
     open_map = not shape.closed
-    nested = _flattened(given, shape, early=True) if manner.guess and not open_map else {}
+    nested = _flattened(given, shape, early=True) if log.led and not open_map else {}
     rest = {name: value for name, value in given.items() if name not in nested}
     required = shape.required | manner.required
     taken = {outer for outer, _ in nested.values()}
     known = [name for name in shape.props if name not in taken]
-    names = map_names(rest, known, _aliases(shape, manner), required - taken, fits, guess=manner.guess and not open_map)
+    names = map_names(rest, known, _aliases(shape, manner), required - taken, fits, guess=log.led and not open_map)
     result = _renamed(given, names, nested, path, log)
     late = _flattened({name: given[name] for name in names.unknown}, shape, early=False, present=result)
-    if manner.guess and not open_map and late:
+    if log.led and not open_map and late:
         names = names._replace(unknown=tuple(name for name in names.unknown if name not in late))
         _gather(result, given, late, path, log)
-    left = _gather_map(result, given, names, shape, path, log) if manner.guess and not open_map else names.unknown
+    left = _gather_map(result, given, names, shape, path, log) if log.led and not open_map else names.unknown
     _leave_out(result, left, names, given, shape, path, log, manner)
     return result
 

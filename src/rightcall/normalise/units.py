@@ -47,7 +47,9 @@ _UNIT: dict[str, tuple[str, int]] = {
 }
 _SINGLE_LETTERS = frozenset("smhdgclkfbt")
 _TOKEN = re.compile(r"[A-Za-z°/]+|[%$€£¥₹₩]")
-_UNIT_INTERVAL = re.compile(r"between 0(?:\.0)? and 1(?:\.0)?\b|\b0(?:\.0)? ?(?:-|to) ?1(?:\.0)?\b|e\.g\.?,? 0\.\d|probability", re.I)
+_UNIT_INTERVAL = re.compile(
+    r"between 0(?:\.0)? and 1(?:\.0)?\b|\b0(?:\.0)? ?(?:-|to) ?1(?:\.0)?\b|e\.g\.?,? 0\.\d|probability", re.I
+)
 
 
 def contradicts(unit: str, name: str, shape: Shape) -> bool:

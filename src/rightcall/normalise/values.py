@@ -32,6 +32,8 @@ def fit(value: Any, shape: Shape, path: str, log: Log, depth: int = 0) -> Any:
     """Bring a value into shape, and note every change."""
     if depth > _MAX_DEPTH:
         return value
+    if not log.led:
+        return _literal(value, shape, path, log, depth)
     if shape.options:
         shape, value = _option(value, shape, path, log, depth)
         if shape.options:
@@ -42,6 +44,13 @@ def fit(value: Any, shape: Shape, path: str, log: Log, depth: int = 0) -> Any:
     if shape.allows(kind):
         return _inside(value, kind, shape, path, log, depth)
     return _convert(value, kind, shape, path, log, depth)
+
+
+def _literal(value: Any, shape: Shape, path: str, log: Log, depth: int) -> Any:
+    """Without the schema's lead: only text that holds a list or an object, where one is wanted."""
+    if isinstance(value, str) and shape.types and not shape.allows("string"):
+        return _structured(value, shape, path, log, depth)
+    return json_text(value, path, log) if shape.json_text else value
 
 
 def conforms(value: Any, shape: Shape, depth: int = 0, *, whole: bool = True) -> bool:
@@ -64,7 +73,9 @@ def conforms(value: Any, shape: Shape, depth: int = 0, *, whole: bool = True) ->
         if whole and not (shape.required <= items.keys() and (not shape.closed or items.keys() <= shape.props.keys())):
             return False
         return all(
-            conforms(item, shape.props[key], depth + 1, whole=whole) for key, item in items.items() if key in shape.props
+            conforms(item, shape.props[key], depth + 1, whole=whole)
+            for key, item in items.items()
+            if key in shape.props
         )
     if isinstance(value, list) and shape.items is not None:
         items_shape = shape.items
@@ -81,7 +92,7 @@ def _option(value: Any, shape: Shape, path: str, log: Log, depth: int) -> tuple[
         return shape, value
     results: list[tuple[Shape, Any, Log]] = []
     for option in shape.options:
-        trial = Log(log.unknown)
+        trial = log.trial()
         result = fit(value, option, path, trial, depth + 1)
         if conforms(result, option) and not any(result == other for _, other, _ in results):
             results.append((option, result, trial))
@@ -94,7 +105,9 @@ def _option(value: Any, shape: Shape, path: str, log: Log, depth: int) -> tuple[
 
 def _enumerated(value: Any, shape: Shape, path: str, log: Log) -> Any:
     allowed = shape.enum or ()
-    if any(value == item and type(value) is type(item) for item in allowed) or (value is None and "null" in shape.types):
+    if any(value == item and type(value) is type(item) for item in allowed) or (
+        value is None and "null" in shape.types
+    ):
         return value
     if isinstance(value, list) and len(cast("list[Any]", value)) == 1 and not shape.allows("array"):
         log.add(path, cast("list[Any]", value), value[0], "unwrapped_list", 0.95)
@@ -110,7 +123,9 @@ def _enumerated(value: Any, shape: Shape, path: str, log: Log) -> Any:
 
 def _number_choice(value: Any, allowed: tuple[Any, ...], shape: Shape, path: str) -> Choice | None:
     """`two` where 1, 2 and 3 are allowed."""
-    number = number_in(value, path.rpartition(".")[2], shape) if isinstance(value, str) and shape.types & NUMERIC else None
+    number = (
+        number_in(value, path.rpartition(".")[2], shape) if isinstance(value, str) and shape.types & NUMERIC else None
+    )
     if number is None or number.value not in allowed:
         return None
     return Choice(allowed[allowed.index(number.value)], number.rule, number.confidence)
@@ -121,7 +136,13 @@ def _inside(value: Any, kind: str, shape: Shape, path: str, log: Log, depth: int
     if kind == "array" and isinstance(value, list) and (shape.items is not None or shape.prefix):
         items = cast("list[Any]", value)
         fitted = [
-            fit(item, shape.prefix[at] if at < len(shape.prefix) else shape.items or Shape(), f"{path}[{at}]", log, depth + 1)
+            fit(
+                item,
+                shape.prefix[at] if at < len(shape.prefix) else shape.items or Shape(),
+                f"{path}[{at}]",
+                log,
+                depth + 1,
+            )
             for at, item in enumerate(items)
         ]
         return value if all(new is old for new, old in zip(fitted, items, strict=True)) else fitted
@@ -157,7 +178,7 @@ def _unwrapped(value: list[Any], shape: Shape, path: str, log: Log, depth: int) 
         return json_text(value, path, log)
     if len(value) != 1:
         return value
-    trial = Log(log.unknown)
+    trial = log.trial()
     inner = fit(value[0], shape, path, trial, depth + 1)
     if not conforms(inner, shape):
         return value
@@ -168,7 +189,7 @@ def _unwrapped(value: list[Any], shape: Shape, path: str, log: Log, depth: int) 
 
 def _wrapped(value: Any, shape: Shape, path: str, log: Log, depth: int) -> Any:
     """One thing where a list of such things is wanted."""
-    trial = Log(log.unknown)
+    trial = log.trial()
     item = fit(value, shape.items, f"{path}[0]", trial, depth + 1) if shape.items is not None else value
     if shape.items is not None and not conforms(item, shape.items):
         return value
@@ -224,9 +245,11 @@ def _structured(text: str, shape: Shape, path: str, log: Log, depth: int) -> Any
             return text
         if read.cut or read.duplicates or "prose" in read.marks or not shape.allows(json_type(read.value)):
             return text
-        log.read(path, text, read)
+        if read.marks and not log.read(path, text, read):
+            return text
+        log.add(path, text, read.value, "text_to_value", 1.0, None if log.led else "python_ast")
         return fit(read.value, shape, path, log, depth + 1)
-    if not body or not shape.allows("array"):
+    if not body or not shape.allows("array") or not log.led:
         return text
     return _listed(text, body, shape, path, log, depth)
 
@@ -239,7 +262,7 @@ def _listed(text: str, body: str, shape: Shape, path: str, log: Log, depth: int)
     parts = [part.strip().strip("\"'") for part in body.split(separator)]
     parts = [part.removeprefix("and ").strip() for part in parts if part]
     wanted = parts if len(parts) > 1 else [body]
-    trial = Log(log.unknown)
+    trial = log.trial()
     fitted = [fit(part, items, f"{path}[{at}]", trial, depth + 1) for at, part in enumerate(wanted)]
     if not all(conforms(item, items) for item in fitted):
         return text
@@ -257,10 +280,9 @@ def json_text(value: Any, path: str, log: Log) -> Any:
             read = read_value(value)
         except Unreadable:
             return value
-        if read.cut or read.duplicates or not isinstance(read.value, (dict, list)):
+        if read.cut or read.duplicates or not isinstance(read.value, (dict, list)) or not log.read(path, value, read):
             return value
-        log.read(path, value, read)
         found = read.value
     text = msgspec.json.encode(found).decode()
-    log.add(path, value, text, "json_text", 1.0)
+    log.add(path, value, text, "json_text", 1.0, "python_ast" if "python_ast" in log.strategies else None)
     return text

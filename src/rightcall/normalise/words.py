@@ -14,17 +14,12 @@ from rightcall.normalise.thesaurus import GROUPS
 _SPLIT = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 
 EMPTY_WORDS = frozenset(
-    "value val input param parameter arg argument field the a an my your our given str string int integer obj "
-    " variable var this requested desired selected of for in is".split()
+    ["value", "val", "input", "param", "parameter", "arg", "argument", "field", "the", "a", "an", "my", "your", "our", "given", "str", "string", "int", "integer", "obj", "variable", "var", "this", "requested", "desired", "selected", "of", "for", "in", "is"]
 )
 """Words that can be added to a name or left out of it without changing what it names."""
 
 NOISE = frozenset(
-    "reason reasoning reasons rationale explanation explain thought thoughts thinking think comment comments note "
-    "notes justification analysis confidence certainty request_id requestid call_id callid tool_call_id "
-    "trace trace_id session_id correlation_id timestamp tool tool_name function function_name action "
-    " intent goal plan step verbose debug metadata meta context source "
-    "caller model agent observation self kwargs _meta purpose why".split()
+    ["reason", "reasoning", "reasons", "rationale", "explanation", "explain", "thought", "thoughts", "thinking", "think", "comment", "comments", "note", "notes", "justification", "analysis", "confidence", "certainty", "request_id", "requestid", "call_id", "callid", "tool_call_id", "trace", "trace_id", "session_id", "correlation_id", "timestamp", "tool", "tool_name", "function", "function_name", "action", "intent", "goal", "plan", "step", "verbose", "debug", "metadata", "meta", "context", "source", "caller", "model", "agent", "observation", "self", "kwargs", "_meta", "purpose", "why"]
 )
 """Arguments that models add on their own account: about the call, not for the tool."""
 

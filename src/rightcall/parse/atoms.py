@@ -133,9 +133,9 @@ class Atoms(Cursor):
                 if depth == 0:
                     break
                 depth -= 1
-            elif depth == 0 and (char in "\n\r" or (char == "," and self._comma_ends(here, context))):
-                break
-            elif char in "/#" and here > at and text[here - 1].isspace() and text[here : here + 2] in ("//", "/*", "# "):
+            elif (depth == 0 and (char in "\n\r" or (char == "," and self._comma_ends(here, context)))) or (
+                char in "/#" and here > at and text[here - 1].isspace() and text[here : here + 2] in ("//", "/*", "# ")
+            ):
                 break
             elif char == '"' and self._stray_quote(here):
                 self.mark("missing_open_quote", here)

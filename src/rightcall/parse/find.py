@@ -12,7 +12,9 @@ from rightcall.parse.reader import MAX_DEPTH, Read, Reader
 from rightcall.parse.shape import ANY, CONTAINERS, Shape
 from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
 
-_STARTS = re.compile(r"[\[{(\"'“”‘’„`´«「\-+.\d]|(?:true|false|null|True|False|None|NaN|Infinity|undefined)\b|[A-Za-z_$][\w$.]*\s*\(")
+_STARTS = re.compile(
+    r"[\[{(\"'“”‘’„`´«「\-+.\d]|(?:true|false|null|True|False|None|NaN|Infinity|undefined)\b|[A-Za-z_$][\w$.]*\s*\("
+)
 _LEFTOVER = re.compile(r"[\s,;)}\]`]*")
 _CONTAINER = re.compile(r"[{\[]")
 _ESCAPED = re.compile(r"\s*(?:[\[{]\s*)*\\+[\"']")
@@ -58,7 +60,7 @@ def _wants_inner(value: Any, shape: Shape) -> bool:
 
 
 def _inner(value: str, shape: Shape, max_depth: int) -> Read:
-    read = read_value(value, shape, max_depth=max_depth) if value.lstrip()[:1] in tuple('{["<(\'') else None
+    read = read_value(value, shape, max_depth=max_depth) if value.lstrip()[:1] in tuple("{[\"<('") else None
     if read is None or isinstance(read.value, str):
         raise Unreadable("the text holds a string where an object is due", 0)
     return read._replace(marks={"double_encoded": 0, **read.marks})

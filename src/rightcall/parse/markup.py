@@ -17,7 +17,9 @@ _NAMED = re.compile(
 _PAIR = re.compile(r"<arg_key>\s*(?P<name>.*?)\s*</arg_key>\s*<(?P<tag>arg_value)>", re.S)
 _PLAIN = re.compile(r"<(?P<tag>[A-Za-z_][\w.\-]*)>")
 _WRAPPER = re.compile(r"\s*(?:</?(?:parameters|arguments|args|params|invoke|function|tool_call|input)[^<>]*>\s*)*")
-_STARTS = re.compile(r"\s*(?:<(?:parameters|arguments|args|params|input)>\s*)?<(?:parameter|param|arg|argument|arg_key)\b")
+_STARTS = re.compile(
+    r"\s*(?:<(?:parameters|arguments|args|params|input)>\s*)?<(?:parameter|param|arg|argument|arg_key)\b"
+)
 
 
 def looks_like_markup(text: str, shape: Shape) -> bool:

@@ -76,7 +76,7 @@ class Reader(Atoms):
         self.root: Any = None
         self.duplicates: list[str] = []
         double, single = text.find('"'), text.find("'")
-        self.quote = "'" if 0 <= single and (double < 0 or single < double) else '"'
+        self.quote = "'" if single >= 0 and (double < 0 or single < double) else '"'
         self.fast_member, self.fast_element, self.fast_key = _FAST[self.quote]
 
     def read(self, start: int = 0) -> Read:

@@ -131,7 +131,11 @@ class StringEnd:
         new_line = "\n" in text[at:after]
         if context == "member":
             return _STRONG if new_line and WORD_KEY.match(text, after) else _NONE
-        if context == "element" and after > at + 1 and (_NUMBER_ENDS.match(text, after) or _LAST_WORD.match(text, after)):
+        if (
+            context == "element"
+            and after > at + 1
+            and (_NUMBER_ENDS.match(text, after) or _LAST_WORD.match(text, after))
+        ):
             return _STRONG
         return _WEAK if context == "element" and new_line else _NONE
 

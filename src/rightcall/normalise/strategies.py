@@ -1,0 +1,31 @@
+"""The repair strategies: named, in the order in which they are preferred, each of which can be switched off.
+
+Every rule of the reader (`parse.marks`) and of this stage belongs to a strategy. A call is counted under the last
+strategy of this list that it needed; `direct` needed none, `failed` could not be helped by any.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from rightcall.types import Repair, StrategyName
+
+
+class Strategy(NamedTuple):
+    name: StrategyName
+    what: str
+
+
+STRATEGIES: tuple[Strategy, ...] = (
+    Strategy("direct", "the call fits as it is"),
+    Strategy("python_ast", "Python literals: single quotes, True, None, tuples, a call's arguments"),
+    Strategy("regex_quotes", "quotes of another kind: typographic quotes, backticks"),
+    Strategy("structure", "the schema-led reader and the schema's names, values and types"),
+    Strategy("manual_repair", "what packs, the policy or a registered repair say of this one tool"),
+    Strategy("failed", "no strategy gave a certain result"),
+)
+NAMES: tuple[StrategyName, ...] = tuple(strategy.name for strategy in STRATEGIES)
+
+
+def used(repairs: Iterable[Repair]) -> StrategyName:
+    """The strategy a call is counted under."""
+    return max((repair.strategy for repair in repairs), key=NAMES.index, default="direct")
