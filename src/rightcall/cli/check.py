@@ -12,7 +12,6 @@ from rightcall.cli.terminal import Style, say, style_for
 
 if TYPE_CHECKING:
     from rightcall.gate import Gate
-
     from rightcall.types import Verdict
 
 EXAMPLES = """\

@@ -68,9 +68,11 @@ def _shown(number: int, case: DemoCase, verdict: "Verdict", style: Style) -> lis
     left = [style.tint("what the model wrote", "dim"), *written_lines(case.wrote)]
     right = [style.tint("what comes out", "dim"), *_outcome(verdict)]
     pair = beside(left, right, style.width) if style.width >= _NARROWEST_PAIR else _stacked(left, right, style)
-    lines = ["", style.tint("─" * style.width, "dim"), style.tint(title, "bold", "cyan"), *pair]
+    heading = [style.tint(piece, "bold", "cyan") for piece in wrap(title, style.width)]
+    lines = ["", style.tint("─" * style.width, "dim"), *heading, *pair]
     lines += [headline(verdict, case.tool, style)]
-    lines += labelled("repaired", repair_lines(verdict.repairs), style)
+    if verdict.ok:
+        lines += labelled("repaired", repair_lines(verdict.repairs), style)
     if verdict.hint:
         return lines + labelled("hint", harmless_lines(verdict.hint), style)
     return lines + labelled("problems", problem_lines(verdict.problems), style)
@@ -90,13 +92,13 @@ def _stacked(left: list[str], right: list[str], style: Style) -> list[str]:
 
 
 def _closing(stats: dict[str, Any], style: Style) -> list[str]:
-    ways = ", ".join(f"{count} {way}" for way, count in stats["normalizations"].items() if count)
+    ways = ", ".join(f"{count} {way}" for way, count in stats["normalizations"].items() if count and way != "failed")
     total, failures = stats["total_calls"], stats["failures"]
     return [
         "",
         style.tint("─" * style.width, "dim"),
         style.tint(f"{total} calls: {total - failures} may run, {failures} are refused with a hint.", "bold"),
-        f"How they were made to fit: {ways}.",
+        *wrap(f"How they were made to fit: {ways}.", style.width),
         "",
         style.tint("Try next:", "bold"),
         *(f"  {command}" for command in _NEXT),

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from rightcall.cli.evaluation import Result, Scores, Tally
 from rightcall.cli.render import labelled, value_text, written_lines
-from rightcall.cli.terminal import Style, harmless, harmless_lines, table
+from rightcall.cli.terminal import Style, harmless_lines, table
+from rightcall.text.escape import escaped
 
 _HEADS = {"refused_ok": "refused, fine", "wrong": "wrong accepted"}
 
@@ -12,7 +13,7 @@ _HEADS = {"refused_ok": "refused, fine", "wrong": "wrong accepted"}
 def report(scores: Scores, style: Style) -> list[str]:
     """The table by damage or kind, the totals, and the failing cases where they were asked for."""
     what = "damaged calls" if scores.shape == "calls" else "broken JSON"
-    lines = [f"{harmless(scores.file)}: {scores.cases:,} cases of {what}", ""]
+    lines = [f"{escaped(scores.file)}: {scores.cases:,} cases of {what}", ""]
     lines += _table(scores, scores.groups, style)
     if scores.shape == "json" and scores.flagged:
         lines += ["", "core cases only (expectations that are no mere convention)", *_table(scores, scores.core, style)]
@@ -29,7 +30,7 @@ def _table(scores: Scores, groups: Mapping[str, Tally], style: Style) -> list[st
 
 
 def _row(scores: Scores, group: str, tally: Tally) -> list[str]:
-    name = harmless(group) + (" (to be refused)" if group in scores.hopeless else "")
+    name = escaped(group) + (" (to be refused)" if group in scores.hopeless else "")
     counts = (str(tally.outcomes[outcome]) for outcome in scores.outcomes)
     return [name, str(tally.n), *counts, _percent(100 * tally.right / tally.n)]
 
@@ -64,7 +65,7 @@ def _failures(scores: Scores, style: Style) -> list[str]:
 
 
 def _failure(result: Result, style: Style) -> list[str]:
-    head = f"{harmless(result.id)}  {harmless(result.group)}  {result.outcome}{'' if result.core else '  (flagged)'}"
+    head = f"{escaped(result.id)}  {escaped(result.group)}  {result.outcome}{'' if result.core else '  (flagged)'}"
     wrote = written_lines(result.wrote) if isinstance(result.wrote, str) else [value_text(result.wrote)]
     return [
         style.tint(head, "yellow"),

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from rightcall.cli.render import confidence, labelled, value_text
-from rightcall.cli.terminal import Style, harmless
+from rightcall.cli.terminal import Style
+from rightcall.text.escape import escaped
 from rightcall.types import Verdict
 
 if TYPE_CHECKING:
@@ -46,6 +47,6 @@ def _tool(verdict: Verdict, name: str, gate: "Gate", style: Style) -> list[str]:
     called = verdict.call.name if verdict.call else name
     tool = gate.catalog.get(called)
     if tool is None:
-        known = ", ".join(map(harmless, gate.catalog.names[:20])) or "none: give --tools or --pack"
+        known = ", ".join(map(escaped, gate.catalog.names[:20])) or "none: give --tools or --pack"
         return labelled("tools known", [known], style)
     return labelled("the tool", summary(tool, style)[:-1], style)

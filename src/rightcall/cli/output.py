@@ -1,15 +1,17 @@
-"""JSON as the commands print it: always valid, one line unless asked otherwise, and harmless on a terminal."""
+"""JSON as the commands print it: always valid, one line unless asked otherwise, and escaped on a terminal."""
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, TextIO, cast
 
-from rightcall.cli.terminal import harmless
+from rightcall.text.escape import escaped
 from rightcall.types import Call, Problem, Repair, Verdict
 
 _MOST_DIGITS = 4000  # beyond this Python itself refuses to write an integer
 _DEEPEST = 200
+_SUSPECT = re.compile("[^\n\x20-\x7e]")  # line ends come from the indentation only: in strings JSON escapes them
 _ODD_NUMBERS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
@@ -57,8 +59,15 @@ def json_text(value: Any, *, indent: int | None = None, ascii_only: bool = False
         text = json.dumps(value, ensure_ascii=ascii_only, allow_nan=False, indent=indent)
     except (ValueError, TypeError, RecursionError):
         text = json.dumps(_tame(value, 0), ensure_ascii=ascii_only, indent=indent)
-    # newlines can only come from the indentation: inside strings JSON escapes them
-    return text if ascii_only else "\n".join(harmless(line) for line in text.split("\n"))
+    return text if ascii_only else _SUSPECT.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    """What a terminal would obey or hide becomes an escape: it can only stand in a string, where that is the same."""
+    character = match.group()
+    if escaped(character) == character:
+        return character
+    return f"\\u{ord(character):04x}" if character <= "\uffff" else json.dumps(character)[1:-1]
 
 
 def _tame(value: Any, depth: int) -> Any:

@@ -8,7 +8,8 @@ from rightcall.cli import OK
 from rightcall.cli.options import json_option
 from rightcall.cli.output import is_unicode, json_text
 from rightcall.cli.signature import arguments_of, conditions, effect_words, grouped
-from rightcall.cli.terminal import Style, count, harmless, say, style_for, wrap
+from rightcall.cli.terminal import Style, count, say, style_for, wrap
+from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
     from rightcall.packs import Pack
@@ -59,17 +60,17 @@ def tool_record(tool: Any) -> dict[str, Any]:
 
 
 def summary(pack: "Pack", style: Style) -> list[str]:
-    names = ", ".join(harmless(tool.name) for tool in pack.tools)
+    names = ", ".join(escaped(tool.name) for tool in pack.tools)
     return [
-        style.tint(harmless(pack.name), "bold"),
-        *("  " + line for line in wrap(harmless(pack.description), style.width - 2)),
+        style.tint(escaped(pack.name), "bold"),
+        *("  " + line for line in wrap(escaped(pack.description), style.width - 2)),
         *("  " + line for line in wrap(f"{count(pack.tools, 'tool')}: {names}", style.width - 2)),
     ]
 
 
 def detail(pack: "Pack", style: Style) -> list[str]:
     """Every tool of a pack with its arguments and rules."""
-    lines = [style.tint(harmless(pack.name), "bold"), *wrap(harmless(pack.description), style.width), ""]
+    lines = [style.tint(escaped(pack.name), "bold"), *wrap(escaped(pack.description), style.width), ""]
     for tool in pack.tools:
         lines += [*_tool_lines(tool, style), ""]
     return lines[:-1]
@@ -77,7 +78,7 @@ def detail(pack: "Pack", style: Style) -> list[str]:
 
 def _tool_lines(tool: Any, style: Style) -> list[str]:
     effects = style.tint(f"[{effect_words(tool.effects)}]", "dim")
-    lines = [f"{style.tint(harmless(tool.name), 'bold')}  {effects}"]
+    lines = [f"{style.tint(escaped(tool.name), 'bold')}  {effects}"]
     for text in _rule_lines(tool):
         lines += ["  " + line for line in wrap(text, style.width - 2)]
     return lines
@@ -86,21 +87,21 @@ def _tool_lines(tool: Any, style: Style) -> list[str]:
 def _rule_lines(tool: Any) -> list[str]:
     rules = tool.rules
     given = arguments_of(tool.schema or {}, rules)
-    lines = [harmless(" ".join(tool.description.split()))] if tool.description else []
+    lines = [escaped(" ".join(tool.description.split()))] if tool.description else []
     if rules.replaced_by:
-        lines.append(f"deprecated: use {harmless(rules.replaced_by)}")
+        lines.append(f"deprecated: use {escaped(rules.replaced_by)}")
     if rules.names:
-        lines.append("also called: " + ", ".join(map(harmless, rules.names)))
+        lines.append("also called: " + ", ".join(map(escaped, rules.names)))
     if given:
-        lines.append("arguments: " + ", ".join(harmless(one.name) + ("*" if one.required else "") for one in given))
+        lines.append("arguments: " + ", ".join(escaped(one.name) + ("*" if one.required else "") for one in given))
     lines += conditions(rules)
     if rules.aliases:
         lines.append(f"aliases: {grouped(rules.aliases)}")
-    lines += [f"values of {harmless(argument)}: {grouped(values)}" for argument, values in rules.values.items()]
+    lines += [f"values of {escaped(argument)}: {grouped(values)}" for argument, values in rules.values.items()]
     if rules.defaults:
         lines.append("defaults: " + json_text(dict(rules.defaults)))
     if rules.min_length:
-        lines.append("at least: " + ", ".join(f"{harmless(a)} {n} characters" for a, n in rules.min_length.items()))
+        lines.append("at least: " + ", ".join(f"{escaped(a)} {n} characters" for a, n in rules.min_length.items()))
     if rules.example is not None:
         lines.append("example: " + json_text(dict(rules.example)))
     return lines

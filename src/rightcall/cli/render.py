@@ -3,7 +3,9 @@
 from typing import Any
 
 from rightcall.cli.output import json_text
-from rightcall.cli.terminal import Style, harmless, harmless_lines, pad, wrap
+from rightcall.cli.terminal import Style, harmless_lines, pad, wrap
+from rightcall.parse.marks import RULES
+from rightcall.text.escape import escaped, shown
 from rightcall.types import Problem, Repair, Verdict
 
 _LABEL = 16  # columns of the left label, "what the model …"
@@ -13,7 +15,7 @@ _BRIEF = 60
 
 def headline(verdict: Verdict, name: str, style: Style) -> str:
     """The verdict in one line."""
-    called = harmless(verdict.call.name if verdict.call else name)
+    called = escaped(verdict.call.name if verdict.call else name)
     if not verdict.ok:
         return style.tint(f"✗ {called} is refused", "red", "bold")
     if verdict.mode == "observe" and (verdict.repairs or verdict.problems):
@@ -38,7 +40,7 @@ def report(verdict: Verdict, name: str, written: str, style: Style) -> list[str]
         lines += labelled("what was read", [value_text(verdict.found.arguments)], style)
     if verdict.truncated:
         lines += labelled("cut off", ["the text ends before the call does"], style)
-    lines += labelled("repaired", repair_lines(verdict.repairs), style)
+    lines += labelled("repaired" if verdict.ok else "tried", repair_lines(verdict.repairs), style)
     lines += labelled("problems", problem_lines(verdict.problems), style)
     if verdict.hint:
         lines += labelled("hint", harmless_lines(verdict.hint), style)
@@ -72,18 +74,25 @@ def cut(text: str, limit: int) -> str:
 
 def brief(value: Any) -> str:
     """A value in few characters."""
-    text = json_text(value)
-    return text if len(text) <= _BRIEF else f"{text[: _BRIEF - 1]}…"
+    return shown(value, _BRIEF)
 
 
 def repair_lines(repairs: tuple[Repair, ...]) -> list[str]:
     """One line per repair: where, what, and by which rule."""
-    places = [harmless(repair.path) or "(the call)" for repair in repairs]
+    places = [escaped(repair.path, 40) or "(the call)" for repair in repairs]
     width = min(24, max((len(place) for place in places), default=0))
     return [
-        f"{pad(place, width)}  {brief(repair.before)} → {brief(repair.after)}  [{why(repair)}]"
-        for place, repair in zip(places, repairs, strict=True)
+        f"{pad(place, width)}  {change(repair)}  [{why(repair)}]" for place, repair in zip(places, repairs, strict=True)
     ]
+
+
+def change(repair: Repair) -> str:
+    """What was done, in words where a text was read leniently, otherwise as before and after."""
+    if repair.rule in RULES:  # the reader's repairs quote the place in the text, which stands above in full
+        return str(repair.after)
+    if repair.rule == "dropped_argument":
+        return f"{brief(repair.before)} left out: there is no such argument"
+    return f"{brief(repair.before)} → {brief(repair.after)}"
 
 
 def why(repair: Repair) -> str:
@@ -91,7 +100,7 @@ def why(repair: Repair) -> str:
 
 
 def problem_lines(problems: tuple[Problem, ...]) -> list[str]:
-    return [f"{harmless(problem.message)}  [{problem.code}]" for problem in problems]
+    return [f"{escaped(problem.message)}  [{problem.code}]" for problem in problems]
 
 
 def retry_text(verdict: Verdict) -> str:

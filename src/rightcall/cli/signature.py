@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from rightcall.cli.terminal import harmless
+from rightcall.text.escape import escaped
 
 _MOST_VALUES = 6
 _DEEPEST = 4
@@ -49,16 +49,16 @@ def grouped(mapping: Mapping[str, Any]) -> str:
     """`bash, sh → terminal; py → python`: what maps to the same is said once."""
     groups: dict[str, list[str]] = {}
     for source, target in mapping.items():
-        groups.setdefault(_value_words(target), []).append(harmless(source))
+        groups.setdefault(_value_words(target), []).append(escaped(source))
     return "; ".join(f"{', '.join(sources)} → {target}" for target, sources in groups.items())
 
 
 def conditions(rules: Any) -> list[str]:
     """What is needed beyond the marks: one of a group, or an argument unless another has a certain value."""
-    lines = [f"needs one of: {', '.join(map(harmless, group))}" for group in rules.required_any]
+    lines = [f"needs one of: {', '.join(map(escaped, group))}" for group in rules.required_any]
     for name, exceptions in rules.required_unless.items():
-        words = (f"{harmless(key)} is {' or '.join(map(_value_words, values))}" for key, values in exceptions.items())
-        lines.append(f"needs {harmless(name)} unless {' or '.join(words)}")
+        words = (f"{escaped(key)} is {' or '.join(map(_value_words, values))}" for key, values in exceptions.items())
+        lines.append(f"needs {escaped(name)} unless {' or '.join(words)}")
     return lines
 
 
@@ -90,11 +90,11 @@ def type_words(schema: Any, root: Mapping[str, Any], depth: int = 0) -> str:
 def _plain(kind: str, schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
     if kind == "array" and "items" in schema:
         return f"list of {type_words(schema['items'], root, depth + 1)}"
-    words = {"string": "text", "array": "list", "": "anything"}.get(kind, harmless(kind))
+    words = {"string": "text", "array": "list", "": "anything"}.get(kind, escaped(kind))
     if kind == "object" and isinstance(schema.get("properties"), Mapping) and depth < 2:
         names = list(cast(Mapping[str, Any], schema["properties"]))
         rest = ", …" if len(names) > _MOST_VALUES else ""
-        return f"object {{{', '.join(map(harmless, names[:_MOST_VALUES]))}{rest}}}"
+        return f"object {{{', '.join(map(escaped, names[:_MOST_VALUES]))}{rest}}}"
     return words + _bounds(schema, kind)
 
 
@@ -115,7 +115,7 @@ def _enum_words(values: list[Any]) -> str:
 def _value_words(value: Any) -> str:
     from rightcall.cli.output import json_text
 
-    return harmless(value) if isinstance(value, str) and value.strip() else json_text(value)
+    return escaped(value) if isinstance(value, str) and value.strip() else json_text(value)
 
 
 def _looked_up(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -8,14 +8,12 @@ from typing import IO, Literal, TextIO
 
 from msgspec import Struct
 
+from rightcall.text.escape import escaped
+
 Tint = Literal["red", "green", "yellow", "cyan", "dim", "bold"]
 _CODES: dict[Tint, str] = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
 _ANSI = re.compile("\x1b\\[[0-9;]*m")
 FALLBACK_WIDTH = 100
-
-_SUSPECT = re.compile("[^\x20-\x7e]")
-_BLANKS = "\xa0\u3000"  # wide and unbreakable blanks: not "printable" to Python, but harmless
-_INVISIBLE = "\u115f\u1160\u3164\uffa0\u2800"  # letters without a shape: "printable" to Python, but hidden
 
 
 class Style(Struct, frozen=True):
@@ -64,33 +62,11 @@ def make_writable(stream: TextIO) -> None:
         reconfigure(errors="backslashreplace")
 
 
-def _escape(match: re.Match[str]) -> str:
-    character = match.group()
-    if (character.isprintable() and character not in _INVISIBLE) or character in _BLANKS:
-        return character
-    code = ord(character)
-    if code < 0x10000:
-        return f"\\u{code:04x}"
-    code -= 0x10000
-    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
-
-
-def harmless(text: str) -> str:
-    """One line of text as it may be shown: what a terminal would obey or hide appears as an escape.
-
-    In JSON such a character can only stand inside a string, where the escape means the same.
-
-    >>> harmless("a\\x1b[2Kb")
-    'a\\\\u001b[2Kb'
-    """
-    return text if text.isascii() and text.isprintable() else _SUSPECT.sub(_escape, text)
-
-
 def harmless_lines(text: str, *, most: int = 40) -> list[str]:
-    """The lines of a text, each harmless; what is beyond `most` lines is only counted."""
+    """The lines of a text, each escaped; what is beyond `most` lines is only counted."""
     lines = text.replace("\r\n", "\n").split("\n", most)
     rest = lines[most].count("\n") + 1 if len(lines) > most else 0
-    shown = [harmless(line.replace("\t", "    ")) for line in lines[:most]]
+    shown = [escaped(line.replace("\t", "    ")) for line in lines[:most]]
     return [*shown, f"… and {rest} more lines"] if rest else shown
 
 

@@ -61,8 +61,8 @@ def _listed(value: Any, source: str, line: int = 0) -> list[Any]:
     if isinstance(value, dict):
         table = cast(dict[str, Any], value)
         inner = table.get("result") if isinstance(table.get("result"), dict) else table
-        listed = cast(dict[str, Any], inner).get("tools")
-        value = listed if isinstance(listed, list) else [table]
+        listed: Any = cast(dict[str, Any], inner).get("tools")
+        value = cast(Any, listed if isinstance(listed, list) else [table])
     if not isinstance(value, list):
         raise InputError(
             f'holds a JSON {type(value).__name__}: a list of tools or {{"tools": [...]}} is needed',

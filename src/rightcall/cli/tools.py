@@ -9,7 +9,8 @@ from rightcall.cli.lines import InputError
 from rightcall.cli.options import build_gate, gate_options, json_option
 from rightcall.cli.output import is_unicode, json_text
 from rightcall.cli.signature import Argument, arguments_of, conditions, effect_words
-from rightcall.cli.terminal import Style, count, harmless, pad, say, style_for, wrap
+from rightcall.cli.terminal import Style, count, pad, say, style_for, wrap
+from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
     from rightcall.catalog import Tool
@@ -81,22 +82,22 @@ def summary(tool: "Tool", style: Style) -> list[str]:
     """A tool in a few lines: name, source, effects, one line per argument."""
     lines = [_title(tool, style)]
     if tool.rules.replaced_by:
-        lines.append(f"  deprecated: use {harmless(tool.rules.replaced_by)}")
+        lines.append(f"  deprecated: use {escaped(tool.rules.replaced_by)}")
     given = arguments_of(tool.schema, tool.rules)
     width = max((len(argument.name) for argument in given), default=0)
     for argument in given:
         pieces = wrap(_words(argument), max(20, style.width - width - 5))
-        lines += [f"  {_mark(argument)} {pad(harmless(argument.name), width)}  {pieces[0]}"]
+        lines += [f"  {_mark(argument)} {pad(escaped(argument.name), width)}  {pieces[0]}"]
         lines += [" " * (width + 6) + piece for piece in pieces[1:]]
     lines += [f"  {condition}" for condition in conditions(tool.rules)]
     if tool.rules.names:
-        lines += wrap(f"  also called: {', '.join(map(harmless, tool.rules.names))}", style.width)
+        lines += wrap(f"  also called: {', '.join(map(escaped, tool.rules.names))}", style.width)
     return [*lines, ""]
 
 
 def _title(tool: "Tool", style: Style) -> str:
     effects = effect_words(tool.effects if tool.effects_declared else None)
-    return f"{style.tint(harmless(tool.name), 'bold')}  {style.tint(f'[{harmless(tool.source)}; {effects}]', 'dim')}"
+    return f"{style.tint(escaped(tool.name), 'bold')}  {style.tint(f'[{escaped(tool.source)}; {effects}]', 'dim')}"
 
 
 def _mark(argument: Argument) -> str:
@@ -108,7 +109,7 @@ def _words(argument: Argument) -> str:
     if argument.default is not None:
         parts.append(f"default {json_text(argument.default)}")
     if argument.aliases:
-        parts.append(f"also {', '.join(map(harmless, argument.aliases))}")
+        parts.append(f"also {', '.join(map(escaped, argument.aliases))}")
     return "; ".join(parts)
 
 
@@ -118,7 +119,7 @@ def whole(tool: "Tool", style: Style) -> list[str]:
 
     lines = summary(tool, style)[:-1]
     if tool.description:
-        lines += ["", *wrap(harmless(" ".join(tool.description.split())), style.width)]
+        lines += ["", *wrap(escaped(" ".join(tool.description.split())), style.width)]
     lines += ["", style.tint("schema", "bold"), *json_text(tool.schema, indent=2).split("\n")]
     rules = msgspec.to_builtins(tool.rules)
     example = rules.pop("example", None)
@@ -127,5 +128,5 @@ def whole(tool: "Tool", style: Style) -> list[str]:
     if example is not None:
         lines += ["", style.tint("example", "bold"), json_text(example)]
     if tool.unchecked:
-        lines += ["", style.tint("not checked", "bold"), *(harmless(note) for note in tool.unchecked)]
+        lines += ["", style.tint("not checked", "bold"), *(escaped(note) for note in tool.unchecked)]
     return lines
