@@ -24,7 +24,7 @@ class SchemaGuardrail:
 
     >>> guardrail = SchemaGuardrail()
     >>> print(guardrail.check("list_directory", {}).hint)
-    ⚠️ Invalid list_directory call. Missing required fields: path. Example: {"path": "src"}
+    ⚠️ Invalid list_directory call. Missing required fields: path. Example: {"path": "notes"}
     """
 
     def __init__(

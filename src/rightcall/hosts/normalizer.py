@@ -22,11 +22,11 @@ ARGUMENT_NORMALIZATION: dict[str, Any] = {
     "log_normalizations": True,
     "fail_on_normalization_failure": False,
     "provider_overrides": {
-        "ollama": {"enabled": True, "strategies": ["ast", "regex", "manual"]},
+        "ollama": {"enabled": True, "strategies": ["ast", "regex", "structure", "manual"]},
         "anthropic": {"enabled": False},
     },
 }
-"""The design's settings, and the ones used when none are given."""
+"""The settings used when none are given: the design's, with `structure`, the strategy it did not have."""
 
 LOGGED_ARGUMENTS = 2_000
 """Characters of the arguments in a log line; the rest is cut."""

@@ -1,0 +1,223 @@
+"""The argument normaliser with the names of its design: strategies, settings, log lines, statistics."""
+
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from rightcall import ConfigError, Gate
+from rightcall.hosts.normalizer import (
+    ARGUMENT_NORMALIZATION,
+    ArgumentNormalizer,
+    NormalizationError,
+    NormalizationStrategy,
+)
+
+PYTHON_TEXT = {"operations": "[{'type': 'modify', 'path': 'fibonacci.sh', 'content': 'echo 1'}]"}
+OPERATIONS = [{"type": "modify", "path": "fibonacci.sh", "content": "echo 1"}]
+FORECAST = {
+    "name": "forecast",
+    "parameters": {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+        "required": ["city"],
+    },
+}
+
+
+@pytest.mark.promise("N-14", "N-03")
+def test_the_motivating_call_comes_out_as_json_text() -> None:
+    arguments, strategy = ArgumentNormalizer("ollama").normalize_arguments(PYTHON_TEXT, "edit_files")
+    assert json.loads(arguments["operations"]) == OPERATIONS
+    assert strategy is NormalizationStrategy.PYTHON_AST
+
+
+@pytest.mark.promise("N-14")
+@pytest.mark.parametrize("operations", [OPERATIONS, json.dumps(OPERATIONS)])
+def test_a_list_and_json_text_are_right_already(operations: Any) -> None:
+    given = {"operations": operations}
+    arguments, strategy = ArgumentNormalizer().normalize_arguments(given, "edit_files")
+    assert arguments is given
+    assert strategy is NormalizationStrategy.DIRECT
+
+
+@pytest.mark.promise("N-02")
+def test_the_strategies_are_those_of_the_design_and_structure() -> None:
+    assert {strategy.name: strategy.value for strategy in NormalizationStrategy} == {
+        "DIRECT": "direct",
+        "PYTHON_AST": "python_ast",
+        "REGEX_QUOTES": "regex_quotes",
+        "STRUCTURE": "structure",
+        "MANUAL_REPAIR": "manual_repair",
+        "FAILED": "failed",
+    }
+
+
+@pytest.mark.promise("N-02")
+def test_broken_text_becomes_arguments_and_names_what_did_it() -> None:
+    normalizer = ArgumentNormalizer(tools=[FORECAST])
+    right = {"city": "Bern", "days": 3}
+    assert normalizer.normalize_arguments('{"city": "Bern", "days": 3}', "forecast") == (
+        right,
+        NormalizationStrategy.DIRECT,
+    )
+    assert normalizer.normalize_arguments("{'city': 'Bern', 'days': 3}", "forecast") == (
+        right,
+        NormalizationStrategy.PYTHON_AST,
+    )
+    assert normalizer.normalize_arguments({"city": "Bern", "days": "3"}, "forecast") == (
+        right,
+        NormalizationStrategy.STRUCTURE,
+    )
+
+
+@pytest.mark.promise("N-14")
+def test_a_repair_for_one_tool_is_registered_in_one_line() -> None:
+    gate = Gate([FORECAST], repairs={"forecast": lambda found: {"city": found["town"]} if "town" in found else None})
+    assert ArgumentNormalizer(gate=gate).normalize_arguments({"town": "Bern"}, "forecast") == (
+        {"city": "Bern"},
+        NormalizationStrategy.MANUAL_REPAIR,
+    )
+
+
+@pytest.mark.promise("N-16")
+def test_the_statistics_have_exactly_the_designs_keys() -> None:
+    normalizer = ArgumentNormalizer("qwen", tools=[FORECAST])
+    normalizer.normalize_arguments({"city": "Bern"}, "forecast")
+    normalizer.normalize_arguments("{'city': 'Bern'}", "forecast")
+    normalizer.normalize_arguments(PYTHON_TEXT, "edit_files")
+    normalizer.normalize_arguments("no call", "forecast")
+    assert normalizer.get_stats() == {
+        "provider": "qwen",
+        "total_calls": 4,
+        "normalizations": {
+            "direct": 1,
+            "python_ast": 2,
+            "regex_quotes": 0,
+            "structure": 0,
+            "manual_repair": 0,
+            "failed": 1,
+        },
+        "failures": 1,
+        "success_rate": 75.0,
+    }
+
+
+@pytest.mark.promise("N-15")
+def test_the_settings_are_the_designs_with_structure_beside_its_strategies() -> None:
+    assert ARGUMENT_NORMALIZATION == {
+        "enabled": True,
+        "log_normalizations": True,
+        "fail_on_normalization_failure": False,
+        "provider_overrides": {
+            "ollama": {"enabled": True, "strategies": ["ast", "regex", "structure", "manual"]},
+            "anthropic": {"enabled": False},
+        },
+    }
+
+
+@pytest.mark.promise("N-15")
+def test_a_provider_that_emits_clean_json_skips_repair() -> None:
+    normalizer = ArgumentNormalizer("anthropic", tools=[FORECAST])
+    assert normalizer.normalize_arguments({"city": "Bern"}, "forecast")[1] is NormalizationStrategy.DIRECT
+    broken = "{'city': 'Bern'}"
+    assert normalizer.normalize_arguments(broken, "forecast") == (broken, NormalizationStrategy.FAILED)
+
+
+@pytest.mark.promise("N-15")
+def test_enabled_false_switches_repair_off_for_every_provider() -> None:
+    normalizer = ArgumentNormalizer("qwen", {"enabled": False})
+    assert normalizer.normalize_arguments(PYTHON_TEXT, "edit_files") == (PYTHON_TEXT, NormalizationStrategy.FAILED)
+
+
+@pytest.mark.promise("N-15", "N-02")
+def test_a_provider_has_only_the_strategies_it_names() -> None:
+    config = {"provider_overrides": {"qwen": {"strategies": ["regex"]}}}
+    normalizer = ArgumentNormalizer("qwen", config, tools=[FORECAST])
+    given = {"city": "Bern", "days": "3"}
+    assert normalizer.normalize_arguments(given, "forecast") == (given, NormalizationStrategy.FAILED)
+    assert ArgumentNormalizer("other", config, tools=[FORECAST]).normalize_arguments(given, "forecast")[1] is (
+        NormalizationStrategy.STRUCTURE
+    )
+
+
+@pytest.mark.promise("N-15", "N-02")
+def test_the_designs_own_list_of_strategies_is_honoured_to_the_letter() -> None:
+    config = {"provider_overrides": {"ollama": {"enabled": True, "strategies": ["ast", "regex", "manual"]}}}
+    normalizer = ArgumentNormalizer("ollama", config)
+    assert normalizer.normalize_arguments(PYTHON_TEXT, "edit_files")[1] is NormalizationStrategy.PYTHON_AST
+    raw_newline = {"operations": "[{'type': 'modify', 'path': 'a', 'content': 'one\ntwo'}]"}
+    assert normalizer.normalize_arguments(raw_newline, "edit_files")[1] is NormalizationStrategy.FAILED
+    assert ArgumentNormalizer("ollama").normalize_arguments(raw_newline, "edit_files")[1] is (
+        NormalizationStrategy.STRUCTURE
+    )
+
+
+def test_a_failure_returns_what_was_given_or_raises_as_set() -> None:
+    given = {"days": 3}
+    arguments, strategy = ArgumentNormalizer(tools=[FORECAST]).normalize_arguments(given, "forecast")
+    assert arguments is given
+    assert strategy is NormalizationStrategy.FAILED
+    strict = ArgumentNormalizer(config={"fail_on_normalization_failure": True}, tools=[FORECAST])
+    with pytest.raises(NormalizationError, match="Missing required fields: city") as caught:
+        strict.normalize_arguments(given, "forecast")
+    assert [problem.path for problem in caught.value.verdict.problems] == ["city"]
+
+
+@pytest.mark.promise("N-16")
+@pytest.mark.parametrize(
+    ("arguments", "tool", "words", "strategy"),
+    [
+        (PYTHON_TEXT, "edit_files", "AST conversion", "python_ast"),
+        ({"town": "Bern"}, "forecast", "manual repair", "manual_repair"),
+        ({"city": "Bern", "days": "3"}, "forecast", "structure", "structure"),
+    ],
+)
+def test_a_normalisation_is_logged_in_the_designs_words(
+    arguments: Any, tool: str, words: str, strategy: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate = Gate(
+        [FORECAST],
+        packs=["edit-files"],
+        provider="qwen",
+        policy={"gate": {"log_normalizations": False, "tools": {"forecast": {"aliases": {"town": "city"}}}}},
+    )
+    with caplog.at_level(logging.INFO):
+        fitting, _ = ArgumentNormalizer(gate=gate).normalize_arguments(arguments, tool)
+    assert caplog.messages == [
+        f"Normalized {tool} arguments via {words} (provider=qwen)",
+        f"Applied {strategy} normalization to {tool} arguments. Original: {arguments} → Normalized: {fitting}",
+    ]
+    assert [record.levelname for record in caplog.records] == ["INFO", "WARNING"]
+
+
+def test_a_failure_is_logged_as_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    ArgumentNormalizer("qwen", tools=[FORECAST]).normalize_arguments({"days": 3}, "forecast")
+    assert caplog.messages[-1] == (
+        "Failed to normalize forecast arguments after all strategies (provider=qwen). Original: {'days': 3}"
+    )
+    assert caplog.records[-1].levelname == "ERROR"
+
+
+def test_logging_can_be_switched_off_and_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        ArgumentNormalizer(config={"log_normalizations": False}).normalize_arguments(PYTHON_TEXT, "edit_files")
+        assert caplog.messages == []
+        long = repr([{"type": "modify", "path": "a", "content": "x" * 100_000}])
+        ArgumentNormalizer().normalize_arguments({"operations": long}, "edit_files")
+    assert max(len(message) for message in caplog.messages) < 5_000
+
+
+def test_a_tool_nobody_told_us_of_is_left_alone() -> None:
+    given = {"note": "[{'type': 'modify'}]", "n": "5"}
+    arguments, strategy = ArgumentNormalizer().normalize_arguments(given, "keep_note")
+    assert arguments is given
+    assert strategy is NormalizationStrategy.DIRECT
+
+
+def test_a_wrong_setting_is_named() -> None:
+    with pytest.raises(ConfigError, match="unknown setting `enable`"):
+        ArgumentNormalizer(config={"enable": True})
+    with pytest.raises(ConfigError, match="strategies"):
+        ArgumentNormalizer("qwen", {"provider_overrides": {"qwen": {"strategies": ["magic"]}}})
