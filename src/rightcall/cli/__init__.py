@@ -140,13 +140,9 @@ def _help() -> str:
 
 
 def _version() -> int:
-    from importlib.metadata import PackageNotFoundError, version
+    from rightcall import __version__
 
-    try:
-        number = version("rightcall")
-    except PackageNotFoundError:  # run from a source tree that is not installed
-        number = "(not installed)"
-    sys.stdout.write(f"rightcall {number}\n")
+    sys.stdout.write(f"rightcall {__version__}\n")
     return OK
 
 

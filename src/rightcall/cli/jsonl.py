@@ -128,8 +128,10 @@ def _fields_of_odd_json(line: bytes) -> dict[str, Any]:
         value = json.loads(line.decode("utf-8-sig"), object_pairs_hook=_once)
     except UnicodeDecodeError as error:
         raise LineError(f"the line is not UTF-8 (byte {error.start})") from error
+    except json.JSONDecodeError as error:
+        raise LineError(f"the line is not JSON: {error.msg} (column {error.colno})") from error
     except (ValueError, RecursionError) as error:
-        raise LineError(f"the line is not JSON: {error}") from error
+        raise LineError(f"the line cannot be read: {error}") from error
     if not isinstance(value, dict):
         raise LineError("the line is JSON, but no object")
     return cast(dict[str, Any], value)

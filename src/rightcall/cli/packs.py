@@ -2,12 +2,13 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rightcall.cli import OK
 from rightcall.cli.options import json_option
 from rightcall.cli.output import is_unicode, json_text
-from rightcall.cli.signature import arguments_of, conditions, effect_words, grouped
+from rightcall.cli.signature import arguments_of, conditions, effect_words, grouped, stated
 from rightcall.cli.terminal import Style, count, say, style_for, wrap
 from rightcall.text.escape import escaped
 
@@ -48,14 +49,12 @@ def pack_record(pack: "Pack", *, whole: bool) -> dict[str, Any]:
 
 
 def tool_record(tool: Any) -> dict[str, Any]:
-    import msgspec
-
     return {
         "name": tool.name,
         "description": tool.description,
         "effects": None if tool.effects is None else sorted(tool.effects),
         "parameters": tool.schema,
-        "rules": msgspec.to_builtins(tool.rules),
+        "rules": stated(tool.rules),
     }
 
 
@@ -85,23 +84,29 @@ def _tool_lines(tool: Any, style: Style) -> list[str]:
 
 
 def _rule_lines(tool: Any) -> list[str]:
+    """What a pack says of a tool, a line for each kind of rule it uses."""
     rules = tool.rules
     given = arguments_of(tool.schema or {}, rules)
-    lines = [escaped(" ".join(tool.description.split()))] if tool.description else []
-    if rules.replaced_by:
-        lines.append(f"deprecated: use {escaped(rules.replaced_by)}")
-    if rules.names:
-        lines.append("also called: " + ", ".join(map(escaped, rules.names)))
-    if given:
-        lines.append("arguments: " + ", ".join(escaped(one.name) + ("*" if one.required else "") for one in given))
-    lines += conditions(rules)
-    if rules.aliases:
-        lines.append(f"aliases: {grouped(rules.aliases)}")
-    lines += [f"values of {escaped(argument)}: {grouped(values)}" for argument, values in rules.values.items()]
-    if rules.defaults:
-        lines.append("defaults: " + json_text(dict(rules.defaults)))
-    if rules.min_length:
-        lines.append("at least: " + ", ".join(f"{escaped(a)} {n} characters" for a, n in rules.min_length.items()))
-    if rules.example is not None:
-        lines.append("example: " + json_text(dict(rules.example)))
-    return lines
+    lengths = [f"{escaped(name)} {least} characters" for name, least in rules.min_length.items()]
+    return [
+        *([escaped(" ".join(tool.description.split()))] if tool.description else []),
+        *_line("deprecated: use", [rules.replaced_by] if rules.replaced_by else []),
+        *_line("also called:", rules.names),
+        *_line("arguments:", [one.name + ("*" if one.required else "") for one in given]),
+        *conditions(rules),
+        *_line("aliases:", [grouped(rules.aliases)] if rules.aliases else []),
+        *(f"values of {escaped(argument)}: {grouped(values)}" for argument, values in rules.values.items()),
+        *_line("defaults:", [json_text(dict(rules.defaults))] if rules.defaults else []),
+        *_line("at least:", lengths),
+        *_line("holds JSON as text:", rules.json_text),
+        *_line("paths:", rules.paths),
+        *_line("commands:", rules.commands),
+        *_line("addresses:", rules.urls),
+        *_line("holds other calls, each checked by its own rules:", [rules.batch.list] if rules.batch else []),
+        *_line("example:", [json_text(dict(rules.example))] if rules.example is not None else []),
+    ]
+
+
+def _line(label: str, words: Iterable[str]) -> list[str]:
+    said = ", ".join(map(escaped, words))
+    return [f"{label} {said}"] if said else []

@@ -62,6 +62,14 @@ def conditions(rules: Any) -> list[str]:
     return lines
 
 
+def stated(rules: Any) -> dict[str, Any]:
+    """Only what the rules say, as plain data."""
+    import msgspec
+
+    said: dict[str, Any] = msgspec.to_builtins(rules)
+    return {key: value for key, value in said.items() if value not in ({}, [], None)}
+
+
 def _description(schema: Any) -> str:
     text = cast(dict[str, Any], schema).get("description", "") if isinstance(schema, dict) else ""
     return " ".join(str(text).split())

@@ -8,7 +8,7 @@ from rightcall.cli import OK
 from rightcall.cli.lines import InputError
 from rightcall.cli.options import build_gate, gate_options, json_option
 from rightcall.cli.output import is_unicode, json_text
-from rightcall.cli.signature import Argument, arguments_of, conditions, effect_words
+from rightcall.cli.signature import Argument, arguments_of, conditions, effect_words, stated
 from rightcall.cli.terminal import Style, count, pad, say, style_for, wrap
 from rightcall.text.escape import escaped
 
@@ -36,7 +36,7 @@ def run(options: Namespace) -> int:
         raise InputError("there are no tools to show: give --tools FILE or --pack NAME (`rightcall packs` lists them)")
     shown = list(catalog.tools.values()) if options.name is None else [_one(catalog, options.name)]
     if options.json:
-        record = {"tools": [tool_record(tool, whole=True) for tool in shown]}
+        record = {"tools": [tool_record(tool) for tool in shown]}
         say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
     elif options.name is None:
         style = style_for(sys.stdout)
@@ -56,11 +56,9 @@ def _one(catalog: Any, name: str) -> "Tool":
     raise InputError(f"there is no tool `{name}`" + (f": did you mean {near}?" if near else ""))
 
 
-def tool_record(tool: "Tool", *, whole: bool) -> dict[str, Any]:
+def tool_record(tool: "Tool") -> dict[str, Any]:
     """A tool as `--json` prints it."""
-    import msgspec
-
-    record: dict[str, Any] = {
+    return {
         "name": tool.name,
         "description": tool.description,
         "source": tool.source,
@@ -68,14 +66,10 @@ def tool_record(tool: "Tool", *, whole: bool) -> dict[str, Any]:
         "effects_declared": tool.effects_declared,
         "deprecated": tool.deprecated,
         "replaced_by": tool.rules.replaced_by,
+        "parameters": tool.schema,
+        "rules": stated(tool.rules),
+        "unchecked": list(tool.unchecked),
     }
-    if whole:
-        record |= {
-            "parameters": tool.schema,
-            "rules": msgspec.to_builtins(tool.rules),
-            "unchecked": list(tool.unchecked),
-        }
-    return record
 
 
 def summary(tool: "Tool", style: Style) -> list[str]:
@@ -115,13 +109,11 @@ def _words(argument: Argument) -> str:
 
 def whole(tool: "Tool", style: Style) -> list[str]:
     """Everything known of one tool."""
-    import msgspec
-
     lines = summary(tool, style)[:-1]
     if tool.description:
         lines += ["", *wrap(escaped(" ".join(tool.description.split())), style.width)]
     lines += ["", style.tint("schema", "bold"), *json_text(tool.schema, indent=2).split("\n")]
-    rules = msgspec.to_builtins(tool.rules)
+    rules = stated(tool.rules)
     example = rules.pop("example", None)
     if rules:
         lines += ["", style.tint("rules", "bold"), *json_text(rules, indent=2).split("\n")]
