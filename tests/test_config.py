@@ -2,11 +2,13 @@
 
 import builtins
 import os
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from docs_examples import blocks
 from rightcall.config import DEFAULT_POLICY, PROVIDER_DEFAULTS, HostSettings, Policy, ProviderSettings, load_policy
 from rightcall.errors import PolicyError
 
@@ -101,8 +103,6 @@ def test_tables_of_other_parts_are_kept_as_they_are(file: Path) -> None:
 
 @pytest.mark.promise("P-09")
 def test_a_dict_of_the_same_shape_gives_the_same_policy(file: Path) -> None:
-    import tomllib
-
     from_file = load_policy(file)
     from_dict = load_policy(tomllib.loads(FULL))
     for name in Policy.__struct_fields__:
@@ -202,6 +202,17 @@ def test_a_mode_is_the_tools_then_the_hosts_then_the_gates(file: Path) -> None:
     assert policy.mode_for("code/read", "claude-code") == "observe"
 
 
+@pytest.mark.promise("V-04")
+def test_what_a_pack_declares_yields_to_the_policys_word_on_tool_or_host_only(file: Path) -> None:
+    policy = load_policy(file)
+    assert policy.mode_for("other", None, "block") == "block"
+    assert policy.mode_for("other", "claude-code", "block") == "observe"
+    assert policy.mode_for("my_tool", None, "block") == "observe"
+    assert policy.unknown_argument_for("other", None, "refuse") == "refuse"
+    assert policy.unknown_argument_for("other", "proxy", "refuse") == "drop"
+    assert policy.unknown_argument_for("my_tool", "proxy", "keep") == "refuse"
+
+
 def test_unknown_tools_and_arguments_go_by_host_and_tool_too(file: Path) -> None:
     policy = load_policy({"gate": {"hosts": {"hook": {"unknown_tool": "pass", "unknown_argument": "keep"}}}})
     assert (policy.unknown_tool_for(), policy.unknown_tool_for("hook")) == ("suggest", "pass")
@@ -298,3 +309,19 @@ def test_an_empty_file_is_the_default_policy(tmp_path: Path) -> None:
     assert all(
         getattr(policy, name) == getattr(DEFAULT_POLICY, name) for name in Policy.__struct_fields__ if name != "source"
     )
+
+
+@pytest.mark.promise("P-09")
+def test_the_page_shows_right_policies_every_key_and_the_true_defaults() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "policy.md").read_text(encoding="utf-8")
+    examples = [block.body for block in blocks(page) if block.language == "toml"]
+    policies = [load_policy(tomllib.loads(example)) for example in examples]
+    whole = tomllib.loads(examples[0])["gate"]
+    settings = {"mode", "unknown_tool", "unknown_argument", "packs", "enabled", "log_normalizations"}
+    settings |= {"fail_on_normalization_failure", "max_text", "max_depth"}
+    assert set(whole) == settings
+    assert {key: getattr(DEFAULT_POLICY, key) for key in settings - {"packs"}} == {
+        key: value for key, value in whole.items() if key != "packs"
+    }
+    assert all(f"| `{key}` |" in page for key in settings)
+    assert sum(len(policy.providers) for policy in policies) == 3

@@ -20,7 +20,7 @@ from rightcall.errors import PolicyError
 from rightcall.packs import available_packs, is_pack_path
 from rightcall.packs.check import check_tool
 from rightcall.packs.lines import KeyPath
-from rightcall.packs.rules import pack_tool, read_tool, strategies
+from rightcall.packs.rules import pack_tools, read_tool, strategies
 from rightcall.packs.source import Source, Table, instead
 from rightcall.types import Mode, StrategyName, UnknownArgument, UnknownTool
 
@@ -83,21 +83,28 @@ class Policy(Struct, frozen=True):
         found = self.providers.get(key) or PROVIDER_DEFAULTS.get(key) or ProviderSettings()
         return found if self.enabled else ProviderSettings(enabled=False, strategies=found.strategies)
 
-    def mode_for(self, tool: str, host: str | None = None) -> Mode:
-        """What happens to a call that does not fit: the tool's own setting wins, then the host's, then `[gate]`'s."""
+    def mode_for(self, tool: str, host: str | None = None, declared: Mode | None = None) -> Mode:
+        """What happens to a call that does not fit.
+
+        The policy's word on the tool wins, then its word on the host, then what a pack `declared`, then `[gate]`.
+        """
         own = self.tools.get(tool)
-        if own is not None and own.rules.mode is not None:
-            return own.rules.mode
-        return self._host(host).mode or self.mode
+        return (own.rules.mode if own else None) or self._host(host).mode or declared or self.mode
 
     def unknown_tool_for(self, host: str | None = None) -> UnknownTool:
         return self._host(host).unknown_tool or self.unknown_tool
 
-    def unknown_argument_for(self, tool: str, host: str | None = None) -> UnknownArgument:
+    def unknown_argument_for(
+        self, tool: str, host: str | None = None, declared: UnknownArgument | None = None
+    ) -> UnknownArgument:
+        """What happens to an argument the tool does not name, decided in the same order as the mode."""
         own = self.tools.get(tool)
-        if own is not None and own.rules.unknown_argument is not None:
-            return own.rules.unknown_argument
-        return self._host(host).unknown_argument or self.unknown_argument
+        return (
+            (own.rules.unknown_argument if own else None)
+            or self._host(host).unknown_argument
+            or declared
+            or self.unknown_argument
+        )
 
     def _host(self, host: str | None) -> HostSettings:
         return self.hosts.get(host or "") or HostSettings()
@@ -162,13 +169,10 @@ def _provider(source: Source, path: KeyPath, value: Any) -> ProviderSettings:
 
 
 def _tools(source: Source, path: KeyPath, value: Any) -> Mapping[str, PackTool]:
-    tools: dict[str, PackTool] = {}
-    for name, table in source.table(path, value).items():
-        place = (*path, name)
-        tool = read_tool(source, place, table)
-        check_tool(source, place, tool)
-        tools[name] = pack_tool(name, tool, "policy")
-    return MappingProxyType(tools)
+    tables = {name: read_tool(source, (*path, name), table) for name, table in source.table(path, value).items()}
+    for name, tool in tables.items():
+        check_tool(source, (*path, name), tool)
+    return MappingProxyType({tool.name: tool for tool in pack_tools(tables, "policy")})
 
 
 def _hosts(source: Source, path: KeyPath, value: Any) -> Mapping[str, HostSettings]:

@@ -6,8 +6,8 @@ from rightcall.packs import load_pack
 
 ALL = {"read", "write", "execute", "network"}
 
-# As Claude Code 2.1.325 sent them to its API, seen on a loopback server: arguments, then the required ones.
-# MultiEdit, BashOutput, KillShell, LS, Task, SlashCommand, TodoWrite: the last version that had them.
+# Arguments, the required ones, effects. As Claude Code 2.1.325 sent them to a loopback server in the place of its API;
+# those it offers only in a terminal, or that only earlier versions had, as they were published.
 DECLARED: dict[str, tuple[str, str, set[str]]] = {
     "Read": ("file_path offset limit pages allow_large", "file_path", {"read"}),
     "Write": ("file_path content", "file_path content", {"write"}),

@@ -35,9 +35,11 @@ COMPOSIO = {
 }
 DESIGN = {**NATIVE, **LOCAL_TOOLKIT, **COMPOSIO}
 
-# Beyond the design's tables, in `guardrail`: other spellings of a name, which arguments are paths, that arguments the
-# design does not speak of stay, where the batch keeps its calls, and how a deprecated call becomes its replacement.
-NAMES = {"write": ("Write",)} | {name: (name.upper(),) for name in COMPOSIO}
+# Beyond the design's tables, in `guardrail`: the spelling hosts use (the same tool, and a right call), which arguments
+# are paths, that arguments the design does not speak of stay, where the batch keeps its calls, and how a call of a
+# deprecated tool becomes one of its replacement.
+SLUGS = {name.upper(): name for name in COMPOSIO}
+ALSO = {"guardrail": {"Write": "write", **SLUGS}, "composio": SLUGS, "local-toolkit": {}}
 PATHS = {"write": ("file_path",)} | dict.fromkeys(LOCAL_TOOLKIT, ("path",))
 RENAMED = {"write_local_file": {"path": "file_path"}, "read_local_file": {"path": "file_path"}}
 BATCH = {"composio_multi_execute_tool": Batch("tools")}
@@ -53,9 +55,17 @@ def schemas_of(pack: str) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.promise("V-08")
 def test_each_pack_has_the_tools_of_its_table() -> None:
-    assert set(rules_of("guardrail")) == set(DESIGN)
+    assert set(rules_of("guardrail")) == {*DESIGN, *ALSO["guardrail"]}
     assert set(rules_of("local-toolkit")) == set(LOCAL_TOOLKIT)
-    assert set(rules_of("composio")) == set(COMPOSIO)
+    assert set(rules_of("composio")) == {*COMPOSIO, *ALSO["composio"]}
+
+
+@pytest.mark.parametrize("pack", ["guardrail", "composio"])
+@pytest.mark.promise("V-08")
+def test_the_spelling_a_host_uses_is_the_same_tool(pack: str) -> None:
+    for other, name in ALSO[pack].items():
+        assert rules_of(pack)[other] == rules_of(pack)[name], other
+        assert schemas_of(pack)[other] == schemas_of(pack)[name], other
 
 
 @pytest.mark.parametrize("name", DESIGN)
@@ -63,7 +73,6 @@ def test_each_pack_has_the_tools_of_its_table() -> None:
 def test_guardrail_says_what_the_design_says_and_nothing_more(name: str) -> None:
     row, rules = DESIGN[name], rules_of("guardrail")[name]
     assert rules == Rules(
-        names=NAMES.get(name, ()),
         required=row.required,
         required_any=row.any_of,
         min_length={argument: shorter + 1 for argument, shorter in row.more_than.items()},
@@ -122,11 +131,13 @@ OPTIONAL = {"gmail_send_email": {"cc", "bcc", "is_html"}}
 @pytest.mark.promise("V-08")
 def test_what_the_kits_add_to_the_design_is_written_down_here(pack: str) -> None:
     for name, rules in rules_of(pack).items():
+        if name in ALSO[pack]:
+            continue
         row = DESIGN[name]
         named = {*row.required, *(argument for group in row.any_of for argument in group)}
         assert rules.aliases == ALIASES[name], name
         assert set(schemas_of(pack)[name]["properties"]) - named == OPTIONAL.get(name, set()), name
-        assert rules.names == (NAMES[name] if pack == "composio" else ()), name
+        assert rules.names == (), name
         assert (rules.values, rules.defaults, rules.required_unless, rules.mode) == ({}, {}, {}, None), name
 
 
@@ -179,7 +190,7 @@ def test_claudes_write_has_the_designs_fields_its_lower_case_name_and_no_minimum
 )
 @pytest.mark.promise("V-08")
 def test_effects_are_declared_alike_in_every_pack(pack: str, effects: dict[str, set[str]]) -> None:
-    assert {tool.name: set(tool.effects or ()) for tool in load_pack(pack).tools} == effects
-    for other in ("composio", "local-toolkit"):
-        for tool in load_pack(other).tools:
-            assert set(tool.effects or ()) == effects[tool.name], (other, tool.name)
+    assert set(effects) == set(DESIGN)
+    for kit in (pack, "composio", "local-toolkit"):
+        for tool in load_pack(kit).tools:
+            assert set(tool.effects or ()) == effects[ALSO[kit].get(tool.name, tool.name)], (kit, tool.name)

@@ -327,6 +327,16 @@ def test_a_name_two_tools_claim_is_refused_and_a_replacement_from_another_pack_i
     assert old.rules.replaced_by == "elsewhere"
 
 
+@pytest.mark.promise("V-08")
+def test_a_tool_that_exists_under_several_names_becomes_as_many_tools() -> None:
+    head = '[pack]\nname = "x"\n[tools.send]\n'
+    lower, upper = read_pack_text(f'{head}also = ["SEND"]\nrequired = ["to"]\n', "x.toml").tools
+    assert (lower.name, upper.name) == ("send", "SEND")
+    assert lower.rules == upper.rules
+    with pytest.raises(PackError, match=r"x\.toml:4: tools\.send\.also\[0\]: 'send' already means 'send'"):
+        read_pack_text(f'{head}also = ["send"]\n', "x.toml")
+
+
 def test_a_pack_without_its_head_or_with_nothing_at_all_says_how_to_begin() -> None:
     for text in ("", "[tools.x]\n"):
         with pytest.raises(PackError, match="a pack begins with a table"):

@@ -18,7 +18,7 @@ from rightcall.errors import PackError
 from rightcall.packs.check import check_pack, check_tool
 from rightcall.packs.compiled import lookup
 from rightcall.packs.pack import Pack
-from rightcall.packs.rules import pack_tool, read_tool
+from rightcall.packs.rules import pack_tools, read_tool
 from rightcall.packs.source import Source, instead
 
 __all__ = ["Pack", "available_packs", "is_pack_path", "load_pack", "read_pack_text"]
@@ -86,9 +86,7 @@ def _read(text: str, source: str) -> Pack:
     for name, tool in tables.items():
         check_tool(where, ("tools", name), tool)
     check_pack(where, tables)
-    return Pack(
-        tools=tuple(pack_tool(name, tool, head["name"]) for name, tool in tables.items()), source=source, **head
-    )
+    return Pack(tools=pack_tools(tables, head["name"]), source=source, **head)
 
 
 def _read_head(where: Source, document: dict[str, Any]) -> dict[str, str]:

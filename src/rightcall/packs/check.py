@@ -42,11 +42,14 @@ def check_pack(source: Source, tools: Mapping[str, ToolTable]) -> None:
     """What only the whole pack shows: a name that two tools claim, a replacement that has no such argument."""
     owner = {name: name for name in tools}
     for name, tool in tools.items():
-        for at, other in enumerate(tool.rules.names):
-            if other in owner:
-                place = ("tools", name, "names", at)
-                raise source.wrong(place, f"{other!r} already means {owner[other]!r}; a name can mean one tool only")
-            owner[other] = name
+        for key, others in (("also", tool.also or ()), ("names", tool.rules.names)):
+            for at, other in enumerate(others):
+                if other in owner:
+                    place = ("tools", name, key, at)
+                    raise source.wrong(
+                        place, f"{other!r} already means {owner[other]!r}; a name can mean one tool only"
+                    )
+                owner[other] = name
         target = tools.get(tool.rules.replaced_by or "")
         if target is not None and target.parameters is not None:
             properties: Mapping[str, Any] = target.parameters.get("properties", {})

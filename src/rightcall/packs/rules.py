@@ -1,9 +1,9 @@
 """One tool's table, in a pack (`[tools.NAME]`) or in the policy file (`[gate.tools.NAME]`), read and type-checked.
 
-Both have the same keys: those of `Rules`, and `description`, `parameters` (JSON Schema) and `effects`.
+Both have the same keys: those of `Rules`, and `description`, `parameters` (JSON Schema), `effects` and `also`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast, get_args
 
 from msgspec import Struct
@@ -33,6 +33,8 @@ class ToolTable(Struct, frozen=True):
     description: str | None = None
     parameters: dict[str, Any] | None = None
     effects: tuple[Effect, ...] | None = None
+    also: tuple[str, ...] | None = None
+    """Names under which the same tool exists as well: a call by one of them is right, and keeps it."""
 
 
 def read_tool(source: Source, path: KeyPath, value: Any) -> ToolTable:
@@ -40,19 +42,23 @@ def read_tool(source: Source, path: KeyPath, value: Any) -> ToolTable:
     table = source.table(path, value)
     source.keys(path, table, _READERS)
     read = {key: _READERS[key](source, (*path, key), item) for key, item in table.items()}
-    own = {key: read.pop(key, None) for key in ("description", "parameters", "effects")}
+    own = {key: read.pop(key, None) for key in ("description", "parameters", "effects", "also")}
     return ToolTable(Rules(**read), **own)
 
 
-def pack_tool(name: str, tool: ToolTable, pack: str) -> PackTool:
-    """The record the catalogue takes."""
-    return PackTool(
-        name=name,
-        description=tool.description or "",
-        schema=tool.parameters,
-        effects=tool.effects,
-        rules=tool.rules,
-        pack=pack,
+def pack_tools(tools: Mapping[str, ToolTable], pack: str) -> tuple[PackTool, ...]:
+    """The records the catalogue takes: one for each name under which a tool exists."""
+    return tuple(
+        PackTool(
+            name=name,
+            description=tool.description or "",
+            schema=tool.parameters,
+            effects=tool.effects,
+            rules=tool.rules,
+            pack=pack,
+        )
+        for own, tool in tools.items()
+        for name in (own, *(tool.also or ()))
     )
 
 
@@ -138,6 +144,7 @@ _READERS: dict[str, Callable[[Source, KeyPath, Any], Any]] = {
     "description": Source.text_of,
     "parameters": _parameters,
     "effects": _effects,
+    "also": Source.texts,
     "names": Source.texts,
     "aliases": Source.text_map,
     "values": _values,
@@ -159,3 +166,5 @@ _READERS: dict[str, Callable[[Source, KeyPath, Any], Any]] = {
     "unknown_argument": _word(UnknownArgument),
     "strategies": strategies,
 }
+KEYS = tuple(_READERS)
+"""Every key a tool's table may have."""
