@@ -1,12 +1,18 @@
 """`rightcall check`: one call, or JSON lines."""
 
+import argparse
+import io
 import json
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cli_running import EXAMPLES, TOOLS, Runner
+from rightcall import Gate
+from rightcall.cli.jsonl import LineGates, answer_lines
 from rightcall.cli.lines import MAX_BYTES
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -236,3 +242,42 @@ def test_a_folder_that_cannot_be_written_does_not_matter(
     before = set(os.listdir(tmp_path))
     assert run("check", "get_weather", "{'city': 'Oslo'}", "--tools", TOOLS).code == 0
     assert set(os.listdir(tmp_path)) == before
+
+
+def answers(lines: bytes) -> list[object]:
+    options = argparse.Namespace(pack=[], provider=None, stats=True)
+    out = io.StringIO()
+    answer_lines(io.BytesIO(lines), LineGates(options, Gate([{"name": "add", "parameters": SCHEMA}])), out)
+    return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+LINE = st.fixed_dictionaries(
+    {},
+    optional={
+        "id": st.none() | st.integers() | st.text(max_size=3),
+        "name": st.sampled_from(["add", "Add", "ad", "", 3, None]),
+        "tool": st.text(max_size=3),
+        "arguments": st.recursive(
+            st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+            lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["n", "m"]), inner, max_size=2),
+            max_leaves=4,
+        ),
+        "tools": st.sampled_from([None, [], [{}], [{"name": "add"}], {"name": "add"}, "add", [3]]),
+        "schema": st.sampled_from([None, {}, SCHEMA, {"type": "nonsense"}, {"$ref": "file:///etc/passwd"}, [], 3]),
+    },
+)
+
+
+@given(st.lists(LINE.map(json.dumps).map(str.encode) | st.binary(max_size=20), max_size=5))
+def test_every_line_gets_exactly_one_answer_that_is_json(lines: list[bytes]) -> None:
+    text = b"\n".join(lines)
+    assert len(answers(text)) == sum(bool(line.strip()) for line in text.split(b"\n"))
+
+
+@pytest.mark.parametrize("field", ["arguments", "tools", "schema", "id", "other"])
+def test_nesting_without_end_in_a_line_is_answered(field: str) -> None:
+    for opening, closing in ((b"[", b"]"), (b'{"properties":', b"}")):
+        deep = opening * 50_000 + b"1" + closing * 50_000
+        (answer,) = answers(b'{"name": "add", "%s": %s}' % (field.encode(), deep))
+        assert isinstance(answer, dict)
+        assert "error" in answer or answer["ok"] is False

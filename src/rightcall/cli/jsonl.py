@@ -97,7 +97,7 @@ def _verdict(fields: Mapping[str, Any], gates: LineGates) -> dict[str, Any]:
     name = _name(fields, line_id)
     try:
         gate = gates.gate_for(_tools(fields, name))
-    except (RightCallError, TypeError, ValueError) as error:
+    except (RightCallError, TypeError, ValueError, RecursionError) as error:
         raise LineError(str(error), line_id) from error
     verdict = gate.check(name, _arguments(fields, line_id), call_id=line_id if isinstance(line_id, str) else None)
     record = verdict_record(verdict, name)
