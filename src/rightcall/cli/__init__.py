@@ -133,7 +133,7 @@ def _help() -> str:
         f"commands:\n{commands}\n\n"
         "examples:\n"
         "  rightcall demo\n"
-        "  rightcall check terminal \"{'cmd': 'ls'}\" --tools tools.json\n"
+        "  rightcall check code_execution_tool \"{'runtime': 'bash', 'command': 'ls'}\" --pack agent-zero\n"
         "  rightcall check --help\n\n"
         f"{EXIT_CODES}"
     )

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from rightcall.cli.render import confidence, labelled, value_text
+from rightcall.cli.render import labelled, value_text
 from rightcall.cli.terminal import Style
 from rightcall.text.escape import escaped
 from rightcall.types import Verdict
@@ -14,8 +14,8 @@ _STRATEGIES = {
     "direct": "it was right as written",
     "python_ast": "read as Python literals",
     "regex_quotes": "quotes put right",
-    "structure": "read by the lenient reader, led by the schema",
-    "manual_repair": "a repair made for this tool",
+    "structure": "text, names or types put right, led by the schema",
+    "manual_repair": "put right by a rule made for this tool",
     "failed": "no strategy gave a certain result",
 }
 
@@ -23,12 +23,10 @@ _STRATEGIES = {
 def explanation(verdict: Verdict, name: str, gate: "Gate", style: Style) -> list[str]:
     """How the call was read, which tool it was taken for, and what strategy, confidence and mode mean."""
     lines: list[str] = []
-    if verdict.found is not None:
+    if verdict.ok and verdict.found is not None:
         lines += labelled("read as", [value_text(verdict.found.arguments)], style)
     lines += labelled("strategy", [f"{verdict.strategy}: {_STRATEGIES[verdict.strategy]}"], style)
-    lines += labelled(
-        "confidence", [f"{verdict.confidence:.2f}, the least of all repairs ({confidence(verdict.confidence)})"], style
-    )
+    lines += labelled("confidence", [f"{verdict.confidence:.2f}: the lowest of all repairs, 1 is certain"], style)
     lines += labelled("mode", [_mode(verdict)], style)
     return lines + _tool(verdict, name, gate, style)
 

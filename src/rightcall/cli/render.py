@@ -61,7 +61,7 @@ def labelled(label: str, lines: list[str], style: Style) -> list[str]:
 
 def written_lines(text: str) -> list[str]:
     """What the model wrote, line by line as it stands."""
-    return harmless_lines(cut(text.rstrip("\r\n"), _LONGEST))
+    return harmless_lines(cut(text.rstrip("\r\n"), _LONGEST) or "(nothing)")
 
 
 def value_text(value: Any) -> str:
