@@ -173,18 +173,25 @@ def test_the_hook_denies_with_the_reason_the_model_reads() -> None:
     }
 
 
-def test_the_hook_gives_the_corrected_input_with_its_decision() -> None:
+def test_the_hook_gives_the_corrected_input_and_leaves_the_permission_to_the_host() -> None:
     given = {"Path": "src", "depth": 2}
-    said = hook("list_directory", given)
-    assert said.pop("permissionDecisionReason") == "RightCall corrected: Path (style)"
-    assert said == {"permissionDecision": "allow", "updatedInput": {"path": "src", "depth": 2}}
+    assert hook("list_directory", given) == {"updatedInput": {"path": "src", "depth": 2}}
     assert given == {"Path": "src", "depth": 2}
-    asked = hook("list_directory", given, SchemaGuardrail(when_repaired="ask"))
-    assert asked["permissionDecision"] == "ask"
 
 
-def test_a_repair_that_is_less_than_sure_is_shown_to_a_person() -> None:
-    said = hook("write", {"path": "a.md", "content": "long enough text"})
+@pytest.mark.parametrize("decision", ["allow", "ask"])
+def test_the_hook_can_give_a_decision_with_the_corrected_input(decision: Any) -> None:
+    said = hook("mcp__local__list_directory", {"Path": "src"}, SchemaGuardrail(when_repaired=decision))
+    assert said == {
+        "permissionDecision": decision,
+        "permissionDecisionReason": "RightCall corrected the input: `Path` is `path`.",
+        "updatedInput": {"path": "src"},
+    }
+
+
+@pytest.mark.parametrize("when_repaired", ["host", "allow"])
+def test_a_repair_that_is_less_than_sure_is_shown_to_a_person(when_repaired: Any) -> None:
+    said = hook("write", {"path": "a.md", "content": "long enough text"}, SchemaGuardrail(when_repaired=when_repaired))
     assert said["permissionDecision"] == "ask"
     assert said["updatedInput"] == {"file_path": "a.md", "content": "long enough text"}
 

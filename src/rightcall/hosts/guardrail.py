@@ -34,12 +34,13 @@ class SchemaGuardrail:
         packs: Iterable[str] = ("guardrail",),
         tools: Iterable[Any] | None = None,
         on_event: Callable[[Event], object] | None = None,
-        when_repaired: Literal["allow", "ask"] = "allow",
+        when_repaired: Literal["host", "allow", "ask"] = "host",
     ) -> None:
         """A `gate` takes the place of `packs`, `tools` and `on_event`: it has its own.
 
-        `when_repaired` is what the hook says of a call it has repaired. A host applies changed input only together
-        with a decision: `allow` skips its permission prompt, `ask` shows the repaired call there.
+        `when_repaired` is what the hook says beside the corrected input. `host`, nothing: the host asks, allows or
+        denies as it would have done for the right call. `allow` skips its permission prompt, so that a call with a
+        misspelt argument may do what the right one may not; only for hosts that take no input without a decision.
         """
         if gate is None:
             from rightcall.gate import Gate
@@ -72,9 +73,9 @@ class SchemaGuardrail:
             return _output(permissionDecision="deny", permissionDecisionReason=_use_instead(tool_name, verdict.call))
         said: dict[str, Any] = {}
         if verdict.call.arguments != tool_input:
-            sure = verdict.confidence >= CERTAIN
-            said["permissionDecision"] = self.when_repaired if sure else "ask"
-            said["permissionDecisionReason"] = f"RightCall corrected: {_corrected(verdict)}"
+            decision = self.when_repaired if verdict.confidence >= CERTAIN else "ask"
+            if decision != "host":
+                said |= {"permissionDecision": decision, "permissionDecisionReason": _corrected(verdict)}
             said["updatedInput"] = verdict.call.arguments
         if verdict.mode == "warn" and verdict.hint:
             said["additionalContext"] = verdict.hint
@@ -96,4 +97,12 @@ def _use_instead(tool_name: str, call: Call) -> str:
 
 
 def _corrected(verdict: Verdict) -> str:
-    return ", ".join(f"{repair.path or 'arguments'} ({repair.rule})" for repair in verdict.repairs) or "defaults"
+    """For the person who is asked; where nobody is, it reaches the model."""
+    changes = [
+        f"`{repair.before}` is `{repair.after}`"
+        if isinstance(repair.after, str) and repair.before == repair.path.rpartition(".")[2]
+        else f"`{repair.path}` ({repair.rule})"
+        for repair in verdict.repairs
+        if not repair.rule.startswith("tool_")  # the host has chosen the tool, whatever we call it
+    ]
+    return f"RightCall corrected the input: {', '.join(changes) or 'defaults filled in'}."
