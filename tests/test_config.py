@@ -126,7 +126,6 @@ def test_the_default_policy_needs_no_file(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(builtins, "open", refuse)
     monkeypatch.setattr(os, "open", refuse)
-    monkeypatch.setattr(Path, "read_bytes", refuse)
     assert load_policy() is DEFAULT_POLICY
     assert load_policy(None) == Policy()
     assert load_policy(DEFAULT_POLICY) is DEFAULT_POLICY
@@ -134,16 +133,16 @@ def test_the_default_policy_needs_no_file(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.promise("P-09")
 def test_only_the_named_file_is_read(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[Path] = []
-    really = Path.read_bytes
+    read: list[Any] = []
+    really = builtins.open
 
-    def note(path: Path) -> bytes:
-        read.append(path)
-        return really(path)
+    def note(name: Any, *arguments: Any, **options: Any) -> Any:
+        read.append(name)
+        return really(name, *arguments, **options)
 
-    monkeypatch.setattr(Path, "read_bytes", note)
+    monkeypatch.setattr(builtins, "open", note)
     load_policy(file)
-    assert read == [file]
+    assert read == [str(file)]
 
 
 def test_the_defaults_block_and_suggest_and_drop() -> None:

@@ -84,7 +84,7 @@ def test_every_tool_of_a_shipped_pack_has_description_schema_effects_and_example
 
 
 def test_the_compiled_packs_are_up_to_date() -> None:
-    assert FILE.read_bytes() == compiled_packs(), "run: python -m rightcall.packs.build"
+    assert Path(FILE).read_bytes() == compiled_packs(), "run: python -m rightcall.packs.build"
 
 
 def test_a_compiled_pack_is_used_only_for_the_very_text_it_was_made_from(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_compiled_pack_is_used_only_for_the_very_text_it_was_made_from(tmp_pat
     assert lookup("nobody", text) is None
     assert lookup("gaia", text, tmp_path / "absent.json") is None
     broken = tmp_path / "broken.json"
-    broken.write_bytes(b'{"gaia": {"digest"')
+    broken.write_bytes(b'{"gaia": {"checksum"')
     assert lookup("gaia", text, broken) is None
 
 
@@ -105,11 +105,11 @@ def test_loading_a_shipped_pack_takes_less_than_five_milliseconds_and_no_toml_pa
         raise AssertionError("the TOML parser was used")
 
     monkeypatch.setattr(tomllib, "loads", refuse)
-    from rightcall.packs import _known
+    from rightcall.packs import _shipped
 
     best: dict[str, float] = {}
     for name in SHIPPED * 3:
-        _known.cache_clear()
+        _shipped.cache_clear()
         begin = time.process_time()
         load_pack(name)
         best[name] = min(best.get(name, 1.0), time.process_time() - begin)

@@ -5,7 +5,7 @@ from pathlib import Path
 from msgspec import Raw, json
 
 from rightcall.packs import available_packs, read_pack_text
-from rightcall.packs.compiled import FILE, Entry, digest_of
+from rightcall.packs.compiled import FILE, Entry, checksum_of
 
 
 def compiled_packs() -> bytes:
@@ -14,9 +14,9 @@ def compiled_packs() -> bytes:
     for name in available_packs():
         text = (Path(FILE).parent / f"{name}.toml").read_text(encoding="utf-8")
         pack = json.encode(read_pack_text(text, f"{name}.toml"))
-        lines.append(json.encode(name) + b":" + json.encode(Entry(digest_of(text), Raw(pack))))
+        lines.append(json.encode(name) + b":" + json.encode(Entry(checksum_of(text), Raw(pack))))
     return b"{\n" + b",\n".join(lines) + b"\n}\n"
 
 
 if __name__ == "__main__":
-    FILE.write_bytes(compiled_packs())
+    Path(FILE).write_bytes(compiled_packs())

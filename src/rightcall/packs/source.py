@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from math import isfinite
-from pathlib import Path
 from typing import Any, Literal, Self, TypeGuard, cast
 
 from rightcall.errors import ConfigError
@@ -25,7 +24,8 @@ class Source:
     def read(cls, file: str, error: type[ConfigError], what: str) -> Self:
         """The file at a path; `what` is the word for it in an error."""
         try:
-            raw = Path(file).read_bytes()
+            with open(file, "rb") as opened:
+                raw = opened.read()
         except (OSError, ValueError) as fault:  # ValueError: a NUL in the path
             reason = getattr(fault, "strerror", None) or fault
             raise error(f"the {what} cannot be read: {reason}", source=file) from None

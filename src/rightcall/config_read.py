@@ -1,0 +1,118 @@
+"""Reads and checks the policy file, key by key. Only somebody who has one pays for importing this."""
+
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, get_args
+
+from rightcall.catalog import PackTool
+from rightcall.config import LATER_TABLES, VERSION, HostSettings, Policy, ProviderSettings
+from rightcall.errors import PolicyError
+from rightcall.packs import available_packs, is_pack_path
+from rightcall.packs.check import check_tool
+from rightcall.packs.lines import KeyPath
+from rightcall.packs.rules import pack_tools, read_tool, strategies
+from rightcall.packs.source import Source, Table, instead
+from rightcall.types import Mode, UnknownArgument, UnknownTool
+
+
+def read_file(file: str) -> Policy:
+    """The policy in a TOML file; relative paths in it count from its folder."""
+    source = Source.read(file, PolicyError, "policy")
+    return _read(source, source.parse(), os.path.dirname(file))
+
+
+def read_document(document: Table) -> Policy:
+    """The policy in a dict of the same shape."""
+    return _read(Source("policy", PolicyError), document, "")
+
+
+def _read(source: Source, document: Table, folder: str) -> Policy:
+    source.keys((), document, ("version", "gate", *LATER_TABLES))
+    version = document.get("version", VERSION)
+    if isinstance(version, bool) or version != VERSION:
+        raise source.wrong(("version",), f"this RightCall reads version {VERSION} of the policy file, not {version!r}")
+    rest = {key: source.table((key,), document[key]) for key in LATER_TABLES if key in document}
+    gate = source.table(("gate",), document.get("gate", {}))
+    source.keys(("gate",), gate, _GATE)
+    settings = {key: _GATE[key](source, ("gate", key), value) for key, value in gate.items()}
+    if "packs" in settings:
+        settings["packs"] = tuple(
+            os.path.join(folder, name) if is_pack_path(name) else name for name in settings["packs"]
+        )
+    return Policy(**settings, rest=MappingProxyType(rest), source=source.name)
+
+
+def _packs(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
+    names = source.texts(path, value)
+    for at, name in enumerate(names):
+        if not is_pack_path(name) and name not in available_packs():
+            choice = instead(name, available_packs())
+            raise source.wrong((*path, at), f"there is no pack {name!r}; {choice}, or the path of a .toml file")
+    return names
+
+
+def _providers(source: Source, path: KeyPath, value: Any) -> Mapping[str, ProviderSettings]:
+    return MappingProxyType(
+        {name.casefold(): _provider(source, (*path, name), table) for name, table in source.table(path, value).items()}
+    )
+
+
+def _provider(source: Source, path: KeyPath, value: Any) -> ProviderSettings:
+    table = source.table(path, value)
+    source.keys(path, table, ("repair", "enabled", "strategies"))
+    flags = {key: source.flag((*path, key), table[key]) for key in ("repair", "enabled") if key in table}
+    if len(set(flags.values())) > 1:
+        raise source.wrong((*path, "enabled"), "`repair` and `enabled` are two words for one setting and disagree")
+    named = strategies(source, (*path, "strategies"), table["strategies"]) if "strategies" in table else None
+    return ProviderSettings(enabled=next(iter(flags.values()), True), strategies=named)
+
+
+def _tools(source: Source, path: KeyPath, value: Any) -> Mapping[str, PackTool]:
+    tables = {name: read_tool(source, (*path, name), table) for name, table in source.table(path, value).items()}
+    for name, tool in tables.items():
+        check_tool(source, (*path, name), tool)
+    return MappingProxyType({tool.name: tool for tool in pack_tools(tables, "policy")})
+
+
+def _hosts(source: Source, path: KeyPath, value: Any) -> Mapping[str, HostSettings]:
+    hosts: dict[str, HostSettings] = {}
+    for name, raw in source.table(path, value).items():
+        place = (*path, name)
+        table = source.table(place, raw)
+        source.keys(place, table, HostSettings.__struct_fields__)
+        hosts[name] = HostSettings(**{key: _WORDS[key](source, (*place, key), item) for key, item in table.items()})
+    return MappingProxyType(hosts)
+
+
+def _word(words: Any) -> Any:
+    def read(source: Source, path: KeyPath, value: Any) -> Any:
+        return source.word(path, value, get_args(words))
+
+    return read
+
+
+def _number(least: int, most: int) -> Any:
+    def read(source: Source, path: KeyPath, value: Any) -> int:
+        return source.count(path, value, least, most)
+
+    return read
+
+
+_WORDS: dict[str, Any] = {
+    "mode": _word(Mode),
+    "unknown_tool": _word(UnknownTool),
+    "unknown_argument": _word(UnknownArgument),
+}
+_GATE: dict[str, Any] = {
+    **_WORDS,
+    "packs": _packs,
+    "enabled": Source.flag,
+    "log_normalizations": Source.flag,
+    "fail_on_normalization_failure": Source.flag,
+    "max_text": _number(1, 1_000_000_000),
+    "max_depth": _number(1, 1_000),
+    "providers": _providers,
+    "tools": _tools,
+    "hosts": _hosts,
+}
