@@ -8,6 +8,7 @@ Findings, the shortest of each sort, are written to fuzz-findings/; exits with 1
 
 import argparse
 import json
+import logging
 import secrets
 import sys
 import time
@@ -115,6 +116,7 @@ def main() -> int:
     parser.add_argument("--seed", default=secrets.token_hex(4))
     parser.add_argument("--start", type=int, default=0, help="the number of the first case")
     options = parser.parse_args()
+    logging.disable()  # every refusal is a log line
     print(f"fuzzing for {options.seconds:g} s with --seed {options.seed}", flush=True)
     return run(options.seed, options.start, options.seconds)
 

@@ -1,12 +1,15 @@
 """Whatever comes, nothing escapes the gate, and the answer is there in time. `make hostile` does this at full size."""
 
+import contextlib
+from pathlib import Path
+
 import pytest
 
 from hostile.kinds import NOTE, Kind, judge_check, judge_loads
 from hostile.objects import OBJECTS
 from hostile.schemas import SCHEMAS
 from hostile.texts import TEXTS
-from rightcall import loads
+from rightcall import Gate, Unreadable, loads
 
 SIZE = 60_000
 """Enough that anything quadratic in it takes more than its second."""
@@ -43,3 +46,30 @@ def test_every_kind_of_input_is_there_once() -> None:
     names = [kind.name for kind in KINDS]
     assert len(names) == len(set(names))
     assert len(names) >= 160
+
+
+@pytest.mark.promise("N-17")
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{{'text': open({0!r}, 'w').write('x')}}",
+        "open({0!r}, 'w')",
+        "note(text=open({0!r}, 'w').write('x'))",
+        "{{'text': f\"{{open({0!r}, 'w')}}\"}}",
+        "{{'text': (lambda: open({0!r}, 'w'))()}}",
+        "{{'text': [open({0!r}, 'w') for _ in '1']}}",
+        "{{'text': __import__('pathlib').Path({0!r}).touch()}}",
+        "{{'text': 'x', 'tags': \"[open({0!r}, 'w')]\"}}",
+        '{{"text": "x", "place": "__import__(\'pathlib\').Path({0!r}).touch()"}}',
+        '{{"text": "x", "count": "len(open({0!r}, \'w\').name)"}}',
+        "!!python/object/apply:pathlib.Path.touch [{0!r}]",
+    ],
+)
+def test_nothing_that_a_model_wrote_is_ever_executed(written: str, tmp_path: Path) -> None:
+    trap = tmp_path / "sprung"
+    text = written.format(str(trap))
+    Gate([NOTE]).check("note", text)
+    for schema in (None, NOTE["parameters"]):
+        with contextlib.suppress(Unreadable):
+            loads(text, schema)
+    assert not trap.exists()

@@ -14,16 +14,17 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "rightcall"
 
 TIERS: tuple[tuple[str, ...], ...] = (
-    ("types", "errors"),
+    ("types", "errors", "stats"),
     ("parse", "text", "fs"),
     ("catalog", "config", "packs"),
-    ("normalise", "validate"),
+    ("reading", "normalise", "validate"),
+    ("judge",),
     ("gate",),
     ("guarding",),
     ("rightcall",),  # the public names: what `from rightcall import …` inside the package would mean
     ("hosts", "cli"),
 )
-STAGES = {"normalise", "validate"}
+STAGES = {"reading", "normalise", "validate"}
 RANK = {part: rank for rank, tier in enumerate(TIERS) for part in tier}
 
 # `Verdict.message` is a method for the user's sake; the text it needs is written one tier up, and loaded when called.

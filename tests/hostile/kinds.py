@@ -35,6 +35,8 @@ class Kind(NamedTuple):
     """Tool definitions of its own; the first is called. Building the gate counts towards the time."""
     tool: Any = None
     """The name to call instead of the tool's."""
+    angry: bool = False
+    """Its own methods raise: a refusal that says so is all one can ask."""
 
 
 NOTE: dict[str, Any] = {
@@ -97,7 +99,7 @@ def judge_check(kind: Kind, size: int) -> Judged:
         )
     seconds = time.process_time() - start
     expect: Expect = "refused" if type(arguments) is str and bulk > LIMIT else kind.expect
-    return finish(seconds, bulk, "ok" if verdict.ok else "refused", complaints(verdict, message, expect))
+    return finish(seconds, bulk, "ok" if verdict.ok else "refused", complaints(verdict, message, expect, kind))
 
 
 def judge_loads(kind: Kind, size: int, schema: Any = None) -> Judged:
@@ -125,11 +127,11 @@ def finish(seconds: float, bulk: int, answer: str, found: list[str]) -> Judged:
     return Judged(seconds, allowed, answer, [*found, *slow])
 
 
-def complaints(verdict: Verdict, message: Any, expect: Expect) -> list[str]:
+def complaints(verdict: Verdict, message: Any, expect: Expect, kind: Kind) -> list[str]:
     found: list[str] = []
     if expect != "any" and verdict.ok != (expect == "ok"):
         found.append(f"should be {expect}, is {'ok' if verdict.ok else 'refused'}: {verdict.problems!r:.300}")
-    if any(problem.code == "fault" for problem in verdict.problems):
+    if any(problem.code == "fault" for problem in verdict.problems) and not kind.angry:
         found.append(f"a fault of our own: {verdict.problems!r:.500}")
     if not verdict.ok and not (verdict.problems and verdict.hint):
         found.append("refused without saying why")
@@ -140,23 +142,27 @@ def complaints(verdict: Verdict, message: Any, expect: Expect) -> list[str]:
     except (UnicodeEncodeError, TypeError, ValueError, RecursionError) as error:
         found.append(f"the message cannot be sent: {error!s:.200}")
     if verdict.ok:
-        found += impurities(verdict.call.arguments if verdict.call else None)
+        found += impurities(verdict.call.arguments if verdict.call else None, kind)
     return found
 
 
-def impurities(arguments: Any) -> list[str]:
+def impurities(arguments: Any, kind: Kind) -> list[str]:
     """What accepted arguments must not hold. Iterative: they may be deep."""
     if type(arguments) is not dict and not isinstance(arguments, dict):
         return [f"accepted arguments are {type(arguments).__name__}"]
     todo, seen, found = [arguments], set[int](), list[str]()
+    try:
+        msgspec.json.encode(arguments)
+    except (UnicodeEncodeError, TypeError, ValueError, RecursionError) as error:
+        found.append(f"accepted arguments cannot be sent: {error!s:.200}")
     while todo:
         value = todo.pop()
-        if isinstance(value, dict | list):
+        if isinstance(value, dict | list | tuple):
             if id(value) in seen:
                 continue
             seen.add(id(value))
             todo += [*value.keys(), *value.values()] if isinstance(value, dict) else value
-            if isinstance(value, dict) and RESERVED & {key for key in value if isinstance(key, str)}:
+            if isinstance(value, dict) and not kind.tools and RESERVED & {key for key in value if isinstance(key, str)}:
                 found.append("accepted a reserved key")
         elif isinstance(value, float) and not math.isfinite(value):
             found.append(f"accepted {value}")

@@ -146,7 +146,7 @@ def shared(levels: int = 60) -> Any:
 
 
 def given(name: str, make: Callable[[], Any], expect: Expect = "any", tool: Any = None) -> Kind:
-    return Kind(name, lambda _: make(), expect, grows=False, tool=tool)
+    return Kind(name, lambda _: make(), expect, grows=False, tool=tool, angry="angry" in name)
 
 
 def value(name: str, make: Callable[[], Any], expect: Expect = "any", argument: str = "extra") -> Kind:
@@ -157,7 +157,7 @@ def value(name: str, make: Callable[[], Any], expect: Expect = "any", argument: 
 ARGUMENTS = [
     given("a dict of depth", lambda: deep(lambda inner: {"a": inner}), "refused"),
     given("a list of depth", lambda: deep(lambda inner: [inner]), "refused"),
-    given("a cyclic dict", cyclic_dict, "refused"),
+    given("a cyclic dict", cyclic_dict),
     given("a cyclic list", cyclic_list, "refused"),
     given("two dicts that hold each other", cyclic_pair, "refused"),
     given("keys that are numbers", lambda: {"text": "x", 1: 2}),
@@ -271,7 +271,7 @@ BULK = [
 NAMES = [
     given("no tool name", lambda: {"text": "x"}, "refused", tool=""),
     given("a tool name of a megabyte", lambda: {"text": "x"}, "refused", tool="note" * 250_000),
-    given("a tool name with a surrogate", lambda: {"text": "x"}, "refused", tool="note\ud800"),
+    given("a tool name with a surrogate", lambda: {"text": "x"}, tool="note\ud800"),
     given("a tool name with NUL", lambda: {"text": "x"}, tool="note\0"),
     given("a tool name of blanks", lambda: {"text": "x"}, "refused", tool=" " * 100_000),
     given("a tool name of separators", lambda: {"text": "x"}, "refused", tool="__." * 100_000),
