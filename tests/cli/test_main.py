@@ -161,15 +161,33 @@ def test_check_answers_within_150_ms_of_cpu(tmp_path: Path) -> None:
     assert min(cpu() for _ in range(6)) <= 0.150
 
 
+EXAMPLE_OUTPUTS = {
+    "wrap_a_function.py": ["Booked Da Enzo for 4 on 2026-05-01.", "Missing required fields: date."],
+    "check_a_call.py": ["run get_weather {'city': 'Oslo', 'days': 3, 'unit': 'celsius'}", "repaired unit by "],
+    "own_tools.py": ["get_weather {'city': 'Rome', 'days': 2}", "'amount': 1250.5", "Reminder is refused: "],
+}
+
+
 @pytest.mark.parametrize("example", sorted(path.name for path in EXAMPLES.glob("*.py")))
 @pytest.mark.promise("H-01")
-def test_every_example_runs(example: str) -> None:
+def test_every_example_runs_and_prints_what_it_should(example: str) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", str(EXAMPLES / example)],
         capture_output=True,
         env=environment(),
         cwd=ROOT,
         check=False,
+        text=True,
     )
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [words for words in EXAMPLE_OUTPUTS[example] if words not in done.stdout] == []
+
+
+def test_what_was_answered_before_an_interruption_is_written(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(options: object) -> int:
+        sys.stdout.write("answered\n")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rightcall.cli.demo.run", interrupted)
+    done = run("demo")
+    assert (done.code, done.out, done.err) == (130, "answered\n", "")

@@ -54,7 +54,7 @@ def _main(arguments: list[str]) -> int:
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        _quiet(sys.stdout)
+        _finish(sys.stdout)
         return INTERRUPTED
     except BrokenPipeError:
         _quiet(sys.stdout)
@@ -144,6 +144,14 @@ def _version() -> int:
 
     sys.stdout.write(f"rightcall {__version__}\n")
     return OK
+
+
+def _finish(stream: TextIO) -> None:
+    """Writes out what was answered before an interruption."""
+    try:
+        stream.flush()
+    except OSError:
+        _quiet(stream)
 
 
 def _quiet(stream: TextIO) -> None:

@@ -26,7 +26,8 @@ def explanation(verdict: Verdict, name: str, gate: "Gate", style: Style) -> list
     if verdict.ok and verdict.found is not None:
         lines += labelled("read as", [value_text(verdict.found.arguments)], style)
     lines += labelled("strategy", [f"{verdict.strategy}: {_STRATEGIES[verdict.strategy]}"], style)
-    lines += labelled("confidence", [f"{verdict.confidence:.2f}: the lowest of all repairs, 1 is certain"], style)
+    if verdict.ok:
+        lines += labelled("confidence", [f"{verdict.confidence:.2f}: the lowest of all repairs, 1 is certain"], style)
     lines += labelled("mode", [_mode(verdict)], style)
     return lines + _tool(verdict, name, gate, style)
 
