@@ -78,11 +78,11 @@ def types(schema: Schema) -> tuple[str, ...] | None:
 
 def ref_name(ref: str) -> str:
     """The name in `$defs` behind a tidied `$ref`."""
-    return ref.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")
+    return ref.removeprefix("#/$defs/")
 
 
 def ref_to(name: str) -> str:
-    return "#/$defs/" + name.replace("~", "~0").replace("/", "~1")
+    return f"#/$defs/{name}"
 
 
 def deeper(depth: int) -> int:

@@ -4,6 +4,7 @@ Nothing is ever fetched. A reference that leads out of the schema (`https:`, `fi
 leads back to itself without getting deeper into the value is a `ToolError`.
 """
 
+import re
 from collections.abc import Iterator
 from typing import cast
 
@@ -75,7 +76,7 @@ class _Localiser:
         known = self.named.get(id(target))
         if known is not None:
             return known
-        wanted = ref.rsplit("/", 1)[-1].lstrip("#") or "root"
+        wanted = re.sub(r"[^A-Za-z0-9_-]", "_", ref.rsplit("/", 1)[-1].lstrip("#")) or "root"  # what any URI may hold
         name = wanted
         count = 1
         while name in self.defs:

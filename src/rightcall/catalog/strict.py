@@ -84,7 +84,7 @@ class _Strict:
         return made
 
     def define(self, name: str, way: Way) -> str:
-        key = name if way == "closed" else f"{name} ({way})"
+        key = name if way == "closed" else f"{name}.{way}"
         if key not in self.made:
             self.made[key] = {}  # taken: the definition may refer to itself
             self.made[key] = self.visit(as_schema(self.defs[name]), way)

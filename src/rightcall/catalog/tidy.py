@@ -171,10 +171,12 @@ def _required(node: Schema, where: str) -> None:
         node["required"] = [required]
     elif required is not None and not isinstance(required, list):
         raise ToolError(f"{_at(where)}: `required` must be a list of argument names, got {required!r:.80}")
+    listed = [name for name in as_list(node.get("required")) if isinstance(name, str)]
+    if "required" in node:
+        node["required"] = list(dict.fromkeys(listed))
     if not isinstance(properties, dict):
         return
     known = cast("dict[str, Any]", properties)
-    listed = [name for name in as_list(node.get("required")) if isinstance(name, str)]
     listed += [name for name, part in known.items() if as_schema(part).get("required") is True and name not in listed]
     if listed or "required" in node:
         node["required"] = list(dict.fromkeys(listed))

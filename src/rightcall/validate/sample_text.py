@@ -74,14 +74,18 @@ def _ungrouped(pattern: str) -> str | None:
         if group[2] in ("{", "*", "+"):
             return None
         inner = "" if group[2] == "?" else _first_choice(group[1])
+        if inner is None:
+            return None
         keep = "" if group[2] == "?" else group[2]
         pattern = pattern[: group.start()] + inner + keep + pattern[group.end() :]
     return _first_choice(pattern)
 
 
-def _first_choice(pattern: str) -> str:
+def _first_choice(pattern: str) -> str | None:
     choice = re.match(r"(?:\\.|\[(?:\\.|[^\]\\])*\]|[^|\\\[])*", pattern)
-    return choice[0].removesuffix("$") if choice else pattern
+    if choice is None or pattern[choice.end() : choice.end() + 1] not in ("", "|"):
+        return None  # a bracket that never closes
+    return choice[0].removesuffix("$")
 
 
 def _letter(atom: str) -> str | None:

@@ -31,8 +31,8 @@ def named(path: Sequence[str | int]) -> str:
 
 
 def type_words(types: Iterable[str]) -> str:
-    """`an integer or null`."""
-    return joined([_TYPES.get(name, name) for name in types])
+    """`an integer or null`; null comes last, since it is hardly ever what is wanted."""
+    return joined([_TYPES.get(name, name) for name in sorted(types, key=lambda name: name == "null")])
 
 
 def got(value: Any) -> str:

@@ -1,0 +1,89 @@
+"""Nothing a model wrote can hide in what is shown of it."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightcall.text import escaped, shown
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("plain", '"plain"'),
+        ("Grüße 你好 👍", '"Grüße 你好 👍"'),
+        ('a"b\\c\n', '"a\\"b\\\\c\\n"'),
+        ("\x1b[31mred", '"\\u001b[31mred"'),
+        ("a\u202eb\u2066", '"a\\u202eb\\u2066"'),
+        ("a\u200bb\ufeff", '"a\\u200bb\\ufeff"'),
+        ("\u2028\u2029\x85", '"\\u2028\\u2029\\u0085"'),
+        ("\ud800", '"\\ud800"'),
+        ("\U000e0041", '"\\U000e0041"'),
+        (None, "null"),
+        (True, "true"),
+        (False, "false"),
+        (5, "5"),
+        (-1.5, "-1.5"),
+        (float("nan"), "NaN"),
+        (float("inf"), "Infinity"),
+        (float("-inf"), "-Infinity"),
+        pytest.param(10**5000, "a number of about 4983 digits", id="huge"),
+        ([], "[]"),
+        ({}, "{}"),
+        ({"a": [1, None, {"b": "c"}]}, '{"a": [1, null, {"b": "c"}]}'),
+        ({1: (2,)}, "{1: [2]}"),
+        (b"x", "<bytes>"),
+        (object(), "<object>"),
+    ],
+)
+def test_a_value_is_shown_as_json_with_nothing_invisible(value: Any, text: str) -> None:
+    assert shown(value) == text
+
+
+def test_long_values_are_cut() -> None:
+    assert shown("x" * 100) == '"' + "x" * 77 + '…"'
+    assert shown("x" * 78) == '"' + "x" * 78 + '"'
+    assert len(shown(["abc"] * 1_000_000)) == 80
+    assert shown({"k" * 10**6: 1}, 20) == '{"' + "k" * 17 + "…"
+    assert escaped("x" * 50, 10) == "x" * 9 + "…"
+    assert escaped("x" * 10, 10) == "x" * 10
+
+
+def test_nesting_without_end_is_shown_in_short() -> None:
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert shown(deep) == "[[[[[…]]]]]"
+
+
+class Sly:
+    def __repr__(self) -> str:
+        raise AssertionError("nothing of the value's own may run")
+
+    __str__ = __repr__
+
+
+def test_a_foreign_object_is_not_asked_to_describe_itself() -> None:
+    assert shown(Sly()) == "<Sly>"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+)
+
+
+@given(JSON, st.integers(3, 200))
+def test_shown_is_always_printable_and_within_its_limit(value: Any, limit: int) -> None:
+    text = shown(value, limit)
+    assert text.isprintable() or " " not in text
+    assert all(character.isprintable() or character == "\u3000" or character.isspace() for character in text)
+    assert len(text) <= limit
+
+
+@given(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60))
+def test_a_short_plain_text_is_shown_as_json_itself(text: str) -> None:
+    assert shown(text, 200) == json.dumps(text)

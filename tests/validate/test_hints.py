@@ -1,0 +1,103 @@
+"""The text a refused model reads is the design's, ends with a right call, and names nothing it may not know."""
+
+import json
+from typing import Any
+
+import pytest
+
+from rightcall.catalog import PackTool, Tool, build_catalog
+from rightcall.types import Problem, Rules
+from rightcall.validate import deprecated_hint, hint, problems, unknown_tool_hint
+
+
+def tool_of(name: str = "write", schema: dict[str, Any] | None = None, **rules: Any) -> Tool:
+    return build_catalog(overlays=[PackTool(name, schema=schema, rules=Rules(**rules), pack="p")]).tools[name]
+
+
+TEXTS = {"type": "object", "properties": {"file_path": {"type": "string"}, "content": {"type": "string"}}}
+EXAMPLE = {"file_path": "notes.md", "content": "Grüße an alle"}
+
+
+@pytest.mark.promise("V-03")
+def test_missing_fields_give_the_text_of_the_design_word_for_word() -> None:
+    tool = tool_of(schema=TEXTS, required=("file_path", "content"), example=EXAMPLE)
+    assert hint(tool, problems(tool, {"file_path": "a"})) == (
+        "⚠️ Invalid write call. Missing required fields: content. "
+        'Example: {"file_path": "notes.md", "content": "Grüße an alle"}'
+    )
+
+
+@pytest.mark.promise("V-03")
+def test_a_group_and_other_problems_have_their_places() -> None:
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": "string"} for name in ("subject", "body", "recipient_email", "to")},
+    }
+    tool = tool_of("gmail_send_email", schema, required=("subject", "body"), required_any=(("recipient_email", "to"),),
+                   min_length={"body": 3})  # fmt: skip
+    assert hint(tool, problems(tool, {"body": "x"})) == (
+        "⚠️ Invalid gmail_send_email call. Missing required fields: subject, (recipient_email or to). "
+        "`body` must have at least 3 characters, has 1. "
+        'Example: {"subject": "<subject>", "body": "<body>", "recipient_email": "<recipient_email>"}'
+    )
+
+
+def test_without_a_missing_field_the_sentences_stand_alone() -> None:
+    tool = tool_of("add", {"type": "object", "properties": {"n": {"type": "integer"}}})
+    assert hint(tool, problems(tool, {"n": "x"})) == (
+        '⚠️ Invalid add call. `n` must be an integer, got the text "x". Example: {"n": 1}'
+    )
+
+
+def test_an_argument_the_caller_may_not_use_is_not_named() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+        "required": ["a", "b"],
+    }
+    tool = tool_of("add", schema)
+    assert hint(tool, problems(tool, {}), allowed={"a"}) == "⚠️ Invalid add call. Missing required fields: a."
+
+
+def test_a_very_long_example_is_left_out() -> None:
+    tool = tool_of(schema=TEXTS, required=("content",), example={"content": "x" * 2000})
+    assert hint(tool, problems(tool, {})) == "⚠️ Invalid write call. Missing required fields: content."
+
+
+def test_an_example_cannot_carry_hidden_characters_and_stays_json() -> None:
+    tool = tool_of(schema=TEXTS, required=("content",), example={"content": "a\u202eb\x1b[31m"})
+    text = hint(tool, problems(tool, {}))
+    assert text.replace("\ufe0f", "").isprintable()
+    assert json.loads(text.split("Example: ")[1]) == {"content": "a\u202eb\x1b[31m"}
+
+
+@pytest.mark.promise("V-09")
+def test_an_unknown_tool_gets_did_you_mean_and_the_names() -> None:
+    assert unknown_tool_hint("wether") == "There is no tool `wether`."
+    assert unknown_tool_hint("wether", ["weather"], ["search", "weather"]) == (
+        "There is no tool `wether`. Did you mean `weather`? Tools: search, weather"
+    )
+    assert unknown_tool_hint("x", ["a", "b", "c"]).endswith("Did you mean `a`, `b` or `c`?")
+    assert unknown_tool_hint("x", (), map(str, range(35))).endswith("28, 29 and 5 more")
+    assert unknown_tool_hint("a\n\x1b[0m`").isprintable()
+
+
+@pytest.mark.promise("V-07")
+def test_a_deprecated_tool_is_told_its_replacement() -> None:
+    old = tool_of(
+        "write_local_file",
+        TEXTS,
+        replaced_by="write",
+        replacement_arguments={"path": "file_path", "content": "content"},
+    )
+    new = tool_of(schema=TEXTS, required=("file_path",), example=EXAMPLE)
+    assert deprecated_hint(old, new) == (
+        "⚠️ Invalid write_local_file call. It is deprecated: use `write` instead. `path` is `file_path` there. "
+        'Example: {"file_path": "notes.md", "content": "Grüße an alle"}'
+    )
+    assert deprecated_hint(old).endswith("`path` is `file_path` there.")
+
+
+def test_problems_of_the_call_as_a_whole_are_always_told() -> None:
+    told = hint(tool_of(schema=TEXTS), [Problem("unreadable", "", "nothing could be read")], allowed=())
+    assert told == "⚠️ Invalid write call. nothing could be read."
