@@ -14,11 +14,11 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "rightcall"
 
 TIERS: tuple[tuple[str, ...], ...] = (
-    ("types", "errors", "stats"),
+    ("types", "errors"),
     ("parse", "text", "fs"),
     ("catalog", "config", "packs"),
     ("reading", "normalise", "validate"),
-    ("judge",),
+    ("judge", "loading", "stats"),
     ("gate",),
     ("guarding",),
     ("rightcall",),  # the public names: what `from rightcall import …` inside the package would mean
@@ -151,6 +151,26 @@ def test_the_declared_dependencies_are_the_ones_that_are_imported() -> None:
 
 PUBLIC = [
     "Call",
+    "ConfigError",
+    "Event",
+    "Gate",
+    "PackError",
+    "Parsed",
+    "Policy",
+    "PolicyError",
+    "Problem",
+    "Refused",
+    "Repair",
+    "RightCallError",
+    "ToolError",
+    "Unreadable",
+    "Verdict",
+    "__version__",
+    "arun_calls",
+    "guard",
+    "load_policy",
+    "loads",
+    "run_calls",
 ]
 
 
@@ -162,10 +182,26 @@ def test_the_public_names_are_exactly_these() -> None:
     assert set(PUBLIC) <= set(dir(rightcall))
 
 
-HEAVY = {"argparse", "asyncio", "dataclasses", "inspect", "logging", "pydantic", "rapidfuzz", "tomllib"}
-
-
-def test_importing_rightcall_loads_nothing_heavy() -> None:
-    code = "import sys; bare = set(sys.modules); import rightcall; print(*sorted(set(sys.modules) - bare))"
+def modules_after(statement: str) -> set[str]:
+    """The modules that a statement loads beyond those of a bare start."""
+    code = f"import sys; bare = set(sys.modules); {statement}; print(*sorted(set(sys.modules) - bare))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert HEAVY & set(done.stdout.split()) == set()
+    return set(done.stdout.split())
+
+
+HEAVY = {"argparse", "asyncio", "dataclasses", "inspect", "json", "logging", "tomllib", "pydantic", *MAY_LOAD}
+TOOL = {"name": "add", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}
+
+
+def test_importing_rightcall_loads_no_package_and_none_of_its_own_modules() -> None:
+    loaded = modules_after("import rightcall")
+    assert loaded & HEAVY == set()
+    assert {module for module in loaded if module.startswith("rightcall")} == {"rightcall"}
+
+
+def test_a_right_call_never_loads_what_only_broken_ones_need() -> None:
+    loaded = modules_after(f"from rightcall import Gate; assert Gate([{TOOL}]).check('add', {{'n': 1}}).ok")
+    assert "rightcall.gate" in loaded
+    assert (
+        loaded & {"argparse", "asyncio", "pydantic", "rapidfuzz", "rightcall.judge", "rightcall.parse.reader"} == set()
+    )
