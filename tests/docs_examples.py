@@ -11,6 +11,7 @@ How an example states what it prints:
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)```[ ]*$", re.MULTILINE | re.DOTALL)
@@ -32,8 +33,8 @@ class Command(NamedTuple):
 
 
 def blocks(markdown: str) -> Iterator[Block]:
-    found = list(FENCE.finditer(markdown))
-    for match, following in zip(found, [*found[1:], None], strict=True):
+    for match, following in pairwise([*FENCE.finditer(markdown), None]):
+        assert match
         output = None
         if following and following["info"].strip() == "text" and not markdown[match.end() : following.start()].strip():
             output = following["body"]
