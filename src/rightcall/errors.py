@@ -1,11 +1,11 @@
 """What can be raised. A refused call is a `Verdict`, never an exception: these are for broken things.
 
-    RightCallError
-    ├── Unreadable          no reading of a text is likely (`rightcall.loads`)
-    └── ConfigError         something a person wrote is wrong: the message says where and what would be right
-        ├── PolicyError     the policy file
-        ├── PackError       a rule pack
-        └── ToolError       a tool definition
+RightCallError
+├── Unreadable          no reading of a text is likely (`rightcall.loads`)
+└── ConfigError         something a person wrote is wrong: the message says where and what would be right
+    ├── PolicyError     the policy file
+    ├── PackError       a rule pack
+    └── ToolError       a tool definition
 """
 
 

@@ -31,7 +31,6 @@ log.addHandler(logging.NullHandler())  # silent until the host configures loggin
 
 _decode = msgspec.json.decode
 _encode = msgspec.msgpack.Encoder().encode  # raises on a lone surrogate, and is the cheapest thing that does
-_NOT_PLAIN = (ValueError, TypeError, OverflowError, RecursionError)
 
 
 class Gate:
@@ -101,8 +100,8 @@ class Gate:
                     counter[0] += 1
                     call = Call(name, value, call_id)
                     return Verdict(True, call, call)
-        except (KeyError, *_NOT_PLAIN):
-            pass  # not plainly right: the slow path finds out why, and says it
+        except Exception:  # noqa: BLE001, S110 - not plainly right: the slow path finds out why, and says it
+            pass
         return self._judged(name, arguments, call_id)
 
     def repair(self, tool: str) -> Callable[[ToolRepair], ToolRepair]:
@@ -140,14 +139,17 @@ class Gate:
     def _judged(self, name: Any, arguments: Any, call_id: str | None) -> Verdict:
         from rightcall.judge import judge  # late: a call that fits never needs it
 
+        if issubclass(type(name), str):
+            name = str.__str__(name)
         try:
             verdict = judge(name, arguments, self._terms(), call_id)
         except Exception as error:  # an error of ours must not become the host's
-            log.exception("rightcall: judging a call of %r failed", name)
-            fault = Problem("fault", "", f"the call could not be judged: {type(error).__name__}")
-            hint = f"⚠️ The call of {str(name)[:80]} could not be judged and was not run."
+            label = name[:80] if isinstance(name, str) else type(name).__name__
+            log.exception("rightcall: judging a call of %s failed", label)
+            fault = Problem("fault", "", f"The call could not be judged: {type(error).__name__}")
+            hint = f"⚠️ The call of {label} could not be judged and was not run."
             verdict = Verdict(False, None, problems=(fault,), hint=hint, confidence=0.0, strategy="failed")
-        tool = verdict.call.name if verdict.call is not None else str(name)
+        tool = verdict.call.name if verdict.call is not None else name if isinstance(name, str) else type(name).__name__
         counted = tool if tool in self.catalog.tools else "(unknown)"
         self._counter(counted)[NAMES.index(verdict.strategy)] += 1
         self._tell(tool, verdict, call_id)
@@ -165,8 +167,8 @@ class Gate:
         """A warning event for a call that does not fit, an info event for one that was repaired."""
         if verdict.problems:
             text = "; ".join(problem.message for problem in verdict.problems)
-            log.warning(
-                "tool_validation_failed: %s: %s", tool, text,
+            log.warning(  # places and kinds only: a value may be a secret
+                "tool_validation_failed: %s: %s", tool, ", ".join(_place(problem) for problem in verdict.problems),
                 extra={"event": "tool_validation_failed", "tool": tool, "problems": verdict.problems, "call_id": call_id},
             )  # fmt: skip
             self._send(
@@ -199,3 +201,7 @@ class Gate:
             self._on_event(event)
         except Exception:  # a listener of the host's must not decide over a call
             log.exception("rightcall: the event callback failed")
+
+
+def _place(problem: Problem) -> str:
+    return f"{problem.path} {problem.code}".strip()

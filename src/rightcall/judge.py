@@ -13,8 +13,10 @@ from rightcall.config import Policy
 from rightcall.normalise.arguments import ToolRepair, normalise
 from rightcall.normalise.log import Log
 from rightcall.normalise.strategies import used
+from rightcall.normalise.values import conforms
 from rightcall.parse.hygiene import unsound
 from rightcall.parse.marks import RULES
+from rightcall.parse.shape import ANY
 from rightcall.parse.strict import NO_JSON, attempt
 from rightcall.reading import Found, read_arguments
 from rightcall.types import Call, Problem, Repair, StrategyName, Verdict
@@ -23,6 +25,7 @@ from rightcall.validate import can_retry, deprecated_hint, hint, problems, unkno
 CERTAIN = 0.7
 """A call whose least certain repair is below this is refused: another reading is nearly as likely."""
 
+MOST_PROBLEMS = 20
 _BATCH_DEPTH = 3
 
 
@@ -38,8 +41,9 @@ class Terms(NamedTuple):
 
 def judge(name: Any, arguments: Any, terms: Terms, call_id: str | None = None, depth: int = 0) -> Verdict:
     """The verdict on one call."""
-    if not isinstance(name, str):
+    if not issubclass(type(name), str):
         return _unknown(f"a {type(name).__name__}", NameMatch("none", None), arguments, terms, call_id)
+    name = str.__str__(name)  # a subclass may do anything when it is compared
     match = terms.catalog.find(name)
     tool = match.tool
     if tool is None:
@@ -47,7 +51,8 @@ def judge(name: Any, arguments: Any, terms: Terms, call_id: str | None = None, d
             return _without_tool(name, arguments, terms, call_id)
         return _unknown(name, match, arguments, terms, call_id)
     found = read_arguments(arguments, tool.shape, _strategies(tool, terms), terms.policy)
-    log = Log(terms.policy.unknown_argument_for(tool.name, terms.host), _strategies(tool, terms))
+    unknown = tool.rules.unknown_argument or terms.policy.unknown_argument_for(tool.name, terms.host)
+    log = Log(unknown, _strategies(tool, terms))
     if match.kind != "exact":
         strategy: StrategyName = "manual_repair" if match.kind == "alias" else "structure"
         log.add("", name, tool.name, f"tool_{match.kind}", match.confidence, strategy)
@@ -56,10 +61,12 @@ def judge(name: Any, arguments: Any, terms: Terms, call_id: str | None = None, d
     if tool.deprecated:
         return _replaced(name, tool, found, log, terms, call_id, depth)
     value = found.value
-    if found.readable:
+    faults = unsound(value, terms.policy.max_depth, _reserved(tool)) if found.readable else ()
+    log.problems.extend(faults)
+    if found.readable and not faults:
         value = _brought_into_shape(tool, value, log, terms)
         value = _inner_calls(tool, value, terms, log, depth)
-        _validate(tool, value, log, terms)
+        _validate(tool, value, log)
     return _verdict(name, tool, arguments, value, found, log, terms, call_id)
 
 
@@ -76,29 +83,30 @@ def _brought_into_shape(tool: Tool, value: Any, log: Log, terms: Terms) -> Any:
 
 
 def fits(tool: Tool, value: Any) -> bool:
-    """`tool.accepts`, which raises on what is no JSON at all, and what a schema cannot say of texts that hold JSON."""
+    """`tool.accepts`, and what a schema cannot say: that a text holds JSON, and what JSON."""
     try:
-        return tool.accepts(value) and all(_is_json(value.get(name)) for name in tool.rules.json_text)
-    except (ValueError, TypeError, RecursionError):
+        accepted = tool.accepts(value)
+    except ValueError:  # a subclass of a plain type that the validator does not take for one
         return False
+    return accepted and all(_content_fits(tool, name, value.get(name)) for name in tool.rules.json_text)
 
 
-def _is_json(text: Any) -> bool:
-    return not isinstance(text, str) or attempt(text) is not NO_JSON
+def _content_fits(tool: Tool, name: str, text: Any) -> bool:
+    if not isinstance(text, str):
+        return True
+    inside = attempt(text)
+    content = tool.shape.props.get(name, ANY).text_content
+    return inside is not NO_JSON and (content is None or conforms(inside, content))
 
 
-def _validate(tool: Tool, value: Any, log: Log, terms: Terms) -> None:
+def _validate(tool: Tool, value: Any, log: Log) -> None:
     """Add what is wrong to the log. Here is the one place where `accepts` has the last word."""
-    faults = unsound(value, terms.policy.max_depth, () if _names_reserved(tool) else RESERVED_KEYS)
     known = {problem.path for problem in log.problems}
-    log.problems.extend(fault for fault in faults if fault.path not in known)
-    if log.problems and faults:
-        return
     if not fits(tool, value):
-        log.problems.extend(p for p in problems(tool, value, unknown=log.unknown) if p.path not in known or not p.path)
+        found = problems(tool, value, unknown=log.unknown) or _content_problems(tool, value, log)
+        log.problems.extend(problem for problem in found if problem.path not in known or not problem.path)
         if not log.problems:
-            log.problem("schema", "", "the arguments do not fit the schema")
-        return
+            log.problem("schema", "", "The arguments do not fit the schema")
     if log.problems:
         return
     unsure = min(log.repairs, key=lambda repair: repair.confidence, default=None)
@@ -107,8 +115,21 @@ def _validate(tool: Tool, value: Any, log: Log, terms: Terms) -> None:
         log.problem("unreadable", unsure.path, f"The arguments can be read in more than one way ({what})")
 
 
-def _names_reserved(tool: Tool) -> bool:
-    return any(key in tool.shape.props for key in RESERVED_KEYS)
+def _content_problems(tool: Tool, value: dict[str, Any], log: Log) -> tuple[Problem, ...]:
+    """What is wrong inside a text that holds JSON, said as if it stood there itself."""
+    for name in tool.rules.json_text:
+        if _content_fits(tool, name, value.get(name)):
+            continue
+        inside = attempt(value[name])
+        if inside is NO_JSON:
+            return (Problem("value", name, f"`{name}` must be JSON text"),)
+        opened = problems(tool, {**value, name: inside}, unknown=log.unknown)
+        return opened or (Problem("value", name, f"the JSON in `{name}` is not what the tool wants"),)
+    return ()
+
+
+def _reserved(tool: Tool) -> frozenset[str]:
+    return frozenset(RESERVED_KEYS) - tool.shape.props.keys()
 
 
 def _inner_calls(tool: Tool, value: Any, terms: Terms, log: Log, depth: int) -> Any:
@@ -165,7 +186,14 @@ def _replaced(name: str, tool: Tool, found: Found, log: Log, terms: Terms, call_
     """A deprecated tool: mapped to its replacement where the arguments allow, else the model is told of it."""
     target = terms.catalog.find(tool.rules.replaced_by or "").tool
     mapped = None
-    if target is not None and found.readable and isinstance(found.value, dict) and not target.deprecated:
+    observed = (tool.rules.mode or terms.policy.mode_for(tool.name, terms.host)) == "observe"
+    if (
+        target is not None
+        and not observed
+        and found.readable
+        and isinstance(found.value, dict)
+        and not target.deprecated
+    ):
         renamed = {tool.rules.replacement_arguments.get(key, key): item for key, item in found.value.items()}
         mapped = judge(target.name, renamed, terms, call_id, depth + 1)
     if mapped is not None and mapped.ok and not mapped.problems and not log.problems:
@@ -175,13 +203,15 @@ def _replaced(name: str, tool: Tool, found: Found, log: Log, terms: Terms, call_
             ok=True, call=mapped.call, found=Call(name, found.value, call_id), repairs=repairs,
             confidence=_confidence(repairs), truncated=found.truncated, strategy="manual_repair", mode=mapped.mode,
         )  # fmt: skip
+    mode = tool.rules.mode or terms.policy.mode_for(tool.name, terms.host)
     text = deprecated_hint(tool, target)
     problem = Problem("deprecated_tool", "", f"`{tool.name}` is replaced by `{tool.rules.replaced_by}`")
     inner = mapped.problems if mapped is not None else ()
     return Verdict(
-        ok=False, call=Call(tool.name, found.value, call_id), found=Call(name, found.value, call_id),
-        repairs=tuple(log.repairs), problems=(problem, *log.problems, *inner), hint=text, confidence=0.0,
-        truncated=found.truncated, strategy="failed", mode=terms.policy.mode_for(tool.name, terms.host), retry=True,
+        ok=mode != "block" and found.readable, call=Call(tool.name, found.value, call_id),
+        found=Call(name, found.value, call_id), repairs=tuple(log.repairs),
+        problems=_few([problem, *log.problems, *inner]), hint=text, confidence=0.0, truncated=found.truncated,
+        strategy="failed", mode=mode, retry=True,
     )  # fmt: skip
 
 
@@ -222,8 +252,8 @@ def _unknown(name: str, match: NameMatch, arguments: Any, terms: Terms, call_id:
 def _verdict(
     name: str, tool: Tool, given: Any, value: Any, found: Found, log: Log, terms: Terms, call_id: str | None
 ) -> Verdict:
-    mode = terms.policy.mode_for(tool.name, terms.host)
-    repairs, faults = tuple(log.repairs), tuple(log.problems)
+    mode = tool.rules.mode or terms.policy.mode_for(tool.name, terms.host)
+    repairs, faults = tuple(log.repairs), _few(log.problems)
     ok = not faults
     call = Call(tool.name, value, call_id) if found.readable else None
     if mode == "observe" or (not ok and not terms.policy.fail_on_normalization_failure):
@@ -243,6 +273,14 @@ def _verdict(
         mode=mode,
         retry=not ok and can_retry(faults),
     )
+
+
+def _few(faults: list[Problem]) -> tuple[Problem, ...]:
+    """No more problems than a model can read."""
+    if len(faults) <= MOST_PROBLEMS:
+        return tuple(faults)
+    more = Problem("schema", "", f"There are {len(faults) - MOST_PROBLEMS} more problems")
+    return (*faults[:MOST_PROBLEMS], more)
 
 
 def _confidence(repairs: tuple[Repair, ...]) -> float:

@@ -27,18 +27,18 @@ class Found(NamedTuple):
 
 def read_arguments(arguments: Any, shape: Shape | None, strategies: frozenset[StrategyName], policy: Policy) -> Found:
     """Read arguments for a tool of this shape; None is a tool that nobody knows."""
-    if isinstance(arguments, dict):
-        return Found(cast("dict[str, Any]", arguments))
     if arguments is None:
         return Found({})
-    if isinstance(arguments, (bytes, bytearray, memoryview)):
+    kind: type[Any] = type(arguments)
+    if issubclass(kind, (bytes, bytearray)):
         try:
             arguments = bytes(arguments).decode()
         except UnicodeDecodeError as error:
             return _unreadable(Problem("text", "", f"The arguments are no UTF-8 text (byte {error.start})"))
-    if isinstance(arguments, str):
+        kind = str
+    if issubclass(kind, str):
         return _read_text(str.__str__(arguments), shape, strategies, policy)
-    if isinstance(arguments, Mapping):
+    if issubclass(kind, Mapping) and not issubclass(kind, dict):
         return Found(dict(cast("Mapping[str, Any]", arguments)))
     return Found(arguments)
 

@@ -121,7 +121,6 @@ def test_of_three_hundred_edit_files_calls_99_percent_come_out_right_and_none_wr
     assert normalizer.get_stats()["success_rate"] >= 99
 
 
-@pytest.mark.xfail(strict=True, reason="the text of such an argument is not yet held against its contentSchema")
 @pytest.mark.promise("N-14", "N-13")
 @pytest.mark.parametrize(
     "operations",

@@ -12,15 +12,44 @@ from rightcall.normalise.objects import Manner, fit_object
 from rightcall.normalise.values import json_text
 from rightcall.normalise.words import joined
 from rightcall.parse.find import read_value
-from rightcall.parse.shape import Shape
+from rightcall.parse.shape import ANY, Shape, json_type
 
 ToolRepair = Callable[[dict[str, Any]], dict[str, Any] | None]
 """A repair for one tool: takes the arguments as they were read, returns them mended, or None to leave them."""
 
 _ENVELOPES = frozenset(
-    ["arguments", "args", "parameters", "params", "param", "input", "inputs", "kwargs", "tool_input", "toolinput", "tool_args", "toolargs", "action_input", "actioninput", "payload", "data", "body", "request", "call", "function", "tool_call", "functioncall", "toolcall", "properties", "values", "options"]
+    [
+        "arguments",
+        "args",
+        "parameters",
+        "params",
+        "param",
+        "input",
+        "inputs",
+        "kwargs",
+        "tool_input",
+        "toolinput",
+        "tool_args",
+        "toolargs",
+        "action_input",
+        "actioninput",
+        "payload",
+        "data",
+        "body",
+        "request",
+        "call",
+        "function",
+        "tool_call",
+        "functioncall",
+        "toolcall",
+        "properties",
+        "values",
+        "options",
+    ]
 )
-_BESIDE = frozenset(["name", "tool", "tool_name", "function", "function_name", "action", "type", "id", "call_id", "tool_call_id"])
+_BESIDE = frozenset(
+    ["name", "tool", "tool_name", "function", "function_name", "action", "type", "id", "call_id", "tool_call_id"]
+)
 
 
 def normalise(tool: Tool, value: Any, log: Log, repair: ToolRepair | None = None) -> Any:
@@ -39,7 +68,7 @@ def normalise(tool: Tool, value: Any, log: Log, repair: ToolRepair | None = None
             values=rules.values if declared else {},
             required=frozenset(rules.required),
         )
-        found = _json_texts(fit_object(found, shape, "", log, 0, manner), rules.json_text, log)
+        found = _json_texts(fit_object(found, shape, "", log, 0, manner), rules.json_text, shape, log)
     return _with_defaults(found, rules.defaults)
 
 
@@ -102,13 +131,15 @@ def _repaired(arguments: dict[str, Any], repair: ToolRepair, log: Log) -> dict[s
     return mended
 
 
-def _json_texts(arguments: dict[str, Any], names: tuple[str, ...], log: Log) -> dict[str, Any]:
-    """Arguments whose text the tool reads as JSON."""
+def _json_texts(arguments: dict[str, Any], names: tuple[str, ...], shape: Shape, log: Log) -> dict[str, Any]:
+    """Arguments whose text the tool reads as JSON; a list or an object stays one where it may stand there too."""
     for name in names:
-        if name in arguments and arguments[name] is not None:
-            text = json_text(arguments[name], name, log)
-            if text is not arguments[name]:
-                arguments = {**arguments, name: text}
+        value, part = arguments.get(name), shape.props.get(name, ANY)
+        if value is None or (not isinstance(value, str) and part.types and part.allows(json_type(value))):
+            continue
+        text = json_text(value, name, log, part.text_content)
+        if text is not value:
+            arguments = {**arguments, name: text}
     return arguments
 
 

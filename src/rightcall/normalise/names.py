@@ -94,8 +94,7 @@ def _declared(
             unknown.remove(sources[0])
             free.remove(target)
         elif not same:
-            others = tuple(source for source in sources) + ((target,) if target not in free else ())
-            ambiguous.update((source, others) for source in sources)
+            ambiguous.update((source, (*sources, target)) for source in sources)
 
 
 def _apply(
@@ -192,7 +191,25 @@ def _suffix(name: str, target: str) -> bool:
 
 
 _KIND_WORDS = frozenset(
-    ["name", "id", "type", "number", "text", "code", "list", "date", "time", "string", "url", "path", "file", "key", "info", "detail", "term"]
+    [
+        "name",
+        "id",
+        "type",
+        "number",
+        "text",
+        "code",
+        "list",
+        "date",
+        "time",
+        "string",
+        "url",
+        "path",
+        "file",
+        "key",
+        "info",
+        "detail",
+        "term",
+    ]
 )
 
 

@@ -17,10 +17,60 @@ _GROUPED = re.compile(r"[-+]?\d{1,3}(?:([,_ '])\d{3})(?:\1\d{3})*(?:\.\d+)?")
 _EUROPEAN = re.compile(r"[-+]?\d{1,3}(?:\.\d{3})+,\d+")
 _REST = re.compile(r"[A-Za-zµ°Ω²³/\-.]{1,24}(?:\s+[A-Za-z²³/\-]{1,24}){0,2}")
 _CHANGES_MEANING = frozenset(
-    ["or", "to", "more", "less", "least", "most", "than", "minus", "not", "plus", "per", "up", "under", "over", "below", "above", "and", "through", "between", "max", "min", "maximum", "minimum", "no", "without", "except", "times", "x"]
+    [
+        "or",
+        "to",
+        "more",
+        "less",
+        "least",
+        "most",
+        "than",
+        "minus",
+        "not",
+        "plus",
+        "per",
+        "up",
+        "under",
+        "over",
+        "below",
+        "above",
+        "and",
+        "through",
+        "between",
+        "max",
+        "min",
+        "maximum",
+        "minimum",
+        "no",
+        "without",
+        "except",
+        "times",
+        "x",
+    ]
 )
 _SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000, "dozen": 12}
-_ONES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+_ONES = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _WORDS = {word: value for value, word in enumerate(_ONES)} | {
     word: 10 * value for value, word in enumerate(_TENS, start=2)

@@ -12,6 +12,9 @@ from rightcall.normalise.values import conforms, fit, is_null_word
 from rightcall.normalise.words import joined
 from rightcall.parse.shape import ANY, Shape
 
+_MOST_STRANGERS = 64
+"""More names than this that nobody knows are no slip; they are not looked at one by one."""
+
 _DOTTED = re.compile(r"(?P<outer>\w+)(?:\.|/|__|\[)(?P<inner>\w+)\]?")
 
 
@@ -31,7 +34,12 @@ def fit_object(
 ) -> dict[str, Any]:
     """Bring an object into shape. The same object comes back where nothing had to change."""
     changed = given
-    if any(name not in shape.props for name in given):
+    strangers = sum(1 for name in given if name not in shape.props)
+    if strangers > _MOST_STRANGERS and shape.closed:
+        where = f"`{path}` has" if path else "There are"
+        log.problem("unknown_argument", path, f"{where} {strangers} arguments that this tool does not have")
+        return given
+    if strangers and (shape.closed or shape.props):
         changed = _named(given, shape, path, log, depth, manner)
     result: dict[str, Any] = {}
     for name, value in changed.items():
@@ -193,8 +201,7 @@ def _leave_out(
     for name in left:
         here = _join(path, name)
         if name in names.ambiguous and not is_noise(name):
-            others = " or ".join(f"`{other}`" for other in names.ambiguous[name] if other != name)
-            log.problem("ambiguous_name", here, f"`{here}` is no argument of this tool; it could mean {others}")
+            log.problem("ambiguous_name", here, _ambiguity(here, name, names.ambiguous[name], shape))
         elif not shape.closed or log.unknown == "keep":
             continue
         elif log.unknown == "refuse":
@@ -202,6 +209,14 @@ def _leave_out(
         else:
             result.pop(name, None)
             log.add(here, given[name], None, "dropped_argument", 0.95 if is_noise(name) else 0.85)
+
+
+def _ambiguity(here: str, name: str, others: tuple[str, ...], shape: Shape) -> str:
+    known = [f"`{other}`" for other in others if other in shape.props]
+    rivals = [f"`{other}`" for other in others if other not in shape.props and other != name]
+    if rivals and known:
+        return f"`{here}` and {' and '.join(rivals)} both stand for {' or '.join(known)}; give only one"
+    return f"`{here}` is no argument of this tool; it could mean {' or '.join(known or rivals)}"
 
 
 def _join(path: str, name: str) -> str:

@@ -14,7 +14,7 @@ from rightcall.normalise.choices import Choice, choose
 from rightcall.normalise.log import Log
 from rightcall.normalise.numbers import number_in
 from rightcall.parse.find import read_value
-from rightcall.parse.shape import NUMERIC, Shape, json_type
+from rightcall.parse.shape import ANY, NUMERIC, Shape, json_type
 from rightcall.parse.strict import NO_JSON, attempt
 
 _MAX_DEPTH = 48
@@ -50,7 +50,7 @@ def _literal(value: Any, shape: Shape, path: str, log: Log, depth: int) -> Any:
     """Without the schema's lead: only text that holds a list or an object, where one is wanted."""
     if isinstance(value, str) and shape.types and not shape.allows("string"):
         return _structured(value, shape, path, log, depth)
-    return json_text(value, path, log) if shape.json_text else value
+    return json_text(value, path, log, shape.content) if shape.json_text else value
 
 
 def conforms(value: Any, shape: Shape, depth: int = 0, *, whole: bool = True) -> bool:
@@ -151,7 +151,7 @@ def _inside(value: Any, kind: str, shape: Shape, path: str, log: Log, depth: int
 
         return fit_object(cast("dict[str, Any]", value), shape, path, log, depth + 1)
     if kind == "string" and shape.json_text:
-        return json_text(value, path, log)
+        return json_text(value, path, log, shape.content)
     return value
 
 
@@ -166,7 +166,7 @@ def _convert(value: Any, kind: str, shape: Shape, path: str, log: Log, depth: in
         log.add(path, value, "true" if value else "false", "boolean_to_text", 0.8)
         return "true" if value else "false"
     if shape.json_text and shape.allows("string") and kind in ("object", "array"):
-        return json_text(value, path, log)
+        return json_text(value, path, log, shape.content)
     if shape.allows("array") and value is not None:
         return _wrapped(value, shape, path, log, depth)
     return value
@@ -175,7 +175,7 @@ def _convert(value: Any, kind: str, shape: Shape, path: str, log: Log, depth: in
 def _unwrapped(value: list[Any], shape: Shape, path: str, log: Log, depth: int) -> Any:
     """A list of one thing where one thing is wanted."""
     if shape.json_text and shape.allows("string"):
-        return json_text(value, path, log)
+        return json_text(value, path, log, shape.content)
     if len(value) != 1:
         return value
     trial = log.trial()
@@ -270,19 +270,21 @@ def _listed(text: str, body: str, shape: Shape, path: str, log: Log, depth: int)
     return fitted
 
 
-def json_text(value: Any, path: str, log: Log) -> Any:
-    """Text that is declared to hold JSON: made JSON where it is Python or a list already."""
-    found = value
-    if isinstance(value, str):
-        if attempt(value) is not NO_JSON:
-            return value
+def json_text(value: Any, path: str, log: Log, content: Shape | None = None) -> Any:
+    """Text that is declared to hold JSON: made JSON where it is Python, or a list or an object already."""
+    found, trial = attempt(value) if isinstance(value, str) else value, log.trial()
+    if found is NO_JSON:
         try:
-            read = read_value(value)
+            read = read_value(value, content or ANY)
         except Unreadable:
             return value
-        if read.cut or read.duplicates or not isinstance(read.value, (dict, list)) or not log.read(path, value, read):
+        if read.cut or read.duplicates or not isinstance(read.value, (dict, list)) or not trial.read(path, value, read):
             return value
-        found = read.value
-    text = msgspec.json.encode(found).decode()
+        found = cast("Any", read.value)
+    fitted = fit(found, content, path, trial) if content is not None and log.led else found
+    if isinstance(value, str) and not trial.repairs:
+        return value
+    text = msgspec.json.encode(fitted).decode()
+    log.extend(trial)
     log.add(path, value, text, "json_text", 1.0, "python_ast" if "python_ast" in log.strategies else None)
     return text

@@ -63,10 +63,11 @@ class Atoms(Cursor):
         return self.text[at + 3 : end]
 
     def _searched(self, at: int, quote: str, context: Context, keys: Container[str]) -> tuple[str, bool]:
-        closing = StringEnd(self.text, at + 1, context, self.open, keys).find(quote, self.patience)
+        search = StringEnd(self.text, at + 1, context, self.open, keys)
+        closing = search.find(quote, self.patience)
         if closing.rule is not None:
             self.mark(closing.rule, at)
-            self.patience -= min(self.patience, self.text.count(quote, at + 1, at + 4096))
+            self.patience = max(self.patience - search.seen, 0)
         self.at, self.solid = closing.resume, not closing.cut
         if closing.cut:
             self.cut = "value"

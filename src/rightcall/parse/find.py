@@ -20,6 +20,7 @@ _CONTAINER = re.compile(r"[{\[]")
 _ESCAPED = re.compile(r"\s*(?:[\[{]\s*)*\\+[\"']")
 _BETWEEN = re.compile(r"[\s,;]*")
 _MOST_CANDIDATES = 16
+_FIRST_QUOTE = re.compile(r"['‘’`“”„]")
 _TYPOGRAPHIC = str.maketrans("“”„‟", '""""')
 
 
@@ -38,7 +39,8 @@ def read_lenient(text: str, shape: Shape = ANY, *, max_depth: int = MAX_DEPTH) -
     body = text.strip("\ufeff \t\r\n\x00")
     if not body:
         raise Unreadable("the text is empty", 0)
-    if '"' not in body and not body.isascii() and any(quote in body for quote in "“”"):
+    first = None if '"' in body or body.isascii() else _FIRST_QUOTE.search(body)
+    if first is not None and first[0] in "“”":
         plain = read_lenient(body.translate(_TYPOGRAPHIC), shape, max_depth=max_depth)
         return plain._replace(marks={"other_quotes": 0, **plain.marks})
     if body[0] == "<" and looks_like_markup(body, shape):

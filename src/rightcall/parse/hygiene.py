@@ -4,67 +4,100 @@ from __future__ import annotations
 
 import math
 import re
+from collections import OrderedDict, defaultdict
 from collections.abc import Container
 from typing import Any, cast
 
 from rightcall.types import Problem
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_MOST = 20
+MAX_VALUES = 200_000
+"""More values than this are refused; a Python object can hold them by the billion, through lists it shares."""
+
 MAX_BITS = 3400
 """About a thousand digits: more is no number that a tool could use."""
 
+_MOST = 20
+_CONTAINERS = frozenset({dict, list, tuple, OrderedDict, defaultdict})
+"""Whatever else pretends to be one of these may do anything when it is looked at."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_Step = tuple["_Step", Any] | None
+"""Where a value stands, as a chain of steps; made into words only for a problem."""
+
 
 def unsound(value: Any, max_depth: int, reserved: Container[str] = ()) -> tuple[Problem, ...]:
-    """Every such fault in a value, at most twenty; never recursive, so also fit for cyclic values."""
+    """Every such fault in a value, at most twenty. Never recursive, so fit for values that hold themselves."""
     problems: list[Problem] = []
-    level: list[tuple[Any, str]] = [(value, "")]
+    level: list[tuple[Any, _Step]] = [(value, None)]
+    count = 0
     for _ in range(max_depth + 1):
-        deeper: list[tuple[Any, str]] = []
-        for item, path in level:
-            for child, here, key in _children(item, path):
-                if key is not None:
-                    _key_fault(key, here, reserved, problems)
-                if isinstance(child, (dict, list, tuple)):
-                    deeper.append((child, here))
-                else:
-                    _leaf_fault(child, here, problems)
+        deeper: list[tuple[Any, _Step]] = []
+        for item, step in level:
+            if isinstance(item, dict) and type(item) in _CONTAINERS:
+                _keys(cast("dict[Any, Any]", item), step, reserved, problems)
+                children = list(dict.items(cast("dict[Any, Any]", item)))
+            elif isinstance(item, (list, tuple)) and type(item) in _CONTAINERS:
+                children = list(enumerate(cast("list[Any]", item)))
+            else:
+                children = [(None, item)]
+            count += len(children)
+            for key, child in children:
+                if type(child) is str:
+                    if not child.isascii() and _SURROGATE.search(child):
+                        problems.append(_half_pair((step, key)))
+                elif type(child) in _CONTAINERS:
+                    deeper.append((cast("Any", child), (step, key)))
+                elif child is not None and type(child) is not bool:
+                    _leaf(child, (step, key), problems)
             if len(problems) >= _MOST:
                 return tuple(problems[:_MOST])
+            if count > MAX_VALUES:
+                return (*problems, Problem("too_large", "", f"The arguments hold more than {MAX_VALUES:,} values"))
         if not deeper:
             return tuple(problems)
         level = deeper
-    problems.append(Problem("too_large", level[0][1][:200], f"nested deeper than {max_depth} levels"))
-    return tuple(problems)
+    return (*problems, Problem("too_large", "", f"The arguments are nested deeper than {max_depth} levels"))
 
 
-def _children(item: Any, path: str) -> list[tuple[Any, str, Any]]:
-    if isinstance(item, dict):
-        pairs = cast("dict[Any, Any]", item).items()
-        return [(child, f"{path}.{key}" if path else str(key)[:200], key) for key, child in list(pairs)]
-    if isinstance(item, (list, tuple)):
-        return [(child, f"{path}[{at}]", None) for at, child in enumerate(cast("list[Any]", item))]
-    return [(item, path, None)]
+def _keys(item: dict[Any, Any], step: _Step, reserved: Container[str], problems: list[Problem]) -> None:
+    for key in list(dict.keys(item)):
+        if type(key) is not str:
+            name = type(key).__name__
+            problems.append(Problem("type", _path(step), f"The name of an argument must be text, not {name}"))
+        elif key in reserved:
+            path = _path((step, key))
+            problems.append(Problem("reserved_key", path, f"`{path}` is a reserved name and cannot be an argument"))
+        elif not key.isascii() and _SURROGATE.search(key):
+            problems.append(Problem("text", _path(step), "The name of an argument holds half of a surrogate pair"))
 
 
-def _key_fault(key: Any, path: str, reserved: Container[str], problems: list[Problem]) -> None:
-    if not isinstance(key, str):
-        problems.append(Problem("type", path, f"the name of an argument must be text, not {type(key).__name__}"))
-    elif key in reserved:
-        problems.append(Problem("reserved_key", path, f"`{key}` is a reserved name and cannot be an argument"))
-    elif not key.isascii() and _SURROGATE.search(key):
-        problems.append(Problem("text", "", "the name of an argument holds half of a surrogate pair"))
-
-
-def _leaf_fault(value: Any, path: str, problems: list[Problem]) -> None:
-    if isinstance(value, float):
+def _leaf(value: Any, step: _Step, problems: list[Problem]) -> None:
+    kind = type(value)
+    if issubclass(kind, float):
         if not math.isfinite(value):
-            problems.append(Problem("number", path, f"`{path}` must be a finite number, not {value}"))
-    elif isinstance(value, str):
-        if not value.isascii() and _SURROGATE.search(value):
-            problems.append(Problem("text", path, f"`{path}` holds half of a surrogate pair, which is no text"))
-    elif isinstance(value, int):
-        if value.bit_length() > MAX_BITS:
+            path = _path(step)
+            problems.append(Problem("number", path, f"`{path}` must be a finite number, not {float.__repr__(value)}"))
+    elif issubclass(kind, int):
+        if int.bit_length(value) > MAX_BITS:
+            path = _path(step)
             problems.append(Problem("number", path, f"`{path}` has too many digits to be a number"))
-    elif value is not None:
+    elif issubclass(kind, str):
+        if _SURROGATE.search(value):
+            problems.append(_half_pair(step))
+    else:
+        path = _path(step)
         problems.append(Problem("type", path, f"`{path}` is a Python {type(value).__name__}, which is no JSON value"))
+
+
+def _half_pair(step: _Step) -> Problem:
+    path = _path(step)
+    return Problem("text", path, f"`{path}` holds half of a surrogate pair, which is no text")
+
+
+def _path(step: _Step) -> str:
+    parts: list[str] = []
+    while step is not None and len(parts) < _MOST:
+        step, key = step
+        if key is not None:
+            name = key if type(key) is str else None
+            parts.append(f"[{key}]" if type(key) is int else f".{_SURROGATE.sub('?', name)[:80] if name else '?'}")
+    return "".join(reversed(parts)).removeprefix(".")

@@ -18,7 +18,7 @@ class Shape:
     """One place in a schema. An empty `types` means that anything may stand here."""
 
     __slots__ = (
-        "additional", "alias", "closed", "enum", "enum_aliases", "items", "json_text", "maximum", "minimum",
+        "additional", "alias", "closed", "content", "enum", "enum_aliases", "items", "json_text", "maximum", "minimum",
         "options", "pattern", "prefix", "props", "required", "types", "words",
     )  # fmt: skip
 
@@ -38,11 +38,17 @@ class Shape:
         self.maximum: float | None = None
         self.pattern: str | None = None
         self.json_text = False
+        self.content: Shape | None = None
         self.words = ""
 
     def allows(self, kind: str) -> bool:
         """Whether a value of this JSON type may stand here (an integer is a number too)."""
         return not self.types or kind in self.types or (kind == "integer" and "number" in self.types)
+
+    @property
+    def text_content(self) -> Shape | None:
+        """What the JSON inside a text has to be, here or in one of the alternatives."""
+        return self.content or next((option.content for option in self.options if option.content is not None), None)
 
     @property
     def verbatim(self) -> bool:
@@ -134,6 +140,8 @@ class _Builder:
             shape.additional = self.build(extra, depth + 1)
         stated = extra is not None and extra is not False
         shape.closed = isinstance(properties, Mapping) and not stated and "patternProperties" not in schema
+        if shape.json_text and "contentSchema" in schema:
+            shape.content = self.build(schema["contentSchema"], depth + 1)
         items = schema.get("items")
         if items is not None:
             shape.items = self.build(items, depth + 1)

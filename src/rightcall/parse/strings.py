@@ -54,7 +54,7 @@ def key_ahead(text: str, at: int) -> bool:
 class StringEnd:
     """The search for the end of one string; `open` holds the brackets that are still to close, innermost last."""
 
-    __slots__ = ("_balance", "_counted", "context", "keys", "open", "start", "text")
+    __slots__ = ("_balance", "_counted", "context", "keys", "open", "seen", "start", "text")
 
     def __init__(self, text: str, start: int, context: Context, open_brackets: str, keys: Container[str]) -> None:
         self.text = text
@@ -62,6 +62,7 @@ class StringEnd:
         self.context: Context = context
         self.open = open_brackets
         self.keys = keys
+        self.seen = 0
         self._counted = start
         self._balance = {"{": 0, "[": 0, "(": 0}
 
@@ -75,6 +76,9 @@ class StringEnd:
             at = match.start()
             if self.text[at] == "\\":
                 continue
+            if self.context == "key":
+                return Closing(at, at + 1)
+            self.seen += 1
             rank = self._rank(at)
             if previous >= 0 and (rank == _NONE or self.context == "element"):
                 missed = self._missed_end(previous, at)
@@ -84,12 +88,9 @@ class StringEnd:
                 return Closing(at, at + 1, "inner_quotes" if previous >= 0 else None)
             if rank > best_rank:
                 best, best_rank = at, rank
-            patience -= 1
-            if patience < 0:
+            if self.seen > patience:
                 break
             previous = at
-        if best >= 0 and self.context == "key":
-            return Closing(best, best + 1)
         if best >= 0:
             return Closing(best, best + 1, "inner_quotes" if best_rank == _LIKELY else "weak_quote")
         return self._run_to_end()
@@ -113,8 +114,6 @@ class StringEnd:
         if after >= len(text):
             return _STRONG
         following = text[after]
-        if context == "key":
-            return _STRONG if following in ":=" else _LIKELY
         if following == ",":
             return _after_comma(text, after + 1, context)
         if following in "}])":
@@ -141,7 +140,7 @@ class StringEnd:
 
     def _before_bracket(self, at: int, after: int) -> int:
         text, bracket = self.text, self.text[after]
-        if self._inside(_OPENER[bracket], bracket, at):
+        if self._inside(_OPENER[bracket], at):
             return _WEAK  # it closes a bracket that was opened inside the string
         run_end = _CLOSING_RUN.match(text, after).end()  # type: ignore[union-attr]
         if run_end >= len(text):
@@ -157,7 +156,7 @@ class StringEnd:
             return max(_after_comma(text, run_end + 1, "member"), _after_comma(text, run_end + 1, "element"))
         return _STRONG if following in QUOTES or following in "{[`<" else _LIKELY
 
-    def _inside(self, opener: str, closer: str, at: int) -> bool:
+    def _inside(self, opener: str, at: int) -> bool:
         """Whether the string up to `at` has more opening than closing brackets of this kind; counted once, in order."""
         for left, right in (("{", "}"), ("[", "]"), ("(", ")")):
             counted = self.text.count(left, self._counted, at) - self.text.count(right, self._counted, at)
@@ -174,7 +173,7 @@ class StringEnd:
             return None
         before = text[max(self.start, opening - 200) : opening].rstrip(" \t")
         line_start = before.endswith("\n") and "\n" not in text[opening:closing]
-        if not (line_start or (before.endswith(",") and self.context == "member")) or self._inside("{", "}", opening):
+        if not (line_start or (before.endswith(",") and self.context == "member")) or self._inside("{", opening):
             return None
         end = opening
         while end > self.start and text[end - 1] in " \t\r\n,":
