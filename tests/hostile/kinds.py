@@ -38,6 +38,9 @@ class Kind(NamedTuple):
     angry: bool = False
     """Its own methods raise: a refusal that says so is all one can ask."""
 
+    def __repr__(self) -> str:
+        return f"Kind({self.name!r})"
+
 
 NOTE: dict[str, Any] = {
     "name": "note",
