@@ -11,13 +11,12 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from rightcall.catalog import RESERVED_KEYS, Catalog, build_catalog
 from rightcall.config import Policy, load_policy
-from rightcall.normalise.arguments import ToolRepair
 from rightcall.normalise.strategies import NAMES
 from rightcall.packs import load_pack
 from rightcall.parse.hygiene import unsound
@@ -25,6 +24,10 @@ from rightcall.parse.marks import REPAIRING
 from rightcall.parse.strict import duplicate_keys
 from rightcall.stats import Counter, statistics
 from rightcall.types import Call, Event, Problem, StrategyName, Verdict
+
+if TYPE_CHECKING:
+    from rightcall.judge import Terms
+    from rightcall.normalise.arguments import ToolRepair
 
 log = logging.getLogger("rightcall")
 log.addHandler(logging.NullHandler())  # silent until the host configures logging
@@ -41,7 +44,7 @@ class Gate:
     >>> gate.check("forecast", "{'city': 'Bern', 'days': 'three',}").call.arguments
     {'city': 'Bern', 'days': 3}
     >>> gate.check("forecast", {"days": 3}).hint
-    '⚠️ Invalid forecast call. Missing required fields: city. Example: {"city": "text"}'
+    '⚠️ Invalid forecast call. Missing required fields: city. Example: {"city": "<city>"}'
 
     `tools` are dicts in the shape of OpenAI, Anthropic or MCP, Python functions, models, or a TOML file; `policy` a
     path, a dict of the same shape, or None; `packs` names of rule packs or paths; `provider` whose settings hold.
@@ -155,7 +158,7 @@ class Gate:
         self._tell(tool, verdict, call_id)
         return verdict
 
-    def _terms(self) -> Any:
+    def _terms(self) -> Terms:
         from rightcall.judge import Terms
 
         settings = self.policy.for_provider(self.provider)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections import OrderedDict, defaultdict
-from collections.abc import Container
-from typing import Any, cast
+from collections.abc import Container, Iterable
+from typing import Any
 
 from rightcall.types import Problem
 
-MAX_VALUES = 200_000
+MAX_VALUES = 100_000
 """More values than this are refused; a Python object can hold them by the billion, through lists it shares."""
 
 MAX_BITS = 3400
@@ -32,22 +32,25 @@ def unsound(value: Any, max_depth: int, reserved: Container[str] = ()) -> tuple[
     for _ in range(max_depth + 1):
         deeper: list[tuple[Any, _Step]] = []
         for item, step in level:
-            if isinstance(item, dict) and type(item) in _CONTAINERS:
-                _keys(cast("dict[Any, Any]", item), step, reserved, problems)
-                children = list(dict.items(cast("dict[Any, Any]", item)))
-            elif isinstance(item, (list, tuple)) and type(item) in _CONTAINERS:
-                children = list(enumerate(cast("list[Any]", item)))
+            kind: type[Any] = type(item)
+            children: Iterable[tuple[Any, Any]]
+            if kind is list or kind is tuple:
+                children = enumerate(item)
+            elif kind in _CONTAINERS:
+                _keys(item, step, reserved, problems)
+                children = list(dict.items(item))
             else:
-                children = [(None, item)]
-            count += len(children)
+                children = ((None, item),)
             for key, child in children:
-                if type(child) is str:
+                inner: type[Any] = type(child)
+                if inner is str:
                     if not child.isascii() and _SURROGATE.search(child):
                         problems.append(_half_pair((step, key)))
-                elif type(child) in _CONTAINERS:
-                    deeper.append((cast("Any", child), (step, key)))
-                elif child is not None and type(child) is not bool:
-                    _leaf(child, (step, key), problems)
+                elif inner in _CONTAINERS:
+                    deeper.append((child, (step, key)))
+                elif child is not None and inner is not bool:
+                    _leaf(child, inner, (step, key), problems)
+            count += 1 if kind not in _CONTAINERS else len(item)
             if len(problems) >= _MOST:
                 return tuple(problems[:_MOST])
             if count > MAX_VALUES:
@@ -70,8 +73,7 @@ def _keys(item: dict[Any, Any], step: _Step, reserved: Container[str], problems:
             problems.append(Problem("text", _path(step), "The name of an argument holds half of a surrogate pair"))
 
 
-def _leaf(value: Any, step: _Step, problems: list[Problem]) -> None:
-    kind = type(value)
+def _leaf(value: Any, kind: type[Any], step: _Step, problems: list[Problem]) -> None:
     if issubclass(kind, float):
         if not math.isfinite(value):
             path = _path(step)

@@ -22,6 +22,9 @@ MAX_DEPTH = 256
 _PIECE = 2000
 """A bracket that closes within so many characters is tried as strict JSON first."""
 
+_EFFORT = 100_000
+"""So many items that are not plainly JSON, and no more: that is what a second of reading has room for."""
+
 _PLAIN = r'"([^"\\\x00-\x1f]*)"'
 _ATOM = rf"(?:{_PLAIN}|(-?(?:0|[1-9]\d{{0,15}})(?:\.\d{{1,17}})?)|(true|false|null|True|False|None))"
 _NEXT = r'(?:"[^"\\\n]{0,100}"\s*:|[A-Za-z_$][\w$\-]{0,100}\s*:(?!//)|\})'
@@ -74,6 +77,7 @@ class Reader(Atoms):
         self.max_depth = max_depth
         self.stack: list[_Frame] = []
         self.root: Any = None
+        self.effort = _EFFORT
         self.duplicates: list[str] = []
         double, single = text.find('"'), text.find("'")
         self.quote = "'" if single >= 0 and (double < 0 or single < double) else '"'
@@ -154,6 +158,9 @@ class Reader(Atoms):
 
     def _before_item(self, frame: _Frame) -> int:
         """Deal with what stands between items. The position of the next item, or -1 when this step is done."""
+        self.effort -= 1
+        if self.effort < 0:
+            raise Unreadable("more damage than can be mended", self.at)
         text, at = self.text, self.at
         while True:
             at = self.skip(at)
