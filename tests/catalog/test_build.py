@@ -67,7 +67,9 @@ def test_get_is_exact() -> None:
 
 
 @pytest.mark.promise("V-01")
-@pytest.mark.parametrize("pattern", ["^(?=a)", "(a)\\1", "a{1,1000}{1,1000}{1,1000}"])
+@pytest.mark.parametrize(
+    "pattern", ["^(?=a)", "(a)\\1", "a{1,1000}{1,1000}{1,1000}", "^(a{1,100}){1,100}$", "((a{9}){9}b){99}"]
+)
 def test_a_pattern_the_linear_engine_cannot_do_is_unchecked_and_says_so(pattern: str) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}, "b": {"pattern": "^b"}}}
     tool = build_catalog([{"name": "w", "parameters": schema}]).tools["w"]
@@ -83,6 +85,14 @@ def test_a_hard_pattern_for_keys_leaves_the_keys_free() -> None:
     tool = build_catalog([{"name": "w", "parameters": schema}]).tools["w"]
     assert tool.accepts({"abc": 1})
     assert "patternProperties" in tool.unchecked[0]
+
+
+@pytest.mark.parametrize(
+    "pattern", ["^[a-z]{1,500}$", "^([a-z]{1,63}\\.){1,10}$", "^(\\(a{9}\\)[{99}]){9}$", "^.{0,4000}$"]
+)
+def test_counts_as_people_write_them_are_checked(pattern: str) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}}
+    assert build_catalog([{"name": "w", "parameters": schema}]).tools["w"].unchecked == ()
 
 
 @pytest.mark.promise("V-01")

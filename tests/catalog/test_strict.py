@@ -156,17 +156,22 @@ def test_what_a_tool_accepts_is_valid_by_its_schema(part: Any, definition: Any, 
             assert original.is_valid(call)
 
 
+KEYWORDS = (
+    "type", "properties", "items", "required", "enum", "anyOf", "$ref", "$defs", "D", "not", "oneOf", "$id", "if",
+    "additionalProperties", "patternProperties", "const", "nullable", "example",
+)  # fmt: skip
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["string", "#", "#/$defs/D", "a", "true"]),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(["type", "properties", "items", "required", "enum", "anyOf", "$ref", "$defs", "D", "not", "oneOf",
-                         "additionalProperties", "patternProperties", "const", "nullable", "if", "example", "$id"]),
-        inner,
-        max_size=4,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(KEYWORDS),
+            inner,
+            max_size=4,
+        )
     ),
     max_leaves=12,
-)  # fmt: skip
+)
 
 
 @given(JSON)

@@ -20,8 +20,9 @@ from rightcall.text import escaped, shown
         ("a\u202eb\u2066", '"a\\u202eb\\u2066"'),
         ("a\u200bb\ufeff", '"a\\u200bb\\ufeff"'),
         ("\u2028\u2029\x85", '"\\u2028\\u2029\\u0085"'),
+        ("a\u00a0b", '"a\\u00a0b"'),
         ("\ud800", '"\\ud800"'),
-        ("\U000e0041", '"\\U000e0041"'),
+        ("\U000e0041", '"\\udb40\\udc41"'),
         (None, "null"),
         (True, "true"),
         (False, "false"),
@@ -79,9 +80,13 @@ JSON = st.recursive(
 @given(JSON, st.integers(3, 200))
 def test_shown_is_always_printable_and_within_its_limit(value: Any, limit: int) -> None:
     text = shown(value, limit)
-    assert text.isprintable() or " " not in text
-    assert all(character.isprintable() or character == "\u3000" or character.isspace() for character in text)
+    assert text.isprintable()
     assert len(text) <= limit
+
+
+@given(st.text())
+def test_an_escaped_json_text_is_the_same_json(text: str) -> None:
+    assert json.loads(escaped(json.dumps(text, ensure_ascii=False))) == text
 
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60))

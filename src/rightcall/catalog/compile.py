@@ -1,5 +1,6 @@
 """From a schema and rules to one compiled check, that never opens a file or a connection and never takes for ever."""
 
+import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
@@ -14,6 +15,8 @@ from rightcall.types import Rules
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, ValidationError
 
+COUNTS = 1_000
+"""Counts inside of counts may multiply to this; beyond, one pattern can cost seconds on a short text."""
 DEPTH = 200
 """Deepest value handed to a schema that refers to itself: the compiled check would overflow the stack far deeper."""
 
@@ -72,7 +75,7 @@ def without_hard_patterns(schema: Schema) -> tuple[Schema, tuple[str, ...]]:
         pattern = node.get("pattern")
         if isinstance(pattern, str) and not _linear(pattern):
             del node["pattern"]
-            notes.append(f"pattern of `{where}`: {pattern!r:.80} cannot be matched in linear time and is not checked")
+            notes.append(f"pattern of `{where}`: {pattern!r:.80} cannot be matched in little time and is not checked")
         keyed = as_schema(node.get("patternProperties"))
         hard = [key for key in keyed if not _linear(key)]
         if hard:
@@ -80,7 +83,7 @@ def without_hard_patterns(schema: Schema) -> tuple[Schema, tuple[str, ...]]:
             node["additionalProperties"] = True  # what it matched cannot be told from the rest
         for key in hard:
             said = f"patternProperties of `{where}`: {key!r:.80}"
-            notes.append(f"{said} cannot be matched in linear time and is not checked")
+            notes.append(f"{said} cannot be matched in little time and is not checked")
         return node
 
     cleaned = clean(schema, "")
@@ -89,12 +92,39 @@ def without_hard_patterns(schema: Schema) -> tuple[Schema, tuple[str, ...]]:
 
 @lru_cache(maxsize=512)
 def _linear(pattern: str) -> bool:
-    """Whether the linear engine can do a pattern (no look-around, no back reference, of bounded size)."""
+    """Whether the linear engine can do a pattern in little time: no look-around or back reference, few counts of counts.
+
+    The engine is linear in the text, but a count multiplies the pattern: `(a{1,100}){1,100}` is ten thousand letters.
+    """
+    if nested_counts(pattern) > COUNTS:
+        return False
     try:
         validator({"pattern": pattern})
     except ValueError:
         return False
     return True
+
+
+def nested_counts(pattern: str) -> int:
+    """How often counts inside of counts multiply one letter; 1 where no count stands inside another.
+
+    >>> nested_counts("^(a{1,100}){1,100}$"), nested_counts("^a{1,500}$")
+    (10000, 1)
+    """
+    plain = re.sub(r"\\.|\[(?:\\.|[^\]\\])*\]", "x", pattern)  # what is escaped or in a class counts nothing
+    inner = [1]  # the largest count in each group that is still open
+    worst = 1
+    for found in re.finditer(r"\(|(\)?)\{(\d+)(?:,(\d*))?\}|\)", plain):
+        if found[0] == "(":
+            inner.append(1)
+            continue
+        closing = found[0].startswith(")")
+        below = inner.pop() if closing and len(inner) > 1 else 1
+        count = max(int(found[2][:6]), int((found[3] or "0")[:6])) if found[2] else 1
+        total = below * count
+        worst = max(worst, total if below > 1 and count > 1 else 1)
+        inner[-1] = max(inner[-1], total)
+    return worst
 
 
 def _explained(schema: Schema, fault: ValueError) -> ToolError:

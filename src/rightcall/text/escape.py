@@ -1,15 +1,13 @@
 """What a model wrote, made safe to show: nothing in it can colour a terminal, turn the reading direction or hide.
 
 Control characters (and with them terminal sequences), marks for the reading direction, characters without width,
-separators of lines, private characters and lone surrogates come out as `\\uXXXX`.
+blanks other than the common one, private characters and lone surrogates come out as `\\uXXXX`.
 """
 
 from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import Any, cast
-from unicodedata import category
 
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 _DEPTH = 4
 
@@ -21,7 +19,7 @@ def escaped(text: str, limit: int | None = None) -> str:
     'a\\\\u001b[31mb'
     """
     cut = text if limit is None else text[: limit + 1]
-    if not (cut.isascii() and cut.isprintable()):
+    if not cut.isprintable():
         cut = "".join(_visible(character) for character in cut)
     if limit is not None and (len(text) > limit or len(cut) > limit):
         return cut[: max(limit - 1, 0)] + "…"
@@ -55,10 +53,10 @@ def _quoted(text: str, limit: int) -> str:
 
 
 def _visible(character: str) -> str:
-    if category(character) not in _HIDDEN:
+    if character.isprintable():
         return character
-    code = ord(character)
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+    units = character.encode("utf-16-be", "surrogatepass")  # as JSON writes it, in two parts where one is too small
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
 def _pieces(value: Any, limit: int, depth: int) -> Iterable[str]:
