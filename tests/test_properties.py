@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fuzzing.cases import case
+from fuzzing.hosts import PACKS, lenient_call, pack_call
 from fuzzing.invariants import any_call, cut_call, faithful, right_call, wild
 from fuzzing.tools import a_tool, a_value
 from rightcall import Gate, Unreadable, loads
@@ -50,6 +52,35 @@ def test_wild_damage_never_raises_invents_or_is_accepted_unfit(random: Random) -
     tool, value = a_call(random)
     damaged = wild(value, random)
     assert any_call(tool, damaged) == [], damaged.emission
+
+
+@pytest.mark.promise("V-04")
+@given(randoms)
+def test_warn_lets_every_call_run_and_observe_changes_nothing(random: Random) -> None:
+    tool, value = a_call(random)
+    emission = random.choice((wild(value, random), faithful(tool, value, random)[1])).emission
+    assert lenient_call(tool, emission, random) == [], emission
+
+
+@pytest.fixture(scope="module", params=PACKS)
+def packed(request: pytest.FixtureRequest) -> Gate:
+    return Gate(packs=[request.param])
+
+
+@pytest.mark.promise("V-08")
+@settings(max_examples=40)
+@given(randoms)
+def test_whatever_is_sent_to_the_tools_of_a_pack_is_answered_and_settled_at_once(packed: Gate, random: Random) -> None:
+    emission, found = pack_call(packed, random)
+    assert found == [], emission
+
+
+@pytest.mark.promise("N-01", "N-13", "N-17")
+@pytest.mark.parametrize("seed", range(10))
+def test_two_thousand_random_calls_break_no_promise(seed: int) -> None:
+    """Plain chance finds other things than hypothesis does; `make fuzz` goes on with it for as long as you like."""
+    found = [finding for number in range(200) if (finding := case(f"suite-{seed}", number)[1])]
+    assert [(one.sort, one.number, one.emission, one.complaints) for one in found] == []
 
 
 JSON = st.recursive(

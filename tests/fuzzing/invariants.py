@@ -62,11 +62,15 @@ def any_call(tool: dict[str, Any], damaged: Damaged, gate: Gate | None = None) -
         return [f"raised {type(error).__name__}: {error}"]
     taken = time.process_time() - start
     found = [f"took {taken:.2f} s"] if taken > CPU_SECONDS else []
-    if any(problem.code == "fault" for problem in verdict.problems):
-        found.append(f"a fault of our own: {verdict.problems}")
+    found += fault(verdict)
     if not verdict.ok:
         return found if verdict.hint and verdict.problems else [*found, "refused without saying why"]
     return found + accepted(tool, damaged, verdict) + second_pass(gate, verdict)
+
+
+def fault(verdict: Verdict) -> list[str]:
+    faults = [problem.message for problem in verdict.problems if problem.code == "fault"]
+    return [f"a fault of our own: {faults}"] if faults else []
 
 
 def reading(text: str, schema: Any) -> None:
