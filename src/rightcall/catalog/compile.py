@@ -92,7 +92,7 @@ def without_hard_patterns(schema: Schema) -> tuple[Schema, tuple[str, ...]]:
 
 @lru_cache(maxsize=512)
 def _linear(pattern: str) -> bool:
-    """Whether the linear engine can do a pattern in little time: no look-around or back reference, few counts of counts.
+    """Whether the linear engine can do a pattern in little time: no look-around or back reference, few nested counts.
 
     The engine is linear in the text, but a count multiplies the pattern: `(a{1,100}){1,100}` is ten thousand letters.
     """
