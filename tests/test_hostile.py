@@ -1,6 +1,8 @@
 """Whatever comes, nothing escapes the gate, and the answer is there in time. `make hostile` does this at full size."""
 
 import contextlib
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,15 @@ from rightcall import Gate, Unreadable, loads
 
 SIZE = 60_000
 """Enough that anything quadratic in it takes more than its second."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quiet() -> Iterator[None]:
+    """Every refusal is a log line, and a failed test would show thousands."""
+    logging.disable()
+    yield
+    logging.disable(logging.NOTSET)
+
 
 KINDS = [*TEXTS, *OBJECTS, *SCHEMAS]
 

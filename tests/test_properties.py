@@ -1,5 +1,7 @@
 """What holds for all calls: never raises, never invents, a second pass changes nothing, what was right is identical."""
 
+import logging
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -14,6 +16,14 @@ from fuzzing.tools import a_tool, a_value
 from rightcall import Gate, Unreadable, loads
 
 randoms = st.randoms(use_true_random=False)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quiet() -> Iterator[None]:
+    """Every refusal is a log line, and a failed test would show thousands."""
+    logging.disable()
+    yield
+    logging.disable(logging.NOTSET)
 
 
 def a_call(random: Random) -> tuple[dict[str, Any], dict[str, Any]]:
