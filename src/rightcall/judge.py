@@ -256,10 +256,11 @@ def _verdict(
     repairs, faults = tuple(log.repairs), _few(log.problems)
     ok = not faults
     call = Call(tool.name, value, call_id) if found.readable else None
+    passes = ok or mode == "warn"
     if mode == "observe" or (not ok and not terms.policy.fail_on_normalization_failure):
         call, passes = Call(name, given, call_id), True
-    else:
-        passes = ok or (mode == "warn" and isinstance(value, dict))
+    elif call is None and passes:
+        call = Call(tool.name, given, call_id)  # what cannot be read runs as it is, with a warning
     return Verdict(
         ok=passes,
         call=call,

@@ -141,7 +141,7 @@ def _eliminate(
     ambiguous: dict[str, tuple[str, ...]],
 ) -> None:
     """One name is left and one required argument is missing: they belong together, if nothing speaks against it."""
-    missing = [name for name in required if name in free]
+    missing = [name for name in required if name in free and name not in given]
     rest = [name for name in unknown if not is_noise(name)]
     if len(missing) != 1 or len(rest) != 1 or _says_nothing(rest[0]):
         return

@@ -108,9 +108,9 @@ def number_in(text: str, name: str, shape: Shape) -> Number | None:
 
 def _figures(text: str, name: str, shape: Shape) -> Number | None:
     sign, text, currency = "", text.strip(), ""
-    if text[:1] in "+-" and text[1:2] in CURRENCY_SIGNS:
+    if text.startswith(("+", "-")) and text[1:].startswith(tuple(CURRENCY_SIGNS)):
         sign, text = text[0], text[1:]
-    if text[:1] in CURRENCY_SIGNS and text[:1]:
+    if text.startswith(tuple(CURRENCY_SIGNS)):
         currency, text = text[0], text[1:].lstrip()
     match = _NUMERIC.match(text)
     if match is None:

@@ -25,11 +25,14 @@ _WORD_ARGUMENT = re.compile(r"[A-Za-z_]\w{0,100}\s*=(?!=)")
 _SPACE = re.compile(r"[\s\ufeff]*")
 _NUMBER_ENDS = re.compile(r"-?\d[\d.eE+\-]{0,40}\s*(?:[,\]}]|$)")
 _LAST_WORD = re.compile(r"\w{1,40}\s*\]")
+_CONSTANT_ENDS = re.compile(r"(?:true|false|null|True|False|None)\s*(?:[,\]]|$)")
+_CUT_KEY = re.compile(r"[\"'“‘`][^\"“”\n:{}]{0,100}\Z")
 _WORD_ENDS = re.compile(r"\w{1,100}\s*[,\]]")
 _CLOSING_RUN = re.compile(r"[\s\]})]*")
 _OPENER = {"}": "{", "]": "[", ")": "("}
 _FINDER = {closers: re.compile(rf"\\.|[{re.escape(closers)}]", re.S) for closers in CLOSERS.values()}
-_STRONG, _LIKELY, _WEAK, _NONE = 3, 2, 1, 0
+_STRONG, _LIKELY, _WEAK, _INSIDE, _NONE = 4, 3, 2, 1, 0
+"""How likely a quote closes the string. `_INSIDE`: what follows closes a bracket that was opened inside the string."""
 
 
 class Closing(NamedTuple):
@@ -85,7 +88,8 @@ class StringEnd:
                 if missed is not None:
                     return missed
             if rank == _STRONG:
-                return Closing(at, at + 1, "inner_quotes" if previous >= 0 else None)
+                rule = None if previous < 0 else "inner_quotes" if best_rank < _WEAK else "weak_quote"
+                return Closing(at, at + 1, rule)
             if rank > best_rank:
                 best, best_rank = at, rank
             if self.seen > patience:
@@ -141,7 +145,7 @@ class StringEnd:
     def _before_bracket(self, at: int, after: int) -> int:
         text, bracket = self.text, self.text[after]
         if self._inside(_OPENER[bracket], at):
-            return _WEAK  # it closes a bracket that was opened inside the string
+            return _INSIDE
         run_end = _CLOSING_RUN.match(text, after).end()  # type: ignore[union-attr]
         if run_end >= len(text):
             return _STRONG
@@ -206,10 +210,13 @@ def _after_comma(text: str, at: int, context: Context) -> int:
     if context == "element":
         if first in QUOTES or first in "{[(-" or first.isdigit():
             return _STRONG
+        if _CONSTANT_ENDS.match(text, begin):
+            return _STRONG
         return _LIKELY if _WORD_ENDS.match(text, begin) else _WEAK
     if context == "argument":
         return _STRONG if first in QUOTES or _WORD_ARGUMENT.match(text, begin) else _WEAK
-    return _STRONG if key_ahead(text, begin) or STRAY_WORD.match(text, begin) else _WEAK
+    sure = key_ahead(text, begin) or STRAY_WORD.match(text, begin) or _CUT_KEY.match(text, begin)
+    return _STRONG if sure else _WEAK
 
 
 def _before_quote(text: str, at: int, after: int, context: Context) -> int:
