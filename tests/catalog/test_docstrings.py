@@ -60,3 +60,9 @@ def test_no_docstring_says_nothing(doc: str | None) -> None:
 
 def test_plain_prose_is_all_summary() -> None:
     assert read_docstring("Does it.\n\nNote that: it is fast.") == ("Does it.\n\nNote that: it is fast.", {})
+
+
+def test_prose_after_the_parameters_is_no_parameter() -> None:
+    assert read_docstring("Does it.\n\nArgs:\n    a: The first.\n\nSo it is.\nNote: it is fast.")[1] == {
+        "a": "The first."
+    }

@@ -12,6 +12,7 @@ from rightcall.types import Rules
 NAMES = (
     "write", "get_weather", "delete_user", "delete_users_all", "get_x", "code/read", "mcp__files__list_dir",
     "searchWeb", "insert_row", "create_calendar_event", "send_email", "find_state_report",
+    "list_stock_items",
 )  # fmt: skip
 OVERLAYS = (
     PackTool("send_email", rules=Rules(names=("mail_someone",)), pack="p"),
@@ -75,6 +76,7 @@ def test_another_way_to_write_a_name_finds_its_tool(written: str, kind: str, mea
         ("invert_row", "insert_row"),
         ("find_stage_report", "find_state_report"),
         ("find_static_report", "find_state_report"),
+        ("list_stack_items", "list_stock_items"),
         ("other__list_dir", "mcp__files__list_dir"),
         ("weather", "get_weather"),
         ("create_calendar_event_2", "create_calendar_event"),
@@ -106,6 +108,7 @@ def test_a_deprecated_tool_is_found_but_never_suggested() -> None:
         (["get_weather", "getWeather"], "GET_WEATHER"),
         (["a__find", "b__find"], "find"),
         (["send_emails", "send_emaila"], "send_emailx"),
+        (["show_weather", "show_weathers"], "show_wether"),
     ],
 )
 def test_two_tools_that_fit_equally_are_both_suggested(names: list[str], written: str) -> None:

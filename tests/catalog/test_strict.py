@@ -12,6 +12,7 @@ from rightcall.errors import ToolError
 
 A = {"type": "object", "properties": {"a": {"type": "integer"}}}
 B = {"type": "object", "properties": {"b": {"type": "integer"}}}
+A_NEEDED = {**A, "required": ["a"]}
 OBJECT = {"type": "object"}
 
 
@@ -43,6 +44,8 @@ def tool_of(schema: dict[str, Any], **options: Any) -> Tool:
         ({**A, "$ref": "#/$defs/B", "$defs": {"B": B}}, {"a": 1, "b": 2}, {"a": 1, "b": 2, "x": 1}),
         ({**A, "if": {"required": ["a"]}, "then": B}, {"a": 1, "b": 2}, {"a": 1, "x": 2}),
         ({**A, "dependentSchemas": {"a": B}}, {"a": 1, "b": 2}, {"b": 2}),
+        ({"oneOf": [{"properties": {"p": one}} for one in (A_NEEDED, B)]}, {"p": {"b": 2}}, {"p": {"a": 1}}),
+        ({"properties": {"p": {"not": {"properties": {"q": A}}}}}, {"p": {"q": 5}}, {"p": {"q": {"a": 1, "x": 2}}}),
         ({"properties": {"p": {"not": A}}}, {"p": {"a": "1", "x": 2}}, {"p": {"a": 1}}),
     ],
 )

@@ -2,6 +2,7 @@
 
 import re
 from inspect import cleandoc
+from itertools import takewhile
 from textwrap import dedent
 
 _GOOGLE = re.compile(r"^(?:Args|Arguments|Parameters|Params|Keyword Args|Other Parameters|Attributes):[ \t]*$", re.M)
@@ -48,13 +49,12 @@ def _body(doc: str, start: int) -> str:
 def _google(body: str) -> dict[str, str]:
     items: dict[str, list[str]] = {}
     current: list[str] | None = None
-    for line in dedent(body).splitlines():
+    indented = takewhile(lambda line: line[:1] in ("", " ", "\t"), body.splitlines())  # what follows is prose again
+    for line in dedent("\n".join(indented)).splitlines():
         found = _GOOGLE_ITEM.match(line)
         if found:
             current = items.setdefault(found[1].lstrip("*"), [])
             current.append(found[2])
-        elif line[:1] not in ("", " ", "\t"):
-            break  # no longer indented: the section is over
         elif current is not None:
             current.append(line.strip())
     return _joined(items)
