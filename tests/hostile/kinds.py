@@ -4,7 +4,6 @@ What must hold whatever comes: nothing is raised but what is documented, the ans
 second per 5 MB), a refusal is short enough for a model to read, and accepted arguments are plain, finite JSON.
 """
 
-import gc
 import math
 import time
 from collections.abc import Callable
@@ -86,7 +85,6 @@ def judge_check(kind: Kind, size: int) -> Judged:
     tools = kind.tools(size) if kind.tools else [NOTE]
     name = tools[0]["name"] if kind.tool is None else kind.tool
     bulk = max(size_of(arguments, size if kind.grows else 0), size if kind.tools and kind.grows else 0)
-    gc.collect()
     start = time.process_time()
     try:
         verdict = Gate(tools).check(name, arguments)
@@ -108,7 +106,6 @@ def judge_check(kind: Kind, size: int) -> Judged:
 def judge_loads(kind: Kind, size: int, schema: Any = None) -> Judged:
     text = kind.make(size)
     bulk = size_of(text, size)
-    gc.collect()
     start = time.process_time()
     try:
         loads(text, schema)
