@@ -80,7 +80,7 @@ class Gate:
         }
 
     def check(self, name: str, arguments: Any, *, call_id: str | None = None) -> Verdict:
-        """The verdict on one call. `arguments` may be a dict, JSON, or broken text; nothing a model wrote makes it raise.
+        """The verdict on one call. `arguments` may be a dict, JSON or broken text; whatever it is, nothing is raised.
 
         >>> Gate().check("anything", '{"a": 1}').ok
         True
@@ -103,7 +103,7 @@ class Gate:
                     counter[0] += 1
                     call = Call(name, value, call_id)
                     return Verdict(True, call, call)
-        except Exception:  # noqa: BLE001, S110 - not plainly right: the slow path finds out why, and says it
+        except Exception:  # noqa: BLE001 - not plainly right: the slow path finds out why, and says it
             pass
         return self._judged(name, arguments, call_id)
 
@@ -170,10 +170,9 @@ class Gate:
         """A warning event for a call that does not fit, an info event for one that was repaired."""
         if verdict.problems:
             text = "; ".join(problem.message for problem in verdict.problems)
-            log.warning(  # places and kinds only: a value may be a secret
-                "tool_validation_failed: %s: %s", tool, ", ".join(_place(problem) for problem in verdict.problems),
-                extra={"event": "tool_validation_failed", "tool": tool, "problems": verdict.problems, "call_id": call_id},
-            )  # fmt: skip
+            places = ", ".join(f"{problem.path} {problem.code}".strip() for problem in verdict.problems)
+            extra = {"event": "tool_validation_failed", "tool": tool, "problems": verdict.problems, "call_id": call_id}
+            log.warning("tool_validation_failed: %s: %s", tool, places, extra=extra)  # no values: one may be a secret
             self._send(
                 Event(
                     "tool_validation_failed",
@@ -204,7 +203,3 @@ class Gate:
             self._on_event(event)
         except Exception:  # a listener of the host's must not decide over a call
             log.exception("rightcall: the event callback failed")
-
-
-def _place(problem: Problem) -> str:
-    return f"{problem.path} {problem.code}".strip()

@@ -15,6 +15,7 @@ from rightcall.normalise.log import Log
 from rightcall.normalise.strategies import used
 from rightcall.normalise.values import conforms
 from rightcall.parse.hygiene import unsound
+from rightcall.parse.kinds import is_list, is_object
 from rightcall.parse.marks import RULES
 from rightcall.parse.shape import ANY
 from rightcall.parse.strict import NO_JSON, attempt
@@ -135,26 +136,26 @@ def _reserved(tool: Tool) -> frozenset[str]:
 def _inner_calls(tool: Tool, value: Any, terms: Terms, log: Log, depth: int) -> Any:
     """A tool that runs other tools: every inner call is judged by that tool's own rules."""
     batch = tool.rules.batch
-    if batch is None or not isinstance(value, dict) or depth >= _BATCH_DEPTH:
+    if batch is None or not is_object(value) or depth >= _BATCH_DEPTH:
         return value
-    outer = cast("dict[str, Any]", value)
+    outer = value
     calls: Any = outer.get(batch.list)
-    if not isinstance(calls, list):
+    if not is_list(calls):
         return value
     result: list[Any] = []
-    for at, call in enumerate(cast("list[Any]", calls)):
+    for at, call in enumerate(calls):
         result.append(_inner_call(call, f"{batch.list}[{at}]", batch.name, batch.arguments, terms, log, depth))
-    changed = any(new is not old for new, old in zip(result, cast("list[Any]", calls), strict=True))
+    changed = any(new is not old for new, old in zip(result, calls, strict=True))
     return {**outer, batch.list: result} if changed else value
 
 
 def _inner_call(
     call: Any, path: str, name_keys: tuple[str, ...], argument_keys: tuple[str, ...], terms: Terms, log: Log, depth: int
 ) -> Any:
-    if not isinstance(call, dict):
+    if not is_object(call):
         log.problem("inner_call", path, f"`{path}` must be a call: an object with a tool and its arguments")
         return call
-    inner = cast("dict[str, Any]", call)
+    inner = call
     name_key = next((key for key in name_keys if isinstance(inner.get(key), str)), None)
     if name_key is None:
         log.problem("inner_call", path, f"`{path}` names no tool; give it in `{name_keys[0]}`")
@@ -187,13 +188,7 @@ def _replaced(name: str, tool: Tool, found: Found, log: Log, terms: Terms, call_
     target = terms.catalog.find(tool.rules.replaced_by or "").tool
     mapped = None
     observed = (tool.rules.mode or terms.policy.mode_for(tool.name, terms.host)) == "observe"
-    if (
-        target is not None
-        and not observed
-        and found.readable
-        and isinstance(found.value, dict)
-        and not target.deprecated
-    ):
+    if target is not None and not observed and found.readable and is_object(found.value) and not target.deprecated:
         renamed = {tool.rules.replacement_arguments.get(key, key): item for key, item in found.value.items()}
         mapped = judge(target.name, renamed, terms, call_id, depth + 1)
     if mapped is not None and mapped.ok and not mapped.problems and not log.problems:
@@ -219,9 +214,9 @@ def _without_tool(name: str, arguments: Any, terms: Terms, call_id: str | None) 
     """No tool to hold it against: a well-formed call is reported, its arguments as they were written."""
     found = read_arguments(arguments, None, terms.strategies, terms.policy)
     faults = found.problems or unsound(found.value, terms.policy.max_depth, RESERVED_KEYS)
-    if not faults and not isinstance(found.value, dict):
+    if not faults and not is_object(found.value):
         faults = (Problem("type", "", "the arguments must be an object"),)
-    value = arguments if isinstance(arguments, dict) else found.value
+    value = arguments if is_object(arguments) else found.value
     call = Call(name, value, call_id)
     if not faults:
         return Verdict(

@@ -29,7 +29,7 @@ def loads(text: str, schema: Any = None, *, max_text: int = MAX_TEXT) -> Parsed:
     >>> loads("two", {"enum": ["ONE", "TWO"]}).value
     'TWO'
     """
-    if not isinstance(text, str):
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - not everybody checks types
         raise TypeError(f"loads takes text, not {type(text).__name__}")
     shape = ANY if schema is None else shape_of(schema)
     value, repairs, cut, end = attempt(text), (), False, len(text)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 from rightcall.config import Policy
 from rightcall.errors import Unreadable
 from rightcall.parse.find import read_lenient, read_value
+from rightcall.parse.kinds import is_object
 from rightcall.parse.marks import repairs_of
 from rightcall.parse.reader import Read
 from rightcall.parse.shape import ANY, Shape
@@ -29,7 +30,7 @@ def read_arguments(arguments: Any, shape: Shape | None, strategies: frozenset[St
     """Read arguments for a tool of this shape; None is a tool that nobody knows."""
     if arguments is None:
         return Found({})
-    kind: type[Any] = type(arguments)
+    kind: type[object] = type(cast("object", arguments))
     if issubclass(kind, (bytes, bytearray)):
         try:
             arguments = bytes(arguments).decode()
@@ -66,9 +67,9 @@ def _read_text(text: str, shape: Shape | None, strategies: frozenset[StrategyNam
 
 def _numbers_as_written(read: Read, text: str, shape: Shape | None, policy: Policy) -> Read:
     """A number where text is declared keeps its digits: `1.10` must not become 1.1 on its way to text."""
-    if read.marks or shape is None or not isinstance(read.value, dict):
+    if read.marks or shape is None or not is_object(read.value):
         return read
-    found = cast("dict[str, Any]", read.value)
+    found = read.value
     if not any(isinstance(item, float) and shape.props.get(key, ANY).verbatim for key, item in found.items()):
         return read
     return read_lenient(text, shape, max_depth=policy.max_depth)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 StrategyName = Literal["direct", "python_ast", "regex_quotes", "structure", "manual_repair", "failed"]
-"""How a call was made to fit. The ids are those of the argument normaliser's design, `structure` is our schema-led reader."""
+"""How a call was made to fit. The ids are the argument normaliser's; `structure` is our schema-led reader."""
 
 Mode = Literal["block", "warn", "observe"]
 UnknownTool = Literal["suggest", "refuse", "pass"]
@@ -62,7 +62,7 @@ class Repair(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True):
-    """One reason why a call does not fit. `path` names the argument (`items[0].size`), empty for the call as a whole."""
+    """One reason why a call does not fit. `path` names the argument (`items[0].size`), empty for the whole call."""
 
     code: ProblemCode
     path: str
@@ -84,7 +84,7 @@ class Event(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True):
-    """Where a tool that runs other tools keeps the inner calls: the list, and in each item the name and the arguments."""
+    """Where a tool that runs other tools keeps the inner calls: the list, and in each item name and arguments."""
 
     list: str
     name: tuple[str, ...] = ("tool_slug", "tool", "name")
@@ -138,7 +138,7 @@ class Verdict(Struct, frozen=True, gc=False):
         """The refusal or warning in the shape a model's API wants; `text` is the hint itself.
 
         >>> from rightcall import Gate
-        >>> gate = Gate([{"name": "add", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}])
+        >>> gate = Gate([{"name": "add", "parameters": {"type": "object", "properties": {"n": {}}, "required": ["n"]}}])
         >>> gate.check("add", {}).message("openai")["role"]
         'tool'
         """

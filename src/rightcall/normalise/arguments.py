@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 from rightcall.catalog import Tool
 from rightcall.errors import Unreadable
@@ -12,7 +12,8 @@ from rightcall.normalise.objects import Manner, fit_object
 from rightcall.normalise.values import json_text
 from rightcall.normalise.words import joined
 from rightcall.parse.find import read_value
-from rightcall.parse.shape import ANY, Shape, json_type
+from rightcall.parse.kinds import is_list, is_object, json_type
+from rightcall.parse.shape import ANY, Shape
 
 ToolRepair = Callable[[dict[str, Any]], dict[str, Any] | None]
 """A repair for one tool: takes the arguments as they were read, returns them mended, or None to leave them."""
@@ -56,9 +57,9 @@ def normalise(tool: Tool, value: Any, log: Log, repair: ToolRepair | None = None
     """The arguments as the tool wants them, as far as that is certain and allowed. Every change is in the log."""
     shape, rules = tool.shape, tool.rules
     arguments = _unwrapped(value, shape, log) if log.led else value
-    if not isinstance(arguments, dict):
+    if not is_object(arguments):
         return arguments
-    found = cast("dict[str, Any]", arguments)
+    found = arguments
     declared = "manual_repair" in log.strategies
     if declared and repair is not None:
         found = _repaired(found, repair, log)
@@ -77,11 +78,11 @@ def _unwrapped(value: Any, shape: Shape, log: Log) -> Any:
     for _ in range(4):
         if value is None or value == "":
             return {}
-        if isinstance(value, list) and len(cast("list[Any]", value)) == 1 and isinstance(value[0], dict):
+        if is_list(value) and len(value) == 1 and is_object(value[0]):
             log.add("", value, value[0], "unwrapped_list", 0.95)
             value = value[0]
             continue
-        inner = _inner(cast("dict[str, Any]", value), shape) if isinstance(value, dict) else None
+        inner = _inner(value, shape) if is_object(value) else None
         if inner is None:
             return value
         log.add("", value, inner, "unwrapped", 0.95)
@@ -92,7 +93,7 @@ def _unwrapped(value: Any, shape: Shape, log: Log) -> Any:
 def _inner(value: dict[str, Any], shape: Shape) -> dict[str, Any] | None:
     """What an envelope holds: under a usual name, or under any single name if what is inside fits the tool."""
     strangers = [name for name in value if name not in shape.props]
-    main = [name for name in strangers if name.lower() not in _BESIDE or isinstance(value[name], dict)]
+    main = [name for name in strangers if name.lower() not in _BESIDE or is_object(value[name])]
     if len(strangers) != len(value) or len(main) != 1:
         return None
     name = main[0]
@@ -106,15 +107,15 @@ def _inner(value: dict[str, Any], shape: Shape) -> dict[str, Any] | None:
 
 
 def _as_object(value: Any, shape: Shape) -> dict[str, Any] | None:
-    if isinstance(value, dict):
-        return cast("dict[str, Any]", value)
+    if is_object(value):
+        return value
     if isinstance(value, str) and value.lstrip()[:1] == "{":
         try:
             read = read_value(value, shape)
         except Unreadable:
             return None
-        if isinstance(read.value, dict) and not read.cut and not read.duplicates:
-            return cast("dict[str, Any]", read.value)
+        if is_object(read.value) and not read.cut and not read.duplicates:
+            return read.value
     return None
 
 

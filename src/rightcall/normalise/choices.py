@@ -103,14 +103,7 @@ def choose(value: Any, allowed: tuple[Any, ...], aliases: Mapping[str, Any]) -> 
         if _fold(alias) == _fold(text):
             return Choice(meant, "value_alias", 1.0)
     options = [(option, _text(option)) for option in allowed]
-    tests = (
-        ("enum_style", 1.0, lambda one, other: one.strip().casefold() == other.strip().casefold()),
-        ("enum_style", 1.0, lambda one, other: _fold(one) == _fold(other) and _fold(one) != ""),
-        ("enum_synonym", 0.95, _same),
-        ("enum_plural", 0.95, lambda one, other: singular(_fold(one)) == singular(_fold(other)) != ""),
-        ("enum_typo", 0.9, _near),
-    )
-    for rule, confidence, test in tests:
+    for rule, confidence, test in _TESTS:
         hits = [option for option, written in options if written is not None and test(text, written)]
         if len(hits) == 1:
             return Choice(hits[0], rule, confidence)
@@ -153,3 +146,25 @@ def _near(one: str, other: str) -> bool:
 
     allowed = 2 if shorter >= 9 else 1
     return OSA.distance(left, right, score_cutoff=allowed) <= allowed
+
+
+def _same_letters(one: str, other: str) -> bool:
+    return one.strip().casefold() == other.strip().casefold()
+
+
+def _same_words(one: str, other: str) -> bool:
+    return _fold(one) == _fold(other) != ""
+
+
+def _same_singular(one: str, other: str) -> bool:
+    return singular(_fold(one)) == singular(_fold(other)) != ""
+
+
+_TESTS = (
+    ("enum_style", 1.0, _same_letters),
+    ("enum_style", 1.0, _same_words),
+    ("enum_synonym", 0.95, _same),
+    ("enum_plural", 0.95, _same_singular),
+    ("enum_typo", 0.9, _near),
+)
+"""Surest first; a test that more than one value passes decides nothing."""

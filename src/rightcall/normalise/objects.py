@@ -10,11 +10,13 @@ from rightcall.normalise.log import Log
 from rightcall.normalise.names import NameMap, Renaming, is_noise, map_names
 from rightcall.normalise.values import conforms, fit, is_null_word
 from rightcall.normalise.words import joined
+from rightcall.parse.kinds import is_list, is_object
 from rightcall.parse.shape import ANY, Shape
 
 _MOST_STRANGERS = 64
 """More names than this that nobody knows are no slip; they are not looked at one by one."""
 
+_OBJECT = frozenset({"object"})
 _DOTTED = re.compile(r"(?P<outer>\w+)(?:\.|/|__|\[)(?P<inner>\w+)\]?")
 
 
@@ -56,7 +58,7 @@ def fit_object(
 
 def _declared_value(value: Any, table: Mapping[str, Any] | None, path: str, log: Log) -> Any:
     """`bash` where the pack says that `terminal` is meant."""
-    if not table or isinstance(value, (dict, list)):
+    if not table or (is_object(value) or is_list(value)):
         return value
     meant = table.get(str(value).strip().lower(), value)
     if meant is not value and meant != value:
@@ -91,7 +93,7 @@ def _named(given: dict[str, Any], shape: Shape, path: str, log: Log, depth: int,
         names = names._replace(unknown=tuple(name for name in names.unknown if name not in late))
         _gather(result, given, late, path, log)
     left = _gather_map(result, given, names, shape, path, log) if log.led and not open_map else names.unknown
-    _leave_out(result, left, names, given, shape, path, log, manner)
+    _leave_out(result, left, names, given, shape, path, log)
     return result
 
 
@@ -179,7 +181,7 @@ def _gather_map(
         return names.unknown
     target = shape.props.get(missing[0], ANY)
     values = target.additional
-    if target.types != {"object"} or target.props or (len(loose) < 2 and (values is None or not values.types)):
+    if target.types != _OBJECT or target.props or (len(loose) < 2 and (values is None or not values.types)):
         return names.unknown
     if values is not None and not all(conforms(given[name], values) for name in loose):
         return names.unknown
@@ -195,7 +197,6 @@ def _leave_out(
     shape: Shape,
     path: str,
     log: Log,
-    manner: Manner,
 ) -> None:
     """What no name fits: dropped, kept or refused as the policy says; refused in any case where it might mean two."""
     for name in left:

@@ -28,4 +28,4 @@ NAMES: tuple[StrategyName, ...] = tuple(strategy.name for strategy in STRATEGIES
 
 def used(repairs: Iterable[Repair]) -> StrategyName:
     """The strategy a call is counted under."""
-    return max((repair.strategy for repair in repairs), key=NAMES.index, default="direct")
+    return NAMES[max((NAMES.index(repair.strategy) for repair in repairs), default=0)]

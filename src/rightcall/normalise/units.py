@@ -70,7 +70,7 @@ def _is_fraction(shape: Shape) -> bool:
 
 
 def _stated(name: str, shape: Shape) -> set[tuple[str, int]]:
-    """The units a schema speaks of. One letter alone says nothing in prose, but much as the end of a name (`size_m`)."""
+    """The units a schema speaks of. One letter says nothing in prose, but much at the end of a name (`size_m`)."""
     words = set(_tokens(shape.words)) - _SINGLE_LETTERS - {"in", "second", "min", "st", "won", "stone"}
     words |= set(_tokens(re.sub(r"(?<=[a-z])(?=[A-Z])|_|-", " ", name))) - {"in", "min"}
     return {_UNIT[word] for word in words if word in _UNIT}

@@ -14,7 +14,8 @@ from rightcall.normalise.choices import Choice, choose
 from rightcall.normalise.log import Log
 from rightcall.normalise.numbers import number_in
 from rightcall.parse.find import read_value
-from rightcall.parse.shape import ANY, NUMERIC, Shape, json_type
+from rightcall.parse.kinds import is_list, is_object, json_type
+from rightcall.parse.shape import ANY, NUMERIC, Shape
 from rightcall.parse.strict import NO_JSON, attempt
 
 _MAX_DEPTH = 48
@@ -68,8 +69,8 @@ def conforms(value: Any, shape: Shape, depth: int = 0, *, whole: bool = True) ->
         return (low is None or value >= low) and (high is None or value <= high)
     if depth > 8:
         return True
-    if isinstance(value, dict) and shape.props:
-        items = cast("dict[str, Any]", value)
+    if is_object(value) and shape.props:
+        items = value
         if whole and not (shape.required <= items.keys() and (not shape.closed or items.keys() <= shape.props.keys())):
             return False
         return all(
@@ -77,9 +78,9 @@ def conforms(value: Any, shape: Shape, depth: int = 0, *, whole: bool = True) ->
             for key, item in items.items()
             if key in shape.props
         )
-    if isinstance(value, list) and shape.items is not None:
+    if is_list(value) and shape.items is not None:
         items_shape = shape.items
-        return all(conforms(item, items_shape, depth + 1, whole=whole) for item in cast("list[Any]", value)[:64])
+        return all(conforms(item, items_shape, depth + 1, whole=whole) for item in value[:64])
     return True
 
 
@@ -109,8 +110,8 @@ def _enumerated(value: Any, shape: Shape, path: str, log: Log) -> Any:
         value is None and "null" in shape.types
     ):
         return value
-    if isinstance(value, list) and len(cast("list[Any]", value)) == 1 and not shape.allows("array"):
-        log.add(path, cast("list[Any]", value), value[0], "unwrapped_list", 0.95)
+    if is_list(value) and len(value) == 1 and not shape.allows("array"):
+        log.add(path, value, value[0], "unwrapped_list", 0.95)
         return _enumerated(value[0], shape, path, log)
     if isinstance(value, str) and len(value) > 2 and value[0] == value[-1] and value[0] in "\"'":
         value = value[1:-1]
@@ -133,8 +134,8 @@ def _number_choice(value: Any, allowed: tuple[Any, ...], shape: Shape, path: str
 
 def _inside(value: Any, kind: str, shape: Shape, path: str, log: Log, depth: int) -> Any:
     """The type is right: look at the items and keys."""
-    if kind == "array" and isinstance(value, list) and (shape.items is not None or shape.prefix):
-        items = cast("list[Any]", value)
+    if kind == "array" and is_list(value) and (shape.items is not None or shape.prefix):
+        items = value
         fitted = [
             fit(
                 item,
@@ -146,10 +147,10 @@ def _inside(value: Any, kind: str, shape: Shape, path: str, log: Log, depth: int
             for at, item in enumerate(items)
         ]
         return value if all(new is old for new, old in zip(fitted, items, strict=True)) else fitted
-    if kind == "object" and isinstance(value, dict) and (shape.props or shape.closed or shape.additional is not None):
+    if kind == "object" and is_object(value) and (shape.props or shape.closed or shape.additional is not None):
         from rightcall.normalise.objects import fit_object  # objects hold values hold objects
 
-        return fit_object(cast("dict[str, Any]", value), shape, path, log, depth + 1)
+        return fit_object(value, shape, path, log, depth + 1)
     if kind == "string" and shape.json_text:
         return json_text(value, path, log, shape.content)
     return value
@@ -278,7 +279,12 @@ def json_text(value: Any, path: str, log: Log, content: Shape | None = None) -> 
             read = read_value(value, content or ANY)
         except Unreadable:
             return value
-        if read.cut or read.duplicates or not isinstance(read.value, (dict, list)) or not trial.read(path, value, read):
+        if (
+            read.cut
+            or read.duplicates
+            or not (is_object(read.value) or is_list(read.value))
+            or not trial.read(path, value, read)
+        ):
             return value
         found = cast("Any", read.value)
     fitted = fit(found, content, path, trial) if content is not None and log.led else found

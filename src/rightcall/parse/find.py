@@ -1,4 +1,4 @@
-"""From a text to the value it was meant to be: strictly where it is JSON, else leniently, also amid prose and fences."""
+"""From a text to the value it was meant to be: strictly where it is JSON, else leniently, also amid prose."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from rightcall.errors import Unreadable
 from rightcall.parse.cursor import FENCE
+from rightcall.parse.kinds import is_list, is_object
 from rightcall.parse.markup import looks_like_markup, read_markup
 from rightcall.parse.reader import MAX_DEPTH, Read, Reader
 from rightcall.parse.shape import ANY, CONTAINERS, Shape
@@ -140,7 +141,7 @@ def _try(body: str, start: int, shape: Shape, max_depth: int) -> Read | None:
 
 def _plausible(value: Any, source: str, shape: Shape) -> bool:
     """`{"a": 1}` amid prose is a value; `[1]` and `{name}` usually are not."""
-    if isinstance(value, dict):
+    if is_object(value):
         return (bool(value) or source == "{}") and bool(not shape.types or shape.types & CONTAINERS)
     if source.startswith("{"):
         return False
@@ -148,7 +149,7 @@ def _plausible(value: Any, source: str, shape: Shape) -> bool:
 
 
 def _fits(value: Any, shape: Shape) -> bool:
-    return shape.allows("object" if isinstance(value, dict) else "array")
+    return shape.allows("object" if is_object(value) else "array")
 
 
 def _several(body: str, first: Read, shape: Shape, max_depth: int) -> Read:
@@ -173,7 +174,7 @@ def _several(body: str, first: Read, shape: Shape, max_depth: int) -> Read:
     if shape.types and not shape.allows("array"):
         return first
     wanted = shape.allows("array") and shape.items is not None
-    if wanted and isinstance(first.value, list):
+    if wanted and is_list(first.value):
         return first
     return Read(values, at, first.marks, first.cut, first.duplicates)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections import OrderedDict, defaultdict
-from collections.abc import Container, Iterable
-from typing import Any
+from collections.abc import Callable, Container, Iterable
+from typing import Any, cast
 
 from rightcall.types import Problem
 
@@ -20,6 +20,8 @@ _MOST = 20
 _CONTAINERS = frozenset({dict, list, tuple, OrderedDict, defaultdict})
 """Whatever else pretends to be one of these may do anything when it is looked at."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_type = cast("Callable[[Any], type[object]]", type)
+_items = cast("Callable[[Any], Iterable[tuple[Any, Any]]]", dict.items)  # a subclass may have items of its own
 _Step = tuple["_Step", Any] | None
 """Where a value stands, as a chain of steps; made into words only for a problem."""
 
@@ -32,17 +34,17 @@ def unsound(value: Any, max_depth: int, reserved: Container[str] = ()) -> tuple[
     for _ in range(max_depth + 1):
         deeper: list[tuple[Any, _Step]] = []
         for item, step in level:
-            kind: type[Any] = type(item)
+            kind = _type(item)
             children: Iterable[tuple[Any, Any]]
             if kind is list or kind is tuple:
                 children = enumerate(item)
             elif kind in _CONTAINERS:
                 _keys(item, step, reserved, problems)
-                children = list(dict.items(item))
+                children = list(_items(item))
             else:
                 children = ((None, item),)
             for key, child in children:
-                inner: type[Any] = type(child)
+                inner = _type(child)
                 if inner is str:
                     if not child.isascii() and _SURROGATE.search(child):
                         problems.append(_half_pair((step, key)))
@@ -61,10 +63,10 @@ def unsound(value: Any, max_depth: int, reserved: Container[str] = ()) -> tuple[
     return (*problems, Problem("too_large", "", f"The arguments are nested deeper than {max_depth} levels"))
 
 
-def _keys(item: dict[Any, Any], step: _Step, reserved: Container[str], problems: list[Problem]) -> None:
-    for key in list(dict.keys(item)):
-        if type(key) is not str:
-            name = type(key).__name__
+def _keys(item: Any, step: _Step, reserved: Container[str], problems: list[Problem]) -> None:
+    for key, _ in list(_items(item)):
+        if _type(key) is not str:
+            name = _type(key).__name__
             problems.append(Problem("type", _path(step), f"The name of an argument must be text, not {name}"))
         elif key in reserved:
             path = _path((step, key))
@@ -73,7 +75,7 @@ def _keys(item: dict[Any, Any], step: _Step, reserved: Container[str], problems:
             problems.append(Problem("text", _path(step), "The name of an argument holds half of a surrogate pair"))
 
 
-def _leaf(value: Any, kind: type[Any], step: _Step, problems: list[Problem]) -> None:
+def _leaf(value: Any, kind: type[object], step: _Step, problems: list[Problem]) -> None:
     if issubclass(kind, float):
         if not math.isfinite(value):
             path = _path(step)

@@ -82,10 +82,10 @@ def repairs_of(
     forbidden: list[Rule] = []
     for name, at in marks.items():
         rule = RULES[name]
-        strategy = next((one for one in rule.strategies if one in strategies), None)
-        if strategy is None:
+        allowed: list[StrategyName] = [strategy for strategy in rule.strategies if strategy in strategies]
+        if not allowed:
             forbidden.append(rule)
         else:
             excerpt = text[max(0, at - _BEFORE) : at + _AFTER]
-            repairs.append(Repair(path, excerpt, rule.what, strategy, name, rule.confidence))
+            repairs.append(Repair(path, excerpt, rule.what, allowed[0], name, rule.confidence))
     return tuple(repairs), tuple(forbidden)

@@ -1,4 +1,4 @@
-"""Arguments written as tags: `<parameter name="city">Bern</parameter>`, `<parameter=city>`, `<city>`, key and value pairs."""
+"""Arguments written as tags: `<parameter name="city">Bern</parameter>`, `<parameter=city>`, `<city>`, or pairs."""
 
 from __future__ import annotations
 

@@ -8,11 +8,12 @@ What is a sure repair and what is not is decided by whoever asked; see `marks`.
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from rightcall.errors import Unreadable
 from rightcall.parse.atoms import ARGUMENT, Atoms
 from rightcall.parse.cursor import Cut
+from rightcall.parse.kinds import is_object
 from rightcall.parse.scalars import CONSTANTS
 from rightcall.parse.shape import ANY, Shape
 from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
@@ -338,7 +339,7 @@ class Reader(Atoms):
     def _join(self, frame: _Frame, at: int) -> bool:
         """`"a" + "b"` in one value."""
         begin = self.skip(at + 1)
-        last = frame.value[frame.key] if frame.keyed else frame.value[-1]
+        last = frame.value.get(frame.key) if frame.keyed else frame.value[-1] if frame.value else None
         if begin >= self.size or self.text[begin] not in QUOTES or not isinstance(last, str):
             return False
         self.mark("joined_strings", at)
@@ -422,7 +423,7 @@ class Reader(Atoms):
 
 def _loses_text(value: Any, shape: Shape) -> bool:
     """Whether a number stands where text is declared: then the digits as written count."""
-    if isinstance(value, dict):
-        items = cast("dict[str, Any]", value).items()
+    if is_object(value):
+        items = value.items()
         return any(isinstance(item, (int, float)) and shape.props.get(key, ANY).verbatim for key, item in items)
     return shape.items is not None and shape.items.verbatim

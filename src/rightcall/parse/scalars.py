@@ -24,7 +24,7 @@ CONSTANTS: dict[str, tuple[Any, str | None]] = {
 
 
 def read_number(token: str) -> int | float | None:
-    """The number a token stands for, or None: `.5`, `2.`, `+3`, `1_000` and `0x1F` are numbers, `007` and `1/3` are not.
+    """The number a token stands for, or None: `.5`, `2.`, `+3`, `1_000` and `0x1F` are numbers, `007` is none.
 
     >>> [read_number(token) for token in ("12", ".5", "1_000", "007", "1/3")]
     [12, 0.5, 1000, None, None]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from rightcall.parse.kinds import is_list, json_type
+
 NUMERIC = frozenset({"integer", "number"})
 CONTAINERS = frozenset({"object", "array"})
 _MAX_DEPTH = 64
@@ -56,6 +58,7 @@ class Shape:
         return self.types == _TEXT or self.types == _TEXT_OR_NULL
 
 
+_NULL = frozenset({"null"})
 _TEXT = frozenset({"string"})
 _TEXT_OR_NULL = frozenset({"string", "null"})
 ANY = Shape()
@@ -109,11 +112,11 @@ class _Builder:
         kind = schema.get("type")
         if isinstance(kind, str):
             shape.types = frozenset({kind})
-        elif isinstance(kind, list):
-            shape.types = frozenset(name for name in cast("list[Any]", kind) if isinstance(name, str))
+        elif is_list(kind):
+            shape.types = frozenset(name for name in kind if isinstance(name, str))
         if "const" in schema:
             shape.enum = (schema["const"],)
-        elif isinstance(schema.get("enum"), list):
+        elif is_list(schema.get("enum")):
             shape.enum = tuple(schema["enum"])
         if shape.enum is not None and not shape.types:
             shape.types = frozenset(json_type(value) for value in shape.enum)
@@ -167,7 +170,7 @@ class _Builder:
 
     def choose(self, shape: Shape, branches: list[Shape]) -> None:
         """anyOf: keep the alternatives, and show their common face where there is only one beside null."""
-        real = [branch for branch in branches if branch.types != {"null"}]
+        real = [branch for branch in branches if branch.types != _NULL]
         if len(real) == 1 and not shape.props:
             own_words = shape.words
             self.include(shape, real[0])
@@ -181,23 +184,8 @@ class _Builder:
             shape.types = shape.types or frozenset()
 
 
-def json_type(value: Any) -> str:
-    """The JSON type of a Python value; `integer` for whole numbers."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int):
-        return "integer"
-    if isinstance(value, float):
-        return "integer" if value.is_integer() else "number"
-    if isinstance(value, str):
-        return "string"
-    return "object" if isinstance(value, Mapping) else "array"
-
-
 def _list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
+    return value if is_list(value) else []
 
 
 def _number(schema: Mapping[str, Any], key: str, exclusive: str, known: float | None) -> float | None:
@@ -219,8 +207,8 @@ def _pointer(root: Any, ref: str) -> Any:
         step = part.replace("~1", "/").replace("~0", "~")
         if isinstance(here, Mapping):
             here = cast("Mapping[str, Any]", here).get(step)
-        elif isinstance(here, list) and step.isdigit() and int(step) < len(cast("list[Any]", here)):
-            here = cast("list[Any]", here)[int(step)]
+        elif is_list(here) and step.isdigit() and int(step) < len(here):
+            here = here[int(step)]
         else:
             return None
     return here

@@ -8,6 +8,7 @@ from typing import Any, cast
 import msgspec
 
 from rightcall.errors import Unreadable
+from rightcall.parse.kinds import is_list, is_object
 
 _decode = msgspec.json.decode
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?|[{}\[\]]', re.S)
@@ -52,12 +53,12 @@ def _count_keys(value: Any) -> int:
     todo = [value]
     while todo:
         here = todo.pop()
-        if isinstance(here, dict):
-            children = cast("dict[str, Any]", here)
+        if is_object(here):
+            children = here
             count += len(children)
-            todo.extend(child for child in children.values() if isinstance(child, (dict, list)))
-        elif isinstance(here, list):
-            todo.extend(child for child in cast("list[Any]", here) if isinstance(child, (dict, list)))
+            todo.extend(child for child in children.values() if (is_object(child) or is_list(child)))
+        elif is_list(here):
+            todo.extend(child for child in here if (is_object(child) or is_list(child)))
     return count
 
 

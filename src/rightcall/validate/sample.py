@@ -4,7 +4,7 @@ import math
 from typing import Any, cast
 
 from rightcall.catalog.keywords import Part, Schema, as_list, as_schema, ref_name, types
-from rightcall.parse.shape import json_type
+from rightcall.parse.kinds import json_type
 from rightcall.validate.sample_text import text_for
 
 _DEEP = 12
