@@ -64,7 +64,7 @@ def judge(name: Any, arguments: Any, terms: Terms, call_id: str | None = None, d
     value = found.value
     faults = unsound(value, terms.policy.max_depth, _reserved(tool)) if found.readable else ()
     log.problems.extend(faults)
-    if found.readable and not faults:
+    if found.readable and not faults and not found.cut_inside:
         value = _brought_into_shape(tool, value, log, terms)
         value = _inner_calls(tool, value, terms, log, depth)
         _validate(tool, value, log)

@@ -24,6 +24,8 @@ class Found(NamedTuple):
     problems: tuple[Problem, ...] = ()
     truncated: bool = False
     readable: bool = True
+    cut_inside: bool = False
+    """The text ends inside a value: what else is missing or wrong cannot be told."""
 
 
 def read_arguments(arguments: Any, shape: Shape | None, strategies: frozenset[StrategyName], policy: Policy) -> Found:
@@ -62,7 +64,7 @@ def _read_text(text: str, shape: Shape | None, strategies: frozenset[StrategyNam
         return _unreadable(Problem(code, "", f"The arguments could not be read: {error}"))
     repairs, forbidden = repairs_of(read.marks, text, strategies=strategies)
     refused = tuple(Problem("unreadable", "", f"switched off by the policy: {rule.what}") for rule in forbidden)
-    return Found(read.value, repairs, (*refused, *_faults(read)), truncated=bool(read.cut), readable=not refused)
+    return Found(read.value, repairs, (*refused, *_faults(read)), bool(read.cut), not refused, read.cut == "value")
 
 
 def _numbers_as_written(read: Read, text: str, shape: Shape | None, policy: Policy) -> Read:

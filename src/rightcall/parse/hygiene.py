@@ -21,7 +21,8 @@ _CONTAINERS = frozenset({dict, list, tuple, OrderedDict, defaultdict})
 """Whatever else pretends to be one of these may do anything when it is looked at."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _type = cast("Callable[[Any], type[object]]", type)
-_items = cast("Callable[[Any], Iterable[tuple[Any, Any]]]", dict.items)  # a subclass may have items of its own
+_numbered = cast("Callable[[Any], Iterable[tuple[Any, Any]]]", enumerate)
+_items = dict[Any, Any].items  # a subclass may have items of its own
 _Step = tuple["_Step", Any] | None
 """Where a value stands, as a chain of steps; made into words only for a problem."""
 
@@ -37,7 +38,7 @@ def unsound(value: Any, max_depth: int, reserved: Container[str] = ()) -> tuple[
             kind = _type(item)
             children: Iterable[tuple[Any, Any]]
             if kind is list or kind is tuple:
-                children = enumerate(item)
+                children = _numbered(item)
             elif kind in _CONTAINERS:
                 _keys(item, step, reserved, problems)
                 children = list(_items(item))

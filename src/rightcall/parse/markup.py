@@ -6,7 +6,8 @@ import re
 from typing import Any
 
 from rightcall.errors import Unreadable
-from rightcall.parse.reader import Cut, Read
+from rightcall.parse.cursor import Cut
+from rightcall.parse.reader import Read
 from rightcall.parse.shape import ANY, Shape
 from rightcall.parse.strict import NO_JSON, attempt
 
