@@ -19,6 +19,8 @@ _STARTS = re.compile(
 _LEFTOVER = re.compile(r"[\s,;)}\]`]*")
 _CONTAINER = re.compile(r"[{\[]")
 _ESCAPED = re.compile(r"\s*(?:[\[{]\s*)*\\+[\"']")
+_ESCAPE = re.compile(r'\\(["\\/])')
+_AROUND = "\ufeff \t\r\n\x00"
 _BETWEEN = re.compile(r"[\s,;]*")
 _MOST_CANDIDATES = 16
 _FIRST_QUOTE = re.compile(r"['‘’`“”„]")
@@ -31,15 +33,26 @@ def read_value(text: str, shape: Shape = ANY, *, max_depth: int = MAX_DEPTH) -> 
     if value is NO_JSON:
         return read_lenient(text, shape, max_depth=max_depth)
     if _wants_inner(value, shape):
-        return _inner(value, shape, max_depth)
+        return _inner(value, shape, max_depth)._replace(end=len(text))
     return Read(value, len(text), {}, "", duplicate_keys(text, value))
 
 
 def read_lenient(text: str, shape: Shape = ANY, *, max_depth: int = MAX_DEPTH) -> Read:
     """As `read_value`, for a text that is known not to be JSON."""
-    body = text.strip("\ufeff \t\r\n\x00")
+    body = text.lstrip(_AROUND)
+    lead = len(text) - len(body)
+    body = body.rstrip(_AROUND)
     if not body:
         raise Unreadable("the text is empty", 0)
+    try:
+        read = _read_body(body, shape, max_depth)
+    except Unreadable as error:
+        error.position += lead
+        raise
+    return read._replace(end=read.end + lead, marks={rule: at + lead for rule, at in read.marks.items()})
+
+
+def _read_body(body: str, shape: Shape, max_depth: int) -> Read:
     first = None if '"' in body or body.isascii() else _FIRST_QUOTE.search(body)
     if first is not None and first[0] in "“”":
         plain = read_lenient(body.translate(_TYPOGRAPHIC), shape, max_depth=max_depth)
@@ -53,7 +66,7 @@ def read_lenient(text: str, shape: Shape = ANY, *, max_depth: int = MAX_DEPTH) -
         return _bare(body, shape)
     if _wants_inner(found.value, shape):
         inner = _inner(found.value, shape, max_depth)
-        return inner._replace(marks={**found.marks, **inner.marks})
+        return inner._replace(end=found.end, marks={**found.marks, **inner.marks})
     return found
 
 
@@ -71,11 +84,12 @@ def _inner(value: str, shape: Shape, max_depth: int) -> Read:
 
 def _unescaped(body: str, shape: Shape, max_depth: int) -> Read:
     """`{\\"a\\": 1}`: the whole text went through one encoding too many."""
-    plain = re.sub(r'\\(["\\/])', r"\1", body)
+    plain = _ESCAPE.sub(r"\1", body)
     if plain == body:
         raise Unreadable("a backslash stands where a value is due", 0)
     read = read_value(plain, shape, max_depth=max_depth)
-    return read._replace(marks={"escaped_text": 0, **read.marks})
+    dropped = sum(match.start() - nth < read.end for nth, match in enumerate(_ESCAPE.finditer(body)))
+    return read._replace(end=read.end + dropped, marks={"escaped_text": 0, **read.marks})
 
 
 def _at_start(body: str, shape: Shape, max_depth: int) -> Read | None:
