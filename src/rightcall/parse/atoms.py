@@ -122,7 +122,7 @@ class Atoms(Cursor):
 
     def bare_text(self, at: int, shape: Shape, context: Context) -> Any:
         """Text without quotes, up to the comma, bracket or line end that closes it."""
-        text, here, depth = self.text, at, 0
+        text, here, depth, quotes = self.text, at, 0, 0
         while True:
             here = _BARE_STEP.match(text, here).end()  # type: ignore[union-attr]
             if here >= self.size:
@@ -138,9 +138,11 @@ class Atoms(Cursor):
                 char in "/#" and here > at and text[here - 1].isspace() and text[here : here + 2] in ("//", "/*", "# ")
             ):
                 break
-            elif char == '"' and self._stray_quote(here):
-                self.mark("missing_open_quote", here)
-                return self._finished(at, here, here + 1, shape)
+            elif char == '"':
+                if quotes % 2 == 0 and self._stray_quote(here):  # else it closes one that was opened inside the text
+                    self.mark("missing_open_quote", here)
+                    return self._finished(at, here, here + 1, shape)
+                quotes += 1
             here += 1
         if here >= self.size and depth > 0:
             here = self._before_closers(at)
