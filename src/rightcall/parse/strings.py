@@ -82,7 +82,7 @@ class StringEnd:
             if self.context == "key":
                 return Closing(at, at + 1)
             self.seen += 1
-            rank = self._rank(at)
+            rank = self._rank(at, first=previous < 0)
             if previous >= 0 and (rank == _NONE or self.context == "element"):
                 missed = self._missed_end(previous, at)
                 if missed is not None:
@@ -111,7 +111,7 @@ class StringEnd:
             return Closing(end - 1, end, "inner_quotes")
         return Closing(first, first + 1)
 
-    def _rank(self, at: int) -> int:
+    def _rank(self, at: int, *, first: bool) -> int:
         """How strongly what follows the quote at `at` says that it closes the string."""
         text, context = self.text, self.context
         after = space(text, at + 1)
@@ -123,7 +123,7 @@ class StringEnd:
         if following in "}])":
             return self._before_bracket(at, after)
         if following in QUOTES:
-            return _before_quote(text, at, after, context)
+            return _before_quote(text, at, after, context, first)
         if following == "+":
             begin = space(text, after + 1)
             return _STRONG if begin < len(text) and text[begin] in QUOTES else _NONE
@@ -219,9 +219,10 @@ def _after_comma(text: str, at: int, context: Context) -> int:
     return _STRONG if sure else _WEAK
 
 
-def _before_quote(text: str, at: int, after: int, context: Context) -> int:
-    if context == "member":
-        return _STRONG if after > at + 1 and key_ahead(text, after) else _NONE
+def _before_quote(text: str, at: int, after: int, context: Context, first: bool) -> int:
+    apart = after > at + 1
     if context == "element":
-        return _STRONG if "\n" in text[at:after] else _WEAK if after > at + 1 else _NONE
-    return _NONE
+        return _STRONG if "\n" in text[at:after] else _WEAK if apart else _NONE
+    if context == "member" and apart and key_ahead(text, after):
+        return _STRONG
+    return _WEAK if apart and first else _NONE  # 'a' 'b': one string to Python, or one with quotes inside
