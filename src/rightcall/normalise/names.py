@@ -118,9 +118,11 @@ def _apply(
         elif len(targets) > 1 or (targets and len(matching) > 1):
             ambiguous.setdefault(name, tuple(matching))
         elif tier.rule == "style" and not matching:
-            taken = [target for target in names if target not in free and tier.matches(name, target)]
-            if taken and given[taken[0]] != given[name]:
-                ambiguous[name] = (name, taken[0])
+            taken = next((target for target in names if target not in free and tier.matches(name, target)), None)
+            sources = {renaming.meant: renaming.given for renaming in renamed}
+            rival = sources.get(taken, taken) if taken is not None else name
+            if given[rival] != given[name]:
+                ambiguous[name] = (rival, taken or rival)
     for target, sources in claims.items():
         if len(sources) == 1:
             renamed.append(Renaming(sources[0], target, tier.rule, tier.confidence))
