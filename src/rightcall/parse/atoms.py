@@ -9,12 +9,15 @@ from typing import Any
 from rightcall.errors import Unreadable
 from rightcall.parse.cursor import Cursor
 from rightcall.parse.escapes import unescape
-from rightcall.parse.scalars import CONSTANTS, NUMBER, read_number
+from rightcall.parse.scalars import CONSTANTS, JSON_NUMBER, NUMBER, read_number
 from rightcall.parse.shape import Shape
 from rightcall.parse.strings import Context, StringEnd, key_ahead, space
 
 _PATIENCE = 20_000
-_SCALAR = re.compile(rf"({NUMBER}|[A-Za-z]+)(?=\s*(?:[,}}\])]|$|//|/\*|\n)|\s+[\"“'{{\[#])")
+_SCALAR = re.compile(rf"({NUMBER}|-?[A-Za-z]+)(?=\s*(?:[,}}\])]|;\s*[\"'}}\]]|$|//|/\*|\n)|\s+[\"“'{{\[#])")
+_IN_GROUPS = re.compile(r"(?:^|[^\d.])[1-9]\d{0,2}(?:,\d{3})*,$")
+_DIGITS_APART = re.compile(r"\d+(?:\s+\d+)+")
+_CONTROL = re.compile(r"[\x00-\x1f]")
 _GROUPED = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?=\s*(?:[,}\n]|$))")
 _BARE_STEP = re.compile(r"[^,{}\[\]()\n\r\"/#]*")
 _BROKEN_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?[eE][-+]?")
@@ -50,7 +53,7 @@ class Atoms(Cursor):
             raw, cut = self._searched(at, quote, context, keys)
         if quote != '"':
             self.mark("single_quotes" if quote == "'" else "other_quotes", at)
-        if "\n" in raw or "\t" in raw or "\r" in raw:
+        if _CONTROL.search(raw):
             self.mark("raw_newline", at)
         if "\\" not in raw:
             return raw
@@ -101,10 +104,20 @@ class Atoms(Cursor):
                 self.mark(rule, at)
             self.at, self.solid = match.end(), True
             return True, value
-        if word[0].isalpha():
+        if word.lstrip("-")[0].isalpha():
             return False, None
+        if (
+            self.open.endswith("]")
+            and word[0] == "0"
+            and len(word) == 3
+            and _IN_GROUPS.search(text[max(0, at - 32) : at])
+        ):
+            raise Unreadable("1,000 in a list may be one number or two", at)
         self.at, self.solid = match.end(), match.end() < self.size
-        return True, self.number(word, shape, at)
+        value = self.number(word, shape, at)
+        if not isinstance(value, str) and not JSON_NUMBER.fullmatch(word):
+            self.mark("number_form", at)
+        return True, value
 
     def number(self, token: str, shape: Shape, at: int) -> Any:
         if shape.verbatim:
@@ -142,6 +155,8 @@ class Atoms(Cursor):
                 if quotes % 2 == 0 and self._stray_quote(here):  # else it closes one that was opened inside the text
                     self.mark("missing_open_quote", here)
                     return self._finished(at, here, here + 1, shape)
+                if depth == 0 and quotes % 2 == 0 and key_ahead(text, here):
+                    self.mark("weak_quote", here)  # a key amid text that goes on
                 quotes += 1
             here += 1
         if here >= self.size and depth > 0:
@@ -151,6 +166,8 @@ class Atoms(Cursor):
     def _finished(self, at: int, end: int, resume: int, shape: Shape) -> Any:
         content = self.text[at:end].strip()
         self.at, self.solid = resume, resume < self.size
+        if self.open.endswith("]") and not shape.verbatim and _DIGITS_APART.fullmatch(content):
+            raise Unreadable("1 000 in a list may be one number or two", at)
         if not content:
             raise Unreadable(f"{self.text[at]!r} is no value", at)
         number = None if shape.verbatim else read_number(content)

@@ -170,8 +170,8 @@ class Reader(Atoms):
                 return -1
             char = text[at]
             if char == "," or (char == ";" and frame.after):
-                if not frame.after:
-                    self.mark("trailing_comma", at)
+                if not frame.after or char == ";":
+                    self.mark("missing_comma" if frame.after else "trailing_comma", at)
                 frame.after = self.solid = False
                 frame.commas += 1
                 at += 1

@@ -9,7 +9,7 @@ NUMBER = r"[-+]?(?:\d+(?:_\d+)*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 MAX_DIGITS = 1000
 """More digits than this are no number anybody meant; Python itself gives up at 4,300."""
 
-_JSON = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
+JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
 _LENIENT = re.compile(r"([-+]?)((?:0|[1-9]\d*(?:_\d+)*)?)(\.\d*)?([eE][-+]?\d+)?")
 _HEX = re.compile(r"[-+]?0[xX][0-9a-fA-F]{1,16}")
 
@@ -20,6 +20,7 @@ CONSTANTS: dict[str, tuple[Any, str | None]] = {
     "Null": (None, "constant_form"), "undefined": (None, "constant_form"), "nil": (None, "constant_form"),
     "NaN": (float("nan"), "constant_form"), "nan": (float("nan"), "constant_form"),
     "Infinity": (float("inf"), "constant_form"), "inf": (float("inf"), "constant_form"),
+    "-Infinity": (float("-inf"), "constant_form"), "-inf": (float("-inf"), "constant_form"),
 }  # fmt: skip
 
 
@@ -31,7 +32,7 @@ def read_number(token: str) -> int | float | None:
     """
     if len(token) > MAX_DIGITS:
         return None
-    match = _JSON.fullmatch(token)
+    match = JSON_NUMBER.fullmatch(token)
     if match is not None:
         return float(token) if match[1] or match[2] else int(token)
     match = _LENIENT.fullmatch(token)
