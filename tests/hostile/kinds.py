@@ -16,7 +16,7 @@ from rightcall.errors import ToolError
 
 SECONDS = 1.0
 BYTES_PER_SECOND = 5_000_000
-LIMIT = 1_000_000  # an argument text over this is refused
+LIMIT = 1_000_000  # an argument text of more characters is refused
 HINT = 10_000  # characters: a model has to read it
 RESERVED = {"__proto__", "constructor", "prototype"}
 
@@ -99,7 +99,7 @@ def judge_check(kind: Kind, size: int) -> Judged:
             time.process_time() - start, 0, "raised", [f"check raised {type(error).__name__}: {error!s:.200}"]
         )
     seconds = time.process_time() - start
-    expect: Expect = "refused" if type(arguments) is str and bulk > LIMIT else kind.expect
+    expect: Expect = "refused" if type(arguments) is str and len(arguments) > LIMIT else kind.expect
     return finish(seconds, bulk, "ok" if verdict.ok else "refused", complaints(verdict, message, expect, kind))
 
 

@@ -8,9 +8,13 @@ from hostile.kinds import Expect, Kind
 Schema = Callable[[int], Any]
 
 
+LARGEST = 200_000
+"""Bytes of a tool definition: people write these, and one of 5,000 arguments is beyond any that was seen."""
+
+
 def schema(name: str, make: Schema, arguments: Any, expect: Expect = "any", grows: bool = False) -> Kind:
     def tools(size: int) -> list[Any]:
-        return [{"name": "odd", "parameters": make(size)}]
+        return [{"name": "odd", "parameters": make(min(size, LARGEST))}]
 
     call = arguments if callable(arguments) else lambda _: arguments
     return Kind(f"schema {name}", call, expect, grows, tools)
