@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import logging
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -47,6 +48,7 @@ def main() -> int:
     parser.add_argument("--corpora", type=Path, metavar="FOLDER", help="also score the corpora in this folder")
     options = parser.parse_args()
     one_core()
+    logging.disable()  # every refusal is a log line
     figures = [figure for name, run in parts(options.each).items() if name in options.only for figure in run()]
     versions = {name: version(name) for name in PEERS}
     if options.json:
