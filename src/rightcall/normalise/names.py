@@ -56,10 +56,11 @@ def map_names(
     renamed: list[Renaming] = []
     ambiguous: dict[str, tuple[str, ...]] = {}
     _declared(unknown, free, aliases, given, renamed, ambiguous)
+    needed = frozenset(required)
     if guess:
         for tier in _TIERS:
-            _apply(tier, unknown, free, names, given, fits, renamed, ambiguous)
-        _eliminate(unknown, free, required, given, fits, renamed, ambiguous)
+            _apply(tier, unknown, free, names, given, fits, renamed, ambiguous, needed)
+        _eliminate(unknown, free, needed, given, fits, renamed, ambiguous)
     return NameMap(tuple(renamed), tuple(unknown), {name: ambiguous[name] for name in unknown if name in ambiguous})
 
 
@@ -106,12 +107,15 @@ def _apply(
     fits: Fits,
     renamed: list[Renaming],
     ambiguous: dict[str, tuple[str, ...]],
+    needed: frozenset[str],
 ) -> None:
     claims: dict[str, list[str]] = {}
     for name in unknown:
         if name in ambiguous:
             continue
-        matching = [target for target in (names if tier.among_all else free) if tier.matches(name, target)]
+        vague = is_noise(name) and tier.confidence < 0.95  # a note of the model's own is not meant for an option
+        within = names if tier.among_all else free
+        matching = [target for target in within if (not vague or target in needed) and tier.matches(name, target)]
         targets = [target for target in matching if target in free and fits(given[name], target)]
         if len(targets) == 1 and len(matching) == 1:
             claims.setdefault(targets[0], []).append(name)

@@ -150,4 +150,17 @@ def same_meaning(left: str, right: str) -> bool:
     if left == right:
         return True
     meanings = _meanings()
-    return bool(meanings.get(left, frozenset()) & meanings.get(right, frozenset()))
+    one, other = meanings.get(left), meanings.get(right)
+    if one is not None and other is not None:
+        return bool(one & other)
+    return _abbreviates(left, right) if one is None and len(left) < len(right) else _abbreviates(right, left)
+
+
+def _abbreviates(short: str, long: str) -> bool:
+    """`desc` for description, `msg` for message; only words that mean nothing else are abbreviations."""
+    if short in _meanings() or len(long) < len(short) + 2 or short[:1] != long[:1]:
+        return False
+    if len(short) >= 3 and long.startswith(short):
+        return True
+    letters = iter(long)
+    return len(short) >= 2 and not set(short[1:]) & set("aeiou") and all(letter in letters for letter in short)
