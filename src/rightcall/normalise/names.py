@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from rightcall.normalise.words import EMPTY_WORDS, NOISE, joined, same_meaning, singular, words_of
+from rightcall.normalise.words import EMPTY_WORDS, NOISE, is_known, joined, same_meaning, singular, words_of
 
 Words = tuple[str, ...]
 Fits = Callable[[Any, str], bool]
-"""Whether a value could stand at an argument, after the changes of type that are certain."""
+"""Whether a value could stand at an argument: after the changes of type that are certain, or as it is."""
 
 
 class Renaming(NamedTuple):
@@ -46,6 +46,7 @@ def map_names(
     aliases: Mapping[str, str],
     required: Iterable[str],
     fits: Fits,
+    is_right: Fits,
     *,
     guess: bool = True,
 ) -> NameMap:
@@ -60,7 +61,8 @@ def map_names(
     if guess:
         for tier in _TIERS:
             _apply(tier, unknown, free, names, given, fits, renamed, ambiguous, needed)
-        _eliminate(unknown, free, needed, given, fits, renamed, ambiguous)
+        _eliminate(unknown, free, names, needed, given, fits, is_right, renamed, ambiguous)
+        _nameless(unknown, free, given, fits, ambiguous)
     return NameMap(tuple(renamed), tuple(unknown), {name: ambiguous[name] for name in unknown if name in ambiguous})
 
 
@@ -140,29 +142,52 @@ def _apply(
 def _eliminate(
     unknown: list[str],
     free: list[str],
-    required: Iterable[str],
+    names: list[str],
+    needed: frozenset[str],
     given: Mapping[str, Any],
     fits: Fits,
+    is_right: Fits,
     renamed: list[Renaming],
     ambiguous: dict[str, tuple[str, ...]],
 ) -> None:
-    """One name is left and one required argument is missing: they belong together, if nothing speaks against it."""
-    missing = [name for name in required if name in free and name not in given]
+    """One name is left and one required argument is missing: they belong together, if nothing speaks against it.
+
+    A name that means something else speaks against it, and so does another argument that could take the value. A name
+    that says nothing is enough only where the tool has no other argument.
+    """
+    missing = [name for name in needed if name in free and name not in given]
     rest = [name for name in unknown if not is_noise(name)]
-    if len(missing) != 1 or len(rest) != 1 or _says_nothing(rest[0]):
+    if len(missing) != 1 or len(rest) != 1 or not is_right(given[rest[0]], missing[0]):
         return
     name, target = rest[0], missing[0]
+    vague = target in ambiguous.get(name, ())
+    if not vague and (_means_something(name) or (_says_nothing(name) and len(names) > 1)):
+        return
     others = [other for other in free if other != target and fits(given[name], other)]
-    if fits(given[name], target) and (not others or target in ambiguous.get(name, ())):
+    if not others or vague:
         renamed.append(Renaming(name, target, "elimination", 0.75))
         unknown.remove(name)
         free.remove(target)
         ambiguous.pop(name, None)
 
 
+def _means_something(name: str) -> bool:
+    return any(is_known(word) for word in _core(name) if word not in EMPTY_WORDS)
+
+
+def _nameless(
+    unknown: list[str], free: list[str], given: Mapping[str, Any], fits: Fits, ambiguous: dict[str, tuple[str, ...]]
+) -> None:
+    """`arg1` was meant for something: where an argument could take its value, dropping it would lose content."""
+    for name in unknown:
+        targets = tuple(target for target in free if fits(given[name], target)) if _says_nothing(name) else ()
+        if targets and name not in ambiguous:
+            ambiguous[name] = targets
+
+
 def _says_nothing(name: str) -> bool:
-    """`value2`, `arg`: a name that could stand for anything."""
-    return all(word in EMPTY_WORDS or word.isdigit() for word in words_of(name))
+    """`value2`, `arg`, `x`: a name that could stand for anything."""
+    return all(word in EMPTY_WORDS or word.isdigit() or len(word) == 1 for word in words_of(name))
 
 
 def _core(name: str) -> Words:

@@ -80,13 +80,18 @@ def _named(given: dict[str, Any], shape: Shape, path: str, log: Log, depth: int,
         part = shape.props[target]
         return conforms(fit(value, part, target, log.trial(), depth + 1), part)
 
+    def is_right(value: Any, target: str) -> bool:
+        return conforms(value, shape.props[target])
+
     open_map = not shape.closed
     nested = _flattened(given, shape, early=True) if log.led and not open_map else {}
     rest = {name: value for name, value in given.items() if name not in nested}
     required = shape.required | manner.required
     taken = {outer for outer, _ in nested.values()}
     known = [name for name in shape.props if name not in taken]
-    names = map_names(rest, known, _aliases(shape, manner), required - taken, fits, guess=log.led and not open_map)
+    names = map_names(
+        rest, known, _aliases(shape, manner), required - taken, fits, is_right, guess=log.led and not open_map
+    )
     result = _renamed(given, names, nested, path, log)
     late = _flattened({name: given[name] for name in names.unknown}, shape, early=False, present=result)
     if log.led and not open_map and late:

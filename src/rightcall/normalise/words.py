@@ -144,6 +144,11 @@ def _meanings() -> dict[str, frozenset[int]]:
     return _MEANINGS
 
 
+def is_known(word: str) -> bool:
+    """Whether a word has a meaning of its own here."""
+    return singular(word) in _meanings()
+
+
 def same_meaning(left: str, right: str) -> bool:
     """Whether two words are used for the same thing in names of parameters."""
     left, right = singular(left), singular(right)
