@@ -82,6 +82,8 @@ class Atoms(Cursor):
             raise Unreadable("a \\u escape without its four digits", at)
         if decoded.illegal:
             self.mark("escape", at)
+        if decoded.foreign:
+            self.mark("foreign_escape", at)
         if decoded.lone:
             self.mark("lone_surrogate", at)
         return decoded.text

@@ -14,18 +14,20 @@ _SIMPLE = {
 }  # fmt: skip
 _REGEX_ESCAPES = frozenset("sSdDwWBAZzpP.()[]{}|^$?*+-")
 _WINDOWS_PATH = re.compile(r"[A-Za-z]:\\[^\\/]")
+_FOREIGN = frozenset("'`“”\nx")
 _LEGAL = frozenset("\"\\/bfnrtux'")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Unescaped(NamedTuple):
     """`illegal`: an escape that JSON does not have was kept. `broken`: a \\u without its digits, no text can be told.
-    `lone`: half of a surrogate pair was replaced by U+FFFD."""
+    `lone`: half of a surrogate pair was replaced by U+FFFD. `foreign`: an escape of Python or JavaScript was read."""
 
     text: str
     illegal: bool = False
     broken: bool = False
     lone: bool = False
+    foreign: bool = False
 
 
 def unescape(raw: str) -> Unescaped:
@@ -58,4 +60,4 @@ def unescape(raw: str) -> Unescaped:
     text = _ESCAPE.sub(one, raw)
     if not text.isascii() and _SURROGATE.search(text):
         return Unescaped(_SURROGATE.sub("\ufffd", text), illegal, broken, lone=True)
-    return Unescaped(text, illegal, broken)
+    return Unescaped(text, illegal, broken, foreign=bool(kinds & _FOREIGN))

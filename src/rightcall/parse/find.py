@@ -49,13 +49,14 @@ def read_lenient(text: str, shape: Shape = ANY, *, max_depth: int = MAX_DEPTH) -
     except Unreadable as error:
         error.position += lead
         raise
-    return read._replace(end=read.end + lead, marks={rule: at + lead for rule, at in read.marks.items()})
+    marks = {rule: at + lead for rule, at in read.marks.items()} or {"odd_space": 0}  # nothing else was amiss
+    return read._replace(end=read.end + lead, marks=marks)
 
 
 def _read_body(body: str, shape: Shape, max_depth: int) -> Read:
     first = None if '"' in body or body.isascii() else _FIRST_QUOTE.search(body)
     if first is not None and first[0] in "“”":
-        plain = read_lenient(body.translate(_TYPOGRAPHIC), shape, max_depth=max_depth)
+        plain = _read_body(body.translate(_TYPOGRAPHIC), shape, max_depth)
         return plain._replace(marks={"other_quotes": 0, **plain.marks})
     if body[0] == "<" and looks_like_markup(body, shape):
         return read_markup(body, shape)

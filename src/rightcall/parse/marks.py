@@ -35,6 +35,8 @@ RULES: dict[str, Rule] = {
     "python_call": Rule(_PY, 1.0, "the arguments of a call read as an object"),
     "other_quotes": Rule(("regex_quotes", "structure"), 1.0, "typographic quotes or backticks read as quotes"),
     "triple_quotes": Rule(_PY, 1.0, "a triple-quoted string read as text"),
+    "foreign_escape": Rule(_PY, 1.0, "an escape of Python or JavaScript read as what it stands for"),
+    "odd_space": Rule(_STRUCTURE, 1.0, "white space that JSON does not have left out"),
     "comment": Rule(_STRUCTURE, 1.0, "a comment left out"),
     "fence": Rule(_STRUCTURE, 1.0, "a code fence left out"),
     "escaped_text": Rule(_STRUCTURE, 0.95, "the whole text was escaped once more"),
