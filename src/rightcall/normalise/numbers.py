@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from rightcall.normalise.units import CURRENCY_SIGNS, contradicts
+from rightcall.normalise.units import CURRENCY_SIGNS, contradicts, names
 from rightcall.parse.scalars import read_number
 from rightcall.parse.shape import Shape
 
@@ -15,7 +15,7 @@ _HEDGE = re.compile(
 _NUMERIC = re.compile(r"[-+]?(?:\d[\d,._ ']*\d|\d|\.\d+)(?:[eE][-+]?\d+)?\.?")
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:([,_ '])\d{3})(?:\1\d{3})*(?:\.\d+)?")
 _EUROPEAN = re.compile(r"[-+]?\d{1,3}(?:\.\d{3})+,\d+")
-_REST = re.compile(r"[A-Za-zµ°Ω²³/\-.]{1,24}(?:\s+[A-Za-z²³/\-]{1,24}){0,2}")
+_REST = re.compile(r"(?=.*[A-Za-zµ°Ω])[A-Za-zµ°Ω²³/\-.]{1,24}(?:\s+[A-Za-z²³/\-]{1,24}){0,2}")
 _CHANGES_MEANING = frozenset(
     [
         "or",
@@ -46,8 +46,29 @@ _CHANGES_MEANING = frozenset(
         "except",
         "times",
         "x",
+        "am",
+        "pm",
+        "ago",
+        "before",
+        "hundred",
+        "hundreds",
+        "thousand",
+        "thousands",
+        "million",
+        "millions",
+        "billion",
+        "billions",
+        "trillion",
+        "lakh",
+        "crore",
+        "grand",
+        "dozen",
+        "score",
+        "half",
     ]
 )
+_SCALE_LETTERS = frozenset(["k", "m", "b", "bn", "mn", "mio", "mil"])
+"""`5k`, `2M`: thousands and millions as often as a unit, so it must be one that the schema names."""
 _SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000, "dozen": 12}
 _ONES = [
     "zero",
@@ -94,7 +115,7 @@ def number_in(text: str, name: str, shape: Shape) -> Number | None:
     if len(body) > 80:
         return None
     plain = read_number(body) if body else None
-    if plain is None and body.isdigit():
+    if plain is None and body.isdecimal():
         plain = int(body)  # leading zeros: where a number is declared, 007 is seven
     if plain is not None:
         return Number(plain, "number_text", 1.0)
@@ -131,7 +152,12 @@ def _with_unit(value: int | float, unit: str, more: str, name: str, shape: Shape
     for word in (unit, more):
         if not word or word in CURRENCY_SIGNS or word == "%":
             continue
-        if not _REST.fullmatch(word) or set(re.findall(r"[a-z]+", word.lower())) & _CHANGES_MEANING:
+        said = set(re.findall(r"[a-z]+", word.lower()))
+        if (
+            not _REST.fullmatch(word)
+            or said & _CHANGES_MEANING
+            or (said & _SCALE_LETTERS and not names(word, name, shape))
+        ):
             return None
     if contradicts(unit, name, shape) or (more and contradicts(more, name, shape)):
         return None
@@ -163,18 +189,27 @@ def _worded(text: str) -> Number | None:
     negative = words[0] in ("minus", "negative")
     if negative:
         words = words[1:]
-    total, current, seen = 0, 0, False
+    total, current, seen, scale = 0, 0, False, 10**12
     for position, word in enumerate(words):
         if word in _WORDS:
+            if not _goes_on(current, _WORDS[word], alone=len(words) == 1):
+                return None  # "twenty twenty", "one two": a year, digits, who knows
             current += _WORDS[word]
             seen = True
         elif word in ("a", "an") and position == 0 and len(words) > 1 and words[1] in _SCALES:
             current = 1
-        elif word in ("hundred", "dozen"):
+        elif word in ("hundred", "dozen") and current < 100:
             current = max(current, 1) * _SCALES[word]
             seen = True
-        elif word in _SCALES:
-            total, current, seen = total + max(current, 1) * _SCALES[word], 0, True
+        elif word in _SCALES and _SCALES[word] < scale and (current or not total):
+            total, current, seen, scale = total + max(current, 1) * _SCALES[word], 0, True, _SCALES[word]
         elif word != "and" or not seen or position == len(words) - 1:
             return None
     return Number(-(total + current) if negative else total + current, "number_word", 0.95) if seen else None
+
+
+def _goes_on(current: int, more: int, *, alone: bool) -> bool:
+    """Whether a word of this value can follow: five after twenty or after two hundred, not after three."""
+    if more == 0:
+        return alone
+    return current % 100 == 0 or (current % 100 >= 20 and current % 10 == 0 and more < 10)

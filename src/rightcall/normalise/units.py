@@ -65,6 +65,11 @@ def contradicts(unit: str, name: str, shape: Shape) -> bool:
     return False
 
 
+def names(unit: str, name: str, shape: Shape) -> bool:
+    """Whether the schema speaks of just this unit."""
+    return any(_UNIT.get(token) in _stated(name, shape) for token in _tokens(unit))
+
+
 def _is_fraction(shape: Shape) -> bool:
     return (shape.maximum is not None and shape.maximum <= 1) or _UNIT_INTERVAL.search(shape.words) is not None
 
