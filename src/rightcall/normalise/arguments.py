@@ -12,7 +12,9 @@ from rightcall.normalise.objects import Manner, fit_object
 from rightcall.normalise.values import json_text
 from rightcall.normalise.words import joined
 from rightcall.parse.find import read_value
+from rightcall.parse.hygiene import unsound
 from rightcall.parse.kinds import is_list, is_object, json_type
+from rightcall.parse.reader import MAX_DEPTH
 from rightcall.parse.shape import ANY, Shape
 
 ToolRepair = Callable[[dict[str, Any]], dict[str, Any] | None]
@@ -82,7 +84,7 @@ def _unwrapped(value: Any, shape: Shape, log: Log) -> Any:
             log.add("", value, value[0], "unwrapped_list", 0.95)
             value = value[0]
             continue
-        inner = _inner(value, shape) if is_object(value) else None
+        inner = _inner(value, shape, log) if is_object(value) else None
         if inner is None:
             return value
         log.add("", value, inner, "unwrapped", 0.95)
@@ -90,33 +92,42 @@ def _unwrapped(value: Any, shape: Shape, log: Log) -> Any:
     return value
 
 
-def _inner(value: dict[str, Any], shape: Shape) -> dict[str, Any] | None:
+def _inner(value: dict[str, Any], shape: Shape, log: Log) -> dict[str, Any] | None:
     """What an envelope holds: under a usual name, or under any single name if what is inside fits the tool."""
     strangers = [name for name in value if name not in shape.props]
     main = [name for name in strangers if name.lower() not in _BESIDE or is_object(value[name])]
     if len(strangers) != len(value) or len(main) != 1:
         return None
-    name = main[0]
-    inside = _as_object(value[name], shape)
+    name, reading = main[0], log.trial()
+    inside = _as_object(value[name], shape, name, reading)
     if inside is None or any(joined(name) == joined(known) for known in shape.props):
         return None
     fitting = sum(1 for key in inside if any(joined(key) == joined(known) for known in shape.props))
-    if name.lower() in _ENVELOPES or (inside and fitting == len(inside)):
+    if fitting == len(inside) > 0 or (name.lower() in _ENVELOPES and (fitting or not reading.problems)):
+        log.extend(reading)
         return inside
     return None
 
 
-def _as_object(value: Any, shape: Shape) -> dict[str, Any] | None:
+def _as_object(value: Any, shape: Shape, path: str, log: Log) -> dict[str, Any] | None:
+    """The object that a value is or holds as text; what the text needed, or lacks, is in the log."""
     if is_object(value):
         return value
-    if isinstance(value, str) and value.lstrip()[:1] == "{":
-        try:
-            read = read_value(value, shape)
-        except Unreadable:
-            return None
-        if is_object(read.value) and not read.cut and not read.duplicates:
-            return read.value
-    return None
+    if not isinstance(value, str) or value.lstrip()[:1] != "{":
+        return None
+    try:
+        read = read_value(value, shape)
+    except Unreadable:
+        return None
+    found = read.value
+    if not is_object(found) or not log.read(path, value, read):
+        return None
+    for key in read.duplicates:
+        log.problem("duplicate_key", f"{path}.{key}", f"`{path}.{key}` is given twice")
+    if read.cut:
+        log.problem("truncated", path, f"The text in `{path}` is cut off; send the call again, complete")
+    log.problems.extend(unsound(found, MAX_DEPTH))
+    return found
 
 
 def _repaired(arguments: dict[str, Any], repair: ToolRepair, log: Log) -> dict[str, Any]:
