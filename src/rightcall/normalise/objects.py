@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
+from rightcall.normalise.choices import choose
 from rightcall.normalise.log import Log
 from rightcall.normalise.names import NameMap, Renaming, is_noise, map_names
 from rightcall.normalise.values import conforms, fit, is_null_word
@@ -70,6 +71,8 @@ def _declared_value(value: Any, table: Mapping[str, Any] | None, path: str, log:
 def _drops_null(name: str, value: Any, part: Shape, shape: Shape, manner: Manner) -> bool:
     if name in shape.required or name in manner.required or not is_null_word(value):
         return False
+    if part.enum is not None and value is not None and choose(value, part.enum, part.enum_aliases) is not None:
+        return False  # `none` where `None` is one of the choices
     return not conforms(value, part)
 
 

@@ -14,9 +14,12 @@ from rightcall.normalise.choices import Choice, choose
 from rightcall.normalise.log import Log
 from rightcall.normalise.numbers import number_in
 from rightcall.parse.find import read_value
+from rightcall.parse.hygiene import unsound
 from rightcall.parse.kinds import is_list, is_object, json_type
+from rightcall.parse.reader import MAX_DEPTH
 from rightcall.parse.shape import ANY, NUMERIC, Shape
 from rightcall.parse.strict import NO_JSON, attempt
+from rightcall.types import StrategyName
 
 _MAX_DEPTH = 48
 _TRUE = frozenset({"true", "yes", "y", "on", "1", "enabled"})
@@ -113,9 +116,10 @@ def _enumerated(value: Any, shape: Shape, path: str, log: Log) -> Any:
     if is_list(value) and len(value) == 1 and not shape.allows("array"):
         log.add(path, value, value[0], "unwrapped_list", 0.95)
         return _enumerated(value[0], shape, path, log)
+    written = value
     if isinstance(value, str) and len(value) > 2 and value[0] == value[-1] and value[0] in "\"'":
-        value = value[1:-1]
-    choice = choose(value, allowed, shape.enum_aliases) or _number_choice(value, allowed, shape, path)
+        written = value[1:-1]
+    choice = choose(written, allowed, shape.enum_aliases) or _number_choice(written, allowed, shape, path)
     if choice is None:
         return value
     log.add(path, value, choice.value, choice.rule, choice.confidence)
@@ -246,13 +250,19 @@ def _structured(text: str, shape: Shape, path: str, log: Log, depth: int) -> Any
             return text
         if read.cut or read.duplicates or "prose" in read.marks or not shape.allows(json_type(read.value)):
             return text
-        if read.marks and not log.read(path, text, read):
+        strategy = _first(("structure", "python_ast", "regex_quotes"), log)
+        if strategy is None or unsound(read.value, MAX_DEPTH) or (read.marks and not log.read(path, text, read)):
             return text
-        log.add(path, text, read.value, "text_to_value", 1.0, None if log.led else "python_ast")
+        log.add(path, text, read.value, "text_to_value", 1.0, strategy)
         return fit(read.value, shape, path, log, depth + 1)
     if not body or not shape.allows("array") or not log.led:
         return text
     return _listed(text, body, shape, path, log, depth)
+
+
+def _first(strategies: tuple[StrategyName, ...], log: Log) -> StrategyName | None:
+    """The first of the strategies that may carry a change out."""
+    return next((strategy for strategy in strategies if strategy in log.strategies), None)
 
 
 def _listed(text: str, body: str, shape: Shape, path: str, log: Log, depth: int) -> Any:
@@ -268,6 +278,7 @@ def _listed(text: str, body: str, shape: Shape, path: str, log: Log, depth: int)
     if not all(conforms(item, items) for item in fitted):
         return text
     log.add(path, text, fitted, "split_list" if len(parts) > 1 else "wrapped_in_list", 0.9 if len(parts) > 1 else 0.95)
+    log.extend(trial)
     return fitted
 
 
@@ -283,6 +294,7 @@ def json_text(value: Any, path: str, log: Log, content: Shape | None = None) -> 
             read.cut
             or read.duplicates
             or not (is_object(read.value) or is_list(read.value))
+            or unsound(read.value, MAX_DEPTH)
             or not trial.read(path, value, read)
         ):
             return value
@@ -292,5 +304,6 @@ def json_text(value: Any, path: str, log: Log, content: Shape | None = None) -> 
         return value
     text = msgspec.json.encode(fitted).decode()
     log.extend(trial)
-    log.add(path, value, text, "json_text", 1.0, "python_ast" if "python_ast" in log.strategies else None)
+    strategy = _first(("python_ast", "structure", "regex_quotes", "manual_repair"), log)
+    log.add(path, value, text, "json_text", 1.0, strategy)
     return text
