@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, cast
 
 import msgspec
@@ -22,6 +23,7 @@ from rightcall.parse.strict import NO_JSON, attempt
 from rightcall.types import StrategyName
 
 _MAX_DEPTH = 48
+_GROUPED = re.compile(r"[-+]?\d{1,3}(?:[, ]\d{3})+")
 _TRUE = frozenset({"true", "yes", "y", "on", "1", "enabled"})
 _FALSE = frozenset({"false", "no", "n", "off", "0", "disabled"})
 _NULLS = frozenset({"null", "none", "nil", "undefined", "n/a", "na", ""})
@@ -269,9 +271,9 @@ def _listed(text: str, body: str, shape: Shape, path: str, log: Log, depth: int)
     items = shape.items or Shape()
     if items.types and items.types <= {"object", "null"}:
         return text
-    separator = ";" if ";" in body and "," not in body else "|" if "|" in body and "," not in body else ","
-    parts = [part.strip().strip("\"'") for part in body.split(separator)]
-    parts = [part.removeprefix("and ").strip() for part in parts if part]
+    parts = _parts(body)
+    if parts is None:
+        return text
     wanted = parts if len(parts) > 1 else [body]
     trial = log.trial()
     fitted = [fit(part, items, f"{path}[{at}]", trial, depth + 1) for at, part in enumerate(wanted)]
@@ -280,6 +282,20 @@ def _listed(text: str, body: str, shape: Shape, path: str, log: Log, depth: int)
     log.add(path, text, fitted, "split_list" if len(parts) > 1 else "wrapped_in_list", 0.9 if len(parts) > 1 else 0.95)
     log.extend(trial)
     return fitted
+
+
+def _parts(body: str) -> list[str] | None:
+    """The items of `a, b`; None where it could be fewer or more: `1,200`, `salt, pepper and basil`."""
+    if _GROUPED.fullmatch(body) or not any(char.isalnum() for char in body):
+        return None
+    if "://" in body and ", " not in body:
+        return [body] if "," not in body else None
+    separator = ";" if ";" in body and "," not in body else "|" if "|" in body and "," not in body else ","
+    parts = [part.strip() for part in body.split(separator) if part.strip()]
+    if len(parts) > 1 and any(part[0] in "\"'" and part[0] != part[-1] for part in parts):
+        return None  # a separator inside quotes
+    parts = [part.strip("\"'").removeprefix("and ").strip() for part in parts]
+    return None if len(parts) > 1 and " and " in parts[-1] else parts
 
 
 def json_text(value: Any, path: str, log: Log, content: Shape | None = None) -> Any:
