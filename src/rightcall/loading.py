@@ -9,7 +9,7 @@ from rightcall.normalise.log import Log
 from rightcall.normalise.values import conforms, fit
 from rightcall.parse.find import read_value
 from rightcall.parse.marks import repairs_of
-from rightcall.parse.shape import ANY, Shape, shape_of
+from rightcall.parse.shape import ANY, Shape, loses_digits, shape_of
 from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
 from rightcall.types import Parsed, Repair
 
@@ -33,7 +33,7 @@ def loads(text: str, schema: Any = None, *, max_text: int = MAX_TEXT) -> Parsed:
         raise TypeError(f"loads takes text, not {type(text).__name__}")
     shape = ANY if schema is None else shape_of(schema)
     value, repairs, cut, end = attempt(text), (), False, len(text)
-    if value is NO_JSON:
+    if value is NO_JSON or loses_digits(value, shape):
         if len(text) > max_text:
             raise Unreadable(f"broken text of {len(text)} characters, more than the {max_text} allowed")
         value, repairs, cut, end = _read(text, shape)

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple, cast
 
 from rightcall.config import Policy
 from rightcall.errors import Unreadable
-from rightcall.parse.find import read_lenient, read_value
-from rightcall.parse.kinds import is_object
+from rightcall.parse.find import read_value
 from rightcall.parse.marks import repairs_of
 from rightcall.parse.reader import Read
 from rightcall.parse.shape import ANY, Shape
@@ -58,23 +57,12 @@ def _read_text(text: str, shape: Shape | None, strategies: frozenset[StrategyNam
             read = Read(value, len(text), {}, "", duplicate_keys(text, value))
         else:
             read = read_value(text, shape or ANY, max_depth=policy.max_depth)
-            read = _numbers_as_written(read, text, shape, policy)
     except Unreadable as error:
         code = "too_large" if "nested deeper" in str(error) else "unreadable"
         return _unreadable(Problem(code, "", f"The arguments could not be read: {error}"))
     repairs, forbidden = repairs_of(read.marks, text, strategies=strategies)
     refused = tuple(Problem("unreadable", "", f"switched off by the policy: {rule.what}") for rule in forbidden)
     return Found(read.value, repairs, (*refused, *_faults(read)), bool(read.cut), not refused, read.cut == "value")
-
-
-def _numbers_as_written(read: Read, text: str, shape: Shape | None, policy: Policy) -> Read:
-    """A number where text is declared keeps its digits: `1.10` must not become 1.1 on its way to text."""
-    if read.marks or shape is None or not is_object(read.value):
-        return read
-    found = read.value
-    if not any(isinstance(item, float) and shape.props.get(key, ANY).verbatim for key, item in found.items()):
-        return read
-    return read_lenient(text, shape, max_depth=policy.max_depth)
 
 
 def _unreadable(problem: Problem) -> Found:

@@ -10,7 +10,7 @@ from rightcall.parse.cursor import FENCE
 from rightcall.parse.kinds import is_list, is_object
 from rightcall.parse.markup import looks_like_markup, read_markup
 from rightcall.parse.reader import MAX_DEPTH, Read, Reader
-from rightcall.parse.shape import ANY, CONTAINERS, Shape
+from rightcall.parse.shape import ANY, CONTAINERS, Shape, loses_digits
 from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
 
 _STARTS = re.compile(
@@ -30,7 +30,7 @@ _TYPOGRAPHIC = str.maketrans("“”„‟", '""""')
 def read_value(text: str, shape: Shape = ANY, *, max_depth: int = MAX_DEPTH) -> Read:
     """Read the value a text holds. Raises `Unreadable` where no reading is likely."""
     value = attempt(text)
-    if value is NO_JSON:
+    if value is NO_JSON or loses_digits(value, shape):
         return read_lenient(text, shape, max_depth=max_depth)
     if _wants_inner(value, shape):
         return _inner(value, shape, max_depth)._replace(end=len(text))

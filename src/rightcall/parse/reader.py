@@ -15,7 +15,7 @@ from rightcall.parse.atoms import ARGUMENT, Atoms
 from rightcall.parse.cursor import Cut
 from rightcall.parse.kinds import is_object
 from rightcall.parse.scalars import CONSTANTS
-from rightcall.parse.shape import ANY, Shape
+from rightcall.parse.shape import ANY, Shape, loses_digits
 from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
 from rightcall.parse.strings import CLOSERS, QUOTES, STRAY_WORD, WORD_KEY, Context, space
 
@@ -139,7 +139,7 @@ class Reader(Atoms):
     def _plain(self, match: re.Match[str], number: str | None, constant: str | None, frame: _Frame) -> Any:
         """A number or constant that the expression for a whole item has found."""
         if number is not None:
-            shape = frame.shape.props.get(frame.key, ANY) if frame.keyed else frame.shape.items or ANY
+            shape = self._member_shape(frame) if frame.keyed else self._item_shape(frame)
             return self.number(number, shape, match.start())
         value, rule = CONSTANTS[constant or "null"]
         if rule is not None:
@@ -197,8 +197,7 @@ class Reader(Atoms):
             raise Unreadable("an argument without a name among named ones", at)
         elif not self._odd_key(frame, at):
             return
-        shape = frame.shape
-        self._value(shape.props.get(frame.key) or shape.additional or ANY, "argument" if in_call else "member")
+        self._value(self._member_shape(frame), "argument" if in_call else "member")
 
     def _odd_key(self, frame: _Frame, at: int) -> bool:
         """A key that is not plainly quoted. False when there is none, or no value to it."""
@@ -315,7 +314,7 @@ class Reader(Atoms):
                 return False
             piece = piece.replace("'", '"')
         value = attempt(piece)
-        if value is NO_JSON or _loses_text(value, shape) or (closer == "}" and duplicate_keys(piece, value)):
+        if value is NO_JSON or _loses_text(value, shape) or duplicate_keys(piece, value):
             return False
         if single:
             self.mark("single_quotes", at)
@@ -409,6 +408,9 @@ class Reader(Atoms):
         self.cut = "value"
         self._cut_off(self.stack[-1])
 
+    def _member_shape(self, frame: _Frame) -> Shape:
+        return frame.shape.props.get(frame.key) or frame.shape.additional or ANY
+
     def _item_shape(self, frame: _Frame) -> Shape:
         prefix = frame.shape.prefix
         if len(frame.value) < len(prefix):
@@ -425,5 +427,8 @@ def _loses_text(value: Any, shape: Shape) -> bool:
     """Whether a number stands where text is declared: then the digits as written count."""
     if is_object(value):
         items = value.items()
-        return any(isinstance(item, (int, float)) and shape.props.get(key, ANY).verbatim for key, item in items)
-    return shape.items is not None and shape.items.verbatim
+        if any(isinstance(item, (int, float)) and shape.props.get(key, ANY).verbatim for key, item in items):
+            return True
+    elif shape.items is not None and shape.items.verbatim:
+        return True
+    return loses_digits(value, shape)

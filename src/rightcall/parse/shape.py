@@ -7,9 +7,10 @@ It describes, it does not decide: whether a call fits is `tool.accepts`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain, repeat
 from typing import Any, cast
 
-from rightcall.parse.kinds import is_list, json_type
+from rightcall.parse.kinds import is_list, is_object, json_type
 
 NUMERIC = frozenset({"integer", "number"})
 CONTAINERS = frozenset({"object", "array"})
@@ -71,6 +72,22 @@ def shape_of(schema: Any) -> Shape:
     True
     """
     return _Builder(schema).build(schema, 0)
+
+
+def loses_digits(value: Any, shape: Shape) -> bool:
+    """Whether a number with a fraction stands where text is declared: `1.10` must not become 1.1 on its way there."""
+    todo: list[tuple[Any, Shape]] = [(value, shape)]
+    while todo:
+        here, part = todo.pop()
+        if isinstance(here, float):
+            if part.verbatim:
+                return True
+        elif is_object(here):
+            todo.extend((item, part.props.get(key) or part.additional or ANY) for key, item in here.items())
+        elif is_list(here) and (part.items is not None or part.prefix):
+            shapes = chain(part.prefix, repeat(part.items or ANY))
+            todo.extend(zip(here, shapes, strict=False))
+    return False
 
 
 class _Builder:
