@@ -139,7 +139,9 @@ class Reader(Atoms):
     def _plain(self, match: re.Match[str], number: str | None, constant: str | None, frame: _Frame) -> Any:
         """A number or constant that the expression for a whole item has found."""
         if number is not None:
-            shape = self._member_shape(frame) if frame.keyed else self._item_shape(frame)
+            shape = frame.shape
+            if shape is not ANY:
+                shape = self._member_shape(frame) if frame.keyed else self._item_shape(frame)
             return self.number(number, shape, match.start())
         value, rule = CONSTANTS[constant or "null"]
         if rule is not None:
@@ -314,7 +316,7 @@ class Reader(Atoms):
                 return False
             piece = piece.replace("'", '"')
         value = attempt(piece)
-        if value is NO_JSON or _loses_text(value, shape) or duplicate_keys(piece, value):
+        if value is NO_JSON or _loses_text(value, shape) or ("{" in piece and duplicate_keys(piece, value)):
             return False
         if single:
             self.mark("single_quotes", at)
@@ -425,6 +427,8 @@ class Reader(Atoms):
 
 def _loses_text(value: Any, shape: Shape) -> bool:
     """Whether a number stands where text is declared: then the digits as written count."""
+    if shape is ANY:
+        return False
     if is_object(value):
         items = value.items()
         if any(isinstance(item, (int, float)) and shape.props.get(key, ANY).verbatim for key, item in items):
