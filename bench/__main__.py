@@ -29,13 +29,14 @@ def parts(each: bool) -> dict[str, Callable[[], Iterator[Figure]]]:
 
 def score(folder: Path) -> int:
     """The corpora are not ours and not in the repository: `rightcall eval` reads them where they are."""
+    start = [sys.executable, "-c", "import sys; from rightcall.cli import main; sys.exit(main())", "eval"]
     worst = 0
-    for name in ("corrupted_calls.jsonl", "malformed_json.jsonl"):
-        file = folder / name
+    for file in (folder / "corrupted_calls.jsonl", folder / "malformed_json.jsonl"):
         if file.is_file():
-            print(f"\n{name}", flush=True)
-            start = "import sys; from rightcall.cli import main; sys.exit(main())"
-            worst = max(worst, subprocess.run([sys.executable, "-c", start, "eval", str(file)], check=False).returncode)
+            print(f"\n{file.name}", flush=True)
+            flags = file.with_name(f"{file.stem}_flags.jsonl")
+            extra = ["--flags", str(flags)] if flags.is_file() else []
+            worst = max(worst, subprocess.run([*start, str(file), *extra], check=False).returncode)
     return worst
 
 

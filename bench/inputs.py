@@ -57,11 +57,13 @@ EDIT: dict[str, Any] = {
 def edits(size: int) -> dict[str, Any]:
     """Arguments of `apply_edits` whose JSON is about `size` bytes long."""
     value: dict[str, Any] = {"reason": "tidy the loader", "dry": False, "edits": []}
-    while len(json.dumps(value)) < size - 60:  # half an edit: as near as whole edits come
+    length = len(json.dumps(value))
+    while length < size - 60:  # half an edit: as near as whole edits come
         n = len(value["edits"])
         kind = ("insert", "replace", "remove")[n % 3]
         text = f"def step_{n}(rows):\n    return [row for row in rows if row > {n}]"
         value["edits"].append({"kind": kind, "file": f"src/part_{n}.py", "line": 10 * n + 3, "text": text})
+        length += len(json.dumps(value["edits"][-1])) + 2
     return value
 
 
