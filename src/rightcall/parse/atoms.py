@@ -11,6 +11,7 @@ from rightcall.parse.cursor import Cursor
 from rightcall.parse.escapes import unescape
 from rightcall.parse.scalars import CONSTANTS, JSON_NUMBER, NUMBER, read_number
 from rightcall.parse.shape import Shape
+from rightcall.parse.strict import NO_JSON, attempt
 from rightcall.parse.strings import Context, StringEnd, key_ahead, space
 
 _PATIENCE = 20_000
@@ -22,12 +23,11 @@ _GROUPED = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?=\s*(?:[,}\n]|$))")
 _BARE_STEP = re.compile(r"[^,{}\[\]()\n\r\"/#]*")
 _BROKEN_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?[eE][-+]?")
 _PARTIAL_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?$")
-_CONTENT = r'[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*'
-_MEMBER_ENDS = r'(?=\s*,\s*(?:"[^"\\\n]{0,100}"\s*:|[A-Za-z_$][\w$\-]{0,100}\s*:(?!//)|\})|\s*\})'
-_ELEMENT_ENDS = r'(?=\s*,\s*["\-\d\[{\]]|\s*\])'
+_MEMBER_ENDS = r"(?=\s*,\s*(?:[\"'“][^\"'“”\\\n]{0,100}[\"'”]\s*:|[A-Za-z_$][\w$\-]{0,100}\s*:(?!//)|\})|\s*\})"
+_ELEMENT_ENDS = r"(?=\s*,\s*[\"'\-\d\[{\]]|\s*\])"
 ARGUMENT = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)\s*")
 _SURE = {
-    (quote, context): re.compile(f'"({_CONTENT})"{ends}'.replace('"', quote))
+    (quote, context): re.compile(rf"{quote}([^{quote}\\]*(?:\\.[^{quote}\\]*)*){quote}{ends}", re.S)
     for quote in "\"'"
     for context, ends in (("member", _MEMBER_ENDS), ("element", _ELEMENT_ENDS))
 }
@@ -57,7 +57,7 @@ class Atoms(Cursor):
             self.mark("raw_newline", at)
         if "\\" not in raw:
             return raw
-        return self._decoded(_PARTIAL_ESCAPE.sub("", raw) if cut else raw, at)
+        return self.decoded(_PARTIAL_ESCAPE.sub("", raw) if cut else raw, at)
 
     def _triple(self, at: int, quotes: str) -> str:
         end = self.text.find(quotes, at + 3)
@@ -76,7 +76,11 @@ class Atoms(Cursor):
             self.cut = "value"
         return self.text[at + 1 : closing.end], closing.cut
 
-    def _decoded(self, raw: str, at: int) -> str:
+    def decoded(self, raw: str, at: int) -> str:
+        """What a string with escapes stands for; by the strict reader, where it has no objection."""
+        legal = attempt(f'"{raw}"')
+        if legal is not NO_JSON:
+            return legal
         decoded = unescape(raw)
         if decoded.broken:
             raise Unreadable("a \\u escape without its four digits", at)

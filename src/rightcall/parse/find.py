@@ -125,7 +125,7 @@ def _amid_prose(body: str, shape: Shape, max_depth: int) -> Read | None:
     for fence in list(FENCE.finditer(body))[:_MOST_CANDIDATES]:
         start = len(body) - len(body[fence.end() :].lstrip())
         if start < len(body) and body[start] in "{[(":
-            read = _try(body, start, shape, max_depth)
+            read = _fenced(body, start, shape) or _try(body, start, shape, max_depth)
             if read is not None:
                 read.marks["fence"] = fence.start()
                 if body[: fence.start()].strip() or body[read.end :].strip("`~ \r\n\t,;"):
@@ -145,6 +145,15 @@ def _amid_prose(body: str, shape: Shape, max_depth: int) -> Read | None:
         best = best or read
     wanted = best is not None and bool(shape.types) and _fits(best.value, shape)
     return best if wanted and best is not None and not best.cut and best.value else None
+
+
+def _fenced(body: str, start: int, shape: Shape) -> Read | None:
+    """What a fence holds, if that is strict JSON up to the closing fence."""
+    end = body.find("\n```", start)
+    value = attempt(body[start:end]) if end > 0 else NO_JSON
+    if value is NO_JSON or loses_digits(value, shape):
+        return None
+    return Read(value, end, {}, "", duplicate_keys(body[start:end], value))
 
 
 def _try(body: str, start: int, shape: Shape, max_depth: int) -> Read | None:

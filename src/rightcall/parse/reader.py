@@ -17,7 +17,7 @@ from rightcall.parse.kinds import is_object
 from rightcall.parse.scalars import CONSTANTS
 from rightcall.parse.shape import ANY, Shape, loses_digits
 from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
-from rightcall.parse.strings import CLOSERS, QUOTES, STRAY_WORD, WORD_KEY, Context, space
+from rightcall.parse.strings import CLOSERS, QUOTES, STRAY_WORD, WORD_KEY, Context, quoted_plain, space
 
 MAX_DEPTH = 256
 _PIECE = 2000
@@ -26,15 +26,14 @@ _PIECE = 2000
 _EFFORT = 100_000
 """So many items that are not plainly JSON, and no more: that is what a second of reading has room for."""
 
-_PLAIN = r'"([^"\\\x00-\x1f]*)"'
-_ATOM = rf"(?:{_PLAIN}|(-?(?:0|[1-9]\d{{0,15}})(?:\.\d{{1,17}})?)|(true|false|null|True|False|None))"
-_NEXT = r'(?:"[^"\\\n]{0,100}"\s*:|[A-Za-z_$][\w$\-]{0,100}\s*:(?!//)|\})'
-_MEMBER = rf"\s*(?:{_PLAIN}|([A-Za-z_$][\w$\-]*))\s*:\s*{_ATOM}(?:\s*(,)\s*(?={_NEXT})|\s*(?=\}}))"
-_ELEMENT = rf'\s*{_ATOM}(?:\s*(,)\s*(?=["\-\d\[{{\]]|[tfnTFN][rauo])|\s*(?=\]))'
-_KEY = rf"{_PLAIN}\s*:\s*"
-_FAST = {
-    quote: tuple(re.compile(pattern.replace('"', quote)) for pattern in (_MEMBER, _ELEMENT, _KEY)) for quote in "\"'"
-}
+_WORD_KEY = r"[A-Za-z_$][\w$\-]{0,100}"
+_NEXT_KEY = rf"(?:[\"'“][^\"'“”\\\n]{{0,100}}[\"'”]\s*:|{_WORD_KEY}\s*:(?!//)|\}})"
+_KEY = rf"(?:\"([^\"\\\x00-\x1f]*)\"|'([^'\\\x00-\x1f]*)'|“([^\"“”\\\x00-\x1f]*)”|({_WORD_KEY}))\s*:\s*"
+_STRING = quoted_plain('"') + "|" + quoted_plain("'")
+_ATOM = rf"(?:{_STRING}|(-?(?:0|[1-9]\d{{0,15}})(?:\.\d{{1,17}})?)|(true|false|null|True|False|None))"
+_MEMBER = re.compile(rf"\s*{_KEY}{_ATOM}(?:\s*(,)\s*(?={_NEXT_KEY})|\s*(?=\}}))")
+_ELEMENT = re.compile(rf"\s*{_ATOM}(?:\s*(,)\s*(?=[\"'\-\d\[{{\]]|[tfnTFN][rauo])|\s*(?=\]))")
+_PLAIN_KEY = re.compile(_KEY.replace(rf"|({_WORD_KEY})", ""))
 _WORD = re.compile(r"([\w$][\w$.\-]*)")
 _PHRASE_KEY = re.compile(r"([^\"'`“”{}\[\],:\n]{1,80}?)\s*:")
 _PREFIX = re.compile(r"[rRbBuUfF]{1,2}(?=[\"'])")
@@ -80,9 +79,6 @@ class Reader(Atoms):
         self.root: Any = None
         self.effort = _EFFORT
         self.duplicates: list[str] = []
-        double, single = text.find('"'), text.find("'")
-        self.quote = "'" if single >= 0 and (double < 0 or single < double) else '"'
-        self.fast_member, self.fast_element, self.fast_key = _FAST[self.quote]
 
     def read(self, start: int = 0) -> Read:
         """Read the value that begins at `start`. Raises `Unreadable` where no value can be told."""
@@ -99,60 +95,66 @@ class Reader(Atoms):
     # ── one step inside an open bracket ──────────────────────────────────────────────────────────────────────────
 
     def _member(self, frame: _Frame) -> None:
-        match = None if frame.after or frame.closer != "}" else self.fast_member.match(self.text, self.at)
+        match = None if frame.after or frame.closer != "}" else _MEMBER.match(self.text, self.at)
         if match is None:
             at = self._before_item(frame)
             if at < 0:
                 return
-            match = self.fast_member.match(self.text, at) if frame.closer == "}" else None
+            match = _MEMBER.match(self.text, at) if frame.closer == "}" else None
             if match is None:
                 self._key(frame, at)
                 return
-        quoted, word, string, number, constant, comma = match.groups()
-        frame.key = quoted if word is None else word
-        if word is not None:
-            self.mark("unquoted_key", match.start(2))
-        self._put(string if string is not None else self._plain(match, number, constant, frame))
-        if self.quote == "'":
-            self.mark("single_quotes", self.at)
+        double, single, smart, word, string, quoted, number, constant, comma = match.groups()
+        frame.key = double if double is not None else self._other_key(single, smart, word, match.start())
+        self._put(self._plain(match.start(), string, quoted, number, constant, frame))
         self.at, self.solid = match.end(), True
         frame.after = comma is None
 
+    def _other_key(self, single: str | None, smart: str | None, word: str | None, at: int) -> str:
+        rule = "single_quotes" if single is not None else "other_quotes" if smart is not None else "unquoted_key"
+        self.mark(rule, at)
+        return single or smart or word or ""
+
     def _element(self, frame: _Frame) -> None:
-        match = None if frame.after else self.fast_element.match(self.text, self.at)
+        match = None if frame.after else _ELEMENT.match(self.text, self.at)
         if match is None:
             at = self._before_item(frame)
             if at < 0:
                 return
-            match = self.fast_element.match(self.text, at)
+            match = _ELEMENT.match(self.text, at)
             if match is None:
                 self._odd_element(frame, at)
                 return
-        string, number, constant, comma = match.groups()
-        self._put(string if string is not None else self._plain(match, number, constant, frame))
-        if self.quote == "'":
-            self.mark("single_quotes", self.at)
+        string, quoted, number, constant, comma = match.groups()
+        self._put(self._plain(match.start(), string, quoted, number, constant, frame))
         self.at, self.solid = match.end(), True
         frame.after = comma is None
         frame.commas += comma is not None
 
-    def _plain(self, match: re.Match[str], number: str | None, constant: str | None, frame: _Frame) -> Any:
-        """A number or constant that the expression for a whole item has found."""
+    def _plain(
+        self, at: int, string: str | None, quoted: str | None, number: str | None, constant: str | None, frame: _Frame
+    ) -> Any:
+        """The value that the expression for a whole item has found."""
+        if string is not None:
+            return self.decoded(string, at) if "\\" in string else string
+        if quoted is not None:
+            self.mark("single_quotes", at)
+            return self.decoded(quoted, at) if "\\" in quoted else quoted
         if number is not None:
             shape = frame.shape
             if shape is not ANY:
                 shape = self._member_shape(frame) if frame.keyed else self._item_shape(frame)
-            return self.number(number, shape, match.start())
+            return self.number(number, shape, at)
         value, rule = CONSTANTS[constant or "null"]
         if rule is not None:
-            self.mark(rule, match.start())
+            self.mark(rule, at)
         return value
 
     def _odd_element(self, frame: _Frame, at: int) -> None:
         if self.text.startswith("...", at):
             self.mark("ellipsis", at)
             self.at = at + 3
-        elif not frame.value and frame.closer == "]" and self.fast_key.match(self.text, at):
+        elif not frame.value and frame.closer == "]" and _PLAIN_KEY.match(self.text, at):
             self.mark("wrong_bracket", at)
             frame.keyed, frame.value = True, {}
         else:
@@ -190,11 +192,11 @@ class Reader(Atoms):
 
     def _key(self, frame: _Frame, at: int) -> None:
         in_call = frame.closer == ")"
-        match = (ARGUMENT if in_call else self.fast_key).match(self.text, at)
+        match = (ARGUMENT if in_call else _PLAIN_KEY).match(self.text, at)
         if match is not None:
             frame.key, self.at = match[1], match.end()
-            if self.quote == "'" and not in_call:
-                self.mark("single_quotes", at)
+            if frame.key is None:
+                frame.key = self._other_key(match[2], match[3], None, at)
         elif in_call:
             raise Unreadable("an argument without a name among named ones", at)
         elif not self._odd_key(frame, at):
@@ -310,10 +312,8 @@ class Reader(Atoms):
         if end < 0:
             return False
         piece = self.text[at : end + 1]
-        single = self.quote == "'" and "'" in piece
+        single = "'" in piece and '"' not in piece and "\\" not in piece
         if single:
-            if '"' in piece or "\\" in piece:
-                return False
             piece = piece.replace("'", '"')
         value = attempt(piece)
         if value is NO_JSON or _loses_text(value, shape) or ("{" in piece and duplicate_keys(piece, value)):

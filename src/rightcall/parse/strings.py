@@ -44,6 +44,11 @@ class Closing(NamedTuple):
     cut: bool = False
 
 
+def quoted_plain(quote: str) -> str:
+    """An expression for a string in these quotes with nothing odd in it; its group is the content."""
+    return rf"{quote}([^{quote}\\\x00-\x1f]*(?:\\.[^{quote}\\\x00-\x1f]*)*){quote}"
+
+
 def space(text: str, at: int) -> int:
     """The first position from `at` that is no white space."""
     return _SPACE.match(text, at).end()  # type: ignore[union-attr]
