@@ -53,11 +53,13 @@ class Atoms(Cursor):
             raw, cut = self._searched(at, quote, context, keys)
         if quote != '"':
             self.mark("single_quotes" if quote == "'" else "other_quotes", at)
+        return self.content(_PARTIAL_ESCAPE.sub("", raw) if cut else raw, at)
+
+    def content(self, raw: str, at: int) -> str:
+        """What the text between two quotes stands for."""
         if _CONTROL.search(raw):
             self.mark("raw_newline", at)
-        if "\\" not in raw:
-            return raw
-        return self.decoded(_PARTIAL_ESCAPE.sub("", raw) if cut else raw, at)
+        return self.decoded(raw, at) if "\\" in raw else raw
 
     def _triple(self, at: int, quotes: str) -> str:
         end = self.text.find(quotes, at + 3)

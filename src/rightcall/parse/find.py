@@ -49,8 +49,11 @@ def read_lenient(text: str, shape: Shape = ANY, *, max_depth: int = MAX_DEPTH) -
     except Unreadable as error:
         error.position += lead
         raise
-    marks = {rule: at + lead for rule, at in read.marks.items()} or {"odd_space": 0}  # nothing else was amiss
-    return read._replace(end=read.end + lead, marks=marks)
+    if not read.marks:
+        read.marks["odd_space"] = 0  # nothing else was amiss
+    if lead == 0:
+        return read
+    return read._replace(end=read.end + lead, marks={rule: at + lead for rule, at in read.marks.items()})
 
 
 def _read_body(body: str, shape: Shape, max_depth: int) -> Read:

@@ -17,7 +17,7 @@ from rightcall.parse.kinds import is_object
 from rightcall.parse.scalars import CONSTANTS
 from rightcall.parse.shape import ANY, Shape, loses_digits
 from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
-from rightcall.parse.strings import CLOSERS, QUOTES, STRAY_WORD, WORD_KEY, Context, quoted_plain, space
+from rightcall.parse.strings import CLOSERS, QUOTES, STRAY_WORD, WORD_KEY, Context, quoted, space
 
 MAX_DEPTH = 256
 _PIECE = 2000
@@ -29,10 +29,12 @@ _EFFORT = 100_000
 _WORD_KEY = r"[A-Za-z_$][\w$\-]{0,100}"
 _NEXT_KEY = rf"(?:[\"'“][^\"'“”\\\n]{{0,100}}[\"'”]\s*:|{_WORD_KEY}\s*:(?!//)|\}})"
 _KEY = rf"(?:\"([^\"\\\x00-\x1f]*)\"|'([^'\\\x00-\x1f]*)'|“([^\"“”\\\x00-\x1f]*)”|({_WORD_KEY}))\s*:\s*"
-_STRING = quoted_plain('"') + "|" + quoted_plain("'")
+_STRING = quoted('"') + "|" + quoted("'")
 _ATOM = rf"(?:{_STRING}|(-?(?:0|[1-9]\d{{0,15}})(?:\.\d{{1,17}})?)|(true|false|null|True|False|None))"
-_MEMBER = re.compile(rf"\s*{_KEY}{_ATOM}(?:\s*(,)\s*(?={_NEXT_KEY})|\s*(?=\}}))")
-_ELEMENT = re.compile(rf"\s*{_ATOM}(?:\s*(,)\s*(?=[\"'\-\d\[{{\]]|[tfnTFN][rauo])|\s*(?=\]))")
+_MEMBER = re.compile(
+    rf"\s*{_KEY}{_ATOM}(?:\s*(,)\s*(?={_NEXT_KEY})|\s*(?=\}}|\Z)|\s+(?=\"[^\"\\\n]{{0,100}}\"\s*:))", re.S
+)
+_ELEMENT = re.compile(rf"\s*{_ATOM}(?:\s*(,)\s*(?=[\"'\-\d\[{{\]]|[tfnTFN][rauo])|\s*(?=\]))", re.S)
 _PLAIN_KEY = re.compile(_KEY.replace(rf"|({_WORD_KEY})", ""))
 _WORD = re.compile(r"([\w$][\w$.\-]*)")
 _PHRASE_KEY = re.compile(r"([^\"'`“”{}\[\],:\n]{1,80}?)\s*:")
@@ -107,7 +109,8 @@ class Reader(Atoms):
         double, single, smart, word, string, quoted, number, constant, comma = match.groups()
         frame.key = double if double is not None else self._other_key(single, smart, word, match.start())
         self._put(self._plain(match.start(), string, quoted, number, constant, frame))
-        self.at, self.solid = match.end(), True
+        self.at = match.end()
+        self.solid = number is None or self.at < self.size
         frame.after = comma is None
 
     def _other_key(self, single: str | None, smart: str | None, word: str | None, at: int) -> str:
@@ -136,10 +139,10 @@ class Reader(Atoms):
     ) -> Any:
         """The value that the expression for a whole item has found."""
         if string is not None:
-            return self.decoded(string, at) if "\\" in string else string
+            return string if string.isprintable() and "\\" not in string else self.content(string, at)
         if quoted is not None:
             self.mark("single_quotes", at)
-            return self.decoded(quoted, at) if "\\" in quoted else quoted
+            return self.content(quoted, at)
         if number is not None:
             shape = frame.shape
             if shape is not ANY:
@@ -266,7 +269,8 @@ class Reader(Atoms):
             keys = self.stack[-1].shape.props if self.stack else ()
             self._put(self.string(at, context, keys))
         elif char in "{[(":
-            if not (self.stack and char != "(" and self._piece(at, _CLOSER[char], shape)):
+            nested = self.text[at + 1 : at + 2] in ("{", "[")  # what is inside is tried by itself
+            if nested or char == "(" or not self.stack or not self._piece(at, _CLOSER[char], shape):
                 self._push(_CLOSER[char], char == "{", shape, at + 1)
         elif char in ",}])":
             if not self.stack:

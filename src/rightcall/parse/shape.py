@@ -76,7 +76,7 @@ def shape_of(schema: Any) -> Shape:
 
 def loses_digits(value: Any, shape: Shape) -> bool:
     """Whether a number with a fraction stands where text is declared: `1.10` must not become 1.1 on its way there."""
-    todo: list[tuple[Any, Shape]] = [(value, shape)]
+    todo: list[tuple[Any, Shape]] = [] if shape is ANY else [(value, shape)]
     while todo:
         here, part = todo.pop()
         if isinstance(here, float):

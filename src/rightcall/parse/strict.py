@@ -11,6 +11,10 @@ from rightcall.errors import Unreadable
 from rightcall.parse.kinds import is_list, is_object
 
 _decode = msgspec.json.decode
+_STRINGS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?', re.S)
+"""Every string of a JSON text; the group tells that it is a key."""
+
+_NESTED = frozenset({dict, list})
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?|[{}\[\]]', re.S)
 
 
@@ -43,22 +47,22 @@ def duplicate_keys(text: str, value: Any) -> tuple[str, ...]:
 
     Each key has a colon of its own, so no more colons than keys means that no key was lost.
     """
-    if text.count(":") == _count_keys(value):
+    keys = _count_keys(value)
+    if text.count(":") == keys or sum(map(bool, _STRINGS.findall(text))) == keys:
         return ()
     return _scan(text)
 
 
 def _count_keys(value: Any) -> int:
     count = 0
-    todo = [value]
+    todo: list[Any] = [value]
     while todo:
         here = todo.pop()
         if is_object(here):
-            children = here
-            count += len(children)
-            todo.extend(child for child in children.values() if (is_object(child) or is_list(child)))
+            count += len(here)
+            todo += [child for child in here.values() if type(child) in _NESTED]
         elif is_list(here):
-            todo.extend(child for child in here if (is_object(child) or is_list(child)))
+            todo += [child for child in here if type(child) in _NESTED]
     return count
 
 

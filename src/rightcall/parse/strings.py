@@ -44,9 +44,9 @@ class Closing(NamedTuple):
     cut: bool = False
 
 
-def quoted_plain(quote: str) -> str:
-    """An expression for a string in these quotes with nothing odd in it; its group is the content."""
-    return rf"{quote}([^{quote}\\\x00-\x1f]*(?:\\.[^{quote}\\\x00-\x1f]*)*){quote}"
+def quoted(quote: str) -> str:
+    """An expression for a string in these quotes that has no quote of its kind inside; its group is the content."""
+    return rf"{quote}([^{quote}\\]*(?:\\.[^{quote}\\]*)*){quote}"
 
 
 def space(text: str, at: int) -> int:
