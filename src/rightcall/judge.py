@@ -20,6 +20,7 @@ from rightcall.parse.marks import RULES
 from rightcall.parse.shape import ANY
 from rightcall.parse.strict import NO_JSON, attempt
 from rightcall.reading import Found, read_arguments
+from rightcall.text.escape import escaped
 from rightcall.types import Call, Problem, Repair, StrategyName, Verdict
 from rightcall.validate import can_retry, deprecated_hint, hint, problems, unknown_tool_hint
 
@@ -166,7 +167,7 @@ def _inner_call(
     verdict = judge(inner[name_key], inner.get(argument_key, {}), terms, None, depth + 1)
     for problem in verdict.problems:
         here = f"{path}.{problem.path}" if problem.path else path
-        log.problem("inner_call", here, f"in `{path}` ({inner[name_key]}): {problem.message}")
+        log.problem("inner_call", here, f"in `{path}` ({escaped(inner[name_key], 80)}): {problem.message}")
     log.repairs.extend(
         Repair(
             f"{path}.{repair.path}".rstrip("."),
@@ -226,7 +227,7 @@ def _without_tool(name: str, arguments: Any, terms: Terms, call_id: str | None) 
     reasons = ". ".join(fault.message for fault in faults)
     return Verdict(
         ok=False, call=call if found.readable else None, found=call if found.readable else None, repairs=found.repairs,
-        problems=faults, hint=f"⚠️ Invalid {name} call. {reasons}.", confidence=0.0, truncated=found.truncated,
+        problems=faults, hint=f"⚠️ Invalid {escaped(name, 120)} call. {reasons}.", confidence=0.0, truncated=found.truncated,
         strategy="failed", retry=can_retry(faults),
     )  # fmt: skip
 
@@ -235,7 +236,7 @@ def _unknown(name: str, match: NameMatch, arguments: Any, terms: Terms, call_id:
     """No such tool. The call stays in the verdict, with its arguments as far as they can be read."""
     found = read_arguments(arguments, None, terms.strategies, terms.policy)
     suggestions = match.suggestions if terms.policy.unknown_tool_for(terms.host) == "suggest" else ()
-    problem = Problem("unknown_tool", "", f"there is no tool `{name}`")
+    problem = Problem("unknown_tool", "", f"There is no tool `{escaped(name, 120)}`")
     call = Call(name, found.value, call_id)
     return Verdict(
         ok=False, call=call, found=call if found.readable else None, repairs=found.repairs, problems=(problem,),

@@ -12,6 +12,7 @@ from rightcall.parse.marks import repairs_of
 from rightcall.parse.reader import Read
 from rightcall.parse.shape import ANY, Shape
 from rightcall.parse.strict import decode, duplicate_keys
+from rightcall.text.escape import escaped
 from rightcall.types import Problem, Repair, StrategyName
 
 
@@ -70,7 +71,7 @@ def _unreadable(problem: Problem) -> Found:
 
 
 def _faults(read: Read) -> tuple[Problem, ...]:
-    faults = [Problem("duplicate_key", path, f"`{path}` is given twice") for path in read.duplicates[:20]]
+    faults = [Problem("duplicate_key", path, f"`{escaped(path, 120)}` is given twice") for path in read.duplicates[:20]]
     if read.cut == "value":
         faults.append(
             Problem("truncated", "", "The arguments are cut off inside a value; send the call again, complete")

@@ -16,6 +16,7 @@ from rightcall.parse.hygiene import unsound
 from rightcall.parse.kinds import is_list, is_object, json_type
 from rightcall.parse.reader import MAX_DEPTH
 from rightcall.parse.shape import ANY, Shape
+from rightcall.text.escape import escaped
 
 ToolRepair = Callable[[dict[str, Any]], dict[str, Any] | None]
 """A repair for one tool: takes the arguments as they were read, returns them mended, or None to leave them."""
@@ -123,7 +124,7 @@ def _as_object(value: Any, shape: Shape, path: str, log: Log) -> dict[str, Any] 
     if not is_object(found) or not log.read(path, value, read):
         return None
     for key in read.duplicates:
-        log.problem("duplicate_key", f"{path}.{key}", f"`{path}.{key}` is given twice")
+        log.problem("duplicate_key", f"{path}.{key}", f"`{escaped(f'{path}.{key}', 120)}` is given twice")
     if read.cut:
         log.problem("truncated", path, f"The text in `{path}` is cut off; send the call again, complete")
     log.problems.extend(unsound(found, MAX_DEPTH))

@@ -13,6 +13,7 @@ from rightcall.normalise.values import conforms, fit, is_null_word
 from rightcall.normalise.words import joined
 from rightcall.parse.kinds import is_list, is_object
 from rightcall.parse.shape import ANY, Shape
+from rightcall.text.escape import escaped
 
 _MOST_STRANGERS = 64
 """More names than this that nobody knows are no slip; they are not looked at one by one."""
@@ -39,7 +40,7 @@ def fit_object(
     changed = given
     strangers = sum(1 for name in given if name not in shape.props)
     if strangers > _MOST_STRANGERS and shape.closed:
-        where = f"`{path}` has" if path else "There are"
+        where = f"`{escaped(path, 120)}` has" if path else "There are"
         log.problem("unknown_argument", path, f"{where} {strangers} arguments that this tool does not have")
         return given
     if strangers and (shape.closed or shape.props):
@@ -214,15 +215,16 @@ def _leave_out(
         elif not shape.closed or log.unknown == "keep":
             continue
         elif log.unknown == "refuse":
-            log.problem("unknown_argument", here, f"`{here}` is no argument of this tool")
+            log.problem("unknown_argument", here, f"`{escaped(here, 120)}` is no argument of this tool")
         else:
             result.pop(name, None)
             log.add(here, given[name], None, "dropped_argument", 0.95 if is_noise(name) else 0.85)
 
 
 def _ambiguity(here: str, name: str, others: tuple[str, ...], shape: Shape) -> str:
+    here = escaped(here, 120)
     known = [f"`{other}`" for other in others if other in shape.props]
-    rivals = [f"`{other}`" for other in others if other not in shape.props and other != name]
+    rivals = [f"`{escaped(other, 120)}`" for other in others if other not in shape.props and other != name]
     if rivals and known:
         return f"`{here}` and {' and '.join(rivals)} both stand for {' or '.join(known)}; give only one"
     return f"`{here}` is no argument of this tool; it could mean {' or '.join(known or rivals)}"

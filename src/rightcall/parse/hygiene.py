@@ -8,6 +8,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Container, Iterable
 from typing import Any, cast
 
+from rightcall.text.escape import escaped
 from rightcall.types import Problem
 
 MAX_VALUES = 100_000
@@ -104,5 +105,5 @@ def _path(step: _Step) -> str:
         step, key = step
         if key is not None:
             name = key if type(key) is str else None
-            parts.append(f"[{key}]" if type(key) is int else f".{_SURROGATE.sub('?', name)[:80] if name else '?'}")
+            parts.append(f"[{key}]" if type(key) is int else f".{escaped(name, 80) if name else '?'}")
     return "".join(reversed(parts)).removeprefix(".")
