@@ -225,10 +225,11 @@ def _without_tool(name: str, arguments: Any, terms: Terms, call_id: str | None) 
             truncated=found.truncated, strategy=used(found.repairs),
         )  # fmt: skip
     reasons = ". ".join(fault.message for fault in faults)
+    text = f"⚠️ Invalid {escaped(name, 120)} call. {reasons}."
     return Verdict(
         ok=False, call=call if found.readable else None, found=call if found.readable else None, repairs=found.repairs,
-        problems=faults, hint=f"⚠️ Invalid {escaped(name, 120)} call. {reasons}.", confidence=0.0, truncated=found.truncated,
-        strategy="failed", retry=can_retry(faults),
+        problems=faults, hint=text, confidence=0.0, truncated=found.truncated, strategy="failed",
+        retry=can_retry(faults),
     )  # fmt: skip
 
 

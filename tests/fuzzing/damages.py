@@ -1,4 +1,5 @@
-"""Damage to a right call. Faithful damage leaves what was meant beyond doubt; wild damage leaves anything."""
+"""Damage to a right call. Faithful damage leaves what was meant beyond doubt; doubtful damage may be refused, but not
+read otherwise; wild damage leaves anything."""
 
 import json
 import re
@@ -13,6 +14,8 @@ class Damaged(NamedTuple):
     emission: Any
     meant: tuple[Any, ...] | None
     """What may be accepted; None: anything that keeps the other rules. Empty: nothing, it must be refused."""
+    doubtful: bool = True
+    """Whether a refusal is an answer too."""
 
 
 def outside(text: str, change: Callable[[str], str]) -> str:
@@ -70,6 +73,18 @@ FAITHFUL_TEXT: dict[str, Callable[[str, Random], str]] = {
     "python literals": lambda text, _: outside(
         text, lambda piece: piece.replace("true", "True").replace("false", "False").replace("null", "None")
     ),
+    "keys without quotes": lambda text, _: keys(text, lambda key: key),
+    "keys in single quotes": lambda text, _: keys(text, lambda key: f"'{key}'"),
+    "keys in smart quotes": lambda text, _: keys(text, lambda key: f"“{key}”"),
+}
+
+DOUBTFUL_TEXT: dict[str, Callable[[str, Random], str]] = {
+    "closing brackets missing": lambda text, _: text.rstrip("}]"),
+    "commas missing": lambda text, _: outside(text, lambda piece: piece.replace(", ", " ")),
+    "a comma missing": lambda text, _: outside(text, lambda piece: piece.replace(", ", " ", 1)),
+    "quotes not escaped": lambda text, _: re.sub(r"(\\\\)|\\\"", lambda match: match[1] or '"', text),
+    "smart quotes": lambda text, _: STRING.sub(lambda match: f"“{match.group()[1:-1]}”", text),
+    "single quotes": lambda text, _: STRING.sub(lambda match: f"'{match.group()[1:-1]}'", text),
 }
 
 
@@ -121,7 +136,9 @@ FAITHFUL_VALUE: dict[str, Callable[[dict[str, Any], dict[str, Any], Random], dic
 
 
 def scrambled(text: str, random: Random) -> str:
-    """A few random edits anywhere."""
+    """A few random edits anywhere, or no quotes anywhere."""
+    if random.random() < 0.05:
+        return STRING.sub(lambda match: match.group()[1:-1], text)
     for _ in range(random.randint(1, 4)):
         at = random.randint(0, len(text))
         until = min(len(text), at + random.randint(0, 8))

@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from fuzzing.damages import FAITHFUL_TEXT, FAITHFUL_VALUE, Damaged, cut, dumped, noise, scrambled
+from fuzzing.damages import DOUBTFUL_TEXT, FAITHFUL_TEXT, FAITHFUL_VALUE, Damaged, cut, dumped, noise, scrambled
 from rightcall import Gate, Unreadable, Verdict, loads
 
 CPU_SECONDS = 0.25
@@ -64,7 +64,8 @@ def any_call(tool: dict[str, Any], damaged: Damaged, gate: Gate | None = None) -
     found = [f"took {taken:.2f} s"] if taken > CPU_SECONDS else []
     found += fault(verdict)
     if not verdict.ok:
-        return found if verdict.hint and verdict.problems else [*found, "refused without saying why"]
+        found += [] if verdict.hint and verdict.problems else ["refused without saying why"]
+        return found + ([] if damaged.doubtful else [f"refused what was beyond doubt: {verdict.problems}"])
     return found + accepted(tool, damaged, verdict) + second_pass(gate, verdict)
 
 
@@ -136,16 +137,19 @@ def cut_call(tool: dict[str, Any], value: dict[str, Any], random: Random) -> tup
 
 
 def faithful(tool: dict[str, Any], value: dict[str, Any], random: Random) -> tuple[str, Damaged]:
-    """The name of a damage that leaves no doubt, and the call with it."""
-    name = random.choice((*FAITHFUL_TEXT, *FAITHFUL_VALUE, "python", "duplicate key", "not a number"))
+    """The name of a damage of which one knows what was meant, and the call with it."""
+    other = ("python", "duplicate key", "not a number")
+    name = random.choice((*FAITHFUL_TEXT, *FAITHFUL_VALUE, *DOUBTFUL_TEXT, *other))
     text = dumped(value, random)
     if name in FAITHFUL_TEXT:
-        return name, Damaged(FAITHFUL_TEXT[name](text, random), (value,))
+        return name, Damaged(FAITHFUL_TEXT[name](text, random), (value,), doubtful=False)
+    if name in DOUBTFUL_TEXT:
+        return name, Damaged(DOUBTFUL_TEXT[name](text, random), (value,))
     if name in FAITHFUL_VALUE:
         changed = FAITHFUL_VALUE[name](value, tool["parameters"], random)
-        return name, Damaged(changed if random.random() < 0.5 else dumped(changed, random), (value,))
+        return name, Damaged(changed if random.random() < 0.5 else dumped(changed, random), (value,), doubtful=False)
     if name == "python":
-        return name, Damaged(repr(value), (value,))
+        return name, Damaged(repr(value), (value,), doubtful=False)
     if name == "duplicate key" and value:
         key = random.choice(list(value))
         return name, Damaged(f"{text[:-1]}, {json.dumps(key)}: {json.dumps(value[key])}}}", ())
