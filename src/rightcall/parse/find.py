@@ -125,10 +125,11 @@ def _not_empty(read: Read, body: str) -> Read | None:
 
 def _amid_prose(body: str, shape: Shape, max_depth: int) -> Read | None:
     """The first value in a fence, else the first container in the prose that is one."""
+    attempts = _Attempts(body, shape, max_depth)
     for fence in list(FENCE.finditer(body))[:_MOST_CANDIDATES]:
         start = len(body) - len(body[fence.end() :].lstrip())
         if start < len(body) and body[start] in "{[(":
-            read = _fenced(body, start, shape) or _try(body, start, shape, max_depth)
+            read = _fenced(body, start, shape) or attempts.at(start)
             if read is not None:
                 read.marks["fence"] = fence.start()
                 if body[: fence.start()].strip() or body[read.end :].strip("`~ \r\n\t,;"):
@@ -140,7 +141,7 @@ def _amid_prose(body: str, shape: Shape, max_depth: int) -> Read | None:
         match = _CONTAINER.search(body, at)
         if match is None:
             break
-        read = _try(body, match.start(), shape, max_depth)
+        read = attempts.at(match.start())
         if read is not None and _plausible(read.value, body[match.start() : read.end], shape):
             read.marks["prose"] = match.start()
             return _several(body, read, shape, max_depth)
@@ -159,11 +160,23 @@ def _fenced(body: str, start: int, shape: Shape) -> Read | None:
     return Read(value, end, {}, "", duplicate_keys(body[start:end], value))
 
 
-def _try(body: str, start: int, shape: Shape, max_depth: int) -> Read | None:
-    try:
-        return Reader(body, shape, max_depth=max_depth).read(start)
-    except Unreadable:
-        return None
+class _Attempts:
+    """Attempts to read a value at one place after the other, with one effort for all of them together."""
+
+    def __init__(self, body: str, shape: Shape, max_depth: int) -> None:
+        self.body = body
+        self.shape = shape
+        self.max_depth = max_depth
+        self.spent = Reader(body, shape, max_depth=max_depth)
+
+    def at(self, start: int) -> Read | None:
+        reader = Reader(self.body, self.shape, max_depth=self.max_depth)
+        reader.effort, reader.patience = self.spent.effort, self.spent.patience
+        self.spent = reader
+        try:
+            return reader.read(start)
+        except Unreadable:
+            return None
 
 
 def _plausible(value: Any, source: str, shape: Shape) -> bool:
@@ -182,11 +195,12 @@ def _fits(value: Any, shape: Shape) -> bool:
 def _several(body: str, first: Read, shape: Shape, max_depth: int) -> Read:
     """More containers after the first: a list of them where a list is wanted or nothing else is known."""
     values, at, apart = [first.value], first.end, False
+    attempts = _Attempts(body, shape, max_depth)
     for _ in range(_MOST_CANDIDATES * 64):
         match = _CONTAINER.search(body, at)
         if match is None:
             break
-        read = _try(body, match.start(), shape, max_depth)
+        read = attempts.at(match.start())
         if read is None or not _plausible(read.value, body[match.start() : read.end], ANY):
             at = match.start() + 1 if read is None else max(read.end, match.start() + 1)
             continue
