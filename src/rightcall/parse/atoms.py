@@ -15,7 +15,9 @@ from rightcall.parse.strict import NO_JSON, attempt
 from rightcall.parse.strings import Context, StringEnd, key_ahead, space
 
 _PATIENCE = 20_000
-_SCALAR = re.compile(rf"({NUMBER}|-?[A-Za-z]+)(?=\s*(?:[,}}\])]|;\s*[\"'}}\]]|$|//|/\*|\n)|\s+[\"“'{{\[#])")
+_SCALAR = re.compile(
+    rf"({NUMBER}|-?[A-Za-z]+)(?=\s*(?:[,}}\])]|;\s*[\"'}}\]]|$|//|/\*|\n)|\s+(?:[\"“'{{\[#]|(?:true|false|null|True|False|None)\b))"
+)
 _IN_GROUPS = re.compile(r"(?:^|[^\d.])[1-9]\d{0,2}(?:,\d{3})*,$")
 _DIGITS_APART = re.compile(r"\d+(?:\s+\d+)+")
 _CONTROL = re.compile(r"[\x00-\x1f]")

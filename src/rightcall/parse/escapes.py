@@ -13,7 +13,8 @@ _SIMPLE = {
     "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t",
 }  # fmt: skip
 _REGEX_ESCAPES = frozenset("sSdDwWBAZzpP.()[]{}|^$?*+-")
-_WINDOWS_PATH = re.compile(r"[A-Za-z]:\\[^\\/]")
+_WINDOWS_PATH = re.compile(r"[A-Za-z]:\\{1,2}[^\\/]")
+_SHARED_FOLDER = re.compile(r"\\\\\w[^\\]*\\[^\\]")
 _FOREIGN = frozenset("'`“”\nx")
 _LEGAL = frozenset("\"\\/bfnrtux'")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -39,6 +40,8 @@ def unescape(raw: str) -> Unescaped:
     kinds = {match[1][:1] for match in _ESCAPE.finditer(raw)}
     if _WINDOWS_PATH.match(raw) and kinds - _LEGAL:
         return Unescaped(raw.replace("\\\\", "\\"), illegal=True)  # C:\Users\new: no escape is meant here
+    if _SHARED_FOLDER.match(raw) and kinds - _LEGAL:
+        return Unescaped(raw, illegal=True)  # \\\\server\share
     among_regex = bool(kinds & _REGEX_ESCAPES)
     illegal = broken = False
 

@@ -24,7 +24,8 @@ _AROUND = "\ufeff \t\r\n\x00"
 _BETWEEN = re.compile(r"[\s,;]*")
 _MOST_CANDIDATES = 16
 _FIRST_QUOTE = re.compile(r"['‘’`“”„]")
-_TYPOGRAPHIC = str.maketrans("“”„‟", '""""')
+_NESTED_QUOTES = re.compile("“[^”]*[“„‟]|”[^“]*[”„‟]")
+_TYPOGRAPHIC = str.maketrans("“”", '""')
 
 
 def read_value(text: str, shape: Shape = ANY, *, max_depth: int = MAX_DEPTH) -> Read:
@@ -58,7 +59,7 @@ def read_lenient(text: str, shape: Shape = ANY, *, max_depth: int = MAX_DEPTH) -
 
 def _read_body(body: str, shape: Shape, max_depth: int) -> Read:
     first = None if '"' in body or body.isascii() else _FIRST_QUOTE.search(body)
-    if first is not None and first[0] in "“”":
+    if first is not None and first[0] == "“" and not _NESTED_QUOTES.search(body):
         plain = _read_body(body.translate(_TYPOGRAPHIC), shape, max_depth)
         return plain._replace(marks={"other_quotes": 0, **plain.marks})
     if body[0] == "<" and looks_like_markup(body, shape):

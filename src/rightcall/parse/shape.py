@@ -71,7 +71,13 @@ def shape_of(schema: Any) -> Shape:
     >>> shape_of({"type": "object", "properties": {"n": {"type": ["integer", "null"]}}}).props["n"].allows("null")
     True
     """
-    return _Builder(schema).build(schema, 0)
+    builder = _Builder(schema)
+    shape = builder.build(schema, 0)
+    for unfinished, part in builder.later:
+        words = unfinished.words
+        builder.take_over(unfinished, part)
+        unfinished.words = words
+    return shape
 
 
 def loses_digits(value: Any, shape: Shape) -> bool:
@@ -94,6 +100,8 @@ class _Builder:
     def __init__(self, root: Any) -> None:
         self.root = root
         self.by_ref: dict[str, Shape] = {}
+        self.unfinished: set[Shape] = set()
+        self.later: list[tuple[Shape, Shape]] = []
 
     def build(self, schema: Any, depth: int) -> Shape:
         if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
@@ -122,7 +130,9 @@ class _Builder:
         if not isinstance(target, Mapping) or depth > _MAX_DEPTH:
             return ANY
         shape = self.by_ref[ref] = Shape()  # before it is filled: a schema may refer to itself
+        self.unfinished.add(shape)
         self.fill(shape, cast("Mapping[str, Any]", target), depth + 1)
+        self.unfinished.discard(shape)
         return shape
 
     def scalars(self, shape: Shape, schema: Mapping[str, Any]) -> None:
@@ -175,7 +185,13 @@ class _Builder:
                 shape.types = frozenset({"array"})
 
     def include(self, shape: Shape, part: Shape) -> None:
-        """Take over what a `$ref` or a branch of `allOf` says."""
+        """Take over what a `$ref` or a branch of `allOf` says; of a schema inside itself the rest comes later."""
+        if part in self.unfinished:
+            self.unfinished.add(shape)
+            self.later.append((shape, part))
+        self.take_over(shape, part)
+
+    def take_over(self, shape: Shape, part: Shape) -> None:
         for name in Shape.__slots__:
             value = getattr(part, name)
             if name == "props":

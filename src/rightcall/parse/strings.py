@@ -23,9 +23,9 @@ STRAY_WORD = re.compile(r"[A-Za-z_]\w{0,40}\s+(?=\"[^\"\n:{}]{0,100}\"\s*:)")
 _QUOTED_KEY = re.compile(r"[\"'“‘`][^\"“”\n:{}]{0,100}[\"'”’`´]\s*(?::|=>)")
 _WORD_ARGUMENT = re.compile(r"[A-Za-z_]\w{0,100}\s*=(?!=)")
 _SPACE = re.compile(r"[\s\ufeff]*")
-_NUMBER_ENDS = re.compile(r"-?\d[\d.eE+\-]{0,40}\s*(?:[,\]}]|$)")
+_NUMBER_ENDS = re.compile(r"-?\d[\d.eE+\-]{0,40}(?:\s*(?:[,\]}]|$)|\s+[\"'\[{\-\dtfnTFN])")
 _LAST_WORD = re.compile(r"\w{1,40}\s*\]")
-_CONSTANT_ENDS = re.compile(r"(?:true|false|null|True|False|None)\s*(?:[,\]]|$)")
+_CONSTANT_ENDS = re.compile(r"(?:true|false|null|True|False|None)(?:\s*(?:[,\]]|$)|\s+[\"'\[{\-\dtfnTFN])")
 _CUT_KEY = re.compile(r"[\"'“‘`][^\"“”\n:{}]{0,100}[\"'”’`]?\s*\Z")
 _WORD_ENDS = re.compile(r"\w{1,100}\s*[,\]]")
 _CLOSING_RUN = re.compile(r"[\s\]})]*")
@@ -88,6 +88,8 @@ class StringEnd:
                 return Closing(at, at + 1)
             self.seen += 1
             rank = self._rank(at, first=previous < 0)
+            if rank == _STRONG and previous >= 0 and self._doubtful(at):
+                rank = _WEAK
             if previous >= 0 and (rank == _NONE or self.context == "element"):
                 missed = self._missed_end(previous, at)
                 if missed is not None:
@@ -139,11 +141,8 @@ class StringEnd:
         new_line = "\n" in text[at:after]
         if context == "member":
             return _STRONG if new_line and WORD_KEY.match(text, after) else _NONE
-        if (
-            context == "element"
-            and after > at + 1
-            and (_NUMBER_ENDS.match(text, after) or _LAST_WORD.match(text, after))
-        ):
+        spaced = context == "element" and after > at + 1
+        if spaced and any(one.match(text, after) for one in (_NUMBER_ENDS, _CONSTANT_ENDS, _LAST_WORD)):
             return _STRONG
         return _WEAK if context == "element" and new_line else _NONE
 
@@ -172,6 +171,13 @@ class StringEnd:
             self._balance[left] += counted
         self._counted = at
         return self._balance[opener] > 0
+
+    def _doubtful(self, at: int) -> bool:
+        """In a string with quotes inside, a comma says little while a bracket of its own is open, or a comment sign."""
+        after = space(self.text, at + 1)
+        if self.text.startswith(("//", "/*"), after):
+            return True
+        return self.text.startswith(",", after) and (self._inside("{", at) or self._inside("[", at))
 
     def _missed_end(self, opening: int, closing: int) -> Closing | None:
         """`"a": "b, "c": 1`: the string was never closed, and `"c"` is the next key already."""
