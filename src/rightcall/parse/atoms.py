@@ -15,11 +15,13 @@ from rightcall.parse.strict import NO_JSON, attempt
 from rightcall.parse.strings import Context, StringEnd, key_ahead, space
 
 _PATIENCE = 20_000
+_WORDS = "true|false|null|True|False|None"
 _SCALAR = re.compile(
-    rf"({NUMBER}|-?[A-Za-z]+)(?=\s*(?:[,}}\])]|;\s*[\"'}}\]]|$|//|/\*|\n)|\s+(?:[\"“'{{\[#]|(?:true|false|null|True|False|None)\b))"
+    rf"({NUMBER}|-?[A-Za-z]+)"
+    rf"(?=\s*(?:[,}}\])]|;\s*[\"'}}\]]|$|//|/\*|\n)|\s+(?:[\"“'{{\[#]|(?:{_WORDS})\b))"
 )
 _IN_GROUPS = re.compile(r"(?:^|[^\d.])[1-9]\d{0,2}(?:,\d{3})*,$")
-_DIGITS_APART = re.compile(r"\d+(?:\s+\d+)+")
+_SCALARS_APART = re.compile(rf"(?:{NUMBER}|{_WORDS})(?:\s+(?:{NUMBER}|{_WORDS}))+")
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _GROUPED = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?=\s*(?:[,}\n]|$))")
 _BARE_STEP = re.compile(r"[^,{}\[\]()\n\r\"/#]*")
@@ -176,7 +178,7 @@ class Atoms(Cursor):
     def _finished(self, at: int, end: int, resume: int, shape: Shape) -> Any:
         content = self.text[at:end].strip()
         self.at, self.solid = resume, resume < self.size
-        if self.open.endswith("]") and not shape.verbatim and _DIGITS_APART.fullmatch(content):
+        if self.open.endswith("]") and not shape.verbatim and _SCALARS_APART.fullmatch(content):
             raise Unreadable("1 000 in a list may be one number or two", at)
         if not content:
             raise Unreadable(f"{self.text[at]!r} is no value", at)
