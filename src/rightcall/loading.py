@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from rightcall.errors import Unreadable
 from rightcall.normalise.log import Log
@@ -20,7 +23,7 @@ def loads(text: str, schema: Any = None, *, max_text: int = MAX_TEXT) -> Parsed:
     """Read a text that was meant to be JSON: what is there, also when it was cut off, and say what was done to it.
 
     With a JSON schema the value is brought to what the schema wants, where one reading exists. Raises `Unreadable`
-    where no reading is likely, and for broken text of more than `max_text` characters.
+    where no reading is likely, and for text of more than `max_text` characters that is broken or does not fit.
 
     >>> loads("{'city': 'Bern', days: 3,}").value
     {'city': 'Bern', 'days': 3}
@@ -31,7 +34,7 @@ def loads(text: str, schema: Any = None, *, max_text: int = MAX_TEXT) -> Parsed:
     """
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - not everybody checks types
         raise TypeError(f"loads takes text, not {type(text).__name__}")
-    shape = ANY if schema is None else shape_of(schema)
+    shape = ANY if schema is None else _shape(schema)
     value, repairs, cut, end = attempt(text), (), False, len(text)
     if value is NO_JSON or loses_digits(value, shape):
         if len(text) > max_text:
@@ -40,9 +43,36 @@ def loads(text: str, schema: Any = None, *, max_text: int = MAX_TEXT) -> Parsed:
     else:
         twice = duplicate_keys(text, value)
         repairs = tuple(Repair(path, None, "the last one kept", "structure", "duplicate_key", 0.5) for path in twice)
-    if schema is not None:
+    if schema is not None and len(text) > max_text:
+        _check_long(value, schema)
+    elif schema is not None:
         value, repairs = _fitted(value, text, shape, repairs)
     return Parsed(value, repairs, min((repair.confidence for repair in repairs), default=1.0), cut, end)
+
+
+def _shape(schema: Any) -> Shape:
+    """The shape of a schema, made once for equal schemas."""
+    try:
+        return _cached_shape(msgspec.json.encode(schema))
+    except (TypeError, ValueError, RecursionError):  # a schema that is no JSON, such as one with a Python object in it
+        return shape_of(schema)
+
+
+@lru_cache(maxsize=64)
+def _cached_shape(schema: bytes) -> Shape:
+    return shape_of(msgspec.json.decode(schema))
+
+
+def _check_long(value: Any, schema: Any) -> None:
+    """A long text is only checked, since bringing every value into shape would take too long."""
+    from rightcall.catalog.compile import validator  # late: few texts are that long
+
+    try:
+        fits = validator(schema).is_valid(value)
+    except ValueError as error:
+        raise Unreadable(f"the schema cannot be used: {error!s:.200}") from None
+    if not fits:
+        raise Unreadable("the text does not fit the schema, and is too long to be brought to it")
 
 
 def _read(text: str, shape: Shape) -> tuple[Any, tuple[Repair, ...], bool, int]:

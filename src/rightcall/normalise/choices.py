@@ -80,6 +80,7 @@ python|py|python3
 javascript|js|node
 typescript|ts
 """
+_LONGEST = 200
 _MEANING: dict[str, frozenset[int]] = {}
 _PLAIN = re.compile(r"[\W_]+")
 
@@ -97,7 +98,7 @@ def choose(value: Any, allowed: tuple[Any, ...], aliases: Mapping[str, Any]) -> 
     'celsius'
     """
     text = _text(value)
-    if text is None:
+    if text is None or len(text) > _LONGEST:
         return None
     for alias, meant in aliases.items():
         if _fold(alias) == _fold(text):

@@ -32,6 +32,10 @@ class NameMap(NamedTuple):
     ambiguous: dict[str, tuple[str, ...]]
 
 
+_MANY = 500
+"""Among more arguments than this only the style of a name is looked at: everything else would take too long."""
+
+
 class _Tier(NamedTuple):
     rule: str
     confidence: float
@@ -59,7 +63,7 @@ def map_names(
     _declared(unknown, free, aliases, given, renamed, ambiguous)
     needed = frozenset(required)
     if guess:
-        for tier in _TIERS:
+        for tier in _TIERS if len(names) <= _MANY else _TIERS[:1]:
             _apply(tier, unknown, free, names, given, fits, renamed, ambiguous, needed)
         _eliminate(unknown, free, names, needed, given, fits, is_right, renamed, ambiguous)
         _nameless(unknown, free, given, fits, ambiguous)

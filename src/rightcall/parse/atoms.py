@@ -16,10 +16,8 @@ from rightcall.parse.strings import Context, StringEnd, key_ahead, space
 
 _PATIENCE = 20_000
 _WORDS = "true|false|null|True|False|None"
-_SCALAR = re.compile(
-    rf"({NUMBER}|-?[A-Za-z]+)"
-    rf"(?=\s*(?:[,}}\])]|;\s*[\"'}}\]]|$|//|/\*|\n)|\s+(?:[\"“'{{\[#]|(?:{_WORDS})\b))"
-)
+_ENDS = rf"\s*(?:[,}}\])]|;\s*[\"'}}\]]|$|//|/\*|\n)|\s+(?:[\"“'{{\[#]|(?:{_WORDS})\b)"
+_SCALAR = re.compile(rf"({NUMBER}(?={_ENDS})|-?[A-Za-z]+(?={_ENDS}|\s+-?\d))")
 _IN_GROUPS = re.compile(r"(?:^|[^\d.])[1-9]\d{0,2}(?:,\d{3})*,$")
 _SCALARS_APART = re.compile(rf"(?:{NUMBER}|{_WORDS})(?:\s+(?:{NUMBER}|{_WORDS}))+")
 _CONTROL = re.compile(r"[\x00-\x1f]")

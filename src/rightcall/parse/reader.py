@@ -23,7 +23,7 @@ MAX_DEPTH = 256
 _PIECE = 2000
 """A bracket that closes within so many characters is tried as strict JSON first."""
 
-_EFFORT = 100_000
+_EFFORT = 50_000
 """So many items that are not plainly JSON, and no more: that is what a second of reading has room for."""
 
 _WORD_KEY = r"[A-Za-z_$][\w$\-]{0,100}"

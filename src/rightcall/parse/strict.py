@@ -14,6 +14,9 @@ _decode = msgspec.json.decode
 _STRINGS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?', re.S)
 """Every string of a JSON text; the group tells that it is a key."""
 
+_LONG = 1_000_000
+"""In a longer text it is not worth the time to tell which key stands twice."""
+
 _NESTED = frozenset({dict, list})
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?|[{}\[\]]', re.S)
 
@@ -50,7 +53,7 @@ def duplicate_keys(text: str, value: Any) -> tuple[str, ...]:
     keys = _count_keys(value)
     if text.count(":") == keys or sum(map(bool, _STRINGS.findall(text))) == keys:
         return ()
-    return _scan(text)
+    return _scan(text) if len(text) <= _LONG else ("",)
 
 
 def _count_keys(value: Any) -> int:
