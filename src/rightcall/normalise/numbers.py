@@ -67,6 +67,12 @@ _CHANGES_MEANING = frozenset(
         "half",
     ]
 )
+_MONTHS = frozenset(
+    "jan january feb february mar march apr april may jun june jul july aug august sep sept september oct october nov "
+    "november dec december".split()
+)
+"""`2 May` is a day, not a two."""
+
 _SCALE_LETTERS = frozenset(["k", "m", "b", "bn", "mn", "mio", "mil"])
 """`5k`, `2M`: thousands and millions as often as a unit, so it must be one that the schema names."""
 _SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000, "dozen": 12}
@@ -155,7 +161,7 @@ def _with_unit(value: int | float, unit: str, more: str, name: str, shape: Shape
         said = set(re.findall(r"[a-z]+", word.lower()))
         if (
             not _REST.fullmatch(word)
-            or said & _CHANGES_MEANING
+            or said & (_CHANGES_MEANING | _MONTHS)
             or (said & _SCALE_LETTERS and not names(word, name, shape))
         ):
             return None
