@@ -67,10 +67,10 @@ _CHANGES_MEANING = frozenset(
         "half",
     ]
 )
-_MONTHS = frozenset(
-    "jan january feb february mar march apr april may jun june jul july aug august sep sept september oct october nov "
-    "november dec december".split()
-)
+_MONTHS = frozenset([
+    "jan", "january", "feb", "february", "mar", "march", "apr", "april", "may", "jun", "june", "jul", "july",
+    "aug", "august", "sep", "sept", "september", "oct", "october", "nov", "november", "dec", "december",
+])  # fmt: skip
 """`2 May` is a day, not a two."""
 
 _SCALE_LETTERS = frozenset(["k", "m", "b", "bn", "mn", "mio", "mil"])
