@@ -28,6 +28,7 @@ CERTAIN = 0.7
 """A call whose least certain repair is below this is refused: another reading is nearly as likely."""
 
 MOST_PROBLEMS = 20
+MANY_ARGUMENTS = 500
 _BATCH_DEPTH = 3
 
 
@@ -103,6 +104,8 @@ def _content_fits(tool: Tool, name: str, text: Any) -> bool:
 
 def _validate(tool: Tool, value: Any, log: Log) -> None:
     """Add what is wrong to the log. Here is the one place where `accepts` has the last word."""
+    if log.problems and is_object(value) and len(value) > MANY_ARGUMENTS:
+        return  # to explain each of thousands of strangers would take long and help nobody
     known = {problem.path for problem in log.problems}
     if not fits(tool, value):
         found = problems(tool, value, unknown=log.unknown) or _content_problems(tool, value, log)

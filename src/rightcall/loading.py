@@ -36,7 +36,7 @@ def loads(text: str, schema: Any = None, *, max_text: int = MAX_TEXT) -> Parsed:
         raise TypeError(f"loads takes text, not {type(text).__name__}")
     shape = ANY if schema is None else _shape(schema)
     value, repairs, cut, end = attempt(text), (), False, len(text)
-    if value is NO_JSON or loses_digits(value, shape):
+    if value is NO_JSON or (len(text) <= max_text and loses_digits(value, shape)):
         if len(text) > max_text:
             raise Unreadable(f"broken text of {len(text)} characters, more than the {max_text} allowed")
         value, repairs, cut, end = _read(text, shape)

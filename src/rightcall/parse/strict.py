@@ -50,6 +50,8 @@ def duplicate_keys(text: str, value: Any) -> tuple[str, ...]:
 
     Each key has a colon of its own, so no more colons than keys means that no key was lost.
     """
+    if ":" not in text:
+        return ()
     keys = _count_keys(value)
     if text.count(":") == keys or sum(map(bool, _STRINGS.findall(text))) == keys:
         return ()
