@@ -46,6 +46,7 @@ _CHANGES_MEANING = frozenset(
         "except",
         "times",
         "x",
+        "e",
         "am",
         "pm",
         "ago",
@@ -207,7 +208,7 @@ def _worded(text: str) -> Number | None:
         elif word in ("hundred", "dozen") and current < 100:
             current = max(current, 1) * _SCALES[word]
             seen = True
-        elif word in _SCALES and _SCALES[word] < scale and (current or not total):
+        elif 1000 <= _SCALES.get(word, 0) < scale and (current or not total):
             total, current, seen, scale = total + max(current, 1) * _SCALES[word], 0, True, _SCALES[word]
         elif word != "and" or not seen or position == len(words) - 1:
             return None
