@@ -265,6 +265,9 @@ def _typo(name: str, target: str) -> bool:
     left, right = joined(name), joined(target)
     shorter = min(len(left), len(right))
     allowed = 2 if shorter >= 8 else 1 if shorter >= 4 else 0
+    pairs = zip(words_of(name), words_of(target), strict=False)
+    if any(sorted(mine) != sorted(theirs) and is_known(mine) and is_known(theirs) for mine, theirs in pairs):
+        return False  # `max_price` is no slip for `min_price`; `form_city` is one for `from_city`
     return allowed > 0 and left[:1] == right[:1] and OSA.distance(left, right, score_cutoff=allowed) <= allowed
 
 
