@@ -18,6 +18,9 @@ from rightcall.text.escape import escaped
 _MOST_STRANGERS = 64
 """More names than this that nobody knows are no slip; they are not looked at one by one."""
 
+_NAMED = 5
+"""So many arguments a message names when one name could mean many."""
+
 _OBJECT = frozenset({"object"})
 _DOTTED = re.compile(r"(?P<outer>\w+)(?:\.|/|__|\[)(?P<inner>\w+)\]?")
 
@@ -223,7 +226,9 @@ def _leave_out(
 
 def _ambiguity(here: str, name: str, others: tuple[str, ...], shape: Shape) -> str:
     here = escaped(here, 120)
-    known = [f"`{other}`" for other in others if other in shape.props]
+    known = [f"`{escaped(other, 120)}`" for other in others if other in shape.props]
+    if len(known) > _NAMED:
+        known = [*known[:_NAMED], f"{len(known) - _NAMED} more"]
     rivals = [f"`{escaped(other, 120)}`" for other in others if other not in shape.props and other != name]
     if rivals and known:
         return f"`{here}` and {' and '.join(rivals)} both stand for {' or '.join(known)}; give only one"
