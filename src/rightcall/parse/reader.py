@@ -11,13 +11,14 @@ import re
 from typing import Any, NamedTuple
 
 from rightcall.errors import Unreadable
-from rightcall.parse.atoms import ARGUMENT, Atoms
+from rightcall.parse.atoms import ARGUMENT
+from rightcall.parse.brackets import Brackets, Frame
 from rightcall.parse.cursor import Cut
 from rightcall.parse.kinds import is_object
 from rightcall.parse.scalars import CONSTANTS
 from rightcall.parse.shape import ANY, Shape, loses_digits
 from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
-from rightcall.parse.strings import CLOSERS, QUOTES, STRAY_WORD, WORD_KEY, Context, quoted, space
+from rightcall.parse.strings import CLOSERS, QUOTES, STRAY_WORD, WORD_KEY, Context, quoted
 
 MAX_DEPTH = 256
 _PIECE = 2000
@@ -40,7 +41,6 @@ _WORD = re.compile(r"([\w$][\w$.\-]*)")
 _PHRASE_KEY = re.compile(r"([^\"'`“”{}\[\],:\n]{1,80}?)\s*:")
 _PREFIX = re.compile(r"[rRbBuUfF]{1,2}(?=[\"'])")
 _CALL = re.compile(r"[A-Za-z_$][\w$.]*\s*\(")
-_GOES_ON = re.compile(r'\s*,\s*"[^"\\\n]{1,100}"\s*:')
 _CLOSER = {"{": "}", "[": "]", "(": ")"}
 
 
@@ -55,32 +55,13 @@ class Read(NamedTuple):
     duplicates: tuple[str, ...]
 
 
-class _Frame:
-    """One open bracket. `after` is true between a value and the comma that should follow it."""
-
-    __slots__ = ("after", "closer", "commas", "key", "keyed", "shape", "value")
-
-    def __init__(self, closer: str, keyed: bool, shape: Shape) -> None:
-        self.closer = closer
-        self.keyed = keyed
-        self.shape = shape
-        self.value: Any = {} if keyed else []
-        self.key = ""
-        self.after = False
-        self.commas = 0
-
-
-class Reader(Atoms):
+class Reader(Brackets):
     """Reads one value from `text`. Make a new one for each value."""
 
     def __init__(self, text: str, shape: Shape | None = None, *, max_depth: int = MAX_DEPTH) -> None:
-        super().__init__(text)
+        super().__init__(text, max_depth)
         self.shape = shape or ANY
-        self.max_depth = max_depth
-        self.stack: list[_Frame] = []
-        self.root: Any = None
         self.effort = _EFFORT
-        self.duplicates: list[str] = []
 
     def read(self, start: int = 0) -> Read:
         """Read the value that begins at `start`. Raises `Unreadable` where no value can be told."""
@@ -96,7 +77,7 @@ class Reader(Atoms):
 
     # ── one step inside an open bracket ──────────────────────────────────────────────────────────────────────────
 
-    def _member(self, frame: _Frame) -> None:
+    def _member(self, frame: Frame) -> None:
         match = None if frame.after or frame.closer != "}" else _MEMBER.match(self.text, self.at)
         if match is None:
             at = self._before_item(frame)
@@ -108,7 +89,7 @@ class Reader(Atoms):
                 return
         double, single, smart, word, string, quoted, number, constant, comma = match.groups()
         frame.key = double if double is not None else self._other_key(single, smart, word, match.start())
-        self._put(self._plain(match.start(), string, quoted, number, constant, frame))
+        self.put(self._plain(match.start(), string, quoted, number, constant, frame))
         self.at = match.end()
         self.solid = number is None or self.at < self.size
         frame.after = comma is None
@@ -118,7 +99,7 @@ class Reader(Atoms):
         self.mark(rule, at)
         return single or smart or word or ""
 
-    def _element(self, frame: _Frame) -> None:
+    def _element(self, frame: Frame) -> None:
         match = None if frame.after else _ELEMENT.match(self.text, self.at)
         if match is None:
             at = self._before_item(frame)
@@ -129,13 +110,13 @@ class Reader(Atoms):
                 self._odd_element(frame, at)
                 return
         string, quoted, number, constant, comma = match.groups()
-        self._put(self._plain(match.start(), string, quoted, number, constant, frame))
+        self.put(self._plain(match.start(), string, quoted, number, constant, frame))
         self.at, self.solid = match.end(), True
         frame.after = comma is None
         frame.commas += comma is not None
 
     def _plain(
-        self, at: int, string: str | None, quoted: str | None, number: str | None, constant: str | None, frame: _Frame
+        self, at: int, string: str | None, quoted: str | None, number: str | None, constant: str | None, frame: Frame
     ) -> Any:
         """The value that the expression for a whole item has found."""
         if string is not None:
@@ -146,14 +127,14 @@ class Reader(Atoms):
         if number is not None:
             shape = frame.shape
             if shape is not ANY:
-                shape = self._member_shape(frame) if frame.keyed else self._item_shape(frame)
+                shape = self.member_shape(frame) if frame.keyed else self.item_shape(frame)
             return self.number(number, shape, at)
         value, rule = CONSTANTS[constant or "null"]
         if rule is not None:
             self.mark(rule, at)
         return value
 
-    def _odd_element(self, frame: _Frame, at: int) -> None:
+    def _odd_element(self, frame: Frame, at: int) -> None:
         if self.text.startswith("...", at):
             self.mark("ellipsis", at)
             self.at = at + 3
@@ -162,9 +143,9 @@ class Reader(Atoms):
             frame.keyed, frame.value = True, {}
         else:
             self.at = at
-            self._value(self._item_shape(frame), "element")
+            self._value(self.item_shape(frame), "element")
 
-    def _before_item(self, frame: _Frame) -> int:
+    def _before_item(self, frame: Frame) -> int:
         """Deal with what stands between items. The position of the next item, or -1 when this step is done."""
         self.effort -= 1
         if self.effort < 0:
@@ -173,7 +154,7 @@ class Reader(Atoms):
         while True:
             at = self.skip(at)
             if at >= self.size:
-                self._cut_off(frame)
+                self.cut_off(frame)
                 return -1
             char = text[at]
             if char == "," or (char == ";" and frame.after):
@@ -184,7 +165,7 @@ class Reader(Atoms):
                 at += 1
                 continue
             if char in "}])":
-                self._close(at, char)
+                self.close(at, char)
                 return -1
             if frame.after:
                 if char == "+" and self._join(frame, at):
@@ -193,7 +174,7 @@ class Reader(Atoms):
                 frame.after = False
             return at
 
-    def _key(self, frame: _Frame, at: int) -> None:
+    def _key(self, frame: Frame, at: int) -> None:
         in_call = frame.closer == ")"
         match = (ARGUMENT if in_call else _PLAIN_KEY).match(self.text, at)
         if match is not None:
@@ -204,9 +185,9 @@ class Reader(Atoms):
             raise Unreadable("an argument without a name among named ones", at)
         elif not self._odd_key(frame, at):
             return
-        self._value(self._member_shape(frame), "argument" if in_call else "member")
+        self._value(self.member_shape(frame), "argument" if in_call else "member")
 
-    def _odd_key(self, frame: _Frame, at: int) -> bool:
+    def _odd_key(self, frame: Frame, at: int) -> bool:
         """A key that is not plainly quoted. False when there is none, or no value to it."""
         text = self.text
         self.effort -= 1  # it takes about twice the time of other items
@@ -228,10 +209,10 @@ class Reader(Atoms):
         frame.key = key
         return self._colon(frame, key)
 
-    def _colon(self, frame: _Frame, key: str) -> bool:
+    def _colon(self, frame: Frame, key: str) -> bool:
         at = self.skip(self.at)
         if at >= self.size or self.cut:
-            self._cut_value()
+            self.cut_value()
             return False
         char = self.text[at]
         if char == ":":
@@ -246,7 +227,7 @@ class Reader(Atoms):
             self.at = at
         return True
 
-    def _no_value(self, frame: _Frame, key: str, at: int) -> bool:
+    def _no_value(self, frame: Frame, key: str, at: int) -> bool:
         """`{"a", "b"}` is a Python set; a lone key among others is a key whose value got lost."""
         if not frame.value:
             self.mark("python_literal", at)
@@ -263,16 +244,16 @@ class Reader(Atoms):
         if at >= self.size:
             if not self.stack:
                 raise Unreadable("there is no value", at)
-            self._cut_value()
+            self.cut_value()
             return
         char = self.text[at]
         if char in CLOSERS:
             keys = self.stack[-1].shape.props if self.stack else ()
-            self._put(self.string(at, context, keys))
+            self.put(self.string(at, context, keys))
         elif char in "{[(":
             nested = self.text[at + 1 : at + 2] in ("{", "[")  # what is inside is tried by itself
             if nested or char == "(" or not self.stack or not self._piece(at, _CLOSER[char], shape):
-                self._push(_CLOSER[char], char == "{", shape, at + 1)
+                self.push(_CLOSER[char], char == "{", shape, at + 1)
         elif char in ",}])":
             if not self.stack:
                 raise Unreadable("there is no value", at)
@@ -285,17 +266,17 @@ class Reader(Atoms):
         """A value without quotes: a number, a constant, a call, or text."""
         found, value = self.scalar(at, shape, context)
         if found:
-            return self._put(value)
+            return self.put(value)
         prefix = _PREFIX.match(self.text, at)
         if prefix is not None:
             self.mark("python_literal", at)
-            return self._put(self.string(prefix.end(), context))
+            return self.put(self.string(prefix.end(), context))
         call = _CALL.match(self.text, at)
         if call is not None and self._call(call.end(), shape, context):
             return None
         if context == "top":
             raise Unreadable("there is no value", at)
-        return self._put(self.bare_text(at, shape, context))
+        return self.put(self.bare_text(at, shape, context))
 
     def _call(self, at: int, shape: Shape, context: Context) -> bool:
         """`name(...)`: named arguments are an object, one plain argument is the value itself."""
@@ -308,7 +289,7 @@ class Reader(Atoms):
             self.mark("call_value", at)
         elif named or empty:
             self.mark("python_call", at)
-        self._push(")", named or (empty and context == "top"), shape, at)
+        self.push(")", named or (empty and context == "top"), shape, at)
         return True
 
     def _piece(self, at: int, closer: str, shape: Shape) -> bool:
@@ -326,23 +307,10 @@ class Reader(Atoms):
         if single:
             self.mark("single_quotes", at)
         self.at, self.solid = end + 1, True
-        self._put(value)
+        self.put(value)
         return True
 
-    def _put(self, value: Any) -> None:
-        if not self.stack:
-            self.root = value
-            return
-        frame = self.stack[-1]
-        if frame.keyed:
-            if frame.key in frame.value:
-                self.duplicates.append(self.path())
-            frame.value[frame.key] = value
-        else:
-            frame.value.append(value)
-        frame.after = True
-
-    def _join(self, frame: _Frame, at: int) -> bool:
+    def _join(self, frame: Frame, at: int) -> bool:
         """`"a" + "b"` in one value."""
         begin = self.skip(at + 1)
         last = frame.value.get(frame.key) if frame.keyed else frame.value[-1] if frame.value else None
@@ -355,79 +323,6 @@ class Reader(Atoms):
         else:
             frame.value[-1] = joined
         return True
-
-    # ── brackets and the end ─────────────────────────────────────────────────────────────────────────────────────
-
-    def _push(self, closer: str, keyed: bool, shape: Shape, at: int) -> None:
-        if len(self.stack) >= self.max_depth:
-            raise Unreadable(f"nested deeper than {self.max_depth} levels", at)
-        wanted = "object" if keyed else "array"
-        for option in shape.options:
-            if option.allows(wanted) and (option.props if keyed else option.items):
-                shape = option
-                break
-        self.stack.append(_Frame(closer, keyed, shape))
-        self.open += closer
-        self.at = at
-        self.solid = False
-
-    def _close(self, at: int, char: str) -> None:
-        self.at = at + 1
-        frame = self.stack[-1]
-        if frame.closer != char:
-            found = self.open.rfind(char)
-            if found < 0 and len(self.stack) == 1 and space(self.text, at + 1) < self.size:
-                self.mark("surplus_closer", at)
-                return
-            self.mark("wrong_closer" if found < 0 else "missing_closer", at)
-            while len(self.stack) > found + 1 > 0:
-                self._pop()
-        elif frame.value and not frame.after:
-            self.mark("trailing_comma", at)
-        if len(self.stack) == 1 and char == "}" and _GOES_ON.match(self.text, self.at):
-            self.mark("early_closer", at)  # {"a": 1}, "b": 2}: a bracket too early, the text goes on with another key
-            self.stack[-1].after = True
-            return
-        self._pop()
-
-    def _pop(self) -> None:
-        frame = self.stack.pop()
-        self.open = self.open[:-1]
-        value = frame.value
-        if frame.closer == ")" and not frame.keyed:
-            if len(value) == 1 and not frame.commas:
-                value = value[0]
-            else:
-                self.mark("python_literal", self.at)
-        self.solid = True
-        self._put(value)
-
-    def _cut_off(self, frame: _Frame) -> None:
-        """The text ends here. Only where the last value is visibly complete are brackets all that is missing."""
-        if not self.cut:
-            self.cut = "closers" if self.solid and frame.after else "value"
-        self.at = self.size
-        self.mark("cut_closers" if self.cut == "closers" else "cut_value", self.size)
-        while self.stack:
-            self._pop()
-
-    def _cut_value(self) -> None:
-        self.cut = "value"
-        self._cut_off(self.stack[-1])
-
-    def _member_shape(self, frame: _Frame) -> Shape:
-        return frame.shape.props.get(frame.key) or frame.shape.additional or ANY
-
-    def _item_shape(self, frame: _Frame) -> Shape:
-        prefix = frame.shape.prefix
-        if len(frame.value) < len(prefix):
-            return prefix[len(frame.value)]
-        return frame.shape.items or ANY
-
-    def path(self) -> str:
-        """Where the reader stands, as `items[2].name`."""
-        parts = (f".{frame.key}" if frame.keyed else f"[{len(frame.value)}]" for frame in self.stack)
-        return "".join(parts).removeprefix(".")
 
 
 def _loses_text(value: Any, shape: Shape) -> bool:
