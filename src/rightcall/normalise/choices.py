@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from rightcall.normalise.opposites import opposed
 from rightcall.normalise.words import singular
 
 _SAME = """
@@ -83,6 +84,7 @@ typescript|ts
 _LONGEST = 200
 _MEANING: dict[str, frozenset[int]] = {}
 _PLAIN = re.compile(r"[\W_]+")
+_DIGITS = re.compile(r"\d")
 
 
 class Choice(NamedTuple):
@@ -141,11 +143,12 @@ def _same(one: str, other: str) -> bool:
 def _near(one: str, other: str) -> bool:
     left, right = _fold(one), _fold(other)
     shorter = min(len(left), len(right))
-    if shorter < 5 or left.isdigit() or right.isdigit() or left[0] != right[0]:
+    if shorter < 5 or left[0] != right[0] or _DIGITS.findall(left) != _DIGITS.findall(right) or opposed(one, other):
         return False
     from rapidfuzz.distance import OSA  # late: only values that are wrong pay for it
 
-    allowed = 2 if shorter >= 9 else 1
+    replaced = len(left) == len(right) and sorted(left) != sorted(right)  # northeast and northwest
+    allowed = 2 if shorter >= 9 and not replaced else 1
     return OSA.distance(left, right, score_cutoff=allowed) <= allowed
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from rightcall.normalise.opposites import opposed
 from rightcall.normalise.words import EMPTY_WORDS, NOISE, is_known, joined, same_meaning, singular, words_of
 
 Words = tuple[str, ...]
@@ -121,7 +122,11 @@ def _apply(
             continue
         vague = is_noise(name) and tier.confidence < 0.95  # a note of the model's own is not meant for an option
         within = names if tier.among_all else free
-        matching = [target for target in within if (not vague or target in needed) and tier.matches(name, target)]
+        matching = [
+            target
+            for target in within
+            if (not vague or target in needed) and tier.matches(name, target) and not opposed(name, target)
+        ]
         targets = [target for target in matching if target in free and fits(given[name], target)]
         if len(targets) == 1 and len(matching) == 1:
             claims.setdefault(targets[0], []).append(name)
@@ -164,6 +169,8 @@ def _eliminate(
     if len(missing) != 1 or len(rest) != 1 or not is_right(given[rest[0]], missing[0]):
         return
     name, target = rest[0], missing[0]
+    if opposed(name, target):
+        return
     vague = target in ambiguous.get(name, ())
     if not vague and (_means_something(name) or (_says_nothing(name) and len(names) > 1)):
         return
@@ -265,6 +272,8 @@ def _typo(name: str, target: str) -> bool:
     left, right = joined(name), joined(target)
     shorter = min(len(left), len(right))
     allowed = 2 if shorter >= 8 else 1 if shorter >= 4 else 0
+    if sum(map(str.isdigit, left)) != sum(map(str.isdigit, right)):
+        return False
     pairs = zip(words_of(name), words_of(target), strict=False)
     if any(sorted(mine) != sorted(theirs) and is_known(mine) and is_known(theirs) for mine, theirs in pairs):
         return False  # `max_price` is no slip for `min_price`; `form_city` is one for `from_city`
