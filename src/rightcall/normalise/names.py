@@ -66,6 +66,7 @@ def map_names(
     if guess:
         for tier in _TIERS if len(names) <= _MANY else _TIERS[:1]:
             _apply(tier, unknown, free, names, given, fits, renamed, ambiguous, needed)
+        _rivals(unknown, given, renamed, ambiguous)
         _eliminate(unknown, free, names, needed, given, fits, is_right, renamed, ambiguous)
         _nameless(unknown, free, given, fits, ambiguous)
     return NameMap(tuple(renamed), tuple(unknown), {name: ambiguous[name] for name in unknown if name in ambiguous})
@@ -146,6 +147,17 @@ def _apply(
             ambiguous.pop(sources[0], None)
         else:
             ambiguous.update((source, (target,)) for source in sources)
+
+
+def _rivals(
+    unknown: list[str], given: Mapping[str, Any], renamed: list[Renaming], ambiguous: dict[str, tuple[str, ...]]
+) -> None:
+    """A name that is left over and means the same as one that was renamed: two sources for one argument."""
+    for name in unknown:
+        for source, target, _, _ in renamed:
+            alike = any(matches(name, target) for matches in (_style, _affix, _typo, _suffix, _synonym))
+            if alike and given[source] != given[name] and not opposed(name, target):
+                ambiguous.setdefault(name, (source, target))
 
 
 def _eliminate(
