@@ -217,7 +217,7 @@ def _leave_out(
             log.problem("ambiguous_name", here, _ambiguity(here, name, names.ambiguous[name], shape))
         elif not shape.closed or log.unknown == "keep":
             continue
-        elif log.unknown == "refuse":
+        elif log.unknown == "refuse" or not log.led:  # dropping is a repair too
             log.problem("unknown_argument", here, f"`{escaped(here, 120)}` is no argument of this tool")
         else:
             result.pop(name, None)
