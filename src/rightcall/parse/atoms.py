@@ -17,7 +17,10 @@ from rightcall.parse.strings import Context, StringEnd, key_ahead, space
 _PATIENCE = 20_000
 _WORDS = "true|false|null|True|False|None"
 _ENDS = rf"\s*(?:[,}}\])]|;\s*[\"'}}\]]|$|//|/\*|\n)|\s+(?:[\"“'{{\[#]|(?:{_WORDS})\b)"
-_SCALAR = re.compile(rf"({NUMBER}(?={_ENDS})|-?[A-Za-z]+(?={_ENDS}|\s+-?\d))")
+_NEXT_NUMBER = re.compile(r"\s+-?(?!\d{3}(?!\d))\d")
+"""A number beside a number; three digits after a blank are more likely part of it: `1 000`."""
+
+_SCALAR = re.compile(rf"({NUMBER}(?={_ENDS}|{_NEXT_NUMBER.pattern}|\{{\s*[\"'])|-?[A-Za-z]+(?={_ENDS}|\s+-?\d))")
 _IN_GROUPS = re.compile(r"(?:^|[^\d.])[1-9]\d{0,2}(?:,\d{3})*,$")
 _SCALARS_APART = re.compile(rf"(?:{NUMBER}|{_WORDS})(?:\s+(?:{NUMBER}|{_WORDS}))+")
 _CONTROL = re.compile(r"[\x00-\x1f]")
@@ -124,6 +127,8 @@ class Atoms(Cursor):
         ):
             raise Unreadable("1,000 in a list may be one number or two", at)
         self.at, self.solid = match.end(), match.end() < self.size
+        if _NEXT_NUMBER.match(text, match.end()):
+            self.mark("side_by_side", at)
         value = self.number(word, shape, at)
         if not isinstance(value, str) and not JSON_NUMBER.fullmatch(word):
             self.mark("number_form", at)
@@ -166,7 +171,8 @@ class Atoms(Cursor):
                     self.mark("missing_open_quote", here)
                     return self._finished(at, here, here + 1, shape)
                 if depth == 0 and quotes % 2 == 0 and key_ahead(text, here):
-                    self.mark("weak_quote", here)  # a key amid text that goes on
+                    self.mark("weak_quote", here)  # a key: the text ends before it, or goes on with it inside
+                    break
                 quotes += 1
             here += 1
         if here >= self.size and depth > 0:

@@ -59,6 +59,8 @@ RULES: dict[str, Rule] = {
     "missing_end_quote": Rule(_STRUCTURE, 0.75, "a missing closing quote added"),
     "end_quote_at_end": Rule(_STRUCTURE, 0.6, "a missing closing quote added before the last brackets"),
     "weak_quote": Rule(_STRUCTURE, 0.65, "one of several places where a string may end"),
+    "side_by_side": Rule(_STRUCTURE, 0.65, "values side by side read as two; they could be one"),
+    "surplus_opener": Rule(_STRUCTURE, 0.85, "a surplus opening bracket dropped"),
     "missing_closer": Rule(_STRUCTURE, 0.95, "a missing bracket added before another one"),
     "wrong_closer": Rule(_STRUCTURE, 0.85, "a bracket of the wrong kind"),
     "surplus_closer": Rule(_STRUCTURE, 0.9, "a surplus bracket dropped"),

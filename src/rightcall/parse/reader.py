@@ -39,7 +39,7 @@ _ELEMENT = re.compile(rf"\s*{_ATOM}(?:\s*(,)\s*(?=[\"'\-\d\[{{\]]|[tfnTFN][rauo]
 _PLAIN_KEY = re.compile(_KEY.replace(rf"|({_WORD_KEY})", ""))
 _WORD = re.compile(r"([\w$][\w$.\-]*)")
 _PHRASE_KEY = re.compile(r"([^\"'`“”{}\[\],:\n]{1,80}?)\s*:")
-_PREFIX = re.compile(r"[rRbBuUfF]{1,2}(?=[\"'])")
+_PREFIX = re.compile(r"[rRbBuUfF]{1,2}(?=[\"'](?!\s*[,}\]]))")
 _CALL = re.compile(r"[A-Za-z_$][\w$.]*\s*\(")
 _CLOSER = {"{": "}", "[": "]", "(": ")"}
 
@@ -196,6 +196,8 @@ class Reader(Brackets):
             self.mark("ellipsis" if stray is None else "stray_word", at)
             self.at = at + 3 if stray is None else stray.end()
             return False
+        if text[at] == "{":
+            return self._brace(frame, at)
         if text[at] in QUOTES:
             key = self.string(at, "key")
         else:
@@ -207,9 +209,25 @@ class Reader(Brackets):
             self.at = word.end(1)
             self.mark("unquoted_key", at)
         frame.key = key
-        return self._colon(frame, key)
+        return self._colon(frame, key, at)
 
-    def _colon(self, frame: Frame, key: str) -> bool:
+    def _brace(self, frame: Frame, at: int) -> bool:
+        """`{{"a": 1}}` has a bracket too many; `[{"a": 1, {"a": 2}]` one too few."""
+        if not frame.value and len(self.stack) == 1:
+            self.mark("surplus_opener", at)
+            self.stack.pop()
+            self.open = ""
+            self.at = at
+            self._value(self.shape, "top")
+        elif len(self.stack) > 1 and not self.stack[-2].keyed:
+            self.mark("missing_closer", at)
+            self.at = at
+            self.pop()
+        else:
+            raise Unreadable("a key was expected, not a bracket", at)
+        return False
+
+    def _colon(self, frame: Frame, key: str, start: int) -> bool:
         at = self.skip(self.at)
         if at >= self.size or self.cut:
             self.cut_value()
@@ -221,20 +239,21 @@ class Reader(Brackets):
             self.at = at + (2 if self.text.startswith("=>", at) else 1)
             self.mark("missing_colon", at)
         elif char in ",}])":
-            return self._no_value(frame, key, at)
+            return self._no_value(frame, start, at)
         else:
             self.mark("missing_colon", at)
+            frame.key = key.removesuffix(":")  # "key:"value": the quote came too late
             self.at = at
         return True
 
-    def _no_value(self, frame: Frame, key: str, at: int) -> bool:
+    def _no_value(self, frame: Frame, start: int, at: int) -> bool:
         """`{"a", "b"}` is a Python set; a lone key among others is a key whose value got lost."""
-        if not frame.value:
-            self.mark("python_literal", at)
-            frame.keyed, frame.value = False, [key]
-        else:
+        if frame.value:
             self.mark("missing_value", at)
-        frame.after, self.at = True, at
+            frame.after, self.at = True, at
+        else:
+            self.mark("python_literal", at)
+            frame.keyed, frame.value, self.at = False, [], start
         return False
 
     # ── values ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -28,6 +28,9 @@ _LAST_WORD = re.compile(r"\w{1,40}\s*\]")
 _CONSTANT_ENDS = re.compile(r"(?:true|false|null|True|False|None)(?:\s*(?:[,\]]|$)|\s+[\"'\[{\-\dtfnTFN])")
 _CUT_KEY = re.compile(r"[\"'“‘`][^\"“”\n:{}]{0,100}[\"'”’`]?\s*\Z")
 _WORD_ENDS = re.compile(r"\w{1,100}\s*[,\]]")
+_SIDE_BY_SIDE = re.compile(r"([\"'])\s+\1[^\"'\\]*\1\s*(?:[,\]\"'\d\-]|$)")
+_KEY_TOUCHES = re.compile(r"\"\"[^\"\n:{}]{1,100}\"\s*:")
+_LONE_KEY = re.compile(r"\"\s*,\s*\"[^\"\n:{}]{1,100}\"\s*\}")
 _CLOSING_RUN = re.compile(r"[\s\]})]*")
 _OPENER = {"}": "{", "]": "[", ")": "("}
 _FINDER = {closers: re.compile(rf"\\.|[{re.escape(closers)}]", re.S) for closers in CLOSERS.values()}
@@ -87,6 +90,8 @@ class StringEnd:
             if self.context == "key":
                 return Closing(at, at + 1)
             self.seen += 1
+            if previous < 0 and (plain := self._plainly_over(at)) is not None:
+                return plain
             rank = self._rank(at, first=previous < 0)
             if rank == _STRONG and previous >= 0 and self._doubtful(at):
                 rank = _WEAK
@@ -105,6 +110,18 @@ class StringEnd:
         if best >= 0:
             return Closing(best, best + 1, "inner_quotes" if best_rank == _LIKELY else "weak_quote")
         return self._run_to_end()
+
+    def _plainly_over(self, at: int) -> Closing | None:
+        """The first quote, where what follows has only one shape: another string, a key, a key without a value."""
+        if self.context == "element" and _SIDE_BY_SIDE.match(self.text, at):
+            return Closing(at, at + 1, "side_by_side")
+        if (
+            self.context == "member"
+            and at > self.start
+            and (_KEY_TOUCHES.match(self.text, at) or _LONE_KEY.match(self.text, at))
+        ):
+            return Closing(at, at + 1)
+        return None
 
     def _at_top(self, closers: str) -> Closing:
         """A string that is the whole text ends at its last quote; before prose it ends at its first."""
