@@ -194,7 +194,8 @@ def _replaced(name: str, tool: Tool, found: Found, log: Log, terms: Terms, call_
     observed = (tool.rules.mode or terms.policy.mode_for(tool.name, terms.host)) == "observe"
     if target is not None and not observed and found.readable and is_object(found.value) and not target.deprecated:
         renamed = {tool.rules.replacement_arguments.get(key, key): item for key, item in found.value.items()}
-        mapped = judge(target.name, renamed, terms, call_id, depth + 1)
+        if len(renamed) == len(found.value):  # else two arguments would become one
+            mapped = judge(target.name, renamed, terms, call_id, depth + 1)
     if mapped is not None and mapped.ok and not mapped.problems and not log.problems:
         log.add("", tool.name, cast("Tool", target).name, "tool_replaced", 0.95, "manual_repair")
         repairs = (*log.repairs, *mapped.repairs)
