@@ -116,6 +116,20 @@ def test_a_log_line_never_holds_a_value(gate: Gate, arguments: object, caplog: p
 
 
 @pytest.mark.promise("V-05")
+@pytest.mark.parametrize("name", ["a\nWARNING forged", "\x1b[31mred", "half \ud800", "\u202ereversed", "x" * 5000])
+def test_a_name_that_a_model_wrote_stays_on_its_line(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    for gate, arguments in ((Gate([TOOL]), {}), (Gate([TOOL]), {name: 1, "user": "ann"}), (Gate(), "{'a': 1}")):
+        caplog.clear()
+        with caplog.at_level(logging.DEBUG, "rightcall"):
+            gate.check("login" if name in arguments else name, arguments)
+        (record,) = caplog.records
+        line = record.getMessage()
+        assert line.isprintable()
+        assert len(line) < 6000
+        line.encode()
+
+
+@pytest.mark.promise("V-05")
 def test_a_callback_that_fails_decides_nothing(caplog: pytest.LogCaptureFixture) -> None:
     def failing(_: Event) -> None:
         raise RuntimeError("the host's own")

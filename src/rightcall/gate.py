@@ -168,11 +168,14 @@ class Gate:
 
     def _tell(self, tool: str, verdict: Verdict, call_id: str | None) -> None:
         """A warning event for a call that does not fit, an info event for one that was repaired."""
+        from rightcall.text.escape import escaped  # late: a call that fits tells nothing
+
         if verdict.problems:
             text = "; ".join(problem.message for problem in verdict.problems)
             places = ", ".join(f"{problem.path} {problem.code}".strip() for problem in verdict.problems)
             extra = {"event": "tool_validation_failed", "tool": tool, "problems": verdict.problems, "call_id": call_id}
-            log.warning("tool_validation_failed: %s: %s", tool, places, extra=extra)  # no values: one may be a secret
+            # no values: one may be a secret; and a name that a model wrote must not forge a line
+            log.warning("tool_validation_failed: %s: %s", escaped(tool, 200), escaped(places, 2000), extra=extra)
             self._send(
                 Event(
                     "tool_validation_failed",
@@ -189,7 +192,7 @@ class Gate:
         elif verdict.repairs:
             text = f"Normalized {tool} arguments via {verdict.strategy} (provider={self.provider})"
             if self.policy.log_normalizations:
-                log.info(text, extra={"event": "tool_call_repaired", "tool": tool, "call_id": call_id})
+                log.info(escaped(text), extra={"event": "tool_call_repaired", "tool": tool, "call_id": call_id})
             self._send(
                 Event(
                     "tool_call_repaired", "info", tool, call_id, self.provider, text, (), verdict.repairs, verdict.mode
