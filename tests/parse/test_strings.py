@@ -38,11 +38,11 @@ def test_the_end_of_a_member(text: str, content: str, rule: str | None) -> None:
     [
         ('["x", "y"]', "x", None),
         ('["x"]', "x", None),
-        ('["x"\n"y"]', "x", None),
+        ('["x"\n"y"]', "x", "side_by_side"),
         ('["x" 5]', "x", None),
         ('["x", true]', "x", None),
         ('["x "y" z"]', 'x "y" z', "inner_quotes"),
-        ('["x" "y"]', 'x" "y', "weak_quote"),
+        ('["x" "y"]', "x", "side_by_side"),
     ],
 )
 def test_the_end_of_an_item(text: str, content: str, rule: str | None) -> None:
