@@ -8,7 +8,7 @@ from typing import Any
 
 from rightcall.errors import Unreadable
 from rightcall.parse.cursor import Cursor
-from rightcall.parse.escapes import unescape
+from rightcall.parse.escapes import may_be_path, unescape
 from rightcall.parse.scalars import CONSTANTS, JSON_NUMBER, NUMBER, read_number
 from rightcall.parse.shape import Shape
 from rightcall.parse.strict import NO_JSON, attempt
@@ -44,8 +44,8 @@ class Atoms(Cursor):
         super().__init__(text)
         self.patience = _PATIENCE
 
-    def string(self, at: int, context: Context, keys: Container[str] = ()) -> str:
-        """The string whose opening quote stands at `at`."""
+    def string(self, at: int, context: Context, keys: Container[str] = (), *, raw_text: bool = False) -> str:
+        """The string whose opening quote stands at `at`; `raw_text` leaves its backslashes alone."""
         text, quote = self.text, self.text[at]
         sure = _SURE.get((quote, context))
         match = sure.match(text, at) if sure is not None else None
@@ -58,6 +58,8 @@ class Atoms(Cursor):
             raw, cut = self._searched(at, quote, context, keys)
         if quote != '"':
             self.mark("single_quotes" if quote == "'" else "other_quotes", at)
+        if raw_text:
+            return raw
         return self.content(_PARTIAL_ESCAPE.sub("", raw) if cut else raw, at)
 
     def content(self, raw: str, at: int) -> str:
@@ -78,7 +80,8 @@ class Atoms(Cursor):
         if closing.rule is not None:
             self.mark(closing.rule, at)
             self.patience = max(self.patience - search.seen, 0)
-        self.at, self.solid = closing.resume, not closing.cut
+        # a quote at the very end may be one of those inside: then the string is not visibly complete
+        self.at, self.solid = closing.resume, not closing.cut and closing.rule is None
         if closing.cut:
             self.cut = "value"
         return self.text[at + 1 : closing.end], closing.cut
@@ -87,6 +90,8 @@ class Atoms(Cursor):
         """What a string with escapes stands for; by the strict reader, where it has no objection."""
         legal = attempt(f'"{raw}"')
         if legal is not NO_JSON:
+            if may_be_path(raw):
+                self.mark("doubtful_escape", at)
             return legal
         decoded = unescape(raw)
         if decoded.broken:
@@ -165,6 +170,7 @@ class Atoms(Cursor):
             elif (depth == 0 and (char in "\n\r" or (char == "," and self._comma_ends(here, context)))) or (
                 char in "/#" and here > at and text[here - 1].isspace() and text[here : here + 2] in ("//", "/*", "# ")
             ):
+                self.mark("doubtful_rest", here)  # a comment, or a part of the text
                 break
             elif char == '"':
                 if quotes % 2 == 0 and self._stray_quote(here):  # else it closes one that was opened inside the text

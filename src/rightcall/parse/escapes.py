@@ -38,7 +38,7 @@ def unescape(raw: str) -> Unescaped:
     '^\\\\s*\\\\bword\\\\b$'
     """
     kinds = {match[1][:1] for match in _ESCAPE.finditer(raw)}
-    if _WINDOWS_PATH.match(raw) and kinds - _LEGAL:
+    if _WINDOWS_PATH.search(raw) and kinds - _LEGAL:
         return Unescaped(raw.replace("\\\\", "\\"), illegal=True)  # C:\Users\new: no escape is meant here
     if _SHARED_FOLDER.match(raw) and kinds - _LEGAL:
         return Unescaped(raw, illegal=True)  # \\\\server\share
@@ -64,3 +64,8 @@ def unescape(raw: str) -> Unescaped:
     if not text.isascii() and _SURROGATE.search(text):
         return Unescaped(_SURROGATE.sub("\ufffd", text), illegal, broken, lone=True)
     return Unescaped(text, illegal, broken, foreign=bool(kinds & _FOREIGN))
+
+
+def may_be_path(raw: str) -> bool:
+    """Whether backslashes may be meant as they stand, although every escape is legal: `C:\\temp\\new`."""
+    return _WINDOWS_PATH.search(raw) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from typing import Any
 
 from rightcall.errors import Unreadable
@@ -21,6 +22,7 @@ _CONTAINER = re.compile(r"[{\[]")
 _ESCAPED = re.compile(r"\s*(?:[\[{]\s*)*\\+[\"']")
 _ESCAPE = re.compile(r'\\(["\\/])')
 _AROUND = "\ufeff \t\r\n\x00"
+_STRUCTURE = re.compile(r"[\"{}\[\]]")
 _BETWEEN = re.compile(r"[\s,;]*")
 _MOST_CANDIDATES = 16
 _FIRST_QUOTE = re.compile(r"['‘’`“”„]")
@@ -62,6 +64,9 @@ def _read_body(body: str, shape: Shape, max_depth: int) -> Read:
     if first is not None and first[0] == "“" and not _NESTED_QUOTES.search(body):
         plain = _read_body(body.translate(_TYPOGRAPHIC), shape, max_depth)
         return plain._replace(marks={"other_quotes": 0, **plain.marks})
+    if "&quot;" in body and '"' not in body:
+        plain = _read_body(unescape(body), shape, max_depth)
+        return plain._replace(end=len(body), marks={"escaped_text": 0, **plain.marks})
     if body[0] == "<" and looks_like_markup(body, shape):
         return read_markup(body, shape)
     if _ESCAPED.match(body):
@@ -209,8 +214,11 @@ def _several(body: str, first: Read, shape: Shape, max_depth: int) -> Read:
         values.append(read.value)
         at = read.end
     if len(values) == 1:
-        if body[first.end :].strip(" \t\r\n`,;)}]"):
+        rest = body[first.end :].strip(" \t\r\n`,;)}]")
+        if rest:
             first.marks.setdefault("prose", first.end)
+        if _STRUCTURE.search(rest.partition("\n")[0]) and not body.startswith("\n", first.end):
+            first.marks["doubtful_rest"] = first.end
         return first
     first.marks["several_values"] = first.end
     if shape.types and not shape.allows("array"):

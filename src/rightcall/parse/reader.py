@@ -53,6 +53,8 @@ class Read(NamedTuple):
     marks: dict[str, int]
     cut: Cut
     duplicates: tuple[str, ...]
+    callee: str = ""
+    """The name before the brackets, where the text was written as a call."""
 
 
 class Reader(Brackets):
@@ -62,6 +64,7 @@ class Reader(Brackets):
         super().__init__(text, max_depth)
         self.shape = shape or ANY
         self.effort = _EFFORT
+        self.callee = ""
 
     def read(self, start: int = 0) -> Read:
         """Read the value that begins at `start`. Raises `Unreadable` where no value can be told."""
@@ -73,7 +76,7 @@ class Reader(Brackets):
                 self._member(frame)
             else:
                 self._element(frame)
-        return Read(self.root, self.at, self.marks, self.cut, tuple(self.duplicates))
+        return Read(self.root, self.at, self.marks, self.cut, tuple(self.duplicates), self.callee)
 
     # ── one step inside an open bracket ──────────────────────────────────────────────────────────────────────────
 
@@ -273,11 +276,11 @@ class Reader(Brackets):
             nested = self.text[at + 1 : at + 2] in ("{", "[")  # what is inside is tried by itself
             if nested or char == "(" or not self.stack or not self._piece(at, _CLOSER[char], shape):
                 self.push(_CLOSER[char], char == "{", shape, at + 1)
-        elif char in ",}])":
+        elif char in ",}])" or (context == "member" and self.text.startswith("...", at)):
             if not self.stack:
                 raise Unreadable("there is no value", at)
             self.mark("missing_value", at)
-            self.stack[-1].after, self.at = True, at
+            self.stack[-1].after, self.at = True, at + (3 if char == "." else 0)
         else:
             self._bare(at, shape, context)
 
@@ -289,9 +292,14 @@ class Reader(Brackets):
         prefix = _PREFIX.match(self.text, at)
         if prefix is not None:
             self.mark("python_literal", at)
-            return self.put(self.string(prefix.end(), context))
+            text = self.string(prefix.end(), context, raw_text="r" in prefix[0].lower())
+            if "f" in prefix[0].lower() and "{" in text:
+                raise Unreadable("an f-string has no value before it is run", at)
+            return self.put(text)
         call = _CALL.match(self.text, at)
         if call is not None and self._call(call.end(), shape, context):
+            if context == "top":
+                self.callee = call[0].rstrip("( \t\r\n")
             return None
         if context == "top":
             raise Unreadable("there is no value", at)
@@ -306,7 +314,7 @@ class Reader(Brackets):
             if shape.verbatim or not (named or self.text[inside : inside + 1] in tuple("\"'{[0123456789")):
                 return False
             self.mark("call_value", at)
-        elif named or empty:
+        else:
             self.mark("python_call", at)
         self.push(")", named or (empty and context == "top"), shape, at)
         return True

@@ -28,6 +28,7 @@ _LAST_WORD = re.compile(r"\w{1,40}\s*\]")
 _CONSTANT_ENDS = re.compile(r"(?:true|false|null|True|False|None)(?:\s*(?:[,\]]|$)|\s+[\"'\[{\-\dtfnTFN])")
 _CUT_KEY = re.compile(r"[\"'“‘`][^\"“”\n:{}]{0,100}[\"'”’`]?\s*\Z")
 _WORD_ENDS = re.compile(r"\w{1,100}\s*[,\]]")
+_COMMA_QUOTE = re.compile(r",\s*[\"'“]")
 _SIDE_BY_SIDE = re.compile(r"([\"'])\s+\1[^\"'\\]*\1\s*(?:[,\]\"'\d\-]|$)")
 _KEY_TOUCHES = re.compile(r"\"\"[^\"\n:{}]{1,100}\"\s*:")
 _LONE_KEY = re.compile(r"\"\s*,\s*\"[^\"\n:{}]{1,100}\"\s*\}")
@@ -100,7 +101,8 @@ class StringEnd:
                 if missed is not None:
                     return missed
             if rank == _STRONG:
-                rule = None if previous < 0 else "inner_quotes" if best_rank < _WEAK else "weak_quote"
+                sure = best_rank < _WEAK and not (self.context == "element" and self._may_be_two(at))
+                rule = None if previous < 0 else "inner_quotes" if sure else "weak_quote"
                 return Closing(at, at + 1, rule)
             if rank > best_rank:
                 best, best_rank = at, rank
@@ -189,6 +191,11 @@ class StringEnd:
         self._counted = at
         return self._balance[opener] > 0
 
+    def _may_be_two(self, at: int) -> bool:
+        """In a list, a comma near the quotes inside a string may as well separate two strings."""
+        after = space(self.text, at + 1)
+        return self.text.startswith(",", after) or _COMMA_QUOTE.search(self.text, self.start, at) is not None
+
     def _doubtful(self, at: int) -> bool:
         """In a string with quotes inside, a comma says little while a bracket of its own is open, or a comment sign."""
         after = space(self.text, at + 1)
@@ -210,7 +217,8 @@ class StringEnd:
         end = opening
         while end > self.start and text[end - 1] in " \t\r\n,":
             end -= 1
-        return Closing(end, opening, "missing_end_quote")
+        known = self.context == "member" and text[opening + 1 : closing] in self.keys
+        return Closing(end, opening, "missing_end_quote" if known else "missing_quote_unsure")
 
     def _run_to_end(self) -> Closing:
         """No closing quote at all: the brackets at the very end are structure where they fit the open ones."""
