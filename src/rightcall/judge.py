@@ -61,6 +61,9 @@ def judge(name: Any, arguments: Any, terms: Terms, call_id: str | None = None, d
         log.add("", name, tool.name, f"tool_{match.kind}", match.confidence, strategy)
     log.repairs.extend(found.repairs)
     log.problems.extend(found.problems)
+    called = terms.catalog.find(found.callee).tool if found.callee else None
+    if called is not None and called is not tool:
+        log.problem("ambiguous_name", "", f"The arguments are those of another tool, `{called.name}`")
     if tool.deprecated:
         return _replaced(name, tool, found, log, terms, call_id, depth)
     value = found.value
@@ -243,10 +246,12 @@ def _unknown(name: str, match: NameMatch, arguments: Any, terms: Terms, call_id:
     suggestions = match.suggestions if terms.policy.unknown_tool_for(terms.host) == "suggest" else ()
     problem = Problem("unknown_tool", "", f"There is no tool `{escaped(name, 120)}`")
     call = Call(name, found.value, call_id)
+    mode = terms.policy.mode_for(name, terms.host)
     return Verdict(
-        ok=False, call=call, found=call if found.readable else None, repairs=found.repairs, problems=(problem,),
+        ok=mode != "block", call=Call(name, arguments, call_id) if mode == "observe" else call,
+        found=call if found.readable else None, repairs=found.repairs, problems=(problem,),
         hint=unknown_tool_hint(name, suggestions, terms.catalog.names), confidence=0.0, truncated=found.truncated,
-        strategy="failed", retry=True,
+        strategy="failed", mode=mode, retry=True,
     )  # fmt: skip
 
 

@@ -26,6 +26,8 @@ class Found(NamedTuple):
     readable: bool = True
     cut_inside: bool = False
     """The text ends inside a value: what else is missing or wrong cannot be told."""
+    callee: str = ""
+    """The name before the brackets, where the arguments were written as a call."""
 
 
 def read_arguments(arguments: Any, shape: Shape | None, strategies: frozenset[StrategyName], policy: Policy) -> Found:
@@ -63,7 +65,9 @@ def _read_text(text: str, shape: Shape | None, strategies: frozenset[StrategyNam
         return _unreadable(Problem(code, "", f"The arguments could not be read: {error}"))
     repairs, forbidden = repairs_of(read.marks, text, strategies=strategies)
     refused = tuple(Problem("unreadable", "", f"switched off by the policy: {rule.what}") for rule in forbidden)
-    return Found(read.value, repairs, (*refused, *_faults(read)), bool(read.cut), not refused, read.cut == "value")
+    return Found(
+        read.value, repairs, (*refused, *_faults(read)), bool(read.cut), not refused, read.cut == "value", read.callee
+    )
 
 
 def _unreadable(problem: Problem) -> Found:

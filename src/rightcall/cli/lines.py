@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from errno import EISDIR
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 from rightcall.errors import ConfigError
 
@@ -17,7 +17,10 @@ class InputError(ConfigError):
 
 
 def standard_input() -> BinaryIO:
-    return sys.stdin.buffer
+    stream: TextIO | None = sys.stdin
+    if stream is None:  # started with its input closed
+        raise InputError("is closed; give the text as an argument, or a file as @FILE", source="standard input")
+    return stream.buffer
 
 
 def read_text(path: str, *, limit: int = MAX_BYTES) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -51,6 +52,8 @@ _ENVELOPES = frozenset(
         "options",
     ]
 )
+_NAMING = frozenset({"name", "tool", "tool_name", "function", "function_name", "action"})
+_NAMESPACE = re.compile(r"[./:]|__")
 _BESIDE = frozenset(
     ["name", "tool", "tool_name", "function", "function_name", "action", "type", "id", "call_id", "tool_call_id"]
 )
@@ -59,7 +62,7 @@ _BESIDE = frozenset(
 def normalise(tool: Tool, value: Any, log: Log, repair: ToolRepair | None = None) -> Any:
     """The arguments as the tool wants them, as far as that is certain and allowed. Every change is in the log."""
     shape, rules = tool.shape, tool.rules
-    arguments = _unwrapped(value, shape, log) if log.led else value
+    arguments = _unwrapped(value, tool, log) if log.led else value
     if not is_object(arguments):
         return arguments
     found = arguments
@@ -76,7 +79,7 @@ def normalise(tool: Tool, value: Any, log: Log, repair: ToolRepair | None = None
     return _with_defaults(found, rules.defaults)
 
 
-def _unwrapped(value: Any, shape: Shape, log: Log) -> Any:
+def _unwrapped(value: Any, tool: Tool, log: Log) -> Any:
     """`{"arguments": {...}}`, `[{...}]` and the like, where the tool has no argument of that name."""
     for _ in range(4):
         if value is None or value == "":
@@ -85,7 +88,7 @@ def _unwrapped(value: Any, shape: Shape, log: Log) -> Any:
             log.add("", value, value[0], "unwrapped_list", 0.95)
             value = value[0]
             continue
-        inner = _inner(value, shape, log) if is_object(value) else None
+        inner = _inner(value, tool, log) if is_object(value) else None
         if inner is None:
             return value
         log.add("", value, inner, "unwrapped", 0.95)
@@ -93,21 +96,38 @@ def _unwrapped(value: Any, shape: Shape, log: Log) -> Any:
     return value
 
 
-def _inner(value: dict[str, Any], shape: Shape, log: Log) -> dict[str, Any] | None:
-    """What an envelope holds: under a usual name, or under any single name if what is inside fits the tool."""
+def _inner(value: dict[str, Any], tool: Tool, log: Log) -> dict[str, Any] | None:
+    """What an envelope holds: under a usual name, or under the tool's own."""
+    shape = tool.shape
     strangers = [name for name in value if name not in shape.props]
     main = [name for name in strangers if name.lower() not in _BESIDE or is_object(value[name])]
     if len(strangers) != len(value) or len(main) != 1:
         return None
     name, reading = main[0], log.trial()
+    if name.lower() not in _ENVELOPES and not _is_name_of(name, tool):
+        return None
     inside = _as_object(value[name], shape, name, reading)
     if inside is None or any(joined(name) == joined(known) for known in shape.props):
         return None
+    other = next((value[key] for key in strangers if _names_another(key, value[key], tool)), None)
+    if other is not None:
+        log.problem("ambiguous_name", "", f"The arguments are those of another tool, `{escaped(other, 120)}`")
+        return None
     fitting = sum(1 for key in inside if any(joined(key) == joined(known) for known in shape.props))
-    if fitting == len(inside) > 0 or (name.lower() in _ENVELOPES and (fitting or not reading.problems)):
+    if fitting == len(inside) > 0 or fitting or not reading.problems:
         log.extend(reading)
         return inside
     return None
+
+
+def _is_name_of(name: str, tool: Tool) -> bool:
+    """Whether a name is the tool's, perhaps with a namespace before it."""
+    last = joined(_NAMESPACE.split(name)[-1])
+    return any(joined(known) in (joined(name), last) for known in (tool.name, *tool.rules.names))
+
+
+def _names_another(key: str, value: Any, tool: Tool) -> bool:
+    return key.lower() in _NAMING and isinstance(value, str) and not _is_name_of(value, tool)
 
 
 def _as_object(value: Any, shape: Shape, path: str, log: Log) -> dict[str, Any] | None:
