@@ -11,7 +11,7 @@ from rightcall.errors import Unreadable
 from rightcall.normalise.log import Log
 from rightcall.normalise.objects import Manner, fit_object
 from rightcall.normalise.values import json_text
-from rightcall.normalise.words import joined
+from rightcall.normalise.words import EMPTY_WORDS, joined, words_of
 from rightcall.parse.find import read_value
 from rightcall.parse.hygiene import unsound
 from rightcall.parse.kinds import is_list, is_object, json_type
@@ -104,7 +104,7 @@ def _inner(value: dict[str, Any], tool: Tool, log: Log) -> dict[str, Any] | None
     if len(strangers) != len(value) or len(main) != 1:
         return None
     name, reading = main[0], log.trial()
-    if name.lower() not in _ENVELOPES and not _is_name_of(name, tool):
+    if not _is_envelope(name) and not _is_name_of(name, tool):
         return None
     inside = _as_object(value[name], shape, name, reading)
     if inside is None or any(joined(name) == joined(known) for known in shape.props):
@@ -118,6 +118,13 @@ def _inner(value: dict[str, Any], tool: Tool, log: Log) -> dict[str, Any] | None
         log.extend(reading)
         return inside
     return None
+
+
+def _is_envelope(name: str) -> bool:
+    """`arguments`, `toolInput`, `the_params`: words for what a call carries, and nothing else."""
+    words = words_of(name)
+    plain = all(word in _ENVELOPES or word in EMPTY_WORDS or word == "name" for word in words)
+    return name.lower() in _ENVELOPES or (plain and any(word in _ENVELOPES for word in words))
 
 
 def _is_name_of(name: str, tool: Tool) -> bool:
