@@ -17,7 +17,7 @@ from rightcall.parse.strings import Context, StringEnd, key_ahead, space
 _PATIENCE = 20_000
 _WORDS = "true|false|null|True|False|None"
 _ENDS = rf"\s*(?:[,}}\])]|;\s*[\"'}}\]]|$|//|/\*|\n)|\s+(?:[\"“'{{\[#]|(?:{_WORDS})\b)"
-_NEXT_NUMBER = re.compile(r"\s+-?(?!\d{3}(?!\d))\d")
+_NEXT_NUMBER = re.compile(r"\s+(?:-\d|(?!\d{3}(?!\d))\d)")
 """A number beside a number; three digits after a blank are more likely part of it: `1 000`."""
 
 _SCALAR = re.compile(rf"({NUMBER}(?={_ENDS}|{_NEXT_NUMBER.pattern}|\{{\s*[\"'])|-?[A-Za-z]+(?={_ENDS}|\s+-?\d))")
@@ -179,6 +179,8 @@ class Atoms(Cursor):
                 if depth == 0 and quotes % 2 == 0 and key_ahead(text, here):
                     self.mark("weak_quote", here)  # a key: the text ends before it, or goes on with it inside
                     break
+                if context == "element":
+                    self.mark("weak_quote", here)  # a string beside the text, or inside it
                 quotes += 1
             here += 1
         if here >= self.size and depth > 0:

@@ -20,7 +20,9 @@ CLOSERS = {
 QUOTES = "".join(CLOSERS)
 WORD_KEY = re.compile(r"(?:[A-Za-z_$][\w$.\-]{0,100}\s*:(?!//)|\d{1,10}\s*:(?=\s+\S|[\"'{\[]))")
 STRAY_WORD = re.compile(r"[A-Za-z_]\w{0,40}\s+(?=\"[^\"\n:{}]{0,100}\"\s*:)")
-_QUOTED_KEY = re.compile(r"[\"'“‘`][^\"“”\n:{}]{0,100}[\"'”’`´]\s*(?::|=>)")
+_QUOTED_KEY = re.compile(
+    r"(?:\"[^\"“”\n:{}]{0,100}\"|'[^'\"“”\n:{}]{0,100}'|[“‘`][^\"“”‘’`´\n:{}]{0,100}[\"'”’`´])\s*(?::|=>)"
+)
 _WORD_ARGUMENT = re.compile(r"[A-Za-z_]\w{0,100}\s*=(?!=)")
 _SPACE = re.compile(r"[\s\ufeff]*")
 _NUMBER_ENDS = re.compile(r"-?\d[\d.eE+\-]{0,40}(?:\s*(?:[,\]}]|$)|\s+[\"'\[{\-\dtfnTFN])")
