@@ -176,7 +176,7 @@ def _options(allowed: tuple[Any, ...]) -> _Options:
         return _indexed(allowed)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=512)
 def _kept(allowed: tuple[Any, ...], _types: tuple[type, ...]) -> _Options:
     """With the types, because 1, 1.0 and true are the same key."""
     return _indexed(allowed)

@@ -8,6 +8,9 @@ from rightcall.parse.marks import REPAIRING, repairs_of
 from rightcall.parse.reader import Read
 from rightcall.types import Problem, ProblemCode, Repair, StrategyName, UnknownArgument
 
+MOST_ATTEMPTS = 2_000
+"""So many alternatives of a schema are tried in one call; a value that needs more is left as it is, and refused."""
+
 _DECLARED = frozenset({"alias", "value_alias", "tool_repair"})
 
 
@@ -17,13 +20,14 @@ class Log:
     A change that names no strategy was led by the schema.
     """
 
-    __slots__ = ("problems", "repairs", "strategies", "unknown")
+    __slots__ = ("attempts", "problems", "repairs", "strategies", "unknown")
 
     def __init__(self, unknown: UnknownArgument = "drop", strategies: frozenset[StrategyName] = REPAIRING) -> None:
         self.unknown: UnknownArgument = unknown
         self.strategies = strategies
         self.repairs: list[Repair] = []
         self.problems: list[Problem] = []
+        self.attempts = [MOST_ATTEMPTS]  # a list, so that trials draw from the same
 
     def add(
         self, path: str, before: Any, after: Any, rule: str, confidence: float, strategy: StrategyName | None = None
@@ -38,7 +42,14 @@ class Log:
 
     def trial(self) -> Log:
         """An empty log of the same kind, for a change that may be given up."""
-        return Log(self.unknown, self.strategies)
+        trial = Log(self.unknown, self.strategies)
+        trial.attempts = self.attempts
+        return trial
+
+    def may_try(self, alternatives: int) -> bool:
+        """Whether so many alternatives may still be tried; then they count as tried."""
+        self.attempts[0] -= alternatives
+        return self.attempts[0] >= 0
 
     def read(self, path: str, text: str, read: Read) -> bool:
         """Note what the lenient reader needed for a text; false if that is not allowed."""

@@ -23,6 +23,8 @@ from rightcall.parse.strict import NO_JSON, attempt
 from rightcall.types import StrategyName
 
 _MAX_DEPTH = 48
+_MOST_BRANCHES = 32
+"""More alternatives than this are not tried one by one, unless a constant (`"type": "move"`) says which."""
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:[, ]\d{3})+")
 _TRUE = frozenset({"true", "yes", "y", "on", "1", "enabled"})
 _FALSE = frozenset({"false", "no", "n", "off", "0", "disabled"})
@@ -97,7 +99,10 @@ def _option(value: Any, shape: Shape, path: str, log: Log, depth: int) -> tuple[
     if value is None and "null" in shape.types:
         return shape, value
     results: list[tuple[Shape, Any, Log]] = []
-    for option in shape.options:
+    options = shape.options if len(shape.options) <= _MOST_BRANCHES else _tagged(value, shape.options)
+    if len(options) > _MOST_BRANCHES or not log.may_try(len(options)):
+        return shape, value
+    for option in options:
         trial = log.trial()
         result = fit(value, option, path, trial, depth + 1)
         if conforms(result, option) and not any(result == other for _, other, _ in results):
@@ -107,6 +112,17 @@ def _option(value: Any, shape: Shape, path: str, log: Log, depth: int) -> tuple[
         log.extend(trial)
         return option, result
     return shape, value
+
+
+def _tagged(value: Any, options: tuple[Shape, ...]) -> tuple[Shape, ...]:
+    """The alternatives that name one of the values given as the only one for its key."""
+    if not is_object(value):
+        return options
+    return tuple(
+        option
+        for option in options
+        if any(len(part.enum or ()) == 1 and conforms(value.get(key), part) for key, part in option.props.items())
+    )
 
 
 def _enumerated(value: Any, shape: Shape, path: str, log: Log) -> Any:
