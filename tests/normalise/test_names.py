@@ -56,9 +56,9 @@ def test_the_surer_the_likeness_the_higher_the_confidence() -> None:
 
 @pytest.mark.promise("N-06")
 def test_a_declared_alias_comes_before_everything_else() -> None:
-    policy = {"gate": {"tools": {"t": {"aliases": {"bodi": "subject"}}}}}
-    assert called({"bodi": "x"}, body=TEXT, subject=TEXT, policy=policy).call.arguments == {"subject": "x"}  # type: ignore[union-attr]
-    assert called({"bodi": "x"}, body=TEXT, subject=TEXT).call.arguments == {"body": "x"}  # type: ignore[union-attr]
+    policy = {"gate": {"tools": {"t": {"aliases": {"contnt": "subject"}}}}}
+    assert called({"contnt": "x"}, content=TEXT, subject=TEXT, policy=policy).call.arguments == {"subject": "x"}  # type: ignore[union-attr]
+    assert called({"contnt": "x"}, content=TEXT, subject=TEXT).call.arguments == {"content": "x"}  # type: ignore[union-attr]
 
 
 @pytest.mark.promise("N-06")
@@ -121,7 +121,8 @@ def test_zero_false_and_empty_are_values_and_not_blank(value: Any) -> None:
 
 @pytest.mark.promise("N-06")
 def test_a_target_of_another_type_does_not_count() -> None:
-    assert called({"amount": "some"}, "note", total={"type": "integer"}).repairs[0].rule == "dropped_argument"
+    verdict = called({"amount": "some"}, total={"type": "integer"})
+    assert [(problem.code, problem.path) for problem in verdict.problems] == [("ambiguous_name", "amount")]
     assert called({"amount": "5"}, total={"type": "integer"}).call.arguments == {"total": 5}  # type: ignore[union-attr]
 
 

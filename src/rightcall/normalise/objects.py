@@ -42,6 +42,9 @@ def fit_object(
     """Bring an object into shape. The same object comes back where nothing had to change."""
     changed = given
     strangers = sum(1 for name in given if name not in shape.props)
+    if strangers > _MOST_STRANGERS and shape.closed and log.led:
+        styles = {joined(name) for name in shape.props}  # another style is certain, however many names are in it
+        strangers = sum(1 for name in given if joined(name) not in styles) or 1
     if strangers > _MOST_STRANGERS and shape.closed:
         where = f"`{escaped(path, 120)}` has" if path else "There are"
         log.problem("unknown_argument", path, f"{where} {strangers} arguments that this tool does not have")
@@ -214,7 +217,7 @@ def _leave_out(
     for name in left:
         here = _join(path, name)
         if name in names.ambiguous and not is_noise(name):
-            log.problem("ambiguous_name", here, _ambiguity(here, name, names.ambiguous[name], shape))
+            log.problem("ambiguous_name", here, _ambiguity(here, name, names.ambiguous[name], shape, given))
         elif not shape.closed or log.unknown == "keep":
             continue
         elif log.unknown == "refuse" or not log.led:  # dropping is a repair too
@@ -224,15 +227,22 @@ def _leave_out(
             log.add(here, given[name], None, "dropped_argument", 0.95 if is_noise(name) else 0.85)
 
 
-def _ambiguity(here: str, name: str, others: tuple[str, ...], shape: Shape) -> str:
-    here = escaped(here, 120)
-    known = [f"`{escaped(other, 120)}`" for other in others if other in shape.props]
+def _ambiguity(here: str, name: str, others: tuple[str, ...], shape: Shape, given: Mapping[str, Any]) -> str:
+    if not name.strip():
+        return f"{_quoted(here)} is an argument without a name; name the argument that is meant"
+    known = [_quoted(other) for other in dict.fromkeys(others) if other in shape.props]
     if len(known) > _NAMED:
         known = [*known[:_NAMED], f"{len(known) - _NAMED} more"]
-    rivals = [f"`{escaped(other, 120)}`" for other in others if other not in shape.props and other != name]
+    rivals = [_quoted(other) for other in dict.fromkeys(others) if other not in shape.props and other != name]
+    if len(known) == 1 and not rivals and given.get(others[0]) is not None:
+        rivals = known  # the argument itself was given too
     if rivals and known:
-        return f"`{here}` and {' and '.join(rivals)} both stand for {' or '.join(known)}; give only one"
-    return f"`{here}` is no argument of this tool; it could mean {' or '.join(known or rivals)}"
+        return f"{_quoted(here)} and {' and '.join(rivals)} both stand for {' or '.join(known)}; give only one"
+    return f"{_quoted(here)} is no argument of this tool; it could mean {' or '.join(known or rivals)}"
+
+
+def _quoted(name: str) -> str:
+    return f"`{escaped(name, 120)}`"
 
 
 def _join(path: str, name: str) -> str:

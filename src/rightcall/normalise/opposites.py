@@ -22,10 +22,12 @@ row | column col
 latitude lat | longitude lon lng
 x | y z
 input in | output out
+http | https
 inbound incoming | outbound outgoing
 read | write
 add insert append | remove delete drop
 include allow accept enable show open | exclude deny reject disable hide close
+included allowed accepted enabled shown opened active | excluded denied rejected disabled hidden closed inactive
 on | off
 encrypt encode | decrypt decode
 upload push import | download pull export
@@ -56,6 +58,14 @@ def _sides() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
 
 
 _SIDES = _sides()
+
+
+_WORDS = frozenset(word for sides in _SIDES for side in sides for word in side)
+
+
+def is_side(word: str) -> bool:
+    """Whether a word has a contrary."""
+    return word in _WORDS
 
 
 @lru_cache(maxsize=4096)

@@ -36,8 +36,8 @@ body content text message
 description desc summary details detail explanation about
 details info information specifics data
 id identifier uid uuid key ident number code ref
-user username account person member login customer client
-username user login account handle
+user username member login
+username user login handle
 person people individual
 email mail emailaddress e_mail address
 password pass passwd pwd secret
@@ -202,7 +202,6 @@ stock share ticker symbol equity
 symbol ticker code stock
 shares stocks units
 portfolio holdings
-account user
 bank institution
 transaction payment transfer
 payment transaction

@@ -52,6 +52,11 @@ _UNIT_INTERVAL = re.compile(
 )
 
 
+def is_unit(word: str) -> bool:
+    """Whether a word of a name, in lower case, is a unit of measure."""
+    return word in _UNIT
+
+
 def contradicts(unit: str, name: str, shape: Shape) -> bool:
     """Whether a unit beside the number says something else than the schema's name and description."""
     given = [_UNIT[token] for token in _tokens(unit) if token in _UNIT]

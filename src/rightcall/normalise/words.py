@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from unicodedata import normalize
 
+from rightcall.catalog.words import COMMON
 from rightcall.normalise.thesaurus import GROUPS
 
+Words = tuple[str, ...]
+
 _SPLIT = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+
+_VOWEL = re.compile(r"[aeiouy]|[^a-z]")
 
 EMPTY_WORDS = frozenset(
     [
@@ -43,7 +49,6 @@ EMPTY_WORDS = frozenset(
         "selected",
         "of",
         "for",
-        "in",
         "is",
     ]
 )
@@ -111,17 +116,20 @@ NOISE = frozenset(
 @lru_cache(maxsize=4096)
 def words_of(name: str) -> tuple[str, ...]:
     """The words of a name, lower case: `maxResults_v2` has max, results, v, 2."""
-    return tuple(word.lower() for word in _SPLIT.findall(name))
+    return tuple(word.lower() for word in _SPLIT.findall(name if name.isascii() else normalize("NFKC", name)))
 
 
+@lru_cache(maxsize=4096)
 def joined(name: str) -> str:
     """A name without case and separators."""
-    return "".join(words_of(name))
+    return "".join(words_of(name)).casefold()
 
 
 @lru_cache(maxsize=4096)
 def singular(word: str) -> str:
     """One form for singular and plural; good enough to compare, not to print."""
+    if not _VOWEL.search(word):
+        return word  # `https` and `dns` are no plurals
     if len(word) > 3 and word.endswith("ies"):
         return word[:-3] + "y"
     if len(word) > 4 and word.endswith(("ses", "xes", "ches", "shes")):
@@ -144,7 +152,7 @@ def _meanings() -> dict[str, frozenset[int]]:
     return _MEANINGS
 
 
-def is_known(word: str) -> bool:
+def has_meaning(word: str) -> bool:
     """Whether a word has a meaning of its own here."""
     return singular(word) in _meanings()
 
@@ -163,7 +171,7 @@ def same_meaning(left: str, right: str) -> bool:
 
 def _abbreviates(short: str, long: str) -> bool:
     """`desc` for description, `msg` for message; only words that mean nothing else are abbreviations."""
-    if short in _meanings() or len(long) < len(short) + 2 or short[:1] != long[:1]:
+    if short in _meanings() or short in COMMON or len(long) < len(short) + 2 or short[:1] != long[:1]:
         return False
     if len(short) >= 3 and long.startswith(short):
         return True
