@@ -21,7 +21,7 @@ def closing(text: str, context: Context, brackets: str, quote: str = '"') -> Clo
         ('{"a": "x"y", "b": 1}', 'x"y', "inner_quotes"),
         ('{"a": "f("x")"}', 'f("x")', "inner_quotes"),
         ('{"a": "x", y", "b": 1}', 'x", y', "weak_quote"),
-        ('{"a": "x, "b": 1}', "x", "missing_end_quote"),
+        ('{"a": "x, "b": 1}', "x", "missing_quote_unsure"),
         ('{"a": "x}', "x", "end_quote_at_end"),
         ('{"a": "x', "x", "cut_value"),
     ],

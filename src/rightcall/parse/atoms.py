@@ -167,9 +167,9 @@ class Atoms(Cursor):
                 if depth == 0:
                     break
                 depth -= 1
-            elif (depth == 0 and (char in "\n\r" or (char == "," and self._comma_ends(here, context)))) or (
-                char in "/#" and here > at and text[here - 1].isspace() and text[here : here + 2] in ("//", "/*", "# ")
-            ):
+            elif depth == 0 and (char in "\n\r" or (char == "," and self._comma_ends(here, context))):
+                break
+            elif here > at and text[here - 1].isspace() and text[here : here + 2] in ("//", "/*", "# "):
                 self.mark("doubtful_rest", here)  # a comment, or a part of the text
                 break
             elif char == '"':

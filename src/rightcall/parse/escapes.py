@@ -15,6 +15,7 @@ _SIMPLE = {
 _REGEX_ESCAPES = frozenset("sSdDwWBAZzpP.()[]{}|^$?*+-")
 _WINDOWS_PATH = re.compile(r"[A-Za-z]:\\{1,2}[^\\/]")
 _SHARED_FOLDER = re.compile(r"\\\\\w[^\\]*\\[^\\]")
+_BARE_PATH = re.compile(r"(?<![A-Za-z])[A-Za-z]:\\[^\\/\"]")
 _FOREIGN = frozenset("'`“”\nx")
 _LEGAL = frozenset("\"\\/bfnrtux'")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -67,5 +68,5 @@ def unescape(raw: str) -> Unescaped:
 
 
 def may_be_path(raw: str) -> bool:
-    """Whether backslashes may be meant as they stand, although every escape is legal: `C:\\temp\\new`."""
-    return _WINDOWS_PATH.search(raw) is not None
+    """Whether single backslashes may be meant as they stand, although every escape is legal: `C:\\temp\\new`."""
+    return _BARE_PATH.search(raw) is not None

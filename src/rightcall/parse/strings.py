@@ -30,7 +30,6 @@ _LAST_WORD = re.compile(r"\w{1,40}\s*\]")
 _CONSTANT_ENDS = re.compile(r"(?:true|false|null|True|False|None)(?:\s*(?:[,\]]|$)|\s+[\"'\[{\-\dtfnTFN])")
 _CUT_KEY = re.compile(r"[\"'“‘`][^\"“”\n:{}]{0,100}[\"'”’`]?\s*\Z")
 _WORD_ENDS = re.compile(r"\w{1,100}\s*[,\]]")
-_COMMA_QUOTE = re.compile(r",\s*[\"'“]")
 _SIDE_BY_SIDE = re.compile(r"([\"'])\s+\1[^\"'\\]*\1\s*(?:[,\]\"'\d\-]|$)")
 _KEY_TOUCHES = re.compile(r"\"\"[^\"\n:{}]{1,100}\"\s*:")
 _LONE_KEY = re.compile(r"\"\s*,\s*\"[^\"\n:{}]{1,100}\"\s*\}")
@@ -103,7 +102,9 @@ class StringEnd:
                 if missed is not None:
                     return missed
             if rank == _STRONG:
-                sure = best_rank < _WEAK and not (self.context == "element" and self._may_be_two(at))
+                # in a list a quote without its counterpart may as well belong to the next string
+                odd = self.context == "element" and self.seen % 2 == 0
+                sure = best_rank < _WEAK and not odd
                 rule = None if previous < 0 else "inner_quotes" if sure else "weak_quote"
                 return Closing(at, at + 1, rule)
             if rank > best_rank:
@@ -192,11 +193,6 @@ class StringEnd:
             self._balance[left] += counted
         self._counted = at
         return self._balance[opener] > 0
-
-    def _may_be_two(self, at: int) -> bool:
-        """In a list, a comma near the quotes inside a string may as well separate two strings."""
-        after = space(self.text, at + 1)
-        return self.text.startswith(",", after) or _COMMA_QUOTE.search(self.text, self.start, at) is not None
 
     def _doubtful(self, at: int) -> bool:
         """In a string with quotes inside, a comma says little while a bracket of its own is open, or a comment sign."""
