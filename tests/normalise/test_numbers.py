@@ -3,7 +3,7 @@
 import pytest
 
 from rightcall.normalise.numbers import number_in
-from rightcall.normalise.units import contradicts, names
+from rightcall.normalise.units import contradicts, names, units_beside
 from rightcall.parse.shape import Shape, shape_of
 
 NUMBER = shape_of({"type": "number"})
@@ -26,7 +26,7 @@ def saying(words: str, **more: float) -> Shape:
         ("minus ten", -10), ("Seven", 7), ("2 thousand", 2000), ("1.5 million", 1500000), ("2 dozen", 24),
         ("about 100", 100), ("approx. 5", 5), ("~5", 5), ("roughly ten", 10), ("exactly 3", 3),
         ("$5", 5), ("€1,200.50", 1200.5), ("-$5", -5), ("5$", 5), ("$5 million", 5000000), ("$5 USD", 5),
-        ("4 tickets", 4), ("3 large boxes", 3), ("5%", 5), ("20°", 20), ("5th", 5), ("2-fold", 2), ("10kg", 10),
+        ("4 tickets", 4), ("3 large boxes", 3), ("5%", 5), ("20°", 20), ("5th", 5), ("2-fold", 2), ("1st", 1),
     ],
 )  # fmt: skip
 def test_a_number_in_any_common_notation_is_read(text: str, value: float) -> None:
@@ -78,6 +78,9 @@ def test_the_plainer_the_notation_the_surer() -> None:
         ("5 m", "size", saying("in kilometers")),
         ("2 weeks", "days", NUMBER),
         ("70 lbs", "weight_kg", NUMBER),
+        ("1 hour", "timeout_seconds", saying("at most 1 hour")),
+        ("100 cents", "amount", saying("in USD")),
+        ("100 CHF", "amount", saying("in USD")),
     ],
 )
 def test_a_unit_that_contradicts_the_schema_is_no_number(text: str, name: str, shape: Shape) -> None:
@@ -96,23 +99,75 @@ def test_a_unit_that_contradicts_the_schema_is_no_number(text: str, name: str, s
         ("30 °C", "temperature", saying("Degrees Celsius")),
         ("€5", "price", saying("Price in EUR")),
         ("50%", "rate", saying("in percent")),
-        ("10 minutes", "time", NUMBER),
-        ("5 feet", "n", saying("how tall, in inches or feet")),
+        ("10 seconds", "timeout_seconds", saying("at most an hour")),
+        ("2019 year", "year", NUMBER),
+        ("29.0 amount", "amount", saying("specified in USD")),
+        ("2 b", "b", NUMBER),
+        ("$5", "amount", NUMBER),
+        ("52%", "total_outcomes", NUMBER),
+        ("50%", "rate", saying("0 to 100", maximum=100)),
     ],
 )
 def test_a_unit_that_the_schema_names_or_leaves_open_is_harmless(text: str, name: str, shape: Shape) -> None:
     assert number_in(text, name, shape) is not None
 
 
+@pytest.mark.promise("N-05", "N-13")
+@pytest.mark.parametrize(
+    ("text", "name", "shape"),
+    [
+        ("500ms", "timeout", NUMBER),
+        ("5 minutes", "timeout", NUMBER),
+        ("about 5 minutes", "timeout", NUMBER),
+        ("30 months", "age", NUMBER),
+        ("10kg", "n", NUMBER),
+        ("5 mb/s", "speed", NUMBER),
+        ("100 cents", "amount", NUMBER),
+        ("50%", "rate", NUMBER),
+        ("5 feet", "n", saying("how tall, in inches or feet")),
+        ("1 hour", "wait", saying("in seconds, at most 1 hour")),
+    ],
+)
+def test_a_unit_that_another_could_replace_has_two_readings(text: str, name: str, shape: Shape) -> None:
+    assert number_in(text, name, shape) is None
+
+
+@pytest.mark.promise("N-05", "N-13")
+@pytest.mark.parametrize(
+    ("text", "name", "siblings", "value"),
+    [
+        ("100 USD", "amount", {"currency": "EUR"}, None),
+        ("$100", "amount", {"currency": "EUR"}, None),
+        ("100 USD", "amount", {"currency": "CHF"}, None),
+        ("100 CHF", "amount", {"currency": "usd"}, None),
+        ("100 cents", "amount", {"currency": "USD"}, None),
+        ("50%", "amount", {"currency": "USD"}, None),
+        ("10cm", "width", {"unit": "px"}, None),
+        ("10 cm", "width", {"width_unit": "inches"}, None),
+        ("100 USD", "amount", {"currency": "usd"}, 100),
+        ("$100", "amount", {"currency": "CAD"}, 100),
+        ("100 CHF", "amount", {"currency": "CHF"}, 100),
+        ("100 USD", "amount", {"from_currency": "USD", "to_currency": "EUR"}, 100),
+        ("10cm", "width", {"unit": "cm"}, 10),
+        ("4 tickets", "count", {"currency": "EUR"}, 4),
+        ("10%", "discounted", {"currency": "EUR"}, 10),
+        ("180%", "height", {"unit": "metric"}, 180),
+    ],
+)
+def test_a_sibling_says_what_unit_is_meant(text: str, name: str, siblings: dict[str, str], value: int | None) -> None:
+    found = number_in(text, name, NUMBER, units_beside({**siblings, name: text}))
+    assert (found and found.value) == value
+
+
 def test_units_are_told_apart_by_kind() -> None:
     assert contradicts("hours", "minutes", NUMBER)
-    assert not contradicts("hours", "meters", NUMBER)
+    assert contradicts("hours", "meters", NUMBER)
     assert not contradicts("boxes", "minutes", NUMBER)
     assert not contradicts("minutes", "minutes", NUMBER)
 
 
 def test_one_letter_says_nothing_in_prose_but_much_at_the_end_of_a_name() -> None:
-    assert not contradicts("km", "length", saying("m is the unit of a plan B"))
+    assert not names("m", "length", saying("m is the unit of a plan B"))
     assert contradicts("km", "length_m", NUMBER)
     assert names("m", "length_m", NUMBER)
     assert not names("m", "length", NUMBER)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rightcall.parse.marks import REPAIRING, repairs_of
@@ -20,13 +21,14 @@ class Log:
     A change that names no strategy was led by the schema.
     """
 
-    __slots__ = ("attempts", "problems", "repairs", "strategies", "unknown")
+    __slots__ = ("attempts", "beside", "problems", "repairs", "strategies", "unknown")
 
     def __init__(self, unknown: UnknownArgument = "drop", strategies: frozenset[StrategyName] = REPAIRING) -> None:
         self.unknown: UnknownArgument = unknown
         self.strategies = strategies
         self.repairs: list[Repair] = []
         self.problems: list[Problem] = []
+        self.beside: Mapping[str, str] = {}  # what the siblings of a value say of its unit
         self.attempts = [MOST_ATTEMPTS]  # a list, so that trials draw from the same
 
     def add(
@@ -43,7 +45,7 @@ class Log:
     def trial(self) -> Log:
         """An empty log of the same kind, for a change that may be given up."""
         trial = Log(self.unknown, self.strategies)
-        trial.attempts = self.attempts
+        trial.attempts, trial.beside = self.attempts, self.beside
         return trial
 
     def may_try(self, alternatives: int) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from rightcall.normalise.units import CURRENCY_SIGNS, contradicts, names
+from rightcall.normalise.units import CURRENCY_SIGNS, NOTHING, contradicts, names
 from rightcall.parse.scalars import read_number
 from rightcall.parse.shape import Shape
 
@@ -111,7 +112,7 @@ class Number(NamedTuple):
     confidence: float
 
 
-def number_in(text: str, name: str, shape: Shape) -> Number | None:
+def number_in(text: str, name: str, shape: Shape, beside: Mapping[str, str] = NOTHING) -> Number | None:
     """The number a text stands for at a place of this name and shape; None where it could be another or none.
 
     >>> from rightcall.parse.shape import shape_of
@@ -128,13 +129,13 @@ def number_in(text: str, name: str, shape: Shape) -> Number | None:
         return Number(plain, "number_text", 1.0)
     hedge = _HEDGE.match(body)
     rest = body[hedge.end() :] if hedge else body
-    found = _worded(rest) or _figures(rest, name, shape)
+    found = _worded(rest) or _figures(rest, name, shape, beside)
     if found is not None and hedge:
         return Number(found.value, "number_hedge", min(found.confidence, 0.9))
     return found
 
 
-def _figures(text: str, name: str, shape: Shape) -> Number | None:
+def _figures(text: str, name: str, shape: Shape, beside: Mapping[str, str]) -> Number | None:
     sign, text, currency = "", text.strip(), ""
     if text.startswith(("+", "-")) and text[1:].startswith(tuple(CURRENCY_SIGNS)):
         sign, text = text[0], text[1:]
@@ -152,11 +153,13 @@ def _figures(text: str, name: str, shape: Shape) -> Number | None:
         value, tail = _whole(value * scale), tail.partition(" ")[2].strip()
     if not tail and not currency:
         return Number(value, "number_format" if scale is None else "number_word", 1.0 if scale is None else 0.95)
-    return _with_unit(value, currency or tail, tail if currency else "", name, shape)
+    units = (currency, tail) if currency else (tail,)
+    return Number(value, "number_unit", 0.9) if _harmless(units, name, shape, beside) else None
 
 
-def _with_unit(value: int | float, unit: str, more: str, name: str, shape: Shape) -> Number | None:
-    for word in (unit, more):
+def _harmless(units: tuple[str, ...], name: str, shape: Shape, beside: Mapping[str, str]) -> bool:
+    """Whether what stands beside the number changes nothing."""
+    for word in units:
         if not word or word in CURRENCY_SIGNS or word == "%":
             continue
         said = set(re.findall(r"[a-z]+", word.lower()))
@@ -165,10 +168,8 @@ def _with_unit(value: int | float, unit: str, more: str, name: str, shape: Shape
             or said & (_CHANGES_MEANING | _MONTHS)
             or (said & _SCALE_LETTERS and not names(word, name, shape))
         ):
-            return None
-    if contradicts(unit, name, shape) or (more and contradicts(more, name, shape)):
-        return None
-    return Number(value, "number_unit", 0.9)
+            return False
+    return not any(contradicts(word, name, shape, beside) for word in units if word)
 
 
 def _separated(token: str) -> int | float | None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 from rightcall.normalise.choices import choose
 from rightcall.normalise.log import Log
 from rightcall.normalise.names import NameMap, Renaming, is_noise, map_names
+from rightcall.normalise.units import units_beside
 from rightcall.normalise.values import conforms, fit, is_null_word
 from rightcall.normalise.words import joined
 from rightcall.parse.kinds import is_list, is_object
@@ -52,6 +53,7 @@ def fit_object(
     if strangers and (shape.closed or shape.props):
         changed = _named(given, shape, path, log, depth, manner)
     result: dict[str, Any] = {}
+    outer, log.beside = log.beside, units_beside(changed) or log.beside
     for name, value in changed.items():
         here = f"{path}.{name}" if path else name
         part = shape.props.get(name) or shape.additional or ANY
@@ -60,6 +62,7 @@ def fit_object(
             log.add(here, value, None, "null_optional", 1.0 if value is None else 0.95)
             continue
         result[name] = fit(value, part, here, log, depth)
+    log.beside = outer
     same = result.keys() == given.keys() and all(result[name] is given[name] for name in result)
     return given if same else result
 

@@ -137,21 +137,27 @@ def _enumerated(value: Any, shape: Shape, path: str, log: Log) -> Any:
     written = value
     if isinstance(value, str) and len(value) > 2 and value[0] == value[-1] and value[0] in "\"'":
         written = value[1:-1]
-    choice = choose(written, allowed, shape.enum_aliases) or _number_choice(written, allowed, shape, path)
+    choice = choose(written, allowed, shape.enum_aliases) or _number_choice(written, allowed, shape, path, log)
     if choice is None:
         return value
     log.add(path, value, choice.value, choice.rule, choice.confidence)
     return choice.value
 
 
-def _number_choice(value: Any, allowed: tuple[Any, ...], shape: Shape, path: str) -> Choice | None:
+def _number_choice(value: Any, allowed: tuple[Any, ...], shape: Shape, path: str, log: Log) -> Choice | None:
     """`two` where 1, 2 and 3 are allowed."""
-    number = (
-        number_in(value, path.rpartition(".")[2], shape) if isinstance(value, str) and shape.types & NUMERIC else None
-    )
-    if number is None or number.value not in allowed:
+    if not isinstance(value, str) or not shape.types & NUMERIC:
         return None
-    return Choice(allowed[allowed.index(number.value)], number.rule, number.confidence)
+    number = number_in(value, _name(path), shape, log.beside)
+    if number is None:
+        return None
+    hits = [item for item in allowed if item == number.value and not isinstance(item, bool)]
+    return Choice(hits[0], number.rule, number.confidence) if len(hits) == 1 else None
+
+
+def _name(path: str) -> str:
+    """The name of the argument at a path: `lengths` for `size.lengths[2]`."""
+    return path.rpartition(".")[2].partition("[")[0]
 
 
 def _inside(value: Any, kind: str, shape: Shape, path: str, log: Log, depth: int) -> Any:
@@ -241,7 +247,7 @@ def _from_text(text: str, shape: Shape, path: str, log: Log, depth: int) -> Any:
         return None
     readings: list[tuple[Any, str, float]] = []
     if shape.types & NUMERIC:
-        number = number_in(text, path.rpartition(".")[2], shape)
+        number = number_in(text, _name(path), shape, log.beside)
         if number is not None and ("number" in shape.types or float(number.value).is_integer()):
             value = number.value
             whole = isinstance(value, float) and value.is_integer() and "number" not in shape.types
