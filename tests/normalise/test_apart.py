@@ -84,9 +84,18 @@ def test_another_style_is_certain_however_many_names_are_in_it() -> None:
     ("given", "message"),
     [
         ({"days": 1, "Days": 2}, "`Days` and `days` both stand for `days`; give only one"),
+        ({" ": 2}, "` ` is an argument without a name; name the argument that is meant"),
         ({"": 2}, "`` is an argument without a name; name the argument that is meant"),
     ],
 )
 def test_the_message_says_what_is_wrong(given: dict[str, Any], message: str) -> None:
     verdict = called(given, "days", required=False, kind={"type": "integer"})
     assert message in [problem.message for problem in verdict.problems]
+
+
+@pytest.mark.promise("N-13")
+@pytest.mark.parametrize(("given", "known"), [("", "code"), ("code", ""), ("--", "name"), ("name", "__"), ("", "__")])
+def test_a_name_without_words_is_like_no_other(given: str, known: str) -> None:
+    verdict = called({given: "x"}, known, required=False)
+    assert verdict.call is None or known not in verdict.call.arguments
+    assert "fault" not in {problem.code for problem in verdict.problems}

@@ -59,14 +59,16 @@ def affix(name: str, target: str) -> bool:
 def suffix(name: str, target: str) -> bool:
     """`gas_name` for `gas`: one word more that only says what kind of value it is."""
     short, long = sorted((core(name), core(target)), key=len)
-    if len(long) != len(short) + 1 or long[: len(short)] != short or _is_apart(name, target):
+    if not short or len(long) != len(short) + 1 or long[: len(short)] != short or _is_apart(name, target):
         return False
     return long[-1] in _KINDS or (long[-1] == "code" and short[-1] in _CODED)
 
 
 def synonym(name: str, target: str) -> bool:
     left, right = core(name), core(target)
-    alike = len(left) == len(right) and all(same_meaning(one, other) for one, other in zip(left, right, strict=True))
+    alike = len(left) == len(right) > 0 and all(
+        same_meaning(one, other) for one, other in zip(left, right, strict=True)
+    )
     return alike and not _is_apart(name, target)
 
 
@@ -85,7 +87,8 @@ def part(name: str, target: str) -> bool:
 
 def loosely_part(name: str, target: str) -> bool:
     short, long = sorted((core(name), core(target)), key=len)
-    return not says_nothing(name) and all(any(same_meaning(word, other) for other in long) for word in short)
+    named = bool(short) and not says_nothing(name)
+    return named and all(any(same_meaning(word, other) for other in long) for word in short)
 
 
 @lru_cache(maxsize=4096)

@@ -287,4 +287,5 @@ preferences options settings
 config configuration settings options
 properties attributes
 criteria filter conditions
+tool slug
 """
