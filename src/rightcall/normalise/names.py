@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from rightcall.normalise.apart import forbids, is_narrower, rest_of
 from rightcall.normalise.likeness import (
     affix,
+    core,
     means_something,
     near,
     part,
@@ -68,6 +69,7 @@ _TIERS = (
     _Tier("synonym", 0.9, synonym, among_all=False),
     _Tier("part", 0.8, part, among_all=True),
 )
+_BY_MEANING = _TIERS[-2:]
 
 
 def map_names(
@@ -178,11 +180,19 @@ class _Search:
                 if (not vague or target in self.needed) and tier.matches(name, target) and not opposed(name, target)
             ]
             targets = [target for target in matching if target in self.free and self.fits(self.given[name], target)]
+            if tier in _BY_MEANING and targets and self._named_elsewhere(name, targets):
+                continue
             if len(targets) == 1 and len(matching) == 1:
                 claims.setdefault(targets[0], []).append(name)
             elif len(targets) > 1 or (targets and len(matching) > 1):
                 self.ambiguous.setdefault(name, tuple(matching))
         self._settle(claims, tier)
+
+    def _named_elsewhere(self, name: str, targets: list[str]) -> bool:
+        """`length` is no `time`, though it may mean one, where the tool has a `length_m`."""
+        words = frozenset(core(name))
+        holders = [target for target in self.free if words.issubset(core(target))]
+        return bool(holders) and not any(target in holders for target in targets)
 
     def _settle(self, claims: Mapping[str, list[str]], tier: _Tier) -> None:
         for target, sources in claims.items():

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 from rightcall.normalise.choices import choose
 from rightcall.normalise.log import Log
 from rightcall.normalise.names import NameMap, Renaming, is_noise, map_names
+from rightcall.normalise.restraints import restrains
 from rightcall.normalise.units import units_beside
 from rightcall.normalise.values import conforms, fit, is_null_word
 from rightcall.normalise.words import joined
@@ -224,7 +225,10 @@ def _leave_out(
         elif not shape.closed or log.unknown == "keep":
             continue
         elif log.unknown == "refuse" or not log.led:  # dropping is a repair too
-            log.problem("unknown_argument", here, f"`{escaped(here, 120)}` is no argument of this tool")
+            log.problem("unknown_argument", here, f"{_quoted(here)} is no argument of this tool")
+        elif restrains(name, given[name]):
+            why = "and leaving it out would change what the call does"
+            log.problem("unknown_argument", here, f"{_quoted(here)} is no argument of this tool, {why}")
         else:
             result.pop(name, None)
             log.add(here, given[name], None, "dropped_argument", 0.95 if is_noise(name) else 0.85)
