@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, cast
 
 import msgspec
 
 from rightcall.errors import Unreadable
 from rightcall.normalise.choices import Choice, choose
+from rightcall.normalise.lists import parts_of
 from rightcall.normalise.log import Log
 from rightcall.normalise.numbers import number_in
 from rightcall.parse.find import read_value
@@ -25,7 +25,6 @@ from rightcall.types import StrategyName
 _MAX_DEPTH = 48
 _MOST_BRANCHES = 32
 """More alternatives than this are not tried one by one, unless a constant (`"type": "move"`) says which."""
-_GROUPED = re.compile(r"[-+]?\d{1,3}(?:[, ]\d{3})+")
 _TRUE = frozenset({"true", "yes", "y", "on", "1", "enabled"})
 _FALSE = frozenset({"false", "no", "n", "off", "0", "disabled"})
 _NULLS = frozenset({"null", "none", "nil", "undefined", "n/a", "na", ""})
@@ -164,6 +163,8 @@ def _inside(value: Any, kind: str, shape: Shape, path: str, log: Log, depth: int
     """The type is right: look at the items and keys."""
     if kind == "array" and is_list(value) and (shape.items is not None or shape.prefix):
         items = value
+        if len(items) > 1 and shape.items is not None and _is_row(shape.items) and all(map(_is_loose, items)):
+            return value  # [1, 2] for a list of lists: [[1, 2]] or [[1], [2]]
         fitted = [
             fit(
                 item,
@@ -182,6 +183,16 @@ def _inside(value: Any, kind: str, shape: Shape, path: str, log: Log, depth: int
     if kind == "string" and shape.json_text:
         return json_text(value, path, log, shape.content)
     return value
+
+
+def _is_row(items: Shape) -> bool:
+    """Whether the items of a list are lists themselves, and nothing else."""
+    return "array" in items.types and items.types <= {"array", "null"}
+
+
+def _is_loose(item: Any) -> bool:
+    """Neither a list nor a text of one."""
+    return not is_list(item) and not (isinstance(item, str) and (item.strip()[:1] in ("[", "(") or "," in item))
 
 
 def _convert(value: Any, kind: str, shape: Shape, path: str, log: Log, depth: int) -> Any:
@@ -230,7 +241,8 @@ def _wrapped(value: Any, shape: Shape, path: str, log: Log, depth: int) -> Any:
 def _from_number(value: int | float, shape: Shape, path: str, log: Log, depth: int) -> Any:
     if shape.allows("string") and "boolean" not in shape.types:
         text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-        log.add(path, value, text, "number_to_text", 0.95)
+        unsure = isinstance(value, float) and (log.lossy or value.is_integer())  # 1.10, 1.0
+        log.add(path, value, text, "number_to_text", 0.6 if unsure else 0.95)
         return text
     if "boolean" in shape.types and value in (0, 1):
         log.add(path, value, bool(value), "number_to_boolean", 0.9)
@@ -293,8 +305,8 @@ def _listed(text: str, body: str, shape: Shape, path: str, log: Log, depth: int)
     items = shape.items or Shape()
     if items.types and items.types <= {"object", "null"}:
         return text
-    parts = _parts(body)
-    if parts is None:
+    parts = parts_of(body, items)
+    if parts is None or (len(parts) > 1 and _is_row(items)):
         return text
     wanted = parts if len(parts) > 1 else [body]
     trial = log.trial()
@@ -304,20 +316,6 @@ def _listed(text: str, body: str, shape: Shape, path: str, log: Log, depth: int)
     log.add(path, text, fitted, "split_list" if len(parts) > 1 else "wrapped_in_list", 0.9 if len(parts) > 1 else 0.95)
     log.extend(trial)
     return fitted
-
-
-def _parts(body: str) -> list[str] | None:
-    """The items of `a, b`; None where it could be fewer or more: `1,200`, `salt, pepper and basil`."""
-    if _GROUPED.fullmatch(body) or not any(char.isalnum() for char in body):
-        return None
-    if "://" in body and ", " not in body:
-        return [body] if "," not in body else None
-    separator = ";" if ";" in body and "," not in body else "|" if "|" in body and "," not in body else ","
-    parts = [part.strip() for part in body.split(separator) if part.strip()]
-    if len(parts) > 1 and any(part[0] in "\"'" and part[0] != part[-1] for part in parts):
-        return None  # a separator inside quotes
-    parts = [part.strip("\"'").removeprefix("and ").strip() for part in parts]
-    return None if len(parts) > 1 and " and " in parts[-1] else parts
 
 
 def json_text(value: Any, path: str, log: Log, content: Shape | None = None) -> Any:
