@@ -99,3 +99,10 @@ def test_a_name_without_words_is_like_no_other(given: str, known: str) -> None:
     verdict = called({given: "x"}, known, required=False)
     assert verdict.call is None or known not in verdict.call.arguments
     assert "fault" not in {problem.code for problem in verdict.problems}
+
+
+@pytest.mark.promise("N-10", "N-13")
+def test_a_note_is_dropped_only_where_it_can_be_for_no_argument() -> None:
+    assert called({"note": "x"}, "city", required=False).ok
+    assert not called({"note": "x"}, "comment", required=False).ok
+    assert not called({"comments": "x"}, "remark", required=False).ok

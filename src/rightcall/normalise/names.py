@@ -69,6 +69,7 @@ _TIERS = (
     _Tier("synonym", 0.9, synonym, among_all=False),
     _Tier("part", 0.8, part, among_all=True),
 )
+_NOTES = frozenset(["note", "notes", "comment", "comments"])
 _BY_MEANING = _TIERS[-2:]
 
 
@@ -100,6 +101,11 @@ def map_names(
 def is_noise(name: str) -> bool:
     """Whether a model adds such an argument on its own account (`reasoning`, `request_id`)."""
     return name.lower() in NOISE or "_".join(words_of(name)) in NOISE
+
+
+def may_be_content(name: str) -> bool:
+    """Whether a name is no noise, or noise only where the tool has nothing like it (`note` beside a `message`)."""
+    return not is_noise(name) or joined(name) in _NOTES
 
 
 def _blank(value: Any) -> bool:
@@ -213,7 +219,7 @@ class _Search:
         """What is near a free argument, and yet not certain or of another value, was meant for something."""
         for name in self.unknown:
             targets = tuple(target for target in self.free if near(name, target))
-            if targets and not is_noise(name):
+            if targets and may_be_content(name):
                 self.near[name] = targets
 
     def eliminate(self, is_right: Fits) -> None:

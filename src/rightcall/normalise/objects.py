@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from rightcall.normalise.choices import choose
 from rightcall.normalise.log import Log
-from rightcall.normalise.names import NameMap, Renaming, is_noise, map_names
+from rightcall.normalise.names import NameMap, Renaming, is_noise, map_names, may_be_content
 from rightcall.normalise.restraints import restrains
 from rightcall.normalise.units import units_beside
 from rightcall.normalise.values import conforms, fit, is_null_word
@@ -220,7 +220,7 @@ def _leave_out(
     """What no name fits: dropped, kept or refused as the policy says; refused in any case where it might mean two."""
     for name in left:
         here = _join(path, name)
-        if name in names.ambiguous and not is_noise(name):
+        if name in names.ambiguous and may_be_content(name):
             log.problem("ambiguous_name", here, _ambiguity(here, name, names.ambiguous[name], shape, given))
         elif not shape.closed or log.unknown == "keep":
             continue
