@@ -90,16 +90,16 @@ _MOST_FUZZY = 200
 """Among more values than this, one that is a letter away says little, and looking for it takes long."""
 
 _LETTER = r"[^\W\d_]"
-_SEPARATOR = re.compile(
+_SEPARATOR = (  # patterns that only a wrong value needs: compiled at first use
     rf"(?<={_LETTER})[-\s_]+(?={_LETTER})|(?<={_LETTER})[\s_]+(?=\d)|(?<=\d)(?:[\s_]+|-(?={_LETTER}{{2}}))(?={_LETTER})"
 )
-_JOINT = re.compile(rf"(?<={_LETTER}{{2}})-(?=\d)")
+_JOINT = rf"(?<={_LETTER}{{2}})-(?=\d)"
 """`utf-8` and `sha-256`: no minus, unlike the one in `UTC-5`."""
 
-_OFFSET = re.compile(r"^\s*(?:utc|gmt)|\+\d", re.I)
-_MUTE = re.compile(rf"(?<={_LETTER})['’.](?={_LETTER})")
-_SIGNS = re.compile(r"[^\w\s]")
-_NUMBERS = re.compile(r"\d+")
+_OFFSET = r"(?i)^\s*(?:utc|gmt)|\+\d"
+_MUTE = rf"(?<={_LETTER})['’.](?={_LETTER})"
+_SIGNS = r"[^\w\s]"
+_NUMBERS = r"\d+"
 
 
 class Choice(NamedTuple):
@@ -185,7 +185,7 @@ def _kept(allowed: tuple[Any, ...], _types: tuple[type, ...]) -> _Options:
 def _indexed(allowed: tuple[Any, ...]) -> _Options:
     numbers = [(option if _is_number(option) else _number(option), option) for option in allowed]
     texts = [(text, option) for option in allowed if not _is_number(option) and (text := _text(option)) is not None]
-    signed = any(_OFFSET.search(text) for text, _ in texts)
+    signed = any(re.search(_OFFSET, text) for text, _ in texts)
     forms = [(text, _fold(text, signed), option) for text, option in texts]
     return _Options(
         _by((_letters(text), option) for text, option in texts),
@@ -233,9 +233,9 @@ def _letters(text: str) -> str:
 def _fold(text: str, signed: bool = False) -> str:
     """Without what only separates words. What can change a number or turn a meaning round stays: `-5`, `1.0`, `!a`."""
     letters = _letters(text).strip("_ ")
-    if not signed and not _OFFSET.search(letters):
-        letters = _JOINT.sub("", letters)
-    letters = _SEPARATOR.sub("", letters)
+    if not signed and not re.search(_OFFSET, letters):
+        letters = re.sub(_JOINT, "", letters)
+    letters = re.sub(_SEPARATOR, "", letters)
     return letters[:-1] if letters[-2:-1].isalpha() and letters.endswith(".") else letters
 
 
@@ -257,11 +257,11 @@ def _meanings(letters: str) -> frozenset[int]:
 
 
 def _near(one: str, other: str) -> bool:
-    left, right = _MUTE.sub("", one), _MUTE.sub("", other)
+    left, right = re.sub(_MUTE, "", one), re.sub(_MUTE, "", other)
     shorter = min(len(left), len(right))
     if shorter < 5 or left[0] != right[0] or abs(len(left) - len(right)) > 2:
         return False
-    if any(signs.findall(left) != signs.findall(right) for signs in (_SIGNS, _NUMBERS)):
+    if any(re.findall(signs, left) != re.findall(signs, right) for signs in (_SIGNS, _NUMBERS)):
         return False
     from rapidfuzz.distance import OSA  # late: only values that are wrong pay for it
 

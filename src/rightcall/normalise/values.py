@@ -11,7 +11,6 @@ import msgspec
 
 from rightcall.errors import Unreadable
 from rightcall.normalise.choices import Choice, choose
-from rightcall.normalise.lists import parts_of
 from rightcall.normalise.log import Log
 from rightcall.normalise.numbers import number_in
 from rightcall.parse.find import read_value
@@ -305,6 +304,8 @@ def _listed(text: str, body: str, shape: Shape, path: str, log: Log, depth: int)
     items = shape.items or Shape()
     if items.types and items.types <= {"object", "null"}:
         return text
+    from rightcall.normalise.lists import parts_of  # late: few calls write a list as text
+
     parts = parts_of(body, items)
     if parts is None or (len(parts) > 1 and _is_row(items)):
         return text
