@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
-from rightcall.catalog import RESERVED_KEYS, Catalog, build_catalog
-from rightcall.config import Policy, load_policy
+from rightcall.catalog import RESERVED_KEYS, Catalog, PackTool, build_catalog
+from rightcall.config import HostSettings, Policy, load_policy
 from rightcall.normalise.strategies import NAMES
 from rightcall.packs import load_pack
 from rightcall.parse.hygiene import unsound
@@ -66,10 +67,10 @@ class Gate:
         self.provider = provider or "unknown"
         self.host = host
         names = dict.fromkeys((*self.policy.packs, *((packs,) if isinstance(packs, str) else packs)))
-        overlays = tuple(tool for name in names for tool in load_pack(name).tools)
-        self.catalog: Catalog = build_catalog(
-            tools, (*overlays, *self.policy.tools.values()), unknown_argument=self.policy.unknown_argument
-        )
+        here = self.policy.hosts.get(host or "") or HostSettings()
+        overlays = tuple(_under(here, tool) for name in names for tool in load_pack(name).tools)
+        unknown = here.unknown_argument or self.policy.unknown_argument
+        self.catalog: Catalog = build_catalog(tools, (*overlays, *self.policy.tools.values()), unknown_argument=unknown)
         self._on_event = on_event
         self._repairs = dict(repairs or {})
         self._counters: dict[str, Counter] = {}
@@ -206,3 +207,18 @@ class Gate:
             self._on_event(event)
         except Exception:  # a listener of the host's must not decide over a call
             log.exception("rightcall: the event callback failed")
+
+
+def _under(host: HostSettings, tool: PackTool) -> PackTool:
+    """A pack's word gives way to the policy's word on the host."""
+    rules = tool.rules
+    if (host.mode is None or rules.mode is None) and (host.unknown_argument is None or rules.unknown_argument is None):
+        return tool
+    return replace(
+        tool,
+        rules=replace(
+            rules,
+            mode=None if host.mode else rules.mode,
+            unknown_argument=None if host.unknown_argument else rules.unknown_argument,
+        ),
+    )

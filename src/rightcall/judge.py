@@ -5,6 +5,7 @@ Pure: what a judgement depends on is in its arguments, so that any decision can 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
@@ -18,7 +19,7 @@ from rightcall.parse.hygiene import unsound
 from rightcall.parse.kinds import is_list, is_object
 from rightcall.parse.marks import RULES
 from rightcall.parse.shape import ANY
-from rightcall.parse.strict import NO_JSON, attempt
+from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
 from rightcall.reading import Found, read_arguments
 from rightcall.text.escape import escaped
 from rightcall.types import Call, Problem, Repair, StrategyName, Verdict
@@ -30,6 +31,10 @@ CERTAIN = 0.7
 MOST_PROBLEMS = 20
 MANY_ARGUMENTS = 500
 _BATCH_DEPTH = 3
+
+
+_LOSSY = re.compile(r"\d\.\d*0(?![\d])|\d[eE][-+]?\d")
+"""A number whose digits Python does not keep."""
 
 
 class Terms(NamedTuple):
@@ -56,21 +61,26 @@ def judge(name: Any, arguments: Any, terms: Terms, call_id: str | None = None, d
     found = read_arguments(arguments, tool.shape, _strategies(tool, terms), terms.policy)
     unknown = tool.rules.unknown_argument or terms.policy.unknown_argument_for(tool.name, terms.host)
     log = Log(unknown, _strategies(tool, terms))
+    log.lossy = isinstance(arguments, str) and _LOSSY.search(arguments) is not None
     if match.kind != "exact":
         strategy: StrategyName = "manual_repair" if match.kind == "alias" else "structure"
         log.add("", name, tool.name, f"tool_{match.kind}", match.confidence, strategy)
+        if strategy not in log.strategies:
+            log.problem("unknown_tool", "", f"There is no tool `{escaped(name, 120)}`; it is called `{tool.name}`")
     log.repairs.extend(found.repairs)
     log.problems.extend(found.problems)
     called = terms.catalog.find(found.callee).tool if found.callee else None
     if called is not None and called is not tool:
         log.problem("ambiguous_name", "", f"The arguments are those of another tool, `{called.name}`")
     if tool.deprecated:
-        return _replaced(name, tool, found, log, terms, call_id, depth)
+        return _replaced(name, tool, arguments, found, log, terms, call_id, depth)
     value = found.value
     faults = unsound(value, terms.policy.max_depth, _reserved(tool)) if found.readable else ()
     log.problems.extend(faults)
     if found.readable and not faults and not found.cut_inside:
         value = _brought_into_shape(tool, value, log, terms)
+        if value is not found.value:
+            log.problems.extend(unsound(value, terms.policy.max_depth, _reserved(tool)))
         value = _inner_calls(tool, value, terms, log, depth)
         _validate(tool, value, log)
     return _verdict(name, tool, arguments, value, found, log, terms, call_id)
@@ -102,7 +112,7 @@ def _content_fits(tool: Tool, name: str, text: Any) -> bool:
         return True
     inside = attempt(text)
     content = tool.shape.props.get(name, ANY).text_content
-    return inside is not NO_JSON and (content is None or conforms(inside, content))
+    return inside is not NO_JSON and not duplicate_keys(text, inside) and (content is None or conforms(inside, content))
 
 
 def _validate(tool: Tool, value: Any, log: Log) -> None:
@@ -143,7 +153,10 @@ def _reserved(tool: Tool) -> frozenset[str]:
 def _inner_calls(tool: Tool, value: Any, terms: Terms, log: Log, depth: int) -> Any:
     """A tool that runs other tools: every inner call is judged by that tool's own rules."""
     batch = tool.rules.batch
-    if batch is None or not is_object(value) or depth >= _BATCH_DEPTH:
+    if batch is None or not is_object(value):
+        return value
+    if depth >= _BATCH_DEPTH:
+        log.problem("inner_call", batch.list, f"batches are nested deeper than {_BATCH_DEPTH} levels")
         return value
     outer = value
     calls: Any = outer.get(batch.list)
@@ -190,12 +203,15 @@ def _inner_call(
     return {**inner, name_key: verdict.call.name, argument_key: verdict.call.arguments}
 
 
-def _replaced(name: str, tool: Tool, found: Found, log: Log, terms: Terms, call_id: str | None, depth: int) -> Verdict:
+def _replaced(
+    name: str, tool: Tool, given: Any, found: Found, log: Log, terms: Terms, call_id: str | None, depth: int
+) -> Verdict:
     """A deprecated tool: mapped to its replacement where the arguments allow, else the model is told of it."""
     target = terms.catalog.find(tool.rules.replaced_by or "").tool
     mapped = None
-    observed = (tool.rules.mode or terms.policy.mode_for(tool.name, terms.host)) == "observe"
-    if target is not None and not observed and found.readable and is_object(found.value) and not target.deprecated:
+    mode = tool.rules.mode or terms.policy.mode_for(tool.name, terms.host)
+    may_map = mode != "observe" and "manual_repair" in log.strategies
+    if target is not None and may_map and found.readable and is_object(found.value) and not target.deprecated:
         renamed = {tool.rules.replacement_arguments.get(key, key): item for key, item in found.value.items()}
         if len(renamed) == len(found.value):  # else two arguments would become one
             mapped = judge(target.name, renamed, terms, call_id, depth + 1)
@@ -206,12 +222,11 @@ def _replaced(name: str, tool: Tool, found: Found, log: Log, terms: Terms, call_
             ok=True, call=mapped.call, found=Call(name, found.value, call_id), repairs=repairs,
             confidence=_confidence(repairs), truncated=found.truncated, strategy="manual_repair", mode=mapped.mode,
         )  # fmt: skip
-    mode = tool.rules.mode or terms.policy.mode_for(tool.name, terms.host)
     text = deprecated_hint(tool, target)
     problem = Problem("deprecated_tool", "", f"`{tool.name}` is replaced by `{tool.rules.replaced_by}`")
     inner = mapped.problems if mapped is not None else ()
     return Verdict(
-        ok=mode != "block" and found.readable, call=Call(tool.name, found.value, call_id),
+        ok=mode != "block", call=Call(name, given if mode == "observe" else found.value, call_id),
         found=Call(name, found.value, call_id), repairs=tuple(log.repairs),
         problems=_few([problem, *log.problems, *inner]), hint=text, confidence=0.0, truncated=found.truncated,
         strategy="failed", mode=mode, retry=True,
@@ -224,6 +239,9 @@ def _without_tool(name: str, arguments: Any, terms: Terms, call_id: str | None) 
     faults = found.problems or unsound(found.value, terms.policy.max_depth, RESERVED_KEYS)
     if not faults and not is_object(found.value):
         faults = (Problem("type", "", "the arguments must be an object"),)
+    unsure = min(found.repairs, key=lambda repair: repair.confidence, default=None)
+    if not faults and unsure is not None and unsure.confidence < CERTAIN:
+        faults = (Problem("unreadable", "", f"The arguments can be read in more than one way ({unsure.after})"),)
     value = arguments if is_object(arguments) else found.value
     call = Call(name, value, call_id)
     if not faults:

@@ -16,6 +16,7 @@ from rightcall.cli.lines import MAX_BYTES, bounded_lines
 from rightcall.cli.output import is_unicode, json_text, verdict_record
 from rightcall.cli.stats import merged
 from rightcall.errors import RightCallError
+from rightcall.parse.strict import attempt, duplicate_keys
 
 if TYPE_CHECKING:
     from rightcall.gate import Gate
@@ -108,11 +109,19 @@ def _fields(line: bytes) -> dict[str, Any]:
     """The members of a line. Arguments that are an object stay text, so that the gate sees a key that stands twice."""
     try:
         raw = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+        _refuse_twice(line.decode(), raw)
         return {key: _member(key, value) for key, value in raw.items()}
     except msgspec.ValidationError as error:
         raise LineError("the line is JSON, but no object") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _fields_of_odd_json(line)
+
+
+def _refuse_twice(line: str, raw: dict[str, msgspec.Raw]) -> None:
+    """A member of the line that stands twice is refused; what is inside the arguments is the gate's business."""
+    for path in duplicate_keys(line, attempt(line)):
+        if path in raw:
+            raise LineError(f"the line has `{path}` twice")
 
 
 def _member(key: str, raw: msgspec.Raw) -> Any:

@@ -127,7 +127,7 @@ def preparer(function: Function) -> Prepare:
             if value is None or name not in hints:
                 continue
             try:
-                arguments[name] = convert(value, hints[name], str_keys=True, dec_hook=_made)
+                arguments[name] = convert(_whole(value), hints[name], str_keys=True, dec_hook=_made)
             except _ForeignError:
                 continue
             except ValidationError as error:
@@ -193,3 +193,8 @@ def _given(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(args) == 1 and not kwargs:
         return args[0]
     raise TypeError(f"{name}() is guarded: give it keyword arguments, or the model's arguments as one dict or text")
+
+
+def _whole(value: Any) -> Any:
+    """5.0 is an integer to JSON Schema, but not to Python."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

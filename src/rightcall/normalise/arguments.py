@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any
 
 from rightcall.catalog import Tool
@@ -185,5 +186,5 @@ def _json_texts(arguments: dict[str, Any], names: tuple[str, ...], shape: Shape,
 
 def _with_defaults(arguments: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Declared defaults for what is absent. Filling in is no repair: it changes nothing that was written."""
-    missing = {name: value for name, value in defaults.items() if name not in arguments}
+    missing = {name: deepcopy(value) for name, value in defaults.items() if name not in arguments}
     return {**arguments, **missing} if missing else arguments

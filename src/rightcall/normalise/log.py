@@ -21,13 +21,14 @@ class Log:
     A change that names no strategy was led by the schema.
     """
 
-    __slots__ = ("attempts", "beside", "problems", "repairs", "strategies", "unknown")
+    __slots__ = ("attempts", "beside", "lossy", "problems", "repairs", "strategies", "unknown")
 
     def __init__(self, unknown: UnknownArgument = "drop", strategies: frozenset[StrategyName] = REPAIRING) -> None:
         self.unknown: UnknownArgument = unknown
         self.strategies = strategies
         self.repairs: list[Repair] = []
         self.problems: list[Problem] = []
+        self.lossy = False  # the text had digits that a number does not keep: 1.10
         self.beside: Mapping[str, str] = {}  # what the siblings of a value say of its unit
         self.attempts = [MOST_ATTEMPTS]  # a list, so that trials draw from the same
 
@@ -45,7 +46,7 @@ class Log:
     def trial(self) -> Log:
         """An empty log of the same kind, for a change that may be given up."""
         trial = Log(self.unknown, self.strategies)
-        trial.attempts, trial.beside = self.attempts, self.beside
+        trial.attempts, trial.beside, trial.lossy = self.attempts, self.beside, self.lossy
         return trial
 
     def may_try(self, alternatives: int) -> bool:

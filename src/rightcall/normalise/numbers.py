@@ -67,6 +67,35 @@ _CHANGES_MEANING = frozenset(
         "dozen",
         "score",
         "half",
+        "halves",
+        "third",
+        "thirds",
+        "quarter",
+        "quarters",
+        "fifth",
+        "fifths",
+        "tenth",
+        "tenths",
+        "hundredth",
+        "hundredths",
+        "thousandth",
+        "thousandths",
+        "millionth",
+        "millionths",
+        "lakhs",
+        "crores",
+        "trillions",
+        "quadrillion",
+        "quadrillions",
+        "mln",
+        "mrd",
+        "bln",
+        "gross",
+        "squared",
+        "cubed",
+        "factorial",
+        "pair",
+        "pairs",
     ]
 )
 _MONTHS = frozenset([
@@ -75,7 +104,7 @@ _MONTHS = frozenset([
 ])  # fmt: skip
 """`2 May` is a day, not a two."""
 
-_SCALE_LETTERS = frozenset(["k", "m", "b", "bn", "mn", "mio", "mil"])
+_SCALE_LETTERS = frozenset(["k", "m", "b", "bn", "mn", "mio", "mil", "t", "tn", "g"])
 """`5k`, `2M`: thousands and millions as often as a unit, so it must be one that the schema names."""
 _SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000, "dozen": 12}
 _ONES = [
@@ -150,7 +179,7 @@ def _figures(text: str, name: str, shape: Shape, beside: Mapping[str, str]) -> N
         return None
     scale = _SCALES.get(tail.lower().split(" ")[0].rstrip("s")) if tail else None
     if scale is not None:
-        value, tail = _whole(value * scale), tail.partition(" ")[2].strip()
+        value, tail = _scaled(value, scale), tail.partition(" ")[2].strip()
     if not tail and not currency:
         return Number(value, "number_format" if scale is None else "number_word", 1.0 if scale is None else 0.95)
     units = (currency, tail) if currency else (tail,)
@@ -185,8 +214,12 @@ def _separated(token: str) -> int | float | None:
     return None
 
 
-def _whole(value: int | float) -> int | float:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+def _scaled(value: int | float, scale: int) -> int | float:
+    """Exact: 8.2 million is 8200000, not 8199999.999999999."""
+    from fractions import Fraction  # late: few numbers are written so
+
+    product = Fraction(str(value)) * scale
+    return int(product) if product.denominator == 1 else float(product)
 
 
 def _worded(text: str) -> Number | None:

@@ -60,7 +60,7 @@ def read_lenient(text: str, shape: Shape = ANY, *, max_depth: int = MAX_DEPTH) -
 
 
 def _read_body(body: str, shape: Shape, max_depth: int) -> Read:
-    first = None if '"' in body or body.isascii() else _FIRST_QUOTE.search(body)
+    first = None if '"' in body or body.isascii() or body[0] == "<" else _FIRST_QUOTE.search(body)
     if first is not None and first[0] == "“" and not _NESTED_QUOTES.search(body):
         plain = _read_body(body.translate(_TYPOGRAPHIC), shape, max_depth)
         return plain._replace(marks={"other_quotes": 0, **plain.marks})

@@ -9,7 +9,7 @@ from rightcall.errors import Unreadable
 from rightcall.parse.cursor import Cut
 from rightcall.parse.reader import Read
 from rightcall.parse.shape import ANY, Shape
-from rightcall.parse.strict import NO_JSON, attempt
+from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
 
 _NAMED = re.compile(
     r"<(?P<tag>parameter|param|arg|argument)(?:\s+name\s*=\s*[\"']?(?P<name>[^\"'>]+?)[\"']?|\s*=\s*[\"']?(?P<direct>[^\"'>]+?)[\"']?)"
@@ -50,11 +50,20 @@ def read_markup(text: str, shape: Shape) -> Read:
             marks["cut_value"] = end
         if name in found:
             duplicates.append(name)
-        found[name] = _typed(text[opening.end() : end], shape.props.get(name, ANY))
+        raw = text[opening.end() : end]
+        if _NAMED.search(raw):
+            raise Unreadable(f"a tag opens inside the value of {name!r:.80}", opening.end())
+        found[name] = _typed(raw, shape.props.get(name, ANY))
+        if type(found[name]) in (dict, list):
+            duplicates.extend(f"{name}.{key}" for key in duplicate_keys(raw, found[name]))
         at = _WRAPPER.match(text, resume).end()  # type: ignore[union-attr]
     if not found:
         raise Unreadable("there are no parameter tags", 0)
-    if text[at:].strip():
+    rest = text[at:].strip()
+    if rest.startswith("<"):
+        cut = "value"  # a tag that never ended, or one that nobody knows
+        marks["cut_value"] = at
+    elif rest:
         marks["prose"] = at
     return Read(found, at, marks, cut, tuple(duplicates))
 
