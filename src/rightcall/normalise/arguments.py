@@ -89,8 +89,11 @@ def _unwrapped(value: Any, tool: Tool, log: Log) -> Any:
             log.add("", value, value[0], "unwrapped_list", 0.95)
             value = value[0]
             continue
-        inner = _inner(value, tool, log) if is_object(value) else None
+        if not is_object(value):
+            return value
+        inner = _inner(value, tool, log)
         if inner is None:
+            _half_wrapped(value, tool.shape, log)
             return value
         log.add("", value, inner, "unwrapped", 0.95)
         value = inner
@@ -119,6 +122,19 @@ def _inner(value: dict[str, Any], tool: Tool, log: Log) -> dict[str, Any] | None
         log.extend(reading)
         return inside
     return None
+
+
+def _half_wrapped(value: dict[str, Any], shape: Shape, log: Log) -> None:
+    """Arguments both in an envelope and beside it: dropping the envelope would lose what it holds."""
+    if not shape.closed or log.unknown == "keep" or not any(name in shape.props for name in value):
+        return
+    known = {joined(name) for name in shape.props}
+    for name in value:
+        if name in shape.props or not _is_envelope(name):
+            continue
+        inside = _as_object(value[name], shape, name, log.trial())
+        if inside is not None and any(joined(key) in known for key in inside):
+            log.problem("ambiguous_name", name, f"`{name}` holds arguments beside others; give them all in one place")
 
 
 def _is_envelope(name: str) -> bool:

@@ -61,7 +61,7 @@ def suffix(name: str, target: str) -> bool:
     short, long = sorted((core(name), core(target)), key=len)
     if not short or len(long) != len(short) + 1 or long[: len(short)] != short or _is_apart(name, target):
         return False
-    return long[-1] in _KINDS or (long[-1] == "code" and short[-1] in _CODED)
+    return long[-1] in _KINDS or (long[-1] == "code" and short[-1] in _CODED) or long == ("email", "address")
 
 
 def synonym(name: str, target: str) -> bool:

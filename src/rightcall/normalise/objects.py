@@ -101,7 +101,7 @@ def _named(given: dict[str, Any], shape: Shape, path: str, log: Log, depth: int,
     nested = _flattened(given, shape, early=True) if log.led and not open_map else {}
     rest = {name: value for name, value in given.items() if name not in nested}
     required = shape.required | manner.required
-    taken = {outer for outer, _ in nested.values()}
+    taken = {outer for outer, _ in nested.values() if outer not in given}
     known = [name for name in shape.props if name not in taken]
     names = map_names(
         rest, known, _aliases(shape, manner), required - taken, fits, is_right, guess=log.led and not open_map
@@ -132,10 +132,9 @@ def _renamed(
         if renaming is not None:
             result[renaming.meant] = value
             log.add(_join(path, name), name, renaming.meant, renaming.rule, renaming.confidence)
-        elif name in nested:
-            _gather(result, given, {name: nested[name]}, path, log)
-        elif name not in replaced:  # a blank argument that another name fills
+        elif name not in nested and name not in replaced:  # a blank argument that another name fills
             result[name] = value
+    _gather(result, given, nested, path, log)  # last: what was given as an object is there by then
     return result
 
 
@@ -184,7 +183,12 @@ def _gather(
 ) -> None:
     for name, (outer, inner) in nested.items():
         inside = dict(cast("dict[str, Any]", result.get(outer, {})))
-        inside[inner] = given[name]
+        rival = next((key for key in inside if joined(key) == joined(inner)), None)
+        if rival is not None and inside[rival] != given[name]:
+            both = f"{_quoted(_join(path, name))} and {_quoted(_join(path, f'{outer}.{rival}'))}"
+            log.problem("ambiguous_name", _join(path, name), f"{both} are one argument; give only one")
+            continue
+        inside[rival or inner] = given[name]
         result[outer] = inside
         result.pop(name, None)
         log.add(_join(path, name), name, f"{outer}.{inner}", "flattened", 0.95 if "." in name else 0.9)
@@ -220,7 +224,7 @@ def _leave_out(
     """What no name fits: dropped, kept or refused as the policy says; refused in any case where it might mean two."""
     for name in left:
         here = _join(path, name)
-        if name in names.ambiguous and may_be_content(name):
+        if name in names.ambiguous and (may_be_content(name) or _same_style(name, names.ambiguous[name])):
             log.problem("ambiguous_name", here, _ambiguity(here, name, names.ambiguous[name], shape, given))
         elif not shape.closed or log.unknown == "keep":
             continue
@@ -232,6 +236,10 @@ def _leave_out(
         else:
             result.pop(name, None)
             log.add(here, given[name], None, "dropped_argument", 0.95 if is_noise(name) else 0.85)
+
+
+def _same_style(name: str, others: tuple[str, ...]) -> bool:
+    return any(joined(name) == joined(other) for other in others if other != name)
 
 
 def _ambiguity(here: str, name: str, others: tuple[str, ...], shape: Shape, given: Mapping[str, Any]) -> str:

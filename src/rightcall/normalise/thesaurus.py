@@ -6,7 +6,7 @@ country nation state_country land
 destination dest to target end arrival goal
 origin source from start src departure
 start begin beginning from first initial since starting commence
-end finish to until stop last final ending till through
+end finish to until stop final ending till through
 date day when on datetime calendar
 time when hour at clock datetime
 duration length period span time timeframe
@@ -19,8 +19,8 @@ amount sum total quantity value price cost payment money figure
 quantity amount count number num qty units
 number num count no nr total quantity amount n how_many qty
 price cost rate fee amount charge budget fare
-budget limit cost price funds allowance
-limit max maximum cap top size count number n k ceiling
+budget cost price funds allowance
+limit max maximum cap top count number n k ceiling
 max maximum limit highest upper most ceiling
 min minimum lowest lower least floor
 size dimension length scale magnitude
@@ -39,11 +39,11 @@ id identifier uid uuid key ident number code ref
 user username member login
 username user login handle
 person people individual
-email mail emailaddress e_mail address
+email mail emailaddress e_mail
 password pass passwd pwd secret
-url link uri address website site href webpage page
+url link uri website site href webpage
 website site url web domain
-path file filepath filename location route dir folder
+path file filepath filename dir folder
 file filename path document filepath
 folder directory dir path
 directory folder dir path
@@ -78,13 +78,13 @@ rating score stars grade rank
 score rating points mark grade
 level tier grade degree stage rank
 rank position place standing
-status state condition phase
-state status condition province
+status condition phase
+state province
 mode method way setting
 method approach way technique mode procedure algorithm
 model version kind
 version release revision edition
-code script source snippet program command
+code script snippet program command
 command cmd instruction code
 operation action op task method
 action operation task act command
@@ -103,7 +103,7 @@ table sheet dataset
 column field attribute
 field column attribute property
 filter criteria condition where constraint
-condition filter criteria state
+condition filter criteria
 sort order sorting sortby
 order sort sequence ordering arrangement
 sequence order series
