@@ -89,6 +89,14 @@ def test_names_that_models_invent_do_not_fill_the_memory() -> None:
     assert list(gate.stats()["tools"]) == ["(unknown)"]
 
 
+@pytest.mark.promise("N-16")
+def test_a_gate_without_tools_counts_too() -> None:
+    gate = Gate()
+    assert gate.stats()["normalizations"] == dict.fromkeys(NAMES, 0)
+    gate.check("anything", {"a": 1})
+    assert (gate.stats()["total_calls"], gate.stats()["success_rate"]) == (1, 100.0)
+
+
 def test_figures_are_what_the_counters_say() -> None:
     stats = statistics("p", {"a": [3, 0, 0, 0, 0, 1], "b": [0, 0, 0, 0, 0, 0]})
     assert (stats["total_calls"], stats["success_rate"], list(stats["tools"])) == (4, 75.0, ["a"])

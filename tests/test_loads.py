@@ -1,5 +1,6 @@
 """`rightcall.loads`: broken JSON in, the value that was meant out, with or without a schema."""
 
+import math
 from typing import Any
 
 import pytest
@@ -57,6 +58,14 @@ def test_of_a_key_that_stands_twice_the_last_is_kept_and_said(text: str, path: s
     assert "1" not in exact(parsed.value)
     assert [repair.path for repair in parsed.repairs if repair.rule == "duplicate_key"] == [path]
     assert parsed.confidence == 0.5
+
+
+@pytest.mark.promise("N-11", "N-12")
+@pytest.mark.parametrize("text", ['{"a": 1e999}', '{"a": -Infinity}', '{"a": NaN}'])
+def test_what_is_no_number_anybody_can_use_is_said(text: str) -> None:
+    parsed = loads(text)
+    assert [repair.rule for repair in parsed.repairs] == ["constant_form"]
+    assert not math.isfinite(parsed.value["a"])
 
 
 @pytest.mark.promise("R-08")

@@ -77,6 +77,11 @@ def test_of_several_things_each_is_an_option() -> None:
     assert not shape.verbatim
 
 
+def test_an_option_without_a_type_leaves_the_place_open() -> None:
+    assert shape_of({"anyOf": [{"minLength": 1}, {"type": "integer"}]}).types == frozenset()
+    assert shape_of({"type": "string", "anyOf": [{"minLength": 1}, {"maxLength": 9}]}).types == {"string"}
+
+
 def test_text_that_holds_json_knows_what_json() -> None:
     shape = shape_of({"type": "string", "contentMediaType": "application/json", "contentSchema": named(a=TEXT)})
     assert shape.json_text
