@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
@@ -16,6 +15,7 @@ from rightcall.normalise.words import EMPTY_WORDS, joined, words_of
 from rightcall.parse.find import read_value
 from rightcall.parse.hygiene import unsound
 from rightcall.parse.kinds import is_list, is_object, json_type
+from rightcall.parse.late import Late
 from rightcall.parse.reader import MAX_DEPTH
 from rightcall.parse.shape import ANY, Shape
 from rightcall.text.escape import escaped
@@ -54,7 +54,7 @@ _ENVELOPES = frozenset(
     ]
 )
 _NAMING = frozenset({"name", "tool", "tool_name", "function", "function_name", "action"})
-_NAMESPACE = re.compile(r"[./:]|__")
+_NAMESPACE = Late(r"[./:]|__")
 _BESIDE = frozenset(
     ["name", "tool", "tool_name", "function", "function_name", "action", "type", "id", "call_id", "tool_call_id"]
 )

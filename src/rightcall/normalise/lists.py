@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from rightcall.parse.late import Late
 from rightcall.parse.scalars import read_number
 from rightcall.parse.shape import Shape
 
-_GROUPED = re.compile(r"[-+]?\d{1,3}(?:[, ]\d{3})+")
-_TIGHT = re.compile(r"[,;|](?=\S)")
-_DECIMAL = re.compile(r"\d,\d")
-_PLACE = re.compile(r"[/\\]|^~|^\w:")
-_ENDING = re.compile(r"\w\.[A-Za-z]\w{0,4}$")
+_GROUPED = Late(r"[-+]?\d{1,3}(?:[, ]\d{3})+")
+_TIGHT = Late(r"[,;|](?=\S)")
+_DECIMAL = Late(r"\d,\d")
+_PLACE = Late(r"[/\\]|^~|^\w:")
+_ENDING = Late(r"\w\.[A-Za-z]\w{0,4}$")
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
-_DAY = re.compile(rf"(?:.*\s)?(?:{_MONTH}(?:\s+\d{{1,2}}(?:st|nd|rd|th)?)?|\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH})", re.I)
-_YEAR = re.compile(r"(?:19|20)\d\d\b.*")
-_WEEKDAY = re.compile(r"(?:.*\s)?(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?", re.I)
+_DAY = Late(rf"(?:.*\s)?(?:{_MONTH}(?:\s+\d{{1,2}}(?:st|nd|rd|th)?)?|\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH})", re.I)
+_YEAR = Late(r"(?:19|20)\d\d\b.*")
+_WEEKDAY = Late(r"(?:.*\s)?(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?", re.I)
 _SUFFIXES = frozenset(["inc", "ltd", "llc", "corp", "co", "gmbh", "jr", "sr", "ii", "iii", "phd", "md", "esq"])
 _STATES = frozenset([
     "AL", "AK", "AZ", "AR", "CA", "CO", "CT", "DE", "FL", "GA", "HI", "ID", "IL", "IN", "IA", "KS", "KY", "LA",

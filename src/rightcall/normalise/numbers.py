@@ -7,16 +7,17 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from rightcall.normalise.units import CURRENCY_SIGNS, NOTHING, contradicts, names
+from rightcall.parse.late import Late
 from rightcall.parse.scalars import read_number
 from rightcall.parse.shape import Shape
 
-_HEDGE = re.compile(
+_HEDGE = Late(
     r"(?:about|around|approx(?:imately|\.)?|roughly|circa|ca\.|nearly|almost|~|≈|exactly|just|only|=)\s*", re.I
 )
-_NUMERIC = re.compile(r"[-+]?(?:\d[\d,._ ']*\d|\d|\.\d+)(?:[eE][-+]?\d+)?\.?")
-_GROUPED = re.compile(r"[-+]?\d{1,3}(?:([,_ '])\d{3})(?:\1\d{3})*(?:\.\d+)?")
-_EUROPEAN = re.compile(r"[-+]?\d{1,3}(?:\.\d{3})+,\d+")
-_REST = re.compile(r"(?=.*[A-Za-zµ°Ω])[A-Za-zµ°Ω²³/\-.]{1,24}(?:\s+[A-Za-z²³/\-]{1,24}){0,2}")
+_NUMERIC = Late(r"[-+]?(?:\d[\d,._ ']*\d|\d|\.\d+)(?:[eE][-+]?\d+)?\.?")
+_GROUPED = Late(r"[-+]?\d{1,3}(?:([,_ '])\d{3})(?:\1\d{3})*(?:\.\d+)?")
+_EUROPEAN = Late(r"[-+]?\d{1,3}(?:\.\d{3})+,\d+")
+_REST = Late(r"(?=.*[A-Za-zµ°Ω])[A-Za-zµ°Ω²³/\-.]{1,24}(?:\s+[A-Za-z²³/\-]{1,24}){0,2}")
 _CHANGES_MEANING = frozenset(
     [
         "or",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
@@ -14,6 +13,7 @@ from rightcall.normalise.units import units_beside
 from rightcall.normalise.values import conforms, fit, is_null_word
 from rightcall.normalise.words import joined
 from rightcall.parse.kinds import is_list, is_object
+from rightcall.parse.late import Late
 from rightcall.parse.shape import ANY, Shape
 from rightcall.text.escape import escaped
 
@@ -24,7 +24,7 @@ _NAMED = 5
 """So many arguments a message names when one name could mean many."""
 
 _OBJECT = frozenset({"object"})
-_DOTTED = re.compile(r"(?P<outer>\w+)(?:\.|/|__|\[)(?P<inner>\w+)\]?")
+_DOTTED = Late(r"(?P<outer>\w+)(?:\.|/|__|\[)(?P<inner>\w+)\]?")
 
 
 class Manner(NamedTuple):

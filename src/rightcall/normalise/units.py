@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from rightcall.parse.late import Late
 from rightcall.parse.shape import Shape
 
 CURRENCY_SIGNS = "$€£¥₹₩₽฿"
@@ -61,7 +62,7 @@ _OF_SCALE = frozenset(
 _CENTS = _UNIT["cents"]
 _DOLLAR = _UNIT["$"]
 _SINGLE_LETTERS = frozenset("smhdgclkfbtwv")
-_CODE = re.compile(r"[A-Z]{3}")
+_CODE = Late(r"[A-Z]{3}")
 _UNIT_NAMES = frozenset(["currency", "unit", "units", "uom"])
 _TARGETS = frozenset(["to", "target", "destination", "dest", "output", "into"])
 _SHARES = frozenset([
@@ -74,8 +75,8 @@ _MEASURED = frozenset([
     "amount", "price", "cost", "total", "sum", "fee", "budget", "balance", "width", "height", "size", "length", "depth",
 ])  # fmt: skip
 NOTHING: Mapping[str, str] = {}
-_TOKEN = re.compile(r"[A-Za-zµ°/]+|[%$€£¥₹₩]")
-_UNIT_INTERVAL = re.compile(
+_TOKEN = Late(r"[A-Za-zµ°/]+|[%$€£¥₹₩]")
+_UNIT_INTERVAL = Late(
     r"between 0(?:\.0)? and 1(?:\.0)?\b|\b0(?:\.0)? ?(?:-|to) ?1(?:\.0)?\b|e\.g\.?,? 0\.\d|probability", re.I
 )
 

@@ -9,6 +9,7 @@ from typing import Any
 from rightcall.errors import Unreadable
 from rightcall.parse.cursor import Cursor
 from rightcall.parse.escapes import may_be_path, unescape
+from rightcall.parse.late import Late
 from rightcall.parse.scalars import CONSTANTS, JSON_NUMBER, NUMBER, read_number
 from rightcall.parse.shape import Shape
 from rightcall.parse.strict import NO_JSON, attempt
@@ -20,19 +21,19 @@ _ENDS = rf"\s*(?:[,}}\])]|;\s*[\"'}}\]]|$|//|/\*|\n)|\s+(?:[\"“'{{\[#]|(?:{_WO
 _NEXT_NUMBER = re.compile(r"\s+(?:-\d|(?!\d{3}(?!\d))\d)")
 """A number beside a number; three digits after a blank are more likely part of it: `1 000`."""
 
-_SCALAR = re.compile(rf"({NUMBER}(?={_ENDS}|{_NEXT_NUMBER.pattern}|\{{\s*[\"'])|-?[A-Za-z]+(?={_ENDS}|\s+-?\d))")
-_IN_GROUPS = re.compile(r"(?:^|[^\d.])[1-9]\d{0,2}(?:,\d{3})*,$")
-_SCALARS_APART = re.compile(rf"(?:{NUMBER}|{_WORDS})(?:\s+(?:{NUMBER}|{_WORDS}))+")
+_SCALAR = Late(rf"({NUMBER}(?={_ENDS}|{_NEXT_NUMBER.pattern}|\{{\s*[\"'])|-?[A-Za-z]+(?={_ENDS}|\s+-?\d))")
+_IN_GROUPS = Late(r"(?:^|[^\d.])[1-9]\d{0,2}(?:,\d{3})*,$")
+_SCALARS_APART = Late(rf"(?:{NUMBER}|{_WORDS})(?:\s+(?:{NUMBER}|{_WORDS}))+")
 _CONTROL = re.compile(r"[\x00-\x1f]")
-_GROUPED = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?=\s*(?:[,}\n]|$))")
-_BARE_STEP = re.compile(r"[^,{}\[\]()\n\r\"/#]*")
-_BROKEN_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?[eE][-+]?")
-_PARTIAL_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?$")
+_GROUPED = Late(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?=\s*(?:[,}\n]|$))")
+_BARE_STEP = Late(r"[^,{}\[\]()\n\r\"/#]*")
+_BROKEN_NUMBER = Late(r"[-+]?\d+(?:\.\d+)?[eE][-+]?")
+_PARTIAL_ESCAPE = Late(r"\\(?:u[0-9a-fA-F]{0,3})?$")
 _MEMBER_ENDS = r"(?=\s*,\s*(?:[\"'“][^\"'“”\\\n]{0,100}[\"'”]\s*:|[A-Za-z_$][\w$\-]{0,100}\s*:(?!//)|\})|\s*\})"
 _ELEMENT_ENDS = r"(?=\s*,\s*[\"'\-\d\[{\]]|\s*\])"
 ARGUMENT = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)\s*")
 _SURE = {
-    (quote, context): re.compile(rf"{quote}([^{quote}\\]*(?:\\.[^{quote}\\]*)*){quote}{ends}", re.S)
+    (quote, context): Late(rf"{quote}([^{quote}\\]*(?:\\.[^{quote}\\]*)*){quote}{ends}", re.S)
     for quote in "\"'"
     for context, ends in (("member", _MEMBER_ENDS), ("element", _ELEMENT_ENDS))
 }

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from rightcall.errors import Unreadable
 from rightcall.parse.atoms import Atoms
+from rightcall.parse.late import Late
 from rightcall.parse.shape import ANY, Shape
 from rightcall.parse.strings import space
 
-_GOES_ON = re.compile(r'\s*,\s*"[^"\\\n]{1,100}"\s*:')
+_GOES_ON = Late(r'\s*,\s*"[^"\\\n]{1,100}"\s*:')
 
 
 class Frame:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
+from rightcall.parse.late import Late
 from rightcall.parse.strings import space
 
 Cut = Literal["", "closers", "value"]
-FENCE = re.compile(r"```[ \t]*[\w+\-]*[ \t]*\r?\n?|~~~[ \t]*\w*[ \t]*\r?\n")
+FENCE = Late(r"```[ \t]*[\w+\-]*[ \t]*\r?\n?|~~~[ \t]*\w*[ \t]*\r?\n")
 _STOPS = frozenset(" \t\n\r\f\v/#`\ufeff\u00a0\u2028\u2029")
 """Where skipping has something to do; of other characters beyond ASCII, `space` decides."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from rightcall.parse.late import Late
+
 _ESCAPE = re.compile(
     r"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.|$)", re.S
 )
@@ -13,9 +15,9 @@ _SIMPLE = {
     "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t",
 }  # fmt: skip
 _REGEX_ESCAPES = frozenset("sSdDwWBAZzpP.()[]{}|^$?*+-")
-_WINDOWS_PATH = re.compile(r"[A-Za-z]:\\{1,2}[^\\/]")
-_SHARED_FOLDER = re.compile(r"\\\\\w[^\\]*\\[^\\]")
-_BARE_PATH = re.compile(r"(?<![A-Za-z])[A-Za-z]:\\[^\\/\"]")
+_WINDOWS_PATH = Late(r"[A-Za-z]:\\{1,2}[^\\/]")
+_SHARED_FOLDER = Late(r"\\\\\w[^\\]*\\[^\\]")
+_BARE_PATH = Late(r"(?<![A-Za-z])[A-Za-z]:\\[^\\/\"]")
 _FOREIGN = frozenset("'`“”\nx")
 _LEGAL = frozenset("\"\\/bfnrtux'")
 _SURROGATE = re.compile("[\ud800-\udfff]")

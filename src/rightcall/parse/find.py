@@ -9,6 +9,7 @@ from typing import Any
 from rightcall.errors import Unreadable
 from rightcall.parse.cursor import FENCE
 from rightcall.parse.kinds import is_list, is_object
+from rightcall.parse.late import Late
 from rightcall.parse.markup import looks_like_markup, read_markup
 from rightcall.parse.reader import MAX_DEPTH, Read, Reader
 from rightcall.parse.shape import ANY, CONTAINERS, Shape, loses_digits
@@ -18,15 +19,15 @@ _STARTS = re.compile(
     r"[\[{(\"'“”‘’„`´«「\-+.\d]|(?:true|false|null|True|False|None|NaN|Infinity|undefined)\b|[A-Za-z_$][\w$.]*\s*\("
 )
 _LEFTOVER = re.compile(r"[\s,;)}\]`]*")
-_CONTAINER = re.compile(r"[{\[]")
-_ESCAPED = re.compile(r"\s*(?:[\[{]\s*)*\\+[\"']")
-_ESCAPE = re.compile(r'\\(["\\/])')
+_CONTAINER = Late(r"[{\[]")
+_ESCAPED = Late(r"\s*(?:[\[{]\s*)*\\+[\"']")
+_ESCAPE = Late(r'\\(["\\/])')
 _AROUND = "\ufeff \t\r\n\x00"
-_STRUCTURE = re.compile(r"[\"{}\[\]]")
-_BETWEEN = re.compile(r"[\s,;]*")
+_STRUCTURE = Late(r"[\"{}\[\]]")
+_BETWEEN = Late(r"[\s,;]*")
 _MOST_CANDIDATES = 16
-_FIRST_QUOTE = re.compile(r"['‘’`“”„]")
-_NESTED_QUOTES = re.compile("“[^”]*[“„‟]|”[^“]*[”„‟]")
+_FIRST_QUOTE = Late(r"['‘’`“”„]")
+_NESTED_QUOTES = Late("“[^”]*[“„‟]|”[^“]*[”„‟]")
 _TYPOGRAPHIC = str.maketrans("“”", '""')
 
 

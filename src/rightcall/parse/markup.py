@@ -7,20 +7,19 @@ from typing import Any
 
 from rightcall.errors import Unreadable
 from rightcall.parse.cursor import Cut
+from rightcall.parse.late import Late
 from rightcall.parse.reader import Read
 from rightcall.parse.shape import ANY, Shape
 from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
 
-_NAMED = re.compile(
+_NAMED = Late(
     r"<(?P<tag>parameter|param|arg|argument)(?:\s+name\s*=\s*[\"']?(?P<name>[^\"'>]+?)[\"']?|\s*=\s*[\"']?(?P<direct>[^\"'>]+?)[\"']?)"
     r"(?:\s+(?:type|string)\s*=\s*[\"']?\w+[\"']?)?\s*>"
 )
-_PAIR = re.compile(r"<arg_key>\s*(?P<name>.*?)\s*</arg_key>\s*<(?P<tag>arg_value)>", re.S)
-_PLAIN = re.compile(r"<(?P<tag>[A-Za-z_][\w.\-]*)>")
-_WRAPPER = re.compile(r"\s*(?:</?(?:parameters|arguments|args|params|invoke|function|tool_call|input)[^<>]*>\s*)*")
-_STARTS = re.compile(
-    r"\s*(?:<(?:parameters|arguments|args|params|input)>\s*)?<(?:parameter|param|arg|argument|arg_key)\b"
-)
+_PAIR = Late(r"<arg_key>\s*(?P<name>.*?)\s*</arg_key>\s*<(?P<tag>arg_value)>", re.S)
+_PLAIN = Late(r"<(?P<tag>[A-Za-z_][\w.\-]*)>")
+_WRAPPER = Late(r"\s*(?:</?(?:parameters|arguments|args|params|invoke|function|tool_call|input)[^<>]*>\s*)*")
+_STARTS = Late(r"\s*(?:<(?:parameters|arguments|args|params|input)>\s*)?<(?:parameter|param|arg|argument|arg_key)\b")
 
 
 def looks_like_markup(text: str, shape: Shape) -> bool:

@@ -15,6 +15,7 @@ from rightcall.parse.atoms import ARGUMENT
 from rightcall.parse.brackets import Brackets, Frame
 from rightcall.parse.cursor import Cut
 from rightcall.parse.kinds import is_object
+from rightcall.parse.late import Late
 from rightcall.parse.scalars import CONSTANTS
 from rightcall.parse.shape import ANY, Shape, loses_digits
 from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
@@ -37,10 +38,10 @@ _MEMBER = re.compile(
 )
 _ELEMENT = re.compile(rf"\s*{_ATOM}(?:\s*(,)\s*(?=[\"'\-\d\[{{\]]|[tfnTFN][rauo])|\s*(?=\]))", re.S)
 _PLAIN_KEY = re.compile(_KEY.replace(rf"|({_WORD_KEY})", ""))
-_WORD = re.compile(r"([\w$][\w$.\-]*)")
-_PHRASE_KEY = re.compile(r"([^\"'`“”{}\[\],:\n]{1,80}?)\s*:")
-_PREFIX = re.compile(r"[rRbBuUfF]{1,2}(?=[\"'](?!\s*[,}\]]))")
-_CALL = re.compile(r"[A-Za-z_$][\w$.]*\s*\(")
+_WORD = Late(r"([\w$][\w$.\-]*)")
+_PHRASE_KEY = Late(r"([^\"'`“”{}\[\],:\n]{1,80}?)\s*:")
+_PREFIX = Late(r"[rRbBuUfF]{1,2}(?=[\"'](?!\s*[,}\]]))")
+_CALL = Late(r"[A-Za-z_$][\w$.]*\s*\(")
 _CLOSER = {"{": "}", "[": "]", "(": ")"}
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from rightcall.parse.late import Late
+
 NUMBER = r"[-+]?(?:\d+(?:_\d+)*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 MAX_DIGITS = 1000
 """More digits than this are no number anybody meant; Python itself gives up at 4,300."""
 
 JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
-_LENIENT = re.compile(r"([-+]?)((?:0|[1-9]\d*(?:_\d+)*)?)(\.\d*)?([eE][-+]?\d+)?")
-_HEX = re.compile(r"[-+]?0[xX][0-9a-fA-F]{1,16}")
+_LENIENT = Late(r"([-+]?)((?:0|[1-9]\d*(?:_\d+)*)?)(\.\d*)?([eE][-+]?\d+)?")
+_HEX = Late(r"[-+]?0[xX][0-9a-fA-F]{1,16}")
 
 CONSTANTS: dict[str, tuple[Any, str | None]] = {
     "true": (True, None), "false": (False, None), "null": (None, None),

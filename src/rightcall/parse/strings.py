@@ -11,6 +11,8 @@ import re
 from collections.abc import Container
 from typing import Literal, NamedTuple
 
+from rightcall.parse.late import Late
+
 Context = Literal["key", "member", "element", "argument", "top"]
 
 CLOSERS = {
@@ -18,24 +20,24 @@ CLOSERS = {
     "`": "`´'", "´": "´`'", "«": "»", "「": "」",
 }  # fmt: skip
 QUOTES = "".join(CLOSERS)
-WORD_KEY = re.compile(r"(?:[A-Za-z_$][\w$.\-]{0,100}\s*:(?!//)|\d{1,10}\s*:(?=\s+\S|[\"'{\[]))")
-STRAY_WORD = re.compile(r"[A-Za-z_]\w{0,40}\s+(?=\"[^\"\n:{}]{0,100}\"\s*:)")
-_QUOTED_KEY = re.compile(
+WORD_KEY = Late(r"(?:[A-Za-z_$][\w$.\-]{0,100}\s*:(?!//)|\d{1,10}\s*:(?=\s+\S|[\"'{\[]))")
+STRAY_WORD = Late(r"[A-Za-z_]\w{0,40}\s+(?=\"[^\"\n:{}]{0,100}\"\s*:)")
+_QUOTED_KEY = Late(
     r"(?:\"[^\"“”\n:{}]{0,100}\"|'[^'\"“”\n:{}]{0,100}'|[“‘`][^\"“”‘’`´\n:{}]{0,100}[\"'”’`´])\s*(?::|=>)"
 )
-_WORD_ARGUMENT = re.compile(r"[A-Za-z_]\w{0,100}\s*=(?!=)")
+_WORD_ARGUMENT = Late(r"[A-Za-z_]\w{0,100}\s*=(?!=)")
 _SPACE = re.compile(r"[\s\ufeff]*")
-_NUMBER_ENDS = re.compile(r"-?\d[\d.eE+\-]{0,40}(?:\s*(?:[,\]}]|$)|\s+[\"'\[{\-\dtfnTFN])")
-_LAST_WORD = re.compile(r"\w{1,40}\s*\]")
-_CONSTANT_ENDS = re.compile(r"(?:true|false|null|True|False|None)(?:\s*(?:[,\]]|$)|\s+[\"'\[{\-\dtfnTFN])")
-_CUT_KEY = re.compile(r"[\"'“‘`][^\"“”\n:{}]{0,100}[\"'”’`]?\s*\Z")
-_WORD_ENDS = re.compile(r"\w{1,100}\s*[,\]]")
-_SIDE_BY_SIDE = re.compile(r"([\"'])\s+\1[^\"'\\]*\1\s*(?:[,\]\"'\d\-]|$)")
-_KEY_TOUCHES = re.compile(r"\"\"[^\"\n:{}]{1,100}\"\s*:")
-_LONE_KEY = re.compile(r"\"\s*,\s*\"[^\"\n:{}]{1,100}\"\s*\}")
-_CLOSING_RUN = re.compile(r"[\s\]})]*")
+_NUMBER_ENDS = Late(r"-?\d[\d.eE+\-]{0,40}(?:\s*(?:[,\]}]|$)|\s+[\"'\[{\-\dtfnTFN])")
+_LAST_WORD = Late(r"\w{1,40}\s*\]")
+_CONSTANT_ENDS = Late(r"(?:true|false|null|True|False|None)(?:\s*(?:[,\]]|$)|\s+[\"'\[{\-\dtfnTFN])")
+_CUT_KEY = Late(r"[\"'“‘`][^\"“”\n:{}]{0,100}[\"'”’`]?\s*\Z")
+_WORD_ENDS = Late(r"\w{1,100}\s*[,\]]")
+_SIDE_BY_SIDE = Late(r"([\"'])\s+\1[^\"'\\]*\1\s*(?:[,\]\"'\d\-]|$)")
+_KEY_TOUCHES = Late(r"\"\"[^\"\n:{}]{1,100}\"\s*:")
+_LONE_KEY = Late(r"\"\s*,\s*\"[^\"\n:{}]{1,100}\"\s*\}")
+_CLOSING_RUN = Late(r"[\s\]})]*")
 _OPENER = {"}": "{", "]": "[", ")": "("}
-_FINDER = {closers: re.compile(rf"\\.|[{re.escape(closers)}]", re.S) for closers in CLOSERS.values()}
+_FINDER = {closers: Late(rf"\\.|[{re.escape(closers)}]", re.S) for closers in CLOSERS.values()}
 _STRONG, _LIKELY, _WEAK, _INSIDE, _NONE = 4, 3, 2, 1, 0
 """How likely a quote closes the string. `_INSIDE`: what follows closes a bracket that was opened inside the string."""
 
