@@ -118,7 +118,7 @@ def _inner(value: dict[str, Any], tool: Tool, log: Log) -> dict[str, Any] | None
         log.problem("ambiguous_name", "", f"The arguments are those of another tool, `{escaped(other, 120)}`")
         return None
     fitting = sum(1 for key in inside if any(joined(key) == joined(known) for known in shape.props))
-    if fitting == len(inside) > 0 or fitting or not reading.problems:
+    if fitting or not reading.problems:
         log.extend(reading)
         return inside
     return None
@@ -130,11 +130,11 @@ def _half_wrapped(value: dict[str, Any], shape: Shape, log: Log) -> None:
         return
     known = {joined(name) for name in shape.props}
     for name in value:
-        if name in shape.props or not _is_envelope(name):
+        if joined(name) in known or not _is_envelope(name):
             continue
         inside = _as_object(value[name], shape, name, log.trial())
         if inside is not None and any(joined(key) in known for key in inside):
-            log.problem("ambiguous_name", name, f"`{name}` holds arguments beside others; give them all in one place")
+            log.problem("ambiguous_name", name, f"`{escaped(name, 120)}` holds arguments beside others; give them all in one place")
 
 
 def _is_envelope(name: str) -> bool:

@@ -17,8 +17,8 @@ _KINDS_TEXT = "name type number num text list date time string info detail term 
 _KINDS = frozenset(_KINDS_TEXT.split())
 """Words that only say what kind of value a name is for."""
 
-_CODED = frozenset(["zip", "postal", "promo", "coupon", "voucher"])
-"""What is a code anyway: `zip` for `zip_code`. A `country` may be no `country_code`."""
+_WITH = {"code": ("zip", "postal", "promo", "coupon", "voucher"), "address": ("email", "ip", "mac")}
+"""Words that add nothing behind some: a `zip` is a code anyway, an `email` an address. A `country` may be no code."""
 
 
 def core(name: str) -> Words:
@@ -61,7 +61,7 @@ def suffix(name: str, target: str) -> bool:
     short, long = sorted((core(name), core(target)), key=len)
     if not short or len(long) != len(short) + 1 or long[: len(short)] != short or _is_apart(name, target):
         return False
-    return long[-1] in _KINDS or (long[-1] == "code" and short[-1] in _CODED) or long == ("email", "address")
+    return long[-1] in _KINDS or short[-1] in _WITH.get(long[-1], ())
 
 
 def synonym(name: str, target: str) -> bool:
