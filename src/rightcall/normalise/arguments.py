@@ -134,7 +134,8 @@ def _half_wrapped(value: dict[str, Any], shape: Shape, log: Log) -> None:
             continue
         inside = _as_object(value[name], shape, name, log.trial())
         if inside is not None and any(joined(key) in known for key in inside):
-            log.problem("ambiguous_name", name, f"`{escaped(name, 120)}` holds arguments beside others; give them all in one place")
+            text = f"`{escaped(name, 120)}` holds arguments beside others; give them all in one place"
+            log.problem("ambiguous_name", name, text)
 
 
 def _is_envelope(name: str) -> bool:
