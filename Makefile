@@ -49,6 +49,7 @@ docs: $(VENV)/.dev ## run every example and command of README and docs, and chec
 	@$(BIN)/python -m pytest tests/test_docs.py tests/test_promises.py $(ARGS)
 
 bench: $(BENCH)/.installed ## speed beside the peers, as ratios [CORPORA=folder also scores the corpora]
+	@$(BENCH)/bin/python -m compileall -q src # measure the package as it is installed, not as it is compiled
 	@$(BENCH)/bin/python -m bench $(if $(CORPORA),--corpora "$(CORPORA)") $(ARGS)
 
 fuzz: $(VENV)/.dev ## look for broken promises in random calls [FUZZ_SECONDS=600]
@@ -83,11 +84,13 @@ $(BENCH)/bin/python: | python
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	@echo "-- installing rightcall"
 	@$(BIN)/pip install $(PIP_QUIET) --editable .
+	@$(BIN)/python -m compileall -q src # an editable package is else compiled anew at every start where caches are off
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	@echo "-- installing rightcall and what its tests need (a minute the first time)"
 	@$(BIN)/pip install $(PIP_QUIET) --editable '.[dev]'
+	@$(BIN)/python -m compileall -q src
 	@touch $@ $(VENV)/.installed
 
 $(BENCH)/.installed: pyproject.toml | $(BENCH)/bin/python
