@@ -73,7 +73,8 @@ class Atoms(Cursor):
         end = self.text.find(quotes, at + 3)
         self.mark("triple_quotes", at)
         self.at, self.solid = end + 3, True
-        return self.text[at + 3 : end]
+        raw = self.text[at + 3 : end]  # line breaks belong in such a string
+        return self.decoded(raw, at) if "\\" in raw else raw
 
     def _searched(self, at: int, quote: str, context: Context, keys: Container[str]) -> tuple[str, bool]:
         search = StringEnd(self.text, at + 1, context, self.open, keys)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from rightcall.parse.late import Late
 
 _ESCAPE = re.compile(
-    r"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.|$)", re.S
+    r"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.|$)",
+    re.S,
 )
 _SIMPLE = {
     '"': '"', "'": "'", "\\": "\\", "/": "/", "`": "`", "“": "“", "”": "”", "\n": "\n",
@@ -18,7 +19,7 @@ _REGEX_ESCAPES = frozenset("sSdDwWBAZzpP.()[]{}|^$?*+-")
 _WINDOWS_PATH = Late(r"[A-Za-z]:\\{1,2}[^\\/]")
 _SHARED_FOLDER = Late(r"\\\\\w[^\\]*\\[^\\]")
 _BARE_PATH = Late(r"(?<![A-Za-z])[A-Za-z]:\\[^\\/\"]")
-_FOREIGN = frozenset("'`“”\nx")
+_FOREIGN = frozenset("'`“”\nxU")
 _LEGAL = frozenset("\"\\/bfnrtux'")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
