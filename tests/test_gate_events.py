@@ -147,3 +147,24 @@ def test_log_lines_of_repairs_can_be_switched_off(events: list[Event], caplog: p
         gate.check("login", RIGHT | {"attempts": "3"})
     assert caplog.records == []
     assert [event.name for event in events] == ["tool_call_repaired"]
+
+
+@pytest.mark.promise("V-05")
+def test_every_repair_is_an_event_of_its_own_also_beside_a_warning() -> None:
+    events: list[Event] = []
+    tool = {
+        "name": "t",
+        "parameters": {
+            "type": "object",
+            "properties": {"n": {"type": "integer"}, "s": {"type": "string"}},
+            "required": ["s"],
+        },
+    }
+    verdict = Gate([tool], policy={"gate": {"mode": "warn"}}, on_event=events.append).check("t", "{'n': 'two',}")
+    assert verdict.ok
+    assert [event.name for event in events] == [
+        "tool_validation_failed",
+        *["tool_call_repaired"] * len(verdict.repairs),
+    ]
+    assert tuple(event.repairs[0] for event in events[1:]) == verdict.repairs
+    assert len(verdict.repairs) == 3

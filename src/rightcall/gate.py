@@ -168,7 +168,7 @@ class Gate:
         return Terms(self.catalog, self.policy, self.host, strategies, self._repairs)
 
     def _tell(self, tool: str, verdict: Verdict, call_id: str | None) -> None:
-        """A warning event for a call that does not fit, an info event for one that was repaired."""
+        """A warning event for a call that does not fit, an info event for every repair that was made."""
         from rightcall.text.escape import escaped  # late: a call that fits tells nothing
 
         if verdict.problems:
@@ -177,28 +177,15 @@ class Gate:
             extra = {"event": "tool_validation_failed", "tool": tool, "problems": verdict.problems, "call_id": call_id}
             # no values: one may be a secret; and a name that a model wrote must not forge a line
             log.warning("tool_validation_failed: %s: %s", escaped(tool, 200), escaped(places, 2000), extra=extra)
-            self._send(
-                Event(
-                    "tool_validation_failed",
-                    "warning",
-                    tool,
-                    call_id,
-                    self.provider,
-                    text,
-                    verdict.problems,
-                    verdict.repairs,
-                    verdict.mode,
-                )
-            )
-        elif verdict.repairs:
+            event = Event("tool_validation_failed", "warning", tool, call_id, self.provider, text, verdict.problems)
+            self._send(replace(event, repairs=verdict.repairs, mode=verdict.mode))
+        if verdict.ok and verdict.repairs:
             text = f"Normalized {tool} arguments via {verdict.strategy} (provider={self.provider})"
             if self.policy.log_normalizations:
                 log.info(escaped(text), extra={"event": "tool_call_repaired", "tool": tool, "call_id": call_id})
-            self._send(
-                Event(
-                    "tool_call_repaired", "info", tool, call_id, self.provider, text, (), verdict.repairs, verdict.mode
-                )
-            )
+            event = Event("tool_call_repaired", "info", tool, call_id, self.provider, text, mode=verdict.mode)
+            for repair in verdict.repairs:
+                self._send(replace(event, repairs=(repair,)))
 
     def _send(self, event: Event) -> None:
         if self._on_event is None:

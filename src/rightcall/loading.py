@@ -17,6 +17,8 @@ from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
 from rightcall.types import Parsed, Repair
 
 MAX_TEXT = 1_000_000
+_MOST = 20
+"""So many keys that stand twice are recorded."""
 
 
 def loads(text: str, schema: Any = None, *, max_text: int = MAX_TEXT) -> Parsed:
@@ -42,7 +44,9 @@ def loads(text: str, schema: Any = None, *, max_text: int = MAX_TEXT) -> Parsed:
         value, repairs, cut, end = _read(text, shape)
     else:
         twice = duplicate_keys(text, value)
-        repairs = tuple(Repair(path, None, "the last one kept", "structure", "duplicate_key", 0.5) for path in twice)
+        repairs = tuple(
+            Repair(path, None, "the last one kept", "structure", "duplicate_key", 0.5) for path in twice[:_MOST]
+        )
     if schema is not None and len(text) > max_text:
         _check_long(value, schema)
     elif schema is not None:
@@ -79,7 +83,7 @@ def _read(text: str, shape: Shape) -> tuple[Any, tuple[Repair, ...], bool, int]:
     read = read_value(text, shape)
     repairs, _ = repairs_of(read.marks, text)
     twice = tuple(
-        Repair(path, None, "the last one kept", "structure", "duplicate_key", 0.5) for path in read.duplicates
+        Repair(path, None, "the last one kept", "structure", "duplicate_key", 0.5) for path in read.duplicates[:_MOST]
     )
     return read.value, (*repairs, *twice), bool(read.cut), read.end
 
