@@ -22,6 +22,8 @@ from rightcall.parse.strict import NO_JSON, attempt
 from rightcall.types import StrategyName
 
 _MAX_DEPTH = 48
+_LONGEST_LIST = 20_000
+"""A longer text is no list that somebody wrote with commas."""
 _MOST_BRANCHES = 32
 """More alternatives than this are not tried one by one, unless a constant (`"type": "move"`) says which."""
 _TRUE = frozenset({"true", "yes", "y", "on", "1", "enabled"})
@@ -290,7 +292,7 @@ def _structured(text: str, shape: Shape, path: str, log: Log, depth: int) -> Any
             return text
         log.add(path, text, read.value, "text_to_value", 1.0, strategy)
         return fit(read.value, shape, path, log, depth + 1)
-    if not body or not shape.allows("array") or not log.led:
+    if not body or len(body) > _LONGEST_LIST or not shape.allows("array") or not log.led:
         return text
     return _listed(text, body, shape, path, log, depth)
 
