@@ -24,11 +24,13 @@ from rightcall.parse.hygiene import unsound
 from rightcall.parse.marks import REPAIRING
 from rightcall.parse.strict import duplicate_keys
 from rightcall.stats import Counter, statistics
-from rightcall.types import Call, Event, Problem, StrategyName, Verdict
+from rightcall.types import Call, Event, Problem, Reading, StrategyName, Verdict
 
 if TYPE_CHECKING:
     from rightcall.judge import Terms
     from rightcall.normalise.arguments import ToolRepair
+    from rightcall.recover.take import Format
+    from rightcall.recovering import Stream
 
 log = logging.getLogger("rightcall")
 log.addHandler(logging.NullHandler())  # silent until the host configures logging
@@ -62,6 +64,7 @@ class Gate:
         host: str | None = None,
         on_event: Callable[[Event], object] | None = None,
         repairs: Mapping[str, ToolRepair] | None = None,
+        formats: Iterable[Format] = (),
     ) -> None:
         self.policy = load_policy(policy)
         self.provider = provider or "unknown"
@@ -73,6 +76,7 @@ class Gate:
         self.catalog: Catalog = build_catalog(tools, (*overlays, *self.policy.tools.values()), unknown_argument=unknown)
         self._on_event = on_event
         self._repairs = dict(repairs or {})
+        self._formats = tuple(formats)
         self._counters: dict[str, Counter] = {}
         self._plain = {
             name: (tool.accepts, self._counter(name), tool.open)
@@ -107,6 +111,33 @@ class Gate:
         except Exception:  # noqa: BLE001 - not plainly right: the slow path finds out why, and says it
             pass
         return self._judged(name, arguments, call_id)
+
+    def read(self, message: Any, finish_reason: str | None = None) -> Reading:
+        """Every call in a text or in a native message, in order, each with its verdict; and the prose that is left.
+
+        >>> reading = Gate().read('On it. <tool_call>{"name": "forecast", "arguments": {"city": "Bern"}}</tool_call>')
+        >>> reading.text, reading.calls[0].call.arguments
+        ('On it. ', {'city': 'Bern'})
+
+        `finish_reason` is what the model's API said of the end; `length` means that the token limit cut it off.
+        """
+        feed = self.stream()
+        events = feed.push(message) + feed.close(finish_reason)
+        calls = tuple(event for event in events if type(event) is Verdict)
+        text = "".join(event for event in events if type(event) is str)
+        return Reading(calls, text, tuple(feed.notes), tuple(feed.places))
+
+    def stream(self) -> Stream:
+        """The same for a text that is still coming: `push` each piece, then `close`.
+
+        >>> feed = Gate().stream()
+        >>> feed.push("The sky is ") + feed.push("blue.") + feed.close()
+        ['The sky is ', 'blue.']
+        """
+        from rightcall.recover.registry import scanner_for
+        from rightcall.recovering import Stream
+
+        return Stream(scanner_for(self._formats), self.catalog, self.policy, self.check)
 
     def repair(self, tool: str) -> Callable[[ToolRepair], ToolRepair]:
         """Register a repair for one tool: a function from its arguments to the mended ones.

@@ -34,6 +34,8 @@ def read_arguments(arguments: Any, shape: Shape | None, strategies: frozenset[St
     """Read arguments for a tool of this shape; None is a tool that nobody knows."""
     if arguments is None:
         return Found({})
+    if type(arguments) is Found:
+        return arguments  # recovering has read them already
     kind: type[object] = type(cast("object", arguments))
     if issubclass(kind, (bytes, bytearray)):
         try:

@@ -147,6 +147,45 @@ class Verdict(Struct, frozen=True, gc=False):
         return refusal(self, shape)
 
 
+NoteCode = Literal[
+    "quoted",  # markup in quotes, in inline code or in a code block: talk about a call
+    "sample",  # introduced as an example
+    "reasoning",  # inside reasoning that was closed
+    "final",  # in the channel for the final answer
+    "unreadable",  # markup of a call that holds none
+    "hallucinated",  # markup that belongs to no format
+    "repeated",  # a call in the text that the message also has natively
+    "too_many",  # more calls than the cap allows
+    "too_large",  # a call longer than the cap allows
+]
+
+
+class Place(Struct, frozen=True):
+    """Where a call was found: the characters from `start` to `end`, in which format (`native` for a native call)."""
+
+    start: int
+    end: int
+    format: str
+
+
+class Note(Struct, frozen=True):
+    """Something that looked like a call and was not taken for one, and why."""
+
+    code: NoteCode
+    message: str
+    start: int = 0
+    end: int = 0
+
+
+class Reading(Struct, frozen=True):
+    """What `Gate.read` found: the calls in order, the prose that is left, and for each call where it stood."""
+
+    calls: tuple[Verdict, ...]
+    text: str
+    notes: tuple[Note, ...] = ()
+    places: tuple[Place, ...] = ()
+
+
 class Parsed(Struct, frozen=True):
     """What `rightcall.loads` read. `end` is where the value ends in the text."""
 

@@ -1,0 +1,125 @@
+"""From a JSON object to the calls it holds: every common way to name the tool and to hand over its arguments (R-03)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from rightcall.parse.kinds import is_list, is_object
+from rightcall.parse.shape import ANY, Shape
+from rightcall.recover.window import Tools
+
+NAMES = ("tool_name", "tool", "name", "function", "function_name", "action", "toolName", "recipient_name")
+ARGUMENTS = (
+    "arguments", "parameters", "params", "args", "tool_args", "input", "action_input", "tool_input", "toolInput",
+    "tool_parameters", "kwargs", "toolArgs",
+)  # fmt: skip
+_INNER = ("function", "function_call", "tool_call", "functionCall", "tool_use", "call")
+_LISTS = ("tool_calls", "toolCalls", "calls", "function_calls", "tools_calls")
+_IDS = ("id", "call_id", "tool_call_id", "tool_use_id", "toolCallId")
+_ABOUT = frozenset({"type", "thought", "thoughts", "reasoning", "headline", "index", *_IDS})
+"""What else stands in an envelope and is no argument."""
+
+_NAME = re.compile(r"[^\s\"'`{}\[\]()<>,;=?!*]{1,160}")
+_QUICK = re.compile(rf"[\"'“]?(?:{'|'.join(NAMES)}|{'|'.join(_LISTS)})[\"'”]?\s*[:=]")
+_WRITTEN = re.compile(rf"[\"'“]?\b(?:{'|'.join(NAMES)})[\"'”]?\s*[:=]+\s*[\"'“]([^\"'“”\n]{{1,160}})[\"'”]")
+_TEXT = Shape()
+_TEXT.types = frozenset({"string"})
+
+
+class Enclosed(NamedTuple):
+    """A call as its envelope has it. `arguments` is None where the envelope has none."""
+
+    name: str
+    arguments: Any
+    id: str | None
+
+
+def may_hold_call(text: str) -> bool:
+    """Whether a JSON text has any of the keys that name a tool: a look before the work of decoding it."""
+    return _QUICK.search(text) is not None
+
+
+def written_name(text: str) -> str:
+    """The tool that a damaged envelope names, as far as can be told without reading it."""
+    found = _WRITTEN.search(text)
+    return found[1] if found is not None else ""
+
+
+def enclosing(shape: Shape) -> Shape:
+    """The shape of an envelope around arguments of this shape."""
+    envelope = Shape()
+    envelope.types = frozenset({"object"})
+    envelope.props = {**dict.fromkeys(NAMES, _TEXT), **dict.fromkeys(ARGUMENTS, shape)}
+    envelope.props["function"] = ANY  # a name, or an envelope of its own
+    return envelope
+
+
+def calls_in(value: Any, tools: Tools, *, marked: bool) -> list[Enclosed]:
+    """The calls in a JSON value. `marked`: it stood where only calls stand, so that less has to be proven."""
+    if is_list(value):
+        return [call for item in value for call in calls_in(item, tools, marked=marked)]
+    if not is_object(value):
+        return []
+    for key in _LISTS:
+        if is_list(value.get(key)):
+            return [call for item in value[key] for call in calls_in(item, tools, marked=True)]
+    call = _single(value, tools, marked)
+    return [] if call is None else [call]
+
+
+def _single(value: dict[str, Any], tools: Tools, marked: bool) -> Enclosed | None:
+    for key in _INNER:
+        inner = value.get(key)
+        if is_object(inner) and not any(isinstance(value.get(name), str) for name in NAMES):
+            found = _single(inner, tools, marked)
+            return found and found._replace(id=found.id or _id(value))
+    for key in NAMES:
+        name = value.get(key)
+        if isinstance(name, str) and (name := name.strip()) and (marked or _NAME.fullmatch(name)):
+            return _with_arguments(value, key, name, tools, marked)
+    return _keyed(value) if marked else None
+
+
+def _with_arguments(value: dict[str, Any], name_key: str, name: str, tools: Tools, marked: bool) -> Enclosed | None:
+    keys = [key for key in ARGUMENTS if key in value and key != name_key]
+    shape = tools.shape(name)
+    if not keys:
+        beside = _beside(value, name_key, None, shape)
+        return Enclosed(name, beside or None, _id(value)) if marked else None
+    arguments = value[keys[0]]
+    if not marked and not (is_object(arguments) or (isinstance(arguments, str) and arguments.lstrip()[:1] == "{")):
+        return None
+    if is_object(arguments):
+        if not marked and _is_schema(arguments, value):
+            return None
+        beside = _beside(value, name_key, keys[0], shape)
+        if beside:
+            arguments = {**beside, **arguments}
+    return Enclosed(name, {} if arguments is None else arguments, _id(value))
+
+
+def _beside(value: dict[str, Any], name_key: str, argument_key: str | None, shape: Shape) -> dict[str, Any]:
+    """Arguments that were left beside the object they belong in: those that the tool declares."""
+    return {
+        key: item
+        for key, item in value.items()
+        if key in shape.props and key not in (name_key, argument_key) and key not in _ABOUT
+    }
+
+
+def _is_schema(arguments: dict[str, Any], envelope: dict[str, Any]) -> bool:
+    """A tool's definition has a name and parameters too."""
+    return "description" in envelope or (is_object(arguments.get("properties")) and "type" in arguments)
+
+
+def _keyed(value: dict[str, Any]) -> Enclosed | None:
+    """`{"get_weather": {"city": "Bern"}}`: the name is the key."""
+    if len(value) != 1:
+        return None
+    ((name, arguments),) = value.items()
+    return Enclosed(name, arguments, None) if is_object(arguments) and _NAME.fullmatch(name) else None
+
+
+def _id(value: dict[str, Any]) -> str | None:
+    return next((str(value[key]) for key in _IDS if isinstance(value.get(key), str | int)), None)

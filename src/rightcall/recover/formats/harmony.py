@@ -1,0 +1,92 @@
+"""Messages with headers: `<|channel|>commentary to=functions.name<|message|>{…}`. The header says what a call is."""
+
+from __future__ import annotations
+
+import re
+
+from rightcall.recover.items.json_object import object_item
+from rightcall.recover.items.spoken import spoken
+from rightcall.recover.section import closed, section
+from rightcall.recover.take import Format, Mute, Steps
+from rightcall.recover.window import Literals, Waiting, Window, blank, find, matched, skip
+
+ENDS = Literals(["<|end|>", "<|start|>", "<|return|>", "<|call|>", "<|eom|>", "<|eot|>", "<|channel|>"])
+_CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)")
+_TO = re.compile(r"\bto=([^\s<|]+)")
+_PEOPLE = frozenset({"user", "self", "assistant", "all"})
+_HEADER = 300
+_LEAKED = re.compile(r"[^\s<{]{1,160}")
+_AFTER_NAME = Literals(
+    ["<|constrain|>json", "<|constrain|>", "<|channel|>commentary", "commentary", "json", "code", "<|message|>"]
+)
+
+
+def headed(window: Window, start: int, at: int) -> Steps:
+    """A header and its message."""
+    message = yield from find(window, "<|message|>", at, _HEADER)
+    if message < 0:
+        return -1
+    header = window.text[start:message]
+    header = header[max(header.rfind("<|start|>"), 0) :]
+    body = message + len("<|message|>")
+    channels = _CHANNEL.findall(header)
+    recipients = _TO.findall(header)
+    if not recipients or recipients[-1] in _PEOPLE or (channels and channels[-1] == "final"):
+        muted = bool(recipients) or bool(channels)
+        return Mute(body, ENDS, "final") if muted else -1
+    return (yield from _call(window, start, recipients[-1], body))
+
+
+def _call(window: Window, start: int, name: str, at: int) -> Steps:
+    name = name.removeprefix("functions.")
+    at = yield from blank(window, at)
+    if at < len(window.text) and window.text[at] == "{":
+        item = yield from object_item(window, at, window.markers.ends, marked=True, name=name)
+        if item is None:
+            return -1
+        for take in item.takes:
+            yield take._replace(start=start)
+        return (yield from closed(window, item.end))
+    if at < len(window.text) and window.text[at] == "<":
+        return (yield from section(window, start, at))
+    end = yield from _message_end(window, at)
+    taken = spoken(window, start, end, name, window.text[at:end])
+    if taken is not None:
+        yield taken
+        return (yield from closed(window, end))
+    return Mute(end, ENDS, "final") if end < len(window.text) else end
+
+
+def _message_end(window: Window, at: int) -> Waiting[int]:
+    while True:
+        found = ENDS.pattern.search(window.text, at, at + window.cap)
+        if found is not None:
+            return found.start()
+        if window.final or len(window.text) >= at + window.cap:
+            return min(len(window.text), at + window.cap)
+        yield
+
+
+def leaked(window: Window, start: int, at: int) -> Steps:
+    """`to=functions.name json{…}`: the same, after a server has stripped the special tokens."""
+    name = yield from matched(window, _LEAKED, at, 200)
+    if name is None:
+        return -1
+    brace = yield from skip(window, name.end(), _AFTER_NAME)
+    if brace >= len(window.text) or window.text[brace] != "{":
+        return -1
+    item = yield from object_item(window, brace, window.markers.ends, marked=True, name=name[0])
+    if item is None or any(take.arguments is None and not take.cut for take in item.takes):
+        return -1
+    for take in item.takes:
+        yield take._replace(start=start)
+    return (yield from closed(window, item.end))
+
+
+_EXAMPLE = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Bern"}<|call|>'
+
+FORMATS = (
+    Format("harmony", "GPT-OSS; the final channel never holds a call", ("<|channel|>", "<|start|>"), headed, _EXAMPLE,
+           ("<|call|>", "<|end|>", "<|eom|>", "<|eot|>", "<|return|>"), quotable=False),
+    Format("harmony_leaked", "GPT-OSS without its tokens", ("=functions.",), leaked, 'to=functions.get_weather json{"city": "Bern"}'),
+)  # fmt: skip

@@ -1,0 +1,104 @@
+"""The ReAct style: `Action: name`, `Action Input: {…}`; what stands after `Final Answer:` is never a call."""
+
+from __future__ import annotations
+
+import re
+
+from rightcall.recover.items.json_object import object_item
+from rightcall.recover.items.python_call import HEAD, python_item
+from rightcall.recover.items.spoken import spoken
+from rightcall.recover.section import section
+from rightcall.recover.take import Format, Mute, Steps, Take
+from rightcall.recover.window import Literals, Waiting, Window, blank, literal, matched
+
+_LINE = re.compile(r"[ \t]*([^\n]*)\n?")
+_NAME = re.compile(r"[*`\"']*([A-Za-z_][\w.\-/:]*)(?:\(\))?[*`\"']*[ \t]*")
+_INPUT = Literals(
+    ["Action Input:", "Action input:", "ActionInput:", "Action_Input:", "**Action Input:**", "Action Input**:"]
+)
+_STOPS = Literals(["\nObservation", "\nThought:", "\nAction:", "\nFinal Answer:", "<|im_end|>", "</s>", "<|eot_id|>"])
+
+
+def action(window: Window, start: int, at: int) -> Steps:
+    """`Action:` at the start of a line."""
+    if not _at_line_start(window, start):
+        return -1
+    line = yield from matched(window, _LINE, at, 300)
+    if line is None:
+        return -1
+    named = _NAME.fullmatch(line[1])
+    if named is None:
+        return (yield from _other(window, start, line.start(1)))
+    at = yield from blank(window, line.end())
+    given = yield from literal(window, at, _INPUT)
+    if given < 0:
+        return -1
+    return (yield from _input(window, start, named[1], given))
+
+
+def _other(window: Window, start: int, at: int) -> Steps:
+    """A call on the line itself, or JSON below it."""
+    head = HEAD.match(window.text, at)
+    if head is not None:
+        item = yield from python_item(window, at, head.end() - 1, _STOPS, marked=True)
+        if item is None or item.takes[0].arguments is None:
+            return -1
+        yield item.takes[0]._replace(start=start, kind="python")
+        return item.end
+    at = yield from blank(window, at)
+    if at < len(window.text) and window.text[at] in "{[`":
+        return (yield from section(window, start, at))
+    return -1
+
+
+def _input(window: Window, start: int, name: str, at: int) -> Steps:
+    at = yield from blank(window, at)
+    if at < len(window.text) and window.text[at] in "{`":
+        brace = at
+        while brace < len(window.text) and window.text[brace] != "{" and window.text[brace] != "\n":
+            brace += 1
+        brace = yield from blank(window, brace)
+        if brace < len(window.text) and window.text[brace] == "{":
+            item = yield from object_item(window, brace, _STOPS, marked=True, name=name)
+            if item is not None:
+                for take in item.takes:
+                    yield take._replace(start=start)
+                return item.end
+    end = yield from _stop(window, at)
+    text = window.text[at:end].strip()
+    taken = spoken(window, start, end, name, text.strip("\"'`") if text[:1] == text[-1:] else text)
+    if taken is None:
+        taken = Take(start, end, name, None, source=text, fault="its input is no object", kind="text")
+    yield taken
+    return end
+
+
+def _stop(window: Window, at: int) -> Waiting[int]:
+    look = at
+    while True:
+        found = _STOPS.pattern.search(window.text, look, at + window.cap)
+        if found is not None:
+            return found.start()
+        if window.final or len(window.text) >= at + window.cap:
+            return min(len(window.text), at + window.cap)
+        look = max(look, len(window.text) - _STOPS.longest + 1)
+        yield
+
+
+def answer(window: Window, start: int, at: int) -> Steps:
+    """`Final Answer:` at the start of a line: the rest is for the user."""
+    return Mute(at, None, "final") if _at_line_start(window, start) else -1
+    yield  # a reader is a generator, also one that never waits
+
+
+def _at_line_start(window: Window, at: int) -> bool:
+    before = window.text[max(0, at - 8) : at].rstrip(" \t*")
+    return before.endswith("\n") or (not before and at < 8 and window.base == 0)
+
+
+_EXAMPLE = 'Thought: I need the weather.\nAction: get_weather\nAction Input: {"city": "Bern"}'
+
+FORMATS = (
+    Format("react", "ReAct prompts, Command R+", ("Action:",), action, _EXAMPLE),
+    Format("final_answer", "where a ReAct answer begins and calls end", ("Final Answer:",), answer, "Final Answer: 21 °C", quotable=False),
+)  # fmt: skip

@@ -1,0 +1,221 @@
+"""A call as tags: `<function=name><parameter=key>value</parameter></function>`, `<invoke name="…">` and their kin."""
+
+from __future__ import annotations
+
+import re
+
+from rightcall.parse.shape import ANY, Shape
+from rightcall.recover.items import Item
+from rightcall.recover.items.json_object import object_item
+from rightcall.recover.take import Take
+from rightcall.recover.values import edges, typed
+from rightcall.recover.window import Literals, Waiting, Window, blank, find, literal
+
+PREFIXES = ("", "｜DSML｜", "|DSML|", "atem:", "antml:", "steptml:", "minimax:", "seed:", "ns:")
+"""Name spaces in front of a tag's name."""
+
+OPENS = (
+    "<function=", "<function name=", "<functionname=", "<function_call name=", "<tool name=", "<tool_call name=",
+    *(f"<{prefix}invoke name=" for prefix in PREFIXES), "<invokename=",
+)  # fmt: skip
+_TAGS = ("parameter", "param", "argument", "arg")
+_PARAMETERS = Literals(
+    f"<{prefix}{tag}{end}" for prefix in PREFIXES for tag in _TAGS for end in ("=", " name=", "name=", " key=", ">")
+)
+_CLOSES = Literals(
+    [*(f"</{prefix}{tag}>" for prefix in PREFIXES for tag in ("invoke", "function")), "</function_call>", "</tool>"]
+)
+_HEAD = re.compile(
+    r"<[^\s=<>]*?(?:function_call|tool_call|function|invoke|tool)\s*(?:name)?\s*=\s*(?P<name>\"[^\"]*\"|'[^']*'|[^\s>]*)"
+)
+_PARAMETER = re.compile(
+    r"<(?P<tag>[^\s=<>]*?(?:parameter|param|argument|arg))\s*(?:(?:name|key)\s*)?(?:=\s*(?P<name>\"[^\"]*\"|'[^']*'|[^\s>]*))?(?P<rest>[^>]*)>"
+)
+_STATED = re.compile(r"(string|type)\s*=\s*[\"']?(\w+)")
+_CDATA_OPENS = Literals(["<![CDATA["])
+_CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.S)
+_PLAIN = re.compile(r"<([A-Za-z_][\w.\-]*)>")
+_HEADER = 400
+_TRIES = 64
+
+
+def function_item(window: Window, at: int, closes: Literals) -> Waiting[Item | None]:
+    """Read the call whose opening tag begins at `at`."""
+    end = yield from find(window, ">", at, _HEADER)
+    head = _HEAD.match(window.text, at) if end >= 0 else None
+    if head is None or not (name := head["name"].strip("\"' \t\n")):
+        return None
+    reading = _Tags(window, at, name, closes)
+    return (yield from reading.read(end + 1))
+
+
+class _Tags:
+    """The parameters of one call, read one after the other."""
+
+    def __init__(self, window: Window, start: int, name: str, closes: Literals) -> None:
+        self.window = window
+        self.start = start
+        self.name = name
+        self.shape = window.tools.shape(name)
+        self.closes = closes
+        self.found: dict[str, object] = {}
+        self.at = start
+
+    def read(self, at: int) -> Waiting[Item | None]:
+        window = self.window
+        while True:
+            at = yield from blank(window, at)
+            if at >= len(window.text):
+                return self.item(at, cut=bool(self.found) or None)
+            end = yield from literal(window, at, _CLOSES)
+            if end >= 0:
+                return self.item(end)
+            opening = yield from literal(window, at, _PARAMETERS)
+            if opening >= 0:
+                at = yield from self.parameter(at)
+                if at < 0:
+                    return self.unfinished()
+                self.at = at
+                continue
+            if window.text[at] == "{" and not self.found:
+                return (yield from self.json(at))
+            end = yield from literal(window, at, self.closes)
+            if end >= 0:
+                return self.item(at)  # the section closes, and with it the call
+            plain = yield from self.plain(at)
+            if plain < 0:
+                return self.item(at) if self.found else self.unreadable(at)
+            self.at = at = plain
+
+    def parameter(self, at: int) -> Waiting[int]:
+        """Read one parameter; where the next thing begins, or -1 when the text ends inside it."""
+        end = yield from find(self.window, ">", at, _HEADER)
+        head = _PARAMETER.match(self.window.text, at) if end >= 0 else None
+        if head is None:
+            return -1
+        name = (head["name"] or "").strip("\"' \t\n")
+        stated = _STATED.search(head["rest"])
+        return (yield from self.value(name, head["tag"], head.end(), _stated(stated)))
+
+    def plain(self, at: int) -> Waiting[int]:
+        """`<city>Bern</city>`, where the tool has an argument of that name."""
+        end = yield from find(self.window, ">", at, 100)
+        tag = _PLAIN.match(self.window.text, at) if end >= 0 else None
+        if tag is None or tag[1] not in self.shape.props:
+            return -1
+        return (yield from self.value(tag[1], tag[1], tag.end(), ""))
+
+    def value(self, name: str, tag: str, at: int, stated: str) -> Waiting[int]:
+        end, resume = yield from value_end(self.window, at, f"</{tag}>", self.closes)
+        if end < 0:
+            return -1
+        raw = self.window.text[at:end]
+        unwrapped = _CDATA.fullmatch(raw)
+        shape = self.shape.props.get(name) or self.shape.additional or ANY
+        if name:
+            self.found[name] = typed(unwrapped[1] if unwrapped else edges(raw), shape, stated)
+        return resume
+
+    def json(self, at: int) -> Waiting[Item | None]:
+        """`<function=name>{"city": "Bern"}</function>`"""
+        item = yield from object_item(self.window, at, _closing_of(self.closes), marked=True, name=self.name)
+        if item is None:
+            return None
+        after = yield from blank(self.window, item.end)
+        end = yield from literal(self.window, after, _CLOSES)
+        return Item(
+            end if end >= 0 else item.end, tuple(take._replace(start=self.start) for take in item.takes), "tags"
+        )
+
+    def item(self, end: int, cut: bool | None = False) -> Item:
+        if cut is None:  # nothing but the name, and then the text ends
+            return self.unfinished()
+        take = Take(self.start, end, self.name, self.found, cut="closers" if cut else "")
+        return Item(end, (take._replace(marks={"cut_closers": 0} if cut else {}),), "tags")
+
+    def unfinished(self) -> Item:
+        end = min(len(self.window.text), self.at + self.window.cap)
+        return Item(end, (Take(self.start, end, self.name, None, cut="value", fault="it is cut off"),), "tags")
+
+    def unreadable(self, end: int) -> Item | None:
+        return Item(
+            end, (Take(self.start, end, self.name, None, fault="it has no parameters that could be read"),), "tags"
+        )
+
+
+def _stated(found: re.Match[str] | None) -> str:
+    """What the markup says of a value's type: `string="false"`, `type="number"`."""
+    if found is None:
+        return ""
+    if found[1] == "string":
+        return "string" if found[2] == "true" else "json"
+    return "string" if found[2] in ("string", "str") else "json"
+
+
+def _closing_of(closes: Literals) -> Literals:
+    return Literals((*closes.words, *_CLOSES.words))
+
+
+def value_end(window: Window, at: int, close: str, closes: Literals) -> Waiting[tuple[int, int]]:
+    """Where a value ends and what follows it begins; (-1, -1) when the text ends inside it.
+
+    A value may contain its own closing tag: the one that counts is followed by another tag or by the end. A closing
+    tag may be missing: then the next parameter or the end of the call closes the value.
+    """
+    first = -1
+    look = yield from _after_cdata(window, at)
+    for _ in range(_TRIES):
+        marks = _ends(close, closes)
+        found = None
+        while found is None:
+            found = marks.pattern.search(window.text, look, at + window.cap)
+            if found is None:
+                if window.final or len(window.text) >= at + window.cap:
+                    return (first, first + len(close)) if first >= 0 else (-1, -1)
+                look = max(look, len(window.text) - marks.longest + 1)
+                yield
+        if found[0] == close:
+            after = yield from blank(window, found.end())
+            if (
+                after >= len(window.text)
+                or window.text[after] in "<]"
+                or (yield from literal(window, after, closes)) >= 0
+            ):
+                return found.start(), found.end()
+            first = found.start() if first < 0 else first
+        elif first < 0 and (yield from _ends_here(window, found, at, closes)):
+            return found.start(), found.start()
+        look = found.end()
+    return (first, first + len(close)) if first >= 0 else (-1, -1)
+
+
+def _after_cdata(window: Window, at: int) -> Waiting[int]:
+    """Where to begin to look for the closing tag: what is marked as text holds no tags."""
+    begin = yield from blank(window, at)
+    if (yield from literal(window, begin, _CDATA_OPENS)) < 0:
+        return at
+    end = yield from find(window, "]]>", begin)
+    return end if end >= 0 else at
+
+
+_KNOWN_ENDS: dict[tuple[str, tuple[str, ...]], Literals] = {}
+
+
+def _ends(close: str, closes: Literals) -> Literals:
+    key = (close, closes.words)
+    if key not in _KNOWN_ENDS:
+        if len(_KNOWN_ENDS) > 500:  # plain tags are named by the tool's arguments
+            _KNOWN_ENDS.clear()
+        tag = close[2:-1]
+        opening = (f"<{tag}=", f"<{tag} name=") if tag.endswith(_TAGS) else ()
+        _KNOWN_ENDS[key] = Literals((close, *opening, *_CLOSES.words))
+    return _KNOWN_ENDS[key]
+
+
+def _ends_here(window: Window, found: re.Match[str], at: int, closes: Literals) -> Waiting[bool]:
+    """Whether a tag inside a value that was never closed really ends it."""
+    before = window.text[found.start() - 1] if found.start() > at else "\n"
+    if found[0].startswith("</"):
+        after = yield from blank(window, found.end())
+        return after >= len(window.text) or window.text[after] in "<[]"
+    return before not in "\"'`\\("

@@ -1,0 +1,182 @@
+"""A call as a JSON object: `{"name": …, "arguments": {…}}` in any envelope, whole, damaged or cut off.
+
+Brackets say where the object ends; where its quotes are damaged, the closing marker does. Either way the lenient
+reader gets exactly the text of the object, so that nothing that follows can change the reading.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rightcall.errors import Unreadable
+from rightcall.parse.balance import Balance
+from rightcall.parse.find import read_lenient
+from rightcall.parse.kinds import is_object
+from rightcall.parse.marks import RULES
+from rightcall.parse.reader import Read
+from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
+from rightcall.recover.envelope import Enclosed, calls_in, enclosing, may_hold_call, written_name
+from rightcall.recover.items import Item
+from rightcall.recover.take import Take
+from rightcall.recover.window import Literals, Waiting, Window, blank
+
+_TRIES = 4
+"""How many closing markers inside what may be a string are tried as the end of a damaged object."""
+
+_SURE = 0.7
+_WORDS = frozenset({"unquoted_key", "missing_colon", "unquoted_text"})
+"""`{invalid json}`: with all of these there is nothing left that was JSON."""
+_FOLLOWS = frozenset("<`,;[]}{\n")
+
+
+def object_item(window: Window, at: int, closes: Literals, *, marked: bool, name: str = "") -> Waiting[Item | None]:
+    """Read the object at `at`. `marked`: a format's marker stood before it. `name`: the tool's name stood before it,
+    and the object is its arguments."""
+    if window.effort < 0 and not marked:
+        return None
+    balance = Balance(at)
+    look, tries, inside = at + 1, 0, -1
+    while True:
+        text = window.text
+        far = min(len(text), at + window.cap)
+        marker = closes.pattern.search(text, look, far) if marked else None
+        if marker is not None:
+            limit = marker.start()
+        elif window.final or not marked or far < len(text):
+            limit = far
+        else:
+            limit = far - closes.held(text, look)
+        end = balance.advance(text, limit)
+        if end >= 0:
+            return (yield from _balanced(window, at, end, closes, marked, name))
+        if marker is not None:
+            if not balance.quote:
+                return _item(window, at, limit, name, marked, closed=True)
+            tries += 1
+            if tries <= _TRIES:
+                item = _item(window, at, limit, name, marked, sure=True)
+                if item is not None:
+                    return item
+            inside = limit if inside < 0 else inside
+            look = marker.end()
+            continue
+        if far == at + window.cap:
+            return _too_long(window, at, name) if marked else None
+        if window.final:
+            window.effort -= (len(text) - at) // 4
+            return _item(window, at, inside if inside >= 0 else len(text), name, marked)
+        yield
+
+
+def _balanced(window: Window, at: int, end: int, closes: Literals, marked: bool, name: str) -> Waiting[Item | None]:
+    """The brackets close at `end`. Damaged quotes can make them seem to; what follows tells."""
+    body = window.text[at:end]
+    if not name and not may_hold_call(body) and not marked:
+        return Item(end, ())
+    value = attempt(body)
+    if value is not NO_JSON:
+        return _taken(window, at, end, value, Read(value, end, {}, "", duplicate_keys(body, value)), body, name, marked)
+    if marked:
+        after = yield from blank(window, end)
+        newline = "\n" in window.text[end:after]
+        if after < len(window.text) and not newline and window.text[after] not in _FOLLOWS:
+            item = yield from _up_to_marker(window, at, end, closes, name)
+            if item is not None:
+                return item
+    return _item(window, at, end, name, marked, closed=True)
+
+
+def _up_to_marker(window: Window, at: int, end: int, closes: Literals, name: str) -> Waiting[Item | None]:
+    look = end
+    while True:
+        marker = closes.pattern.search(window.text, look, at + window.cap)
+        if marker is not None:
+            return _item(window, at, marker.start(), name, True, sure=True)
+        if window.final or len(window.text) >= at + window.cap:
+            return None
+        look = max(look, len(window.text) - closes.longest + 1)
+        yield
+
+
+def _item(
+    window: Window, at: int, end: int, name: str, marked: bool, *, closed: bool = False, sure: bool = False
+) -> Item | None:
+    """Read a damaged object leniently. `closed`: what is missing at its end was left out, not cut off; `sure`: only
+    a complete and certain reading counts."""
+    body = window.text[at:end]
+    if not marked and not name and not may_hold_call(body):
+        return None if end == len(window.text) else Item(end, ())
+    window.effort -= len(body)
+    if window.effort < 0 and not marked:
+        return None
+    wanted = name or written_name(body)
+    shape = window.tools.shape(wanted)
+    try:
+        read = read_lenient(body, shape if name else enclosing(shape))
+    except Unreadable as error:
+        if sure or not marked:
+            return None
+        return Item(end, (Take(at, end, wanted, None, source=body, fault=str(error)),))
+    if _WORDS <= read.marks.keys():
+        return (
+            Item(end, (Take(at, end, wanted, None, source=body, fault="it is words in brackets, not JSON"),))
+            if marked
+            else None
+        )
+    if sure and (read.cut or any(RULES[mark].confidence < _SURE for mark in read.marks)):
+        return None
+    if closed and read.cut == "closers":
+        marks = {mark: place for mark, place in read.marks.items() if mark != "cut_closers"}
+        read = read._replace(cut="", marks={**marks, "missing_closer": len(body)})
+    return _taken(window, at, end, read.value, read, body, name, marked)
+
+
+def _taken(
+    window: Window, at: int, end: int, value: Any, read: Read, body: str, name: str, marked: bool
+) -> Item | None:
+    if name:
+        calls = [_own_envelope(name, value, window)]
+    else:
+        calls = calls_in(value, window.tools, marked=marked)
+        if not marked:
+            calls = [call for call in calls if _believable(call, window, read)]
+    if not calls:
+        if marked and read.cut:
+            return Item(end, (Take(at, end, written_name(body), None, source=body, cut=read.cut, fault="cut off"),))
+        return Item(end, ()) if not marked else _no_call(at, end, body)
+    rest: dict[str, Any] = {"marks": read.marks, "source": body, "cut": read.cut, "duplicates": read.duplicates}
+    takes: list[Take] = []
+    for nth, call in enumerate(calls):
+        fault = "" if call.arguments is not None else "there are no arguments"
+        takes.append(Take(at, end, call.name, call.arguments, call.id, **rest, fault=fault))
+        if nth < len(calls) - 1:
+            takes[-1] = takes[-1]._replace(cut="")
+    return Item(end, tuple(takes))
+
+
+def _own_envelope(name: str, value: Any, window: Window) -> Enclosed:
+    """After a name comes the object of its arguments, or an envelope that says the name again."""
+    inner = calls_in(value, window.tools, marked=False)
+    tools = window.tools
+    if len(inner) != 1 or len(value) > 3 or tools.shape(name).props.keys() & value.keys():
+        return Enclosed(name, value, None)
+    again = inner[0].name == name or (tools.known and tools.name(inner[0].name) is not None)
+    return inner[0] if again else Enclosed(name, value, None)
+
+
+def _believable(call: Enclosed, window: Window, read: Read) -> bool:
+    """Without a marker it is a call only if a known tool is named and the reading is certain enough."""
+    if call.arguments is None or (window.tools.known and window.tools.name(call.name) is None):
+        return False
+    return all(RULES[mark].confidence >= 0.5 for mark in read.marks if not mark.startswith("cut"))
+
+
+def _no_call(at: int, end: int, body: str) -> Item:
+    return Item(end, (Take(at, end, written_name(body), None, source=body, fault="it names no tool"),))
+
+
+def _too_long(window: Window, at: int, name: str) -> Item:
+    end = at + window.cap
+    head = window.text[at : at + 2000]
+    fault = f"it is longer than {window.cap} characters"
+    return Item(end, (Take(at, end, name or written_name(head), None, source=head, fault=fault),))

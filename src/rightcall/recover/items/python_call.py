@@ -1,0 +1,122 @@
+"""A call as Python writes it: `get_weather(city="Bern", days=3)`."""
+
+from __future__ import annotations
+
+import re
+
+from rightcall.errors import Unreadable
+from rightcall.parse.balance import Balance
+from rightcall.parse.kinds import is_object
+from rightcall.parse.marks import RULES
+from rightcall.parse.reader import Read, Reader
+from rightcall.recover.items import Item
+from rightcall.recover.take import Take
+from rightcall.recover.window import Literals, Waiting, Window, blank
+
+HEAD = re.compile(r"[A-Za-z_][\w.]*\(")
+_OWN_NOTATION = frozenset(
+    {"python_call", "python_constant", "python_literal", "single_quotes", "foreign_escape", "odd_space"}
+)
+"""What is a repair elsewhere and simply the language here."""
+
+_NO_ARGUMENTS = re.compile(r"\(\s*\)")
+
+
+def python_item(window: Window, at: int, bracket: int, closes: Literals, *, marked: bool) -> Waiting[Item | None]:
+    """Read the call at `at` whose opening bracket stands at `bracket`."""
+    balance = Balance(bracket)
+    look = bracket
+    while True:
+        text = window.text
+        far = min(len(text), at + window.cap)
+        marker = closes.pattern.search(text, look, far) if marked else None
+        if marker is not None:
+            limit = marker.start()
+        else:
+            limit = far if window.final or not marked or far < len(text) else far - closes.held(text, look)
+        end = balance.advance(text, limit)
+        if end >= 0:
+            item = _call(window, at, bracket, end)
+            if item is not None or not marked:
+                return item
+            return (yield from _damaged(window, at, bracket, closes))
+        if marker is not None and not balance.quote:
+            return _lenient(window, at, bracket, limit)
+        if marker is not None:
+            item = _lenient(window, at, bracket, limit)
+            if item is not None and item.takes[0].arguments is not None and not item.takes[0].cut:
+                return item
+            look = marker.end()
+            continue
+        if far == at + window.cap or (window.final and not marked):
+            return None
+        if window.final:
+            return _lenient(window, at, bracket, len(text))
+        yield
+
+
+def _damaged(window: Window, at: int, bracket: int, closes: Literals) -> Waiting[Item | None]:
+    """The brackets close, but not where they should: the marker says where the calls end."""
+    look = bracket
+    while True:
+        marker = closes.pattern.search(window.text, look, at + window.cap)
+        if marker is not None:
+            return _lenient(window, at, bracket, marker.start())
+        if window.final or len(window.text) >= at + window.cap:
+            return _lenient(window, at, bracket, min(len(window.text), at + window.cap))
+        look = max(look, len(window.text) - closes.longest + 1)
+        yield
+
+
+def _call(window: Window, at: int, bracket: int, end: int) -> Item | None:
+    """A call that is written as it should be, up to `end`."""
+    text = window.text[at:end]
+    name = text[: bracket - at]
+    if _NO_ARGUMENTS.fullmatch(text, bracket - at):
+        return Item(end, (Take(at, end, name, {}),), "python")
+    try:
+        read = Reader(text, window.tools.shape(name)).read(0)
+    except Unreadable:
+        return None
+    if read.end != len(text) or read.cut or not is_object(read.value) or read.callee != name:
+        return None
+    if any(RULES[mark].confidence < 1 and mark not in _OWN_NOTATION for mark in read.marks):
+        return None
+    return Item(end, (_take(at, end, name, read, text),), "python")
+
+
+def _lenient(window: Window, at: int, bracket: int, end: int) -> Item | None:
+    """A damaged call: the reader decides where it ends, at most at `end`."""
+    text = window.text[at:end].rstrip()
+    name = text[: bracket - at]
+    window.effort -= len(text)
+    trimmed = text.removesuffix("]")
+    for body in dict.fromkeys((text, trimmed)):
+        try:
+            read = Reader(body, window.tools.shape(name)).read(0)
+        except Unreadable as error:
+            fault = str(error)
+            continue
+        if is_object(read.value) and read.callee == name:
+            stop = at + read.end
+            return Item(stop, (_take(at, stop, name, read, body),), "python")
+        fault = "its arguments have no names"
+    return Item(end, (Take(at, end, name, None, source=text, fault=fault),), "python")
+
+
+def _take(at: int, end: int, name: str, read: Read, text: str) -> Take:
+    marks = {mark: place for mark, place in read.marks.items() if mark not in _OWN_NOTATION}
+    return Take(at, end, name, read.value, marks=marks, source=text, cut=read.cut, duplicates=read.duplicates)
+
+
+def arguments_follow(window: Window, at: int) -> Waiting[bool]:
+    """Whether what comes after an opening bracket can be the arguments of a call: `name=`, or `)`."""
+    at = yield from blank(window, at)
+    while True:
+        found = _FIRST.match(window.text, at)
+        if found is None or found.end() < len(window.text) or window.final:
+            return found is not None and found[1] is not None
+        yield
+
+
+_FIRST = re.compile(r"(?:[A-Za-z_]\w*\s*)?([=)])?")

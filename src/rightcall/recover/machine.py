@@ -1,0 +1,276 @@
+"""The machine that reads an emission piece by piece: prose flows on, calls are taken out (R-05, R-09).
+
+It has one reader at a time (see `window`), and knows of quotations, code, reasoning and channels. A whole text is one
+piece and the end; so there is only one way to read.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from rightcall.recover.context import REACH, quoted, sample
+from rightcall.recover.formats.functionary import opening
+from rightcall.recover.registry import QUOTING, REASONING, Scanner
+from rightcall.recover.take import Mute, Steps, Take
+from rightcall.recover.window import Literals, Tools, Window
+from rightcall.types import Note, NoteCode
+
+log = logging.getLogger("rightcall")
+
+Found = tuple[Take, str]
+"""A call, and the name of its format."""
+
+MOST_CALLS = 1000
+_KEEP = 4096
+_SMALL = 65536
+_CLOSES = frozenset(REASONING.values())
+_MESSAGES: dict[NoteCode, str] = {
+    "quoted": "markup of a call in quotes or in code was left in the prose",
+    "sample": "a call that is introduced as an example was left in the prose",
+    "reasoning": "calls in reasoning that was closed do not count",
+    "final": "what is meant for the user is not searched for calls",
+    "too_many": f"no more than {MOST_CALLS} calls are read from one message",
+}
+
+
+class Machine:
+    """Feed it with `push`, end with `close`; both return prose and calls in order."""
+
+    def __init__(self, scanner: Scanner, tools: Tools, cap: int) -> None:
+        self.scanner = scanner
+        self.window = Window(tools, scanner.markers, cap)
+        self.notes: list[Note] = []
+        self.events: list[str | Found] = []
+        self.pending: list[str] = []
+        self.waiting = 0  # characters in `pending`
+        self.sent = 0  # up to here everything is prose that was handed out, or a call
+        self.at = 0  # up to here the scanner has looked
+        self.fresh = True
+        self.try_opening = True
+        self.mute: Mute | None = None
+        self.reasoning = ""  # the tag that would close it
+        self.effort = 0
+        self.steps: Steps | None = None
+        self.start = 0
+        self.resume = 0  # where scanning goes on when the reader finds nothing
+        self.word = ""
+        self.doubt = False
+        self.takes: list[Found] = []
+        self.calls = 0
+
+    # ── feeding ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def push(self, chunk: str) -> list[str | Found]:
+        """More of the text."""
+        self.pending.append(chunk)
+        self.waiting += len(chunk)
+        size = len(self.window.text)
+        if self.steps is not None and size > _SMALL and self.waiting * 16 < size:
+            return []  # copying a long text for every little piece would take quadratic time
+        return self._advance()
+
+    def close(self) -> list[str | Found]:
+        """The end of the text."""
+        self.window.final = True
+        return self._advance()
+
+    def _advance(self) -> list[str | Found]:
+        window = self.window
+        if self.pending:
+            piece = self.pending[0] if len(self.pending) == 1 else "".join(self.pending)
+            window.text += piece
+            self.pending.clear()
+            self.waiting = 0
+        while self._step():
+            pass
+        events, self.events = self.events, []
+        if self.steps is None and self.sent > _KEEP:
+            self._forget(self.sent - REACH - 16)
+        return events
+
+    def _forget(self, cut: int) -> None:
+        self.window.text = self.window.text[cut:]
+        self.window.base += cut
+        self.sent -= cut
+        self.at -= cut
+
+    # ── one step ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _step(self) -> bool:
+        """Do one thing; False when more text is needed or none is left."""
+        if self.reasoning and self._reasoning_over():
+            return True
+        if self.steps is None:
+            return self._seek()
+        try:
+            step = next(self.steps)
+        except StopIteration as stop:
+            self._finish(stop.value)
+            return True
+        except Exception:  # an error of ours must not lose the message: what was read in vain stays prose
+            log.exception("rightcall: reading a call in format %s failed", self.word[:40])
+            self._finish(-1)
+            return True
+        if step is not None:
+            self._took(step)
+            return True
+        if not self.window.final:
+            return False
+        self._finish(-1)
+        return True
+
+    def _seek(self) -> bool:
+        """Look for the next opening word and start its reader; hand out the prose before it."""
+        window = self.window
+        text = window.text
+        if self.mute is not None:
+            return self._muted(self.mute)
+        if self.try_opening:
+            self.try_opening = False
+            self._read(opening(window, self.at, self.at), self.at, self.at, "")
+            return True
+        found = self.scanner.pattern.search(text, self.at)
+        if found is None:
+            self.at = len(text) if window.final else self.scanner.held(text, self.at)
+            self._emit(self.at)
+            return False
+        start, word = found.start(), found[0]
+        if not window.final and len(text) - start < self.scanner.longest and text[start:] in self.scanner.prefixes:
+            self.at = start
+            self._emit(start)
+            return False
+        self._emit(start)
+        self._open(word, start, found.end())
+        return True
+
+    def _open(self, word: str, start: int, end: int) -> None:
+        text = self.window.text
+        if word in self.scanner.table:
+            format_ = self.scanner.table[word][0]
+            until = quoted(text, start) if format_.quotable else None
+            if until is not None:
+                self._be_mute(Mute(start, until, "quoted"))
+                return
+            self.doubt = format_.quotable and sample(text, start)
+            self.window.fresh = self.fresh
+            self._read(format_.read(self.window, start, end), start, end, word)
+            return
+        self.at = end
+        if word in QUOTING:
+            self._be_mute(Mute(end, Literals([word]), "quoted"))
+        elif word in _CLOSES:
+            self._emit(end)
+            self._begin_again()
+        elif not self.reasoning and quoted(text, start) is None:
+            self.reasoning = REASONING[word]
+            self.effort = self.window.effort
+
+    def _read(self, steps: Steps, start: int, resume: int, word: str) -> None:
+        self.steps, self.start, self.resume, self.word = steps, start, resume, word
+        self.takes = []
+
+    def _took(self, take: Take) -> None:
+        found = (take, self.scanner.name_of(self.word, take.kind) if self.word else "functionary")
+        self.takes.append(found)
+        if not self.doubt and not self.reasoning:
+            self._hand_out(found)
+
+    def _hand_out(self, found: Found) -> None:
+        if self.calls >= MOST_CALLS:
+            self._note("too_many", found[0].start, found[0].end)
+            self.steps = None
+            self._be_mute(Mute(found[0].end, None, ""))
+            return
+        take = found[0]
+        base = self.window.base
+        self.calls += 1
+        self.events.append((take._replace(start=take.start + base, end=take.end + base), found[1]))
+        self.sent = max(self.sent, take.end)
+
+    def _finish(self, result: int | Mute) -> None:
+        self.steps = None
+        end = result.at if isinstance(result, Mute) else result
+        if self.takes and self.doubt:
+            self._note("sample", self.start, end)
+        elif self.takes and self.reasoning:
+            if not self.window.final:
+                self._read_on(result)
+                return
+            self.reasoning = ""  # it never closes: what it holds counts
+            for found in self.takes:
+                self._hand_out(found)
+        if self.takes and not self.doubt and end >= 0:
+            self.sent = max(self.sent, end)
+        self.takes, self.doubt = [], False
+        self.at = max(end, self.resume, self.sent) if end >= 0 else max(self.resume, self.sent)
+        if isinstance(result, Mute):
+            self._be_mute(result)
+
+    def _read_on(self, result: int | Mute) -> None:
+        """Calls in reasoning: whether they count is known when it is closed, or at the end."""
+
+        def waiting() -> Steps:
+            while not self.window.final:
+                yield None
+            return result
+
+        self.steps = waiting()
+
+    # ── what is not searched ─────────────────────────────────────────────────────────────────────────────────────
+
+    def _be_mute(self, mute: Mute) -> None:
+        self.mute = mute
+        self.at = max(self.at, mute.at)
+        if mute.code in _MESSAGES and not self.reasoning:
+            self._note(mute.code, self.start, self.at)  # type: ignore[arg-type]
+
+    def _muted(self, mute: Mute) -> bool:
+        text, until = self.window.text, mute.until
+        found = until.pattern.search(text, self.at) if until is not None else None
+        if found is not None:
+            self.mute = None
+            keeps = mute.code == "final" or found[0] == "\n"
+            self.at = found.start() if keeps else found.end()
+            self._emit(self.at)
+            return True
+        held = 0 if until is None or self.window.final else until.held(text, self.at)
+        self.at = max(self.at, len(text) - held)
+        if self.reasoning and not self.window.final:
+            self.at = min(self.at, max(self.sent, len(text) - len(self.reasoning) + 1))
+        self._emit(self.at)
+        return False
+
+    def _reasoning_over(self) -> bool:
+        """Reasoning that is closed holds no calls, whatever was found in it."""
+        close = self.window.text.find(self.reasoning, self.sent)
+        if close < 0:
+            return False
+        if self.takes:
+            self._note("reasoning", self.start, close)
+        self.steps, self.mute, self.takes, self.doubt = None, None, [], False
+        self.at = close + len(self.reasoning)
+        self.reasoning = ""
+        self.window.effort = self.effort  # how far a reader got in there depends on how the text was cut
+        self._emit(self.at)
+        self._begin_again()
+        return True
+
+    def _begin_again(self) -> None:
+        """After reasoning the message begins."""
+        self.fresh = self.try_opening = True
+
+    # ── prose ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _emit(self, end: int) -> None:
+        if end <= self.sent:
+            return
+        prose = self.window.text[self.sent : end]
+        self.sent = end
+        self.events.append(prose)
+        if self.fresh and not self.reasoning and not prose.isspace():
+            self.fresh = False
+
+    def _note(self, code: NoteCode, start: int, end: int) -> None:
+        if len(self.notes) < MOST_CALLS:
+            base = self.window.base
+            self.notes.append(Note(code, _MESSAGES[code], start + base, max(start, end) + base))

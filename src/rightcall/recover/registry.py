@@ -1,0 +1,93 @@
+"""All formats, and the scanner made of them: one expression that finds the first word of any."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterable
+from functools import cache
+
+from rightcall.recover import formats as package
+from rightcall.recover.take import Format
+from rightcall.recover.window import Markers
+
+REASONING = {
+    "<think>": "</think>",
+    "<thinking>": "</thinking>",
+    "<thought>": "</thought>",
+    "<reasoning>": "</reasoning>",
+    "<mm:think>": "</mm:think>",
+    "<seed:think>": "</seed:think>",
+    "[THINK]": "[/THINK]",
+    "<|START_THINKING|>": "<|END_THINKING|>",
+    "<|begin_of_thought|>": "<|end_of_thought|>",
+    "<|thought_start|>": "<|thought_end|>",
+    "<|channel>thought": "<channel|>",
+    "<|inner_prefix|>": "<|inner_suffix|>",
+    "<|open|>think<|sep|>": "<|close|>think<|sep|>",
+}
+"""Where reasoning begins and ends."""
+
+QUOTING = ('"""', "'''")
+"""What quotes whole blocks: the strings of source code."""
+
+_TAILS = (
+    "</s>", "<|im_end|>", "<|endoftext|>", "<|tool_response>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>",
+    "<|end_of_text|>", "<｜end▁of▁sentence｜>", "[/TOOL_CALLS]",
+)  # fmt: skip
+"""Tokens that end a message, and leak after a call."""
+
+
+@cache
+def builtin_formats() -> tuple[Format, ...]:
+    """The formats of every module in `formats`, in the order of their names."""
+    modules = sorted(found.name for found in pkgutil.iter_modules(package.__path__))
+    return tuple(
+        format_ for module in modules for format_ in importlib.import_module(f"{package.__name__}.{module}").FORMATS
+    )
+
+
+class Scanner:
+    """Looks for the opening words of all formats at once."""
+
+    def __init__(self, formats: Iterable[Format]) -> None:
+        self.formats = tuple(formats)
+        self.table: dict[str, list[Format]] = {}
+        ahead: dict[str, str] = {}
+        for format_ in self.formats:
+            for word in format_.opens:
+                self.table.setdefault(word, []).append(format_)
+                ahead[word] = format_.ahead
+        words = {*self.table, *REASONING, *REASONING.values(), *QUOTING}
+        ordered = sorted(words, key=lambda word: (-len(word), word))
+        self.pattern = re.compile("|".join(re.escape(word) + ahead.get(word, "") for word in ordered))
+        self.longest = len(ordered[0])
+        self.prefixes = frozenset(word[:n] for word in words for n in range(1, len(word)))
+        self.firsts = re.compile(f"[{re.escape(''.join(sorted({word[0] for word in words})))}]")
+        self.markers = Markers(
+            (word for one in self.formats if one.marker for word in one.opens),
+            (*_TAILS, *(word for one in self.formats if one.name != "fenced" for word in one.closes)),
+        )
+
+    def held(self, text: str, start: int) -> int:
+        """From where on the end of `text` may be the beginning of an opening word."""
+        at = max(start, len(text) - self.longest + 1)
+        while True:
+            found = self.firsts.search(text, at)
+            if found is None:
+                return len(text)
+            if text[found.start() :] in self.prefixes:
+                return found.start()
+            at = found.end()
+
+    def name_of(self, word: str, kind: str) -> str:
+        """Which format it is, when its opening word and the shape of the call are known."""
+        found = self.table[word]
+        return next((one.name for one in found if kind in one.kinds), found[0].name)
+
+
+@cache
+def scanner_for(formats: tuple[Format, ...] = ()) -> Scanner:
+    """The scanner for the built-in formats and these."""
+    return Scanner((*formats, *builtin_formats()))

@@ -1,0 +1,146 @@
+"""A marker, calls in any of the shapes of `items`, and perhaps a marker at the end: what most formats are.
+
+Between calls any known marker, bracket, comma or fence may stand, and any may be missing: only the calls matter. That
+is how a dropped opening tag, a surplus bracket or a wrong closing tag costs nothing (R-04).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+from rightcall.recover.items import Item
+from rightcall.recover.items.brace_call import HEAD as BRACE_CALL
+from rightcall.recover.items.brace_call import brace_item
+from rightcall.recover.items.function_tags import OPENS as FUNCTION_TAGS
+from rightcall.recover.items.function_tags import function_item
+from rightcall.recover.items.json_object import object_item
+from rightcall.recover.items.key_pairs import KEY, pairs_item
+from rightcall.recover.items.python_call import python_item
+from rightcall.recover.take import Format, Steps, Take
+from rightcall.recover.window import Literals, Waiting, Window, blank, literal, matched, skip
+
+NAME = re.compile(r"[^\s\"'`{}\[\]()<>,;=|｜\\]{1,160}")
+GLUE = Literals(
+    [
+        "<｜tool▁sep｜>", "<|tool▁sep|>", "<｜tool_sep｜>", "<|tool_sep|>", "<|tool_call_argument_begin|>", "[ARGS]",
+        "<tool_sep>", "```json", "```", "\\n", "<|content_invoke_tool_json|>", "<|constrain|>json", "<|message|>",
+    ]
+)  # fmt: skip
+"""What may stand between a name and its arguments."""
+
+_CALL_ID = re.compile(r"\[CALL_ID\]\w*")
+_FUNCTION_TAGS = Literals(FUNCTION_TAGS)
+_KEY = Literals([KEY])
+_NAMELESS = frozenset({"function"})
+"""Words that stand where a name could and announce one."""
+
+
+def section(window: Window, start: int, at: int, *, named: bool = False) -> Steps:
+    """Read the calls from `at` on, after the marker that begins at `start`. `named`: a name alone may be a call."""
+    end = -1
+    while True:
+        at = yield from skip(window, at, window.markers.between)
+        item = yield from read_item(window, at, named=named)
+        if item is None:
+            return end
+        for take in item.takes:
+            yield take._replace(start=start if end < 0 else take.start, kind=item.kind)
+        end = at = yield from closed(window, item.end)
+        if not item.takes:
+            return end
+
+
+def closed(window: Window, at: int) -> Waiting[int]:
+    """After a call: over the closing markers and surplus brackets that belong to it."""
+    end = at
+    while True:
+        after = yield from blank(window, at)
+        found = yield from literal(window, after, window.markers.closes)
+        if found < 0:
+            surplus = yield from _surplus(window, at)
+            if surplus == at:
+                return end
+            found = surplus
+        end = at = found
+
+
+def _surplus(window: Window, at: int) -> Waiting[int]:
+    while at < len(window.text) or not window.final:
+        if at >= len(window.text):
+            yield
+            continue
+        if window.text[at] not in "}])":
+            break
+        at += 1
+    return at
+
+
+def read_item(window: Window, at: int, *, named: bool = False) -> Waiting[Item | None]:
+    """The call that stands at `at`, in whatever shape; None when there is none."""
+    if at >= len(window.text):
+        return None
+    markers = window.markers
+    char = window.text[at]
+    if char == "{":
+        return (yield from object_item(window, at, markers.ends, marked=True))
+    if char == "<":
+        tag = yield from literal(window, at, _FUNCTION_TAGS)
+        return (yield from function_item(window, at, markers.closes)) if tag >= 0 else None
+    if (yield from literal(window, at, BRACE_CALL)) >= 0:
+        return (yield from brace_item(window, at, markers.closes))
+    return (yield from _after_name(window, at, named))
+
+
+def _after_name(window: Window, at: int, named: bool) -> Waiting[Item | None]:
+    markers = window.markers
+    found = yield from matched(window, NAME, at, 200)
+    if found is None:
+        return None
+    name, end = found[0], found.end()
+    if end < len(window.text) and window.text[end] == "(":
+        return (yield from python_item(window, at, end, markers.closes, marked=True))
+    call_id = yield from matched(window, _CALL_ID, end)
+    glued = yield from skip(window, call_id.end() if call_id else end, GLUE)
+    if name in _NAMELESS and glued > end:
+        return (yield from read_item(window, glued))
+    if glued < len(window.text):
+        if window.text[glued] == "{":
+            return (yield from _arguments(window, at, name, glued))
+        pairs = yield from literal(window, glued, _KEY)
+        if pairs >= 0:
+            return (yield from pairs_item(window, at, name, glued, markers.closes))
+    if not named or (window.tools.known and window.tools.name(name) is None):
+        return None
+    closing = yield from literal(window, glued, markers.closes)
+    if closing < 0 or not name[0].isalpha():
+        return None
+    return Item(glued, (Take(at, glued, name, {}),), "name")
+
+
+def _arguments(window: Window, at: int, name: str, brace: int) -> Waiting[Item | None]:
+    item = yield from object_item(window, brace, window.markers.ends, marked=True, name=name)
+    if item is None:
+        return None
+    return Item(item.end, tuple(take._replace(start=at) for take in item.takes))
+
+
+def tagged(
+    name: str,
+    opens: str | tuple[str, ...],
+    closes: str | tuple[str, ...] = (),
+    *,
+    about: str = "",
+    example: str = "",
+    kinds: tuple[str, ...] = (),
+    named: bool = False,
+) -> Format:
+    """A format of your own: calls between markers, in any shape that is known.
+
+    >>> tagged("mine", "<<call>>", "<</call>>").opens
+    ('<<call>>',)
+    """
+    opening = (opens,) if isinstance(opens, str) else opens
+    closing = (closes,) if isinstance(closes, str) else closes
+    shown = example or f'{opening[0]}{{"name": "get_weather", "arguments": {{"city": "Bern"}}}}{"".join(closing[:1])}'
+    return Format(name, about, opening, partial(section, named=named), shown, closing, kinds, marker=True)

@@ -1,0 +1,174 @@
+"""The part of an emission that is not settled yet, and how a reader waits for more of it.
+
+A reader is a generator. It looks at `window.text`, and where what it sees could still go on in more than one way it
+yields None and is resumed when there is more text, or when there is no more (`window.final`). So one and the same
+reader serves whole texts and streams, and its answer cannot depend on how the text was cut into pieces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterable
+from typing import TypeVar
+
+from rightcall.parse.balance import Balance
+from rightcall.parse.shape import ANY, Shape
+
+Answer = TypeVar("Answer")
+Waiting = Generator[None, None, Answer]
+
+EFFORT = 4_000_000
+"""So many characters may be read in vain, and no more: after that only what is plainly a call counts."""
+
+_SPACE = re.compile(r"\s*")
+
+
+class Tools:
+    """What recovering has to know of the tools; this one knows none."""
+
+    known = False
+    """Whether there is a catalogue at all: without one, no name is unknown."""
+
+    def name(self, name: str) -> str | None:
+        """The tool that a name means, however it is decorated; None when there is none."""
+        return None
+
+    def shape(self, name: str) -> Shape:
+        """The shape of a tool's arguments."""
+        return ANY
+
+
+class Literals:
+    """A set of fixed words, of which one may stand at a place."""
+
+    __slots__ = ("longest", "pattern", "prefixes", "words")
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self.words = tuple(sorted(set(words), key=lambda word: (-len(word), word)))
+        self.pattern = re.compile("|".join(map(re.escape, self.words)) or r"(?!)")
+        self.prefixes = frozenset(word[:n] for word in self.words for n in range(len(word)))
+        self.longest = len(self.words[0]) if self.words else 0
+
+    def held(self, text: str, start: int = 0) -> int:
+        """How many characters at the end of `text` may be the beginning of a word."""
+        first = max(start, len(text) - self.longest + 1)
+        for at in range(first, len(text)):
+            if text[at:] in self.prefixes:
+                return len(text) - at
+        return 0
+
+
+SEPARATORS = ("[", "]", ",", ";", "```json", "```tool_call", "```tool_code", "```xml", "```python", "```", "\\n", "}")
+
+
+class Markers:
+    """The markers that may stand around and between calls: all those that the registered formats have."""
+
+    __slots__ = ("between", "closes", "ends")
+
+    def __init__(self, opens: Iterable[str], closes: Iterable[str]) -> None:
+        opening = tuple(opens)
+        self.closes = Literals(closes)
+        self.ends = Literals((*self.closes.words, *opening))
+        """Where a damaged body ends: at a closing marker, or where the next call opens."""
+        self.between = Literals((*SEPARATORS, *opening, *self.closes.words))
+
+
+class Window:
+    """The text so far, from `base` on. `final` says that nothing will follow."""
+
+    __slots__ = ("absent", "base", "cap", "effort", "final", "fresh", "markers", "text", "tools")
+
+    def __init__(self, tools: Tools, markers: Markers, cap: int) -> None:
+        self.text = ""
+        self.final = False
+        self.base = 0
+        self.fresh = True
+        """Whether nothing but white space, reasoning and calls came before the place that is being read."""
+        self.tools = tools
+        self.markers = markers
+        self.cap = cap
+        """No call may be longer than this."""
+        self.effort = EFFORT
+        self.absent: dict[str, int] = {}
+        """Needles that do not occur from a place on to the end of the final text."""
+
+
+def literal(window: Window, at: int, literals: Literals) -> Waiting[int]:
+    """The end of the word at `at`, or -1."""
+    while True:
+        rest = window.text[at : at + literals.longest]
+        if len(rest) == literals.longest or window.final or rest not in literals.prefixes:
+            found = literals.pattern.match(window.text, at)
+            return -1 if found is None else found.end()
+        yield
+
+
+def blank(window: Window, at: int) -> Waiting[int]:
+    """The first position from `at` that is not white space; the end of the text when there is none."""
+    while True:
+        at = _SPACE.match(window.text, at).end()  # type: ignore[union-attr]
+        if at < len(window.text) or window.final:
+            return at
+        yield
+
+
+def skip(window: Window, at: int, literals: Literals) -> Waiting[int]:
+    """Over white space and any of these words."""
+    while True:
+        at = yield from blank(window, at)
+        end = yield from literal(window, at, literals)
+        if end < 0:
+            return at
+        at = end
+
+
+def find(window: Window, needle: str, at: int, reach: int = 0) -> Waiting[int]:
+    """Where `needle` stands next, no further than `reach` characters on (0: the cap on one call), or -1."""
+    last = at + (reach or window.cap)
+    look = at
+    while True:
+        if window.absent.get(needle, window.base + look + 1) <= window.base + look:
+            return -1
+        found = window.text.find(needle, look, last + len(needle))
+        if found >= 0:
+            return found
+        if window.final or len(window.text) >= last:
+            if window.final and len(window.text) < last:
+                window.absent[needle] = window.base + look
+            return -1
+        look = max(look, len(window.text) - len(needle) + 1)
+        yield
+
+
+def search(window: Window, literals: Literals, at: int) -> Waiting[re.Match[str] | None]:
+    """The next of these words, or None."""
+    look = at
+    while True:
+        found = literals.pattern.search(window.text, look, at + window.cap)
+        if found is not None:
+            return found
+        if window.final or len(window.text) >= at + window.cap:
+            return None
+        look = max(look, len(window.text) - literals.longest + 1)
+        yield
+
+
+def matched(window: Window, pattern: re.Pattern[str], at: int, most: int = 300) -> Waiting[re.Match[str] | None]:
+    """The match at `at` of a pattern that eats as much as it can; it is over when it stops before the text does."""
+    while True:
+        found = pattern.match(window.text, at, at + most)
+        end = len(window.text) if found is None else found.end()
+        if window.final or end < len(window.text) or len(window.text) >= at + most:
+            return found
+        yield
+
+
+def closing(window: Window, at: int) -> Waiting[int]:
+    """The position after the bracket that closes the one at `at`, or -1."""
+    balance = Balance(at)
+    while True:
+        end = balance.advance(window.text, min(len(window.text), at + window.cap))
+        if end >= 0 or window.final or len(window.text) >= at + window.cap:
+            return end
+        yield

@@ -1,0 +1,165 @@
+"""Between recovering and the gate: a call as it stood in a text becomes a verdict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from rightcall.catalog import Catalog, NameMatch
+from rightcall.config import Policy
+from rightcall.parse.kinds import is_object
+from rightcall.parse.marks import REPAIRING, repairs_of
+from rightcall.parse.shape import ANY, Shape
+from rightcall.reading import Found
+from rightcall.recover.machine import Machine
+from rightcall.recover.registry import Scanner
+from rightcall.recover.take import Take
+from rightcall.recover.window import Tools
+from rightcall.text.escape import escaped
+from rightcall.types import Call, Note, Place, Problem, ProblemCode, Verdict
+from rightcall.validate import unknown_tool_hint
+
+Check = Callable[..., Verdict]
+Event = str | Verdict
+
+_MOST_NAMES = 10_000
+_NUMBERED = re.compile(r":\d+$")
+_ENVELOPE = 1024
+"""Room for an envelope around the arguments that the policy's limit is about."""
+
+
+class CatalogTools(Tools):
+    """The tools of a catalogue, as recovering sees them. Answers are kept: a text repeats its names."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.known = bool(catalog.tools)
+        self._matches: dict[str, NameMatch] = {}
+
+    def match(self, name: str) -> NameMatch:
+        found = self._matches.get(name)
+        if found is None:
+            if len(self._matches) >= _MOST_NAMES:
+                self._matches.clear()
+            found = self._matches[name] = self.catalog.find(name)
+        return found
+
+    def name(self, name: str) -> str | None:
+        tool = self.match(name).tool
+        return tool.name if tool is not None else None
+
+    def shape(self, name: str) -> Shape:
+        tool = self.match(name).tool if self.known and name else None
+        return tool.shape if tool is not None else ANY
+
+    def undecorated(self, name: str) -> str:
+        """The name without what formats put around it: `functions.get_weather:0` is `get_weather`."""
+        match = self.match(name) if self.known else None
+        if match is not None and match.tool is not None:
+            decorated = match.kind == "namespace" or match.tool.name == _NUMBERED.sub("", name.strip())
+            return match.tool.name if decorated else name
+        return _NUMBERED.sub("", name.strip()).removeprefix("functions.")
+
+
+class Stream:
+    """Reads an emission while it comes. `push` and `close` return prose (str) and verdicts, in order.
+
+    >>> from rightcall import Gate
+    >>> feed = Gate().stream()
+    >>> [event for piece in ("Hi <tool", "_call>{}") for event in feed.push(piece)]
+    ['Hi ']
+    """
+
+    def __init__(self, scanner: Scanner, catalog: Catalog, policy: Policy, check: Check) -> None:
+        self._tools = CatalogTools(catalog)
+        self._machine = Machine(scanner, self._tools, policy.max_text + _ENVELOPE)
+        self._check = check
+        self._length = 0
+        self._closed = False
+        self.places: list[Place] = []
+
+    @property
+    def notes(self) -> list[Note]:
+        """What looked like a call and was not taken for one, so far."""
+        return self._machine.notes
+
+    def push(self, chunk: str) -> list[Event]:
+        """The next piece of the text: prose that can be shown, and verdicts on calls that ended in it."""
+        if self._closed:
+            raise ValueError("the stream is closed; begin a new one with gate.stream()")
+        if type(chunk) is not str:
+            raise TypeError(f"a piece of text is due, not {type(chunk).__name__}")
+        self._length += len(chunk)
+        return self._events(self._machine.push(chunk), None)
+
+    def close(self, finish_reason: str | None = None) -> list[Event]:
+        """The end of the text: what was still held back."""
+        if self._closed:
+            return []
+        self._closed = True
+        return self._events(self._machine.close(), finish_reason)
+
+    def _events(self, events: list[Any], finish_reason: str | None) -> list[Event]:
+        for nth, event in enumerate(events):
+            if type(event) is not str:
+                take, name = event
+                if finish_reason == "length" and take.kind == "text" and take.end >= self._length:
+                    take = take._replace(arguments=None, cut="value", fault="it is cut off")
+                self.places.append(Place(take.start, take.end, name))
+                events[nth] = self._verdict(take)
+        return events
+
+    def _verdict(self, take: Take) -> Verdict:
+        if take.fault or take.cut == "value":
+            return self._refused(take)
+        arguments = take.arguments
+        if take.marks or take.duplicates or take.cut:
+            repairs, forbidden = repairs_of(take.marks, take.source, strategies=REPAIRING)
+            del forbidden  # with all strategies there are none; the judge asks the policy
+            faults = tuple(
+                Problem("duplicate_key", path, f"`{escaped(path, 120)}` is given twice")
+                for path in take.duplicates[:20]
+            )
+            arguments = Found(take.arguments, repairs, faults, bool(take.cut))
+        name = take.name if self._tools.known else self._tools.undecorated(take.name)
+        verdict = self._check(name, arguments, call_id=take.id)
+        return self._as_found(verdict, take)
+
+    def _as_found(self, verdict: Verdict, take: Take) -> Verdict:
+        found = verdict.found
+        if found is not None:
+            name = self._tools.undecorated(take.name)
+            found = Call(name, found.arguments, found.id, "text") if is_object(found.arguments) else None
+        call = verdict.call
+        if call is not None:
+            call = (
+                found
+                if call is verdict.found and found is not None and found.name == call.name
+                else replace(call, origin="text")
+            )
+        return replace(verdict, call=call, found=found)
+
+    def _refused(self, take: Take) -> Verdict:
+        """Markup of a call that holds none that could run."""
+        name = escaped(self._tools.undecorated(take.name), 120)
+        about = f"{name} call" if name else "tool call"
+        names = self._tools.catalog.names
+        if take.hallucinated:
+            match = self._tools.match(take.name)
+            problem = Problem("unknown_tool", "", f"`{name}` is no tool, and this is no way to call one")
+            return _refusal(problem, unknown_tool_hint(take.name, match.suggestions, names))
+        if take.cut:
+            problem = Problem("truncated", "", f"The {about} is cut off; send it again, complete")
+        else:
+            code: ProblemCode = (
+                "too_large" if "longer than" in take.fault or "nested deeper" in take.fault else "unreadable"
+            )
+            problem = Problem(code, "", f"The {about} could not be read: {escaped(take.fault, 300)}")
+        return replace(_refusal(problem, f"⚠️ Invalid {about}. {problem.message}."), truncated=bool(take.cut))
+
+
+def _refusal(problem: Problem, hint: str) -> Verdict:
+    return Verdict(ok=False, call=None, problems=(problem,), hint=hint, confidence=0.0, strategy="failed", retry=True)
