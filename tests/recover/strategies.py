@@ -34,6 +34,11 @@ integers = st.integers(-999, 9999) | st.integers(-(2**53), 2**53)
 numbers = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from((0.5, -3.25, 100.0, 1e-7, 6.02e23))
 
 
+no_arguments: st.SearchStrategy[dict[str, Typed]] = st.just({})
+few = st.integers(0, 2)
+words_or_none = st.one_of(prose, prose, st.just(""))
+
+
 class Case(NamedTuple):
     """One emission: the tools, the calls in the groups they were written in, and the prose around the groups."""
 
@@ -66,10 +71,11 @@ def _parts(writer: Writer) -> Parts:
     lists = st.one_of(*(_typed_list(kind, values) for kind, values in kinds.items()), objects.map(_list_of_one))
     optional = st.tuples(scalars, st.booleans()).map(lambda drawn: _optional(drawn[0], drawn[1] and writer.nulls))
     anything = st.one_of(_typed("string", texts_here), scalars, lists, objects, optional)
+    some = st.dictionaries(st.sampled_from(KEYS), anything, min_size=1, max_size=4)
     names = [name for name in TOOL_NAMES if re.fullmatch(writer.names, name)]
     return Parts(
         st.lists(st.sampled_from(names), unique_by=_same_word, min_size=1, max_size=3),
-        st.dictionaries(st.sampled_from(KEYS), anything, max_size=4),
+        st.one_of(some, some, some, no_arguments),
         st.sampled_from(("\n", "\n\n") if writer.own_line else ("\n", "\n\n", " ", "")),
         st.sampled_from(("\n", "\n\n") if writer.own_line else ("\n", "\n\n", " ")),
     )
@@ -122,10 +128,6 @@ def cases(draw: st.DrawFn, writer: Writer) -> Case:
     groups = _grouped(list(calls), writer.several, draw(few))
     words = [draw(words_or_none).replace("TOOL", names[0]) for _ in range(len(groups) + 1)]
     return Case(list(tools), groups, words, _together(draw, writer, groups, words))
-
-
-few = st.integers(0, 2)
-words_or_none = st.just("") | prose
 
 
 def _grouped(calls: list[Call], several: bool, first: int) -> list[list[Call]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from json import JSONDecoder
 from typing import Any, cast
 
 import msgspec
@@ -17,6 +18,7 @@ _STRINGS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?', re.S)
 _LONG = 1_000_000
 """In a longer text it is not worth the time to tell which key stands twice."""
 
+_scan_once = JSONDecoder().scan_once
 _NESTED = frozenset({dict, list})
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?|[{}\[\]]', re.S)
 
@@ -43,6 +45,14 @@ def decode(text: str) -> Any:
     if value is NO_JSON:
         raise Unreadable("the text is not JSON")
     return value
+
+
+def whole_end(text: str, at: int) -> int:
+    """Where the JSON value that begins at `at` ends, or -1 when there is none, or not all of it."""
+    try:
+        return _scan_once(text, at)[1]
+    except (StopIteration, ValueError, RecursionError):
+        return -1
 
 
 def duplicate_keys(text: str, value: Any) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ _STRING_OPENS = re.compile(r"(?:^|[=(\[,:{+>]|\breturn|\bin)\s*[rbfuRBFU]{0,2}'[
 _COMMENT = re.compile(r"\s*(?:>|#|//|\*|--|;;|%)")
 _SAMPLE = re.compile(
     r"(?i)\b(?:examples?|e\.g\.|for instance|samples?|formats?|syntax|templates?|looks? like|such as|schema)\b[^.!?]{0,80}[:：]\s*$"
+    r"|\bfollowing (?:examples?|formats?|samples?|syntax|structure|templates?|schema)\b[^.!?]{0,80}[.:：]\s*$"
 )
 
 
@@ -35,7 +36,7 @@ def quoted(text: str, at: int) -> Literals | None:
     for quote in '`"':
         if line.count(quote) % 2:
             return _ENDS[quote]
-    if _STRING_OPENS.search(line):
+    if "'" in line and _STRING_OPENS.search(line):
         return _ENDS["'"]
     return _LINE if _COMMENT.match(line) else None
 

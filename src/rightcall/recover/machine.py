@@ -7,6 +7,7 @@ piece and the end; so there is only one way to read.
 from __future__ import annotations
 
 import logging
+import re
 
 from rightcall.recover.context import REACH, quoted, sample
 from rightcall.recover.formats.functionary import opening
@@ -21,6 +22,9 @@ Found = tuple[Take, str]
 """A call, and the name of its format."""
 
 MOST_CALLS = 1000
+_MAY_OPEN = re.compile(r"\s*+(?:[A-Za-z][^\s\"'`{}\[\]()<>,;=|｜\\]*+\s*+(?:[<{\[`\\=]|\Z)|\Z)")
+"""Whether the first word of a message may be the name of a call whose marker got lost; see `opening`."""
+
 _KEEP = 4096
 _SMALL = 65536
 _CLOSES = frozenset(REASONING.values())
@@ -127,18 +131,21 @@ class Machine:
             return self._muted(self.mute)
         if self.try_opening:
             self.try_opening = False
-            self._read(opening(window, self.at, self.at), self.at, self.at, "")
-            return True
+            if _MAY_OPEN.match(text, self.at):
+                self._read(opening(window, self.at, self.at), self.at, self.at, "")
+                return True
         found = self.scanner.pattern.search(text, self.at)
         if found is None:
             self.at = len(text) if window.final else self.scanner.held(text, self.at)
             self._emit(self.at)
             return False
         start, word = found.start(), found[0]
-        if not window.final and len(text) - start < self.scanner.longest and text[start:] in self.scanner.prefixes:
-            self.at = start
-            self._emit(start)
-            return False
+        if len(text) - start < self.scanner.longest and not window.final:
+            held = self.scanner.held(text, self.at)
+            if held <= start:  # the end of the text may be the beginning of another, longer word
+                self.at = held
+                self._emit(held)
+                return False
         self._emit(start)
         self._open(word, start, found.end())
         return True

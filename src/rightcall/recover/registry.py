@@ -10,7 +10,7 @@ from functools import cache
 
 from rightcall.recover import formats as package
 from rightcall.recover.take import Format
-from rightcall.recover.window import Markers
+from rightcall.recover.window import Markers, one_of
 
 REASONING = {
     "<think>": "</think>",
@@ -61,7 +61,7 @@ class Scanner:
                 ahead[word] = format_.ahead
         words = {*self.table, *REASONING, *REASONING.values(), *QUOTING}
         ordered = sorted(words, key=lambda word: (-len(word), word))
-        self.pattern = re.compile("|".join(re.escape(word) + ahead.get(word, "") for word in ordered))
+        self.pattern = re.compile(one_of(words, ahead))
         self.longest = len(ordered[0])
         self.prefixes = frozenset(word[:n] for word in words for n in range(1, len(word)))
         self.firsts = re.compile(f"[{re.escape(''.join(sorted({word[0] for word in words})))}]")

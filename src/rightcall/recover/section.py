@@ -38,17 +38,34 @@ _NAMELESS = frozenset({"function"})
 
 def section(window: Window, start: int, at: int, *, named: bool = False) -> Steps:
     """Read the calls from `at` on, after the marker that begins at `start`. `named`: a name alone may be a call."""
-    end = -1
+    end, done, kind = -1, -1, ""
     while True:
         at = yield from skip(window, at, window.markers.between)
+        if end >= 0 and not (yield from _goes_on(window, done, end, at, kind)):
+            return end
         item = yield from read_item(window, at, named=named)
         if item is None:
             return end
         for take in item.takes:
             yield take._replace(start=start if end < 0 else take.start, kind=item.kind)
+        done, kind = item.end, item.kind
         end = at = yield from closed(window, item.end)
         if not item.takes:
             return end
+
+
+def _goes_on(window: Window, done: int, end: int, at: int, kind: str) -> Waiting[bool]:
+    """Whether another call may follow: after an opening marker any; else one of the same shape, where no marker has
+    closed the section. `foo(1)` in the prose after a call is no call."""
+    if window.markers.opens.pattern.search(window.text, end, at) is not None:
+        return True
+    if window.text[done:end].strip("}])\n ") or at >= len(window.text):
+        return False
+    if kind == "json":
+        return window.text[at] == "{"
+    if kind == "tags":
+        return (yield from literal(window, at, _FUNCTION_TAGS)) >= 0
+    return kind == "python"
 
 
 def closed(window: Window, at: int) -> Waiting[int]:
@@ -110,10 +127,9 @@ def _after_name(window: Window, at: int, named: bool) -> Waiting[Item | None]:
         pairs = yield from literal(window, glued, _KEY)
         if pairs >= 0:
             return (yield from pairs_item(window, at, name, glued, markers.closes))
-    if not named or (window.tools.known and window.tools.name(name) is None):
+    if not named or not name[0].isalpha() or (yield from literal(window, glued, markers.closes)) < 0:
         return None
-    closing = yield from literal(window, glued, markers.closes)
-    if closing < 0 or not name[0].isalpha():
+    if window.tools.known and window.tools.name(name) is None:
         return None
     return Item(glued, (Take(at, glued, name, {}),), "name")
 

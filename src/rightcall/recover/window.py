@@ -8,8 +8,8 @@ reader serves whole texts and streams, and its answer cannot depend on how the t
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable
-from typing import TypeVar
+from collections.abc import Generator, Iterable, Mapping
+from typing import Any, TypeVar
 
 from rightcall.parse.balance import Balance
 from rightcall.parse.shape import ANY, Shape
@@ -38,15 +38,40 @@ class Tools:
         return ANY
 
 
+def one_of(words: Iterable[str], ahead: Mapping[str, str] | None = None) -> str:
+    """An expression for the longest of these words at a place; common beginnings are tried only once.
+
+    `ahead` has for some words what must follow.
+
+    >>> one_of(["<tool>", "<tools>"])
+    '<tool(?:>|s>)'
+    """
+    tree: dict[str, Any] = {}
+    for word in words:
+        node = tree
+        for char in word:
+            node = node.setdefault(char, {})
+        node[""] = (ahead or {}).get(word, "")
+    return _branches(tree) if tree else r"(?!)"
+
+
+def _branches(node: dict[str, Any]) -> str:
+    parts = [re.escape(char) + _branches(below) for char, below in sorted(node.items()) if char]
+    if "" in node:
+        parts.append(node[""])  # last, so that a longer word wins
+    return parts[0] if len(parts) == 1 else f"(?:{'|'.join(parts)})"
+
+
 class Literals:
     """A set of fixed words, of which one may stand at a place."""
 
-    __slots__ = ("longest", "pattern", "prefixes", "words")
+    __slots__ = ("firsts", "longest", "pattern", "prefixes", "words")
 
     def __init__(self, words: Iterable[str]) -> None:
         self.words = tuple(sorted(set(words), key=lambda word: (-len(word), word)))
-        self.pattern = re.compile("|".join(map(re.escape, self.words)) or r"(?!)")
+        self.pattern = re.compile(one_of(self.words))
         self.prefixes = frozenset(word[:n] for word in self.words for n in range(len(word)))
+        self.firsts = frozenset(word[0] for word in self.words)
         self.longest = len(self.words[0]) if self.words else 0
 
     def held(self, text: str, start: int = 0) -> int:
@@ -64,10 +89,11 @@ SEPARATORS = ("[", "]", ",", ";", "```json", "```tool_call", "```tool_code", "``
 class Markers:
     """The markers that may stand around and between calls: all those that the registered formats have."""
 
-    __slots__ = ("between", "closes", "ends")
+    __slots__ = ("between", "closes", "ends", "opens")
 
     def __init__(self, opens: Iterable[str], closes: Iterable[str]) -> None:
         opening = tuple(opens)
+        self.opens = Literals(opening)
         self.closes = Literals(closes)
         self.ends = Literals((*self.closes.words, *opening))
         """Where a damaged body ends: at a closing marker, or where the next call opens."""
@@ -97,6 +123,8 @@ class Window:
 def literal(window: Window, at: int, literals: Literals) -> Waiting[int]:
     """The end of the word at `at`, or -1."""
     while True:
+        if window.text[at : at + 1] not in literals.firsts and (at < len(window.text) or window.final):
+            return -1
         rest = window.text[at : at + literals.longest]
         if len(rest) == literals.longest or window.final or rest not in literals.prefixes:
             found = literals.pattern.match(window.text, at)
@@ -117,6 +145,8 @@ def skip(window: Window, at: int, literals: Literals) -> Waiting[int]:
     """Over white space and any of these words."""
     while True:
         at = yield from blank(window, at)
+        if window.text[at : at + 1] not in literals.firsts:
+            return at
         end = yield from literal(window, at, literals)
         if end < 0:
             return at

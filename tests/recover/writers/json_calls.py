@@ -63,6 +63,17 @@ def _escaped(_at: int, call: Call) -> str:
     return json.dumps({"name": call[0], "arguments": call[1]})
 
 
+def _as_text(_at: int, call: Call) -> str:
+    """The arguments as JSON in a string, as an API sends them."""
+    return compact({"name": call[0], "arguments": compact(call[1])})
+
+
+def _api(at: int, call: Call) -> str:
+    return compact(
+        {"id": f"call_{at}", "type": "function", "function": {"name": call[0], "arguments": compact(call[1])}}
+    )
+
+
 def _named_first(_at: int, call: Call) -> str:
     return f"{call[0]}>{compact(call[1])}"
 
@@ -103,6 +114,7 @@ PARAMETERS = keyed("name", "parameters")
 JSON_CALLS = (
     Writer("hermes", each("<tool_call>\n", "\n</tool_call>")),
     Writer("hermes_tool_params", each("<tool_call>", "</tool_call>", keyed("tool", "params"))),
+    Writer("hermes_text", each("<tool_call>\n", "\n</tool_call>", _as_text)),
     Writer("reka", each("<tool_call>\n", "\n</tool_call>", _escaped, "")),
     Writer("ernie", _ernie, quiet=False),
     Writer("longcat", each("<longcat_tool_call>\n", "\n</longcat_tool_call>")),
@@ -110,6 +122,9 @@ JSON_CALLS = (
     Writer("fenced_list", together("```json\n", "\n```"), own_line=True),
     Writer("bare_object", each("", ""), own_line=True),
     Writer("bare_list", together("", ""), own_line=True),
+    Writer("api_object", each("", "", _api), own_line=True),
+    Writer("api_list", together('{"tool_calls": ', "}", _api), own_line=True),
+    Writer("structured_chat", each("Action:\n```\n", "\n```", keyed("action", "action_input")), own_line=True),
     Writer("xlam", together("", "", brackets=("[\n", "\n]"), between=",\n"), own_line=True),
     Writer("mistral", together("[TOOL_CALLS] ", "", _mistral)),
     Writer("mistral_args", each("[TOOL_CALLS]", "", _mistral_args, ""), names=WORD_NAME),

@@ -14,7 +14,7 @@ from rightcall.parse.find import read_lenient
 from rightcall.parse.kinds import is_object
 from rightcall.parse.marks import RULES
 from rightcall.parse.reader import Read
-from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
+from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys, whole_end
 from rightcall.recover.envelope import Enclosed, calls_in, enclosing, may_hold_call, written_name
 from rightcall.recover.items import Item
 from rightcall.recover.take import Take
@@ -34,6 +34,9 @@ def object_item(window: Window, at: int, closes: Literals, *, marked: bool, name
     and the object is its arguments."""
     if window.effort < 0 and not marked:
         return None
+    end = whole_end(window.text, at)
+    if 0 <= end <= at + window.cap:
+        return (yield from _balanced(window, at, end, closes, marked, name))
     balance = Balance(at)
     look, tries, inside = at + 1, 0, -1
     while True:
