@@ -115,9 +115,11 @@ def _read_request(basket: Basket, thing: Any) -> bool:
     method = text_of(field(thing, "method"))
     if method == "tools/call":
         basket.call(read_call(field(thing, "params"), call_id=field(thing, "id")))
-    elif method is not None:
+    elif method is not None and field(thing, "jsonrpc") is not None:
         basket.note("unreadable", f"a request for `{escaped(method, 60)}` calls no tool")
-    return method is not None
+    else:
+        return False
+    return True
 
 
 def _read_message(basket: Basket, thing: Any, kind: str | None, depth: int) -> bool:

@@ -21,7 +21,7 @@ def field(thing: Any, *names: str) -> Any:
     """The first of these fields that is there and not None."""
     if thing is None:
         return None
-    kind: Any = type(thing)
+    kind: type[object] = type(cast("object", thing))
     get: Callable[[str], Any] = thing.get if kind is dict else _getter(thing)
     for name in names:
         try:
