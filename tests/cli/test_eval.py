@@ -113,7 +113,7 @@ def test_an_example_corpus_comes_out_right(run: Runner) -> None:
         ([], "corpus.jsonl: holds no case"),
         ([CALLS[0], {"text": "a", "expected": 1}], "corpus.jsonl:2: a case of another shape"),
         ([CALLS[0] | {"schema": {"type": 17}}], "corpus.jsonl:1: the case cannot be used"),
-        ([{"text": "x", "tools": [], "expected": []}], "corpus.jsonl:1: these are whole emissions"),
+        ([{"text": "x", "tools": []}], "corpus.jsonl:1: a case needs text, tools and expected"),
     ],
 )
 def test_a_corpus_that_cannot_be_used_is_named_with_its_line(

@@ -107,6 +107,7 @@ def test_python_tools_are_imported_only_when_named_and_faults_are_told(
 
 CALL_CASE = {"schema": {}, "emitted": {}, "accepted": {}}
 JSON_CASE = {"text": "{", "expected": {}}
+EMISSION = {"text": "hi", "tools": None, "expected": []}
 
 
 def corpus(tmp_path: Path, *rows: object) -> str:
@@ -118,14 +119,16 @@ def corpus(tmp_path: Path, *rows: object) -> str:
 def test_the_shape_of_a_corpus_is_seen_from_its_fields(tmp_path: Path) -> None:
     assert [shape for shape, _, _ in cases(corpus(tmp_path, CALL_CASE, CALL_CASE))] == ["calls", "calls"]
     assert [shape for shape, _, _ in cases(corpus(tmp_path, JSON_CASE))] == ["json"]
+    assert [shape for shape, _, _ in cases(corpus(tmp_path, EMISSION))] == ["emissions"]
 
 
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{"text": "hi", "tools": [], "expected": []}], r"corpus\.jsonl:1: these are whole emissions"),
+        ([{"text": "hi", "tools": []}], r"corpus\.jsonl:1: a case needs text, tools and expected .*has text, tools"),
         ([JSON_CASE, {"x": 1}], r"corpus\.jsonl:2: a case needs .*this one has x"),
         ([JSON_CASE, CALL_CASE], r"corpus\.jsonl:2: a case of another shape"),
+        ([EMISSION, JSON_CASE], r"corpus\.jsonl:2: a case of another shape than the ones before it \(json, not emi"),
         ([[1]], r"corpus\.jsonl:1: a case is a JSON object, not list"),
     ],
 )

@@ -10,10 +10,12 @@ from importlib import import_module
 from typing import Final, TextIO
 
 COMMANDS: Final = {
+    "read": "find and check the calls in what a model wrote, in any format",
     "check": "check one call, or JSON lines of calls",
     "tools": "show the catalogue of tools: arguments, aliases, effects",
     "packs": "list the rule packs, or show one",
-    "eval": "score the gate on a corpus of damaged calls or broken JSON",
+    "formats": "list the formats in which calls are found, with an example each",
+    "eval": "score the gate on a corpus of emissions, damaged calls or broken JSON",
     "demo": "watch the gate at work on broken calls",
     "version": "print the version",
 }
@@ -27,8 +29,9 @@ HELP_WIDTH: Final = 110
 
 EXIT_CODES: Final = """\
 exit codes:
-  0    done; for `check`: the call may run (with --jsonl: every line was answered)
-  1    `check`: the call is refused
+  0    done; for `check`: the call may run; for `read`: every call found may run, or there is none
+       (with --jsonl: every line was answered)
+  1    `check`: the call is refused; `read`: a call is refused
   2    wrong usage, a wrong tool, pack or policy file, or input or output that fails
   130  interrupted (Ctrl-C)
   141  the reader of the output closed it
@@ -133,6 +136,7 @@ def _help() -> str:
         f"commands:\n{commands}\n\n"
         "examples:\n"
         "  rightcall demo\n"
+        "  some-model | rightcall read --tools tools.json\n"
         "  rightcall check code_execution_tool \"{'runtime': 'bash', 'command': 'ls'}\" --pack agent-zero\n"
         "  rightcall check --help\n\n"
         f"{EXIT_CODES}"

@@ -2,12 +2,12 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.lines import InputError, read_text
 from rightcall.cli.options import build_gate, gate_options, json_option
-from rightcall.cli.output import is_unicode, json_text, verdict_record
+from rightcall.cli.output import is_unicode, json_text, print_stats, verdict_record
 from rightcall.cli.terminal import Style, say, style_for
 
 if TYPE_CHECKING:
@@ -100,7 +100,3 @@ def _run_lines(options: Namespace) -> int:
     if options.stats:
         print_stats(gates.stats())
     return OK
-
-
-def print_stats(stats: dict[str, Any]) -> None:
-    sys.stderr.write(json_text(stats) + "\n")

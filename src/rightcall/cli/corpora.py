@@ -6,8 +6,12 @@ from typing import Any, Literal, cast
 
 from rightcall.cli.lines import MAX_BYTES, InputError, bounded_lines, decoded, open_lines
 
-Shape = Literal["calls", "json"]
-_NEEDED: dict[Shape, tuple[str, ...]] = {"calls": ("schema", "emitted", "accepted"), "json": ("text", "expected")}
+Shape = Literal["calls", "json", "emissions"]
+_NEEDED: dict[Shape, tuple[str, ...]] = {  # in this order: what has all fields of emissions is no broken JSON
+    "calls": ("schema", "emitted", "accepted"),
+    "emissions": ("text", "tools", "expected"),
+    "json": ("text", "expected"),
+}
 _SCHEMA_WORDS = frozenset(
     {"type", "properties", "items", "anyOf", "oneOf", "allOf", "enum", "const", "$ref", "required"}
 )
@@ -39,19 +43,12 @@ def _object(line: bytes, path: str, number: int) -> dict[str, Any]:
 
 def shape_of_case(case: dict[str, Any], path: str, number: int) -> Shape:
     """What kind of corpus a case belongs to, by the fields it has."""
-    if all(field in case for field in _NEEDED["calls"]):
-        return "calls"
-    if "text" in case and "tools" in case:
-        raise InputError(
-            "these are whole emissions of a model (`text` with `tools`); this version scores damaged calls "
-            "(schema, emitted, accepted) and broken JSON (text, expected), finding calls in text comes later",
-            source=path,
-            line=number,
-        )
-    if all(field in case for field in _NEEDED["json"]):
-        return "json"
+    for shape, fields in _NEEDED.items():
+        if all(field in case for field in fields):
+            return shape
     raise InputError(
-        "a case needs schema, emitted and accepted (a damaged call) or text and expected (broken JSON); "
+        "a case needs text, tools and expected (an emission), schema, emitted and accepted (a damaged call) or text "
+        "and expected (broken JSON); "
         f"this one has {', '.join(sorted(case)) or 'no field'}",
         source=path,
         line=number,

@@ -1,7 +1,8 @@
-"""Score the gate on a corpus: damaged calls, or broken JSON.
+"""Score the gate on a corpus: emissions of models, damaged calls, or broken JSON.
 
-Damaged calls have the fields schema, emitted, accepted (and tool, cls, recoverable); broken JSON has text and
-expected (and json_schema, kind, suite). Which of the two a file holds is seen from its fields."""
+Emissions have the fields text, tools and expected (and format); damaged calls schema, emitted, accepted (and tool,
+cls, recoverable); broken JSON text and expected (and json_schema, kind, suite). Which of these a file holds is seen
+from its fields."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -23,6 +24,8 @@ Flags = dict[str, dict[str, Any]]
 
 EXAMPLES = """\
 examples:
+  rightcall eval emissions.jsonl --flags emissions_flags.jsonl
+  rightcall eval emissions.jsonl --failures stream
   rightcall eval damaged_calls.jsonl
   rightcall eval broken_json.jsonl --flags broken_json_flags.jsonl
   rightcall eval damaged_calls.jsonl --failures wrong --limit 5
@@ -38,7 +41,7 @@ def arguments(parser: ArgumentParser) -> None:
         nargs="?",
         const="",
         metavar="KIND",
-        help="show the failing cases, or those of one damage, kind or outcome",
+        help="show the failing cases, or those of one format, damage, kind or outcome (stream: where a stream differs)",
     )
     parser.add_argument(
         "--limit", type=int, default=20, metavar="N", help="at most this many failing cases (default 20, 0 = all)"
@@ -79,14 +82,19 @@ def _scored(options: Namespace) -> Scores:
 
 
 def _judged(shape: Shape, case: dict[str, Any], flags: Flags, base: "Gate", options: Namespace, number: int) -> Result:
+    flag = flags.get(str(case.get("id")), {})
     if shape == "json":
-        return json_case(case, flags.get(str(case.get("id")), {}), number)
+        return json_case(case, flag, number)
     from rightcall.gate import Gate
 
-    packs = tuple(options.pack)
-    return call_case(
-        case, lambda tool: Gate([tool], policy=base.policy, packs=packs, provider=options.provider), number
-    )
+    def gate_of(tools: Any) -> Gate:
+        return Gate(tools, policy=base.policy, packs=tuple(options.pack), provider=options.provider)
+
+    if shape == "calls":
+        return call_case(case, lambda tool: gate_of([tool]), number)
+    from rightcall.cli.emissions import emission_case
+
+    return emission_case(case, flag, gate_of, number)
 
 
 class _Progress:

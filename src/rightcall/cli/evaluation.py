@@ -7,12 +7,26 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from rightcall.cli.corpora import Shape, json_schema
-from rightcall.cli.scoring import CALL_OUTCOMES, JSON_OUTCOMES, is_core, is_right, judge_call, judge_json
+from rightcall.cli.scoring import (
+    CALL_OUTCOMES,
+    EMISSION_OUTCOMES,
+    JSON_OUTCOMES,
+    is_core,
+    is_right,
+    judge_call,
+    judge_json,
+)
 
 if TYPE_CHECKING:
     from rightcall.gate import Gate
 
 CLEAN = "clean"
+STREAM = "stream"
+OUTCOMES: Mapping[Shape, tuple[str, ...]] = {
+    "calls": CALL_OUTCOMES,
+    "json": JSON_OUTCOMES,
+    "emissions": EMISSION_OUTCOMES,
+}
 
 
 class Result(Struct, frozen=True):
@@ -28,6 +42,19 @@ class Result(Struct, frozen=True):
     wanted: Any
     got: Any
     reason: str = ""
+    part: str = ""
+    """Of an emission: whether a `call` is expected or `none`."""
+    stream: str = ""
+    """Of an emission: how it was cut when a stream of it gave something else."""
+
+    @property
+    def failed(self) -> bool:
+        return not self.right or bool(self.stream)
+
+    def is_of(self, kind: str | None) -> bool:
+        """Whether it is among what `--failures KIND` asks for."""
+        kinds = ("", self.group, self.outcome, *self.group.split("/"), *((STREAM,) if self.stream else ()))
+        return kind in kinds
 
 
 def call_case(case: Mapping[str, Any], gate_of: Callable[[dict[str, Any]], "Gate"], number: int) -> Result:
@@ -118,7 +145,8 @@ class Scores:
         self.groups: defaultdict[str, Tally] = defaultdict(Tally)
         self.core: defaultdict[str, Tally] = defaultdict(Tally)
         self.parts: defaultdict[str, Tally] = defaultdict(Tally)
-        """The whole run in parts: clean, healable, hopeless, core, all."""
+        """The whole run in parts: clean, healable, hopeless, core, all; of emissions also `all call`, `core none`, …"""
+        self.streams_agree = 0
         self.hopeless: set[str] = set()
         self.failures: list[Result] = []
         self.failures_in_all = 0
@@ -132,20 +160,22 @@ class Scores:
 
     @property
     def outcomes(self) -> tuple[str, ...]:
-        return CALL_OUTCOMES if self.shape == "calls" else JSON_OUTCOMES
+        return OUTCOMES[self.shape]
 
     def add(self, shape: Shape, result: Result) -> None:
         self.shape = shape
         self.cases += 1
         self.groups[result.group].add(result)
-        self.parts["all"].add(result)
+        self.streams_agree += not result.stream
+        for whole in ("all", "core") if result.core else ("all",):
+            self.parts[whole].add(result)
+            self.parts[f"{whole} {result.part}"].add(result)
         if result.core:
             self.core[result.group].add(result)
-            self.parts["core"].add(result)
         if not result.recoverable:
             self.hopeless.add(result.group)
         self.parts["hopeless" if not result.recoverable else CLEAN if result.group == CLEAN else "healable"].add(result)
-        if not result.right and self._wanted in ("", result.group, result.outcome, *result.group.split("/")):
+        if result.failed and result.is_of(self._wanted):
             self._keep(result)
 
     def _keep(self, failure: Result) -> None:
@@ -157,6 +187,8 @@ class Scores:
         """The figures that sum up the run, in per cent where they end in _percent."""
         if self.shape == "json":
             return {part: self._json_total(self.parts[part]) for part in ("all", "core")}
+        if self.shape == "emissions":
+            return {part: self._emission_total(part) for part in ("all", "core")} | {"streams": self._streams()}
         healable, hopeless, clean = self.parts["healable"], self.parts["hopeless"], self.parts[CLEAN]
         wrong = healable.outcomes["wrong"] + hopeless.outcomes["wrong"]
         return {
@@ -170,6 +202,14 @@ class Scores:
     def _json_total(self, tally: Tally) -> dict[str, Any]:
         return {**tally.record(JSON_OUTCOMES), "wrong_percent": percent(tally.outcomes["wrong"], tally.n)}
 
+    def _emission_total(self, whole: str) -> dict[str, Any]:
+        parts = {"expects_call": f"{whole} call", "expects_none": f"{whole} none"}
+        split = {name: self.parts[part].record(EMISSION_OUTCOMES) for name, part in parts.items()}
+        return {**self.parts[whole].record(EMISSION_OUTCOMES), **split}
+
+    def _streams(self) -> dict[str, Any]:
+        return {"agree": self.streams_agree, "agree_percent": percent(self.streams_agree, self.cases)}
+
     def record(self) -> dict[str, Any]:
         """The scores as `--json` prints them."""
         record: dict[str, Any] = {
@@ -179,6 +219,8 @@ class Scores:
             "totals": self.totals(),
             "groups": {name: tally.record(self.outcomes) for name, tally in sorted(self.groups.items())},
         }
+        if self.shape == "emissions":
+            record["core_groups"] = {name: tally.record(self.outcomes) for name, tally in sorted(self.core.items())}
         if self.listing:
             record |= {"failures_in_all": self.failures_in_all, "failures": [_failure(one) for one in self.failures]}
         return record
@@ -188,7 +230,7 @@ def _failure(result: Result) -> dict[str, Any]:
     return {
         field: getattr(result, field)
         for field in ("id", "group", "outcome", "core", "wrote", "wanted", "got", "reason")
-    }
+    } | ({"stream": result.stream} if result.stream else {})
 
 
 def percent(part: int, whole: int) -> float | None:

@@ -2,31 +2,33 @@
 
 from collections.abc import Mapping
 
+from rightcall.cli.corpora import Shape
 from rightcall.cli.evaluation import Result, Scores, Tally
-from rightcall.cli.render import labelled, value_text, written_lines
+from rightcall.cli.render import cut, labelled, value_text, written_lines
 from rightcall.cli.terminal import Style, harmless_lines, table
 from rightcall.text.escape import escaped
 
 _HEADS = {"refused_ok": "refused, fine", "wrong": "wrong accepted"}
+_LONGEST = 2000
+_WHAT: dict[Shape, str] = {"calls": "damaged calls", "json": "broken JSON", "emissions": "emissions"}
+_FIRST: dict[Shape, str] = {"calls": "damage", "json": "suite/kind", "emissions": "format"}
 
 
 def report(scores: Scores, style: Style) -> list[str]:
     """The table by damage or kind, the totals, and the failing cases where they were asked for."""
-    what = "damaged calls" if scores.shape == "calls" else "broken JSON"
-    lines = [f"{escaped(scores.file)}: {scores.cases:,} cases of {what}", ""]
+    lines = [f"{escaped(scores.file)}: {scores.cases:,} cases of {_WHAT[scores.shape]}", ""]
     lines += _table(scores, scores.groups, style)
-    if scores.shape == "json" and scores.flagged:
+    if scores.flagged and scores.shape != "calls":
         lines += ["", "core cases only (expectations that are no mere convention)", *_table(scores, scores.core, style)]
-    lines += ["", *_totals(scores)]
+    lines += ["", *(_emission_totals(scores, style) if scores.shape == "emissions" else _totals(scores))]
     return lines + (_failures(scores, style) if scores.listing else [])
 
 
 def _table(scores: Scores, groups: Mapping[str, Tally], style: Style) -> list[str]:
-    wrong = "wrong" if scores.shape == "json" else _HEADS["wrong"]
+    wrong = _HEADS["wrong"] if scores.shape == "calls" else "wrong"
     heads = [wrong if one == "wrong" else _HEADS.get(one, one) for one in scores.outcomes]
     rows = [_row(scores, group, groups[group]) for group in sorted(groups)]
-    first = "damage" if scores.shape == "calls" else "suite/kind"
-    return table([first, "n", *heads, "right"], rows, style)
+    return table([_FIRST[scores.shape], "n", *heads, "right"], rows, style)
 
 
 def _row(scores: Scores, group: str, tally: Tally) -> list[str]:
@@ -57,6 +59,23 @@ def _totals(scores: Scores) -> list[str]:
     ]
 
 
+def _emission_totals(scores: Scores, style: Style) -> list[str]:
+    """All and core, each split into what holds calls and what holds none; then the streams."""
+    rows: list[list[str]] = []
+    for whole in ("all", "core") if scores.flagged else ("all",):
+        for name, part in ((whole, whole), ("  expects a call", f"{whole} call"), ("  expects none", f"{whole} none")):
+            tally = scores.parts[part]
+            if tally.n:
+                rows.append(_row(scores, name, tally))
+    streams = scores.totals()["streams"]
+    said = f"{_percent(streams['agree_percent'])} ({streams['agree']:,} of {scores.cases:,})"
+    return [
+        *table(["total", "n", *scores.outcomes, "right"], rows, style),
+        "",
+        f"as a stream, character by character and in random pieces: the same calls and prose in {said}",
+    ]
+
+
 def _failures(scores: Scores, style: Style) -> list[str]:
     lines = ["", style.tint(f"{len(scores.failures)} of {scores.failures_in_all} failing cases", "bold")]
     for result in scores.failures:
@@ -73,4 +92,5 @@ def _failure(result: Result, style: Style) -> list[str]:
         *labelled("wanted", [value_text(result.wanted)], style),
         *labelled("got", [value_text(result.got)], style),
         *(labelled("because", harmless_lines(result.reason), style) if result.reason else []),
+        *(labelled("streams differ", [cut(escaped(result.stream), _LONGEST)], style) if result.stream else []),
     ]

@@ -1,13 +1,13 @@
 """`rightcall check --jsonl`: calls in, verdicts out, one line each, in order, with bounded memory.
 
 A line that cannot be used is answered with an error object and the run goes on. Every answer is flushed at once, so
-that a program at the other end of a pipe can ask one question at a time.
+that a program at the other end of a pipe can ask one question at a time. `read_lines` answers lines for `read`.
 """
 
 import json
 from argparse import Namespace
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 import msgspec
@@ -74,26 +74,12 @@ class LineGates:
         return total
 
 
-def answer_lines(stream: BinaryIO, gates: LineGates, out: TextIO) -> None:
-    """Answers every line of the stream, in order."""
-    ascii_only = not is_unicode(out)
-    for number, line in bounded_lines(stream):
-        if line is not None and not line.strip():
-            continue
-        out.write(json_text(_answer(line, number, gates), ascii_only=ascii_only) + "\n")
-        out.flush()
+Answer = Callable[[bytes, LineGates], dict[str, Any]]
 
 
-def _answer(line: bytes | None, number: int, gates: LineGates) -> dict[str, Any]:
-    try:
-        if line is None:
-            raise LineError(f"the line is longer than {MAX_BYTES:,} bytes")
-        return _verdict(_fields(line), gates)
-    except RightCallError as error:
-        return {"id": getattr(error, "id", None), "line": number, "error": str(error)}
-
-
-def _verdict(fields: Mapping[str, Any], gates: LineGates) -> dict[str, Any]:
+def check_line(line: bytes, gates: LineGates) -> dict[str, Any]:
+    """The verdict on the call of one line."""
+    fields = _fields(line)
     line_id = fields.get("id")
     name = _name(fields, line_id)
     try:
@@ -103,6 +89,24 @@ def _verdict(fields: Mapping[str, Any], gates: LineGates) -> dict[str, Any]:
     verdict = gate.check(name, _arguments(fields, line_id), call_id=line_id if isinstance(line_id, str) else None)
     record = verdict_record(verdict, name)
     return {"id": line_id, **record} if "id" in fields else record
+
+
+def answer_lines(
+    stream: BinaryIO, gates: LineGates, out: TextIO, answer: Answer = check_line, *, limit: int = MAX_BYTES
+) -> None:
+    """Answers every line of the stream, in order."""
+    ascii_only = not is_unicode(out)
+    for number, line in bounded_lines(stream, limit):
+        if line is not None and not line.strip():
+            continue
+        try:
+            if line is None:
+                raise LineError(f"the line is longer than {limit:,} bytes")
+            record = answer(line, gates)
+        except RightCallError as error:
+            record = {"id": getattr(error, "id", None), "line": number, "error": str(error)}
+        out.write(json_text(record, ascii_only=ascii_only) + "\n")
+        out.flush()
 
 
 def _fields(line: bytes) -> dict[str, Any]:
@@ -133,20 +137,26 @@ def _member(key: str, raw: msgspec.Raw) -> Any:
 
 def _fields_of_odd_json(line: bytes) -> dict[str, Any]:
     """What the strict reader refuses and Python's own still reads: NaN, lone surrogates."""
+    value = value_of(line)
+    if not isinstance(value, dict):
+        raise LineError("the line is JSON, but no object")
+    return cast(dict[str, Any], value)
+
+
+def value_of(line: bytes) -> Any:
+    """The JSON value of a line, in which no key stands twice."""
     try:
-        value = json.loads(line.decode("utf-8-sig"), object_pairs_hook=_once)
+        return json.loads(line.decode("utf-8-sig"), object_pairs_hook=once)
     except UnicodeDecodeError as error:
         raise LineError(f"the line is not UTF-8 (byte {error.start})") from error
     except json.JSONDecodeError as error:
         raise LineError(f"the line is not JSON: {error.msg} (column {error.colno})") from error
     except (ValueError, RecursionError) as error:
         raise LineError(f"the line cannot be read: {error}") from error
-    if not isinstance(value, dict):
-        raise LineError("the line is JSON, but no object")
-    return cast(dict[str, Any], value)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """For `object_pairs_hook`: an object in which no key stands twice."""
     members = dict(pairs)
     if len(members) < len(pairs):
         raise ValueError("a key stands twice")

@@ -19,7 +19,7 @@ class InputError(ConfigError):
 def standard_input() -> BinaryIO:
     stream: TextIO | None = sys.stdin
     if stream is None:  # started with its input closed
-        raise InputError("is closed; give the text as an argument, or a file as @FILE", source="standard input")
+        raise InputError("is closed; give the text as an argument, or in a file", source="standard input")
     return stream.buffer
 
 

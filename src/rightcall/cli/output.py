@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import sys
 from collections.abc import Mapping
 from typing import Any, TextIO, cast
 
@@ -22,7 +23,7 @@ def verdict_record(verdict: Verdict, name: str) -> dict[str, Any]:
         "ok": verdict.ok,
         "name": call.name if call else name,
         "arguments": call.arguments if call else None,
-        "found": _call_record(verdict.found),
+        "found": call_record(verdict.found),
         "repairs": [repair_record(repair) for repair in verdict.repairs],
         "problems": [problem_record(problem) for problem in verdict.problems],
         "hint": verdict.hint,
@@ -34,7 +35,7 @@ def verdict_record(verdict: Verdict, name: str) -> dict[str, Any]:
     }
 
 
-def _call_record(call: Call | None) -> dict[str, Any] | None:
+def call_record(call: Call | None) -> dict[str, Any] | None:
     return None if call is None else {"name": call.name, "arguments": call.arguments}
 
 
@@ -86,6 +87,11 @@ def _tame(value: Any, depth: int) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else _ODD_NUMBERS[str(value)]
     return f"({type(value).__name__})"
+
+
+def print_stats(stats: dict[str, Any]) -> None:
+    """Statistics go to standard error, beside what is printed."""
+    sys.stderr.write(json_text(stats) + "\n")
 
 
 def is_unicode(stream: TextIO) -> bool:

@@ -33,20 +33,39 @@ def confidence(number: float) -> str:
 
 def report(verdict: Verdict, name: str, written: str, style: Style) -> list[str]:
     """Everything about one verdict, line by line."""
-    lines = [headline(verdict, name, style), *labelled("the model wrote", written_lines(written), style)]
+    return [
+        headline(verdict, name, style),
+        *labelled("the model wrote", written_lines(written), style),
+        *outcome(verdict, style),
+        *reasons(verdict, style),
+        *advice(verdict, style),
+        *(labelled("trying again", [retry_text(verdict)], style) if not verdict.ok else []),
+    ]
+
+
+def outcome(verdict: Verdict, style: Style) -> list[str]:
+    """The arguments that come out; of a refused call those that were read."""
+    lines: list[str] = []
     if verdict.ok and verdict.call is not None:
         lines += labelled("what comes out", [value_text(verdict.call.arguments)], style)
     elif verdict.found is not None:
         lines += labelled("what was read", [value_text(verdict.found.arguments)], style)
     if verdict.truncated:
         lines += labelled("cut off", ["the text ends before the call does"], style)
-    lines += labelled("repaired" if verdict.ok else "tried", repair_lines(verdict.repairs), style)
-    lines += labelled("problems", problem_lines(verdict.problems), style)
-    if verdict.hint:
-        lines += labelled("hint", harmless_lines(verdict.hint), style)
-    if not verdict.ok:
-        lines += labelled("trying again", [retry_text(verdict)], style)
     return lines
+
+
+def reasons(verdict: Verdict, style: Style) -> list[str]:
+    """Every repair and every problem."""
+    return [
+        *labelled("repaired" if verdict.ok else "tried", repair_lines(verdict.repairs), style),
+        *labelled("problems", problem_lines(verdict.problems), style),
+    ]
+
+
+def advice(verdict: Verdict, style: Style) -> list[str]:
+    """What the model should read."""
+    return labelled("hint", harmless_lines(verdict.hint), style) if verdict.hint else []
 
 
 def labelled(label: str, lines: list[str], style: Style) -> list[str]:

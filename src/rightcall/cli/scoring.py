@@ -1,8 +1,9 @@
 """How `rightcall eval` judges one case: pure functions of what was wanted and what came out.
 
-Two kinds of corpus are judged. *Calls*: a tool's schema, damaged arguments and the values that would be right
-(`accepted` maps each argument to a list of right values; the empty text in that list means "may be absent"; inside an
-object each member has such a list again). *JSON*: a broken text and the value that was meant.
+Three kinds of corpus are judged. *Emissions*: what a model wrote and the calls it holds. *Calls*: a tool's schema,
+damaged arguments and the values that would be right (`accepted` maps each argument to a list of right values; the empty
+text in that list means "may be absent"; inside an object each member has such a list again). *JSON*: a broken text and
+the value that was meant.
 """
 
 import math
@@ -11,8 +12,10 @@ from typing import Any, Literal, cast
 
 CallOutcome = Literal["restored", "refused", "wrong"]
 JsonOutcome = Literal["exact", "accepted", "refused_ok", "refused", "wrong"]
+EmissionOutcome = Literal["exact", "accepted", "refused", "wrong"]
 CALL_OUTCOMES: tuple[CallOutcome, ...] = ("restored", "refused", "wrong")
 JSON_OUTCOMES: tuple[JsonOutcome, ...] = ("exact", "accepted", "refused_ok", "refused", "wrong")
+EMISSION_OUTCOMES: tuple[EmissionOutcome, ...] = ("exact", "accepted", "refused", "wrong")
 UNREADABLE_KINDS = frozenset({"no_json", "unrepairable", "sap_unparseable"})
 """Kinds of JSON case in which nothing is there to be read: a refusal is the right answer."""
 
@@ -133,6 +136,15 @@ def judge_json(case: Mapping[str, Any], flag: Mapping[str, Any], *, refused: boo
         return "exact"
     others = flag.get("also_accept") or ()
     return "accepted" if any(equal(other, value, null_is_absent=loose) for other in others) else "wrong"
+
+
+def judge_emission(expected: Any, others: Sequence[Any], got: Sequence[Any]) -> EmissionOutcome:
+    """One emission. `got` are the calls found, `others` lists of calls that are right as well."""
+    if equal(expected, got):
+        return "exact"
+    if any(equal(other, got) for other in others):
+        return "accepted"
+    return "wrong" if got else "refused"
 
 
 def is_core(flag: Mapping[str, Any]) -> bool:
