@@ -16,6 +16,7 @@ from rightcall import Gate
 from rightcall.cli.jsonl import LineGates, answer_lines
 from rightcall.cli.read import MAX_BYTES
 from rightcall.cli.read_lines import line_reader
+from rightcall.cli.readings import place_records
 from rightcall.types import Call, Place, Reading, Verdict
 
 RIGHT = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>'
@@ -176,6 +177,13 @@ def test_reading_as_a_stream_prints_the_same(run: Runner, size: int) -> None:
     for more in (("--json",), ("--finish-reason", "length", "--json"), ()):
         whole = run("read", text, "--tools", TOOLS, *more)
         assert run("read", text, "--tools", TOOLS, "--stream", str(size), *more) == whole
+
+
+def test_places_name_their_line_in_whatever_order_they_come() -> None:
+    places = [Place(4, 5, "a"), Place(5, 6, "b"), Place(0, 1, "c"), Place(9, 9, "d")]
+    lines = [place["line"] for place in place_records(places, "a\nb\nc\nd\ne")]
+    assert lines == [3, 3, 1, 5]
+    assert [place["line"] for place in place_records(places, None)] == [None] * 4
 
 
 def test_statistics_are_printed_to_standard_error(run: Runner) -> None:
