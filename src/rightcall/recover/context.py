@@ -16,24 +16,48 @@ _ENDS = {
     quote: Literals([close, "\n"])
     for quote, close in (("`", "`"), ('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("«", "»"), ("「", "」"))
 }
+BLOCKS = {quote: Literals([quote]) for quote in ('"""', "'''")}
+"""What quotes whole blocks: the strings of source code."""
+
 _LINE = Literals(["\n"])
+_ESCAPED_END = re.compile(r"(?:\\[nrt])+$")
+"""`'\\n<tool_call>`: in source code the quote stands before an escaped line break."""
+
 _STRING_OPENS = re.compile(r"(?:^|[=(\[,:{+>]|\breturn|\bin)\s*[rbfuRBFU]{0,2}'[^']*$")
 _COMMENT = re.compile(r"\s*(?:>|#|//|\*|--|;;|%)")
+_CODE = re.compile(r"(?:[=(\[,+!?|&\\]|\b(?:return|yield|const|append|push|print|json)|[\w\]]\()\s*$")
+"""What stands before a literal in program source, and not before a call amid prose."""
+
+_NEAR = 200
+_CUES = (
+    "example", "e.g.", "instance", "sample", "format", "syntax", "template", "look", "such as", "schema", "following",
+    "usage", "like this",
+)  # fmt: skip
+_INTRODUCES = frozenset(":：.")
+_WORDS = r"(?:examples?|e\.g\.|for instance|samples?|formats?|syntax|templates?|looks? like|such as|schema|usage)"
 _SAMPLE = re.compile(
-    r"(?i)\b(?:examples?|e\.g\.|for instance|samples?|formats?|syntax|templates?|looks? like|such as|schema)\b[^.!?]{0,80}[:：]\s*$"
-    r"|\bfollowing (?:examples?|formats?|samples?|syntax|structure|templates?|schema)\b[^.!?]{0,80}[.:：]\s*$"
+    rf"\b{_WORDS}\b[^.!?]{{0,80}}[:：]$"
+    r"|\bfollowing (?:examples?|formats?|samples?|syntax|structure|templates?|schema)\b[^.!?]{0,80}[.:：]$"
+    r"|\b(?:you|one|they|models?) [^.!?]{0,80}like this[:：]$"
+    rf"|^\s*(?:#+|\*\*|==+)\s.{{0,60}}\b{_WORDS}\b.{{0,60}}$"
+)
+_PLACEHOLDER = re.compile(
+    r"(?i)[.…]+|[<$%{\[].*|.*[>}]|(?:example|your|sample)[_\- ].*|(?:function|func|tool|method|plugin|action)[_\- ]?name[_\- ]?\d*"
+    r"|name[_\- ]of[_\- ].*|(?:name|tool|function)[_\- ]here"
 )
 
 
 def quoted(text: str, at: int) -> Literals | None:
     """What ends the quotation that `at` stands in; None when it stands in none."""
-    line = text[text.rfind("\n", max(0, at - REACH), at) + 1 : at]
-    line = line[-REACH:]
+    first = max(0, at - REACH)
+    line = text[max(text.rfind("\n", first, at) + 1, first) : at]
     if not line:
         return None
+    if line[-1] in "nrt" and "\\" in line:
+        line = _ESCAPED_END.sub("", line) or " "
     if line[-1] in _ENDS:
         return _ENDS[line[-1]]
-    for quote in '`"':
+    for quote in "`\"":
         if line.count(quote) % 2:
             return _ENDS[quote]
     if "'" in line and _STRING_OPENS.search(line):
@@ -43,5 +67,21 @@ def quoted(text: str, at: int) -> Literals | None:
 
 def sample(text: str, at: int) -> bool:
     """Whether what stands just before introduces an example."""
-    before = text[max(0, at - REACH) : at].rstrip()
-    return _SAMPLE.search(before[before.rfind("\n") + 1 :]) is not None
+    before = text[max(0, at - _NEAR) : at].rstrip()
+    line = before[before.rfind("\n") + 1 :]
+    if before[-1:] not in _INTRODUCES and line[:1] not in ("#", "*", "="):
+        return False
+    line = line.lower()
+    return any(cue in line for cue in _CUES) and _SAMPLE.search(line) is not None
+
+
+def in_code(text: str, at: int) -> bool:
+    """Whether a bracket at `at` belongs to an expression of program source."""
+    first = max(0, at - 40)
+    line = text[max(text.rfind("\n", first, at) + 1, first) : at]
+    return bool(line) and _CODE.search(line) is not None
+
+
+def placeholder(name: str) -> bool:
+    """`example_function_name`, `<tool>`, `...`: what stands for a name in a description."""
+    return _PLACEHOLDER.fullmatch(name) is not None

@@ -20,6 +20,9 @@ _IDS = ("id", "call_id", "tool_call_id", "tool_use_id", "toolCallId")
 _ABOUT = frozenset({"type", "thought", "thoughts", "reasoning", "headline", "index", *_IDS})
 """What else stands in an envelope and is no argument."""
 
+_RECORDS = frozenset({"role", "session_id", "hook_event_name", "jsonrpc", "result", "output", "status", "error"})
+"""What stands in the record of a call or in a message, and not in a call amid prose."""
+
 _NAME = re.compile(r"[^\s\"'`{}\[\]()<>,;=?!*]{1,160}")
 _QUICK = re.compile(rf"[\"'“]?(?:{'|'.join(NAMES)}|{'|'.join(_LISTS)})[\"'”]?\s*[:=]")
 _WRITTEN = re.compile(rf"[\"'“]?\b(?:{'|'.join(NAMES)})[\"'”]?\s*[:=]+\s*[\"'“]([^\"'“”\n]{{1,160}})[\"'”]")
@@ -63,7 +66,7 @@ def calls_in(value: Any, tools: Tools, *, marked: bool) -> list[Enclosed]:
             return [Enclosed(name, value["arguments"], None)]
     if is_list(value):
         return [call for item in value for call in calls_in(item, tools, marked=marked)]
-    if not is_object(value):
+    if not is_object(value) or (not marked and not _RECORDS.isdisjoint(value)):
         return []
     for key in _LISTS:
         if is_list(value.get(key)):

@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 import re
 
-from rightcall.recover.context import REACH, quoted, sample
+from rightcall.recover.context import BLOCKS, REACH, in_code, placeholder, quoted, sample
 from rightcall.recover.formats.functionary import opening
-from rightcall.recover.registry import QUOTING, REASONING, Scanner
+from rightcall.recover.registry import REASONING, Scanner
 from rightcall.recover.take import Mute, Steps, Take
-from rightcall.recover.window import Literals, Tools, Window
+from rightcall.recover.window import Tools, Window
 from rightcall.types import Note, NoteCode
 
 log = logging.getLogger("rightcall")
@@ -25,6 +25,12 @@ MOST_CALLS = 1000
 _MAY_OPEN = re.compile(r"\s*+(?:[A-Za-z][^\s\"'`{}\[\]()<>,;=|｜\\]*+\s*+(?:[<{\[`\\=]|\Z)|\Z)")
 """Whether the first word of a message may be the name of a call whose marker got lost; see `opening`."""
 
+_IN_VAIN = 32
+"""What it costs to look at a word that begins no call."""
+
+_ENOUGH = -1_000_000
+"""Who has looked in vain that often looks no further."""
+
 _KEEP = 4096
 _SMALL = 65536
 _CLOSES = frozenset(REASONING.values())
@@ -33,7 +39,7 @@ _MESSAGES: dict[NoteCode, str] = {
     "sample": "a call that is introduced as an example was left in the prose",
     "reasoning": "calls in reasoning that was closed do not count",
     "final": "what is meant for the user is not searched for calls",
-    "too_many": f"no more than {MOST_CALLS} calls are read from one message",
+    "too_many": f"no more than {MOST_CALLS} calls, or attempts at one, are read from one message",
 }
 
 
@@ -49,10 +55,12 @@ class Machine:
         self.waiting = 0  # characters in `pending`
         self.sent = 0  # up to here everything is prose that was handed out, or a call
         self.at = 0  # up to here the scanner has looked
+        self.idle = False  # nothing is held back, and nothing but an opening word would matter
         self.fresh = True
         self.try_opening = True
         self.mute: Mute | None = None
         self.reasoning = ""  # the tag that would close it
+        self.looked = 0  # up to here that tag was looked for
         self.effort = 0
         self.steps: Steps | None = None
         self.start = 0
@@ -66,6 +74,8 @@ class Machine:
 
     def push(self, chunk: str) -> list[str | Found]:
         """More of the text."""
+        if self.idle and self.scanner.firsts.search(chunk) is None:
+            return self._pass_on(chunk)
         self.pending.append(chunk)
         self.waiting += len(chunk)
         size = len(self.window.text)
@@ -90,13 +100,25 @@ class Machine:
         events, self.events = self.events, []
         if self.steps is None and self.sent > _KEEP:
             self._forget(self.sent - REACH - 16)
+        unsettled = self.steps or self.mute or self.reasoning or self.try_opening or self.fresh
+        self.idle = not unsettled and self.sent == len(window.text)
         return events
+
+    def _pass_on(self, chunk: str) -> list[str | Found]:
+        """Prose in which nothing can begin: the way most pieces of a stream go."""
+        window = self.window
+        window.text += chunk
+        self.sent = self.at = len(window.text)
+        if self.sent > _KEEP:
+            self._forget(self.sent - REACH - 16)
+        return [chunk]
 
     def _forget(self, cut: int) -> None:
         self.window.text = self.window.text[cut:]
         self.window.base += cut
         self.sent -= cut
         self.at -= cut
+        self.looked -= cut
 
     # ── one step ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -129,12 +151,16 @@ class Machine:
         text = window.text
         if self.mute is not None:
             return self._muted(self.mute)
+        if window.effort < _ENOUGH:
+            self._be_mute(Mute(self.at, None, "too_many"))
+            return True
         if self.try_opening:
             self.try_opening = False
             if _MAY_OPEN.match(text, self.at):
                 self._read(opening(window, self.at, self.at), self.at, self.at, "")
                 return True
-        found = self.scanner.pattern.search(text, self.at)
+        scan = self.scanner.pattern if window.effort >= 0 else self.scanner.marked
+        found = scan.search(text, self.at)
         if found is None:
             self.at = len(text) if window.final else self.scanner.held(text, self.at)
             self._emit(self.at)
@@ -156,20 +182,22 @@ class Machine:
             format_ = self.scanner.table[word][0]
             until = quoted(text, start) if format_.quotable else None
             if until is not None:
-                self._be_mute(Mute(start, until, "quoted"))
+                self.window.effort -= _IN_VAIN
+                self._be_mute(Mute(end, until, "quoted"))
                 return
-            self.doubt = format_.quotable and sample(text, start)
+            self.doubt = sample(text, start) or (format_.bare and in_code(text, start))
             self.window.fresh = self.fresh
             self._read(format_.read(self.window, start, end), start, end, word)
             return
         self.at = end
-        if word in QUOTING:
-            self._be_mute(Mute(end, Literals([word]), "quoted"))
+        if word in BLOCKS:
+            self._be_mute(Mute(end, BLOCKS[word], "quoted"))
         elif word in _CLOSES:
             self._emit(end)
             self._begin_again()
         elif not self.reasoning and quoted(text, start) is None:
             self.reasoning = REASONING[word]
+            self.looked = end
             self.effort = self.window.effort
 
     def _read(self, steps: Steps, start: int, resume: int, word: str) -> None:
@@ -178,6 +206,9 @@ class Machine:
 
     def _took(self, take: Take) -> None:
         found = (take, self.scanner.name_of(self.word, take.kind) if self.word else "functionary")
+        if placeholder(take.name) and self.window.tools.name(take.name) is None:
+            self._note("sample", take.start, take.end)
+            return
         self.takes.append(found)
         if not self.doubt and not self.reasoning:
             self._hand_out(found)
@@ -208,6 +239,8 @@ class Machine:
                 self._hand_out(found)
         if self.takes and not self.doubt and end >= 0:
             self.sent = max(self.sent, end)
+        if not self.takes:
+            self.window.effort -= _IN_VAIN
         self.takes, self.doubt = [], False
         self.at = max(end, self.resume, self.sent) if end >= 0 else max(self.resume, self.sent)
         if isinstance(result, Mute):
@@ -249,8 +282,10 @@ class Machine:
 
     def _reasoning_over(self) -> bool:
         """Reasoning that is closed holds no calls, whatever was found in it."""
-        close = self.window.text.find(self.reasoning, self.sent)
+        text = self.window.text
+        close = text.find(self.reasoning, max(self.sent, self.looked))
         if close < 0:
+            self.looked = max(self.sent, len(text) - len(self.reasoning) + 1)
             return False
         if self.takes:
             self._note("reasoning", self.start, close)

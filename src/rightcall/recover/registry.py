@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from rightcall.recover import formats as package
+from rightcall.recover.context import BLOCKS
 from rightcall.recover.take import Format
 from rightcall.recover.window import Markers, one_of
 
@@ -28,9 +29,6 @@ REASONING = {
     "<|open|>think<|sep|>": "<|close|>think<|sep|>",
 }
 """Where reasoning begins and ends."""
-
-QUOTING = ('"""', "'''")
-"""What quotes whole blocks: the strings of source code."""
 
 _TAILS = (
     "</s>", "<|im_end|>", "<|endoftext|>", "<|tool_response>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>",
@@ -59,15 +57,18 @@ class Scanner:
             for word in format_.opens:
                 self.table.setdefault(word, []).append(format_)
                 ahead[word] = format_.ahead
-        words = {*self.table, *REASONING, *REASONING.values(), *QUOTING}
+        words = {*self.table, *REASONING, *REASONING.values(), *BLOCKS}
         ordered = sorted(words, key=lambda word: (-len(word), word))
         self.pattern = re.compile(one_of(words, ahead))
+        self.marked = re.compile(one_of((word for word in words if len(word) > 1), ahead))
+        """The same without the words that are brackets: for a text in which too much was tried in vain."""
         self.longest = len(ordered[0])
         self.prefixes = frozenset(word[:n] for word in words for n in range(1, len(word)))
         self.firsts = re.compile(f"[{re.escape(''.join(sorted({word[0] for word in words})))}]")
         self.markers = Markers(
             (word for one in self.formats if one.marker for word in one.opens),
             (*_TAILS, *(word for one in self.formats if one.name != "fenced" for word in one.closes)),
+            (word for one in self.formats if one.named for word in one.opens),
         )
 
     def held(self, text: str, start: int) -> int:

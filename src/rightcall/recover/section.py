@@ -7,7 +7,6 @@ is how a dropped opening tag, a surplus bracket or a wrong closing tag costs not
 from __future__ import annotations
 
 import re
-from functools import partial
 
 from rightcall.recover.items import Item
 from rightcall.recover.items.brace_call import HEAD as BRACE_CALL
@@ -36,16 +35,16 @@ _NAMELESS = frozenset({"function"})
 """Words that stand where a name could and announce one."""
 
 
-def section(window: Window, start: int, at: int, *, named: bool = False) -> Steps:
-    """Read the calls from `at` on, after the marker that begins at `start`. `named`: a name alone may be a call."""
+def section(window: Window, start: int, at: int) -> Steps:
+    """Read the calls from `at` on, after the marker that begins at `start`."""
     end, done, kind = -1, -1, ""
     while True:
         at = yield from skip(window, at, window.markers.between)
         if end >= 0 and not (yield from _goes_on(window, done, end, at, kind)):
             return end
-        item = yield from read_item(window, at, named=named)
+        item = yield from read_item(window, at)
         if item is None:
-            return end
+            return end if end >= 0 else at  # no other marker in this run leads anywhere else
         for take in item.takes:
             yield take._replace(start=start if end < 0 else take.start, kind=item.kind)
         done, kind = item.end, item.kind
@@ -93,7 +92,7 @@ def _surplus(window: Window, at: int) -> Waiting[int]:
     return at
 
 
-def read_item(window: Window, at: int, *, named: bool = False) -> Waiting[Item | None]:
+def read_item(window: Window, at: int) -> Waiting[Item | None]:
     """The call that stands at `at`, in whatever shape; None when there is none."""
     if at >= len(window.text):
         return None
@@ -106,10 +105,10 @@ def read_item(window: Window, at: int, *, named: bool = False) -> Waiting[Item |
         return (yield from function_item(window, at, markers.closes)) if tag >= 0 else None
     if (yield from literal(window, at, BRACE_CALL)) >= 0:
         return (yield from brace_item(window, at, markers.closes))
-    return (yield from _after_name(window, at, named))
+    return (yield from _after_name(window, at))
 
 
-def _after_name(window: Window, at: int, named: bool) -> Waiting[Item | None]:
+def _after_name(window: Window, at: int) -> Waiting[Item | None]:
     markers = window.markers
     found = yield from matched(window, NAME, at, 200)
     if found is None:
@@ -127,6 +126,7 @@ def _after_name(window: Window, at: int, named: bool) -> Waiting[Item | None]:
         pairs = yield from literal(window, glued, _KEY)
         if pairs >= 0:
             return (yield from pairs_item(window, at, name, glued, markers.closes))
+    named = window.text[max(0, at - 64) : at].rstrip().endswith(markers.named)
     if not named or not name[0].isalpha() or (yield from literal(window, glued, markers.closes)) < 0:
         return None
     if window.tools.known and window.tools.name(name) is None:
@@ -159,4 +159,4 @@ def tagged(
     opening = (opens,) if isinstance(opens, str) else opens
     closing = (closes,) if isinstance(closes, str) else closes
     shown = example or f'{opening[0]}{{"name": "get_weather", "arguments": {{"city": "Bern"}}}}{"".join(closing[:1])}'
-    return Format(name, about, opening, partial(section, named=named), shown, closing, kinds, marker=True)
+    return Format(name, about, opening, section, shown, closing, kinds, marker=True, named=named)

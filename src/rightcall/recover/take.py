@@ -61,5 +61,9 @@ class Format(NamedTuple):
     """What has to follow an opening word of one character, as an expression; `\\Z` stands for more text to come."""
     marker: bool = False
     """Whether its opening words may also stand between calls: the markers of `tagged` formats."""
+    named: bool = False
+    """Whether a name alone between its markers is a call without arguments."""
+    bare: bool = False
+    """Whether it has no marker, so that program source may look the same."""
     quotable: bool = True
-    """Whether it may be shown in quotes or as a sample; else it counts wherever it stands."""
+    """Whether it may be shown in quotes; else it counts wherever it stands."""

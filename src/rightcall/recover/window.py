@@ -17,7 +17,7 @@ from rightcall.parse.shape import ANY, Shape
 Answer = TypeVar("Answer")
 Waiting = Generator[None, None, Answer]
 
-EFFORT = 4_000_000
+EFFORT = 1_000_000
 """So many characters may be read in vain, and no more: after that only what is plainly a call counts."""
 
 _SPACE = re.compile(r"\s*")
@@ -89,10 +89,12 @@ SEPARATORS = ("[", "]", ",", ";", "```json", "```tool_call", "```tool_code", "``
 class Markers:
     """The markers that may stand around and between calls: all those that the registered formats have."""
 
-    __slots__ = ("between", "closes", "ends", "opens")
+    __slots__ = ("between", "closes", "ends", "named", "opens")
 
-    def __init__(self, opens: Iterable[str], closes: Iterable[str]) -> None:
+    def __init__(self, opens: Iterable[str], closes: Iterable[str], named: Iterable[str] = ()) -> None:
         opening = tuple(opens)
+        self.named = tuple(named)
+        """After these a name alone is a call."""
         self.opens = Literals(opening)
         self.closes = Literals(closes)
         self.ends = Literals((*self.closes.words, *opening))

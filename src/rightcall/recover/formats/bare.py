@@ -13,9 +13,10 @@ from rightcall.recover.window import Literals, Waiting, Window, blank, literal, 
 
 _BETWEEN = Literals([",", ";", "[", "]"])
 _COMMA = Literals([","])
-_FENCE = Literals(["```"])
+_QUOTES = ('"', "'", "“")
+_FENCE = {mark: Literals([mark]) for mark in ("```", "~~~")}
 _INFO = re.compile(r"`*[ \t]*([\w+\-.]*)[ \t]*")
-_DATA = frozenset({"", "json", "jsonc", "json5", "text", "txt", "plaintext", "action", "xml", "javascript", "js"})
+_DATA = frozenset({"", "json", "jsonc", "json5", "action", "xml"})
 _TOOL = frozenset(
     {"tool_call", "tool_calls", "tool", "tool_use", "tool_code", "function_call", "function", "functions"}
 )
@@ -25,6 +26,9 @@ _LIST_AHEAD = r"(?=\s*+(?:\{\s*+(?:[\"'“]|\Z)|[A-Za-z_][\w.]*+(?:\(|\Z)|\Z))"
 
 def bare_object(window: Window, start: int, at: int) -> Steps:
     """`{"name": …, "arguments": {…}}` amid prose, and what follows it in the same run."""
+    first = yield from blank(window, start + 1)
+    if window.text[first : first + 1] not in _QUOTES:
+        return -1
     item = yield from _object(window, start)
     if item is None:
         return -1
@@ -93,16 +97,17 @@ def _is_call(window: Window, head: re.Match[str]) -> Waiting[bool]:
 
 def fenced(window: Window, start: int, at: int) -> Steps:
     """A code fence is a call when it holds nothing else from its first character on; else it is code, to its end."""
+    fence = _FENCE[window.text[start:at]]
     info = yield from matched(window, _INFO, at)
     language = info[1].lower() if info is not None else ""
     at = yield from blank(window, info.end() if info is not None else at)
     if at >= len(window.text) or language not in _DATA | _TOOL:
-        return Mute(at, _FENCE, "quoted")
+        return Mute(at, fence, "quoted")
     end = yield from _in_fence(window, start, at, language)
     if isinstance(end, Mute) or end < 0:
-        return Mute(at, _FENCE, "quoted")
+        return Mute(at, fence, "quoted")
     after = yield from blank(window, end)
-    closing = yield from literal(window, after, _FENCE)
+    closing = yield from literal(window, after, fence)
     return closing if closing >= 0 else end
 
 
@@ -136,14 +141,14 @@ def read_item_ahead(window: Window, at: int) -> Waiting[bool]:
 FORMATS = (
     Format(
         "json", "a JSON object in the open, in any envelope, of a known tool", ("{",), bare_object,
-        '{"name": "get_weather", "arguments": {"city": "Bern"}}', ahead=_QUOTE_AHEAD,
+        '{"name": "get_weather", "arguments": {"city": "Bern"}}', ahead=_QUOTE_AHEAD, bare=True,
     ),
     Format(
         "list", "a JSON list of calls (xLAM) or a Python list of calls (Llama 4)", ("[",), bare_list,
-        '[get_weather(city="Bern"), get_time(city="Bern")]', ahead=_LIST_AHEAD,
+        '[get_weather(city="Bern"), get_time(city="Bern")]', ahead=_LIST_AHEAD, bare=True,
     ),
     Format(
-        "fenced", "a call alone in a code fence", ("```",), fenced,
+        "fenced", "a call alone in a code fence", ("```", "~~~"), fenced,
         '```json\n{"name": "get_weather", "arguments": {"city": "Bern"}}\n```', ("```",), quotable=False,
     ),
 )  # fmt: skip

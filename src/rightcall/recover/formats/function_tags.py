@@ -1,7 +1,5 @@
 """Calls as tags of their own, with or without a section around them; and pairs of key and value tags."""
 
-from functools import partial
-
 from rightcall.recover.items.function_tags import OPENS
 from rightcall.recover.section import section, tagged
 from rightcall.recover.take import Format, Steps
@@ -44,8 +42,8 @@ FORMATS = (
     tagged("muse", "<atem:function_calls>", "</atem:function_calls>", about="Muse",
            example='<|start|>assistant to=get_weather<|message|><atem:function_calls>\n<atem:invoke name="get_weather">\n<atem:parameter name="city">Bern</atem:parameter>\n</atem:invoke>\n</atem:function_calls><|eom|>'),
     tagged("steptml", "<steptml:toolcall>", "</steptml:toolcall>", about="Step 3 without its tokens"),
-    Format("olmo3", "OLMo 3: Python calls, one a line", ("<function_calls>", "<function_calls>"), partial(section, named=False),
+    Format("olmo3", "OLMo 3: Python calls, one a line", ("<function_calls>", "<function_calls>"), section,
            '<function_calls>get_weather(city="Bern")</function_calls>', ("</function_calls>", "</function_calls>"), ("python", "json"), marker=True),
-    Format("glm", "GLM 4.5 to 4.7, Hunyuan, Ling 3, Poolside", ("<tool_call>",), partial(section, named=True),
+    Format("glm", "GLM 4.5 to 4.7, Hunyuan, Ling 3, Poolside", ("<tool_call>",), section,
            "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Bern</arg_value>\n</tool_call>", (), ("pairs",), marker=True),
 )  # fmt: skip

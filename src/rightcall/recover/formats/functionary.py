@@ -13,7 +13,7 @@ from rightcall.recover.window import Literals, Waiting, Window, blank, literal, 
 
 _KEY = Literals([KEY])
 _DECORATED = re.compile(r"functions\.[\w.\-]+(?::\d+)?|[\w.\-]+:\d+")
-_SPACE = re.compile(r"\s*")
+_FENCES = re.compile(r"```(?:json)?|\\n")
 _HEADER = re.compile(r"to=[^\s<|]*")
 _MESSAGE = Literals(["<|message|>"])
 _CONTENT = frozenset({"all"})
@@ -38,12 +38,12 @@ def _headed(window: Window, start: int, at: int) -> Steps:
     return (yield from headed(window, start, at))
 
 
-def _after(window: Window, start: int, name: str, end: int) -> Steps:
+def _after(window: Window, start: int, name: str, end: int, *, inner: bool = False) -> Steps:
     glued = yield from skip(window, end, GLUE)
-    token = bool(window.text[end:glued].strip())
+    token = bool(_FENCES.sub("", window.text[end:glued]).strip()) or inner
     if name == "function" and token:
-        inner = yield from matched(window, NAME, glued, 200)
-        return (yield from _after(window, start, inner[0], inner.end())) if inner is not None else -1
+        real = yield from matched(window, NAME, glued, 200)
+        return (yield from _after(window, start, real[0], real.end(), inner=True)) if real is not None else -1
     if (yield from literal(window, glued, _KEY)) >= 0:
         item = yield from pairs_item(window, start, name, glued, window.markers.closes)
         kind = "pairs"

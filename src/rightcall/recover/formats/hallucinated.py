@@ -20,6 +20,7 @@ _TALKS_OF_TOOLS = re.compile(
 _NOISE = re.compile(
     r"(?i)\b(?:start|begin|end|of|the|a|tool|tools|function|call|calls|use|request|invocation|invoke|execute|run|action)\b|[_▁:/]"
 )
+_AHEAD = r"(?=[^<>|｜\n]{1,80}(?:[|｜]>|[|｜]?\Z)|\Z)"
 _REACH = 4000
 
 
@@ -27,7 +28,7 @@ def hallucinated(window: Window, start: int, at: int) -> Steps:
     """A token that no format knows."""
     yield from matched(window, _WHOLE, start, 100)
     token = _TOKEN.match(window.text, start)
-    if token is None or not _TALKS_OF_TOOLS.search(token[1]) or re.match(r"(?i)\s*(?:end|/)", token[1]):
+    if token is None or token[0] in window.markers.closes.words or not _TALKS_OF_TOOLS.search(token[1]) or re.match(r"(?i)\s*(?:end|/)", token[1]):
         return -1
     body = yield from blank(window, token.end())
     item = (yield from read_item(window, body)) if body < len(window.text) else None
@@ -39,6 +40,8 @@ def hallucinated(window: Window, start: int, at: int) -> Steps:
                 resolved = True
                 yield take._replace(start=start, kind=item.kind)
         end = item.end if resolved else end
+    if not resolved and " " not in token[1]:
+        return -1  # a token of some tokenizer, and not of a call
     close = yield from _end_token(window, end)
     if not resolved:
         name = " ".join(_NOISE.sub(" ", token[1]).split()) or token[1].strip()
@@ -80,5 +83,6 @@ FORMATS = (
         ("<|", "<｜"),
         hallucinated,
         _EXAMPLE,
+        ahead=_AHEAD,
     ),
 )

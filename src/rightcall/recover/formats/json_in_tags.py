@@ -19,7 +19,7 @@ FORMATS = (
         about="Granite 20B FC, GigaChat 3", example=f"<function_call> {_ONE}",
     ),
     tagged(
-        "nemotron", ("<TOOLCALL>", "<TOOL_CALL>", "<toolcall>", "<ToolCall>"), ("</TOOLCALL>", "</TOOL_CALL>", "</toolcall>", "</ToolCall>"),
+        "nemotron", ("<TOOLCALL>", "<TOOL_CALL>", "<toolcall>"), ("</TOOLCALL>", "</TOOL_CALL>", "</toolcall>"),
         about="Nemotron Nano", example=f"<TOOLCALL>[{_ONE}]</TOOLCALL>",
     ),
     tagged("longcat", "<longcat_tool_call>", "</longcat_tool_call>", about="LongCat", named=True),

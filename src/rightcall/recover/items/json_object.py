@@ -32,11 +32,11 @@ _FOLLOWS = frozenset("<`,;[]}{\n")
 def object_item(window: Window, at: int, closes: Literals, *, marked: bool, name: str = "") -> Waiting[Item | None]:
     """Read the object at `at`. `marked`: a format's marker stood before it. `name`: the tool's name stood before it,
     and the object is its arguments."""
-    if window.effort < 0 and not marked:
-        return None
     end = whole_end(window.text, at)
     if 0 <= end <= at + window.cap:
         return (yield from _balanced(window, at, end, closes, marked, name))
+    if window.effort < 0:
+        return None
     balance = Balance(at)
     look, tries, inside = at + 1, 0, -1
     while True:
@@ -66,7 +66,7 @@ def object_item(window: Window, at: int, closes: Literals, *, marked: bool, name
         if far == at + window.cap:
             return _too_long(window, at, name) if marked else None
         if window.final:
-            window.effort -= (len(text) - at) // 4
+            window.effort -= len(text) - at
             return _item(window, at, inside if inside >= 0 else len(text), name, marked)
         yield
 
@@ -109,9 +109,7 @@ def _item(
     body = window.text[at:end]
     if not marked and not name and not may_hold_call(body):
         return None if end == len(window.text) else Item(end, ())
-    window.effort -= len(body)
-    if window.effort < 0 and not marked:
-        return None
+    effort, window.effort = window.effort, window.effort - 8 * len(body)
     wanted = name or written_name(body)
     shape = window.tools.shape(wanted)
     try:
@@ -131,7 +129,10 @@ def _item(
     if closed and read.cut == "closers":
         marks = {mark: place for mark, place in read.marks.items() if mark != "cut_closers"}
         read = read._replace(cut="", marks={**marks, "missing_closer": len(body)})
-    return _taken(window, at, end, read.value, read, body, name, marked)
+    item = _taken(window, at, end, read.value, read, body, name, marked)
+    if item is not None and item.takes and item.takes[0].arguments is not None:
+        window.effort = effort  # not in vain
+    return item
 
 
 def _taken(
@@ -142,7 +143,7 @@ def _taken(
     else:
         calls = calls_in(value, window.tools, marked=marked)
         if not marked:
-            calls = [call for call in calls if _believable(call, window, read)]
+            calls = [call for call in calls if _believable(call, window, read, body)]
     if not calls:
         if marked and read.cut:
             return Item(end, (Take(at, end, written_name(body), None, source=body, cut=read.cut, fault="cut off"),))
@@ -167,8 +168,10 @@ def _own_envelope(name: str, value: Any, window: Window) -> Enclosed:
     return inner[0] if again else Enclosed(name, value, None)
 
 
-def _believable(call: Enclosed, window: Window, read: Read) -> bool:
-    """Without a marker it is a call only if a known tool is named and the reading is certain enough."""
+def _believable(call: Enclosed, window: Window, read: Read, body: str) -> bool:
+    """Without a marker it is a call only if a known tool is named, in quotes, and the reading is certain enough."""
+    if read.marks and f'"{call.name}"' not in body and f"'{call.name}'" not in body:
+        return False
     if call.arguments is None or (window.tools.known and window.tools.name(call.name) is None):
         return False
     return all(RULES[mark].confidence >= 0.5 for mark in read.marks if not mark.startswith("cut"))

@@ -24,6 +24,8 @@ _NO_ARGUMENTS = re.compile(r"\(\s*\)")
 
 def python_item(window: Window, at: int, bracket: int, closes: Literals, *, marked: bool) -> Waiting[Item | None]:
     """Read the call at `at` whose opening bracket stands at `bracket`."""
+    if window.effort < 0:
+        return None
     balance = Balance(bracket)
     look = bracket
     while True:
@@ -89,7 +91,7 @@ def _lenient(window: Window, at: int, bracket: int, end: int) -> Item | None:
     """A damaged call: the reader decides where it ends, at most at `end`."""
     text = window.text[at:end].rstrip()
     name = text[: bracket - at]
-    window.effort -= len(text)
+    window.effort -= 8 * len(text)
     trimmed = text.removesuffix("]")
     for body in dict.fromkeys((text, trimmed)):
         try:
@@ -98,6 +100,7 @@ def _lenient(window: Window, at: int, bracket: int, end: int) -> Item | None:
             fault = str(error)
             continue
         if is_object(read.value) and read.callee == name:
+            window.effort += 8 * len(text)  # not in vain
             stop = at + read.end
             return Item(stop, (_take(at, stop, name, read, body),), "python")
         fault = "its arguments have no names"
