@@ -6,12 +6,13 @@ from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cli_running import EXAMPLES, Runner
 from rightcall import Gate
 from rightcall.cli.emissions import disagreement, found_calls, random_pieces
 from rightcall.cli.scoring import judge_emission
-from rightcall.types import Call, Reading, Verdict
+from rightcall.types import Call, Note, Reading, Verdict
 
 TOOLS = [{"name": "add", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}]
 
@@ -134,6 +135,25 @@ def test_a_stream_that_gives_something_else_is_counted_and_shown(
     text = run("eval", file, "--failures", "stream").out
     assert "the same calls and prose in 50.0 % (1 of 2)" in text
     assert "  streams differ   character by character\n" in text
+
+
+@pytest.mark.promise("R-09")
+def test_a_right_case_whose_stream_differs_is_a_failing_case(
+    run: Runner, corpus: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rightcall.cli.emissions.read_pieces", lambda gate, pieces: Reading((), "other"))
+    record = run("eval", corpus([EMISSIONS[0]]), "--json", "--failures").json
+    assert record["totals"]["all"]["right_percent"] == 100.0
+    assert [(one["id"], one["outcome"]) for one in record["failures"]] == [("exact", "exact")]
+
+
+@pytest.mark.promise("R-09")
+def test_a_stream_must_give_the_same_calls_and_prose_but_may_note_more() -> None:
+    text = "Well." + tagged('{"n": 1}')
+    whole = Gate().read(text)
+    assert disagreement(Gate(), text, replace(whole, notes=(Note("quoted", "more"),)), "x") == ""
+    assert disagreement(Gate(), text, replace(whole, text="Well"), "x") == "character by character"
+    assert disagreement(Gate(), text, replace(whole, calls=(), places=()), "x") == "character by character"
 
 
 @pytest.mark.promise("R-09")

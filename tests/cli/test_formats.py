@@ -77,6 +77,12 @@ def test_one_format_shows_its_example_and_what_is_read(run: Runner, one: Format)
     assert found[:1] == ([] if one.name in NO_CALL else ["get_weather"])
 
 
+def test_a_format_without_a_call_says_why_there_is_none(run: Runner) -> None:
+    out = run("formats", "final_answer", columns=160).out
+    assert "no call found\n" in out
+    assert "what is meant for the user is not searched for calls  [final]\n" in out
+
+
 def test_a_misspelt_format_is_told_the_right_one(run: Runner) -> None:
     done = run("formats", "hermez")
     assert (done.code, done.out) == (2, "")
@@ -88,5 +94,7 @@ def test_a_misspelt_format_is_told_the_right_one(run: Runner) -> None:
 def test_opening_words_are_never_broken_and_the_rest_is_counted() -> None:
     words = ("<a b=", "<a b=", "\nlong opening word", "<c>", "<d>")
     assert words_filled(words, 12) == ["<a b=", "\\nlong opening word", "<c>  <d>"]
+    assert words_filled(("<c>", "<d>"), 8) == ["<c>  <d>"]
+    assert words_filled(("<c>", "<d>"), 7) == ["<c>", "<d>"]
     assert words_filled(words, 80, most=2) == ["<a b=  \\nlong opening word  … 2 more"]
     assert words_filled((), 80) == []

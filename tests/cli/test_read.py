@@ -17,6 +17,7 @@ from rightcall.cli.jsonl import LineGates, answer_lines
 from rightcall.cli.read import MAX_BYTES
 from rightcall.cli.read_lines import line_reader
 from rightcall.cli.readings import place_records
+from rightcall.recovering import Stream
 from rightcall.types import Call, Place, Reading, Verdict
 
 RIGHT = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>'
@@ -177,6 +178,25 @@ def test_reading_as_a_stream_prints_the_same(run: Runner, size: int) -> None:
     for more in (("--json",), ("--finish-reason", "length", "--json"), ()):
         whole = run("read", text, "--tools", TOOLS, *more)
         assert run("read", text, "--tools", TOOLS, "--stream", str(size), *more) == whole
+
+
+@pytest.mark.promise("R-09")
+def test_a_stream_is_really_read_in_pieces_and_told_its_end(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def push(self: Stream, chunk: str) -> list[Any]:
+        seen.append(chunk)
+        return [chunk]
+
+    def close(self: Stream, finish_reason: str | None = None) -> list[Any]:
+        seen.append(finish_reason)
+        return []
+
+    monkeypatch.setattr(Stream, "push", push)
+    monkeypatch.setattr(Stream, "close", close)
+    assert run("read", "abcde", "--stream", "2", "--finish-reason", "length", "--json").json["text"] == "abcde"
+    assert run("read", "--jsonl", "--stream", "3", stdin=b'"abcde"').lines[0]["text"] == "abcde"
+    assert seen == ["ab", "cd", "e", "length", "abc", "de", None]
 
 
 def test_places_name_their_line_in_whatever_order_they_come() -> None:
