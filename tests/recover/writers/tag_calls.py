@@ -183,6 +183,7 @@ TAG_CALLS = (
         _muse(lambda name: f"{name}.{name}"),
         values="text",
         names=r"[A-Za-z_][A-Za-z0-9_]{0,20}",
+        needs_tools=True,
         cannot=holds("</atem:parameter>"),
         say=_muse_says,
         quiet=False,
