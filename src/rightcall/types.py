@@ -150,11 +150,11 @@ class Verdict(Struct, frozen=True, gc=False):
 NoteCode = Literal[
     "quoted",  # markup in quotes, in inline code or in a code block: talk about a call
     "sample",  # introduced as an example
-    "reasoning",  # inside reasoning that was closed
     "final",  # in the channel for the final answer
     "unreadable",  # markup of a call that holds none
     "hallucinated",  # markup that belongs to no format
     "repeated",  # a call in the text that the message also has natively
+    "elsewhere",  # a call that the provider runs itself
     "too_many",  # more calls than the cap allows
     "too_large",  # a call longer than the cap allows
 ]

@@ -16,7 +16,7 @@ _ENDS = {
     quote: Literals([close, "\n"])
     for quote, close in (("`", "`"), ('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("«", "»"), ("「", "」"))
 }
-BLOCKS = {quote: Literals([quote]) for quote in ('"""', "'''")}
+BLOCKS = {'"""': Literals(['"""']), "'''": Literals(["'''"]), 'r#"': Literals(['"#'])}
 """What quotes whole blocks: the strings of source code."""
 
 _LINE = Literals(["\n"])
@@ -24,7 +24,7 @@ _ESCAPED_END = re.compile(r"(?:\\[nrt])+$")
 """`'\\n<tool_call>`: in source code the quote stands before an escaped line break."""
 
 _STRING_OPENS = re.compile(r"(?:^|[=(\[,:{+>]|\breturn|\bin)\s*[rbfuRBFU]{0,2}'[^']*$")
-_COMMENT = re.compile(r"\s*(?:>|#|//|\*|--|;;|%)")
+_COMMENT = re.compile(r"\s*(?:>|#|//|\*|--|;;|%)|.*\s//\s")
 _CODE = re.compile(r"(?:[=(\[,+!?|&\\]|\b(?:return|yield|const|append|push|print|json)|[\w\]]\()\s*$")
 """What stands before a literal in program source, and not before a call amid prose."""
 
@@ -42,14 +42,15 @@ _SAMPLE = re.compile(
     rf"|^\s*(?:#+|\*\*|==+)\s.{{0,60}}\b{_WORDS}\b.{{0,60}}$"
 )
 _PLACEHOLDER = re.compile(
-    r"(?i)[.…]+|[<$%{\[].*|.*[>}]|(?:example|your|sample)[_\- ].*|(?:function|func|tool|method|plugin|action)[_\- ]?name[_\- ]?\d*"
+    r"(?i)[.…]+|[<$%{\[].*|.*[>}]|(?:example|your|sample)[_\- ].*|(?:function|func|tool|method|plugin|action)(?:[_\- ]call)?[_\- ]?name[_\- ]?\d*"
     r"|name[_\- ]of[_\- ].*|(?:name|tool|function)[_\- ]here"
 )
 
 
-def quoted(text: str, at: int) -> Literals | None:
-    """What ends the quotation that `at` stands in; None when it stands in none."""
-    first = max(0, at - REACH)
+def quoted(text: str, at: int, since: int = 0, *, headed: bool = False) -> Literals | None:
+    """What ends the quotation that `at` stands in; None when it stands in none. What is before `since` does not count:
+    it was a call. `headed`: a header stands wherever the last message ended; only a quote right before it counts."""
+    first = max(since, at - REACH)
     line = text[max(text.rfind("\n", first, at) + 1, first) : at]
     if not line:
         return None
@@ -57,7 +58,9 @@ def quoted(text: str, at: int) -> Literals | None:
         line = _ESCAPED_END.sub("", line) or " "
     if line[-1] in _ENDS:
         return _ENDS[line[-1]]
-    for quote in "`\"":
+    if headed:
+        return None
+    for quote in '`"':
         if line.count(quote) % 2:
             return _ENDS[quote]
     if "'" in line and _STRING_OPENS.search(line):
@@ -65,9 +68,9 @@ def quoted(text: str, at: int) -> Literals | None:
     return _LINE if _COMMENT.match(line) else None
 
 
-def sample(text: str, at: int) -> bool:
+def sample(text: str, at: int, since: int = 0) -> bool:
     """Whether what stands just before introduces an example."""
-    before = text[max(0, at - _NEAR) : at].rstrip()
+    before = text[max(since, at - _NEAR) : at].rstrip()
     line = before[before.rfind("\n") + 1 :]
     if before[-1:] not in _INTRODUCES and line[:1] not in ("#", "*", "="):
         return False
@@ -75,9 +78,15 @@ def sample(text: str, at: int) -> bool:
     return any(cue in line for cue in _CUES) and _SAMPLE.search(line) is not None
 
 
-def in_code(text: str, at: int) -> bool:
+def starts_line(text: str, at: int) -> bool:
+    """Whether nothing but white space, or the sign of a quotation, stands before `at` on its line."""
+    first = max(0, at - 80)
+    return not text[max(text.rfind("\n", first, at) + 1, first) : at].strip(" \t>")
+
+
+def in_code(text: str, at: int, since: int = 0) -> bool:
     """Whether a bracket at `at` belongs to an expression of program source."""
-    first = max(0, at - 40)
+    first = max(since, at - 40)
     line = text[max(text.rfind("\n", first, at) + 1, first) : at]
     return bool(line) and _CODE.search(line) is not None
 

@@ -20,10 +20,10 @@ _IDS = ("id", "call_id", "tool_call_id", "tool_use_id", "toolCallId")
 _ABOUT = frozenset({"type", "thought", "thoughts", "reasoning", "headline", "index", *_IDS})
 """What else stands in an envelope and is no argument."""
 
-_RECORDS = frozenset({"role", "session_id", "hook_event_name", "jsonrpc", "result", "output", "status", "error"})
+_RECORDS = frozenset({"role", "session_id", "hook_event_name", "jsonrpc", "result", "output", "status", "error", "_meta"})
 """What stands in the record of a call or in a message, and not in a call amid prose."""
 
-_NAME = re.compile(r"[^\s\"'`{}\[\]()<>,;=?!*]{1,160}")
+NAME = re.compile(r"[^\s\"'`{}\[\]()<>,;=?!*]{1,160}")
 _QUICK = re.compile(rf"[\"'“]?(?:{'|'.join(NAMES)}|{'|'.join(_LISTS)})[\"'”]?\s*[:=]")
 _WRITTEN = re.compile(rf"[\"'“]?\b(?:{'|'.join(NAMES)})[\"'”]?\s*[:=]+\s*[\"'“]([^\"'“”\n]{{1,160}})[\"'”]")
 _TEXT = Shape()
@@ -62,7 +62,7 @@ def calls_in(value: Any, tools: Tools, *, marked: bool) -> list[Enclosed]:
     """The calls in a JSON value. `marked`: it stood where only calls stand, so that less has to be proven."""
     if type(value) is dict and len(value) == 2 and type(value.get("arguments")) is dict:  # what most models write
         name = value.get("name")
-        if type(name) is str and _NAME.fullmatch(name) and "properties" not in value["arguments"]:
+        if type(name) is str and NAME.fullmatch(name) and "properties" not in value["arguments"]:
             return [Enclosed(name, value["arguments"], None)]
     if is_list(value):
         return [call for item in value for call in calls_in(item, tools, marked=marked)]
@@ -83,7 +83,7 @@ def _single(value: dict[str, Any], tools: Tools, marked: bool) -> Enclosed | Non
             return found and found._replace(id=found.id or _id(value))
     for key in NAMES:
         name = value.get(key)
-        if isinstance(name, str) and (name := name.strip()) and (marked or _NAME.fullmatch(name)):
+        if isinstance(name, str) and (name := name.strip()) and (marked or NAME.fullmatch(name)):
             return _with_arguments(value, key, name, tools, marked)
     return _keyed(value) if marked else None
 
@@ -125,7 +125,7 @@ def _keyed(value: dict[str, Any]) -> Enclosed | None:
     if len(value) != 1:
         return None
     ((name, arguments),) = value.items()
-    return Enclosed(name, arguments, None) if is_object(arguments) and _NAME.fullmatch(name) else None
+    return Enclosed(name, arguments, None) if is_object(arguments) and NAME.fullmatch(name) else None
 
 
 def _id(value: dict[str, Any]) -> str | None:

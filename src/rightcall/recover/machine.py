@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 
-from rightcall.recover.context import BLOCKS, REACH, in_code, placeholder, quoted, sample
+from rightcall.recover.context import BLOCKS, REACH, in_code, placeholder, quoted, sample, starts_line
 from rightcall.recover.formats.functionary import opening
 from rightcall.recover.registry import REASONING, Scanner
 from rightcall.recover.take import Mute, Steps, Take
@@ -31,13 +31,13 @@ _IN_VAIN = 32
 _ENOUGH = -1_000_000
 """Who has looked in vain that often looks no further."""
 
+_DOCUMENT = 3
 _KEEP = 4096
 _SMALL = 65536
 _CLOSES = frozenset(REASONING.values())
 _MESSAGES: dict[NoteCode, str] = {
     "quoted": "markup of a call in quotes or in code was left in the prose",
     "sample": "a call that is introduced as an example was left in the prose",
-    "reasoning": "calls in reasoning that was closed do not count",
     "final": "what is meant for the user is not searched for calls",
     "too_many": f"no more than {MOST_CALLS} calls, or attempts at one, are read from one message",
 }
@@ -69,11 +69,17 @@ class Machine:
         self.doubt = False
         self.takes: list[Found] = []
         self.calls = 0
+        self.call_end = 0
+        self.headings = 0
+        self.templating = 0
+        self.line_ended = True
 
     # ── feeding ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def push(self, chunk: str) -> list[str | Found]:
         """More of the text."""
+        if not chunk:
+            return []
         if self.idle and self.scanner.firsts.search(chunk) is None:
             return self._pass_on(chunk)
         self.pending.append(chunk)
@@ -109,6 +115,7 @@ class Machine:
         window = self.window
         window.text += chunk
         self.sent = self.at = len(window.text)
+        self._count_headings(chunk)
         if self.sent > _KEEP:
             self._forget(self.sent - REACH - 16)
         return [chunk]
@@ -119,6 +126,7 @@ class Machine:
         self.sent -= cut
         self.at -= cut
         self.looked -= cut
+        self.call_end -= cut
 
     # ── one step ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -152,7 +160,7 @@ class Machine:
         if self.mute is not None:
             return self._muted(self.mute)
         if window.effort < _ENOUGH:
-            self._be_mute(Mute(self.at, None, "too_many"))
+            self._be_mute(Mute(self.at, None, "too_many"), self.at)
             return True
         if self.try_opening:
             self.try_opening = False
@@ -180,18 +188,20 @@ class Machine:
         text = self.window.text
         if word in self.scanner.table:
             format_ = self.scanner.table[word][0]
-            until = quoted(text, start) if format_.quotable else None
+            since = max(0, self.call_end)
+            until = quoted(text, start, since, headed=format_.headed) if format_.quotable else None
             if until is not None:
                 self.window.effort -= _IN_VAIN
-                self._be_mute(Mute(end, until, "quoted"))
+                self._be_mute(Mute(end, until, "quoted"), start)
                 return
-            self.doubt = sample(text, start) or (format_.bare and in_code(text, start))
+            unmarked = format_.bare and (self.headings >= _DOCUMENT or in_code(text, start, since))
+            self.doubt = unmarked or self.templating >= _DOCUMENT or sample(text, start, since)
             self.window.fresh = self.fresh
             self._read(format_.read(self.window, start, end), start, end, word)
             return
         self.at = end
         if word in BLOCKS:
-            self._be_mute(Mute(end, BLOCKS[word], "quoted"))
+            self._be_mute(Mute(end, BLOCKS[word], "quoted"), start)
         elif word in _CLOSES:
             self._emit(end)
             self._begin_again()
@@ -217,13 +227,13 @@ class Machine:
         if self.calls >= MOST_CALLS:
             self._note("too_many", found[0].start, found[0].end)
             self.steps = None
-            self._be_mute(Mute(found[0].end, None, ""))
+            self._be_mute(Mute(found[0].end, None, ""), found[0].end)
             return
         take = found[0]
         base = self.window.base
         self.calls += 1
         self.events.append((take._replace(start=take.start + base, end=take.end + base), found[1]))
-        self.sent = max(self.sent, take.end)
+        self.sent = self.call_end = max(self.sent, take.end)
 
     def _finish(self, result: int | Mute) -> None:
         self.steps = None
@@ -238,13 +248,13 @@ class Machine:
             for found in self.takes:
                 self._hand_out(found)
         if self.takes and not self.doubt and end >= 0:
-            self.sent = max(self.sent, end)
+            self.sent = self.call_end = max(self.sent, end)
         if not self.takes:
             self.window.effort -= _IN_VAIN
         self.takes, self.doubt = [], False
         self.at = max(end, self.resume, self.sent) if end >= 0 else max(self.resume, self.sent)
         if isinstance(result, Mute):
-            self._be_mute(result)
+            self._be_mute(result, self.start)
 
     def _read_on(self, result: int | Mute) -> None:
         """Calls in reasoning: whether they count is known when it is closed, or at the end."""
@@ -258,15 +268,18 @@ class Machine:
 
     # ── what is not searched ─────────────────────────────────────────────────────────────────────────────────────
 
-    def _be_mute(self, mute: Mute) -> None:
+    def _be_mute(self, mute: Mute, start: int) -> None:
         self.mute = mute
         self.at = max(self.at, mute.at)
-        if mute.code in _MESSAGES and not self.reasoning:
-            self._note(mute.code, self.start, self.at)  # type: ignore[arg-type]
+        if mute.code and not self.reasoning:
+            self._note(mute.code, start, self.at)
 
     def _muted(self, mute: Mute) -> bool:
         text, until = self.window.text, mute.until
         found = until.pattern.search(text, self.at) if until is not None else None
+        while found is not None and mute.line and not starts_line(text, found.start()):
+            self.at = found.end()
+            found = until.pattern.search(text, self.at) if until is not None else None
         if found is not None:
             self.mute = None
             keeps = mute.code == "final" or found[0] == "\n"
@@ -287,13 +300,11 @@ class Machine:
         if close < 0:
             self.looked = max(self.sent, len(text) - len(self.reasoning) + 1)
             return False
-        if self.takes:
-            self._note("reasoning", self.start, close)
         self.steps, self.mute, self.takes, self.doubt = None, None, [], False
         self.at = close + len(self.reasoning)
+        self._emit(self.at)
         self.reasoning = ""
         self.window.effort = self.effort  # how far a reader got in there depends on how the text was cut
-        self._emit(self.at)
         self._begin_again()
         return True
 
@@ -309,10 +320,24 @@ class Machine:
         prose = self.window.text[self.sent : end]
         self.sent = end
         self.events.append(prose)
-        if self.fresh and not self.reasoning and not prose.isspace():
+        if self.reasoning:
+            return
+        if self.fresh and not prose.isspace():
             self.fresh = False
+        self._count_headings(prose)
+
+    def _count_headings(self, prose: str) -> None:
+        """A text with several headings or comment lines is a document: what it shows without a marker is no call. One
+        with several template tags is a template: nothing in it is."""
+        if "#" in prose or self.line_ended:
+            headings = prose.count("\n#") + (self.line_ended and prose[0] == "#")
+            self.headings += headings
+        if "{%" in prose:
+            self.templating += prose.count("{%")
+        self.line_ended = prose[-1] == "\n"
 
     def _note(self, code: NoteCode, start: int, end: int) -> None:
         if len(self.notes) < MOST_CALLS:
             base = self.window.base
             self.notes.append(Note(code, _MESSAGES[code], start + base, max(start, end) + base))
+

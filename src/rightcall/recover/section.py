@@ -14,7 +14,7 @@ from rightcall.recover.items.brace_call import brace_item
 from rightcall.recover.items.function_tags import OPENS as FUNCTION_TAGS
 from rightcall.recover.items.function_tags import function_item
 from rightcall.recover.items.json_object import object_item
-from rightcall.recover.items.key_pairs import KEY, pairs_item
+from rightcall.recover.items.key_pairs import KEYS, pairs_item
 from rightcall.recover.items.python_call import python_item
 from rightcall.recover.take import Format, Steps, Take
 from rightcall.recover.window import Literals, Waiting, Window, blank, literal, matched, skip
@@ -23,14 +23,16 @@ NAME = re.compile(r"[^\s\"'`{}\[\]()<>,;=|｜\\]{1,160}")
 GLUE = Literals(
     [
         "<｜tool▁sep｜>", "<|tool▁sep|>", "<｜tool_sep｜>", "<|tool_sep|>", "<|tool_call_argument_begin|>", "[ARGS]",
-        "<tool_sep>", "```json", "```", "\\n", "<|content_invoke_tool_json|>", "<|constrain|>json", "<|message|>",
+        "<tool_sep>", "```json", "```", "\\n", "<|content_invoke_tool_json|>", "<|constrain|>json", "<|message|>", "<|tool_call:args|>",
     ]
 )  # fmt: skip
 """What may stand between a name and its arguments."""
 
 _CALL_ID = re.compile(r"\[CALL_ID\]\w*")
 _FUNCTION_TAGS = Literals(FUNCTION_TAGS)
-_KEY = Literals([KEY])
+_KEY = Literals(KEYS)
+_NAME_FOLLOWS = Literals(["<|tool_call:name|>"])
+_FENCE = Literals(["```"])
 _NAMELESS = frozenset({"function"})
 """Words that stand where a name could and announce one."""
 
@@ -48,7 +50,7 @@ def section(window: Window, start: int, at: int) -> Steps:
         for take in item.takes:
             yield take._replace(start=start if end < 0 else take.start, kind=item.kind)
         done, kind = item.end, item.kind
-        end = at = yield from closed(window, item.end)
+        end = at = yield from closed(window, item.end, window.text[start : item.takes[0].start if item.takes else start])
         if not item.takes:
             return end
 
@@ -67,12 +69,19 @@ def _goes_on(window: Window, done: int, end: int, at: int, kind: str) -> Waiting
     return kind == "python"
 
 
-def closed(window: Window, at: int) -> Waiting[int]:
-    """After a call: over the closing markers and surplus brackets that belong to it."""
+def closed(window: Window, at: int, opened: str = "") -> Waiting[int]:
+    """After a call: over the closing markers and surplus brackets that belong to it, and over what closes the list or
+    the fence that stands in `opened`."""
     end = at
+    lists, fences = "[" in opened, "```" in opened
     while True:
         after = yield from blank(window, at)
         found = yield from literal(window, after, window.markers.closes)
+        if found < 0 and fences:
+            found = yield from literal(window, after, _FENCE)
+            fences = found < 0
+        if found < 0 and lists and window.text.startswith("]", after):
+            found, lists = after + 1, False
         if found < 0:
             surplus = yield from _surplus(window, at)
             if surplus == at:
@@ -120,6 +129,8 @@ def _after_name(window: Window, at: int) -> Waiting[Item | None]:
     glued = yield from skip(window, call_id.end() if call_id else end, GLUE)
     if name in _NAMELESS and glued > end:
         return (yield from read_item(window, glued))
+    if (yield from literal(window, glued, _NAME_FOLLOWS)) >= 0:  # what stood before was the call's id
+        return (yield from _after_name(window, (yield from skip(window, glued, _NAME_FOLLOWS))))
     if glued < len(window.text):
         if window.text[glued] == "{":
             return (yield from _arguments(window, at, name, glued))
@@ -127,7 +138,7 @@ def _after_name(window: Window, at: int) -> Waiting[Item | None]:
         if pairs >= 0:
             return (yield from pairs_item(window, at, name, glued, markers.closes))
     named = window.text[max(0, at - 64) : at].rstrip().endswith(markers.named)
-    if not named or not name[0].isalpha() or (yield from literal(window, glued, markers.closes)) < 0:
+    if not named or not (name[0].isalpha() or name[0] == "_") or (yield from literal(window, glued, markers.closes)) < 0:
         return None
     if window.tools.known and window.tools.name(name) is None:
         return None
@@ -138,7 +149,11 @@ def _arguments(window: Window, at: int, name: str, brace: int) -> Waiting[Item |
     item = yield from object_item(window, brace, window.markers.ends, marked=True, name=name)
     if item is None:
         return None
-    return Item(item.end, tuple(take._replace(start=at) for take in item.takes))
+    end = item.end
+    if "```" in window.text[at:brace]:
+        after = yield from blank(window, end)
+        end = max(end, (yield from literal(window, after, _FENCE)))
+    return Item(end, tuple(take._replace(start=at) for take in item.takes))
 
 
 def tagged(

@@ -34,6 +34,8 @@ class Mute(NamedTuple):
     at: int
     until: Literals | None
     code: str = ""
+    line: bool = False
+    """Whether that has to stand at the start of a line."""
 
 
 Step = Take | None
@@ -67,3 +69,5 @@ class Format(NamedTuple):
     """Whether it has no marker, so that program source may look the same."""
     quotable: bool = True
     """Whether it may be shown in quotes; else it counts wherever it stands."""
+    headed: bool = False
+    """Whether it begins with the header of a message, which stands wherever the last message ended."""

@@ -32,7 +32,7 @@ def typed(raw: str, shape: Shape, stated: str = "") -> Any:
     if not types:
         return raw if stated in ("", "string") else _stated(raw)
     bare = raw.strip()
-    if bare == "null" and "null" in types:
+    if "null" in types and bare in ("null", "None"):  # some templates write Python's word
         return None
     if types <= {"string", "null"}:
         return raw

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
+from rightcall.recover.context import starts_line
 from rightcall.recover.items import Item
 from rightcall.recover.items.json_object import object_item
 from rightcall.recover.items.python_call import HEAD, arguments_follow, python_item
@@ -14,8 +16,7 @@ from rightcall.recover.window import Literals, Waiting, Window, blank, literal, 
 _BETWEEN = Literals([",", ";", "[", "]"])
 _COMMA = Literals([","])
 _QUOTES = ('"', "'", "“")
-_FENCE = {mark: Literals([mark]) for mark in ("```", "~~~")}
-_INFO = re.compile(r"`*[ \t]*([\w+\-.]*)[ \t]*")
+_INFO = re.compile(r"([`~]{0,20})[ \t]*([\w+\-.]*)[ \t]*")
 _DATA = frozenset({"", "json", "jsonc", "json5", "action", "xml"})
 _TOOL = frozenset(
     {"tool_call", "tool_calls", "tool", "tool_use", "tool_code", "function_call", "function", "functions"}
@@ -24,7 +25,7 @@ _QUOTE_AHEAD = r"(?=\s*+(?:[\"'“]|\Z))"
 _LIST_AHEAD = r"(?=\s*+(?:\{\s*+(?:[\"'“]|\Z)|[A-Za-z_][\w.]*+(?:\(|\Z)|\Z))"
 
 
-def bare_object(window: Window, start: int, at: int) -> Steps:
+def bare_object(window: Window, start: int, at: int, opened: str = "") -> Steps:
     """`{"name": …, "arguments": {…}}` amid prose, and what follows it in the same run."""
     first = yield from blank(window, start + 1)
     if window.text[first : first + 1] not in _QUOTES:
@@ -38,7 +39,7 @@ def bare_object(window: Window, start: int, at: int) -> Steps:
     while item is not None and item.takes:
         for take in item.takes:
             yield take
-        end = yield from closed(window, item.end)
+        end = yield from closed(window, item.end, opened)
         after = yield from skip(window, end, _BETWEEN)
         following = after < len(window.text) and window.text[after] == "{"
         item = (yield from _object(window, after)) if following else None
@@ -63,7 +64,7 @@ def bare_list(window: Window, start: int, at: int) -> Steps:
     if at >= len(window.text):
         return -1
     if window.text[at] == "{":
-        return (yield from bare_object(window, at, at))
+        return (yield from bare_object(window, at, at, "["))
     return (yield from _python_list(window, start, at))
 
 
@@ -97,18 +98,28 @@ def _is_call(window: Window, head: re.Match[str]) -> Waiting[bool]:
 
 def fenced(window: Window, start: int, at: int) -> Steps:
     """A code fence is a call when it holds nothing else from its first character on; else it is code, to its end."""
-    fence = _FENCE[window.text[start:at]]
     info = yield from matched(window, _INFO, at)
-    language = info[1].lower() if info is not None else ""
-    at = yield from blank(window, info.end() if info is not None else at)
+    if info is None:
+        return -1
+    mark = window.text[start:at] + info[1]
+    at_line_start = starts_line(window.text, start)
+    fence = _fence(mark)
+    code = Mute(info.end(), fence if at_line_start else _fence(mark, "\n"), "quoted", at_line_start)
+    language = info[2].lower()
+    at = yield from blank(window, info.end())
     if at >= len(window.text) or language not in _DATA | _TOOL:
-        return Mute(at, fence, "quoted")
+        return code
     end = yield from _in_fence(window, start, at, language)
     if isinstance(end, Mute) or end < 0:
-        return Mute(at, fence, "quoted")
+        return code
     after = yield from blank(window, end)
     closing = yield from literal(window, after, fence)
     return closing if closing >= 0 else end
+
+
+@cache
+def _fence(*marks: str) -> Literals:
+    return Literals(marks)
 
 
 def _in_fence(window: Window, start: int, at: int, language: str) -> Steps:

@@ -6,12 +6,12 @@ import re
 
 from rightcall.recover.formats.harmony import headed
 from rightcall.recover.items.json_object import object_item
-from rightcall.recover.items.key_pairs import KEY, pairs_item
+from rightcall.recover.items.key_pairs import KEYS, pairs_item
 from rightcall.recover.section import GLUE, NAME, closed
 from rightcall.recover.take import Format, Steps
 from rightcall.recover.window import Literals, Waiting, Window, blank, literal, matched, skip
 
-_KEY = Literals([KEY])
+_KEY = Literals(KEYS)
 _DECORATED = re.compile(r"functions\.[\w.\-]+(?::\d+)?|[\w.\-]+:\d+")
 _FENCES = re.compile(r"```(?:json)?|\\n")
 _HEADER = re.compile(r"to=[^\s<|]*")

@@ -28,7 +28,12 @@ def hallucinated(window: Window, start: int, at: int) -> Steps:
     """A token that no format knows."""
     yield from matched(window, _WHOLE, start, 100)
     token = _TOKEN.match(window.text, start)
-    if token is None or token[0] in window.markers.closes.words or not _TALKS_OF_TOOLS.search(token[1]) or re.match(r"(?i)\s*(?:end|/)", token[1]):
+    if (
+        token is None
+        or token[0] in window.markers.closes.words
+        or not _TALKS_OF_TOOLS.search(token[1])
+        or re.match(r"(?i)\s*(?:end|/)", token[1])
+    ):
         return -1
     body = yield from blank(window, token.end())
     item = (yield from read_item(window, body)) if body < len(window.text) else None

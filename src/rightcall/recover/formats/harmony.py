@@ -87,6 +87,6 @@ _EXAMPLE = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|me
 
 FORMATS = (
     Format("harmony", "GPT-OSS; the final channel never holds a call", ("<|channel|>", "<|start|>"), headed, _EXAMPLE,
-           ("<|call|>", "<|end|>", "<|eom|>", "<|eot|>", "<|return|>"), quotable=False),
-    Format("harmony_leaked", "GPT-OSS without its tokens", ("=functions.",), leaked, 'to=functions.get_weather json{"city": "Bern"}'),
+           ("<|call|>", "<|end|>", "<|eom|>", "<|eot|>", "<|return|>"), headed=True),
+    Format("harmony_leaked", "GPT-OSS without its tokens", ("to=functions.",), leaked, 'to=functions.get_weather json{"city": "Bern"}'),
 )  # fmt: skip

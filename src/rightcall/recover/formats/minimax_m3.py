@@ -76,6 +76,8 @@ class _Node:
 
 def _value(node: _Node, shape: Shape) -> Any:
     if not node.children:
+        if not node.text and shape.types and shape.types <= {"array", "object"}:
+            return [] if "array" in shape.types else {}
         return typed(node.text, shape)
     names = {child.name for child in node.children}
     as_list = shape.allows("array") and bool(shape.types) or (len(names) == 1 and names <= {"item", "element", "value"})

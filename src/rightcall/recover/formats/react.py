@@ -68,6 +68,8 @@ def _input(window: Window, start: int, name: str, at: int) -> Steps:
     text = window.text[at:end].strip()
     taken = spoken(window, start, end, name, text.strip("\"'`") if text[:1] == text[-1:] else text)
     if taken is None:
+        if window.tools.name(name) is None:
+            return -1
         taken = Take(start, end, name, None, source=text, fault="its input is no object", kind="text")
     yield taken
     return end

@@ -26,7 +26,7 @@ FORMATS = (
         about="InternLM 2 and 3", example=f"<|action_start|><|plugin|>{_ONE}<|action_end|>",
     ),
     tagged(
-        "gigachat", ("<|message_sep|>\n\nfunction call<|role_sep|>", "<|role_sep|>"), "<|message_sep|>",
+        "gigachat", ("<|message_sep|>\n\nfunction call<|role_sep|>", "<|role_sep|>"), (),
         about="GigaChat 3", example=f"<|message_sep|>\n\nfunction call<|role_sep|>\n{_ONE}",
     ),
     tagged(
@@ -64,6 +64,10 @@ FORMATS = (
         ("<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>", "<|tool▁call▁end|>", "<|tool▁calls▁end|>", "<｜end▁of▁sentence｜>"),
         about="DeepSeek V3, R1 and V3.1",
         example='<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Bern"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+    ),
+    tagged(
+        "solar", "<|tool_call:begin|>", ("<|tool_call:end|>", "<|calls|>"), about="Solar Open",
+        example='<|tool_calls|><|tool_call:begin|>1<|tool_call:name|>get_weather<|tool_call:args|>{"city": "Bern"}<|tool_call:end|><|calls|>',
     ),
     tagged(
         "step3", ("<｜tool_calls_begin｜>", "<｜tool_call_begin｜>"), ("<｜tool_call_end｜>", "<｜tool_calls_end｜>"), about="Step 3",

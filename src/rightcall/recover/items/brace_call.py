@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
-import msgspec
-
 from rightcall.errors import Unreadable
 from rightcall.parse.kinds import is_object
 from rightcall.parse.reader import Reader
 from rightcall.recover.items import Item
+from rightcall.recover.items.strings import Lifted
 from rightcall.recover.take import Take
 from rightcall.recover.window import Literals, Waiting, Window, matched
 
@@ -39,10 +38,11 @@ def brace_item(window: Window, at: int, closes: Literals) -> Waiting[Item | None
     end = scan.at if done else min(len(window.text), at + window.cap)
     if scan.inside or (not done and scan.depth > 1):
         return Item(end, (Take(at, end, name, None, cut="value", fault="it is cut off"),), "braces")
-    return _read(window, at, end, name, scan.plain(window.text))
+    return _read(window, at, end, name, scan.lifted(window.text))
 
 
-def _read(window: Window, at: int, end: int, name: str, body: str) -> Item:
+def _read(window: Window, at: int, end: int, name: str, lifted: Lifted) -> Item:
+    body = lifted.text
     try:
         read = Reader(body, window.tools.shape(name)).read(0)
     except Unreadable as error:
@@ -50,7 +50,8 @@ def _read(window: Window, at: int, end: int, name: str, body: str) -> Item:
     if not is_object(read.value):
         return Item(end, (Take(at, end, name, None, source=body, fault="its arguments are no object"),), "braces")
     marks = {mark: place for mark, place in read.marks.items() if mark not in _OWN_NOTATION}
-    take = Take(at, end, name, read.value, marks=marks, source=body, cut=read.cut, duplicates=read.duplicates)
+    value = lifted.restored(read.value)
+    take = Take(at, end, name, value, marks=marks, source=body, cut=read.cut, duplicates=read.duplicates)
     return Item(end, (take,), "braces")
 
 
@@ -102,12 +103,13 @@ class _Braces:
         self.inside = ""
         return True
 
-    def plain(self, text: str) -> str:
-        """The same with ordinary quotes, for the lenient reader."""
-        parts: list[str] = []
+    def lifted(self, text: str) -> Lifted:
+        """The same without its strings, for the lenient reader."""
+        lifted = Lifted()
         at = self.start
         for begin, end, quote in self.strings:
-            parts += [text[at : begin - len(quote)], msgspec.json.encode(text[begin:end]).decode()]
+            lifted.add(text[at : begin - len(quote)])
+            lifted.lift(text[begin:end])
             at = end + len(quote)
-        parts.append(text[at : self.at])
-        return "".join(parts)
+        lifted.add(text[at : self.at])
+        return lifted

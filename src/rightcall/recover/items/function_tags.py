@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from rightcall.parse.shape import ANY, Shape
+from rightcall.recover.envelope import NAME
 from rightcall.recover.items import Item
 from rightcall.recover.items.json_object import object_item
 from rightcall.recover.take import Take
@@ -26,7 +27,7 @@ _CLOSES = Literals(
     [*(f"</{prefix}{tag}>" for prefix in PREFIXES for tag in ("invoke", "function")), "</function_call>", "</tool>"]
 )
 _HEAD = re.compile(
-    r"<[^\s=<>]*?(?:function_call|tool_call|function|invoke|tool)\s*(?:name)?\s*=\s*(?P<name>\"[^\"]*\"|'[^']*'|[^\s>]*)"
+    r"<[^\s=<>]*?(?:function_call|tool_call|function|invoke|tool)\s*(?:name)?\s*=(?P<name>\s*\"[^\"]*\"|\s*'[^']*'|[^\s>]*)"
 )
 _PARAMETER = re.compile(
     r"<(?P<tag>[^\s=<>]*?(?:parameter|param|argument|arg))\s*(?:(?:name|key)\s*)?(?:=\s*(?P<name>\"[^\"]*\"|'[^']*'|[^\s>]*))?(?P<rest>[^>]*)>"
@@ -43,7 +44,7 @@ def function_item(window: Window, at: int, closes: Literals) -> Waiting[Item | N
     """Read the call whose opening tag begins at `at`."""
     end = yield from find(window, ">", at, _HEADER)
     head = _HEAD.match(window.text, at) if end >= 0 else None
-    if head is None or not (name := head["name"].strip("\"' \t\n")):
+    if head is None or not NAME.fullmatch(name := head["name"].strip("\"' \t\n")):
         return None
     reading = _Tags(window, at, name, closes)
     return (yield from reading.read(end + 1))

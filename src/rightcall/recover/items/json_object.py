@@ -15,7 +15,7 @@ from rightcall.parse.kinds import is_object
 from rightcall.parse.marks import RULES
 from rightcall.parse.reader import Read
 from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys, whole_end
-from rightcall.recover.envelope import Enclosed, calls_in, enclosing, may_hold_call, written_name
+from rightcall.recover.envelope import NAME, Enclosed, calls_in, enclosing, may_hold_call, written_name
 from rightcall.recover.items import Item
 from rightcall.recover.take import Take
 from rightcall.recover.window import Literals, Waiting, Window, blank
@@ -24,8 +24,12 @@ _TRIES = 4
 """How many closing markers inside what may be a string are tried as the end of a damaged object."""
 
 _SURE = 0.7
+_CERTAIN = 0.95
 _WORDS = frozenset({"unquoted_key", "missing_colon", "unquoted_text"})
 """`{invalid json}`: with all of these there is nothing left that was JSON."""
+_TEMPLATE = ("%", "#")
+"""`{% for %}` and `{# … #}` are no objects."""
+
 _FOLLOWS = frozenset("<`,;[]}{\n")
 
 
@@ -35,7 +39,7 @@ def object_item(window: Window, at: int, closes: Literals, *, marked: bool, name
     end = whole_end(window.text, at)
     if 0 <= end <= at + window.cap:
         return (yield from _balanced(window, at, end, closes, marked, name))
-    if window.effort < 0:
+    if window.effort < 0 or window.text[at + 1 : at + 2] in _TEMPLATE:
         return None
     balance = Balance(at)
     look, tries, inside = at + 1, 0, -1
@@ -79,14 +83,20 @@ def _balanced(window: Window, at: int, end: int, closes: Literals, marked: bool,
     value = attempt(body)
     if value is not NO_JSON:
         return _taken(window, at, end, value, Read(value, end, {}, "", duplicate_keys(body, value)), body, name, marked)
-    if marked:
-        after = yield from blank(window, end)
-        newline = "\n" in window.text[end:after]
-        if after < len(window.text) and not newline and window.text[after] not in _FOLLOWS:
-            item = yield from _up_to_marker(window, at, end, closes, name)
-            if item is not None:
-                return item
-    return _item(window, at, end, name, marked, closed=True)
+    item = _item(window, at, end, name, marked, closed=True)
+    if not marked or (item is not None and all(_certain(take) for take in item.takes)):
+        return item
+    after = yield from blank(window, end)
+    newline = "\n" in window.text[end:after]
+    if after < len(window.text) and not newline and window.text[after] not in _FOLLOWS:
+        longer = yield from _up_to_marker(window, at, end, closes, name)
+        if longer is not None:
+            return longer
+    return item
+
+
+def _certain(take: Take) -> bool:
+    return not take.fault and all(RULES[mark].confidence >= _CERTAIN for mark in take.marks)
 
 
 def _up_to_marker(window: Window, at: int, end: int, closes: Literals, name: str) -> Waiting[Item | None]:
@@ -115,9 +125,11 @@ def _item(
     try:
         read = read_lenient(body, shape if name else enclosing(shape))
     except Unreadable as error:
-        if sure or not marked:
+        if sure or not marked or not (wanted and NAME.fullmatch(wanted)):
             return None
         return Item(end, (Take(at, end, wanted, None, source=body, fault=str(error)),))
+    if "ellipsis" in read.marks:
+        return None  # `{...}` stands for arguments, it has none
     if _WORDS <= read.marks.keys():
         return (
             Item(end, (Take(at, end, wanted, None, source=body, fault="it is words in brackets, not JSON"),))
@@ -145,7 +157,7 @@ def _taken(
         if not marked:
             calls = [call for call in calls if _believable(call, window, read, body)]
     if not calls:
-        if marked and read.cut:
+        if marked and read.cut and NAME.fullmatch(written_name(body)):
             return Item(end, (Take(at, end, written_name(body), None, source=body, cut=read.cut, fault="cut off"),))
         return Item(end, ()) if not marked else _no_call(at, end, body)
     rest: dict[str, Any] = {"marks": read.marks, "source": body, "cut": read.cut, "duplicates": read.duplicates}
@@ -161,11 +173,13 @@ def _taken(
 def _own_envelope(name: str, value: Any, window: Window) -> Enclosed:
     """After a name comes the object of its arguments, or an envelope that says the name again."""
     inner = calls_in(value, window.tools, marked=False)
-    tools = window.tools
-    if len(inner) != 1 or len(value) > 3 or tools.shape(name).props.keys() & value.keys():
-        return Enclosed(name, value, None)
-    again = inner[0].name == name or (tools.known and tools.name(inner[0].name) is not None)
-    return inner[0] if again else Enclosed(name, value, None)
+    if len(inner) == 1 and len(value) <= 3:
+        tools = window.tools
+        declared = tools.shape(name).props.keys() & value.keys()
+        again = inner[0].name == name or (tools.known and not declared and tools.name(inner[0].name) is not None)
+        if again and len(declared) < 2:
+            return inner[0]
+    return Enclosed(name, value, None)
 
 
 def _believable(call: Enclosed, window: Window, read: Read, body: str) -> bool:

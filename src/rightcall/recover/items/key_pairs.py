@@ -8,13 +8,26 @@ from rightcall.recover.take import Take
 from rightcall.recover.values import edges, typed
 from rightcall.recover.window import Literals, Waiting, Window, find, literal, skip
 
-KEY = "<arg_key>"
-_KEY = Literals([KEY])
-_VALUE = Literals(["<arg_value>"])
-_BETWEEN = Literals(["\\n", "<tool_sep>"])
+KEYS = ("<arg_key>", "<longcat_arg_key>", "<arg_key:opensource>")
+_KEYS = Literals(KEYS)
+_BETWEEN = Literals(["\\n", "<tool_sep>", "<tool_sep:opensource>"])
 """White space that was escaped once too often, and a separator of some of these formats."""
-_ENDS = Literals(["</arg_value>", KEY, "</tool_call>"])
 _LONGEST_KEY = 400
+_TRIES = 64
+
+
+class _Tags:
+    """The tags of one dialect, told by how it writes a key."""
+
+    def __init__(self, key: str) -> None:
+        self.key_ends = f"</{key[1:]}"
+        value = key.replace("arg_key", "arg_value")
+        self.value = Literals([value])
+        self.value_ends = f"</{value[1:]}"
+        self.ends = Literals([self.value_ends, key, "</tool_call>", "</longcat_tool_call>", "</tool_call:opensource>"])
+
+
+_DIALECTS = {key: _Tags(key) for key in KEYS}
 
 
 def pairs_item(window: Window, start: int, name: str, at: int, closes: Literals) -> Waiting[Item | None]:
@@ -23,19 +36,20 @@ def pairs_item(window: Window, start: int, name: str, at: int, closes: Literals)
     found: dict[str, object] = {}
     while True:
         at = yield from skip(window, at, _BETWEEN)
-        opening = yield from literal(window, at, _KEY)
+        opening = yield from literal(window, at, _KEYS)
         if opening < 0:
             break
-        key_end = yield from find(window, "</arg_key>", opening, _LONGEST_KEY)
+        tags = _DIALECTS[window.text[at:opening]]
+        key_end = yield from find(window, tags.key_ends, opening, _LONGEST_KEY)
         if key_end < 0:
             return _cut(window, start, name, opening)
         key = window.text[opening:key_end].strip()
-        at = yield from skip(window, key_end + len("</arg_key>"), _BETWEEN)
-        value = yield from literal(window, at, _VALUE)
-        if value < 0 and ((yield from literal(window, at, closes)) >= 0 or window.text.startswith(KEY, at)):
+        at = yield from skip(window, key_end + len(tags.key_ends), _BETWEEN)
+        value = yield from literal(window, at, tags.value)
+        if value < 0 and ((yield from literal(window, at, closes)) >= 0 or (yield from literal(window, at, _KEYS)) >= 0):
             continue  # a key without a value
         value = at if value < 0 else value
-        end, resume = yield from _value_end(window, value, closes)
+        end, resume = yield from _value_end(window, value, tags)
         if end < 0:
             return _cut(window, start, name, value)
         found[key] = typed(edges(window.text[value:end]), shape.props.get(key) or shape.additional or ANY)
@@ -45,28 +59,29 @@ def pairs_item(window: Window, start: int, name: str, at: int, closes: Literals)
     return Item(at, (take,), "pairs")
 
 
-def _value_end(window: Window, at: int, closes: Literals) -> Waiting[tuple[int, int]]:
-    """Where the value ends and what follows begins. A closing tag counts when a key, a closer or the end follows."""
+def _value_end(window: Window, at: int, tags: _Tags) -> Waiting[tuple[int, int]]:
+    """Where the value ends and what follows begins. A tag that closes counts when another or the end follows."""
     look, first = at, -1
-    for _ in range(64):
+    for _ in range(_TRIES):
         found = None
         while found is None:
-            found = _ENDS.pattern.search(window.text, look, at + window.cap)
+            found = tags.ends.pattern.search(window.text, look, at + window.cap)
             if found is None:
                 if window.final or len(window.text) >= at + window.cap:
-                    return (first, first + len("</arg_value>")) if first >= 0 else (-1, -1)
-                look = max(look, len(window.text) - _ENDS.longest + 1)
+                    return (first, first + len(tags.value_ends)) if first >= 0 else (-1, -1)
+                look = max(look, len(window.text) - tags.ends.longest + 1)
                 yield
-        if found[0] != "</arg_value>":
+        if found[0] in KEYS:
             if first < 0:
                 return found.start(), found.start()
         else:
             after = yield from skip(window, found.end(), _BETWEEN)
             if after >= len(window.text) or window.text[after] == "<":
-                return found.start(), found.end()
-            first = found.start() if first < 0 else first
+                return found.start(), found.end() if found[0] == tags.value_ends else found.start()
+            if found[0] == tags.value_ends and first < 0:
+                first = found.start()
         look = found.end()
-    return (first, first + len("</arg_value>")) if first >= 0 else (-1, -1)
+    return (first, first + len(tags.value_ends)) if first >= 0 else (-1, -1)
 
 
 def _cut(window: Window, start: int, name: str, at: int) -> Item:

@@ -10,6 +10,7 @@ from rightcall.parse.kinds import is_object
 from rightcall.parse.marks import RULES
 from rightcall.parse.reader import Read, Reader
 from rightcall.recover.items import Item
+from rightcall.recover.items.strings import lift_python
 from rightcall.recover.take import Take
 from rightcall.recover.window import Literals, Waiting, Window, blank
 
@@ -76,14 +77,18 @@ def _call(window: Window, at: int, bracket: int, end: int) -> Item | None:
     name = text[: bracket - at]
     if _NO_ARGUMENTS.fullmatch(text, bracket - at):
         return Item(end, (Take(at, end, name, {}),), "python")
+    lifted = lift_python(text)
+    if lifted is None:
+        return None
     try:
-        read = Reader(text, window.tools.shape(name)).read(0)
+        read = Reader(lifted.text, window.tools.shape(name)).read(0)
     except Unreadable:
         return None
-    if read.end != len(text) or read.cut or not is_object(read.value) or read.callee != name:
+    if read.end != len(lifted.text) or read.cut or not is_object(read.value) or read.callee != name:
         return None
     if any(RULES[mark].confidence < 1 and mark not in _OWN_NOTATION for mark in read.marks):
         return None
+    read = read._replace(value=lifted.restored(read.value))
     return Item(end, (_take(at, end, name, read, text),), "python")
 
 
@@ -104,6 +109,8 @@ def _lenient(window: Window, at: int, bracket: int, end: int) -> Item | None:
             stop = at + read.end
             return Item(stop, (_take(at, stop, name, read, body),), "python")
         fault = "its arguments have no names"
+    if not window.tools.known or window.tools.name(name) is None:
+        return None  # any code looks like that
     return Item(end, (Take(at, end, name, None, source=text, fault=fault),), "python")
 
 
