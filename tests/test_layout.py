@@ -17,14 +17,14 @@ TIERS: tuple[tuple[str, ...], ...] = (
     ("types", "errors"),
     ("parse", "text", "fs"),
     ("catalog", "config", "packs"),
-    ("reading", "normalise", "validate"),
-    ("judge", "loading", "stats"),
+    ("reading", "recover", "normalise", "validate"),
+    ("judge", "loading", "stats", "recovering"),
     ("gate",),
     ("guarding",),
     ("rightcall",),  # the public names: what `from rightcall import …` inside the package would mean
     ("hosts", "cli"),
 )
-STAGES = {"reading", "normalise", "validate"}
+STAGES = {"reading", "recover", "normalise", "validate"}
 RANK = {part: rank for rank, tier in enumerate(TIERS) for part in tier}
 
 # `Verdict.message` is a method for the user's sake; the text it needs is written one tier up, and loaded when called.
@@ -153,12 +153,14 @@ PUBLIC = [
     "Call",
     "ConfigError",
     "Event",
+    "Format",
     "Gate",
     "PackError",
     "Parsed",
     "Policy",
     "PolicyError",
     "Problem",
+    "Reading",
     "Refused",
     "Repair",
     "RightCallError",
@@ -171,6 +173,7 @@ PUBLIC = [
     "load_policy",
     "loads",
     "run_calls",
+    "tagged",
 ]
 
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from rightcall.gate import Gate
     from rightcall.guarding import Refused, arun_calls, guard, run_calls
     from rightcall.loading import loads
-    from rightcall.types import Call, Event, Parsed, Problem, Repair, Verdict
+    from rightcall.recover.section import tagged
+    from rightcall.recover.take import Format
+    from rightcall.types import Call, Event, Parsed, Problem, Reading, Repair, Verdict
 
 __version__ = "0.1.0"
 
@@ -23,14 +25,14 @@ _HOME = {
     "Refused": "guarding", "Verdict": "types", "Call": "types", "Repair": "types", "Problem": "types",
     "Event": "types", "Parsed": "types", "Policy": "config", "load_policy": "config", "RightCallError": "errors",
     "Unreadable": "errors", "ConfigError": "errors", "PolicyError": "errors", "PackError": "errors",
-    "ToolError": "errors",
+    "ToolError": "errors", "Reading": "types", "Format": "recover.take", "tagged": "recover.section",
 }  # fmt: skip
 """Where each public name lives; it is imported when it is first used, so that importing the package costs nothing."""
 
 __all__ = [
-    "Call", "ConfigError", "Event", "Gate", "PackError", "Parsed", "Policy", "PolicyError", "Problem", "Refused",
-    "Repair", "RightCallError", "ToolError", "Unreadable", "Verdict", "__version__", "arun_calls", "guard",
-    "load_policy", "loads", "run_calls",
+    "Call", "ConfigError", "Event", "Format", "Gate", "PackError", "Parsed", "Policy", "PolicyError", "Problem",
+    "Reading", "Refused", "Repair", "RightCallError", "ToolError", "Unreadable", "Verdict", "__version__", "arun_calls",
+    "guard", "load_policy", "loads", "run_calls", "tagged",
 ]  # fmt: skip
 
 

@@ -121,11 +121,12 @@ class Gate:
 
         `finish_reason` is what the model's API said of the end; `length` means that the token limit cut it off.
         """
-        feed = self.stream()
-        events = feed.push(message) + feed.close(finish_reason)
-        calls = tuple(event for event in events if type(event) is Verdict)
-        text = "".join(event for event in events if type(event) is str)
-        return Reading(calls, text, tuple(feed.notes), tuple(feed.places))
+        from rightcall.recovering import read_text
+        from rightcall.recovering_messages import read_message
+
+        if type(message) is str:
+            return read_text(self.stream(), message, finish_reason)
+        return read_message(self.stream, self.check, message, finish_reason)
 
     def stream(self) -> Stream:
         """The same for a text that is still coming: `push` each piece, then `close`.

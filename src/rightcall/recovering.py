@@ -19,7 +19,7 @@ from rightcall.recover.registry import Scanner
 from rightcall.recover.take import Take
 from rightcall.recover.window import Tools
 from rightcall.text.escape import escaped
-from rightcall.types import Call, Note, Place, Problem, ProblemCode, Verdict
+from rightcall.types import Call, Note, Place, Problem, ProblemCode, Reading, Verdict
 from rightcall.validate import unknown_tool_hint
 
 Check = Callable[..., Verdict]
@@ -163,3 +163,11 @@ class Stream:
 
 def _refusal(problem: Problem, hint: str) -> Verdict:
     return Verdict(ok=False, call=None, problems=(problem,), hint=hint, confidence=0.0, strategy="failed", retry=True)
+
+
+def read_text(feed: Stream, text: str, finish_reason: str | None) -> Reading:
+    """A whole text is one piece and the end."""
+    events = feed.push(text) + feed.close(finish_reason)
+    calls = tuple(event for event in events if type(event) is Verdict)
+    prose = "".join(event for event in events if type(event) is str)
+    return Reading(calls, prose, tuple(feed.notes), tuple(feed.places))

@@ -133,7 +133,7 @@ def test_parts_of_pydantic_ai_are_read_and_its_built_in_tools_left_alone() -> No
     parts = [TextPart("Well."), BuiltinToolCallPart("search", {}, "b"), ToolCallPart("weather", DATA, "c1")]
     unpacked = unpack(ModelResponse(parts, "length"))
     assert unpacked.parts == (said("Well."), call(arguments=DATA))
-    assert (unpacked.finish, [note.code for note in unpacked.notes]) == ("length", ["unreadable"])
+    assert (unpacked.finish, [note.code for note in unpacked.notes]) == ("length", ["elsewhere"])
 
 
 @pytest.mark.parametrize("message", [Block("weather", DATA, "c1"), OnlyDict(), Rooted(tool_use())])

@@ -80,4 +80,4 @@ def is_others(kind: str | None) -> bool:
 
 
 def note_others(basket: Basket, kind: str) -> None:
-    basket.note("unreadable", f"`{escaped(kind, 60)}` is no call of a declared tool: whoever made it runs it")
+    basket.note("elsewhere", f"`{escaped(kind, 60)}` is no call of a declared tool: whoever made it runs it")

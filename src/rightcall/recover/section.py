@@ -23,7 +23,7 @@ NAME = re.compile(r"[^\s\"'`{}\[\]()<>,;=|｜\\]{1,160}")
 GLUE = Literals(
     [
         "<｜tool▁sep｜>", "<|tool▁sep|>", "<｜tool_sep｜>", "<|tool_sep|>", "<|tool_call_argument_begin|>", "[ARGS]",
-        "<tool_sep>", "```json", "```", "\\n", "<|content_invoke_tool_json|>", "<|constrain|>json", "<|message|>", "<|tool_call:args|>",
+        "<tool_sep>", "<tool_sep:opensource>", "```json", "```", "\\n", "<|content_invoke_tool_json|>", "<|constrain|>json", "<|message|>", "<|tool_call:args|>",
     ]
 )  # fmt: skip
 """What may stand between a name and its arguments."""
@@ -124,7 +124,8 @@ def _after_name(window: Window, at: int) -> Waiting[Item | None]:
         return None
     name, end = found[0], found.end()
     if end < len(window.text) and window.text[end] == "(":
-        return (yield from python_item(window, at, end, markers.closes, marked=True))
+        item = yield from python_item(window, at, end, markers.closes, marked=True)
+        return item and _without_method(item, window)
     call_id = yield from matched(window, _CALL_ID, end)
     glued = yield from skip(window, call_id.end() if call_id else end, GLUE)
     if name in _NAMELESS and glued > end:
@@ -143,6 +144,15 @@ def _after_name(window: Window, at: int) -> Waiting[Item | None]:
     if window.tools.known and window.tools.name(name) is None:
         return None
     return Item(glued, (Take(at, glued, name, {}),), "name")
+
+
+def _without_method(item: Item, window: Window) -> Item:
+    """Llama's built-in tools are objects: `brave_search.call(query="…")`."""
+    takes = tuple(
+        take._replace(name=take.name.removesuffix(".call")) if window.tools.name(take.name) is None else take
+        for take in item.takes
+    )
+    return item._replace(takes=takes)
 
 
 def _arguments(window: Window, at: int, name: str, brace: int) -> Waiting[Item | None]:

@@ -125,7 +125,7 @@ def _fence(*marks: str) -> Literals:
 def _in_fence(window: Window, start: int, at: int, language: str) -> Steps:
     char = window.text[at]
     if language in _TOOL:
-        return (yield from section(window, start, at))
+        return (yield from section(window, at, at))
     if char == "{" or char == "[":
         reader = bare_object if char == "{" else bare_list
         taken = False

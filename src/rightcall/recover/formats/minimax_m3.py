@@ -7,7 +7,7 @@ from typing import Any
 
 from rightcall.parse.shape import ANY, Shape
 from rightcall.recover.take import Format, Steps, Take
-from rightcall.recover.values import typed
+from rightcall.recover.values import edges, typed
 from rightcall.recover.window import Waiting, Window, blank, find
 
 TOKEN = "]<]minimax[>["
@@ -78,7 +78,7 @@ def _value(node: _Node, shape: Shape) -> Any:
     if not node.children:
         if not node.text and shape.types and shape.types <= {"array", "object"}:
             return [] if "array" in shape.types else {}
-        return typed(node.text, shape)
+        return typed(edges(node.text), shape)
     names = {child.name for child in node.children}
     as_list = shape.allows("array") and bool(shape.types) or (len(names) == 1 and names <= {"item", "element", "value"})
     option = next((one for one in (shape, *shape.options) if one.props or one.items), shape)

@@ -24,6 +24,7 @@ class _Tags:
         value = key.replace("arg_key", "arg_value")
         self.value = Literals([value])
         self.value_ends = f"</{value[1:]}"
+        self.closing = Literals([self.value_ends])
         self.ends = Literals([self.value_ends, key, "</tool_call>", "</longcat_tool_call>", "</tool_call:opensource>"])
 
 
@@ -76,7 +77,8 @@ def _value_end(window: Window, at: int, tags: _Tags) -> Waiting[tuple[int, int]]
                 return found.start(), found.start()
         else:
             after = yield from skip(window, found.end(), _BETWEEN)
-            if after >= len(window.text) or window.text[after] == "<":
+            inside = found[0] != tags.value_ends and (yield from literal(window, after, tags.closing)) >= 0
+            if after >= len(window.text) or (window.text[after] == "<" and not inside):
                 return found.start(), found.end() if found[0] == tags.value_ends else found.start()
             if found[0] == tags.value_ends and first < 0:
                 first = found.start()
