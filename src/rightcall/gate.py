@@ -77,6 +77,7 @@ class Gate:
         self._on_event = on_event
         self._repairs = dict(repairs or {})
         self._formats = tuple(formats)
+        self._open_stream: Callable[[], Stream] | None = None
         self._counters: dict[str, Counter] = {}
         self._plain = {
             name: (tool.accepts, self._counter(name), tool.open)
@@ -135,10 +136,11 @@ class Gate:
         >>> feed.push("The sky is ") + feed.push("blue.") + feed.close()
         ['The sky is ', 'blue.']
         """
-        from rightcall.recover.registry import scanner_for
-        from rightcall.recovering import Stream
+        if self._open_stream is None:
+            from rightcall.recovering import streams  # late: a gate that only checks never needs it
 
-        return Stream(scanner_for(self._formats), self.catalog, self.policy, self.check)
+            self._open_stream = streams(self._formats, self.catalog, self.policy, self.check)
+        return self._open_stream()
 
     def repair(self, tool: str) -> Callable[[ToolRepair], ToolRepair]:
         """Register a repair for one tool: a function from its arguments to the mended ones.

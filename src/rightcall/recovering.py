@@ -15,8 +15,8 @@ from rightcall.parse.marks import REPAIRING, repairs_of
 from rightcall.parse.shape import ANY, Shape
 from rightcall.reading import Found
 from rightcall.recover.machine import Machine
-from rightcall.recover.registry import Scanner
-from rightcall.recover.take import Take
+from rightcall.recover.registry import Scanner, scanner_for
+from rightcall.recover.take import Format, Take
 from rightcall.recover.window import Tools
 from rightcall.text.escape import escaped
 from rightcall.types import Call, Note, Place, Problem, ProblemCode, Reading, Verdict
@@ -73,8 +73,8 @@ class Stream:
     ['Hi ']
     """
 
-    def __init__(self, scanner: Scanner, catalog: Catalog, policy: Policy, check: Check) -> None:
-        self._tools = CatalogTools(catalog)
+    def __init__(self, scanner: Scanner, tools: CatalogTools, policy: Policy, check: Check) -> None:
+        self._tools = tools
         self._machine = Machine(scanner, self._tools, policy.max_text + _ENVELOPE)
         self._check = check
         self._length = 0
@@ -165,9 +165,19 @@ def _refusal(problem: Problem, hint: str) -> Verdict:
     return Verdict(ok=False, call=None, problems=(problem,), hint=hint, confidence=0.0, strategy="failed", retry=True)
 
 
+def streams(formats: tuple[Format, ...], catalog: Catalog, policy: Policy, check: Check) -> Callable[[], Stream]:
+    """What opens a stream under these terms; formats and tools are prepared once."""
+    scanner, tools = scanner_for(formats), CatalogTools(catalog)
+    return lambda: Stream(scanner, tools, policy, check)
+
+
 def read_text(feed: Stream, text: str, finish_reason: str | None) -> Reading:
     """A whole text is one piece and the end."""
-    events = feed.push(text) + feed.close(finish_reason)
-    calls = tuple(event for event in events if type(event) is Verdict)
-    prose = "".join(event for event in events if type(event) is str)
-    return Reading(calls, prose, tuple(feed.notes), tuple(feed.places))
+    calls: list[Verdict] = []
+    prose: list[str] = []
+    for event in feed.push(text) + feed.close(finish_reason):
+        if type(event) is str:
+            prose.append(event)
+        else:
+            calls.append(event)
+    return Reading(tuple(calls), "".join(prose), tuple(feed.notes), tuple(feed.places))

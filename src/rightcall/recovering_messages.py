@@ -68,7 +68,9 @@ class _Message:
         for verdict, place in zip(reading.calls, reading.places, strict=True):
             self.calls.append(verdict)
             self.places.append(Place(place.start + self.offset, place.end + self.offset, place.format))
-        self.notes += [replace(note, start=note.start + self.offset, end=note.end + self.offset) for note in reading.notes]
+        self.notes += [
+            replace(note, start=note.start + self.offset, end=note.end + self.offset) for note in reading.notes
+        ]
         self.offset += len(text)
 
     def finished(self, finish: str | None) -> Reading:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from sys import maxsize
 
 
 class Late:
@@ -20,14 +21,14 @@ class Late:
             self._compiled = re.compile(self.source, self.flags)
         return self._compiled
 
-    def match(self, text: str, at: int = 0) -> re.Match[str] | None:
-        return self.pattern.match(text, at)
+    def match(self, text: str, at: int = 0, end: int = maxsize) -> re.Match[str] | None:
+        return self.pattern.match(text, at, end)
 
-    def search(self, text: str, at: int = 0) -> re.Match[str] | None:
-        return self.pattern.search(text, at)
+    def search(self, text: str, at: int = 0, end: int = maxsize) -> re.Match[str] | None:
+        return self.pattern.search(text, at, end)
 
-    def fullmatch(self, text: str) -> re.Match[str] | None:
-        return self.pattern.fullmatch(text)
+    def fullmatch(self, text: str, at: int = 0) -> re.Match[str] | None:
+        return self.pattern.fullmatch(text, at)
 
     def finditer(self, text: str, at: int = 0) -> Iterator[re.Match[str]]:
         return self.pattern.finditer(text, at)

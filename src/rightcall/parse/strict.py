@@ -9,7 +9,6 @@ from typing import Any, cast
 import msgspec
 
 from rightcall.errors import Unreadable
-from rightcall.parse.kinds import is_list, is_object
 
 _decode = msgspec.json.decode
 _STRINGS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?', re.S)
@@ -73,11 +72,14 @@ def _count_keys(value: Any) -> int:
     todo: list[Any] = [value]
     while todo:
         here = todo.pop()
-        if is_object(here):
-            count += len(here)
-            todo += [child for child in here.values() if type(child) in _NESTED]
-        elif is_list(here):
-            todo += [child for child in here if type(child) in _NESTED]
+        if type(here) is dict:
+            below = cast("dict[str, Any]", here).values()
+            count += len(below)
+        else:
+            below = here if type(here) is list else ()
+        for child in below:
+            if type(child) in _NESTED:
+                todo.append(child)
     return count
 
 

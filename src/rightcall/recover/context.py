@@ -6,8 +6,7 @@ prose. Only text before the call is looked at, and no more than `REACH` characte
 
 from __future__ import annotations
 
-import re
-
+from rightcall.parse.late import Late
 from rightcall.recover.window import Literals
 
 REACH = 400
@@ -16,16 +15,16 @@ _ENDS = {
     quote: Literals([close, "\n"])
     for quote, close in (("`", "`"), ('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("«", "»"), ("「", "」"))
 }
-BLOCKS = {'"""': Literals(['"""']), "'''": Literals(["'''"]), 'r#"': Literals(['"#'])}
+BLOCKS = {'"""': Literals(['"""']), "'''": Literals(["'''"]), '#"': Literals(['"#'])}
 """What quotes whole blocks: the strings of source code."""
 
 _LINE = Literals(["\n"])
-_ESCAPED_END = re.compile(r"(?:\\[nrt])+$")
+_ESCAPED_END = Late(r"(?:\\[nrt])+$")
 """`'\\n<tool_call>`: in source code the quote stands before an escaped line break."""
 
-_STRING_OPENS = re.compile(r"(?:^|[=(\[,:{+>]|\breturn|\bin)\s*[rbfuRBFU]{0,2}'[^']*$")
-_COMMENT = re.compile(r"\s*(?:>|#|//|\*|--|;;|%)|.*\s//\s")
-_CODE = re.compile(r"(?:[=(\[,+!?|&\\]|\b(?:return|yield|const|append|push|print|json)|[\w\]]\()\s*$")
+_STRING_OPENS = Late(r"(?:^|[=(\[,:{+>]|\breturn|\bin)\s*[rbfuRBFU]{0,2}'[^']*$")
+_COMMENT = Late(r"\s*(?:>|#|//|\*|--|;;|%)|.*\s//\s")
+_CODE = Late(r"(?:[=(\[,+!?|&\\]|\b(?:return|yield|const|append|push|print|json)|[\w\]]\()\s*$")
 """What stands before a literal in program source, and not before a call amid prose."""
 
 _NEAR = 200
@@ -35,13 +34,13 @@ _CUES = (
 )  # fmt: skip
 _INTRODUCES = frozenset(":：.")
 _WORDS = r"(?:examples?|e\.g\.|for instance|samples?|formats?|syntax|templates?|looks? like|such as|schema|usage)"
-_SAMPLE = re.compile(
+_SAMPLE = Late(
     rf"\b{_WORDS}\b[^.!?]{{0,80}}[:：]$"
     r"|\bfollowing (?:examples?|formats?|samples?|syntax|structure|templates?|schema)\b[^.!?]{0,80}[.:：]$"
     r"|\b(?:you|one|they|models?) [^.!?]{0,80}like this[:：]$"
     rf"|^\s*(?:#+|\*\*|==+)\s.{{0,60}}\b{_WORDS}\b.{{0,60}}$"
 )
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = Late(
     r"(?i)[.…]+|[<$%{\[].*|.*[>}]|(?:example|your|sample)[_\- ].*|(?:function|func|tool|method|plugin|action)(?:[_\- ]call)?[_\- ]?name[_\- ]?\d*"
     r"|name[_\- ]of[_\- ].*|(?:name|tool|function)[_\- ]here"
 )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 from rightcall.parse.kinds import is_list, is_object
+from rightcall.parse.late import Late
 from rightcall.parse.shape import ANY, Shape
 from rightcall.recover.window import Tools
 
@@ -20,12 +20,14 @@ _IDS = ("id", "call_id", "tool_call_id", "tool_use_id", "toolCallId")
 _ABOUT = frozenset({"type", "thought", "thoughts", "reasoning", "headline", "index", *_IDS})
 """What else stands in an envelope and is no argument."""
 
-_RECORDS = frozenset({"role", "session_id", "hook_event_name", "jsonrpc", "result", "output", "status", "error", "_meta"})
+_RECORDS = frozenset(
+    {"role", "session_id", "hook_event_name", "jsonrpc", "result", "output", "status", "error", "_meta"}
+)
 """What stands in the record of a call or in a message, and not in a call amid prose."""
 
-NAME = re.compile(r"[^\s\"'`{}\[\]()<>,;=?!*]{1,160}")
-_QUICK = re.compile(rf"[\"'“]?(?:{'|'.join(NAMES)}|{'|'.join(_LISTS)})[\"'”]?\s*[:=]")
-_WRITTEN = re.compile(rf"[\"'“]?\b(?:{'|'.join(NAMES)})[\"'”]?\s*[:=]+\s*[\"'“]([^\"'“”\n]{{1,160}})[\"'”]")
+NAME = Late(r"[^\s\"'`{}\[\]()<>,;=?!*]{1,160}")
+_QUICK = Late(rf"[\"'“]?(?:{'|'.join(NAMES)}|{'|'.join(_LISTS)})[\"'”]?\s*[:=]")
+_WRITTEN = Late(rf"[\"'“]?\b(?:{'|'.join(NAMES)})[\"'”]?\s*[:=]+\s*[\"'“]([^\"'“”\n]{{1,160}})[\"'”]")
 _TEXT = Shape()
 _TEXT.types = frozenset({"string"})
 

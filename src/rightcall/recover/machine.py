@@ -72,7 +72,7 @@ class Machine:
         self.call_end = 0
         self.headings = 0
         self.templating = 0
-        self.line_ended = True
+        self.last = "\n"  # the last character of the prose so far
 
     # ── feeding ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -216,7 +216,7 @@ class Machine:
 
     def _took(self, take: Take) -> None:
         found = (take, self.scanner.name_of(self.word, take.kind) if self.word else "functionary")
-        if placeholder(take.name) and self.window.tools.name(take.name) is None:
+        if self.window.tools.name(take.name) is None and placeholder(take.name):
             self._note("sample", take.start, take.end)
             return
         self.takes.append(found)
@@ -232,7 +232,9 @@ class Machine:
         take = found[0]
         base = self.window.base
         self.calls += 1
-        self.events.append((take._replace(start=take.start + base, end=take.end + base), found[1]))
+        if base:
+            found = (take._replace(start=take.start + base, end=take.end + base), found[1])
+        self.events.append(found)
         self.sent = self.call_end = max(self.sent, take.end)
 
     def _finish(self, result: int | Mute) -> None:
@@ -329,15 +331,13 @@ class Machine:
     def _count_headings(self, prose: str) -> None:
         """A text with several headings or comment lines is a document: what it shows without a marker is no call. One
         with several template tags is a template: nothing in it is."""
-        if "#" in prose or self.line_ended:
-            headings = prose.count("\n#") + (self.line_ended and prose[0] == "#")
-            self.headings += headings
-        if "{%" in prose:
-            self.templating += prose.count("{%")
-        self.line_ended = prose[-1] == "\n"
+        if "#" in prose:
+            self.headings += prose.count("\n#") + (self.last == "\n" and prose[0] == "#")
+        if "%" in prose:
+            self.templating += prose.count("{%") + (self.last == "{" and prose[0] == "%")
+        self.last = prose[-1]
 
     def _note(self, code: NoteCode, start: int, end: int) -> None:
         if len(self.notes) < MOST_CALLS:
             base = self.window.base
             self.notes.append(Note(code, _MESSAGES[code], start + base, max(start, end) + base))
-

@@ -52,6 +52,7 @@ class Scanner:
     def __init__(self, formats: Iterable[Format]) -> None:
         self.formats = tuple(formats)
         self.table: dict[str, list[Format]] = {}
+        self._names: dict[tuple[str, str], str] = {}
         ahead: dict[str, str] = {}
         for format_ in self.formats:
             for word in format_.opens:
@@ -84,8 +85,12 @@ class Scanner:
 
     def name_of(self, word: str, kind: str) -> str:
         """Which format it is, when its opening word and the shape of the call are known."""
-        found = self.table[word]
-        return next((one.name for one in found if kind in one.kinds), found[0].name)
+        name = self._names.get((word, kind))
+        if name is None:
+            found = self.table[word]
+            name = next((one.name for one in found if kind in one.kinds), found[0].name)
+            self._names[word, kind] = name
+        return name
 
 
 @cache

@@ -6,8 +6,7 @@ is how a dropped opening tag, a surplus bracket or a wrong closing tag costs not
 
 from __future__ import annotations
 
-import re
-
+from rightcall.parse.late import Late
 from rightcall.recover.items import Item
 from rightcall.recover.items.brace_call import HEAD as BRACE_CALL
 from rightcall.recover.items.brace_call import brace_item
@@ -19,7 +18,7 @@ from rightcall.recover.items.python_call import python_item
 from rightcall.recover.take import Format, Steps, Take
 from rightcall.recover.window import Literals, Waiting, Window, blank, literal, matched, skip
 
-NAME = re.compile(r"[^\s\"'`{}\[\]()<>,;=|｜\\]{1,160}")
+NAME = Late(r"[^\s\"'`{}\[\]()<>,;=|｜\\]{1,160}")
 GLUE = Literals(
     [
         "<｜tool▁sep｜>", "<|tool▁sep|>", "<｜tool_sep｜>", "<|tool_sep|>", "<|tool_call_argument_begin|>", "[ARGS]",
@@ -28,11 +27,12 @@ GLUE = Literals(
 )  # fmt: skip
 """What may stand between a name and its arguments."""
 
-_CALL_ID = re.compile(r"\[CALL_ID\]\w*")
+_CALL_ID = Late(r"\[CALL_ID\]\w*")
 _FUNCTION_TAGS = Literals(FUNCTION_TAGS)
 _KEY = Literals(KEYS)
 _NAME_FOLLOWS = Literals(["<|tool_call:name|>"])
 _FENCE = Literals(["```"])
+_BRACKETS = ("}", "]", ")")
 _NAMELESS = frozenset({"function"})
 """Words that stand where a name could and announce one."""
 
@@ -48,9 +48,13 @@ def section(window: Window, start: int, at: int) -> Steps:
         if item is None:
             return end if end >= 0 else at  # no other marker in this run leads anywhere else
         for take in item.takes:
-            yield take._replace(start=start if end < 0 else take.start, kind=item.kind)
+            if end < 0 or item.kind != "json":
+                take = take._replace(start=start if end < 0 else take.start, kind=item.kind)
+            yield take
         done, kind = item.end, item.kind
-        end = at = yield from closed(window, item.end, window.text[start : item.takes[0].start if item.takes else start])
+        end = at = yield from closed(
+            window, item.end, window.text[start : item.takes[0].start if item.takes else start]
+        )
         if not item.takes:
             return end
 
@@ -72,11 +76,14 @@ def _goes_on(window: Window, done: int, end: int, at: int, kind: str) -> Waiting
 def closed(window: Window, at: int, opened: str = "") -> Waiting[int]:
     """After a call: over the closing markers and surplus brackets that belong to it, and over what closes the list or
     the fence that stands in `opened`."""
-    end = at
+    end, closes = at, window.markers.closes
     lists, fences = "[" in opened, "```" in opened
     while True:
         after = yield from blank(window, at)
-        found = yield from literal(window, after, window.markers.closes)
+        char = window.text[after : after + 1]
+        if char not in closes.firsts and char not in _BRACKETS and not (fences and char == "`"):
+            return end
+        found = yield from literal(window, after, closes)
         if found < 0 and fences:
             found = yield from literal(window, after, _FENCE)
             fences = found < 0
@@ -95,7 +102,7 @@ def _surplus(window: Window, at: int) -> Waiting[int]:
         if at >= len(window.text):
             yield
             continue
-        if window.text[at] not in "}])":
+        if window.text[at] not in _BRACKETS:
             break
         at += 1
     return at
@@ -139,7 +146,11 @@ def _after_name(window: Window, at: int) -> Waiting[Item | None]:
         if pairs >= 0:
             return (yield from pairs_item(window, at, name, glued, markers.closes))
     named = window.text[max(0, at - 64) : at].rstrip().endswith(markers.named)
-    if not named or not (name[0].isalpha() or name[0] == "_") or (yield from literal(window, glued, markers.closes)) < 0:
+    if (
+        not named
+        or not (name[0].isalpha() or name[0] == "_")
+        or (yield from literal(window, glued, markers.closes)) < 0
+    ):
         return None
     if window.tools.known and window.tools.name(name) is None:
         return None

@@ -23,8 +23,8 @@ class Take(NamedTuple):
     cut: Cut = ""
     duplicates: tuple[str, ...] = ()
     fault: str = ""
-    kind: str = ""
-    """The shape it was written in: json, python, tags, pairs, braces, name."""
+    kind: str = "json"
+    """The shape it was written in: json, python, tags, pairs, braces, name, text."""
     hallucinated: bool = False
 
 

@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterable, Mapping
 from typing import Any, TypeVar
 
 from rightcall.parse.balance import Balance
+from rightcall.parse.late import Late
 from rightcall.parse.shape import ANY, Shape
 
 Answer = TypeVar("Answer")
@@ -29,11 +30,11 @@ class Tools:
     known = False
     """Whether there is a catalogue at all: without one, no name is unknown."""
 
-    def name(self, name: str) -> str | None:
+    def name(self, name: str) -> str | None:  # noqa: ARG002 - this one knows no names
         """The tool that a name means, however it is decorated; None when there is none."""
         return None
 
-    def shape(self, name: str) -> Shape:
+    def shape(self, name: str) -> Shape:  # noqa: ARG002 - likewise
         """The shape of a tool's arguments."""
         return ANY
 
@@ -63,22 +64,37 @@ def _branches(node: dict[str, Any]) -> str:
 
 
 class Literals:
-    """A set of fixed words, of which one may stand at a place."""
+    """A set of fixed words, of which one may stand at a place. What is made of them is made when it is first used:
+    there are many sets, and a text needs few."""
 
-    __slots__ = ("firsts", "longest", "pattern", "prefixes", "words")
+    __slots__ = ("_pattern", "_prefixes", "firsts", "longest", "words")
 
     def __init__(self, words: Iterable[str]) -> None:
         self.words = tuple(sorted(set(words), key=lambda word: (-len(word), word)))
-        self.pattern = re.compile(one_of(self.words))
-        self.prefixes = frozenset(word[:n] for word in self.words for n in range(len(word)))
         self.firsts = frozenset(word[0] for word in self.words)
         self.longest = len(self.words[0]) if self.words else 0
+        self._pattern: re.Pattern[str] | None = None
+        self._prefixes: frozenset[str] | None = None
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Finds the longest of the words that stands at a place."""
+        if self._pattern is None:
+            self._pattern = re.compile(one_of(self.words))
+        return self._pattern
+
+    @property
+    def prefixes(self) -> frozenset[str]:
+        """Everything that one of the words may begin with, and that is none yet."""
+        if self._prefixes is None:
+            self._prefixes = frozenset(word[:n] for word in self.words for n in range(len(word)))
+        return self._prefixes
 
     def held(self, text: str, start: int = 0) -> int:
         """How many characters at the end of `text` may be the beginning of a word."""
         first = max(start, len(text) - self.longest + 1)
         for at in range(first, len(text)):
-            if text[at:] in self.prefixes:
+            if text[at] in self.firsts and text[at:] in self.prefixes:
                 return len(text) - at
         return 0
 
@@ -186,7 +202,7 @@ def search(window: Window, literals: Literals, at: int) -> Waiting[re.Match[str]
         yield
 
 
-def matched(window: Window, pattern: re.Pattern[str], at: int, most: int = 300) -> Waiting[re.Match[str] | None]:
+def matched(window: Window, pattern: re.Pattern[str] | Late, at: int, most: int = 300) -> Waiting[re.Match[str] | None]:
     """The match at `at` of a pattern that eats as much as it can; it is over when it stops before the text does."""
     while True:
         found = pattern.match(window.text, at, at + most)

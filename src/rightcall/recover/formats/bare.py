@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from rightcall.parse.late import Late
 from rightcall.recover.context import starts_line
 from rightcall.recover.items import Item
 from rightcall.recover.items.json_object import object_item
@@ -16,7 +17,7 @@ from rightcall.recover.window import Literals, Waiting, Window, blank, literal, 
 _BETWEEN = Literals([",", ";", "[", "]"])
 _COMMA = Literals([","])
 _QUOTES = ('"', "'", "“")
-_INFO = re.compile(r"([`~]{0,20})[ \t]*([\w+\-.]*)[ \t]*")
+_INFO = Late(r"([`~]{0,20})[ \t]*([\w+\-.]*)[ \t]*")
 _DATA = frozenset({"", "json", "jsonc", "json5", "action", "xml"})
 _TOOL = frozenset(
     {"tool_call", "tool_calls", "tool", "tool_use", "tool_code", "function_call", "function", "functions"}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from rightcall.parse.late import Late
 from rightcall.recover.formats.harmony import headed
 from rightcall.recover.items.json_object import object_item
 from rightcall.recover.items.key_pairs import KEYS, pairs_item
@@ -12,9 +11,9 @@ from rightcall.recover.take import Format, Steps
 from rightcall.recover.window import Literals, Waiting, Window, blank, literal, matched, skip
 
 _KEY = Literals(KEYS)
-_DECORATED = re.compile(r"functions\.[\w.\-]+(?::\d+)?|[\w.\-]+:\d+")
-_FENCES = re.compile(r"```(?:json)?|\\n")
-_HEADER = re.compile(r"to=[^\s<|]*")
+_DECORATED = Late(r"functions\.[\w.\-]+(?::\d+)?|[\w.\-]+:\d+")
+_FENCES = Late(r"```(?:json)?|\\n")
+_HEADER = Late(r"to=[^\s<|]*")
 _MESSAGE = Literals(["<|message|>"])
 _CONTENT = frozenset({"all"})
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 
+from rightcall.parse.late import Late
 from rightcall.recover.section import read_item
 from rightcall.recover.take import Format, Steps, Take
 from rightcall.recover.window import Waiting, Window, blank, matched
 
-_TOKEN = re.compile(r"<[|｜]([^<>|｜\n]{1,80})[|｜]>")
-_WHOLE = re.compile(r"<(?:[|｜][^<>|｜\n]{0,80}[|｜]?)?")
-_TALKS_OF_TOOLS = re.compile(
+_TOKEN = Late(r"<[|｜]([^<>|｜\n]{1,80})[|｜]>")
+_WHOLE = Late(r"<(?:[|｜][^<>|｜\n]{0,80}[|｜]?)?")
+_TALKS_OF_TOOLS = Late(
     r"(?i)(?:\b|_|▁)(?:tools?|functions?|actions?|plugins?|invoke|api)(?:\b|_|▁).*?(?:call|use|request|invocation|execut|run|start|begin|end)|(?:call|use|start|begin|end|invoke|execute)\w*[\s_▁]+(?:\w+[\s_▁]+){0,4}(?:tools?|functions?|actions?|plugins?)"
 )
-_NOISE = re.compile(
+_NOISE = Late(
     r"(?i)\b(?:start|begin|end|of|the|a|tool|tools|function|call|calls|use|request|invocation|invoke|execute|run|action)\b|[_▁:/]"
 )
 _AHEAD = r"(?=[^<>|｜\n]{1,80}(?:[|｜]>|[|｜]?\Z)|\Z)"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from rightcall.parse.late import Late
 from rightcall.recover.items.json_object import object_item
 from rightcall.recover.items.spoken import spoken
 from rightcall.recover.section import closed, section
@@ -11,11 +10,11 @@ from rightcall.recover.take import Format, Mute, Steps
 from rightcall.recover.window import Literals, Waiting, Window, blank, find, matched, skip
 
 ENDS = Literals(["<|end|>", "<|start|>", "<|return|>", "<|call|>", "<|eom|>", "<|eot|>", "<|channel|>"])
-_CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)")
-_TO = re.compile(r"\bto=([^\s<|]+)")
+_CHANNEL = Late(r"<\|channel\|>\s*(\w+)")
+_TO = Late(r"\bto=([^\s<|]+)")
 _PEOPLE = frozenset({"user", "self", "assistant", "all"})
 _HEADER = 300
-_LEAKED = re.compile(r"[^\s<{]{1,160}")
+_LEAKED = Late(r"[^\s<{]{1,160}")
 _AFTER_NAME = Literals(
     ["<|constrain|>json", "<|constrain|>", "<|channel|>commentary", "commentary", "json", "code", "<|message|>"]
 )
@@ -88,5 +87,5 @@ _EXAMPLE = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|me
 FORMATS = (
     Format("harmony", "GPT-OSS; the final channel never holds a call", ("<|channel|>", "<|start|>"), headed, _EXAMPLE,
            ("<|call|>", "<|end|>", "<|eom|>", "<|eot|>", "<|return|>"), headed=True),
-    Format("harmony_leaked", "GPT-OSS without its tokens", ("to=functions.",), leaked, 'to=functions.get_weather json{"city": "Bern"}'),
+    Format("harmony_leaked", "GPT-OSS without its tokens", ("=functions.",), leaked, 'to=functions.get_weather json{"city": "Bern"}'),
 )  # fmt: skip

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from rightcall.parse.late import Late
 from rightcall.parse.shape import ANY
 from rightcall.recover.take import Format, Steps, Take
 from rightcall.recover.values import edges, typed
@@ -15,7 +14,7 @@ _ARGUMENT = Literals(["<|open|>argument "])
 _END_CALL = Literals(["<|close|>call<|sep|>"])
 _END_ARGUMENT = "<|close|>argument<|sep|>"
 _END_SECTION = Literals(["<|close|>tools<|sep|>", "<|close|>message<|sep|>"])
-_ATTRIBUTE = re.compile(r"(\w+)=\"([^\"]*)\"")
+_ATTRIBUTE = Late(r"(\w+)=\"([^\"]*)\"")
 _HEADER = 400
 
 

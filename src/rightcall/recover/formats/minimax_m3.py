@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
+from rightcall.parse.late import Late
 from rightcall.parse.shape import ANY, Shape
 from rightcall.recover.take import Format, Steps, Take
 from rightcall.recover.values import edges, typed
 from rightcall.recover.window import Waiting, Window, blank, find
 
 TOKEN = "]<]minimax[>["
-_TAG = re.compile(r"<(/?)([^<>\s]+)(?:\s+name=\"([^\"]*)\")?[^<>]*>")
+_TAG = Late(r"<(/?)([^<>\s]+)(?:\s+name=\"([^\"]*)\")?[^<>]*>")
 _CLOSES = "</invoke>"
 
 

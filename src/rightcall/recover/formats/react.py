@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from rightcall.parse.late import Late
 from rightcall.recover.items.json_object import object_item
 from rightcall.recover.items.python_call import HEAD, python_item
 from rightcall.recover.items.spoken import spoken
@@ -11,8 +10,8 @@ from rightcall.recover.section import section
 from rightcall.recover.take import Format, Mute, Steps, Take
 from rightcall.recover.window import Literals, Waiting, Window, blank, literal, matched
 
-_LINE = re.compile(r"[ \t]*([^\n]*)\n?")
-_NAME = re.compile(r"[*`\"']*([A-Za-z_][\w.\-/:]*)(?:\(\))?[*`\"']*[ \t]*")
+_LINE = Late(r"[ \t]*([^\n]*)\n?")
+_NAME = Late(r"[*`\"']*([A-Za-z_][\w.\-/:]*)(?:\(\))?[*`\"']*[ \t]*")
 _INPUT = Literals(
     ["Action Input:", "Action input:", "ActionInput:", "Action_Input:", "**Action Input:**", "Action Input**:"]
 )

@@ -6,6 +6,7 @@ import re
 
 from rightcall.errors import Unreadable
 from rightcall.parse.kinds import is_object
+from rightcall.parse.late import Late
 from rightcall.parse.reader import Reader
 from rightcall.recover.items import Item
 from rightcall.recover.items.strings import Lifted
@@ -13,11 +14,11 @@ from rightcall.recover.take import Take
 from rightcall.recover.window import Literals, Waiting, Window, matched
 
 HEAD = Literals(["call:"])
-_NAME = re.compile(r"call:\s*([^\s{}()\[\]<>\"']+)\s*")
+_NAME = Late(r"call:\s*([^\s{}()\[\]<>\"']+)\s*")
 _QUOTES = Literals(['<|"|>', "<escape>"])
 _OWN_NOTATION = frozenset({"unquoted_key", "unquoted_text", "odd_space", "single_quotes"})
-_STOP = re.compile(r"<\|\"\|>|<escape>|[\"{}\[\]]")
-_PLAIN_STRING = re.compile(r"[^\"\\]*(?:\\.[^\"\\]*)*", re.S)
+_STOP = Late(r"<\|\"\|>|<escape>|[\"{}\[\]]")
+_PLAIN_STRING = Late(r"[^\"\\]*(?:\\.[^\"\\]*)*", re.S)
 
 
 def brace_item(window: Window, at: int, closes: Literals) -> Waiting[Item | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from rightcall.parse.late import Late
 from rightcall.parse.shape import ANY, Shape
 from rightcall.recover.envelope import NAME
 from rightcall.recover.items import Item
@@ -26,16 +27,16 @@ _PARAMETERS = Literals(
 _CLOSES = Literals(
     [*(f"</{prefix}{tag}>" for prefix in PREFIXES for tag in ("invoke", "function")), "</function_call>", "</tool>"]
 )
-_HEAD = re.compile(
+_HEAD = Late(
     r"<[^\s=<>]*?(?:function_call|tool_call|function|invoke|tool)\s*(?:name)?\s*=(?P<name>\s*\"[^\"]*\"|\s*'[^']*'|[^\s>]*)"
 )
-_PARAMETER = re.compile(
+_PARAMETER = Late(
     r"<(?P<tag>[^\s=<>]*?(?:parameter|param|argument|arg))\s*(?:(?:name|key)\s*)?(?:=\s*(?P<name>\"[^\"]*\"|'[^']*'|[^\s>]*))?(?P<rest>[^>]*)>"
 )
-_STATED = re.compile(r"(string|type)\s*=\s*[\"']?(\w+)")
+_STATED = Late(r"(string|type)\s*=\s*[\"']?(\w+)")
 _CDATA_OPENS = Literals(["<![CDATA["])
-_CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.S)
-_PLAIN = re.compile(r"<([A-Za-z_][\w.\-]*)>")
+_CDATA = Late(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.S)
+_PLAIN = Late(r"<([A-Za-z_][\w.\-]*)>")
 _HEADER = 400
 _TRIES = 64
 

@@ -160,14 +160,17 @@ def _taken(
         if marked and read.cut and NAME.fullmatch(written_name(body)):
             return Item(end, (Take(at, end, written_name(body), None, source=body, cut=read.cut, fault="cut off"),))
         return Item(end, ()) if not marked else _no_call(at, end, body)
-    rest: dict[str, Any] = {"marks": read.marks, "source": body, "cut": read.cut, "duplicates": read.duplicates}
-    takes: list[Take] = []
-    for nth, call in enumerate(calls):
-        fault = "" if call.arguments is not None else "there are no arguments"
-        takes.append(Take(at, end, call.name, call.arguments, call.id, **rest, fault=fault))
-        if nth < len(calls) - 1:
-            takes[-1] = takes[-1]._replace(cut="")
-    return Item(end, tuple(takes))
+    last = len(calls) - 1
+    return Item(
+        end,
+        tuple(
+            Take(
+                at, end, call.name, call.arguments, call.id, read.marks, body, read.cut if nth == last else "",
+                read.duplicates, "" if call.arguments is not None else "there are no arguments",
+            )
+            for nth, call in enumerate(calls)
+        ),
+    )  # fmt: skip
 
 
 def _own_envelope(name: str, value: Any, window: Window) -> Enclosed:

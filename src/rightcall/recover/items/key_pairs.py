@@ -47,7 +47,9 @@ def pairs_item(window: Window, start: int, name: str, at: int, closes: Literals)
         key = window.text[opening:key_end].strip()
         at = yield from skip(window, key_end + len(tags.key_ends), _BETWEEN)
         value = yield from literal(window, at, tags.value)
-        if value < 0 and ((yield from literal(window, at, closes)) >= 0 or (yield from literal(window, at, _KEYS)) >= 0):
+        if value < 0 and (
+            (yield from literal(window, at, closes)) >= 0 or (yield from literal(window, at, _KEYS)) >= 0
+        ):
             continue  # a key without a value
         value = at if value < 0 else value
         end, resume = yield from _value_end(window, value, tags)

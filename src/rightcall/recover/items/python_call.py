@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from rightcall.errors import Unreadable
 from rightcall.parse.balance import Balance
 from rightcall.parse.kinds import is_object
+from rightcall.parse.late import Late
 from rightcall.parse.marks import RULES
 from rightcall.parse.reader import Read, Reader
 from rightcall.recover.items import Item
@@ -14,13 +13,13 @@ from rightcall.recover.items.strings import lift_python
 from rightcall.recover.take import Take
 from rightcall.recover.window import Literals, Waiting, Window, blank
 
-HEAD = re.compile(r"[A-Za-z_][\w.]*\(")
+HEAD = Late(r"[A-Za-z_][\w.]*\(")
 _OWN_NOTATION = frozenset(
     {"python_call", "python_constant", "python_literal", "single_quotes", "foreign_escape", "odd_space"}
 )
 """What is a repair elsewhere and simply the language here."""
 
-_NO_ARGUMENTS = re.compile(r"\(\s*\)")
+_NO_ARGUMENTS = Late(r"\(\s*\)")
 
 
 def python_item(window: Window, at: int, bracket: int, closes: Literals, *, marked: bool) -> Waiting[Item | None]:
@@ -129,4 +128,4 @@ def arguments_follow(window: Window, at: int) -> Waiting[bool]:
         yield
 
 
-_FIRST = re.compile(r"(?:[A-Za-z_]\w*\s*)?([=)])?")
+_FIRST = Late(r"(?:[A-Za-z_]\w*\s*)?([=)])?")

@@ -8,14 +8,15 @@ from typing import Any
 
 from rightcall.parse.escapes import unescape
 from rightcall.parse.kinds import is_list, is_object
+from rightcall.parse.late import Late
 
 _MARK = "\ue000"
 """Stands, with a number, for a string; from a part of Unicode that no text uses."""
 
-_TOKEN = re.compile(rf"{_MARK}(\d+)")
-_QUOTE = re.compile(r"[\"']")
-_INSIDE = {quote: re.compile(rf"[^{quote}\\]*(?:\\.[^{quote}\\]*)*", re.S) for quote in "\"'"}
-_PREFIX = re.compile(r"(?<![\w.])[rRbBuUfF]{1,2}$")
+_TOKEN = Late(rf"{_MARK}(\d+)")
+_QUOTE = Late(r"[\"']")
+_INSIDE = {quote: Late(rf"[^{quote}\\]*(?:\\.[^{quote}\\]*)*", re.S) for quote in "\"'"}
+_PREFIX = Late(r"(?<![\w.])[rRbBuUfF]{1,2}$")
 _BEFORE = frozenset("([{,:=")
 
 
