@@ -165,6 +165,15 @@ EXAMPLE_OUTPUTS = {
     "wrap_a_function.py": ["Booked Da Enzo for 4 on 2026-05-01.", "Missing required fields: date."],
     "check_a_call.py": ["run get_weather {'city': 'Oslo', 'days': 3, 'unit': 'celsius'}", "repaired unit by "],
     "own_tools.py": ["get_weather {'city': 'Rome', 'days': 2}", "'amount': 1250.5", "Reminder is refused: "],
+    "text_only_model.py": [
+        "to the model:   Result: ⚠️ Invalid get_weather call. Missing required fields: city.",
+        "to the model:   Result: 3 days of sun in Oslo\n",
+        "answer:         It will be sunny in Oslo for three days.\n",
+    ],
+    "streaming.py": [
+        "show: \" in both.\\n\"\nrun: get_weather {'city': 'Oslo'}\ntell the model: ⚠️ Invalid get_weather call.",
+        'show: " One "\nshow: "moment."\n',
+    ],
 }
 
 
