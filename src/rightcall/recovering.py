@@ -176,7 +176,7 @@ def read_text(feed: Stream, text: str, finish_reason: str | None) -> Reading:
     calls: list[Verdict] = []
     prose: list[str] = []
     for event in feed.push(text) + feed.close(finish_reason):
-        if type(event) is str:
+        if isinstance(event, str):
             prose.append(event)
         else:
             calls.append(event)

@@ -150,6 +150,7 @@ class Verdict(Struct, frozen=True, gc=False):
 NoteCode = Literal[
     "quoted",  # markup in quotes, in inline code or in a code block: talk about a call
     "sample",  # introduced as an example
+    "reasoning",  # a native call inside a thought
     "final",  # in the channel for the final answer
     "unreadable",  # markup of a call that holds none
     "hallucinated",  # markup that belongs to no format

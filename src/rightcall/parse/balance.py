@@ -22,7 +22,7 @@ class Balance:
 
     def advance(self, text: str, limit: int) -> int:
         """Go on up to `limit`. The position after the closing bracket, or -1 when it has not come yet."""
-        at = self.at
+        at: int = self.at
         while at < limit:
             if self.quote:
                 at = _INSIDE[self.quote].match(text, at, limit).end()  # type: ignore[union-attr]

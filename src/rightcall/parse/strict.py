@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from json import JSONDecoder
 from typing import Any, cast
 
@@ -17,7 +18,7 @@ _STRINGS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?', re.S)
 _LONG = 1_000_000
 """In a longer text it is not worth the time to tell which key stands twice."""
 
-_scan_once = JSONDecoder().scan_once
+_scan_once: Callable[[str, int], tuple[Any, int]] = JSONDecoder().scan_once  # type: ignore[attr-defined]
 _NESTED = frozenset({dict, list})
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?|[{}\[\]]', re.S)
 
@@ -76,10 +77,8 @@ def _count_keys(value: Any) -> int:
             below = cast("dict[str, Any]", here).values()
             count += len(below)
         else:
-            below = here if type(here) is list else ()
-        for child in below:
-            if type(child) in _NESTED:
-                todo.append(child)
+            below = cast("list[Any]", here) if type(here) is list else ()
+        todo += [child for child in below if type(child) in _NESTED]
     return count
 
 

@@ -41,7 +41,8 @@ _SAMPLE = Late(
     rf"|^\s*(?:#+|\*\*|==+)\s.{{0,60}}\b{_WORDS}\b.{{0,60}}$"
 )
 _PLACEHOLDER = Late(
-    r"(?i)[.…]+|[<$%{\[].*|.*[>}]|(?:example|your|sample)[_\- ].*|(?:function|func|tool|method|plugin|action)(?:[_\- ]call)?[_\- ]?name[_\- ]?\d*"
+    r"(?i)[.…]+|[<$%{\[].*|.*[>}]|(?:example|your|sample)[_\- ].*"
+    r"|(?:function|func|tool|method|plugin|action)(?:[_\- ]call)?[_\- ]?name[_\- ]?\d*"
     r"|name[_\- ]of[_\- ].*|(?:name|tool|function)[_\- ]here"
 )
 

@@ -62,8 +62,8 @@ def enclosing(shape: Shape) -> Shape:
 
 def calls_in(value: Any, tools: Tools, *, marked: bool) -> list[Enclosed]:
     """The calls in a JSON value. `marked`: it stood where only calls stand, so that less has to be proven."""
-    if type(value) is dict and len(value) == 2 and type(value.get("arguments")) is dict:  # what most models write
-        name = value.get("name")
+    if is_object(value) and len(value) == 2 and type(value.get("arguments")) is dict:  # what most models write
+        name: Any = value.get("name")
         if type(name) is str and NAME.fullmatch(name) and "properties" not in value["arguments"]:
             return [Enclosed(name, value["arguments"], None)]
     if is_list(value):

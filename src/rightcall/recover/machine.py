@@ -181,6 +181,10 @@ class Machine:
                 self._emit(held)
                 return False
         self._emit(start)
+        ahead = self.scanner.ahead.get(word)
+        if ahead is not None and not ahead.match(text, found.end()):
+            self.at = found.end() if window.final else start
+            return window.final  # whether it opens anything is seen when there is more
         self._open(word, start, found.end())
         return True
 
@@ -227,7 +231,7 @@ class Machine:
         if self.calls >= MOST_CALLS:
             self._note("too_many", found[0].start, found[0].end)
             self.steps = None
-            self._be_mute(Mute(found[0].end, None, ""), found[0].end)
+            self._be_mute(Mute(found[0].end, None), found[0].end)
             return
         take = found[0]
         base = self.window.base
@@ -273,7 +277,7 @@ class Machine:
     def _be_mute(self, mute: Mute, start: int) -> None:
         self.mute = mute
         self.at = max(self.at, mute.at)
-        if mute.code and not self.reasoning:
+        if mute.code is not None and not self.reasoning:
             self._note(mute.code, start, self.at)
 
     def _muted(self, mute: Mute) -> bool:
@@ -291,8 +295,8 @@ class Machine:
         held = 0 if until is None or self.window.final else until.held(text, self.at)
         self.at = max(self.at, len(text) - held)
         if self.reasoning and not self.window.final:
-            self.at = min(self.at, max(self.sent, len(text) - len(self.reasoning) + 1))
-        self._emit(self.at)
+            held = max(held, len(self.reasoning) - 1)
+        self._emit(min(self.at, len(text) - held))
         return False
 
     def _reasoning_over(self) -> bool:

@@ -54,10 +54,14 @@ class Scanner:
         self.table: dict[str, list[Format]] = {}
         self._names: dict[tuple[str, str], str] = {}
         ahead: dict[str, str] = {}
+        self.ahead: dict[str, re.Pattern[str]] = {}
+        """What has to follow some of the words."""
         for format_ in self.formats:
             for word in format_.opens:
                 self.table.setdefault(word, []).append(format_)
-                ahead[word] = format_.ahead
+                if format_.ahead:
+                    ahead[word] = f"(?={format_.ahead}|{format_.maybe_ahead})"
+                    self.ahead[word] = re.compile(format_.ahead)
         words = {*self.table, *REASONING, *REASONING.values(), *BLOCKS}
         ordered = sorted(words, key=lambda word: (-len(word), word))
         self.pattern = re.compile(one_of(words, ahead))

@@ -22,7 +22,8 @@ NAME = Late(r"[^\s\"'`{}\[\]()<>,;=|｜\\]{1,160}")
 GLUE = Literals(
     [
         "<｜tool▁sep｜>", "<|tool▁sep|>", "<｜tool_sep｜>", "<|tool_sep|>", "<|tool_call_argument_begin|>", "[ARGS]",
-        "<tool_sep>", "<tool_sep:opensource>", "```json", "```", "\\n", "<|content_invoke_tool_json|>", "<|constrain|>json", "<|message|>", "<|tool_call:args|>",
+        "<tool_sep>", "<tool_sep:opensource>", "```json", "```", "\\n",
+        "<|content_invoke_tool_json|>", "<|constrain|>json", "<|message|>", "<|tool_call:args|>",
     ]
 )  # fmt: skip
 """What may stand between a name and its arguments."""
@@ -120,7 +121,7 @@ def read_item(window: Window, at: int) -> Waiting[Item | None]:
         tag = yield from literal(window, at, _FUNCTION_TAGS)
         return (yield from function_item(window, at, markers.closes)) if tag >= 0 else None
     if (yield from literal(window, at, BRACE_CALL)) >= 0:
-        return (yield from brace_item(window, at, markers.closes))
+        return (yield from brace_item(window, at))
     return (yield from _after_name(window, at))
 
 

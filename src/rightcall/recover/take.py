@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from rightcall.parse.cursor import Cut
 from rightcall.recover.window import Literals, Window
+from rightcall.types import NoteCode
 
 
 class Take(NamedTuple):
@@ -33,7 +34,7 @@ class Mute(NamedTuple):
 
     at: int
     until: Literals | None
-    code: str = ""
+    code: NoteCode | None = None
     line: bool = False
     """Whether that has to stand at the start of a line."""
 
@@ -60,7 +61,9 @@ class Format(NamedTuple):
     kinds: tuple[str, ...] = ()
     """Which shapes of a call make it this format, where several share their markers; none: any."""
     ahead: str = ""
-    """What has to follow an opening word of one character, as an expression; `\\Z` stands for more text to come."""
+    """What has to follow its opening words, as an expression: the scanner passes over all others."""
+    maybe_ahead: str = ""
+    """The same for a text that ends before it can be seen."""
     marker: bool = False
     """Whether its opening words may also stand between calls: the markers of `tagged` formats."""
     named: bool = False

@@ -16,21 +16,17 @@ from rightcall.recover.window import Literals, Waiting, Window, blank, literal, 
 
 _BETWEEN = Literals([",", ";", "[", "]"])
 _COMMA = Literals([","])
-_QUOTES = ('"', "'", "“")
 _INFO = Late(r"([`~]{0,20})[ \t]*([\w+\-.]*)[ \t]*")
 _DATA = frozenset({"", "json", "jsonc", "json5", "action", "xml"})
 _TOOL = frozenset(
     {"tool_call", "tool_calls", "tool", "tool_use", "tool_code", "function_call", "function", "functions"}
 )
-_QUOTE_AHEAD = r"(?=\s*+(?:[\"'“]|\Z))"
-_LIST_AHEAD = r"(?=\s*+(?:\{\s*+(?:[\"'“]|\Z)|[A-Za-z_][\w.]*+(?:\(|\Z)|\Z))"
+_QUOTE_AHEAD = (r"\s*+[\"'“]", r"\s*+\Z")
+_LIST_AHEAD = (r"\s*+(?:\{\s*+[\"'“]|[A-Za-z_][\w.]*+\()", r"\s*+(?:\{\s*+|[A-Za-z_][\w.]*+)?\Z")
 
 
-def bare_object(window: Window, start: int, at: int, opened: str = "") -> Steps:
+def bare_object(window: Window, start: int, _at: int, opened: str = "") -> Steps:
     """`{"name": …, "arguments": {…}}` amid prose, and what follows it in the same run."""
-    first = yield from blank(window, start + 1)
-    if window.text[first : first + 1] not in _QUOTES:
-        return -1
     item = yield from _object(window, start)
     if item is None:
         return -1
@@ -38,8 +34,7 @@ def bare_object(window: Window, start: int, at: int, opened: str = "") -> Steps:
         return item.end
     end = -1
     while item is not None and item.takes:
-        for take in item.takes:
-            yield take
+        yield from item.takes
         end = yield from closed(window, item.end, opened)
         after = yield from skip(window, end, _BETWEEN)
         following = after < len(window.text) and window.text[after] == "{"
@@ -81,14 +76,15 @@ def _python_list(window: Window, start: int, at: int) -> Steps:
             return end
         after = yield from blank(window, item.end)
         more = yield from literal(window, after, _COMMA)
-        if more < 0 and not window.text.startswith("]", after):
+        last = more < 0 and (after >= len(window.text) or window.text[after] == "]")
+        if more < 0 and not last:
             return end
         for take in item.takes:
             yield take._replace(start=start if end < 0 else take.start, kind="python")
-        end = yield from closed(window, item.end if more >= 0 else after)
-        if more < 0:
-            return end
-        at = yield from blank(window, more)
+        at = after if last else (yield from blank(window, more))
+        if last or window.text.startswith("]", at):
+            return (yield from closed(window, at))
+        end = item.end
 
 
 def _is_call(window: Window, head: re.Match[str]) -> Waiting[bool]:
@@ -153,11 +149,11 @@ def read_item_ahead(window: Window, at: int) -> Waiting[bool]:
 FORMATS = (
     Format(
         "json", "a JSON object in the open, in any envelope, of a known tool", ("{",), bare_object,
-        '{"name": "get_weather", "arguments": {"city": "Bern"}}', ahead=_QUOTE_AHEAD, bare=True,
+        '{"name": "get_weather", "arguments": {"city": "Bern"}}', ahead=_QUOTE_AHEAD[0], maybe_ahead=_QUOTE_AHEAD[1], bare=True,
     ),
     Format(
         "list", "a JSON list of calls (xLAM) or a Python list of calls (Llama 4)", ("[",), bare_list,
-        '[get_weather(city="Bern"), get_time(city="Bern")]', ahead=_LIST_AHEAD, bare=True,
+        '[get_weather(city="Bern"), get_time(city="Bern")]', ahead=_LIST_AHEAD[0], maybe_ahead=_LIST_AHEAD[1], bare=True,
     ),
     Format(
         "fenced", "a call alone in a code fence", ("```", "~~~"), fenced,

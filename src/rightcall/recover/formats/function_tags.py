@@ -6,7 +6,7 @@ from rightcall.recover.take import Format, Steps
 from rightcall.recover.window import Window
 
 
-def _from_tag(window: Window, start: int, at: int) -> Steps:
+def _from_tag(window: Window, start: int, _at: int) -> Steps:
     """The trigger is the call's own opening tag."""
     return section(window, start, start)
 

@@ -6,6 +6,7 @@ from rightcall.parse.late import Late
 from rightcall.recover.formats.harmony import headed
 from rightcall.recover.items.json_object import object_item
 from rightcall.recover.items.key_pairs import KEYS, pairs_item
+from rightcall.recover.items.spoken import INTERPRETERS, spoken, text_end
 from rightcall.recover.section import GLUE, NAME, closed
 from rightcall.recover.take import Format, Steps
 from rightcall.recover.window import Literals, Waiting, Window, blank, literal, matched, skip
@@ -15,6 +16,7 @@ _DECORATED = Late(r"functions\.[\w.\-]+(?::\d+)?|[\w.\-]+:\d+")
 _FENCES = Late(r"```(?:json)?|\\n")
 _HEADER = Late(r"to=[^\s<|]*")
 _MESSAGE = Literals(["<|message|>"])
+_NEXT = Literals([">>>", "<|eot_id|>"])
 _CONTENT = frozenset({"all"})
 
 
@@ -79,6 +81,13 @@ def recipient(window: Window, start: int, at: int) -> Steps:
     if name is None or name[0] in _CONTENT:
         return -1
     brace = yield from blank(window, name.end())
+    if name[0] in INTERPRETERS and window.tools.name(name[0]) == name[0] and window.text[brace : brace + 1] != "{":
+        end = yield from text_end(window, name.end(), _NEXT)
+        code = spoken(window, start, end, name[0], window.text[name.end() : end])
+        if code is None:
+            return -1
+        yield code
+        return end
     if brace >= len(window.text) or window.text[brace] != "{" or "\n" not in window.text[name.end() : brace]:
         return -1
     item = yield from object_item(window, brace, window.markers.ends, marked=True, name=name[0])

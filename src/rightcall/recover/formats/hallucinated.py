@@ -11,23 +11,21 @@ import re
 from rightcall.parse.late import Late
 from rightcall.recover.section import read_item
 from rightcall.recover.take import Format, Steps, Take
-from rightcall.recover.window import Waiting, Window, blank, matched
+from rightcall.recover.window import Waiting, Window, blank
 
 _TOKEN = Late(r"<[|｜]([^<>|｜\n]{1,80})[|｜]>")
-_WHOLE = Late(r"<(?:[|｜][^<>|｜\n]{0,80}[|｜]?)?")
 _TALKS_OF_TOOLS = Late(
     r"(?i)(?:\b|_|▁)(?:tools?|functions?|actions?|plugins?|invoke|api)(?:\b|_|▁).*?(?:call|use|request|invocation|execut|run|start|begin|end)|(?:call|use|start|begin|end|invoke|execute)\w*[\s_▁]+(?:\w+[\s_▁]+){0,4}(?:tools?|functions?|actions?|plugins?)"
 )
 _NOISE = Late(
     r"(?i)\b(?:start|begin|end|of|the|a|tool|tools|function|call|calls|use|request|invocation|invoke|execute|run|action)\b|[_▁:/]"
 )
-_AHEAD = r"(?=[^<>|｜\n]{1,80}(?:[|｜]>|[|｜]?\Z)|\Z)"
+_AHEAD = (r"[^<>|｜\n]{1,80}[|｜]>", r"[^<>|｜\n]{0,80}[|｜]?\Z")
 _REACH = 4000
 
 
-def hallucinated(window: Window, start: int, at: int) -> Steps:
+def hallucinated(window: Window, start: int, _at: int) -> Steps:
     """A token that no format knows."""
-    yield from matched(window, _WHOLE, start, 100)
     token = _TOKEN.match(window.text, start)
     if (
         token is None
@@ -89,6 +87,7 @@ FORMATS = (
         ("<|", "<｜"),
         hallucinated,
         _EXAMPLE,
-        ahead=_AHEAD,
+        ahead=_AHEAD[0],
+        maybe_ahead=_AHEAD[1],
     ),
 )

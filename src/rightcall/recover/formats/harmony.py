@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from rightcall.parse.late import Late
 from rightcall.recover.items.json_object import object_item
-from rightcall.recover.items.spoken import spoken
+from rightcall.recover.items.spoken import spoken, text_end
 from rightcall.recover.section import closed, section
 from rightcall.recover.take import Format, Mute, Steps
-from rightcall.recover.window import Literals, Waiting, Window, blank, find, matched, skip
+from rightcall.recover.window import Literals, Window, blank, find, matched, skip
 
 ENDS = Literals(["<|end|>", "<|start|>", "<|return|>", "<|call|>", "<|eom|>", "<|eot|>", "<|channel|>"])
 _CHANNEL = Late(r"<\|channel\|>\s*(\w+)")
@@ -48,22 +48,12 @@ def _call(window: Window, start: int, name: str, at: int) -> Steps:
         return (yield from closed(window, item.end))
     if at < len(window.text) and window.text[at] == "<":
         return (yield from section(window, start, at))
-    end = yield from _message_end(window, at)
+    end = yield from text_end(window, at, ENDS)
     taken = spoken(window, start, end, name, window.text[at:end])
     if taken is not None:
         yield taken
         return (yield from closed(window, end))
     return Mute(end, ENDS, "final") if end < len(window.text) else end
-
-
-def _message_end(window: Window, at: int) -> Waiting[int]:
-    while True:
-        found = ENDS.pattern.search(window.text, at, at + window.cap)
-        if found is not None:
-            return found.start()
-        if window.final or len(window.text) >= at + window.cap:
-            return min(len(window.text), at + window.cap)
-        yield
 
 
 def leaked(window: Window, start: int, at: int) -> Steps:

@@ -41,10 +41,11 @@ def read(window: Window, start: int, at: int) -> Steps:
 
 def _call(window: Window, start: int, at: int) -> Waiting[Take]:
     sep = yield from find(window, "<|sep|>", at, _HEADER)
-    name = dict(_ATTRIBUTE.findall(window.text[at:sep])).get("tool", "") if sep >= 0 else ""
+    name = _attributes(window.text[at:sep]).get("tool", "") if sep >= 0 else ""
     if not name:
-        end = min(len(window.text), at + _HEADER)
-        return Take(start, end, "", None, cut="value", fault="it is cut off", kind="tags")
+        cut = sep < 0 and len(window.text) < at + _HEADER
+        end = len(window.text) if cut else at
+        return Take(start, end, "", None, cut="value" if cut else "", fault="it names no tool", kind="tags")
     shape = window.tools.shape(name)
     found: dict[str, object] = {}
     at = sep + len("<|sep|>")
@@ -66,11 +67,15 @@ def _call(window: Window, start: int, at: int) -> Waiting[Take]:
         if end < 0:
             stop = min(len(window.text), opening + window.cap)
             return Take(start, stop, name, None, cut="value", fault="it is cut off", kind="tags")
-        about = dict(_ATTRIBUTE.findall(window.text[opening:sep]))
+        about = _attributes(window.text[opening:sep])
         key = about.get("key", "")
         stated = "string" if about.get("type", "string") == "string" else "json"
         found[key] = typed(edges(window.text[sep + len("<|sep|>") : end]), shape.props.get(key) or ANY, stated)
         at = end + len(_END_ARGUMENT)
+
+
+def _attributes(header: str) -> dict[str, str]:
+    return {found[1]: found[2] for found in _ATTRIBUTE.finditer(header)}
 
 
 _EXAMPLE = (

@@ -80,7 +80,8 @@ def _value(node: _Node, shape: Shape) -> Any:
             return [] if "array" in shape.types else {}
         return typed(edges(node.text), shape)
     names = {child.name for child in node.children}
-    as_list = shape.allows("array") and bool(shape.types) or (len(names) == 1 and names <= {"item", "element", "value"})
+    declared = bool(shape.types) and shape.allows("array")
+    as_list = declared or (len(names) == 1 and names <= {"item", "element", "value"})
     option = next((one for one in (shape, *shape.options) if one.props or one.items), shape)
     if as_list and not (shape.types and not shape.allows("array")):
         return [_value(child, option.items or ANY) for child in node.children]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from rightcall.parse.late import Late
 from rightcall.recover.items.json_object import object_item
 from rightcall.recover.items.python_call import HEAD, python_item
-from rightcall.recover.items.spoken import spoken
+from rightcall.recover.items.spoken import spoken, text_end
 from rightcall.recover.section import section
 from rightcall.recover.take import Format, Mute, Steps, Take
-from rightcall.recover.window import Literals, Waiting, Window, blank, literal, matched
+from rightcall.recover.window import Literals, Window, blank, literal, matched
 
 _LINE = Late(r"[ \t]*([^\n]*)\n?")
 _NAME = Late(r"[*`\"']*([A-Za-z_][\w.\-/:]*)(?:\(\))?[*`\"']*[ \t]*")
@@ -63,7 +63,7 @@ def _input(window: Window, start: int, name: str, at: int) -> Steps:
                 for take in item.takes:
                     yield take._replace(start=start)
                 return item.end
-    end = yield from _stop(window, at)
+    end = yield from text_end(window, at, _STOPS)
     text = window.text[at:end].strip()
     taken = spoken(window, start, end, name, text.strip("\"'`") if text[:1] == text[-1:] else text)
     if taken is None:
@@ -72,18 +72,6 @@ def _input(window: Window, start: int, name: str, at: int) -> Steps:
         taken = Take(start, end, name, None, source=text, fault="its input is no object", kind="text")
     yield taken
     return end
-
-
-def _stop(window: Window, at: int) -> Waiting[int]:
-    look = at
-    while True:
-        found = _STOPS.pattern.search(window.text, look, at + window.cap)
-        if found is not None:
-            return found.start()
-        if window.final or len(window.text) >= at + window.cap:
-            return min(len(window.text), at + window.cap)
-        look = max(look, len(window.text) - _STOPS.longest + 1)
-        yield
 
 
 def answer(window: Window, start: int, at: int) -> Steps:

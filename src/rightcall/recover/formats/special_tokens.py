@@ -34,10 +34,6 @@ FORMATS = (
         example='<|message_model|>get_weather<|content_invoke_tool_json|>{"name":"get_weather","args":{"city":"Bern"}}<|end_message|>',
     ),
     tagged(
-        "llama3", "<|python_tag|>", ("<|eom_id|>", "<|eot_id|>"), about="Llama 3.1, 3.2 and 3.3",
-        example='<|python_tag|>{"name": "get_weather", "parameters": {"city": "Bern"}}',
-    ),
-    tagged(
         "llama4", "<|python_start|>", "<|python_end|>",
         about="Llama 4", example='<|python_start|>[get_weather(city="Bern")]<|python_end|>',
     ),

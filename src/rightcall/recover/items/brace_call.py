@@ -21,7 +21,7 @@ _STOP = Late(r"<\|\"\|>|<escape>|[\"{}\[\]]")
 _PLAIN_STRING = Late(r"[^\"\\]*(?:\\.[^\"\\]*)*", re.S)
 
 
-def brace_item(window: Window, at: int, closes: Literals) -> Waiting[Item | None]:
+def brace_item(window: Window, at: int) -> Waiting[Item | None]:
     """Read the call at `at`, which begins with `call:`."""
     head = yield from matched(window, _NAME, at)
     if head is None:
@@ -62,7 +62,7 @@ class _Braces:
     def __init__(self, start: int) -> None:
         self.start = self.at = start
         self.depth = 0
-        self.inside = ""
+        self.inside: str = ""
         self.opened = 0
         self.strings: list[tuple[int, int, str]] = []  # begin and end of the content, and the quote around it
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rightcall.parse.late import Late
-from rightcall.parse.shape import ANY, Shape
+from rightcall.parse.shape import ANY
 from rightcall.recover.envelope import NAME
 from rightcall.recover.items import Item
 from rightcall.recover.items.json_object import object_item
@@ -44,7 +44,7 @@ _TRIES = 64
 def function_item(window: Window, at: int, closes: Literals) -> Waiting[Item | None]:
     """Read the call whose opening tag begins at `at`."""
     end = yield from find(window, ">", at, _HEADER)
-    head = _HEAD.match(window.text, at) if end >= 0 else None
+    head = _HEAD.match(window.text, at, end + 1) if end >= 0 else None
     if head is None or not NAME.fullmatch(name := head["name"].strip("\"' \t\n")):
         return None
     reading = _Tags(window, at, name, closes)
@@ -92,7 +92,7 @@ class _Tags:
     def parameter(self, at: int) -> Waiting[int]:
         """Read one parameter; where the next thing begins, or -1 when the text ends inside it."""
         end = yield from find(self.window, ">", at, _HEADER)
-        head = _PARAMETER.match(self.window.text, at) if end >= 0 else None
+        head = _PARAMETER.match(self.window.text, at, end + 1) if end >= 0 else None
         if head is None:
             return -1
         name = (head["name"] or "").strip("\"' \t\n")
@@ -102,7 +102,7 @@ class _Tags:
     def plain(self, at: int) -> Waiting[int]:
         """`<city>Bern</city>`, where the tool has an argument of that name."""
         end = yield from find(self.window, ">", at, 100)
-        tag = _PLAIN.match(self.window.text, at) if end >= 0 else None
+        tag = _PLAIN.match(self.window.text, at, end + 1) if end >= 0 else None
         if tag is None or tag[1] not in self.shape.props:
             return -1
         return (yield from self.value(tag[1], tag[1], tag.end(), ""))
@@ -185,7 +185,7 @@ def value_end(window: Window, at: int, close: str, closes: Literals) -> Waiting[
             ):
                 return found.start(), found.end()
             first = found.start() if first < 0 else first
-        elif first < 0 and (yield from _ends_here(window, found, at, closes)):
+        elif first < 0 and (yield from _ends_here(window, found, at)):
             return found.start(), found.start()
         look = found.end()
     return (first, first + len(close)) if first >= 0 else (-1, -1)
@@ -214,7 +214,7 @@ def _ends(close: str, closes: Literals) -> Literals:
     return _KNOWN_ENDS[key]
 
 
-def _ends_here(window: Window, found: re.Match[str], at: int, closes: Literals) -> Waiting[bool]:
+def _ends_here(window: Window, found: re.Match[str], at: int) -> Waiting[bool]:
     """Whether a tag inside a value that was never closed really ends it."""
     before = window.text[found.start() - 1] if found.start() > at else "\n"
     if found[0].startswith("</"):

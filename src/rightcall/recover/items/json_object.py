@@ -11,7 +11,6 @@ from typing import Any
 from rightcall.errors import Unreadable
 from rightcall.parse.balance import Balance
 from rightcall.parse.find import read_lenient
-from rightcall.parse.kinds import is_object
 from rightcall.parse.marks import RULES
 from rightcall.parse.reader import Read
 from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys, whole_end
@@ -39,6 +38,8 @@ def object_item(window: Window, at: int, closes: Literals, *, marked: bool, name
     end = whole_end(window.text, at)
     if 0 <= end <= at + window.cap:
         return (yield from _balanced(window, at, end, closes, marked, name))
+    while at + 1 >= len(window.text) and not window.final:
+        yield
     if window.effort < 0 or window.text[at + 1 : at + 2] in _TEMPLATE:
         return None
     balance = Balance(at)
@@ -130,7 +131,7 @@ def _item(
         return Item(end, (Take(at, end, wanted, None, source=body, fault=str(error)),))
     if "ellipsis" in read.marks:
         return None  # `{...}` stands for arguments, it has none
-    if _WORDS <= read.marks.keys():
+    if read.marks.keys() >= _WORDS:
         return (
             Item(end, (Take(at, end, wanted, None, source=body, fault="it is words in brackets, not JSON"),))
             if marked

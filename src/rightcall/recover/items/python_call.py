@@ -96,7 +96,7 @@ def _lenient(window: Window, at: int, bracket: int, end: int) -> Item | None:
     text = window.text[at:end].rstrip()
     name = text[: bracket - at]
     window.effort -= 8 * len(text)
-    trimmed = text.removesuffix("]")
+    trimmed, fault = text.removesuffix("]"), ""
     for body in dict.fromkeys((text, trimmed)):
         try:
             read = Reader(body, window.tools.shape(name)).read(0)
