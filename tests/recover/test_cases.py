@@ -17,6 +17,7 @@ import pytest
 from cases import HERE, Case, cases, exact
 from recover.soup import pieces
 from recover.streaming import streamed, whole
+from recover.tables import parameters
 from rightcall import Gate
 
 FILES = (
@@ -43,18 +44,8 @@ def gate_of(case: Case) -> Gate:
     return gate(case.get("tools", "weather"))
 
 
-def parameters() -> list[Any]:
-    found: list[Any] = []
-    for name in FILES:
-        for case in cases(name):
-            marks = [pytest.mark.promise(case["promise"], "R-09")]
-            if "xfail" in case:
-                marks.append(pytest.mark.xfail(reason=case["xfail"]))
-            found.append(pytest.param(case, id=f"{name[8:-6]}: {case['why']}", marks=marks))
-    return found
-
-
-@pytest.mark.parametrize("case", parameters())
+@pytest.mark.promise("R-09")
+@pytest.mark.parametrize("case", parameters(*FILES))
 def test_a_case_is_read_as_it_says_whole_and_in_any_pieces(case: Case) -> None:
     gate, text, finish = gate_of(case), case["text"], case.get("finish")
     reading = whole(gate, text, finish)
@@ -110,7 +101,7 @@ def ends_by_itself(case: Case) -> bool:
 
 
 @pytest.mark.promise("R-06")
-@pytest.mark.parametrize("case", [case for case in parameters() if ends_by_itself(case.values[0])])
+@pytest.mark.parametrize("case", [case for case in parameters(*FILES) if ends_by_itself(case.values[0])])
 def test_what_follows_a_call_does_not_change_what_was_found(case: Case) -> None:
     """The decision depends only on the text up to the end of the call."""
     gate, text = gate_of(case), case["text"]
