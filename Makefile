@@ -9,6 +9,7 @@ PIP_QUIET := --quiet --disable-pip-version-check --no-input
 
 FUZZ_SECONDS ?= 600
 CORPORA ?=
+PAGES ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -48,9 +49,9 @@ tests: $(VENV)/.dev
 docs: $(VENV)/.dev ## run every example and command of README and docs, and check their links
 	@$(BIN)/python -m pytest tests/test_docs.py tests/test_promises.py $(ARGS)
 
-bench: $(BENCH)/.installed ## speed beside the peers, as ratios [CORPORA=folder also scores the corpora]
+bench: $(BENCH)/.installed ## speed beside the peers, as ratios [CORPORA=folder scores corpora, PAGES=folder pages without a call]
 	@$(BENCH)/bin/python -m compileall -q src # measure the package as it is installed, not as it is compiled
-	@$(BENCH)/bin/python -m bench $(if $(CORPORA),--corpora "$(CORPORA)") $(ARGS)
+	@$(BENCH)/bin/python -m bench $(if $(CORPORA),--corpora "$(CORPORA)") $(if $(PAGES),--pages "$(PAGES)") $(ARGS)
 
 fuzz: $(VENV)/.dev ## look for broken promises in random calls [FUZZ_SECONDS=600]
 	@$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS) $(ARGS)

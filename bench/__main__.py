@@ -1,66 +1,94 @@
-"""python -m bench [--json] [--each] [--only NAME …] [--corpora FOLDER]"""
+"""python -m bench [PART …] [--json] [--each] [--corpora FOLDER] [--pages FOLDER]"""
 
 import argparse
 import json
 import logging
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from bench.reading import read_speed
+from bench.scores import CORPORA, corpora, pages
 from bench.speed import broken_json, fast_path, linear
 from bench.startup import startup
+from bench.streaming import long_texts, stream_speed
 from bench.table import Figure, render
 from bench.timing import one_core
 
-PEERS = ("rightcall", "msgspec", "jsonschema-rs", "orjson", "json-repair", "fast-json-repair")
+PACKAGES = ("rightcall", "msgspec", "jsonschema-rs", "orjson", "json-repair", "fast-json-repair", "llm-output-parser")
+PAGES = "pages"
 
 
-def parts(each: bool) -> dict[str, Callable[[], Iterator[Figure]]]:
+def measures(each: bool) -> dict[str, Callable[[], Iterator[Figure]]]:
     return {
         "fast": fast_path,
         "small": lambda: broken_json(200, "200 B", each),
         "large": lambda: broken_json(10_000, "10 kB", each),
         "linear": linear,
+        "read": read_speed,
+        "stream": stream_speed,
+        "long": long_texts,
         "start": startup,
     }
 
 
-def score(folder: Path) -> int:
-    """The corpora are not ours and not in the repository: `rightcall eval` reads them where they are."""
-    start = [sys.executable, "-c", "import sys; from rightcall.cli import main; sys.exit(main())", "eval"]
-    worst = 0
-    for file in (folder / "corrupted_calls.jsonl", folder / "malformed_json.jsonl"):
-        if file.is_file():
-            print(f"\n{file.name}", flush=True)
-            flags = file.with_name(f"{file.stem}_flags.jsonl")
-            extra = ["--flags", str(flags)] if flags.is_file() else []
-            worst = max(worst, subprocess.run([*start, str(file), *extra], check=False).returncode)
-    return worst
+def versions() -> dict[str, str]:
+    """Of what is installed: not every peer has to be."""
+    found: dict[str, str] = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def show(figures: list[Figure], as_json: bool) -> None:
+    known = versions()
+    if as_json:
+        print(json.dumps({"versions": known, "figures": [figure._asdict() for figure in figures]}, ensure_ascii=False))
+    else:
+        print("CPU time, best of many, one core; " + ", ".join(f"{name} {number}" for name, number in known.items()))
+        print(render(figures))
+
+
+def arguments() -> argparse.Namespace:
+    names = [*measures(False), *CORPORA, PAGES]
+    parser = argparse.ArgumentParser(prog="bench", description="RightCall beside its peers, as ratios.")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"only these parts: {', '.join(names)} (all)")
+    parser.add_argument("--json", action="store_true", help="print the figures as one JSON object, not as a table")
+    parser.add_argument("--each", action="store_true", help="also each kind of damage by itself")
+    parser.add_argument(
+        "--corpora", type=Path, metavar="FOLDER", help=f"also score {', '.join(CORPORA)} in this folder"
+    )
+    parser.add_argument("--pages", type=Path, metavar="FOLDER", help="also look for calls in pages that hold none")
+    options = parser.parse_args()
+    if unknown := set(options.parts) - set(names):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+    for folder, needing in ((options.corpora, set(CORPORA)), (options.pages, {PAGES})):
+        if folder is None and needing & set(options.parts):
+            parser.error(f"{', '.join(sorted(needing & set(options.parts)))}: in which folder? (--corpora, --pages)")
+        if folder is not None and not folder.is_dir():
+            parser.error(f"{folder} is no folder")
+    options.parts = options.parts or names
+    return options
 
 
 def main() -> int:
-    names = list(parts(False))
-    parser = argparse.ArgumentParser(prog="bench", description="RightCall beside its peers, as ratios.")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
-    parser.add_argument("--each", action="store_true", help="also each kind of damage by itself")
-    parser.add_argument("--only", nargs="+", choices=names, default=names, help="only these parts")
-    parser.add_argument("--corpora", type=Path, metavar="FOLDER", help="also score the corpora in this folder")
-    options = parser.parse_args()
+    options = arguments()
     one_core()
     logging.disable()  # every refusal is a log line
-    figures = [figure for name, run in parts(options.each).items() if name in options.only for figure in run()]
-    versions = {name: version(name) for name in PEERS}
-    if options.json:
-        print(
-            json.dumps({"versions": versions, "figures": [figure._asdict() for figure in figures]}, ensure_ascii=False)
-        )
-    else:
-        print("CPU time, best of many, one core; " + ", ".join(f"{name} {number}" for name, number in versions.items()))
-        print(render(figures))
-    failed = score(options.corpora) if options.corpora else 0
-    return 1 if failed or any(figure.met is False for figure in figures) else 0
+    wanted = {name: run for name, run in measures(options.each).items() if name in options.parts}
+    figures = [figure for run in wanted.values() for figure in run()]
+    if wanted:
+        show(figures, options.json)
+    sound = all(figure.met is not False for figure in figures)
+    if options.corpora:
+        sound = corpora(options.corpora, options.parts) and sound
+    if options.pages and PAGES in options.parts:
+        sound = pages(options.pages) and sound
+    return 0 if sound else 1
 
 
 if __name__ == "__main__":

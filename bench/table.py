@@ -1,6 +1,6 @@
 """One row per figure: what was measured, beside what, and whether it is what was promised."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 
@@ -19,8 +19,17 @@ HEADINGS = ("figure", "ours", "peer", "ratio", "target", "")
 
 
 def render(figures: Iterable[Figure]) -> str:
-    rows = [HEADINGS, *((*figure[:5], WORDS[figure.met]) for figure in figures)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
+    return columns([HEADINGS, *((*figure[:5], WORDS[figure.met]) for figure in figures)])
+
+
+def columns(rows: Sequence[Sequence[str]]) -> str:
+    """The rows below each other, every column as wide as its widest cell.
+
+    >>> print(columns([("n", "right"), ("12", "9")]))
+    n   right
+    12  9
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     )
