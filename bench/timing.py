@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping
 LEAST = 0.01
 """Seconds one measurement should take at least, so that the clock does not show."""
 
+SHORT = 1.0
+"""Seconds; what takes longer is run no more often than it has to be."""
+
 
 def one_core() -> None:
     """Ratios of one core; where the system cannot pin, it does not matter much."""
@@ -24,6 +27,8 @@ def once(action: Callable[[], object], times: int) -> float:
 
 
 def times_for(action: Callable[[], object]) -> int:
+    if once(action, 1) < SHORT:
+        action()  # the first time things are loaded and compiled
     times = 1
     while (taken := once(action, times) * times) < LEAST:
         times = max(times * 2, int(times * LEAST / max(taken, 1e-7)))
