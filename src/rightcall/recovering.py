@@ -15,6 +15,7 @@ from rightcall.parse.marks import REPAIRING, repairs_of
 from rightcall.parse.shape import ANY, Shape
 from rightcall.reading import Found
 from rightcall.recover.machine import Machine
+from rightcall.recover.native_parts import finish_word
 from rightcall.recover.registry import Scanner, scanner_for
 from rightcall.recover.take import Format, Take
 from rightcall.recover.window import Tools
@@ -27,8 +28,6 @@ Event = str | Verdict
 
 _MOST_NAMES = 10_000
 _NUMBERED = re.compile(r":\d+$")
-_ENVELOPE = 1024
-"""Room for an envelope around the arguments that the policy's limit is about."""
 
 
 class CatalogTools(Tools):
@@ -69,13 +68,13 @@ class Stream:
 
     >>> from rightcall import Gate
     >>> feed = Gate().stream()
-    >>> [event for piece in ("Hi <tool", "_call>{}") for event in feed.push(piece)]
+    >>> [event for piece in ("Hi <tool", "_call>{") for event in feed.push(piece)]
     ['Hi ']
     """
 
     def __init__(self, scanner: Scanner, tools: CatalogTools, policy: Policy, check: Check) -> None:
         self._tools = tools
-        self._machine = Machine(scanner, self._tools, policy.max_text + _ENVELOPE)
+        self._machine = Machine(scanner, self._tools, policy.max_text)
         self._check = check
         self._length = 0
         self._closed = False
@@ -100,7 +99,7 @@ class Stream:
         if self._closed:
             return []
         self._closed = True
-        return self._events(self._machine.close(), finish_reason)
+        return self._events(self._machine.close(), finish_word(finish_reason) if finish_reason else None)
 
     def _events(self, events: list[Any], finish_reason: str | None) -> list[Event]:
         for nth, event in enumerate(events):

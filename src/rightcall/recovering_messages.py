@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from rightcall.recover.native import NativeCall, NativeText, unpack
+from rightcall.recover.native_parts import finish_word
 from rightcall.recovering import Check, Stream, read_text
 from rightcall.types import Call, Note, Place, Problem, Reading, Verdict
 
@@ -17,7 +18,7 @@ CUT_OFF = "The token limit cut the call off; send it again, complete"
 def read_message(stream: Callable[[], Stream], check: Check, message: Any, finish_reason: str | None) -> Reading:
     """Every call of a message, in order. Texts that follow each other are one text: APIs split them anywhere."""
     unpacked = unpack(message)
-    finish = finish_reason or unpacked.finish
+    finish = finish_word(finish_reason) if finish_reason else unpacked.finish
     reading = _Message(stream, check, unpacked.notes, finish == "length")
     last = max((at for at, part in enumerate(unpacked.parts) if isinstance(part, NativeCall)), default=-1)
     for at, part in enumerate(unpacked.parts):
@@ -51,7 +52,7 @@ class _Message:
         name = part.name if isinstance(part.name, str) else ""
         verdict = self.check(part.name, part.arguments, call_id=part.id)
         if cut and not part.arguments:  # an API that lost the arguments says that there are none
-            verdict = _refused(verdict, Call(name, part.arguments, part.id))
+            verdict = _refused(verdict, Call(name, {}, part.id))
         elif cut and verdict.ok:
             verdict = replace(verdict, truncated=True)
         self.calls.append(verdict)

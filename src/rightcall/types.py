@@ -153,11 +153,9 @@ NoteCode = Literal[
     "reasoning",  # a native call inside a thought
     "final",  # in the channel for the final answer
     "unreadable",  # markup of a call that holds none
-    "hallucinated",  # markup that belongs to no format
     "repeated",  # a call in the text that the message also has natively
     "elsewhere",  # a call that the provider runs itself
     "too_many",  # more calls than the cap allows
-    "too_large",  # a call longer than the cap allows
 ]
 
 

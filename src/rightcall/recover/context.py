@@ -18,13 +18,16 @@ _ENDS = {
 BLOCKS = {'"""': Literals(['"""']), "'''": Literals(["'''"]), '#"': Literals(['"#'])}
 """What quotes whole blocks: the strings of source code."""
 
+_QUOTES = Late(r'(?<!\d)"')
+"""After a digit it may mean inches."""
+
 _LINE = Literals(["\n"])
 _ESCAPED_END = Late(r"(?:\\[nrt])+$")
 """`'\\n<tool_call>`: in source code the quote stands before an escaped line break."""
 
 _STRING_OPENS = Late(r"(?:^|[=(\[,:{+>]|\breturn|\bin)\s*[rbfuRBFU]{0,2}'[^']*$")
-_COMMENT = Late(r"\s*(?:>|#|//|\*|--|;;|%)|.*\s//\s")
-_CODE = Late(r"(?:[=(\[,+!?|&\\]|\b(?:return|yield|const|append|push|print|json)|[\w\]]\()\s*$")
+_COMMENT = Late(r"\s*(?:>|#|//|--|;;|%)|\s+\*\s|.*\s//\s")
+_CODE = Late(r"(?:[=(\[+|&\\]|\b(?:return|yield|const|append|push|print|json)|[\w\]]\()\s*$")
 """What stands before a literal in program source, and not before a call amid prose."""
 
 _NEAR = 200
@@ -32,12 +35,16 @@ _CUES = (
     "example", "e.g.", "instance", "sample", "format", "syntax", "template", "look", "such as", "schema", "following",
     "usage", "like this",
 )  # fmt: skip
-_INTRODUCES = frozenset(":：.")
+_INTRODUCES = frozenset(":：.,")
+_SPEAKER = Late(r"\b(?:i'll|i’ll|i will|i'm|i am|let me|calling)\b")
+"""Who speaks of what they do now shows no example."""
+
 _WORDS = r"(?:examples?|e\.g\.|for instance|samples?|formats?|syntax|templates?|looks? like|such as|schema|usage)"
 _SAMPLE = Late(
     rf"\b{_WORDS}\b[^.!?]{{0,80}}[:：]$"
     r"|\bfollowing (?:examples?|formats?|samples?|syntax|structure|templates?|schema)\b[^.!?]{0,80}[.:：]$"
     r"|\b(?:you|one|they|models?) [^.!?]{0,80}like this[:：]$"
+    r"|\b(?:e\.g\.|for example),?$"
     rf"|^\s*(?:#+|\*\*|==+)\s.{{0,60}}\b{_WORDS}\b.{{0,60}}$"
 )
 _PLACEHOLDER = Late(
@@ -60,9 +67,10 @@ def quoted(text: str, at: int, since: int = 0, *, headed: bool = False) -> Liter
         return _ENDS[line[-1]]
     if headed:
         return None
-    for quote in '`"':
-        if line.count(quote) % 2:
-            return _ENDS[quote]
+    if line.count("`") % 2:
+        return _ENDS["`"]
+    if line.count('"') % 2 and len(_QUOTES.findall(line)) % 2:
+        return _ENDS['"']
     if "'" in line and _STRING_OPENS.search(line):
         return _ENDS["'"]
     return _LINE if _COMMENT.match(line) else None
@@ -75,7 +83,7 @@ def sample(text: str, at: int, since: int = 0) -> bool:
     if before[-1:] not in _INTRODUCES and line[:1] not in ("#", "*", "="):
         return False
     line = line.lower()
-    return any(cue in line for cue in _CUES) and _SAMPLE.search(line) is not None
+    return any(cue in line for cue in _CUES) and _SAMPLE.search(line) is not None and not _SPEAKER.search(line)
 
 
 def starts_line(text: str, at: int) -> bool:

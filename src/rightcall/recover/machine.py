@@ -22,10 +22,10 @@ Found = tuple[Take, str]
 """A call, and the name of its format."""
 
 MOST_CALLS = 1000
-_MAY_OPEN = re.compile(r"\s*+(?:[A-Za-z][^\s\"'`{}\[\]()<>,;=|｜\\]*+\s*+(?:[<{\[`\\=]|\Z)|\Z)")
+_MAY_OPEN = re.compile(r"\s*+(?:[^\W\d_][^\s\"'`{}\[\]()<>,;=|｜\\]*+\s*+(?:[<{\[`\\=]|\Z)|\Z)")
 """Whether the first word of a message may be the name of a call whose marker got lost; see `opening`."""
 
-_IN_VAIN = 32
+_IN_VAIN = 64
 """What it costs to look at a word that begins no call."""
 
 _ENOUGH = -1_000_000
@@ -38,6 +38,7 @@ _CLOSES = frozenset(REASONING.values())
 _MESSAGES: dict[NoteCode, str] = {
     "quoted": "markup of a call in quotes or in code was left in the prose",
     "sample": "a call that is introduced as an example was left in the prose",
+    "unreadable": "a marker of calls that is followed by none was left in the prose",
     "final": "what is meant for the user is not searched for calls",
     "too_many": f"no more than {MOST_CALLS} calls, or attempts at one, are read from one message",
 }
@@ -204,6 +205,7 @@ class Machine:
             self._read(format_.read(self.window, start, end), start, end, word)
             return
         self.at = end
+        self.window.effort -= _IN_VAIN
         if word in BLOCKS:
             self._be_mute(Mute(end, BLOCKS[word], "quoted"), start)
         elif word in _CLOSES:
@@ -223,6 +225,8 @@ class Machine:
         if self.window.tools.name(take.name) is None and placeholder(take.name):
             self._note("sample", take.start, take.end)
             return
+        if take.fault:
+            self.window.effort -= take.end - take.start
         self.takes.append(found)
         if not self.doubt and not self.reasoning:
             self._hand_out(found)
@@ -243,6 +247,8 @@ class Machine:
 
     def _finish(self, result: int | Mute) -> None:
         self.steps = None
+        if not isinstance(result, Mute | int):
+            result = -1  # a reader that forgot to say where prose goes on
         end = result.at if isinstance(result, Mute) else result
         if self.takes and self.doubt:
             self._note("sample", self.start, end)
@@ -257,6 +263,8 @@ class Machine:
             self.sent = self.call_end = max(self.sent, end)
         if not self.takes:
             self.window.effort -= _IN_VAIN
+            if self.word and not self.reasoning and self.scanner.table[self.word][0].marker:
+                self._note("unreadable", self.start, max(end, self.resume))
         self.takes, self.doubt = [], False
         self.at = max(end, self.resume, self.sent) if end >= 0 else max(self.resume, self.sent)
         if isinstance(result, Mute):

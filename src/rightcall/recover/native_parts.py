@@ -40,6 +40,11 @@ class Unpacked(NamedTuple):
     notes: tuple[Note, ...]
 
 
+def finish_word(given: str) -> str:
+    """Why an API stopped; `length` in all the words that APIs have for the token limit."""
+    return "length" if given.rsplit(".", 1)[-1].casefold() in CUT else given
+
+
 class Basket:
     """Gathers the parts of one message, no more than `MOST` of them."""
 
@@ -79,7 +84,7 @@ class Basket:
         """The last reason counts, but once cut off is cut off."""
         given = word(reason)
         if given and self.finish != "length":
-            self.finish = "length" if given.rsplit(".", 1)[-1].casefold() in CUT else given
+            self.finish = finish_word(given)
 
     def entries(self, value: Any) -> Iterator[Any]:
         """The items of a list, as far as there is room; what is no list is its own only item."""

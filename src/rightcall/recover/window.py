@@ -134,8 +134,8 @@ class Window:
         self.cap = cap
         """No call may be longer than this."""
         self.effort = EFFORT
-        self.absent: dict[str, int] = {}
-        """Needles that do not occur from a place on to the end of the final text."""
+        self.absent: dict[str, tuple[int, int]] = {}
+        """Between which places a needle is known not to begin: nobody looks there for it again."""
 
 
 def literal(window: Window, at: int, literals: Literals) -> Waiting[int]:
@@ -176,16 +176,17 @@ def find(window: Window, needle: str, at: int, reach: int = 0) -> Waiting[int]:
     last = at + (reach or window.cap)
     look = at
     while True:
-        if window.absent.get(needle, window.base + look + 1) <= window.base + look:
-            return -1
+        begin, end = window.absent.get(needle, (0, 0))
+        if begin <= window.base + look < end:
+            look = end - window.base
         found = window.text.find(needle, look, last + len(needle))
         if found >= 0:
             return found
+        seen = max(look, min(last, len(window.text) - len(needle)) + 1)
+        window.absent[needle] = (window.base + at, window.base + seen)
         if window.final or len(window.text) >= last:
-            if window.final and len(window.text) < last:
-                window.absent[needle] = window.base + look
             return -1
-        look = max(look, len(window.text) - len(needle) + 1)
+        look = seen
         yield
 
 

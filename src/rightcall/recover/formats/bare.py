@@ -111,7 +111,7 @@ def fenced(window: Window, start: int, at: int) -> Steps:
         return code
     after = yield from blank(window, end)
     closing = yield from literal(window, after, fence)
-    return closing if closing >= 0 else end
+    return closing if closing >= 0 else code._replace(at=end)
 
 
 @cache
@@ -132,8 +132,8 @@ def _in_fence(window: Window, start: int, at: int, language: str) -> Steps:
                 step = next(steps)
             except StopIteration as stop:
                 return stop.value if taken else -1
+            yield step._replace(start=start) if step is not None and not taken else step
             taken = taken or step is not None
-            yield step._replace(start=start) if step is not None else None
     if char == "<" and window.fresh and (yield from read_item_ahead(window, at)):
         return (yield from section(window, start, at))
     return -1
@@ -157,6 +157,6 @@ FORMATS = (
     ),
     Format(
         "fenced", "a call alone in a code fence", ("```", "~~~"), fenced,
-        '```json\n{"name": "get_weather", "arguments": {"city": "Bern"}}\n```', ("```",), quotable=False,
+        '```json\n{"name": "get_weather", "arguments": {"city": "Bern"}}\n```', ("```",), quotable=False, bare=True,
     ),
 )  # fmt: skip

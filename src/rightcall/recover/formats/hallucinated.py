@@ -15,7 +15,7 @@ from rightcall.recover.window import Waiting, Window, blank
 
 _TOKEN = Late(r"<[|｜]([^<>|｜\n]{1,80})[|｜]>")
 _TALKS_OF_TOOLS = Late(
-    r"(?i)(?:\b|_|▁)(?:tools?|functions?|actions?|plugins?|invoke|api)(?:\b|_|▁).*?(?:call|use|request|invocation|execut|run|start|begin|end)|(?:call|use|start|begin|end|invoke|execute)\w*[\s_▁]+(?:\w+[\s_▁]+){0,4}(?:tools?|functions?|actions?|plugins?)"
+    r"(?i)(?:\b|_|▁)(?:tools?|functions?|actions?|plugins?|invoke|api)(?:\b|_|▁).*?(?:call|use|request|invocation|invoke|execut|run|start|begin|end)|(?:call|use|start|begin|end|invoke|execute)\w*[\s_▁]+(?:\w+[\s_▁]+){0,4}(?:tools?|functions?|actions?|plugins?)"
 )
 _NOISE = Late(
     r"(?i)\b(?:start|begin|end|of|the|a|tool|tools|function|call|calls|use|request|invocation|invoke|execute|run|action)\b|[_▁:/]"

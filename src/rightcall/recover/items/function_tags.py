@@ -37,6 +37,7 @@ _STATED = Late(r"(string|type)\s*=\s*[\"']?(\w+)")
 _CDATA_OPENS = Literals(["<![CDATA["])
 _CDATA = Late(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.S)
 _PLAIN = Late(r"<([A-Za-z_][\w.\-]*)>")
+MOST_PARAMETERS = 1000
 _HEADER = 400
 _TRIES = 64
 
@@ -62,6 +63,7 @@ class _Tags:
         self.closes = closes
         self.found: dict[str, object] = {}
         self.at = start
+        self.count = 0
 
     def read(self, at: int) -> Waiting[Item | None]:
         window = self.window
@@ -77,6 +79,9 @@ class _Tags:
                 at = yield from self.parameter(at)
                 if at < 0:
                     return self.unfinished()
+                self.count += 1
+                if self.count > MOST_PARAMETERS:
+                    return self.unreadable(at, f"it has more than {MOST_PARAMETERS} parameters")
                 self.at = at
                 continue
             if window.text[at] == "{" and not self.found:
@@ -139,10 +144,8 @@ class _Tags:
         end = min(len(self.window.text), self.at + self.window.cap)
         return Item(end, (Take(self.start, end, self.name, None, cut="value", fault="it is cut off"),), "tags")
 
-    def unreadable(self, end: int) -> Item | None:
-        return Item(
-            end, (Take(self.start, end, self.name, None, fault="it has no parameters that could be read"),), "tags"
-        )
+    def unreadable(self, end: int, fault: str = "it has no parameters that could be read") -> Item:
+        return Item(end, (Take(self.start, end, self.name, None, fault=fault),), "tags")
 
 
 def _stated(found: re.Match[str] | None) -> str:

@@ -24,6 +24,7 @@ _TRIES = 4
 
 _SURE = 0.7
 _CERTAIN = 0.95
+_SHORT = 1000
 _WORDS = frozenset({"unquoted_key", "missing_colon", "unquoted_text"})
 """`{invalid json}`: with all of these there is nothing left that was JSON."""
 _TEMPLATE = ("%", "#")
@@ -69,6 +70,7 @@ def object_item(window: Window, at: int, closes: Literals, *, marked: bool, name
             look = marker.end()
             continue
         if far == at + window.cap:
+            window.effort -= window.cap
             return _too_long(window, at, name) if marked else None
         if window.final:
             window.effort -= len(text) - at
@@ -158,7 +160,7 @@ def _taken(
         if not marked:
             calls = [call for call in calls if _believable(call, window, read, body)]
     if not calls:
-        if marked and read.cut and NAME.fullmatch(written_name(body)):
+        if marked and read.cut and (len(body) < _SHORT or NAME.fullmatch(written_name(body))):
             return Item(end, (Take(at, end, written_name(body), None, source=body, cut=read.cut, fault="cut off"),))
         return Item(end, ()) if not marked else _no_call(at, end, body)
     last = len(calls) - 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rightcall.parse.shape import ANY
 from rightcall.recover.items import Item
+from rightcall.recover.items.function_tags import MOST_PARAMETERS
 from rightcall.recover.take import Take
 from rightcall.recover.values import edges, typed
 from rightcall.recover.window import Literals, Waiting, Window, find, literal, skip
@@ -40,6 +41,9 @@ def pairs_item(window: Window, start: int, name: str, at: int, closes: Literals)
         opening = yield from literal(window, at, _KEYS)
         if opening < 0:
             break
+        if len(found) > MOST_PARAMETERS:
+            fault = f"it has more than {MOST_PARAMETERS} parameters"
+            return Item(at, (Take(start, at, name, None, fault=fault),), "pairs")
         tags = _DIALECTS[window.text[at:opening]]
         key_end = yield from find(window, tags.key_ends, opening, _LONGEST_KEY)
         if key_end < 0:
