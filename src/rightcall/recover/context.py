@@ -27,7 +27,7 @@ _ESCAPED_END = Late(r"(?:\\[nrt])+$")
 
 _STRING_OPENS = Late(r"(?:^|[=(\[,:{+>]|\breturn|\bin)\s*[rbfuRBFU]{0,2}'[^']*$")
 _COMMENT = Late(r"\s*(?:>|#|//|--|;;|%)|\s+\*\s|.*\s//\s")
-_CODE = Late(r"(?:[=(\[+|&\\]|\b(?:return|yield|const|append|push|print|json)|[\w\]]\()\s*$")
+_CODE = Late(r"(?:[=(\[+|&\\]|\b(?:return|yield|const|append|push|print|json)|[\w\]]\(|\w\([^()]{0,30},)\s*$")
 """What stands before a literal in program source, and not before a call amid prose."""
 
 _NEAR = 200

@@ -32,6 +32,12 @@ _ENOUGH = -1_000_000
 """Who has looked in vain that often looks no further."""
 
 _DOCUMENT = 3
+"""A text with so many headings or comment lines is a document: what it shows without a marker is no call."""
+
+_FOREIGN = ("{%", "\nUSER:", "\nHuman:", "\nUser:")
+"""A template, or a dialogue in which somebody else speaks: nothing after that is a call of the model's own."""
+
+_TAIL = 8
 _KEEP = 4096
 _SMALL = 65536
 _CLOSES = frozenset(REASONING.values())
@@ -71,9 +77,9 @@ class Machine:
         self.takes: list[Found] = []
         self.calls = 0
         self.call_end = 0
-        self.headings = 0
-        self.templating = 0
-        self.last = "\n"  # the last character of the prose so far
+        self.headings = 0  # lines that begin with #
+        self.foreign = 0  # signs that the text is no message of a model
+        self.tail = "\n"  # the end of the prose so far
 
     # ── feeding ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -116,7 +122,7 @@ class Machine:
         window = self.window
         window.text += chunk
         self.sent = self.at = len(window.text)
-        self._count_headings(chunk)
+        self._look_for_signs(chunk)
         if self.sent > _KEEP:
             self._forget(self.sent - REACH - 16)
         return [chunk]
@@ -200,7 +206,7 @@ class Machine:
                 self._be_mute(Mute(end, until, "quoted"), start)
                 return
             unmarked = format_.bare and (self.headings >= _DOCUMENT or in_code(text, start, since))
-            self.doubt = unmarked or self.templating >= _DOCUMENT or sample(text, start, since)
+            self.doubt = unmarked or self.foreign > 0 or sample(text, start, since)
             self.window.fresh = self.fresh
             self._read(format_.read(self.window, start, end), start, end, word)
             return
@@ -295,10 +301,10 @@ class Machine:
             self.at = found.end()
             found = until.pattern.search(text, self.at) if until is not None else None
         if found is not None:
-            self.mute = None
             keeps = mute.code == "final" or found[0] == "\n"
             self.at = found.start() if keeps else found.end()
             self._emit(self.at)
+            self.mute = None
             return True
         held = 0 if until is None or self.window.final else until.held(text, self.at)
         self.at = max(self.at, len(text) - held)
@@ -338,16 +344,19 @@ class Machine:
             return
         if self.fresh and not prose.isspace():
             self.fresh = False
-        self._count_headings(prose)
+        self._look_for_signs(prose)
 
-    def _count_headings(self, prose: str) -> None:
-        """A text with several headings or comment lines is a document: what it shows without a marker is no call. One
-        with several template tags is a template: nothing in it is."""
-        if "#" in prose:
-            self.headings += prose.count("\n#") + (self.last == "\n" and prose[0] == "#")
-        if "%" in prose:
-            self.templating += prose.count("{%") + (self.last == "{" and prose[0] == "%")
-        self.last = prose[-1]
+    def _look_for_signs(self, prose: str) -> None:
+        """Count what tells a document, a dialogue or a template from a message; code blocks may hold anything."""
+        if self.mute is not None:
+            self.tail = ""
+            return
+        tail = self.tail
+        if "#" in prose or "%" in prose or ":" in prose:
+            text = tail + prose
+            self.headings += text.count("\n#") - tail.count("\n#")
+            self.foreign += sum(text.count(sign) - tail.count(sign) for sign in _FOREIGN)
+        self.tail = (tail + prose)[-_TAIL:] if len(prose) < _TAIL else prose[-_TAIL:]
 
     def _note(self, code: NoteCode, start: int, end: int) -> None:
         if len(self.notes) < MOST_CALLS:

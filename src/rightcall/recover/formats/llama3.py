@@ -12,6 +12,7 @@ _ENDS = Literals(["<|eom_id|>", "<|eot_id|>", "<|end_of_text|>"])
 
 def read(window: Window, start: int, at: int) -> Steps:
     """The calls after the tag; where there are none and the tools include an interpreter, code for it."""
+    opens = window.fresh  # code without any sign of a call counts only as the whole message
     steps = section(window, start, at)
     taken = False
     while True:
@@ -23,7 +24,7 @@ def read(window: Window, start: int, at: int) -> Steps:
         taken = taken or step is not None
         yield step
     interpreter = next((name for name in INTERPRETERS if window.tools.name(name) == name), None)
-    if taken or interpreter is None:
+    if taken or interpreter is None or not opens:
         return end
     end = yield from text_end(window, at, _ENDS)
     take = spoken(window, start, end, interpreter, window.text[at:end])
