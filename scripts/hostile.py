@@ -1,4 +1,4 @@
-"""Every kind of hostile input at full size: what the gate and the reader answered, and how long it took.
+"""Every kind of hostile input at full size: what the gate and the readers answered, and how long it took.
 
     python scripts/hostile.py [--all] [--only WORD] [--size BYTES …]
 
@@ -19,8 +19,10 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
+from hostile.emissions import EMISSIONS
 from hostile.kinds import NOTE, Judged, Kind, allowed_seconds, judge_check, judge_loads
 from hostile.objects import OBJECTS
+from hostile.reading import judge_read, judge_stream
 from hostile.schemas import SCHEMAS
 from hostile.texts import TEXTS
 
@@ -56,7 +58,10 @@ def limited(judge: Callable[[int], Judged], size: int) -> Judged:
 
 def runs(kind: Kind, sizes: list[int]) -> Iterator[Row]:
     doors: dict[str, Callable[[int], Judged]] = {"check": partial(judge_check, kind)}
-    if kind in TEXTS:
+    if kind in EMISSIONS:
+        doors = {"read": partial(judge_read, kind), "free": partial(judge_read, kind, known=False)}
+        doors["feed"] = partial(judge_stream, kind)
+    elif kind in TEXTS:
         doors["loads"] = partial(judge_loads, kind)
         doors["led"] = partial(judge_loads, kind, schema=NOTE["parameters"])
     for size in sizes if kind.grows else sizes[:1]:
@@ -78,7 +83,7 @@ def main() -> int:
     options = parser.parse_args()
     logging.disable()  # every refusal is a log line
     signal.signal(signal.SIGPROF, stop)
-    kinds = [kind for kind in (*TEXTS, *OBJECTS, *SCHEMAS) if options.only in kind.name]
+    kinds = [kind for kind in (*TEXTS, *OBJECTS, *SCHEMAS, *EMISSIONS) if options.only in kind.name]
     start = time.process_time()
     rows: list[Row] = []
     for kind in kinds:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from fuzzing.damages import Damaged
 from fuzzing.hosts import PACKS, lenient_call, pack_call
 from fuzzing.invariants import any_call, cut_call, faithful, right_call, wild
+from fuzzing.reading import read_call
 from fuzzing.tools import a_tool, a_value
 from rightcall import Gate
 
@@ -35,7 +36,7 @@ def case(seed: str, number: int) -> tuple[str, Finding | None]:
     random = Random(f"{seed}:{number}")
     tool = a_tool(random)
     value = a_value(random, tool["parameters"])
-    kind = random.choice(("right", "faithful", "faithful", "cut", "wild", "wild", "lenient", "pack"))
+    kind = random.choice(("right", "faithful", "faithful", "cut", "wild", "wild", "lenient", "pack", "read", "read"))
     name, emission = kind, value
     if kind == "right":
         complaints = right_call(tool, value, random)
@@ -44,6 +45,8 @@ def case(seed: str, number: int) -> tuple[str, Finding | None]:
         complaints = lenient_call(tool, emission, random)
     elif kind == "pack":
         emission, complaints = pack_call(packed(random.choice(PACKS)), random)
+    elif kind == "read":
+        emission, complaints = read_call(random)
     elif kind == "cut":
         emission, complaints = cut_call(tool, value, random)
     else:

@@ -18,6 +18,7 @@ _ENDS = {
 BLOCKS = {'"""': Literals(['"""']), "'''": Literals(["'''"]), '#"': Literals(['"#'])}
 """What quotes whole blocks: the strings of source code."""
 
+_BACKSLASHED = ("n", "r", "t")
 _QUOTES = Late(r'(?<!\d)"')
 """After a digit it may mean inches."""
 
@@ -58,18 +59,20 @@ def quoted(text: str, at: int, since: int = 0, *, headed: bool = False) -> Liter
     """What ends the quotation that `at` stands in; None when it stands in none. What is before `since` does not count:
     it was a call. `headed`: a header stands wherever the last message ended; only a quote right before it counts."""
     first = max(since, at - REACH)
-    line = text[max(text.rfind("\n", first, at) + 1, first) : at]
+    line = text[text.rfind("\n", first, at) + 1 or first : at]
     if not line:
         return None
-    if line[-1] in "nrt" and "\\" in line:
+    last = line[-1]
+    if last in _BACKSLASHED and "\\" in line:
         line = _ESCAPED_END.sub("", line) or " "
-    if line[-1] in _ENDS:
-        return _ENDS[line[-1]]
+        last = line[-1]
+    if last in _ENDS:
+        return _ENDS[last]
     if headed:
         return None
-    if line.count("`") % 2:
+    if "`" in line and line.count("`") % 2:
         return _ENDS["`"]
-    if line.count('"') % 2 and len(_QUOTES.findall(line)) % 2:
+    if '"' in line and len(_QUOTES.findall(line)) % 2:
         return _ENDS['"']
     if "'" in line and _STRING_OPENS.search(line):
         return _ENDS["'"]

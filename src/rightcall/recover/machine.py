@@ -352,11 +352,12 @@ class Machine:
             self.tail = ""
             return
         tail = self.tail
-        if "#" in prose or "%" in prose or ":" in prose:
+        self.tail = prose[-_TAIL:] if len(prose) >= _TAIL else (tail + prose)[-_TAIL:]
+        if "#" in prose:
+            self.headings += (tail + prose).count("\n#") - tail.count("\n#")
+        if "%" in prose or ":" in prose:
             text = tail + prose
-            self.headings += text.count("\n#") - tail.count("\n#")
             self.foreign += sum(text.count(sign) - tail.count(sign) for sign in _FOREIGN)
-        self.tail = (tail + prose)[-_TAIL:] if len(prose) < _TAIL else prose[-_TAIL:]
 
     def _note(self, code: NoteCode, start: int, end: int) -> None:
         if len(self.notes) < MOST_CALLS:
