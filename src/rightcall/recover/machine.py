@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+from typing import Any
 
 from rightcall.recover.context import BLOCKS, REACH, in_code, placeholder, quoted, sample, starts_line
 from rightcall.recover.formats.functionary import opening
@@ -205,7 +206,9 @@ class Machine:
                 self.window.effort -= _IN_VAIN
                 self._be_mute(Mute(end, until, "quoted"), start)
                 return
-            unmarked = format_.bare and (self.headings >= _DOCUMENT or in_code(text, start, since))
+            # a fence in a document may still be the answer, if it calls a tool that there is
+            shown = self.headings >= _DOCUMENT and (format_.quotable or not self.window.tools.known)
+            unmarked = format_.bare and (shown or in_code(text, start, since))
             self.doubt = unmarked or self.foreign > 0 or sample(text, start, since)
             self.window.fresh = self.fresh
             self._read(format_.read(self.window, start, end), start, end, word)
@@ -251,7 +254,7 @@ class Machine:
         self.events.append(found)
         self.sent = self.call_end = max(self.sent, take.end)
 
-    def _finish(self, result: int | Mute) -> None:
+    def _finish(self, result: Any) -> None:
         self.steps = None
         if not isinstance(result, Mute | int):
             result = -1  # a reader that forgot to say where prose goes on
