@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from rightcall.catalog import RESERVED_KEYS, Catalog, PackTool, build_catalog
+from rightcall.catalog import RESERVED_KEYS, Catalog, PackTool, Tool, build_catalog
 from rightcall.config import HostSettings, Policy, load_policy
 from rightcall.normalise.strategies import NAMES
 from rightcall.packs import load_pack
@@ -139,7 +139,7 @@ class Gate:
         if self._open_stream is None:
             from rightcall.recovering import streams  # late: a gate that only checks never needs it
 
-            self._open_stream = streams(self._formats, self.catalog, self.policy, self.check)
+            self._open_stream = streams(self._formats, self.catalog, self.policy, self.check, self._strategies)
         return self._open_stream()
 
     def repair(self, tool: str) -> Callable[[ToolRepair], ToolRepair]:
@@ -196,10 +196,16 @@ class Gate:
     def _terms(self) -> Terms:
         from rightcall.judge import Terms
 
+        return Terms(self.catalog, self.policy, self.host, self._strategies(None), self._repairs)
+
+    def _strategies(self, tool: Tool | None) -> frozenset[StrategyName]:
+        """The strategies that the provider may need, for a tool with its own say."""
         settings = self.policy.for_provider(self.provider)
         allowed = REPAIRING if settings.strategies is None else frozenset(settings.strategies) & REPAIRING
-        strategies = allowed if settings.enabled else frozenset[StrategyName]()
-        return Terms(self.catalog, self.policy, self.host, strategies, self._repairs)
+        own = tool.rules.strategies if tool is not None else None
+        if not settings.enabled:
+            return frozenset()
+        return allowed if own is None else allowed & frozenset(own)
 
     def _tell(self, tool: str, verdict: Verdict, call_id: str | None) -> None:
         """A warning event for a call that does not fit, an info event for every repair that was made."""

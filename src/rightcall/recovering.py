@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightcall.catalog import Catalog, NameMatch
+from rightcall.catalog import Catalog, NameMatch, Tool
 from rightcall.config import Policy
 from rightcall.parse.kinds import is_object
-from rightcall.parse.marks import REPAIRING, repairs_of
+from rightcall.parse.marks import repairs_of
 from rightcall.parse.shape import ANY, Shape
 from rightcall.reading import Found
 from rightcall.recover.machine import Machine
@@ -20,11 +20,13 @@ from rightcall.recover.registry import Scanner, scanner_for
 from rightcall.recover.take import Format, Take
 from rightcall.recover.window import Tools
 from rightcall.text.escape import escaped
-from rightcall.types import Call, Note, Place, Problem, ProblemCode, Reading, Verdict
+from rightcall.types import Call, Note, Place, Problem, ProblemCode, Reading, StrategyName, Verdict
 from rightcall.validate import unknown_tool_hint
 
 Check = Callable[..., Verdict]
 Event = str | Verdict
+Strategies = Callable[[Tool | None], frozenset[StrategyName]]
+"""Which strategies may repair a call of a tool."""
 
 _MOST_NAMES = 10_000
 _NUMBERED = re.compile(r":\d+$")
@@ -72,8 +74,11 @@ class Stream:
     ['Hi ']
     """
 
-    def __init__(self, scanner: Scanner, tools: CatalogTools, policy: Policy, check: Check) -> None:
+    def __init__(
+        self, scanner: Scanner, tools: CatalogTools, policy: Policy, check: Check, strategies: Strategies
+    ) -> None:
         self._tools = tools
+        self._strategies = strategies
         self._machine = Machine(scanner, self._tools, policy.max_text)
         self._check = check
         self._length = 0
@@ -116,16 +121,20 @@ class Stream:
             return self._refused(take)
         arguments = take.arguments
         if take.marks or take.duplicates or take.cut:
-            repairs, forbidden = repairs_of(take.marks, take.source, strategies=REPAIRING)
-            del forbidden  # with all strategies there are none; the judge asks the policy
-            faults = tuple(
-                Problem("duplicate_key", path, f"`{escaped(path, 120)}` is given twice")
-                for path in take.duplicates[:20]
-            )
-            arguments = Found(take.arguments, repairs, faults, bool(take.cut))
+            arguments = self._read_already(take)
         name = take.name if self._tools.known else self._tools.undecorated(take.name)
         verdict = self._check(name, arguments, call_id=take.id)
         return self._as_found(verdict, take)
+
+    def _read_already(self, take: Take) -> Found:
+        """Arguments that took the lenient reader: what it did, under the strategies that the policy allows."""
+        allowed = self._strategies(self._tools.match(take.name).tool if self._tools.known else None)
+        repairs, forbidden = repairs_of(take.marks, take.source, strategies=allowed)
+        refused = (Problem("unreadable", "", f"switched off by the policy: {rule.what}") for rule in forbidden)
+        twice = (
+            Problem("duplicate_key", path, f"`{escaped(path, 120)}` is given twice") for path in take.duplicates[:20]
+        )
+        return Found(take.arguments, repairs, (*refused, *twice), bool(take.cut))
 
     def _as_found(self, verdict: Verdict, take: Take) -> Verdict:
         found = verdict.found
@@ -164,10 +173,12 @@ def _refusal(problem: Problem, hint: str) -> Verdict:
     return Verdict(ok=False, call=None, problems=(problem,), hint=hint, confidence=0.0, strategy="failed", retry=True)
 
 
-def streams(formats: tuple[Format, ...], catalog: Catalog, policy: Policy, check: Check) -> Callable[[], Stream]:
+def streams(
+    formats: tuple[Format, ...], catalog: Catalog, policy: Policy, check: Check, strategies: Strategies
+) -> Callable[[], Stream]:
     """What opens a stream under these terms; formats and tools are prepared once."""
     scanner, tools = scanner_for(formats), CatalogTools(catalog)
-    return lambda: Stream(scanner, tools, policy, check)
+    return lambda: Stream(scanner, tools, policy, check, strategies)
 
 
 def read_text(feed: Stream, text: str, finish_reason: str | None) -> Reading:
