@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -39,13 +38,8 @@ def test_the_example_of_a_format_is_a_call_with_and_without_tools(one: Format) -
     assert found(Gate(), one.example)[0] == BERN
 
 
-def known_defect(one: Format) -> Any:
-    solar = pytest.mark.xfail(reason="Solar's section marker is also one of Granite's")
-    return pytest.param(one, id=one.name, marks=solar if one.name == "solar" else ())
-
-
 @pytest.mark.promise("R-01")
-@pytest.mark.parametrize("one", [known_defect(one) for one in FORMATS])
+@pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.name)
 def test_a_place_names_the_format_it_was_found_in(one: Format) -> None:
     assert Gate(TOOLS).read(one.example).places[0].format == one.name
 

@@ -40,13 +40,13 @@ _INTRODUCES = frozenset(":：.,")
 _SPEAKER = Late(r"\b(?:i'll|i’ll|i will|i'm|i am|let me|calling)\b")
 """Who speaks of what they do now shows no example."""
 
-_WORDS = r"(?:examples?|e\.g\.|for instance|samples?|formats?|syntax|templates?|looks? like|such as|schema|usage)"
+_WORDS = r"(?:examples?|e\.g\.(?!\w)|for instance|samples?|formats?|syntax|templates?|looks? like|such as|schema|usage)"
 _SAMPLE = Late(
-    rf"\b{_WORDS}\b[^.!?]{{0,80}}[:：]$"
+    rf"\b{_WORDS}(?!\w)[^.!?]{{0,80}}[:：]$"
     r"|\bfollowing (?:examples?|formats?|samples?|syntax|structure|templates?|schema)\b[^.!?]{0,80}[.:：]$"
     r"|\b(?:you|one|they|models?) [^.!?]{0,80}like this[:：]$"
     r"|\b(?:e\.g\.|for example),?$"
-    rf"|^\s*(?:#+|\*\*|==+)\s.{{0,60}}\b{_WORDS}\b.{{0,60}}$"
+    rf"|^\s*(?:#+|\*\*|==+)\s?.{{0,60}}\b{_WORDS}(?!\w).{{0,60}}$"
 )
 _PLACEHOLDER = Late(
     r"(?i)[.…]+|[<$%{\[].*|.*[>}]|(?:example|your|sample)[_\- ].*"

@@ -95,9 +95,13 @@ def _with_arguments(value: dict[str, Any], name_key: str, name: str, tools: Tool
     shape = tools.shape(name)
     if not keys:
         beside = _beside(value, name_key, None, shape)
+        if not beside and not shape.props and marked and tools.name(name) is not None:
+            return Enclosed(name, {}, _id(value))  # a tool that takes no arguments
         return Enclosed(name, beside or None, _id(value)) if marked else None
     arguments = value[keys[0]]
-    if not marked and not (is_object(arguments) or (isinstance(arguments, str) and arguments.lstrip()[:1] == "{")):
+    if not marked and not (
+        is_object(arguments) or (isinstance(arguments, str) and arguments.lstrip(' \n"\\')[:1] == "{")
+    ):
         return None
     if is_object(arguments):
         if not marked and _is_schema(arguments, value):

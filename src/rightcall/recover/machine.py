@@ -232,6 +232,7 @@ class Machine:
     def _took(self, take: Take) -> None:
         found = (take, self.scanner.name_of(self.word, take.kind) if self.word else "functionary")
         if self.window.tools.name(take.name) is None and placeholder(take.name):
+            self.window.effort -= _IN_VAIN
             self._note("sample", take.start, take.end)
             return
         if take.fault:
@@ -260,6 +261,7 @@ class Machine:
             result = -1  # a reader that forgot to say where prose goes on
         end = result.at if isinstance(result, Mute) else result
         if self.takes and self.doubt:
+            self.window.effort -= 8 * _IN_VAIN
             self._note("sample", self.start, end)
         elif self.takes and self.reasoning:
             if not self.window.final:
@@ -272,7 +274,7 @@ class Machine:
             self.sent = self.call_end = max(self.sent, end)
         if not self.takes:
             self.window.effort -= _IN_VAIN
-            if self.word and not self.reasoning and self.scanner.table[self.word][0].marker:
+            if self.word and self.scanner.table[self.word][0].marker:
                 self._note("unreadable", self.start, max(end, self.resume))
         self.takes, self.doubt = [], False
         self.at = max(end, self.resume, self.sent) if end >= 0 else max(self.resume, self.sent)
@@ -294,7 +296,7 @@ class Machine:
     def _be_mute(self, mute: Mute, start: int) -> None:
         self.mute = mute
         self.at = max(self.at, mute.at)
-        if mute.code is not None and not self.reasoning:
+        if mute.code is not None:
             self._note(mute.code, start, self.at)
 
     def _muted(self, mute: Mute) -> bool:
@@ -363,6 +365,6 @@ class Machine:
             self.foreign += sum(text.count(sign) - tail.count(sign) for sign in _FOREIGN)
 
     def _note(self, code: NoteCode, start: int, end: int) -> None:
-        if len(self.notes) < MOST_CALLS:
+        if len(self.notes) < MOST_CALLS and not self.reasoning:
             base = self.window.base
             self.notes.append(Note(code, _MESSAGES[code], start + base, max(start, end) + base))

@@ -12,7 +12,7 @@ from rightcall.recover.items.brace_call import HEAD as BRACE_CALL
 from rightcall.recover.items.brace_call import brace_item
 from rightcall.recover.items.function_tags import OPENS as FUNCTION_TAGS
 from rightcall.recover.items.function_tags import function_item
-from rightcall.recover.items.json_object import object_item
+from rightcall.recover.items.json_object import object_item, string_item
 from rightcall.recover.items.key_pairs import KEYS, pairs_item
 from rightcall.recover.items.python_call import python_item
 from rightcall.recover.take import Format, Steps, Take
@@ -33,6 +33,7 @@ _FUNCTION_TAGS = Literals(FUNCTION_TAGS)
 _KEY = Literals(KEYS)
 _NAME_FOLLOWS = Literals(["<|tool_call:name|>"])
 _FENCE = Literals(["```"])
+_ESCAPED_BREAK = Literals(["\\n"])
 _BRACKETS = ("}", "]", ")")
 _NAMELESS = frozenset({"function"})
 """Words that stand where a name could and announce one."""
@@ -40,22 +41,25 @@ _NAMELESS = frozenset({"function"})
 
 def section(window: Window, start: int, at: int) -> Steps:
     """Read the calls from `at` on, after the marker that begins at `start`."""
-    end, done, kind = -1, -1, ""
+    end, done, kind, opened = -1, -1, "", ""
     while True:
         at = yield from skip(window, at, window.markers.between)
         if end >= 0 and not (yield from _goes_on(window, done, end, at, kind)):
             return end
         item = yield from read_item(window, at)
         if item is None:
-            return end if end >= 0 else at  # no other marker in this run leads anywhere else
+            again = window.text[end:at].strip() if end >= 0 else ""
+            if end < 0 or (again and window.text.startswith(again, start)):
+                return at  # no marker in this run leads anywhere; or the opening one was written to close
+            return end
         for take in item.takes:
             if end < 0 or item.kind != "json":
                 take = take._replace(start=start if end < 0 else take.start, kind=item.kind)
             yield take
+        if end < 0:
+            opened = window.text[start:at]
         done, kind = item.end, item.kind
-        end = at = yield from closed(
-            window, item.end, window.text[start : item.takes[0].start if item.takes else start]
-        )
+        end = at = yield from closed(window, item.end, opened)
         if not item.takes:
             return end
 
@@ -82,6 +86,9 @@ def closed(window: Window, at: int, opened: str = "") -> Waiting[int]:
     while True:
         after = yield from blank(window, at)
         char = window.text[after : after + 1]
+        if char == "\\" and (yield from literal(window, after, _ESCAPED_BREAK)) > 0:
+            at = after + 2  # a line break that was escaped once too often
+            continue
         if char not in closes.firsts and char not in _BRACKETS and not (fences and char == "`"):
             return end
         found = yield from literal(window, after, closes)
@@ -117,6 +124,8 @@ def read_item(window: Window, at: int) -> Waiting[Item | None]:
     char = window.text[at]
     if char == "{":
         return (yield from object_item(window, at, markers.ends, marked=True))
+    if char == '"':
+        return (yield from string_item(window, at))
     if char == "<":
         tag = yield from literal(window, at, _FUNCTION_TAGS)
         return (yield from function_item(window, at, markers.closes)) if tag >= 0 else None

@@ -184,7 +184,7 @@ def find(window: Window, needle: str, at: int, reach: int = 0) -> Waiting[int]:
             return found
         seen = max(look, min(last, len(window.text) - len(needle)) + 1)
         window.absent[needle] = (window.base + at, window.base + seen)
-        if window.final or len(window.text) >= last:
+        if window.final or len(window.text) >= last + len(needle):
             return -1
         look = seen
         yield

@@ -48,16 +48,17 @@ def _call(window: Window, start: int, at: int) -> Waiting[Take]:
         return Take(start, end, "", None, cut="value" if cut else "", fault="it names no tool", kind="tags")
     shape = window.tools.shape(name)
     found: dict[str, object] = {}
+    twice: tuple[str, ...] = ()
     at = sep + len("<|sep|>")
     while True:
         at = yield from blank(window, at)
         closing = yield from literal(window, at, _END_CALL)
         if closing >= 0:
-            return Take(start, closing, name, found, kind="tags")
+            return Take(start, closing, name, found, kind="tags", duplicates=twice)
         opening = yield from literal(window, at, _ARGUMENT)
         if opening < 0:
             if at < len(window.text):
-                return Take(start, at, name, found, kind="tags")
+                return Take(start, at, name, found, kind="tags", duplicates=twice)
             cut = (
                 {"cut": "closers", "marks": {"cut_closers": 0}} if found else {"cut": "value", "fault": "it is cut off"}
             )
@@ -70,6 +71,8 @@ def _call(window: Window, start: int, at: int) -> Waiting[Take]:
         about = _attributes(window.text[opening:sep])
         key = about.get("key", "")
         stated = "string" if about.get("type", "string") == "string" else "json"
+        if key in found:
+            twice += (key,)
         found[key] = typed(edges(window.text[sep + len("<|sep|>") : end]), shape.props.get(key) or ANY, stated)
         at = end + len(_END_ARGUMENT)
 

@@ -58,13 +58,10 @@ def _take(window: Window, start: int, end: int, body: str, closed: bool) -> Take
         elif tag[2] != "invoke" or len(stack) > 1:
             return Take(start, end, name, None, fault=f"a tag {tag[2]!r:.60} closes what is not open", kind="tags")
     shape = window.tools.shape(name)
-    return Take(
-        start,
-        end,
-        name,
-        {child.name: _value(child, shape.props.get(child.name) or ANY) for child in root.children},
-        kind="tags",
-    )
+    found = {child.name: _value(child, shape.props.get(child.name) or ANY) for child in root.children}
+    names = [child.name for child in root.children]
+    twice = tuple(one for one in found if names.count(one) > 1) if len(found) < len(names) else ()
+    return Take(start, end, name, found, kind="tags", duplicates=twice)
 
 
 class _Node:

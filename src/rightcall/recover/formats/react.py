@@ -8,13 +8,14 @@ from rightcall.recover.items.python_call import HEAD, python_item
 from rightcall.recover.items.spoken import spoken, text_end
 from rightcall.recover.section import section
 from rightcall.recover.take import Format, Mute, Steps, Take
-from rightcall.recover.window import Literals, Window, blank, literal, matched
+from rightcall.recover.window import Literals, Window, blank, literal, matched, skip
 
 _LINE = Late(r"[ \t]*([^\n]*)\n?")
-_NAME = Late(r"[*`\"']*([A-Za-z_][\w.\-/:]*)(?:\(\))?[*`\"']*[ \t]*")
+_NAME = Late(r"[*`\"' \t]*([A-Za-z_][\w.\-/:]*)(?:\(\))?[*`\"']*[ \t]*")
 _INPUT = Literals(
     ["Action Input:", "Action input:", "ActionInput:", "Action_Input:", "**Action Input:**", "Action Input**:"]
 )
+_FENCE = Literals(["```json", "```"])
 _STOPS = Literals(["\nObservation", "\nThought:", "\nAction:", "\nFinal Answer:", "<|im_end|>", "</s>", "<|eot_id|>"])
 
 
@@ -52,17 +53,15 @@ def _other(window: Window, start: int, at: int) -> Steps:
 
 def _input(window: Window, start: int, name: str, at: int) -> Steps:
     at = yield from blank(window, at)
-    if at < len(window.text) and window.text[at] in "{`":
-        brace = at
-        while brace < len(window.text) and window.text[brace] != "{" and window.text[brace] != "\n":
-            brace += 1
-        brace = yield from blank(window, brace)
-        if brace < len(window.text) and window.text[brace] == "{":
-            item = yield from object_item(window, brace, _STOPS, marked=True, name=name)
-            if item is not None:
-                for take in item.takes:
-                    yield take._replace(start=start)
-                return item.end
+    brace = yield from skip(window, at, _FENCE)
+    if brace < len(window.text) and window.text[brace] == "{":
+        item = yield from object_item(window, brace, _STOPS, marked=True, name=name)
+        if item is not None:
+            for take in item.takes:
+                yield take._replace(start=start)
+            after = yield from blank(window, item.end)
+            closing = (yield from literal(window, after, _FENCE)) if brace > at else -1
+            return max(closing, item.end)
     end = yield from text_end(window, at, _STOPS)
     text = window.text[at:end].strip()
     taken = spoken(window, start, end, name, text.strip("\"'`") if text[:1] == text[-1:] else text)

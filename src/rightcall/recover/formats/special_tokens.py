@@ -6,7 +6,7 @@ _ONE = '{"name": "get_weather", "arguments": {"city": "Bern"}}'
 
 FORMATS = (
     tagged(
-        "granite", ("<|tool_call|>", "<|tool_calls|>"), ("<|/tool_call|>", "<|/tool_calls|>"),
+        "granite", "<|tool_call|>", ("<|/tool_call|>", "<|/tool_calls|>"),
         about="Granite 3, Phi-4", example=f"<|tool_call|>[{_ONE}]",
     ),
     tagged(
@@ -62,7 +62,7 @@ FORMATS = (
         example='<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Bern"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
     ),
     tagged(
-        "solar", "<|tool_call:begin|>", ("<|tool_call:end|>", "<|calls|>"), about="Solar Open",
+        "solar", ("<|tool_calls|>", "<|tool_call:begin|>"), ("<|tool_call:end|>", "<|calls|>"), about="Solar Open",
         example='<|tool_calls|><|tool_call:begin|>1<|tool_call:name|>get_weather<|tool_call:args|>{"city": "Bern"}<|tool_call:end|><|calls|>',
     ),
     tagged(

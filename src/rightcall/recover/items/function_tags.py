@@ -64,6 +64,7 @@ class _Tags:
         self.found: dict[str, object] = {}
         self.at = start
         self.count = 0
+        self.twice: list[str] = []
 
     def read(self, at: int) -> Waiting[Item | None]:
         window = self.window
@@ -117,6 +118,10 @@ class _Tags:
         if end < 0:
             return -1
         raw = self.window.text[at:end]
+        if end == resume:  # what should close it is missing: the line break before the next tag is none of the value's
+            raw = raw if raw.startswith("\n") else raw.removesuffix("\n")
+        if name in self.found:
+            self.twice.append(name)
         unwrapped = _CDATA.fullmatch(raw)
         shape = self.shape.props.get(name) or self.shape.additional or ANY
         if name:
@@ -138,7 +143,9 @@ class _Tags:
         if cut is None:  # nothing but the name, and then the text ends
             return self.unfinished()
         take = Take(self.start, end, self.name, self.found, cut="closers" if cut else "")
-        return Item(end, (take._replace(marks={"cut_closers": 0} if cut else {}),), "tags")
+        return Item(
+            end, (take._replace(marks={"cut_closers": 0} if cut else {}, duplicates=tuple(self.twice)),), "tags"
+        )
 
     def unfinished(self) -> Item:
         end = min(len(self.window.text), self.at + self.window.cap)

@@ -6,18 +6,21 @@ reader gets exactly the text of the object, so that nothing that follows can cha
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from rightcall.errors import Unreadable
 from rightcall.parse.balance import Balance
 from rightcall.parse.find import read_lenient
+from rightcall.parse.kinds import is_object
+from rightcall.parse.late import Late
 from rightcall.parse.marks import RULES
 from rightcall.parse.reader import Read
 from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys, whole_end
 from rightcall.recover.envelope import NAME, Enclosed, calls_in, enclosing, may_hold_call, written_name
 from rightcall.recover.items import Item
 from rightcall.recover.take import Take
-from rightcall.recover.window import Literals, Waiting, Window, blank
+from rightcall.recover.window import Literals, Waiting, Window, blank, matched
 
 _TRIES = 4
 """How many closing markers inside what may be a string are tried as the end of a damaged object."""
@@ -27,6 +30,7 @@ _CERTAIN = 0.95
 _SHORT = 1000
 _WORDS = frozenset({"unquoted_key", "missing_colon", "unquoted_text"})
 """`{invalid json}`: with all of these there is nothing left that was JSON."""
+_STRING = Late(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\\Z)?', re.S)
 _TEMPLATE = ("%", "#")
 """`{% for %}` and `{# … #}` are no objects."""
 
@@ -76,6 +80,18 @@ def object_item(window: Window, at: int, closes: Literals, *, marked: bool, name
             window.effort -= len(text) - at
             return _item(window, at, inside if inside >= 0 else len(text), name, marked)
         yield
+
+
+def string_item(window: Window, at: int) -> Waiting[Item | None]:
+    """A call that was encoded once more: a JSON string that holds the object."""
+    text = yield from matched(window, _STRING, at, window.cap)
+    inner = attempt(text[0]) if text is not None else NO_JSON
+    value = attempt(inner) if isinstance(inner, str) else NO_JSON
+    calls = calls_in(value, window.tools, marked=True) if is_object(value) else []
+    if text is None or len(calls) != 1:
+        return None
+    read = Read(value, text.end(), {"double_encoded": 0}, "", duplicate_keys(inner, value))
+    return _taken(window, at, text.end(), value, read, text[0], "", marked=True)
 
 
 def _balanced(window: Window, at: int, end: int, closes: Literals, marked: bool, name: str) -> Waiting[Item | None]:
@@ -178,7 +194,7 @@ def _taken(
 
 def _own_envelope(name: str, value: Any, window: Window) -> Enclosed:
     """After a name comes the object of its arguments, or an envelope that says the name again."""
-    inner = calls_in(value, window.tools, marked=False)
+    inner = calls_in(value, window.tools, marked=False) if is_object(value) else []
     if len(inner) == 1 and len(value) <= 3:
         tools = window.tools
         declared = tools.shape(name).props.keys() & value.keys()

@@ -36,6 +36,7 @@ def pairs_item(window: Window, start: int, name: str, at: int, closes: Literals)
     """Read the pairs from `at` on; the call's name stands from `start`."""
     shape = window.tools.shape(name)
     found: dict[str, object] = {}
+    twice: list[str] = []
     while True:
         at = yield from skip(window, at, _BETWEEN)
         opening = yield from literal(window, at, _KEYS)
@@ -47,7 +48,7 @@ def pairs_item(window: Window, start: int, name: str, at: int, closes: Literals)
         tags = _DIALECTS[window.text[at:opening]]
         key_end = yield from find(window, tags.key_ends, opening, _LONGEST_KEY)
         if key_end < 0:
-            return _cut(window, start, name, opening)
+            return _cut(window, start, name, opening, _LONGEST_KEY)
         key = window.text[opening:key_end].strip()
         at = yield from skip(window, key_end + len(tags.key_ends), _BETWEEN)
         value = yield from literal(window, at, tags.value)
@@ -58,12 +59,17 @@ def pairs_item(window: Window, start: int, name: str, at: int, closes: Literals)
         value = at if value < 0 else value
         end, resume = yield from _value_end(window, value, tags)
         if end < 0:
-            return _cut(window, start, name, value)
-        found[key] = typed(edges(window.text[value:end]), shape.props.get(key) or shape.additional or ANY)
+            return _cut(window, start, name, value, window.cap)
+        if key in found:
+            twice.append(key)
+        raw = window.text[value:end]
+        if end == resume:  # what should close it is missing: the line break before the next tag is none of the value's
+            raw = raw.removesuffix("\n")
+        found[key] = typed(edges(raw), shape.props.get(key) or shape.additional or ANY)
         at = resume
     cut = at >= len(window.text)
     take = Take(start, at, name, found, cut="closers" if cut else "", marks={"cut_closers": 0} if cut else {})
-    return Item(at, (take,), "pairs")
+    return Item(at, (take._replace(duplicates=tuple(twice)),), "pairs")
 
 
 def _value_end(window: Window, at: int, tags: _Tags) -> Waiting[tuple[int, int]]:
@@ -92,6 +98,6 @@ def _value_end(window: Window, at: int, tags: _Tags) -> Waiting[tuple[int, int]]
     return (first, first + len(tags.value_ends)) if first >= 0 else (-1, -1)
 
 
-def _cut(window: Window, start: int, name: str, at: int) -> Item:
-    end = min(len(window.text), at + window.cap)
+def _cut(window: Window, start: int, name: str, at: int, reach: int) -> Item:
+    end = min(len(window.text), at + reach)
     return Item(end, (Take(start, end, name, None, cut="value", fault="it is cut off"),), "pairs")

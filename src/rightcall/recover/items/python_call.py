@@ -51,6 +51,7 @@ def python_item(window: Window, at: int, bracket: int, closes: Literals, *, mark
             look = marker.end()
             continue
         if far == at + window.cap or (window.final and not marked):
+            window.effort -= far - at
             return None
         if window.final:
             return _lenient(window, at, bracket, len(text))
