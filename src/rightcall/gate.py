@@ -122,11 +122,10 @@ class Gate:
 
         `finish_reason` is what the model's API said of the end; `length` means that the token limit cut it off.
         """
-        from rightcall.recovering import read_text
+        if type(message) is str:
+            return self.stream().read(message, finish_reason)
         from rightcall.recovering_messages import read_message
 
-        if type(message) is str:
-            return read_text(self.stream(), message, finish_reason)
         return read_message(self.stream, self.check, message, finish_reason)
 
     def stream(self) -> Stream:

@@ -106,6 +106,19 @@ class Stream:
         self._closed = True
         return self._events(self._machine.close(), finish_word(finish_reason) if finish_reason else None)
 
+    def read(self, text: str, finish_reason: str | None = None) -> Reading:
+        """All of it at once: a whole text is one piece and the end."""
+        self._length += len(text)
+        self._machine.hold(text)
+        calls: list[Verdict] = []
+        prose: list[str] = []
+        for event in self.close(finish_reason):
+            if isinstance(event, str):
+                prose.append(event)
+            else:
+                calls.append(event)
+        return Reading(tuple(calls), "".join(prose), tuple(self.notes), tuple(self.places))
+
     def _events(self, events: list[Any], finish_reason: str | None) -> list[Event]:
         for nth, event in enumerate(events):
             if type(event) is not str:
@@ -179,15 +192,3 @@ def streams(
     """What opens a stream under these terms; formats and tools are prepared once."""
     scanner, tools = scanner_for(formats), CatalogTools(catalog)
     return lambda: Stream(scanner, tools, policy, check, strategies)
-
-
-def read_text(feed: Stream, text: str, finish_reason: str | None) -> Reading:
-    """A whole text is one piece and the end."""
-    calls: list[Verdict] = []
-    prose: list[str] = []
-    for event in feed.push(text) + feed.close(finish_reason):
-        if isinstance(event, str):
-            prose.append(event)
-        else:
-            calls.append(event)
-    return Reading(tuple(calls), "".join(prose), tuple(feed.notes), tuple(feed.places))

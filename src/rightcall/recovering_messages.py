@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from rightcall.recover.native import NativeCall, NativeText, unpack
 from rightcall.recover.native_parts import finish_word
-from rightcall.recovering import Check, Stream, read_text
+from rightcall.recovering import Check, Stream
 from rightcall.types import Call, Note, Place, Problem, Reading, Verdict
 
 CUT_OFF = "The token limit cut the call off; send it again, complete"
@@ -64,7 +64,7 @@ class _Message:
             return
         text = "".join(self.pieces)
         self.pieces.clear()
-        reading = read_text(self.stream(), text, finish)
+        reading = self.stream().read(text, finish)
         self.prose.append(reading.text)
         for verdict, place in zip(reading.calls, reading.places, strict=True):
             self.calls.append(verdict)

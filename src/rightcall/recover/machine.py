@@ -39,6 +39,7 @@ _FOREIGN = ("{%", "\nUSER:", "\nHuman:", "\nUser:")
 """A template, or a dialogue in which somebody else speaks: nothing after that is a call of the model's own."""
 
 _TAIL = 8
+_BREAK = "\0"
 _KEEP = 4096
 _SMALL = 65536
 _CLOSES = frozenset(REASONING.values())
@@ -80,7 +81,9 @@ class Machine:
         self.call_end = 0
         self.headings = 0  # lines that begin with #
         self.foreign = 0  # signs that the text is no message of a model
-        self.tail = "\n"  # the end of the prose so far
+        self.unseen: list[str] = []  # prose in which nobody has looked for these
+        self.unseen_size = 0
+        self.tail = "\n"  # the end of the prose before that
 
     # ── feeding ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -90,12 +93,16 @@ class Machine:
             return []
         if self.idle and self.scanner.firsts.search(chunk) is None:
             return self._pass_on(chunk)
-        self.pending.append(chunk)
-        self.waiting += len(chunk)
+        self.hold(chunk)
         size = len(self.window.text)
         if self.steps is not None and size > _SMALL and self.waiting * 16 < size:
             return []  # copying a long text for every little piece would take quadratic time
         return self._advance()
+
+    def hold(self, chunk: str) -> None:
+        """Take more of the text without looking at it yet."""
+        self.pending.append(chunk)
+        self.waiting += len(chunk)
 
     def close(self) -> list[str | Found]:
         """The end of the text."""
@@ -123,7 +130,7 @@ class Machine:
         window = self.window
         window.text += chunk
         self.sent = self.at = len(window.text)
-        self._look_for_signs(chunk)
+        self._remember(chunk)
         if self.sent > _KEEP:
             self._forget(self.sent - REACH - 16)
         return [chunk]
@@ -206,6 +213,8 @@ class Machine:
                 self.window.effort -= _IN_VAIN
                 self._be_mute(Mute(end, until, "quoted"), start)
                 return
+            if self.unseen:
+                self._look_for_signs()
             # a fence in a document may still be the answer, if it calls a tool that there is
             shown = self.headings >= _DOCUMENT and (format_.quotable or not self.window.tools.known)
             unmarked = format_.bare and (shown or in_code(text, start, since))
@@ -349,20 +358,24 @@ class Machine:
             return
         if self.fresh and not prose.isspace():
             self.fresh = False
-        self._look_for_signs(prose)
+        self._remember(prose)
 
-    def _look_for_signs(self, prose: str) -> None:
-        """Count what tells a document, a dialogue or a template from a message; code blocks may hold anything."""
-        if self.mute is not None:
-            self.tail = ""
-            return
+    def _remember(self, prose: str) -> None:
+        """Keep prose until somebody asks what kind of text it is; code blocks may hold anything and tell nothing."""
+        self.unseen.append(prose if self.mute is None else _BREAK)
+        self.unseen_size += len(prose)
+        if self.unseen_size > _SMALL and len(self.unseen) > 1:
+            self._look_for_signs()
+
+    def _look_for_signs(self) -> None:
+        """Count what tells a document, a dialogue or a template from a message."""
         tail = self.tail
-        self.tail = prose[-_TAIL:] if len(prose) >= _TAIL else (tail + prose)[-_TAIL:]
-        if "#" in prose:
-            self.headings += (tail + prose).count("\n#") - tail.count("\n#")
-        if "%" in prose or ":" in prose:
-            text = tail + prose
-            self.foreign += sum(text.count(sign) - tail.count(sign) for sign in _FOREIGN)
+        text = tail + "".join(self.unseen)
+        self.headings += text.count("\n#") - tail.count("\n#")
+        self.foreign += sum(text.count(sign) - tail.count(sign) for sign in _FOREIGN)
+        self.tail = text[-_TAIL:]
+        self.unseen.clear()
+        self.unseen_size = 0
 
     def _note(self, code: NoteCode, start: int, end: int) -> None:
         if len(self.notes) < MOST_CALLS and not self.reasoning:

@@ -33,6 +33,7 @@ _HEAD = Late(
 _PARAMETER = Late(
     r"<(?P<tag>[^\s=<>]*?(?:parameter|param|argument|arg))\s*(?:(?:name|key)\s*)?(?:=\s*(?P<name>\"[^\"]*\"|'[^']*'|[^\s>]*))?(?P<rest>[^>]*)>"
 )
+_WHOLE = Late(r"<parameter=([^\s\"'<>=]+)>([^<]*+)</parameter>\s*+(?=<parameter=|</function>)")
 _STATED = Late(r"(string|type)\s*=\s*[\"']?(\w+)")
 _CDATA_OPENS = Literals(["<![CDATA["])
 _CDATA = Late(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.S)
@@ -72,6 +73,7 @@ class _Tags:
             at = yield from blank(window, at)
             if at >= len(window.text):
                 return self.item(at, cut=bool(self.found) or None)
+            at = self.plain_parameters(at)
             end = yield from literal(window, at, _CLOSES)
             if end >= 0:
                 return self.item(end)
@@ -94,6 +96,17 @@ class _Tags:
             if plain < 0:
                 return self.item(at) if self.found else self.unreadable(at)
             self.at = at = plain
+
+    def plain_parameters(self, at: int) -> int:
+        """Over parameters of which all is there and nothing is odd: most are like that, and it is quick."""
+        while (one := _WHOLE.match(self.window.text, at)) is not None and one[1] not in self.found:
+            shape = self.shape.props.get(one[1]) or self.shape.additional or ANY
+            self.found[one[1]] = typed(edges(one[2]), shape)
+            self.at = at = one.end()
+            self.count += 1
+            if self.count > MOST_PARAMETERS:
+                break
+        return at
 
     def parameter(self, at: int) -> Waiting[int]:
         """Read one parameter; where the next thing begins, or -1 when the text ends inside it."""

@@ -79,6 +79,7 @@ def object_item(window: Window, at: int, closes: Literals, *, marked: bool, name
         if window.final:
             window.effort -= len(text) - at
             return _item(window, at, inside if inside >= 0 else len(text), name, marked)
+        look = max(look, len(text) - closes.longest + 1)
         yield
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rightcall.errors import Unreadable
 from rightcall.parse.balance import Balance
 from rightcall.parse.kinds import is_object
 from rightcall.parse.late import Late
 from rightcall.parse.marks import RULES
 from rightcall.parse.reader import Read, Reader
+from rightcall.parse.scalars import CONSTANTS
+from rightcall.parse.shape import ANY, Shape
 from rightcall.recover.items import Item
 from rightcall.recover.items.strings import lift_python
 from rightcall.recover.take import Take
@@ -55,6 +59,7 @@ def python_item(window: Window, at: int, bracket: int, closes: Literals, *, mark
             return None
         if window.final:
             return _lenient(window, at, bracket, len(text))
+        look = max(look, len(text) - closes.longest + 1)
         yield
 
 
@@ -77,6 +82,9 @@ def _call(window: Window, at: int, bracket: int, end: int) -> Item | None:
     name = text[: bracket - at]
     if _NO_ARGUMENTS.fullmatch(text, bracket - at):
         return Item(end, (Take(at, end, name, {}),), "python")
+    plain = _plain(text, bracket - at + 1, window.tools.shape(name))
+    if plain is not None:
+        return Item(end, (Take(at, end, name, plain, source=text),), "python")
     lifted = lift_python(text)
     if lifted is None:
         return None
@@ -90,6 +98,30 @@ def _call(window: Window, at: int, bracket: int, end: int) -> Item | None:
         return None
     read = read._replace(value=lifted.restored(read.value))
     return Item(end, (_take(at, end, name, read, text),), "python")
+
+
+_ARGUMENT = Late(
+    r"\s*([A-Za-z_]\w*)\s*=\s*"
+    r"(?:\"([^\"\\\n]*)\"|'([^'\\\n]*)'|(-?(?:0|[1-9]\d{0,15})(?:\.\d{1,15})?)|(True|False|None|true|false|null)\b)"
+    r"\s*(?:,(?!\s*\))|(\)))"
+)
+
+
+def _plain(text: str, at: int, shape: Shape) -> dict[str, Any] | None:
+    """Arguments of plain values, all of them sure: most are like that. None where there is more to weigh."""
+    found: dict[str, Any] = {}
+    while (one := _ARGUMENT.match(text, at)) is not None:
+        key, double, single, number, word, last = one.groups()
+        if key in found or (number is not None and shape.props.get(key, ANY).verbatim):
+            return None
+        if number is not None:
+            found[key] = float(number) if "." in number else int(number)
+        else:
+            found[key] = CONSTANTS[word][0] if word is not None else double if double is not None else single
+        at = one.end()
+        if last is not None:
+            return found if at == len(text) else None
+    return None
 
 
 def _lenient(window: Window, at: int, bracket: int, end: int) -> Item | None:
