@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from html import unescape
 from typing import Any
 
 from rightcall.errors import Unreadable
@@ -66,6 +65,8 @@ def _read_body(body: str, shape: Shape, max_depth: int) -> Read:
         plain = _read_body(body.translate(_TYPOGRAPHIC), shape, max_depth)
         return plain._replace(marks={"other_quotes": 0, **plain.marks})
     if "&quot;" in body and '"' not in body:
+        from html import unescape  # late: few texts need it
+
         plain = _read_body(unescape(body), shape, max_depth)
         return plain._replace(end=len(body), marks={"escaped_text": 0, **plain.marks})
     if body[0] == "<" and looks_like_markup(body, shape):

@@ -371,8 +371,10 @@ class Machine:
         """Count what tells a document, a dialogue or a template from a message."""
         tail = self.tail
         text = tail + "".join(self.unseen)
-        self.headings += text.count("\n#") - tail.count("\n#")
-        self.foreign += sum(text.count(sign) - tail.count(sign) for sign in _FOREIGN)
+        if "#" in text:
+            self.headings += text.count("\n#") - tail.count("\n#")
+        if ":" in text or "%" in text:  # each sign has one of these
+            self.foreign += sum(text.count(sign) - tail.count(sign) for sign in _FOREIGN)
         self.tail = text[-_TAIL:]
         self.unseen.clear()
         self.unseen_size = 0

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
+from rightcall.parse.late import Late
 from rightcall.recover import formats as package
 from rightcall.recover.context import BLOCKS
 from rightcall.recover.take import Format
@@ -54,18 +55,18 @@ class Scanner:
         self.table: dict[str, list[Format]] = {}
         self._names: dict[tuple[str, str], str] = {}
         ahead: dict[str, str] = {}
-        self.ahead: dict[str, re.Pattern[str]] = {}
+        self.ahead: dict[str, Late] = {}
         """What has to follow some of the words."""
         for format_ in self.formats:
             for word in format_.opens:
                 self.table.setdefault(word, []).append(format_)
                 if format_.ahead:
                     ahead[word] = f"(?={format_.ahead}|{format_.maybe_ahead})"
-                    self.ahead[word] = re.compile(format_.ahead)
+                    self.ahead[word] = Late(format_.ahead)
         words = {*self.table, *REASONING, *REASONING.values(), *BLOCKS}
         ordered = sorted(words, key=lambda word: (-len(word), word))
         self.pattern = re.compile(one_of(words, ahead))
-        self.marked = re.compile(one_of((word for word in words if len(word) > 1), ahead))
+        self.marked = Late(one_of((word for word in words if len(word) > 1), ahead))
         """The same without the words that are brackets: for a text in which too much was tried in vain."""
         self.longest = len(ordered[0])
         self.prefixes = frozenset(word[:n] for word in words for n in range(1, len(word)))
