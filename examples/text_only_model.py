@@ -30,7 +30,9 @@ def ask(model: Model, question: str, rounds: int = 5) -> str:
         messages.append({"role": "assistant", "content": written})
         for verdict in reading.calls:
             call = verdict.call
-            result = TOOLS[call.name](**call.arguments) if verdict.ok and call else verdict.message("text")
+            runs = verdict.ok and call and not verdict.truncated
+            refused = verdict.message("text") or "the call was cut off; send it again"
+            result = TOOLS[call.name](**call.arguments) if runs else refused
             messages.append({"role": "user", "content": f"Result: {result}"})
     return "(no answer)"
 

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from rightcall.catalog import RESERVED_KEYS, Catalog, PackTool, Tool, build_catalog
 from rightcall.config import HostSettings, Policy, load_policy
+from rightcall.errors import ConfigError
 from rightcall.normalise.strategies import NAMES
 from rightcall.packs import load_pack
 from rightcall.parse.hygiene import unsound
@@ -76,7 +77,7 @@ class Gate:
         self.catalog: Catalog = build_catalog(tools, (*overlays, *self.policy.tools.values()), unknown_argument=unknown)
         self._on_event = on_event
         self._repairs = dict(repairs or {})
-        self._formats = tuple(formats)
+        self._formats = _formats(formats)
         self._open_stream: Callable[[], Stream] | None = None
         self._counters: dict[str, Counter] = {}
         self._plain = {
@@ -138,7 +139,9 @@ class Gate:
         if self._open_stream is None:
             from rightcall.recovering import streams  # late: a gate that only checks never needs it
 
-            self._open_stream = streams(self._formats, self.catalog, self.policy, self.check, self._strategies)
+            self._open_stream = streams(
+                self._formats, self.catalog, self.policy, self.check, self._strategies, self._report
+            )
         return self._open_stream()
 
     def repair(self, tool: str) -> Callable[[ToolRepair], ToolRepair]:
@@ -192,6 +195,11 @@ class Gate:
         self._tell(tool, verdict, call_id)
         return verdict
 
+    def _report(self, name: str, verdict: Verdict) -> None:
+        """A refusal of what could not even be checked is counted and told like any other."""
+        self._counter(name if name in self.catalog.tools else "(unknown)")[NAMES.index("failed")] += 1
+        self._tell(name, verdict, None)
+
     def _terms(self) -> Terms:
         from rightcall.judge import Terms
 
@@ -233,6 +241,13 @@ class Gate:
             self._on_event(event)
         except Exception:  # a listener of the host's must not decide over a call
             log.exception("rightcall: the event callback failed")
+
+
+def _formats(given: Iterable[Format]) -> tuple[Format, ...]:
+    formats = tuple(given)
+    if any(not hasattr(one, "opens") for one in formats):
+        raise ConfigError("`formats` takes a list of formats: formats=[tagged('mine', '<<', '>>')]")
+    return formats
 
 
 def _under(host: HostSettings, tool: PackTool) -> PackTool:

@@ -13,7 +13,7 @@ from rightcall.config import Policy
 from rightcall.parse.kinds import is_object
 from rightcall.parse.marks import repairs_of
 from rightcall.parse.shape import ANY, Shape
-from rightcall.reading import Found
+from rightcall.reading import Found, read_arguments
 from rightcall.recover.machine import Machine
 from rightcall.recover.native_parts import finish_word
 from rightcall.recover.registry import Scanner, scanner_for
@@ -27,6 +27,9 @@ Check = Callable[..., Verdict]
 Event = str | Verdict
 Strategies = Callable[[Tool | None], frozenset[StrategyName]]
 """Which strategies may repair a call of a tool."""
+
+Report = Callable[[str, Verdict], None]
+"""Counts and tells a refusal that no check has seen."""
 
 _MOST_NAMES = 10_000
 _NUMBERED = re.compile(r":\d+$")
@@ -75,10 +78,18 @@ class Stream:
     """
 
     def __init__(
-        self, scanner: Scanner, tools: CatalogTools, policy: Policy, check: Check, strategies: Strategies
+        self,
+        scanner: Scanner,
+        tools: CatalogTools,
+        policy: Policy,
+        check: Check,
+        strategies: Strategies,
+        report: Report,
     ) -> None:
         self._tools = tools
+        self._policy = policy
         self._strategies = strategies
+        self._report = report
         self._machine = Machine(scanner, self._tools, policy.max_text)
         self._check = check
         self._length = 0
@@ -94,8 +105,9 @@ class Stream:
         """The next piece of the text: prose that can be shown, and verdicts on calls that ended in it."""
         if self._closed:
             raise ValueError("the stream is closed; begin a new one with gate.stream()")
-        if type(chunk) is not str:
+        if not isinstance(chunk, str):  # pyright: ignore[reportUnnecessaryIsInstance] - who calls may not be typed
             raise TypeError(f"a piece of text is due, not {type(chunk).__name__}")
+        chunk = str.__str__(chunk)
         self._length += len(chunk)
         return self._events(self._machine.push(chunk), None)
 
@@ -104,7 +116,7 @@ class Stream:
         if self._closed:
             return []
         self._closed = True
-        return self._events(self._machine.close(), finish_word(finish_reason) if finish_reason else None)
+        return self._events(self._machine.close(), finish_word(str(finish_reason)) if finish_reason else None)
 
     def read(self, text: str, finish_reason: str | None = None) -> Reading:
         """All of it at once: a whole text is one piece and the end."""
@@ -126,12 +138,14 @@ class Stream:
                 if finish_reason == "length" and take.kind == "text" and take.end >= self._length:
                     take = take._replace(arguments=None, cut="value", fault="it is cut off")
                 self.places.append(Place(take.start, take.end, name))
-                events[nth] = self._verdict(take)
+                events[nth] = self._verdict(take, cut=finish_reason == "length")
         return events
 
-    def _verdict(self, take: Take) -> Verdict:
-        if take.fault or take.cut == "value":
-            return self._refused(take)
+    def _verdict(self, take: Take, *, cut: bool) -> Verdict:
+        if take.fault or take.cut == "value" or (cut and take.cut):
+            refused = self._refused(take)
+            self._report(self._tools.undecorated(take.name), refused)
+            return refused
         arguments = take.arguments
         if take.marks or take.duplicates or take.cut:
             arguments = self._read_already(take)
@@ -141,13 +155,21 @@ class Stream:
 
     def _read_already(self, take: Take) -> Found:
         """Arguments that took the lenient reader: what it did, under the strategies that the policy allows."""
-        allowed = self._strategies(self._tools.match(take.name).tool if self._tools.known else None)
+        tool = self._tools.match(take.name).tool if self._tools.known else None
+        allowed = self._strategies(tool)
         repairs, forbidden = repairs_of(take.marks, take.source, strategies=allowed)
         refused = (Problem("unreadable", "", f"switched off by the policy: {rule.what}") for rule in forbidden)
         twice = (
             Problem("duplicate_key", path, f"`{escaped(path, 120)}` is given twice") for path in take.duplicates[:20]
         )
-        return Found(take.arguments, repairs, (*refused, *twice), bool(take.cut))
+        found = Found(take.arguments, repairs, (*refused, *twice), bool(take.cut))
+        if not isinstance(take.arguments, str):
+            return found
+        inner = read_arguments(take.arguments, tool.shape if tool is not None else None, allowed, self._policy)
+        return inner._replace(
+            repairs=(*found.repairs, *inner.repairs), problems=(*found.problems, *inner.problems),
+            truncated=found.truncated or inner.truncated,
+        )  # fmt: skip
 
     def _as_found(self, verdict: Verdict, take: Take) -> Verdict:
         found = verdict.found
@@ -155,6 +177,8 @@ class Stream:
             name = self._tools.undecorated(take.name)
             found = Call(name, found.arguments, found.id, "text") if is_object(found.arguments) else None
         call = verdict.call
+        if call is not None and type(call.arguments) is Found:  # what the host watches is what the model wrote
+            call = replace(call, arguments=call.arguments.value)
         if call is not None:
             call = (
                 found
@@ -187,8 +211,13 @@ def _refusal(problem: Problem, hint: str) -> Verdict:
 
 
 def streams(
-    formats: tuple[Format, ...], catalog: Catalog, policy: Policy, check: Check, strategies: Strategies
+    formats: tuple[Format, ...],
+    catalog: Catalog,
+    policy: Policy,
+    check: Check,
+    strategies: Strategies,
+    report: Report,
 ) -> Callable[[], Stream]:
     """What opens a stream under these terms; formats and tools are prepared once."""
     scanner, tools = scanner_for(formats), CatalogTools(catalog)
-    return lambda: Stream(scanner, tools, policy, check, strategies)
+    return lambda: Stream(scanner, tools, policy, check, strategies, report)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
+from rightcall.parse.kinds import is_object
 from rightcall.recover.native import NativeCall, NativeText, unpack
 from rightcall.recover.native_parts import finish_word
 from rightcall.recovering import Check, Stream
@@ -18,7 +20,7 @@ CUT_OFF = "The token limit cut the call off; send it again, complete"
 def read_message(stream: Callable[[], Stream], check: Check, message: Any, finish_reason: str | None) -> Reading:
     """Every call of a message, in order. Texts that follow each other are one text: APIs split them anywhere."""
     unpacked = unpack(message)
-    finish = finish_word(finish_reason) if finish_reason else unpacked.finish
+    finish = finish_word(str(finish_reason)) if finish_reason else unpacked.finish
     reading = _Message(stream, check, unpacked.notes, finish == "length")
     last = max((at for at, part in enumerate(unpacked.parts) if isinstance(part, NativeCall)), default=-1)
     for at, part in enumerate(unpacked.parts):
@@ -81,11 +83,11 @@ class _Message:
 
     def without_repetition(self) -> tuple[list[Verdict], list[Place]]:
         """Servers that lift calls out of the text sometimes leave them there: the native one counts."""
-        native = [v.found for v, place in zip(self.calls, self.places, strict=True) if place.format == "native"]
+        pairs = list(zip(self.calls, self.places, strict=True))
+        native = {one for verdict, place in pairs if place.format == "native" for one in _written(verdict)}
         kept: list[tuple[Verdict, Place]] = []
-        for verdict, place in zip(self.calls, self.places, strict=True):
-            found = verdict.found
-            if place.format != "native" and found is not None and _among(found, native):
+        for verdict, place in pairs:
+            if place.format != "native" and not native.isdisjoint(_written(verdict)):
                 message = "a call in the text is also a native call of the message"
                 self.notes.append(Note("repeated", message, place.start, place.end))
             else:
@@ -93,8 +95,16 @@ class _Message:
         return [verdict for verdict, _ in kept], [place for _, place in kept]
 
 
-def _among(found: Call, others: list[Call | None]) -> bool:
-    return any(one is not None and one.name == found.name and one.arguments == found.arguments for one in others)
+def _written(verdict: Verdict) -> set[tuple[str, bytes]]:
+    """A call as it was found and as it would run, in bytes: 1 is not true."""
+    written: set[tuple[str, bytes]] = set()
+    for call in (verdict.found, verdict.call):
+        if call is not None and is_object(call.arguments):
+            try:
+                written.add((call.name, msgspec.json.encode(call.arguments, order="sorted")))
+            except (TypeError, ValueError, RecursionError):  # what no JSON can say is no other call's twin
+                continue
+    return written
 
 
 def _refused(verdict: Verdict, call: Call) -> Verdict:

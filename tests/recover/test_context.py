@@ -114,13 +114,15 @@ def test_an_announcement_makes_no_sample(before: str) -> None:
     assert not sample(before + "<tool_call>", len(before))
 
 
-@pytest.mark.parametrize("before", ["x = ", "f(", "return ", "print(json ", "a +", "calls.append(", "\\"])
-def test_a_bracket_after_an_operator_is_source(before: str) -> None:
+@pytest.mark.parametrize(
+    "before", ["x = ", "f(", "return ", "print(json ", "a +", "calls.append(", "\\", "run(1, ", "I called "]
+)
+def test_a_bracket_in_an_expression_or_a_sentence_is_source(before: str) -> None:
     assert in_code(before + "{", len(before))
 
 
-@pytest.mark.parametrize("before", ["", "Here: ", "x = 1\n", "and ", "- ", "done. "])
-def test_a_bracket_after_words_is_no_source(before: str) -> None:
+@pytest.mark.parametrize("before", ["", "Here: ", "x = 1\n", "Sure, ", "- ", "done. "])
+def test_a_bracket_that_stands_alone_is_no_source(before: str) -> None:
     assert not in_code(before + "{", len(before))
 
 

@@ -57,9 +57,23 @@ def test_an_envelope_between_markers(value: Any) -> None:
 
 
 @pytest.mark.promise("R-03")
-def test_arguments_beside_are_joined_and_those_inside_win() -> None:
-    value = {"name": "get_weather", "days": 3, "city": "Rome", "thought": "hm", "arguments": CITY}
+def test_arguments_beside_are_joined() -> None:
+    value = {"name": "get_weather", "days": 3, "city": "Bern", "thought": "hm", "arguments": CITY}
     assert found(value) == [("get_weather", {"city": "Bern", "days": 3})]
+
+
+@pytest.mark.promise("R-03", "N-11")
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"name": "get_weather", "city": "Rome", "arguments": CITY},
+        {"name": "get_weather", "arguments": CITY, "parameters": {"city": "Rome"}},
+    ],
+)
+def test_where_two_things_are_said_none_is_chosen(value: dict[str, Any]) -> None:
+    (call,) = calls_in(value, Weather(), marked=True)
+    assert call.arguments is None
+    assert call.fault
 
 
 @pytest.mark.promise("R-03")

@@ -19,6 +19,7 @@ _LONG = 1_000_000
 """In a longer text it is not worth the time to tell which key stands twice."""
 
 _scan_once: Callable[[str, int], tuple[Any, int]] = JSONDecoder().scan_once  # type: ignore[attr-defined]
+_NEAR = 65536
 _NESTED = frozenset({dict, list})
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?|[{}\[\]]', re.S)
 
@@ -48,9 +49,9 @@ def decode(text: str) -> Any:
 
 
 def whole_end(text: str, at: int) -> int:
-    """Where the JSON value that begins at `at` ends, or -1 when there is none, or not all of it."""
-    try:
-        return _scan_once(text, at)[1]
+    """Where the JSON value that begins at `at` ends; -1 when there is none, or not all of it within `_NEAR`."""
+    try:  # of a piece: the error of a failure counts the lines of all the text before it
+        return at + _scan_once(text[at : at + _NEAR], 0)[1]
     except (StopIteration, ValueError, RecursionError):
         return -1
 

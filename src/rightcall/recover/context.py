@@ -27,25 +27,30 @@ _ESCAPED_END = Late(r"(?:\\[nrt])+$")
 """`'\\n<tool_call>`: in source code the quote stands before an escaped line break."""
 
 _STRING_OPENS = Late(r"(?:^|[=(\[,:{+>]|\breturn|\bin)\s*[rbfuRBFU]{0,2}'[^']*$")
-_COMMENT = Late(r"\s*(?:>|#|//|--|;;|%)|\s+\*\s|.*\s//\s")
+_COMMENT = Late(r"\s*(?:>|#|//|--|;;|%|\d{4}-\d\d-\d\d|\[?(?:INFO|DEBUG|WARN|ERROR))|\s+\*\s|.*\s//\s")
 _CODE = Late(r"(?:[=(\[+|&\\]|\b(?:return|yield|const|append|push|print|json)|[\w\]]\(|\w\([^()]{0,30},)\s*$")
 """What stands before a literal in program source, and not before a call amid prose."""
 
+_BLOCK_OPENS = Late(r"(?:^|[=(\[,:+]|\breturn)\s*[rbfuRBFU]{0,2}$")
 _NEAR = 200
 _CUES = (
     "example", "e.g.", "instance", "sample", "format", "syntax", "template", "look", "such as", "schema", "following",
-    "usage", "like this",
+    "usage", "like this", "exempl", "ejemplo", "beispiel", "esempio", "пример", "示例", "例如",
 )  # fmt: skip
 _INTRODUCES = frozenset(":：.,")
-_SPEAKER = Late(r"\b(?:i'll|i’ll|i will|i'm|i am|let me|calling)\b")
+_SPEAKER = Late(r"\b(?:i'll|i’ll|i will|i'm|i’m|i am|let me|calling|based on|here(?: is|'s|’s) (?:\w+ ){1,4}call)\b")
 """Who speaks of what they do now shows no example."""
 
-_WORDS = r"(?:examples?|e\.g\.(?!\w)|for instance|samples?|formats?|syntax|templates?|looks? like|such as|schema|usage)"
+_WORDS = (
+    r"(?:examples?|e\.g\.(?!\w)|for instance|samples?|formats?|syntax|templates?|looks? like|such as|schema|usage"
+    r"|exemples?|exemplo|ejemplos?|beispiele?|esempio|esempi|пример)"
+)
 _SAMPLE = Late(
     rf"\b{_WORDS}(?!\w)[^.!?]{{0,80}}[:：]$"
     r"|\bfollowing (?:examples?|formats?|samples?|syntax|structure|templates?|schema)\b[^.!?]{0,80}[.:：]$"
     r"|\b(?:you|one|they|models?) [^.!?]{0,80}like this[:：]$"
     r"|\b(?:e\.g\.|for example),?$"
+    r"|(?:示例|例如)[^。！？]{0,40}[:：]$"
     rf"|^\s*(?:#+|\*\*|==+)\s?.{{0,60}}\b{_WORDS}(?!\w).{{0,60}}$"
 )
 _PLACEHOLDER = Late(
@@ -96,10 +101,22 @@ def starts_line(text: str, at: int) -> bool:
 
 
 def in_code(text: str, at: int, since: int = 0) -> bool:
-    """Whether a bracket at `at` belongs to an expression of program source."""
+    """Whether a bracket at `at` belongs to an expression of program source, or stands in the middle of a sentence."""
     first = max(since, at - 40)
-    line = text[max(text.rfind("\n", first, at) + 1, first) : at]
-    return bool(line) and _CODE.search(line) is not None
+    line = text[text.rfind("\n", first, at) + 1 or first : at].rstrip()
+    return bool(line) and (line[-1].isalnum() or _CODE.search(line) is not None)
+
+
+def opens_block(text: str, at: int) -> bool:
+    """Whether three quotes at `at` open a string of program source: at the start of a line, or where a value stands."""
+    first = max(0, at - 80)
+    return _BLOCK_OPENS.search(text[text.rfind("\n", first, at) + 1 or first : at]) is not None
+
+
+def spoken_for(text: str, at: int) -> bool:
+    """Whether somebody says just before that they do it now."""
+    before = text[max(0, at - _NEAR) : at].rstrip()
+    return _SPEAKER.search(before[before.rfind("\n") + 1 :].lower()) is not None
 
 
 def placeholder(name: str) -> bool:

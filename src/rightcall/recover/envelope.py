@@ -38,6 +38,8 @@ class Enclosed(NamedTuple):
     name: str
     arguments: Any
     id: str | None
+    fault: str = ""
+    """Why it cannot be told what was meant."""
 
 
 def may_hold_call(text: str) -> bool:
@@ -86,8 +88,19 @@ def _single(value: dict[str, Any], tools: Tools, marked: bool) -> Enclosed | Non
     for key in NAMES:
         name = value.get(key)
         if isinstance(name, str) and (name := name.strip()) and (marked or NAME.fullmatch(name)):
-            return _with_arguments(value, key, name, tools, marked)
+            found = _with_arguments(value, key, name, tools, marked)
+            if found is not None and _names_another(value, key, name, tools):
+                return found._replace(arguments=None, fault="it names two tools")
+            return found
     return _keyed(value) if marked else None
+
+
+def _names_another(value: dict[str, Any], name_key: str, name: str, tools: Tools) -> bool:
+    """Whether a second key names a second tool, and is no argument of the first."""
+    declared = tools.shape(name).props
+    others = [value.get(key) for key in NAMES if key != name_key and key in value and key not in declared]
+    own = tools.name(name)
+    return any(isinstance(one, str) and tools.name(one) not in (None, own) for one in others)
 
 
 def _with_arguments(value: dict[str, Any], name_key: str, name: str, tools: Tools, marked: bool) -> Enclosed | None:
@@ -107,8 +120,12 @@ def _with_arguments(value: dict[str, Any], name_key: str, name: str, tools: Tool
         if not marked and _is_schema(arguments, value):
             return None
         beside = _beside(value, name_key, keys[0], shape)
+        if any(key in arguments and arguments[key] != item for key, item in beside.items()):
+            return Enclosed(name, None, _id(value), "an argument is given twice, and not the same")
         if beside:
             arguments = {**beside, **arguments}
+    if any(is_object(value[key]) and value[key] != arguments and key not in shape.props for key in keys[1:]):
+        return Enclosed(name, None, _id(value), "it has two objects of arguments")
     return Enclosed(name, {} if arguments is None else arguments, _id(value))
 
 

@@ -10,7 +10,7 @@ import logging
 import re
 from typing import Any
 
-from rightcall.recover.context import BLOCKS, REACH, in_code, placeholder, quoted, sample, starts_line
+from rightcall.recover.context import BLOCKS, REACH, in_code, opens_block, placeholder, quoted, sample, starts_line
 from rightcall.recover.formats.functionary import opening
 from rightcall.recover.registry import REASONING, Scanner
 from rightcall.recover.take import Mute, Steps, Take
@@ -35,10 +35,13 @@ _ENOUGH = -1_000_000
 _DOCUMENT = 3
 """A text with so many headings or comment lines is a document: what it shows without a marker is no call."""
 
-_FOREIGN = ("{%", "\nUSER:", "\nHuman:", "\nUser:")
-"""A template, or a dialogue in which somebody else speaks: nothing after that is a call of the model's own."""
+_TEMPLATE = "\n{%"
+_OTHERS = ("\nUSER:", "\nHuman:", "\nUser:")
+_ITSELF = ("\nASSISTANT:", "\nAssistant:", "\nAI:")
+"""A line of a template; lines of a dialogue. After a template, or after others and itself have spoken, nothing is a
+call of the model's own."""
 
-_TAIL = 8
+_TAIL = 12
 _BREAK = "\0"
 _KEEP = 4096
 _SMALL = 65536
@@ -80,7 +83,7 @@ class Machine:
         self.calls = 0
         self.call_end = 0
         self.headings = 0  # lines that begin with #
-        self.foreign = 0  # signs that the text is no message of a model
+        self.template = self.others = self.itself = False  # signs that the text is no message of a model
         self.unseen: list[str] = []  # prose in which nobody has looked for these
         self.unseen_size = 0
         self.tail = "\n"  # the end of the prose before that
@@ -160,8 +163,12 @@ class Machine:
             log.exception("rightcall: reading a call in format %s failed", self.word[:40])
             self._finish(-1)
             return True
-        if step is not None:
+        if isinstance(step, Take):
             self._took(step)
+            return True
+        if step is not None:
+            log.error("rightcall: the reader of %r yields what is no Take", self.word[:40])
+            self._finish(-1)
             return True
         if not self.window.final:
             return False
@@ -218,14 +225,16 @@ class Machine:
             # a fence in a document may still be the answer, if it calls a tool that there is
             shown = self.headings >= _DOCUMENT and (format_.quotable or not self.window.tools.known)
             unmarked = format_.bare and (shown or in_code(text, start, since))
-            self.doubt = unmarked or self.foreign > 0 or sample(text, start, since)
+            foreign = self.template or (self.others and self.itself)
+            self.doubt = unmarked or foreign or sample(text, start, since)
             self.window.fresh = self.fresh
             self._read(format_.read(self.window, start, end), start, end, word)
             return
         self.at = end
         self.window.effort -= _IN_VAIN
         if word in BLOCKS:
-            self._be_mute(Mute(end, BLOCKS[word], "quoted"), start)
+            if opens_block(text, start):
+                self._be_mute(Mute(end, BLOCKS[word], "quoted"), start)
         elif word in _CLOSES:
             self._emit(end)
             self._begin_again()
@@ -373,8 +382,10 @@ class Machine:
         text = tail + "".join(self.unseen)
         if "#" in text:
             self.headings += text.count("\n#") - tail.count("\n#")
-        if ":" in text or "%" in text:  # each sign has one of these
-            self.foreign += sum(text.count(sign) - tail.count(sign) for sign in _FOREIGN)
+        self.template = self.template or _TEMPLATE in text
+        if ":" in text:
+            self.others = self.others or any(sign in text for sign in _OTHERS)
+            self.itself = self.itself or any(sign in text for sign in _ITSELF)
         self.tail = text[-_TAIL:]
         self.unseen.clear()
         self.unseen_size = 0

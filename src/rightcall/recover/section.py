@@ -33,6 +33,7 @@ _FUNCTION_TAGS = Literals(FUNCTION_TAGS)
 _KEY = Literals(KEYS)
 _NAME_FOLLOWS = Literals(["<|tool_call:name|>"])
 _FENCE = Literals(["```"])
+_FOR = Literals(["for "])
 _ESCAPED_BREAK = Literals(["\\n"])
 _BRACKETS = ("}", "]", ")")
 _NAMELESS = frozenset({"function"})
@@ -141,8 +142,12 @@ def _after_name(window: Window, at: int) -> Waiting[Item | None]:
         return None
     name, end = found[0], found.end()
     if end < len(window.text) and window.text[end] == "(":
+        if name == "print" and window.tools.name(name) is None:
+            return (yield from read_item(window, (yield from blank(window, end + 1))))  # what is printed is the call
         item = yield from python_item(window, at, end, markers.closes, marked=True)
-        return item and _without_method(item, window)
+        if item is None or (yield from _comprehends(window, item.end)):
+            return None
+        return _without_method(item, window)
     call_id = yield from matched(window, _CALL_ID, end)
     glued = yield from skip(window, call_id.end() if call_id else end, GLUE)
     if name in _NAMELESS and glued > end:
@@ -165,6 +170,12 @@ def _after_name(window: Window, at: int) -> Waiting[Item | None]:
     if window.tools.known and window.tools.name(name) is None:
         return None
     return Item(glued, (Take(at, glued, name, {}),), "name")
+
+
+def _comprehends(window: Window, at: int) -> Waiting[bool]:
+    """`[f(x) for x in y]` is a program, not a list of calls."""
+    after = yield from blank(window, at)
+    return (yield from literal(window, after, _FOR)) >= 0
 
 
 def _without_method(item: Item, window: Window) -> Item:
@@ -204,5 +215,7 @@ def tagged(
     """
     opening = (opens,) if isinstance(opens, str) else opens
     closing = (closes,) if isinstance(closes, str) else closes
+    if not opening or not all((*opening, *closing)):
+        raise ValueError(f"format {name!r}: every opening and closing word must have at least one character")
     shown = example or f'{opening[0]}{{"name": "get_weather", "arguments": {{"city": "Bern"}}}}{"".join(closing[:1])}'
     return Format(name, about, opening, section, shown, closing, kinds, marker=True, named=named)

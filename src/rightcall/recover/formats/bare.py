@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from rightcall.parse.late import Late
-from rightcall.recover.context import starts_line
+from rightcall.recover.context import spoken_for, starts_line
 from rightcall.recover.items import Item
 from rightcall.recover.items.json_object import object_item
 from rightcall.recover.items.python_call import HEAD, arguments_follow, python_item
@@ -102,7 +102,7 @@ def fenced(window: Window, start: int, at: int) -> Steps:
     at_line_start = starts_line(window.text, start)
     fence = _fence(mark)
     code = Mute(info.end(), fence if at_line_start else _fence(mark, "\n"), "quoted", at_line_start)
-    language = info[2].lower()
+    language = info[2].lower().replace("-", "_")
     at = yield from blank(window, info.end())
     if at >= len(window.text) or language not in _DATA | _TOOL:
         return code
@@ -134,7 +134,7 @@ def _in_fence(window: Window, start: int, at: int, language: str) -> Steps:
                 return stop.value if taken else -1
             yield step._replace(start=start) if step is not None and not taken else step
             taken = taken or step is not None
-    if char == "<" and window.fresh and (yield from read_item_ahead(window, at)):
+    if char == "<" and (window.fresh or spoken_for(window.text, start)) and (yield from read_item_ahead(window, at)):
         return (yield from section(window, start, at))
     return -1
 

@@ -12,6 +12,10 @@ from rightcall.recover.window import Literals, Window, blank, find, matched, ski
 ENDS = Literals(["<|end|>", "<|start|>", "<|return|>", "<|call|>", "<|eom|>", "<|eot|>", "<|channel|>"])
 _CHANNEL = Late(r"<\|channel\|>\s*(\w+)")
 _TO = Late(r"\bto=([^\s<|]+)")
+_ROLE = Late(r"<\|start\|>\s*(\w+)")
+_NO_HEADER = Late(r"[{}\"]|\n\s*\n|<(?!\|(?:start|channel|constrain)\|>)")
+"""What stands in calls and in prose, and never in a header."""
+
 _PEOPLE = frozenset({"user", "self", "assistant", "all"})
 _HEADER = 300
 _LEAKED = Late(r"[^\s<{]{1,160}")
@@ -27,9 +31,14 @@ def headed(window: Window, start: int, at: int) -> Steps:
         return -1
     header = window.text[start:message]
     header = header[max(header.rfind("<|start|>"), 0) :]
+    if _NO_HEADER.search(header):
+        return -1
     body = message + len("<|message|>")
     channels = _CHANNEL.findall(header)
     recipients = _TO.findall(header)
+    role = _ROLE.match(header)
+    if role is not None and role[1] != "assistant" and not recipients:
+        return Mute(body, ENDS, "final")
     if not recipients or recipients[-1] in _PEOPLE or (channels and channels[-1] == "final"):
         muted = bool(recipients) or bool(channels)
         return Mute(body, ENDS, "final") if muted else -1

@@ -57,6 +57,9 @@ def _call(window: Window, start: int, at: int) -> Waiting[Take]:
             return Take(start, closing, name, found, kind="tags", duplicates=twice)
         opening = yield from literal(window, at, _ARGUMENT)
         if opening < 0:
+            rest = window.text[at:]
+            if window.final and (_END_CALL.words[0].startswith(rest) or _ARGUMENT.words[0].startswith(rest)):
+                at = len(window.text)  # a tag that was cut off
             if at < len(window.text):
                 return Take(start, at, name, found, kind="tags", duplicates=twice)
             cut = (

@@ -15,6 +15,7 @@ _NAME = Late(r"[*`\"' \t]*([A-Za-z_][\w.\-/:]*)(?:\(\))?[*`\"']*[ \t]*")
 _INPUT = Literals(
     ["Action Input:", "Action input:", "ActionInput:", "Action_Input:", "**Action Input:**", "Action Input**:"]
 )
+_NOTHING = ("", "None", "null", "N/A", "n/a")
 _FENCE = Literals(["```json", "```"])
 _STOPS = Literals(["\nObservation", "\nThought:", "\nAction:", "\nFinal Answer:", "<|im_end|>", "</s>", "<|eot_id|>"])
 
@@ -64,13 +65,21 @@ def _input(window: Window, start: int, name: str, at: int) -> Steps:
             return max(closing, item.end)
     end = yield from text_end(window, at, _STOPS)
     text = window.text[at:end].strip()
-    taken = spoken(window, start, end, name, text.strip("\"'`") if text[:1] == text[-1:] else text)
+    taken = spoken(window, start, end, name, _unquoted(text))
+    if taken is None and text in _NOTHING and window.tools.name(name) and not window.tools.shape(name).required:
+        taken = Take(start, end, name, {}, kind="text")
     if taken is None:
         if window.tools.name(name) is None:
             return -1
         taken = Take(start, end, name, None, source=text, fault="its input is no object", kind="text")
     yield taken
     return end
+
+
+def _unquoted(text: str) -> str:
+    """Without the one pair of quotes around all of it."""
+    inner = text[1:-1]
+    return inner if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`" and text[0] not in inner else text
 
 
 def answer(window: Window, start: int, at: int) -> Steps:

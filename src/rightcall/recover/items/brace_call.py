@@ -11,12 +11,12 @@ from rightcall.parse.reader import Reader
 from rightcall.recover.items import Item
 from rightcall.recover.items.strings import Lifted
 from rightcall.recover.take import Take
-from rightcall.recover.window import Literals, Waiting, Window, matched
+from rightcall.recover.window import Literals, Waiting, Window, blank, literal, matched
 
 HEAD = Literals(["call:"])
 _NAME = Late(r"call:\s*([^\s{}()\[\]<>\"']+)\s*")
 _QUOTES = Literals(['<|"|>', "<escape>"])
-_OWN_NOTATION = frozenset({"unquoted_key", "unquoted_text", "odd_space", "single_quotes"})
+_OWN_NOTATION = frozenset({"unquoted_key", "odd_space", "single_quotes"})
 _STOP = Late(r"<\|\"\|>|<escape>|[\"{}\[\]]")
 _PLAIN_STRING = Late(r"[^\"\\]*(?:\\.[^\"\\]*)*", re.S)
 
@@ -39,17 +39,30 @@ def brace_item(window: Window, at: int) -> Waiting[Item | None]:
     end = scan.at if done else min(len(window.text), at + window.cap)
     if scan.inside or (not done and scan.depth > 1):
         return Item(end, (Take(at, end, name, None, cut="value", fault="it is cut off"),), "braces")
-    return _read(window, at, end, name, scan.lifted(window.text))
+    item = _read(window, at, end, name, scan.lifted(window.text))
+    if "unquoted_text" in item.takes[0].marks:
+        after = yield from blank(window, end)
+        if after < len(window.text) and (yield from literal(window, after, window.markers.closes)) < 0:
+            return _refused(at, end, name, window.text[at:end], "text without quotes has brackets in it")
+        own = {mark: place for mark, place in item.takes[0].marks.items() if mark != "unquoted_text"}
+        item = item._replace(takes=(item.takes[0]._replace(marks=own),))
+    return item
+
+
+def _refused(at: int, end: int, name: str, body: str, fault: str) -> Item:
+    return Item(end, (Take(at, end, name, None, source=body, fault=fault),), "braces")
 
 
 def _read(window: Window, at: int, end: int, name: str, lifted: Lifted) -> Item:
     body = lifted.text
+    if not lifted.sound:
+        return _refused(at, end, name, body, "it holds a character that no text uses")
     try:
         read = Reader(body, window.tools.shape(name)).read(0)
     except Unreadable as error:
-        return Item(end, (Take(at, end, name, None, source=body, fault=str(error)),), "braces")
+        return _refused(at, end, name, body, str(error))
     if not is_object(read.value):
-        return Item(end, (Take(at, end, name, None, source=body, fault="its arguments are no object"),), "braces")
+        return _refused(at, end, name, body, "its arguments are no object")
     marks = {mark: place for mark, place in read.marks.items() if mark not in _OWN_NOTATION}
     value = lifted.restored(read.value)
     take = Take(at, end, name, value, marks=marks, source=body, cut=read.cut, duplicates=read.duplicates)

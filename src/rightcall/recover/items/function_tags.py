@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from rightcall.parse.late import Late
-from rightcall.parse.shape import ANY
+from rightcall.parse.shape import ANY, Shape
 from rightcall.recover.envelope import NAME
 from rightcall.recover.items import Item
 from rightcall.recover.items.json_object import object_item
@@ -34,6 +35,9 @@ _PARAMETER = Late(
     r"<(?P<tag>[^\s=<>]*?(?:parameter|param|argument|arg))\s*(?:(?:name|key)\s*)?(?:=\s*(?P<name>\"[^\"]*\"|'[^']*'|[^\s>]*))?(?P<rest>[^>]*)>"
 )
 _WHOLE = Late(r"<parameter=([^\s\"'<>=]+)>([^<]*+)</parameter>\s*+(?=<parameter=|</function>)")
+_STRAY = Literals(f"</{prefix}{tag}>" for prefix in PREFIXES for tag in _TAGS)
+_CUT = -2
+_SHORT_TAG = 100
 _STATED = Late(r"(string|type)\s*=\s*[\"']?(\w+)")
 _CDATA_OPENS = Literals(["<![CDATA["])
 _CDATA = Late(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.S)
@@ -76,6 +80,9 @@ class _Tags:
             at = self.plain_parameters(at)
             end = yield from literal(window, at, _CLOSES)
             if end >= 0:
+                after = yield from blank(window, end)
+                if (yield from literal(window, after, _STRAY)) >= 0:
+                    return self.unreadable(end, "a value goes on after the call")
                 return self.item(end)
             opening = yield from literal(window, at, _PARAMETERS)
             if opening >= 0:
@@ -93,9 +100,18 @@ class _Tags:
             if end >= 0:
                 return self.item(at)  # the section closes, and with it the call
             plain = yield from self.plain(at)
+            if plain == _CUT:
+                return self.unfinished()
+            if plain < 0 and self.ends_with_tag(at):
+                return self.item(len(window.text), cut=True) if self.found else self.unfinished()
             if plain < 0:
                 return self.item(at) if self.found else self.unreadable(at)
             self.at = at = plain
+
+    def ends_with_tag(self, at: int) -> bool:
+        """Whether the text ends inside a tag that begins at `at`."""
+        rest = self.window.text[at : at + _SHORT_TAG]
+        return self.window.final and rest[:1] == "<" and ">" not in rest and at + _SHORT_TAG > len(self.window.text)
 
     def plain_parameters(self, at: int) -> int:
         """Over parameters of which all is there and nothing is odd: most are like that, and it is quick."""
@@ -119,15 +135,17 @@ class _Tags:
         return (yield from self.value(name, head["tag"], head.end(), _stated(stated)))
 
     def plain(self, at: int) -> Waiting[int]:
-        """`<city>Bern</city>`, where the tool has an argument of that name."""
-        end = yield from find(self.window, ">", at, 100)
+        """`<city>Bern</city>`, where the tool has an argument of that name. -1 when there is none, `_CUT` when the text
+        ends inside it."""
+        end = yield from find(self.window, ">", at, _SHORT_TAG)
         tag = _PLAIN.match(self.window.text, at, end + 1) if end >= 0 else None
         if tag is None or tag[1] not in self.shape.props:
             return -1
-        return (yield from self.value(tag[1], tag[1], tag.end(), ""))
+        end = yield from self.value(tag[1], tag[1], tag.end(), "")
+        return end if end >= 0 else _CUT
 
     def value(self, name: str, tag: str, at: int, stated: str) -> Waiting[int]:
-        end, resume = yield from value_end(self.window, at, f"</{tag}>", self.closes)
+        end, resume = yield from value_end(self.window, at, f"</{tag}>", self.closes, self.shape)
         if end < 0:
             return -1
         raw = self.window.text[at:end]
@@ -181,37 +199,47 @@ def _closing_of(closes: Literals) -> Literals:
     return Literals((*closes.words, *_CLOSES.words))
 
 
-def value_end(window: Window, at: int, close: str, closes: Literals) -> Waiting[tuple[int, int]]:
+def value_end(window: Window, at: int, close: str, closes: Literals, shape: Shape) -> Waiting[tuple[int, int]]:
     """Where a value ends and what follows it begins; (-1, -1) when the text ends inside it.
 
-    A value may contain its own closing tag: the one that counts is followed by another tag or by the end. A closing
-    tag may be missing: then the next parameter or the end of the call closes the value.
+    A value may contain its own closing tag: the one that counts is followed by markup of the call, or by the end. A
+    closing tag may be missing: then the next parameter or the end of the call closes the value.
     """
-    first = -1
     look = yield from _after_cdata(window, at)
+    marks = _ends(close)
+    inside = False
     for _ in range(_TRIES):
-        marks = _ends(close, closes)
         found = None
         while found is None:
             found = marks.pattern.search(window.text, look, at + window.cap)
             if found is None:
                 if window.final or len(window.text) >= at + window.cap:
-                    return (first, first + len(close)) if first >= 0 else (-1, -1)
+                    return -1, -1
                 look = max(look, len(window.text) - marks.longest + 1)
                 yield
         if found[0] == close:
-            after = yield from blank(window, found.end())
-            if (
-                after >= len(window.text)
-                or window.text[after] in "<]"
-                or (yield from literal(window, after, closes)) >= 0
-            ):
+            if (yield from _markup_follows(window, found.end(), closes, shape)):
                 return found.start(), found.end()
-            first = found.start() if first < 0 else first
-        elif first < 0 and (yield from _ends_here(window, found, at)):
+            inside = True
+        elif not inside and (yield from _ends_here(window, found, at, closes, shape)):
             return found.start(), found.start()
         look = found.end()
-    return (first, first + len(close)) if first >= 0 else (-1, -1)
+    return -1, -1
+
+
+def _markup_follows(window: Window, at: int, closes: Literals, shape: Shape) -> Waiting[bool]:
+    """Whether the call goes on or ends at `at`: another parameter, what closes the call or its section, the end."""
+    after = yield from blank(window, at)
+    if after >= len(window.text):
+        return True
+    for words in (_PARAMETERS, _CLOSES, closes, window.markers.opens):
+        if (yield from literal(window, after, words)) >= 0:
+            return True
+    if window.text[after] != "<":
+        return False
+    end = yield from find(window, ">", after, 100)
+    tag = _PLAIN.match(window.text, after, end + 1) if end >= 0 else None
+    return tag is not None and tag[1] in shape.props
 
 
 def _after_cdata(window: Window, at: int) -> Waiting[int]:
@@ -223,24 +251,21 @@ def _after_cdata(window: Window, at: int) -> Waiting[int]:
     return end if end >= 0 else at
 
 
-_KNOWN_ENDS: dict[tuple[str, tuple[str, ...]], Literals] = {}
+@lru_cache(maxsize=512)  # plain tags are named by the tool's arguments
+def _ends(close: str) -> Literals:
+    """What may end a value: its closing tag, the next parameter, or what closes the call."""
+    tag = close[2:-1]
+    opening = (f"<{tag}=", f"<{tag} name=") if tag.endswith(_TAGS) else ()
+    return Literals((close, *opening, *_CLOSES.words))
 
 
-def _ends(close: str, closes: Literals) -> Literals:
-    key = (close, closes.words)
-    if key not in _KNOWN_ENDS:
-        if len(_KNOWN_ENDS) > 500:  # plain tags are named by the tool's arguments
-            _KNOWN_ENDS.clear()
-        tag = close[2:-1]
-        opening = (f"<{tag}=", f"<{tag} name=") if tag.endswith(_TAGS) else ()
-        _KNOWN_ENDS[key] = Literals((close, *opening, *_CLOSES.words))
-    return _KNOWN_ENDS[key]
-
-
-def _ends_here(window: Window, found: re.Match[str], at: int) -> Waiting[bool]:
-    """Whether a tag inside a value that was never closed really ends it."""
-    before = window.text[found.start() - 1] if found.start() > at else "\n"
+def _ends_here(window: Window, found: re.Match[str], at: int, closes: Literals, shape: Shape) -> Waiting[bool]:
+    """Whether a tag inside a value that was never closed really ends it: what closes the call, where markup follows;
+    what opens a parameter, where it begins a line or follows a tag, and the tool has such a parameter."""
     if found[0].startswith("</"):
-        after = yield from blank(window, found.end())
-        return after >= len(window.text) or window.text[after] in "<[]"
-    return before not in "\"'`\\("
+        return (yield from _markup_follows(window, found.end(), closes, ANY))
+    before = window.text[found.start() - 1] if found.start() > at else "\n"
+    end = yield from find(window, ">", found.start(), _HEADER)
+    head = _PARAMETER.match(window.text, found.start(), end + 1) if end >= 0 else None
+    known = head is not None and (not shape.props or (head["name"] or "").strip("\"' \t\n") in shape.props)
+    return known and before in "\n>"

@@ -20,7 +20,7 @@ from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys, whole_end
 from rightcall.recover.envelope import NAME, Enclosed, calls_in, enclosing, may_hold_call, written_name
 from rightcall.recover.items import Item
 from rightcall.recover.take import Take
-from rightcall.recover.window import Literals, Waiting, Window, blank, matched
+from rightcall.recover.window import Literals, Waiting, Window, blank, closing, matched
 
 _TRIES = 4
 """How many closing markers inside what may be a string are tried as the end of a damaged object."""
@@ -45,8 +45,15 @@ def object_item(window: Window, at: int, closes: Literals, *, marked: bool, name
         return (yield from _balanced(window, at, end, closes, marked, name))
     while at + 1 >= len(window.text) and not window.final:
         yield
-    if window.effort < 0 or window.text[at + 1 : at + 2] in _TEMPLATE:
+    if window.text[at + 1 : at + 2] in _TEMPLATE:
         return None
+    read = _strictly if window.effort < 0 else _leniently
+    return (yield from read(window, at, closes, marked, name))
+
+
+def _leniently(window: Window, at: int, closes: Literals, marked: bool, name: str) -> Waiting[Item | None]:
+    """Find the end of the object by its brackets, or where they are damaged by the marker that follows."""
+    effort = window.effort
     balance = Balance(at)
     look, tries, inside = at + 1, 0, -1
     while True:
@@ -61,6 +68,8 @@ def object_item(window: Window, at: int, closes: Literals, *, marked: bool, name
             limit = far - closes.held(text, look)
         end = balance.advance(text, limit)
         if end >= 0:
+            if attempt(text[at:end]) is not NO_JSON:
+                window.effort = effort  # what was tried on the way was not in vain, and a whole text never tries it
             return (yield from _balanced(window, at, end, closes, marked, name))
         if marker is not None:
             if not balance.quote:
@@ -81,6 +90,15 @@ def object_item(window: Window, at: int, closes: Literals, *, marked: bool, name
             return _item(window, at, inside if inside >= 0 else len(text), name, marked)
         look = max(look, len(text) - closes.longest + 1)
         yield
+
+
+def _strictly(window: Window, at: int, closes: Literals, marked: bool, name: str) -> Waiting[Item | None]:
+    """In a text in which too much was read in vain, only what is plainly JSON counts."""
+    end = yield from closing(window, at)
+    if end < 0 or attempt(window.text[at:end]) is NO_JSON:
+        window.effort -= min(len(window.text), at + window.cap) - at
+        return None
+    return (yield from _balanced(window, at, end, closes, marked, name))
 
 
 def string_item(window: Window, at: int) -> Waiting[Item | None]:
@@ -186,7 +204,7 @@ def _taken(
         tuple(
             Take(
                 at, end, call.name, call.arguments, call.id, read.marks, body, read.cut if nth == last else "",
-                read.duplicates, "" if call.arguments is not None else "there are no arguments",
+                read.duplicates, call.fault if call.fault or call.arguments is not None else "there are no arguments",
             )
             for nth, call in enumerate(calls)
         ),
@@ -209,7 +227,7 @@ def _believable(call: Enclosed, window: Window, read: Read, body: str) -> bool:
     """Without a marker it is a call only if a known tool is named, in quotes, and the reading is certain enough."""
     if read.marks and f'"{call.name}"' not in body and f"'{call.name}'" not in body:
         return False
-    if call.arguments is None or (window.tools.known and window.tools.name(call.name) is None):
+    if (call.arguments is None and not call.fault) or (window.tools.known and window.tools.name(call.name) is None):
         return False
     return all(RULES[mark].confidence >= 0.5 for mark in read.marks if not mark.startswith("cut"))
 
@@ -220,6 +238,6 @@ def _no_call(at: int, end: int, body: str) -> Item:
 
 def _too_long(window: Window, at: int, name: str) -> Item:
     end = at + window.cap
-    head = window.text[at : at + 2000]
+    head = window.text[at : at + min(2000, window.cap)]
     fault = f"it is longer than {window.cap} characters"
     return Item(end, (Take(at, end, name or written_name(head), None, source=head, fault=fault),))

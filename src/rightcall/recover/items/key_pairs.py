@@ -37,12 +37,14 @@ def pairs_item(window: Window, start: int, name: str, at: int, closes: Literals)
     shape = window.tools.shape(name)
     found: dict[str, object] = {}
     twice: list[str] = []
+    count = 0
     while True:
         at = yield from skip(window, at, _BETWEEN)
         opening = yield from literal(window, at, _KEYS)
         if opening < 0:
             break
-        if len(found) > MOST_PARAMETERS:
+        count += 1
+        if count > MOST_PARAMETERS:
             fault = f"it has more than {MOST_PARAMETERS} parameters"
             return Item(at, (Take(start, at, name, None, fault=fault),), "pairs")
         tags = _DIALECTS[window.text[at:opening]]
@@ -57,7 +59,7 @@ def pairs_item(window: Window, start: int, name: str, at: int, closes: Literals)
         ):
             continue  # a key without a value
         value = at if value < 0 else value
-        end, resume = yield from _value_end(window, value, tags)
+        end, resume = yield from _value_end(window, value, tags, closes)
         if end < 0:
             return _cut(window, start, name, value, window.cap)
         if key in found:
@@ -67,35 +69,57 @@ def pairs_item(window: Window, start: int, name: str, at: int, closes: Literals)
             raw = raw.removesuffix("\n")
         found[key] = typed(edges(raw), shape.props.get(key) or shape.additional or ANY)
         at = resume
-    cut = at >= len(window.text)
+    rest = window.text[at:]
+    cut = not rest or (
+        window.final and len(rest) <= _KEYS.longest and (rest in _KEYS.prefixes or rest in closes.prefixes)
+    )
     take = Take(start, at, name, found, cut="closers" if cut else "", marks={"cut_closers": 0} if cut else {})
     return Item(at, (take._replace(duplicates=tuple(twice)),), "pairs")
 
 
-def _value_end(window: Window, at: int, tags: _Tags) -> Waiting[tuple[int, int]]:
+def _value_end(window: Window, at: int, tags: _Tags, closes: Literals) -> Waiting[tuple[int, int]]:
     """Where the value ends and what follows begins. A tag that closes counts when another or the end follows."""
-    look, first = at, -1
+    look, inside = at, False
     for _ in range(_TRIES):
         found = None
         while found is None:
             found = tags.ends.pattern.search(window.text, look, at + window.cap)
             if found is None:
                 if window.final or len(window.text) >= at + window.cap:
-                    return (first, first + len(tags.value_ends)) if first >= 0 else (-1, -1)
+                    return -1, -1
                 look = max(look, len(window.text) - tags.ends.longest + 1)
                 yield
         if found[0] in KEYS:
-            if first < 0:
+            if not inside and (yield from _opens_pair(window, found.end(), tags)):
                 return found.start(), found.start()
         else:
             after = yield from skip(window, found.end(), _BETWEEN)
-            inside = found[0] != tags.value_ends and (yield from literal(window, after, tags.closing)) >= 0
-            if after >= len(window.text) or (window.text[after] == "<" and not inside):
+            if (yield from _pair_ends(window, after, found[0] == tags.value_ends, tags, closes)):
                 return found.start(), found.end() if found[0] == tags.value_ends else found.start()
-            if found[0] == tags.value_ends and first < 0:
-                first = found.start()
+            inside = inside or found[0] == tags.value_ends
         look = found.end()
-    return (first, first + len(tags.value_ends)) if first >= 0 else (-1, -1)
+    return -1, -1
+
+
+def _pair_ends(window: Window, at: int, closed: bool, tags: _Tags, closes: Literals) -> Waiting[bool]:
+    """Whether markup of the call follows at `at`: the next key, what closes the call, the next one, or the end."""
+    if at >= len(window.text):
+        return True
+    if not closed and (yield from literal(window, at, tags.closing)) >= 0:
+        return False
+    for words in (_KEYS, closes, window.markers.opens):
+        if (yield from literal(window, at, words)) >= 0:
+            return True
+    return False
+
+
+def _opens_pair(window: Window, at: int, tags: _Tags) -> Waiting[bool]:
+    """Whether a key inside a value that was never closed is the next key: a value tag follows it."""
+    end = yield from find(window, tags.key_ends, at, _LONGEST_KEY)
+    if end < 0:
+        return False
+    after = yield from skip(window, end + len(tags.key_ends), _BETWEEN)
+    return (yield from literal(window, after, tags.value)) >= 0
 
 
 def _cut(window: Window, start: int, name: str, at: int, reach: int) -> Item:

@@ -23,6 +23,10 @@ _OWN_NOTATION = frozenset(
 )
 """What is a repair elsewhere and simply the language here."""
 
+_EXPRESSIONS = frozenset({"unquoted_text", "call_value"})
+"""A name, an attribute or a call where a value should stand: what it would be is not in the text."""
+
+_F_STRING = Late(r"(?<![\w\"'])[fF][rR]?[\"'][^\"'\n]*\{")
 _NO_ARGUMENTS = Late(r"\(\s*\)")
 
 
@@ -85,7 +89,7 @@ def _call(window: Window, at: int, bracket: int, end: int) -> Item | None:
     plain = _plain(text, bracket - at + 1, window.tools.shape(name))
     if plain is not None:
         return Item(end, (Take(at, end, name, plain, source=text),), "python")
-    lifted = lift_python(text)
+    lifted = None if _F_STRING.search(text) else lift_python(text)
     if lifted is None:
         return None
     try:
@@ -94,9 +98,10 @@ def _call(window: Window, at: int, bracket: int, end: int) -> Item | None:
         return None
     if read.end != len(lifted.text) or read.cut or not is_object(read.value) or read.callee != name:
         return None
-    if any(RULES[mark].confidence < 1 and mark not in _OWN_NOTATION for mark in read.marks):
+    marks = {mark: place for mark, place in read.marks.items() if mark != "weak_quote"}  # lifted strings are sure
+    if any(RULES[mark].confidence < 1 and mark not in _OWN_NOTATION for mark in marks):
         return None
-    read = read._replace(value=lifted.restored(read.value))
+    read = read._replace(value=lifted.restored(read.value), marks=marks)
     return Item(end, (_take(at, end, name, read, text),), "python")
 
 
@@ -135,6 +140,9 @@ def _lenient(window: Window, at: int, bracket: int, end: int) -> Item | None:
             read = Reader(body, window.tools.shape(name)).read(0)
         except Unreadable as error:
             fault = str(error)
+            continue
+        if _EXPRESSIONS & read.marks.keys() or _F_STRING.search(body):
+            fault = "an expression is no value"
             continue
         if is_object(read.value) and read.callee == name:
             window.effort += 8 * len(text)  # not in vain

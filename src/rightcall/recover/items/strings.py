@@ -26,8 +26,11 @@ class Lifted:
     def __init__(self) -> None:
         self.parts: list[str] = []
         self.strings: list[str] = []
+        self.sound = True
+        """False where the text itself has the mark."""
 
     def add(self, text: str) -> None:
+        self.sound = self.sound and _MARK not in text
         self.parts.append(text)
 
     def lift(self, string: str) -> None:
@@ -52,8 +55,6 @@ class Lifted:
 def lift_python(text: str) -> Lifted | None:
     """The strings of a Python expression; None where its quotes do not pair as Python pairs them."""
     lifted = Lifted()
-    if _MARK in text:
-        return None
     at = 0
     while (found := _QUOTE.search(text, at)) is not None:
         start, quote = found.start(), found[0]
@@ -72,7 +73,7 @@ def lift_python(text: str) -> Lifted | None:
         lifted.lift(raw if decoded is None else decoded.text)
         at = end
     lifted.add(text[at:])
-    return lifted
+    return lifted if lifted.sound else None
 
 
 def _raw(text: str, start: int, quote: str) -> tuple[str, int]:
