@@ -35,11 +35,10 @@ _ENOUGH = -1_000_000
 _DOCUMENT = 3
 """A text with so many headings or comment lines is a document: what it shows without a marker is no call."""
 
-_TEMPLATE = "\n{%"
-_OTHERS = ("\nUSER:", "\nHuman:", "\nUser:")
-_ITSELF = ("\nASSISTANT:", "\nAssistant:", "\nAI:")
-"""A line of a template; lines of a dialogue. After a template, or after others and itself have spoken, nothing is a
-call of the model's own."""
+_FOREIGN = ("\n{%", "\nUSER:", "\nHuman:")
+_OTHERS, _ITSELF = "\nUser:", ("\nAssistant:", "\nAI:")
+"""A line of a template, lines of a dialogue in which others speak, and such as are a dialogue only if both are there:
+nothing after that is a call of the model's own."""
 
 _TAIL = 12
 _BREAK = "\0"
@@ -83,7 +82,8 @@ class Machine:
         self.calls = 0
         self.call_end = 0
         self.headings = 0  # lines that begin with #
-        self.template = self.others = self.itself = False  # signs that the text is no message of a model
+        self.tags = 0  # of a template
+        self.others = self.itself = self.foreign = False  # signs that the text is no message of a model
         self.unseen: list[str] = []  # prose in which nobody has looked for these
         self.unseen_size = 0
         self.tail = "\n"  # the end of the prose before that
@@ -225,8 +225,7 @@ class Machine:
             # a fence in a document may still be the answer, if it calls a tool that there is
             shown = self.headings >= _DOCUMENT and (format_.quotable or not self.window.tools.known)
             unmarked = format_.bare and (shown or in_code(text, start, since))
-            foreign = self.template or (self.others and self.itself)
-            self.doubt = unmarked or foreign or sample(text, start, since)
+            self.doubt = unmarked or self.foreign or sample(text, start, since)
             self.window.fresh = self.fresh
             self._read(format_.read(self.window, start, end), start, end, word)
             return
@@ -382,10 +381,12 @@ class Machine:
         text = tail + "".join(self.unseen)
         if "#" in text:
             self.headings += text.count("\n#") - tail.count("\n#")
-        self.template = self.template or _TEMPLATE in text
-        if ":" in text:
-            self.others = self.others or any(sign in text for sign in _OTHERS)
+        if ":" in text or "%" in text:  # each of the signs has one of these
+            self.tags += text.count("{%") - tail.count("{%")
+            self.others = self.others or _OTHERS in text
             self.itself = self.itself or any(sign in text for sign in _ITSELF)
+            spoken = self.others and self.itself
+            self.foreign = self.foreign or spoken or self.tags >= _DOCUMENT or any(one in text for one in _FOREIGN)
         self.tail = text[-_TAIL:]
         self.unseen.clear()
         self.unseen_size = 0

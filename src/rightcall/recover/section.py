@@ -178,6 +178,16 @@ def _comprehends(window: Window, at: int) -> Waiting[bool]:
     return (yield from literal(window, after, _FOR)) >= 0
 
 
+def arguments_of(window: Window, start: int, name: str, brace: int) -> Steps:
+    """The call of `name`, whose object of arguments stands at `brace`; nothing where that cannot be read."""
+    item = yield from object_item(window, brace, window.markers.ends, marked=True, name=name)
+    if item is None or any(take.arguments is None and not take.cut for take in item.takes):
+        return -1
+    for take in item.takes:
+        yield take._replace(start=start)
+    return (yield from closed(window, item.end))
+
+
 def _without_method(item: Item, window: Window) -> Item:
     """Llama's built-in tools are objects: `brave_search.call(query="…")`."""
     takes = tuple(

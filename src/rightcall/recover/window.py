@@ -190,15 +190,12 @@ def find(window: Window, needle: str, at: int, reach: int = 0) -> Waiting[int]:
         yield
 
 
-def search(window: Window, literals: Literals, at: int) -> Waiting[re.Match[str] | None]:
-    """The next of these words, or None."""
-    look = at
+def search(window: Window, literals: Literals, look: int, at: int) -> Waiting[re.Match[str] | None]:
+    """The next of these words from `look` on, in a call that begins at `at` and may be no longer than the cap."""
     while True:
         found = literals.pattern.search(window.text, look, at + window.cap)
-        if found is not None:
+        if found is not None or window.final or len(window.text) >= at + window.cap:
             return found
-        if window.final or len(window.text) >= at + window.cap:
-            return None
         look = max(look, len(window.text) - literals.longest + 1)
         yield
 

@@ -7,7 +7,7 @@ from rightcall.recover.formats.harmony import headed
 from rightcall.recover.items.json_object import object_item
 from rightcall.recover.items.key_pairs import KEYS, pairs_item
 from rightcall.recover.items.spoken import INTERPRETERS, spoken, text_end
-from rightcall.recover.section import GLUE, NAME, closed
+from rightcall.recover.section import GLUE, NAME, arguments_of, closed
 from rightcall.recover.take import Format, Steps
 from rightcall.recover.window import Literals, Waiting, Window, blank, literal, matched, skip
 
@@ -90,12 +90,7 @@ def recipient(window: Window, start: int, at: int) -> Steps:
         return end
     if brace >= len(window.text) or window.text[brace] != "{" or "\n" not in window.text[name.end() : brace]:
         return -1
-    item = yield from object_item(window, brace, window.markers.ends, marked=True, name=name[0])
-    if item is None or any(take.arguments is None and not take.cut for take in item.takes):
-        return -1
-    for take in item.takes:
-        yield take._replace(start=start)
-    return (yield from closed(window, item.end))
+    return (yield from arguments_of(window, start, name[0], brace))
 
 
 FORMATS = (Format("functionary", "Functionary 3.2", (">>>",), recipient, '>>>get_weather\n{"city": "Bern"}'),)

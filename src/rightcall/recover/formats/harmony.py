@@ -5,7 +5,7 @@ from __future__ import annotations
 from rightcall.parse.late import Late
 from rightcall.recover.items.json_object import object_item
 from rightcall.recover.items.spoken import spoken, text_end
-from rightcall.recover.section import closed, section
+from rightcall.recover.section import arguments_of, closed, section
 from rightcall.recover.take import Format, Mute, Steps
 from rightcall.recover.window import Literals, Window, blank, find, matched, skip
 
@@ -73,12 +73,7 @@ def leaked(window: Window, start: int, at: int) -> Steps:
     brace = yield from skip(window, name.end(), _AFTER_NAME)
     if brace >= len(window.text) or window.text[brace] != "{":
         return -1
-    item = yield from object_item(window, brace, window.markers.ends, marked=True, name=name[0])
-    if item is None or any(take.arguments is None and not take.cut for take in item.takes):
-        return -1
-    for take in item.takes:
-        yield take._replace(start=start)
-    return (yield from closed(window, item.end))
+    return (yield from arguments_of(window, start, name[0], brace))
 
 
 _EXAMPLE = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Bern"}<|call|>'

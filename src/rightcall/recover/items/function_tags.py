@@ -12,7 +12,7 @@ from rightcall.recover.items import Item
 from rightcall.recover.items.json_object import object_item
 from rightcall.recover.take import Take
 from rightcall.recover.values import edges, typed
-from rightcall.recover.window import Literals, Waiting, Window, blank, find, literal
+from rightcall.recover.window import Literals, Waiting, Window, blank, find, literal, search
 
 PREFIXES = ("", "｜DSML｜", "|DSML|", "atem:", "antml:", "steptml:", "minimax:", "seed:", "ns:")
 """Name spaces in front of a tag's name."""
@@ -209,14 +209,9 @@ def value_end(window: Window, at: int, close: str, closes: Literals, shape: Shap
     marks = _ends(close)
     inside = False
     for _ in range(_TRIES):
-        found = None
-        while found is None:
-            found = marks.pattern.search(window.text, look, at + window.cap)
-            if found is None:
-                if window.final or len(window.text) >= at + window.cap:
-                    return -1, -1
-                look = max(look, len(window.text) - marks.longest + 1)
-                yield
+        found = yield from search(window, marks, look, at)
+        if found is None:
+            return -1, -1
         if found[0] == close:
             if (yield from _markup_follows(window, found.end(), closes, shape)):
                 return found.start(), found.end()

@@ -20,7 +20,7 @@ from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys, whole_end
 from rightcall.recover.envelope import NAME, Enclosed, calls_in, enclosing, may_hold_call, written_name
 from rightcall.recover.items import Item
 from rightcall.recover.take import Take
-from rightcall.recover.window import Literals, Waiting, Window, blank, closing, matched
+from rightcall.recover.window import Literals, Waiting, Window, blank, closing, matched, search
 
 _TRIES = 4
 """How many closing markers inside what may be a string are tried as the end of a damaged object."""
@@ -138,15 +138,8 @@ def _certain(take: Take) -> bool:
 
 
 def _up_to_marker(window: Window, at: int, end: int, closes: Literals, name: str) -> Waiting[Item | None]:
-    look = end
-    while True:
-        marker = closes.pattern.search(window.text, look, at + window.cap)
-        if marker is not None:
-            return _item(window, at, marker.start(), name, True, sure=True)
-        if window.final or len(window.text) >= at + window.cap:
-            return None
-        look = max(look, len(window.text) - closes.longest + 1)
-        yield
+    marker = yield from search(window, closes, end, at)
+    return _item(window, at, marker.start(), name, True, sure=True) if marker is not None else None
 
 
 def _item(

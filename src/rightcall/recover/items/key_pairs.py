@@ -7,7 +7,7 @@ from rightcall.recover.items import Item
 from rightcall.recover.items.function_tags import MOST_PARAMETERS
 from rightcall.recover.take import Take
 from rightcall.recover.values import edges, typed
-from rightcall.recover.window import Literals, Waiting, Window, find, literal, skip
+from rightcall.recover.window import Literals, Waiting, Window, find, literal, search, skip
 
 KEYS = ("<arg_key>", "<longcat_arg_key>", "<arg_key:opensource>")
 _KEYS = Literals(KEYS)
@@ -17,7 +17,7 @@ _LONGEST_KEY = 400
 _TRIES = 64
 
 
-class _Tags:
+class _Dialect:
     """The tags of one dialect, told by how it writes a key."""
 
     def __init__(self, key: str) -> None:
@@ -29,7 +29,7 @@ class _Tags:
         self.ends = Literals([self.value_ends, key, "</tool_call>", "</longcat_tool_call>", "</tool_call:opensource>"])
 
 
-_DIALECTS = {key: _Tags(key) for key in KEYS}
+_DIALECTS = {key: _Dialect(key) for key in KEYS}
 
 
 def pairs_item(window: Window, start: int, name: str, at: int, closes: Literals) -> Waiting[Item | None]:
@@ -77,18 +77,13 @@ def pairs_item(window: Window, start: int, name: str, at: int, closes: Literals)
     return Item(at, (take._replace(duplicates=tuple(twice)),), "pairs")
 
 
-def _value_end(window: Window, at: int, tags: _Tags, closes: Literals) -> Waiting[tuple[int, int]]:
+def _value_end(window: Window, at: int, tags: _Dialect, closes: Literals) -> Waiting[tuple[int, int]]:
     """Where the value ends and what follows begins. A tag that closes counts when another or the end follows."""
     look, inside = at, False
     for _ in range(_TRIES):
-        found = None
-        while found is None:
-            found = tags.ends.pattern.search(window.text, look, at + window.cap)
-            if found is None:
-                if window.final or len(window.text) >= at + window.cap:
-                    return -1, -1
-                look = max(look, len(window.text) - tags.ends.longest + 1)
-                yield
+        found = yield from search(window, tags.ends, look, at)
+        if found is None:
+            return -1, -1
         if found[0] in KEYS:
             if not inside and (yield from _opens_pair(window, found.end(), tags)):
                 return found.start(), found.start()
@@ -101,7 +96,7 @@ def _value_end(window: Window, at: int, tags: _Tags, closes: Literals) -> Waitin
     return -1, -1
 
 
-def _pair_ends(window: Window, at: int, closed: bool, tags: _Tags, closes: Literals) -> Waiting[bool]:
+def _pair_ends(window: Window, at: int, closed: bool, tags: _Dialect, closes: Literals) -> Waiting[bool]:
     """Whether markup of the call follows at `at`: the next key, what closes the call, the next one, or the end."""
     if at >= len(window.text):
         return True
@@ -113,7 +108,7 @@ def _pair_ends(window: Window, at: int, closed: bool, tags: _Tags, closes: Liter
     return False
 
 
-def _opens_pair(window: Window, at: int, tags: _Tags) -> Waiting[bool]:
+def _opens_pair(window: Window, at: int, tags: _Dialect) -> Waiting[bool]:
     """Whether a key inside a value that was never closed is the next key: a value tag follows it."""
     end = yield from find(window, tags.key_ends, at, _LONGEST_KEY)
     if end < 0:

@@ -15,7 +15,7 @@ from rightcall.parse.shape import ANY, Shape
 from rightcall.recover.items import Item
 from rightcall.recover.items.strings import lift_python
 from rightcall.recover.take import Take
-from rightcall.recover.window import Literals, Waiting, Window, blank
+from rightcall.recover.window import Literals, Waiting, Window, blank, search
 
 HEAD = Late(r"[A-Za-z_][\w.]*\(")
 _OWN_NOTATION = frozenset(
@@ -69,15 +69,9 @@ def python_item(window: Window, at: int, bracket: int, closes: Literals, *, mark
 
 def _damaged(window: Window, at: int, bracket: int, closes: Literals) -> Waiting[Item | None]:
     """The brackets close, but not where they should: the marker says where the calls end."""
-    look = bracket
-    while True:
-        marker = closes.pattern.search(window.text, look, at + window.cap)
-        if marker is not None:
-            return _lenient(window, at, bracket, marker.start())
-        if window.final or len(window.text) >= at + window.cap:
-            return _lenient(window, at, bracket, min(len(window.text), at + window.cap))
-        look = max(look, len(window.text) - closes.longest + 1)
-        yield
+    marker = yield from search(window, closes, bracket, at)
+    end = marker.start() if marker is not None else min(len(window.text), at + window.cap)
+    return _lenient(window, at, bracket, end)
 
 
 def _call(window: Window, at: int, bracket: int, end: int) -> Item | None:

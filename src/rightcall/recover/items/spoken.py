@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rightcall.recover.take import Take
-from rightcall.recover.window import Literals, Waiting, Window
+from rightcall.recover.window import Literals, Waiting, Window, search
 
 INTERPRETERS = ("python", "ipython", "code_interpreter", "interpreter")
 """Names of tools to which models write code as it is."""
@@ -20,12 +20,5 @@ def spoken(window: Window, start: int, end: int, name: str, text: str) -> Take |
 
 def text_end(window: Window, at: int, stops: Literals) -> Waiting[int]:
     """Where a text that has no end of its own ends: before one of these words, or where everything does."""
-    look = at
-    while True:
-        found = stops.pattern.search(window.text, look, at + window.cap)
-        if found is not None:
-            return found.start()
-        if window.final or len(window.text) >= at + window.cap:
-            return min(len(window.text), at + window.cap)
-        look = max(look, len(window.text) - stops.longest + 1)
-        yield
+    stop = yield from search(window, stops, at, at)
+    return stop.start() if stop is not None else min(len(window.text), at + window.cap)
