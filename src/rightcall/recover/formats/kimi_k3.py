@@ -69,7 +69,7 @@ def _call(window: Window, start: int, at: int) -> Waiting[Take]:
         sep = yield from find(window, "<|sep|>", opening, _HEADER)
         end = (yield from find(window, _END_ARGUMENT, sep)) if sep >= 0 else -1
         if end < 0:
-            stop = min(len(window.text), opening + window.cap)
+            stop = min(len(window.text), opening + (window.cap if sep >= 0 else _HEADER))
             return Take(start, stop, name, None, cut="value", fault="it is cut off", kind="tags")
         about = _attributes(window.text[opening:sep])
         key = about.get("key", "")

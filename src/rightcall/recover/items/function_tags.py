@@ -36,7 +36,7 @@ _PARAMETER = Late(
 )
 _WHOLE = Late(r"<parameter=([^\s\"'<>=]+)>([^<]*+)</parameter>\s*+(?=<parameter=|</function>)")
 _STRAY = Literals(f"</{prefix}{tag}>" for prefix in PREFIXES for tag in _TAGS)
-_CUT = -2
+_CUT, _NO_TAG = -2, -3
 _SHORT_TAG = 100
 _STATED = Late(r"(string|type)\s*=\s*[\"']?(\w+)")
 _CDATA_OPENS = Literals(["<![CDATA["])
@@ -86,7 +86,9 @@ class _Tags:
                 return self.item(end)
             opening = yield from literal(window, at, _PARAMETERS)
             if opening >= 0:
-                at = yield from self.parameter(at)
+                begin, at = at, (yield from self.parameter(at))
+                if at == _NO_TAG:
+                    return self.unreadable(begin, "a tag has no end")
                 if at < 0:
                     return self.unfinished()
                 self.count += 1
@@ -129,7 +131,7 @@ class _Tags:
         end = yield from find(self.window, ">", at, _HEADER)
         head = _PARAMETER.match(self.window.text, at, end + 1) if end >= 0 else None
         if head is None:
-            return -1
+            return -1 if end < 0 and len(self.window.text) <= at + _HEADER else _NO_TAG
         name = (head["name"] or "").strip("\"' \t\n")
         stated = _STATED.search(head["rest"])
         return (yield from self.value(name, head["tag"], head.end(), _stated(stated)))
