@@ -26,7 +26,8 @@ run: $(VENV)/.installed ## set up, then a guided first minute: broken calls thro
 	@echo
 	@echo "That was '$(BIN)/rightcall demo', from the environment in $(VENV)/. What to try next:"
 	@echo "  $(BIN)/rightcall check --help      one call of your own, or many as JSON lines"
-	@echo "  $(BIN)/rightcall packs             the rule packs that ship"
+	@echo "  $(BIN)/rightcall read --help       the calls in whatever a model wrote"
+	@echo "  $(BIN)/rightcall formats           the formats in which calls are found"
 	@echo "  make test                           lint, types and tests"
 	@echo "  README.md                           the library in ten lines"
 

@@ -24,8 +24,8 @@ _NARROWEST_PAIR = 90  # below this many columns the two sides stand one under th
 
 _NEXT = (
     'rightcall check code_execution_tool \'{"runtime": "bash", "command": "ls"}\' --pack agent-zero',
-    "rightcall tools --pack claude",
-    "rightcall check --help",
+    """rightcall read 'On it. <tool_call>{"name": "ls", "arguments": {"path": "."}}</tool_call>' --explain""",
+    "rightcall formats",
 )
 
 
