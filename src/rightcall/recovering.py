@@ -172,6 +172,11 @@ class Stream:
         )  # fmt: skip
 
     def _as_found(self, verdict: Verdict, take: Take) -> Verdict:
+        """The verdict, with the origin of the call and its name as far as the format decorates it."""
+        plain = verdict.ok and verdict.strategy == "direct" and verdict.mode == "block" and not verdict.truncated
+        if plain and verdict.call is verdict.found and verdict.call is not None:
+            call = Call(verdict.call.name, verdict.call.arguments, verdict.call.id, "text")
+            return Verdict(True, call, call)
         found = verdict.found
         if found is not None:
             name = self._tools.undecorated(take.name)

@@ -38,6 +38,10 @@ _CUES = (
     "usage", "like this", "exempl", "ejemplo", "beispiel", "esempio", "пример", "示例", "例如",
 )  # fmt: skip
 _INTRODUCES = frozenset(":：.,")
+_HEADS = ("#", "*", "=")
+_PLAIN_ENDS, _SURE_CUES = (".", ","), ("following", "e.g", "for example")
+"""After a full stop or a comma, as most sentences end, only these introduce an example."""
+
 _SPEAKER = Late(r"\b(?:i'll|i’ll|i will|i'm|i’m|i am|let me|calling|based on|here(?: is|'s|’s) (?:\w+ ){1,4}call)\b")
 """Who speaks of what they do now shows no example."""
 
@@ -88,9 +92,12 @@ def sample(text: str, at: int, since: int = 0) -> bool:
     """Whether what stands just before introduces an example."""
     before = text[max(since, at - _NEAR) : at].rstrip()
     line = before[before.rfind("\n") + 1 :]
-    if before[-1:] not in _INTRODUCES and line[:1] not in ("#", "*", "="):
+    last = before[-1:]
+    if last not in _INTRODUCES and line[:1] not in _HEADS:
         return False
     line = line.lower()
+    if last in _PLAIN_ENDS and not any(cue in line for cue in _SURE_CUES) and line[:1] not in _HEADS:
+        return False
     return any(cue in line for cue in _CUES) and _SAMPLE.search(line) is not None and not _SPEAKER.search(line)
 
 

@@ -35,11 +35,6 @@ _ENOUGH = -1_000_000
 _DOCUMENT = 3
 """A text with so many headings or comment lines is a document: what it shows without a marker is no call."""
 
-_FOREIGN = ("\n{%", "\nUSER:", "\nHuman:")
-_OTHERS, _ITSELF = "\nUser:", ("\nAssistant:", "\nAI:")
-"""A line of a template, lines of a dialogue in which others speak, and such as are a dialogue only if both are there:
-nothing after that is a call of the model's own."""
-
 _TAIL = 12
 _BREAK = "\0"
 _KEEP = 4096
@@ -376,17 +371,20 @@ class Machine:
             self._look_for_signs()
 
     def _look_for_signs(self) -> None:
-        """Count what tells a document, a dialogue or a template from a message."""
+        """Count what tells a document, a dialogue or a template from a message: nothing after a line of a template, or
+        of a dialogue in which others speak, is a call of the model's own."""
         tail = self.tail
         text = tail + "".join(self.unseen)
         if "#" in text:
             self.headings += text.count("\n#") - tail.count("\n#")
-        if ":" in text or "%" in text:  # each of the signs has one of these
+        if "%" in text:
             self.tags += text.count("{%") - tail.count("{%")
-            self.others = self.others or _OTHERS in text
-            self.itself = self.itself or any(sign in text for sign in _ITSELF)
-            spoken = self.others and self.itself
-            self.foreign = self.foreign or spoken or self.tags >= _DOCUMENT or any(one in text for one in _FOREIGN)
+            self.foreign = self.foreign or self.tags >= _DOCUMENT or "\n{%" in text
+        if ":" in text:
+            self.others = self.others or "\nUser:" in text
+            self.itself = self.itself or "\nAssistant:" in text or "\nAI:" in text
+            spoken = (self.others and self.itself) or "\nUSER:" in text or "\nHuman:" in text
+            self.foreign = self.foreign or spoken
         self.tail = text[-_TAIL:]
         self.unseen.clear()
         self.unseen_size = 0

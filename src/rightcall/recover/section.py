@@ -85,7 +85,9 @@ def closed(window: Window, at: int, opened: str = "") -> Waiting[int]:
     end, closes = at, window.markers.closes
     lists, fences = "[" in opened, "```" in opened
     while True:
-        after = yield from blank(window, at)
+        after = at
+        if at >= len(window.text) or window.text[at].isspace():
+            after = yield from blank(window, at)
         char = window.text[after : after + 1]
         if char == "\\" and (yield from literal(window, after, _ESCAPED_BREAK)) > 0:
             at = after + 2  # a line break that was escaped once too often

@@ -162,7 +162,8 @@ def blank(window: Window, at: int) -> Waiting[int]:
 def skip(window: Window, at: int, literals: Literals) -> Waiting[int]:
     """Over white space and any of these words."""
     while True:
-        at = yield from blank(window, at)
+        if at >= len(window.text) or window.text[at].isspace():
+            at = yield from blank(window, at)
         if window.text[at : at + 1] not in literals.firsts:
             return at
         end = yield from literal(window, at, literals)
