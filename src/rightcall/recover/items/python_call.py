@@ -47,6 +47,8 @@ def python_item(window: Window, at: int, bracket: int, closes: Literals, *, mark
         end = balance.advance(text, limit)
         if end >= 0:
             item = _call(window, at, bracket, end)
+            if item is None:
+                window.effort -= 8 * (end - at)
             if item is not None or not marked:
                 return item
             return (yield from _damaged(window, at, bracket, closes))
