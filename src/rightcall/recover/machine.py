@@ -13,6 +13,7 @@ from typing import Any
 from rightcall.recover.context import BLOCKS, REACH, in_code, opens_block, placeholder, quoted, sample, starts_line
 from rightcall.recover.formats.functionary import opening
 from rightcall.recover.registry import REASONING, Scanner
+from rightcall.recover.signs import Signs
 from rightcall.recover.take import Mute, Steps, Take
 from rightcall.recover.window import Tools, Window
 from rightcall.types import Note, NoteCode
@@ -32,11 +33,6 @@ _IN_VAIN = 64
 _ENOUGH = -1_000_000
 """Who has looked in vain that often looks no further."""
 
-_DOCUMENT = 3
-"""A text with so many headings or comment lines is a document: what it shows without a marker is no call."""
-
-_TAIL = 12
-_BREAK = "\0"
 _KEEP = 4096
 _SMALL = 65536
 _CLOSES = frozenset(REASONING.values())
@@ -76,12 +72,7 @@ class Machine:
         self.takes: list[Found] = []
         self.calls = 0
         self.call_end = 0
-        self.headings = 0  # lines that begin with #
-        self.tags = 0  # of a template
-        self.others = self.itself = self.foreign = False  # signs that the text is no message of a model
-        self.unseen: list[str] = []  # prose in which nobody has looked for these
-        self.unseen_size = 0
-        self.tail = "\n"  # the end of the prose before that
+        self.signs = Signs()
 
     # ── feeding ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -128,7 +119,7 @@ class Machine:
         window = self.window
         window.text += chunk
         self.sent = self.at = len(window.text)
-        self._remember(chunk)
+        self.signs.remember(chunk, code=False)
         if self.sent > _KEEP:
             self._forget(self.sent - REACH - 16)
         return [chunk]
@@ -215,12 +206,11 @@ class Machine:
                 self.window.effort -= _IN_VAIN
                 self._be_mute(Mute(end, until, "quoted"), start)
                 return
-            if self.unseen:
-                self._look_for_signs()
+            self.signs.look()
             # a fence in a document may still be the answer, if it calls a tool that there is
-            shown = self.headings >= _DOCUMENT and (format_.quotable or not self.window.tools.known)
+            shown = self.signs.document and (format_.quotable or not self.window.tools.known)
             unmarked = format_.bare and (shown or in_code(text, start, since))
-            self.doubt = unmarked or self.foreign or sample(text, start, since)
+            self.doubt = unmarked or self.signs.foreign or sample(text, start, since)
             self.window.fresh = self.fresh
             self._read(format_.read(self.window, start, end), start, end, word)
             return
@@ -361,33 +351,7 @@ class Machine:
             return
         if self.fresh and not prose.isspace():
             self.fresh = False
-        self._remember(prose)
-
-    def _remember(self, prose: str) -> None:
-        """Keep prose until somebody asks what kind of text it is; code blocks may hold anything and tell nothing."""
-        self.unseen.append(prose if self.mute is None else _BREAK)
-        self.unseen_size += len(prose)
-        if self.unseen_size > _SMALL and len(self.unseen) > 1:
-            self._look_for_signs()
-
-    def _look_for_signs(self) -> None:
-        """Count what tells a document, a dialogue or a template from a message: nothing after a line of a template, or
-        of a dialogue in which others speak, is a call of the model's own."""
-        tail = self.tail
-        text = tail + "".join(self.unseen)
-        if "#" in text:
-            self.headings += text.count("\n#") - tail.count("\n#")
-        if "%" in text:
-            self.tags += text.count("{%") - tail.count("{%")
-            self.foreign = self.foreign or self.tags >= _DOCUMENT or "\n{%" in text
-        if ":" in text:
-            self.others = self.others or "\nUser:" in text
-            self.itself = self.itself or "\nAssistant:" in text or "\nAI:" in text
-            spoken = (self.others and self.itself) or "\nUSER:" in text or "\nHuman:" in text
-            self.foreign = self.foreign or spoken
-        self.tail = text[-_TAIL:]
-        self.unseen.clear()
-        self.unseen_size = 0
+        self.signs.remember(prose, code=self.mute is not None)
 
     def _note(self, code: NoteCode, start: int, end: int) -> None:
         if len(self.notes) < MOST_CALLS and not self.reasoning:

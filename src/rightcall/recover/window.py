@@ -201,6 +201,18 @@ def search(window: Window, literals: Literals, look: int, at: int) -> Waiting[re
         yield
 
 
+def bound(window: Window, at: int, look: int, closes: Literals | None) -> tuple[re.Match[str] | None, int]:
+    """How far a call that begins at `at` can be read now: up to the next of the words that may end it, which is
+    returned too, or to where such a word may be beginning; never beyond the cap."""
+    far = min(len(window.text), at + window.cap)
+    marker = closes.pattern.search(window.text, look, far) if closes is not None else None
+    if marker is not None:
+        return marker, marker.start()
+    if closes is None or window.final or far < len(window.text):
+        return None, far
+    return None, far - closes.held(window.text, look)
+
+
 def matched(window: Window, pattern: re.Pattern[str] | Late, at: int, most: int = 300) -> Waiting[re.Match[str] | None]:
     """The match at `at` of a pattern that eats as much as it can; it is over when it stops before the text does."""
     while True:

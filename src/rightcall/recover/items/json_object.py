@@ -20,7 +20,7 @@ from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys, whole_end
 from rightcall.recover.envelope import NAME, Enclosed, calls_in, enclosing, may_hold_call, written_name
 from rightcall.recover.items import Item
 from rightcall.recover.take import Take
-from rightcall.recover.window import Literals, Waiting, Window, blank, closing, matched, search
+from rightcall.recover.window import Literals, Waiting, Window, blank, bound, closing, matched, search
 
 _TRIES = 4
 """How many closing markers inside what may be a string are tried as the end of a damaged object."""
@@ -58,14 +58,7 @@ def _leniently(window: Window, at: int, closes: Literals, marked: bool, name: st
     look, tries, inside = at + 1, 0, -1
     while True:
         text = window.text
-        far = min(len(text), at + window.cap)
-        marker = closes.pattern.search(text, look, far) if marked else None
-        if marker is not None:
-            limit = marker.start()
-        elif window.final or not marked or far < len(text):
-            limit = far
-        else:
-            limit = far - closes.held(text, look)
+        marker, limit = bound(window, at, look, closes if marked else None)
         end = balance.advance(text, limit)
         if end >= 0:
             if attempt(text[at:end]) is not NO_JSON:
@@ -82,7 +75,7 @@ def _leniently(window: Window, at: int, closes: Literals, marked: bool, name: st
             inside = limit if inside < 0 else inside
             look = marker.end()
             continue
-        if far == at + window.cap:
+        if len(text) >= at + window.cap:
             window.effort -= window.cap
             return _too_long(window, at, name) if marked else None
         if window.final:

@@ -15,7 +15,7 @@ from rightcall.parse.shape import ANY, Shape
 from rightcall.recover.items import Item
 from rightcall.recover.items.strings import lift_python
 from rightcall.recover.take import Take
-from rightcall.recover.window import Literals, Waiting, Window, blank, search
+from rightcall.recover.window import Literals, Waiting, Window, blank, bound, search
 
 HEAD = Late(r"[A-Za-z_][\w.]*\(")
 _OWN_NOTATION = frozenset(
@@ -38,12 +38,7 @@ def python_item(window: Window, at: int, bracket: int, closes: Literals, *, mark
     look = bracket
     while True:
         text = window.text
-        far = min(len(text), at + window.cap)
-        marker = closes.pattern.search(text, look, far) if marked else None
-        if marker is not None:
-            limit = marker.start()
-        else:
-            limit = far if window.final or not marked or far < len(text) else far - closes.held(text, look)
+        marker, limit = bound(window, at, look, closes if marked else None)
         end = balance.advance(text, limit)
         if end >= 0:
             item = _call(window, at, bracket, end)
@@ -60,8 +55,9 @@ def python_item(window: Window, at: int, bracket: int, closes: Literals, *, mark
                 return item
             look = marker.end()
             continue
-        if far == at + window.cap or (window.final and not marked):
-            window.effort -= far - at
+        too_long = len(text) >= at + window.cap
+        if too_long or (window.final and not marked):
+            window.effort -= min(len(text) - at, window.cap)
             return None
         if window.final:
             return _lenient(window, at, bracket, len(text))
