@@ -31,11 +31,12 @@ _BROKEN_NUMBER = Late(r"[-+]?\d+(?:\.\d+)?[eE][-+]?")
 _PARTIAL_ESCAPE = Late(r"\\(?:u[0-9a-fA-F]{0,3})?$")
 _MEMBER_ENDS = r"(?=\s*,\s*(?:[\"'“][^\"'“”\\\n]{0,100}[\"'”]\s*:|[A-Za-z_$][\w$\-]{0,100}\s*:(?!//)|\})|\s*\})"
 _ELEMENT_ENDS = r"(?=\s*,\s*[\"'\-\d\[{\]]|\s*\])"
+_TUPLE_ENDS = r"(?=\s*,\s*[\"'\-\d\[{(]|\s*,?\s*\))"
 ARGUMENT = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)\s*")
 _SURE = {
     (quote, context): Late(rf"{quote}([^{quote}\\]*(?:\\.[^{quote}\\]*)*){quote}{ends}", re.S)
     for quote in "\"'"
-    for context, ends in (("member", _MEMBER_ENDS), ("element", _ELEMENT_ENDS))
+    for context, ends in (("member", _MEMBER_ENDS), ("element", _ELEMENT_ENDS), ("tuple", _TUPLE_ENDS))
 }
 """A string that is followed by just what should follow it there needs no further thought."""
 
@@ -48,7 +49,8 @@ class Atoms(Cursor):
     def string(self, at: int, context: Context, keys: Container[str] = (), *, raw_text: bool = False) -> str:
         """The string whose opening quote stands at `at`; `raw_text` leaves its backslashes alone."""
         text, quote = self.text, self.text[at]
-        sure = _SURE.get((quote, context))
+        in_tuple = context == "element" and self.open.endswith(")")
+        sure = _SURE.get((quote, "tuple" if in_tuple else context))
         match = sure.match(text, at) if sure is not None else None
         if match is not None:
             self.at, self.solid = match.end(), True

@@ -90,10 +90,9 @@ def _call(window: Window, at: int, bracket: int, end: int) -> Item | None:
         return None
     if read.end != len(lifted.text) or read.cut or not is_object(read.value) or read.callee != name:
         return None
-    marks = {mark: place for mark, place in read.marks.items() if mark != "weak_quote"}  # lifted strings are sure
-    if any(RULES[mark].confidence < 1 and mark not in _OWN_NOTATION for mark in marks):
+    if any(RULES[mark].confidence < 1 and mark not in _OWN_NOTATION for mark in read.marks):
         return None
-    read = read._replace(value=lifted.restored(read.value), marks=marks)
+    read = read._replace(value=lifted.restored(read.value))
     return Item(end, (_take(at, end, name, read, text),), "python")
 
 
