@@ -211,6 +211,8 @@ class Machine:
             shown = self.signs.document and (format_.quotable or not self.window.tools.known)
             unmarked = format_.bare and (shown or in_code(text, start, since))
             self.doubt = unmarked or self.signs.foreign or sample(text, start, since)
+            if self.doubt:
+                self.window.effort -= 4 * _IN_VAIN
             self.window.fresh = self.fresh
             self._read(format_.read(self.window, start, end), start, end, word)
             return
@@ -234,8 +236,10 @@ class Machine:
     def _took(self, take: Take) -> None:
         found = (take, self.scanner.name_of(self.word, take.kind) if self.word else "functionary")
         if self.window.tools.name(take.name) is None and placeholder(take.name):
-            self.window.effort -= _IN_VAIN
+            self.window.effort -= 4 * _IN_VAIN
             self._note("sample", take.start, take.end)
+            if self.window.effort < _ENOUGH:
+                self._finish(take.end)
             return
         if take.fault:
             self.window.effort -= take.end - take.start
@@ -263,7 +267,6 @@ class Machine:
             result = -1  # a reader that forgot to say where prose goes on
         end = result.at if isinstance(result, Mute) else result
         if self.takes and self.doubt:
-            self.window.effort -= 8 * _IN_VAIN
             self._note("sample", self.start, end)
         elif self.takes and self.reasoning:
             if not self.window.final:
