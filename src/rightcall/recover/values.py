@@ -11,6 +11,7 @@ from rightcall.parse.marks import RULES
 from rightcall.parse.shape import CONTAINERS, NUMERIC, Shape
 from rightcall.parse.strict import NO_JSON, attempt
 
+_TEXT = frozenset({"string"})
 _CERTAIN = 0.9
 _WORDS = {"true": True, "false": False}
 
@@ -27,6 +28,8 @@ def edges(raw: str) -> str:
 def typed(raw: str, shape: Shape, stated: str = "") -> Any:
     """`raw` as the type the schema declares, else as the markup states (`string`, `json`), else as it is."""
     types = shape.types
+    if types == _TEXT:
+        return raw
     if not types and shape.enum is not None:
         types = frozenset(json_type(choice) for choice in shape.enum)
     if not types:

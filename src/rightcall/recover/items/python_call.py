@@ -34,6 +34,10 @@ def python_item(window: Window, at: int, bracket: int, closes: Literals, *, mark
     """Read the call at `at` whose opening bracket stands at `bracket`."""
     if window.effort < 0:
         return None
+    name = window.text[at:bracket]
+    plain = _plain(window.text, bracket + 1, at + window.cap, window.tools.shape(name))
+    if plain is not None:
+        return Item(plain[1], (Take(at, plain[1], name, plain[0]),), "python")
     balance = Balance(bracket)
     look = bracket
     while True:
@@ -78,9 +82,6 @@ def _call(window: Window, at: int, bracket: int, end: int) -> Item | None:
     name = text[: bracket - at]
     if _NO_ARGUMENTS.fullmatch(text, bracket - at):
         return Item(end, (Take(at, end, name, {}),), "python")
-    plain = _plain(text, bracket - at + 1, window.tools.shape(name))
-    if plain is not None:
-        return Item(end, (Take(at, end, name, plain, source=text),), "python")
     lifted = None if _F_STRING.search(text) else lift_python(text)
     if lifted is None:
         return None
@@ -103,10 +104,11 @@ _ARGUMENT = Late(
 )
 
 
-def _plain(text: str, at: int, shape: Shape) -> dict[str, Any] | None:
-    """Arguments of plain values, all of them sure: most are like that. None where there is more to weigh."""
+def _plain(text: str, at: int, limit: int, shape: Shape) -> tuple[dict[str, Any], int] | None:
+    """Arguments of plain values, all of them sure, and where they end: most are like that. None where there is more to
+    weigh, or not all of it is there."""
     found: dict[str, Any] = {}
-    while (one := _ARGUMENT.match(text, at)) is not None:
+    while (one := _ARGUMENT.match(text, at, limit)) is not None:
         key, double, single, number, word, last = one.groups()
         if key in found or (number is not None and shape.props.get(key, ANY).verbatim):
             return None
@@ -116,7 +118,7 @@ def _plain(text: str, at: int, shape: Shape) -> dict[str, Any] | None:
             found[key] = CONSTANTS[word][0] if word is not None else double if double is not None else single
         at = one.end()
         if last is not None:
-            return found if at == len(text) else None
+            return found, at
     return None
 
 
