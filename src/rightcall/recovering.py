@@ -180,7 +180,10 @@ class Stream:
         found = verdict.found
         if found is not None:
             name = self._tools.undecorated(take.name)
-            found = Call(name, found.arguments, found.id, "text") if is_object(found.arguments) else None
+            readable = (
+                is_object(found.arguments) or verdict.ok
+            )  # what is no object is a call only if it could be mended
+            found = Call(name, found.arguments, found.id, "text") if readable else None
         call = verdict.call
         if call is not None and type(call.arguments) is Found:  # what the host watches is what the model wrote
             call = replace(call, arguments=call.arguments.value)
