@@ -182,7 +182,7 @@ class Stream:
             name = self._tools.undecorated(take.name)
             readable = (
                 is_object(found.arguments) or verdict.ok
-            )  # what is no object is a call only if it could be mended
+            )  # a list may have been mended
             found = Call(name, found.arguments, found.id, "text") if readable else None
         call = verdict.call
         if call is not None and type(call.arguments) is Found:  # what the host watches is what the model wrote
