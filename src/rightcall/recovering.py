@@ -180,9 +180,7 @@ class Stream:
         found = verdict.found
         if found is not None:
             name = self._tools.undecorated(take.name)
-            readable = (
-                is_object(found.arguments) or verdict.ok
-            )  # a list may have been mended
+            readable = is_object(found.arguments) or verdict.ok  # a list may have been mended
             found = Call(name, found.arguments, found.id, "text") if readable else None
         call = verdict.call
         if call is not None and type(call.arguments) is Found:  # what the host watches is what the model wrote
