@@ -23,6 +23,7 @@ _OWN_NOTATION = frozenset(
 )
 """What is a repair elsewhere and simply the language here."""
 
+_IDENTIFIER = Late(r"[A-Za-z_$][\w$.]*")
 _EXPRESSIONS = frozenset({"unquoted_text", "call_value"})
 """A name, an attribute or a call where a value should stand: what it would be is not in the text."""
 
@@ -36,7 +37,7 @@ def python_item(window: Window, at: int, bracket: int, closes: Literals, *, mark
         return None
     name = window.text[at:bracket]
     plain = _plain(window.text, bracket + 1, at + window.cap, window.tools.shape(name))
-    if plain is not None:
+    if plain is not None and _IDENTIFIER.fullmatch(name):
         return Item(plain[1], (Take(at, plain[1], name, plain[0]),), "python")
     balance = Balance(bracket)
     look = bracket
