@@ -127,6 +127,7 @@ def test_every_shell_command_works(page: Path, workshop: Path) -> None:
 
 
 def test_every_json_and_toml_example_is_readable() -> None:
+    assert [*of_language("json"), *of_language("jsonl"), *of_language("toml")]
     for block in of_language("json"):
         json.loads(block.body)
     for block in of_language("jsonl"):

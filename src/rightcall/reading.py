@@ -13,7 +13,7 @@ from rightcall.parse.reader import Read
 from rightcall.parse.shape import ANY, Shape
 from rightcall.parse.strict import decode, duplicate_keys
 from rightcall.text.escape import escaped
-from rightcall.types import Problem, Repair, StrategyName
+from rightcall.types import Problem, ProblemCode, Repair, StrategyName
 
 
 class Found(NamedTuple):
@@ -63,13 +63,17 @@ def _read_text(text: str, shape: Shape | None, strategies: frozenset[StrategyNam
         else:
             read = read_value(text, shape or ANY, max_depth=policy.max_depth)
     except Unreadable as error:
-        code = "too_large" if "nested deeper" in str(error) else "unreadable"
-        return _unreadable(Problem(code, "", f"The arguments could not be read: {error}"))
+        return _unreadable(Problem(fault_code(str(error)), "", f"The arguments could not be read: {error}"))
     repairs, forbidden = repairs_of(read.marks, text, strategies=strategies)
     refused = tuple(Problem("unreadable", "", f"switched off by the policy: {rule.what}") for rule in forbidden)
     return Found(
         read.value, repairs, (*refused, *_faults(read)), bool(read.cut), not refused, read.cut == "value", read.callee
     )
+
+
+def fault_code(why: str) -> ProblemCode:
+    """The code of what could not be read: `too_large` beyond a limit of size or nesting."""
+    return "too_large" if "nested deeper" in why or "longer than" in why else "unreadable"
 
 
 def _unreadable(problem: Problem) -> Found:

@@ -13,14 +13,14 @@ from rightcall.config import Policy
 from rightcall.parse.kinds import is_object
 from rightcall.parse.marks import repairs_of
 from rightcall.parse.shape import ANY, Shape
-from rightcall.reading import Found, read_arguments
+from rightcall.reading import Found, fault_code, read_arguments
 from rightcall.recover.machine import Machine
 from rightcall.recover.native_parts import finish_word
 from rightcall.recover.registry import Scanner, scanner_for
 from rightcall.recover.take import Format, Take
 from rightcall.recover.window import Tools
 from rightcall.text.escape import escaped
-from rightcall.types import Call, Note, Place, Problem, ProblemCode, Reading, StrategyName, Verdict
+from rightcall.types import Call, Note, Place, Problem, Reading, StrategyName, Verdict
 from rightcall.validate import unknown_tool_hint
 
 Check = Callable[..., Verdict]
@@ -205,10 +205,7 @@ class Stream:
         if take.cut:
             problem = Problem("truncated", "", f"The {about} is cut off; send it again, complete")
         else:
-            code: ProblemCode = (
-                "too_large" if "longer than" in take.fault or "nested deeper" in take.fault else "unreadable"
-            )
-            problem = Problem(code, "", f"The {about} could not be read: {escaped(take.fault, 300)}")
+            problem = Problem(fault_code(take.fault), "", f"The {about} could not be read: {escaped(take.fault, 300)}")
         return replace(_refusal(problem, f"⚠️ Invalid {about}. {problem.message}."), truncated=bool(take.cut))
 
 

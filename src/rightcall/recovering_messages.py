@@ -21,7 +21,7 @@ def read_message(stream: Callable[[], Stream], check: Check, message: Any, finis
     """Every call of a message, in order. Texts that follow each other are one text: APIs split them anywhere."""
     unpacked = unpack(message)
     finish = finish_word(str(finish_reason)) if finish_reason else unpacked.finish
-    reading = _Message(stream, check, unpacked.notes, finish == "length")
+    reading = _Message(stream, check, unpacked.notes)
     last = max((at for at, part in enumerate(unpacked.parts) if isinstance(part, NativeCall)), default=-1)
     for at, part in enumerate(unpacked.parts):
         if isinstance(part, NativeText):
@@ -34,10 +34,9 @@ def read_message(stream: Callable[[], Stream], check: Check, message: Any, finis
 class _Message:
     """Collects what the parts of a message hold."""
 
-    def __init__(self, stream: Callable[[], Stream], check: Check, notes: tuple[Note, ...], cut: bool) -> None:
+    def __init__(self, stream: Callable[[], Stream], check: Check, notes: tuple[Note, ...]) -> None:
         self.stream = stream
         self.check = check
-        self.cut = cut
         self.pieces: list[str] = []
         self.prose: list[str] = []
         self.calls: list[Verdict] = []
@@ -53,7 +52,7 @@ class _Message:
         self.read_pieces(None)
         name = part.name if isinstance(part.name, str) else ""
         verdict = self.check(part.name, part.arguments, call_id=part.id)
-        if cut and not part.arguments:  # an API that lost the arguments says that there are none
+        if cut and (not part.arguments or verdict.truncated):  # an API that lost the arguments says that there are none
             verdict = _refused(verdict, Call(name, {}, part.id))
         elif cut and verdict.ok:
             verdict = replace(verdict, truncated=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.lines import InputError, read_text
-from rightcall.cli.options import build_gate, gate_options, json_option
+from rightcall.cli.options import build_gate, gate_options, json_option, stats_option
 from rightcall.cli.output import is_unicode, json_text, print_stats, verdict_record
 from rightcall.cli.terminal import Style, say, style_for
 
@@ -41,9 +41,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--explain", action="store_true", help="say more: how the call was read, the tool, what the figures mean"
     )
-    parser.add_argument(
-        "--stats", action="store_true", help="print the statistics to standard error at the end, as JSON"
-    )
+    stats_option(parser)
     json_option(parser, "the verdict")
     gate_options(parser)
 

@@ -31,6 +31,12 @@ def gate_options(parser: ArgumentParser, *, tools: bool = True) -> None:
     )
 
 
+def stats_option(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--stats", action="store_true", help="print the statistics to standard error at the end, as JSON"
+    )
+
+
 def json_option(parser: ArgumentParser, what: str) -> None:
     parser.add_argument("--json", action="store_true", help=f"print {what} as one JSON object")
 

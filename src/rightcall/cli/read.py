@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.lines import InputError, read_text
-from rightcall.cli.options import build_gate, gate_options, json_option
+from rightcall.cli.options import build_gate, gate_options, json_option, stats_option
 from rightcall.cli.output import is_unicode, json_text, print_stats
 from rightcall.cli.terminal import say, style_for
 
@@ -53,9 +53,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--stream", type=int, metavar="N", help="read the text as a stream, in pieces of N characters; same output"
     )
-    parser.add_argument(
-        "--stats", action="store_true", help="print the statistics to standard error at the end, as JSON"
-    )
+    stats_option(parser)
     json_option(parser, "the reading")
     gate_options(parser)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from rightcall.cli.output import call_record, problem_record, repair_record
+from rightcall.cli.output import call_record, problem_record, verdict_record
 from rightcall.types import Note, Place, Reading, Verdict
 
 if TYPE_CHECKING:
@@ -49,23 +49,9 @@ def _read_record(verdict: Verdict, place: dict[str, Any]) -> dict[str, Any]:
     """A call that could be read. `name` and `arguments` are as found, `call` is what should run."""
     found = verdict.found
     assert found is not None
-    return {
-        "name": found.name,
-        "arguments": found.arguments,
-        "ok": verdict.ok,
-        "call": call_record(verdict.call),
-        "found": call_record(found),
-        "id": found.id,
-        "repairs": [repair_record(repair) for repair in verdict.repairs],
-        "problems": [problem_record(problem) for problem in verdict.problems],
-        "hint": verdict.hint,
-        "confidence": verdict.confidence,
-        "truncated": verdict.truncated,
-        "strategy": verdict.strategy,
-        "retry": verdict.retry,
-        "mode": verdict.mode,
-        "place": place,
-    }
+    order = dict.fromkeys(("name", "arguments", "ok", "call", "found", "id"))  # what a reader wants first, first
+    asked = {"name": found.name, "arguments": found.arguments, "id": found.id, "call": call_record(verdict.call)}
+    return {**order, **verdict_record(verdict, found.name), **asked, "place": place}
 
 
 def _unread_record(verdict: Verdict, place: dict[str, Any]) -> dict[str, Any]:

@@ -7,11 +7,10 @@ piece and the end; so there is only one way to read.
 from __future__ import annotations
 
 import logging
-import re
 from typing import Any
 
 from rightcall.recover.context import BLOCKS, REACH, in_code, opens_block, placeholder, quoted, sample, starts_line
-from rightcall.recover.formats.functionary import opening
+from rightcall.recover.opening import UNMARKED, may_open, opening
 from rightcall.recover.registry import REASONING, Scanner
 from rightcall.recover.signs import Signs
 from rightcall.recover.take import Mute, Steps, Take
@@ -24,9 +23,6 @@ Found = tuple[Take, str]
 """A call, and the name of its format."""
 
 MOST_CALLS = 1000
-_MAY_OPEN = re.compile(r"\s*+(?:[^\W\d_][^\s\"'`{}\[\]()<>,;=|｜\\]*+\s*+(?:[<{\[`\\=]|\Z)|\Z)")
-"""Whether the first word of a message may be the name of a call whose marker got lost; see `opening`."""
-
 _IN_VAIN = 64
 """What it costs to look at a word that begins no call."""
 
@@ -172,7 +168,7 @@ class Machine:
             return True
         if self.try_opening:
             self.try_opening = False
-            if _MAY_OPEN.match(text, self.at):
+            if may_open(text, self.at):
                 self._read(opening(window, self.at, self.at), self.at, self.at, "")
                 return True
         scan = self.scanner.pattern if window.effort >= 0 else self.scanner.marked
@@ -234,7 +230,7 @@ class Machine:
         self.takes = []
 
     def _took(self, take: Take) -> None:
-        found = (take, self.scanner.name_of(self.word, take.kind) if self.word else "functionary")
+        found = (take, self.scanner.name_of(self.word, take.kind) if self.word else UNMARKED)
         if self.window.tools.name(take.name) is None and placeholder(take.name):
             self.window.effort -= 4 * _IN_VAIN
             self._note("sample", take.start, take.end)

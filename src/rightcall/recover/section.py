@@ -18,7 +18,9 @@ from rightcall.recover.items.python_call import python_item
 from rightcall.recover.take import Format, Steps, Take
 from rightcall.recover.window import Literals, Waiting, Window, blank, literal, matched, skip
 
-NAME = Late(r"[^\s\"'`{}\[\]()<>,;=|｜\\]{1,160}")
+WORD = Late(r"[^\s\"'`{}\[\]()<>,;=|｜\\]{1,160}")
+"""A word that may be a name, as far as what follows tells; `envelope.NAME` is what may be one in quotes."""
+
 GLUE = Literals(
     [
         "<｜tool▁sep｜>", "<|tool▁sep|>", "<｜tool_sep｜>", "<|tool_sep|>", "<|tool_call_argument_begin|>", "[ARGS]",
@@ -138,7 +140,7 @@ def read_item(window: Window, at: int) -> Waiting[Item | None]:
 
 def _after_name(window: Window, at: int) -> Waiting[Item | None]:
     markers = window.markers
-    found = yield from matched(window, NAME, at, 200)
+    found = yield from matched(window, WORD, at, 200)
     if found is None:
         return None
     name, end = found[0], found.end()

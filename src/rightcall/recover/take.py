@@ -44,6 +44,22 @@ Steps = Generator[Step, None, "int | Mute"]
 """A reader: yields None where it needs more text and a `Take` for each call; at the end it returns where prose goes on
 again. Without a take before that, the text up to there is prose."""
 
+
+def watched(steps: Steps, start: int | None = None) -> Generator[Step, None, tuple[int | Mute, bool]]:
+    """Passes a reader on; returns its answer, and whether it took anything. `start`: where the first take begins."""
+    taken = False
+    while True:
+        try:
+            step = next(steps)
+        except StopIteration as stop:
+            return stop.value, taken
+        if step is not None and not taken:
+            taken = True
+            yield step if start is None else step._replace(start=start)
+        else:
+            yield step
+
+
 Reader = Callable[[Window, int, int], Steps]
 """Called with the window, where the trigger begins, and where it ends."""
 

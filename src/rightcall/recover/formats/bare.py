@@ -11,7 +11,7 @@ from rightcall.recover.items import Item
 from rightcall.recover.items.json_object import object_item
 from rightcall.recover.items.python_call import HEAD, arguments_follow, python_item
 from rightcall.recover.section import closed, read_item, section
-from rightcall.recover.take import Format, Mute, Steps
+from rightcall.recover.take import Format, Mute, Steps, watched
 from rightcall.recover.window import Literals, Waiting, Window, blank, literal, matched, skip
 
 _BETWEEN = Literals([",", ";", "[", "]"])
@@ -125,21 +125,14 @@ def _in_fence(window: Window, start: int, at: int, language: str) -> Steps:
         return (yield from section(window, at, at))
     if char == "{" or char == "[":
         reader = bare_object if char == "{" else bare_list
-        taken = False
-        steps = reader(window, at, at + (char == "["))
-        while True:
-            try:
-                step = next(steps)
-            except StopIteration as stop:
-                return stop.value if taken else -1
-            yield step._replace(start=start) if step is not None and not taken else step
-            taken = taken or step is not None
-    if char == "<" and (window.fresh or spoken_for(window.text, start)) and (yield from read_item_ahead(window, at)):
+        end, taken = yield from watched(reader(window, at, at + (char == "[")), start)
+        return end if taken else -1
+    if char == "<" and (window.fresh or spoken_for(window.text, start)) and (yield from _opens_call(window, at)):
         return (yield from section(window, start, at))
     return -1
 
 
-def read_item_ahead(window: Window, at: int) -> Waiting[bool]:
+def _opens_call(window: Window, at: int) -> Waiting[bool]:
     """Whether the text at `at` opens a call in any marked format."""
     return (yield from literal(window, at, window.markers.between)) >= 0 or (
         yield from read_item(window, at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rightcall.recover.items.spoken import INTERPRETERS, spoken, text_end
 from rightcall.recover.section import closed, section
-from rightcall.recover.take import Format, Steps
+from rightcall.recover.take import Format, Steps, watched
 from rightcall.recover.window import Literals, Window
 
 _ENDS = Literals(["<|eom_id|>", "<|eot_id|>", "<|end_of_text|>"])
@@ -13,16 +13,7 @@ _ENDS = Literals(["<|eom_id|>", "<|eot_id|>", "<|end_of_text|>"])
 def read(window: Window, start: int, at: int) -> Steps:
     """The calls after the tag; where there are none and the tools include an interpreter, code for it."""
     opens = window.fresh  # code without any sign of a call counts only as the whole message
-    steps = section(window, start, at)
-    taken = False
-    while True:
-        try:
-            step = next(steps)
-        except StopIteration as stop:
-            end = stop.value
-            break
-        taken = taken or step is not None
-        yield step
+    end, taken = yield from watched(section(window, start, at))
     interpreter = next((name for name in INTERPRETERS if window.tools.name(name) == name), None)
     if taken or interpreter is None or not opens:
         return end
