@@ -2,11 +2,15 @@
 
 RightCallError
 ├── Unreadable          no reading of a text is likely (`rightcall.loads`)
+├── StoreError          the store cannot be used now: nothing runs until it can
+├── AnswerError         an approval cannot be answered so: expired, used, another call, one's own
 └── ConfigError         something a person wrote is wrong: the message says where and what would be right
     ├── PolicyError     the policy file
     ├── PackError       a rule pack
     └── ToolError       a tool definition
 """
+
+from typing import Literal
 
 
 class RightCallError(Exception):
@@ -19,6 +23,21 @@ class Unreadable(RightCallError, ValueError):
     def __init__(self, message: str, position: int = 0) -> None:
         super().__init__(message)
         self.position = position
+
+
+StoreFault = Literal["locked", "full", "read-only", "corrupt", "version", "closed", "failed"]
+
+
+class StoreError(RightCallError):
+    """The store of audit, limits and approvals cannot be read or written. `fault` says why in one word."""
+
+    def __init__(self, message: str, fault: StoreFault = "failed") -> None:
+        super().__init__(message)
+        self.fault: StoreFault = fault
+
+
+class AnswerError(RightCallError, ValueError):
+    """An answer to an approval that cannot be taken; the message says why and what would be right."""
 
 
 class ConfigError(RightCallError, ValueError):

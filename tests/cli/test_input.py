@@ -8,7 +8,7 @@ import pytest
 
 from rightcall.cli.corpora import cases, json_schema, read_flags
 from rightcall.cli.lines import InputError, bounded_lines, read_text
-from rightcall.cli.stats import merged
+from rightcall.cli.merged_stats import merged
 from rightcall.cli.toolfiles import load_tools
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from rightcall.cli.lines import MAX_BYTES, bounded_lines
 from rightcall.cli.output import is_unicode, json_text, verdict_record
-from rightcall.cli.stats import merged
+from rightcall.cli.merged_stats import merged
 from rightcall.errors import RightCallError
 from rightcall.parse.strict import attempt, duplicate_keys
 

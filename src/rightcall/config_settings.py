@@ -1,0 +1,214 @@
+"""What `[policy]`, `[callers]` and `[audit]` of the policy file say, as frozen records. The defaults are a file's that
+says nothing. `rights_of` turns them into what holds for one caller."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.json import encode
+from msgspec.structs import replace
+
+from rightcall.types import Effect
+
+StageName = Literal["read-only", "sandbox", "limited-write", "full"]
+Preset = Literal["personal", "swarm"]
+
+_NONE: frozenset[str] = frozenset()
+
+_READ_ONLY = frozenset(
+    (
+        "code/read", "code/search", "code/list", "code/diff", "code/log", "code/blame", "code/show",
+        "data/list", "data/read", "ping", "debug/logs", "system/monitor", "ai/report",
+    )
+)  # fmt: skip
+_SANDBOX = _READ_ONLY | {"code/execute/python", "code/execute/javascript", "screenshot"}
+_LIMITED = _SANDBOX | {"file/save", "code/create-branch", "code/create-test"}
+STAGES: Mapping[StageName, frozenset[str]] = {
+    "read-only": _READ_ONLY,
+    "sandbox": _SANDBOX,
+    "limited-write": _LIMITED,
+    "full": _LIMITED | {"code/edit", "code/commit", "code/pull-request", "code/review", "code/merge"},
+}
+"""The allowlists of design 002 §7; `full` is its phase 4. Each contains the one before."""
+
+
+class Window(Struct, frozen=True):
+    """How many calls may start within a minute, an hour, and (`burst`) a second; 0 means any number."""
+
+    minute: int = 0
+    hour: int = 0
+    burst: int = 0
+
+
+class Limits(Struct, frozen=True):
+    """`tools` counts each caller's calls of that tool, besides the caller's own limit; the stricter wins."""
+
+    all: Window = Window(1000, 20_000)
+    caller: Window = Window(100, 2000, 30)
+    tools: Mapping[str, Window] = {
+        "code/read": Window(50),
+        "code/search": Window(30),
+        "code/execute/python": Window(20),
+    }
+
+
+PRESETS: Mapping[Preset, Limits] = {
+    "personal": Limits(),
+    "swarm": Limits(
+        all=Window(100, 2000),
+        caller=Window(10, 200, 3),
+        tools={"code/read": Window(5), "code/search": Window(3), "code/execute/python": Window(2)},
+    ),
+}
+"""`swarm` has the numbers of design 002 §8; `personal`, for one's own client on one's own machine, ten times those."""
+
+
+class Asking(Struct, frozen=True):
+    """`[policy.approval]`: which calls need a person."""
+
+    effects: tuple[Effect, ...] = ("write", "execute")
+    tools: tuple[str, ...] = ()
+    """These ask, whatever their effects; names or patterns."""
+    never: tuple[str, ...] = ()
+    """These do not ask for their effects. A changed definition and an uncertain repair still do."""
+    expires: int = 600
+    """Seconds until an unanswered question counts as no, and an unused yes as void."""
+    confidence: float = 0.9
+    """A repaired call with side effects below this always asks."""
+    definitions: bool = True
+    """Whether a tool whose definition changed asks before it runs again."""
+
+
+class Budgets(Struct, frozen=True):
+    """`[policy.budgets]`: what one call may cost."""
+
+    seconds: float = 30.0
+    """How long a tool may run."""
+    tokens: int = 4000
+    """How much of its result a model is shown."""
+    output: int = 1_000_000
+    """Bytes of result that are kept at all."""
+    parallel: int = 8
+    """Calls of one message that run at once."""
+
+
+class Paths(Struct, frozen=True):
+    """`[policy.paths]`: patterns below the root. `allow` makes exceptions to the built-in secret names."""
+
+    deny: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    dotfiles: tuple[str, ...] = ()
+    """Dotfiles that may be read, besides the built-in list."""
+
+
+class CallerSettings(Struct, frozen=True):
+    """`[callers.NAME]`; None means: as `[policy]` says."""
+
+    stage: StageName | None = None
+    allow: tuple[str, ...] = ()
+    only: tuple[str, ...] | None = None
+    """Replaces stage and `allow` altogether."""
+    deny: tuple[str, ...] = ()
+    limits: Window | None = None
+    """Complete: what the table does not say was taken from `[policy.limits]` when it was read."""
+    dry_run: bool | None = None
+    budgets: Budgets | None = None
+
+
+class Audit(Struct, frozen=True):
+    """`[audit]`. A relative path counts from the folder of the policy file."""
+
+    path: str = ".rightcall/audit.db"
+    redact: tuple[str, ...] = ()
+    """Names of arguments that are secret, besides the built-in ones."""
+
+
+class Settings(Struct, frozen=True):
+    """All of it together."""
+
+    preset: Preset = "personal"
+    stage: StageName = "read-only"
+    dry_run: bool = True
+    rounds: int = 5
+    repeats: int = 3
+    quarantine: int = 5
+    """Refusals of the same call within an hour after which it is not even looked at; 0 means never."""
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    limits: Limits = Limits()
+    approval: Asking = Asking()
+    budgets: Budgets = Budgets()
+    budgets_of_tools: Mapping[str, Budgets] = {}
+    paths: Paths = Paths()
+    callers: Mapping[str, CallerSettings] = {}
+    audit: Audit = Audit()
+
+
+class Rights(Struct, frozen=True):
+    """What holds for one caller: `Settings` with its own table laid over. Built once per policy and caller."""
+
+    caller: str
+    stage: StageName | None
+    """None: `only` has taken its place."""
+    listed: frozenset[str]
+    """Tools allowed by name."""
+    patterns: tuple[str, ...]
+    """Tools allowed by pattern."""
+    origin: Mapping[str, str]
+    """The rule id for each of the names and patterns that do not come from the stage."""
+    deny: Mapping[str, str]
+    """Names and patterns that are denied, each with its rule id."""
+    own: bool
+    """Whether functions of the program that only read are allowed without being named."""
+    all: Window
+    window: Window
+    tools: Mapping[str, Window]
+    dry_run: bool
+    repeats: int
+    quarantine: int
+    approval: Asking
+    budgets: Budgets
+    budgets_of_tools: Mapping[str, Budgets]
+    paths: Paths
+    digest: str = ""
+    """Of everything above: results are cached by rights, and a record names them."""
+
+
+def rights_of(settings: Settings, caller: str) -> Rights:
+    """What the policy says of a caller; of one it does not name, what it says of everybody."""
+    own = settings.callers.get(caller) or CallerSettings()
+    stage = own.stage or settings.stage
+    given = {name: "policy:allow" for name in settings.allow} | {name: "caller:allow" for name in own.allow}
+    if own.only is not None:
+        given = {name: "caller:only" for name in own.only}
+    listed = frozenset(name for name in given if not _is_pattern(name))
+    rights = Rights(
+        caller=caller,
+        stage=None if own.only is not None else stage,
+        listed=listed if own.only is not None else listed | STAGES[stage],
+        patterns=tuple(name for name in given if _is_pattern(name)),
+        origin=given,
+        deny={name: "policy:deny" for name in settings.deny} | {name: "caller:deny" for name in own.deny},
+        own=own.only is None,
+        all=settings.limits.all,
+        window=own.limits or settings.limits.caller,
+        tools=settings.limits.tools,
+        dry_run=settings.dry_run if own.dry_run is None else own.dry_run,
+        repeats=settings.repeats,
+        quarantine=settings.quarantine,
+        approval=settings.approval,
+        budgets=own.budgets or settings.budgets,
+        budgets_of_tools=settings.budgets_of_tools,
+        paths=settings.paths,
+    )
+    return replace(rights, digest=_digest(rights))
+
+
+def _is_pattern(name: str) -> bool:
+    return "*" in name
+
+
+def _digest(rights: Rights) -> str:
+    from hashlib import sha256
+
+    return sha256(encode(rights, order="deterministic")).hexdigest()[:16]

@@ -1,0 +1,35 @@
+"""Under which names the shared tables keep what belongs to one request. The policies read there, the record writes."""
+
+from hashlib import sha256
+
+from msgspec.json import encode
+
+from rightcall.types_running import Facts, Request
+
+
+def same_scope(request: Request, changes: int) -> str:
+    """Where identical calls are counted, as long as nothing changes."""
+    return f"same\0{request.caller}\0{request.digest}\0{request.state}\0{changes}"
+
+
+def refused_scope(caller: str, digest: str) -> str:
+    """Where refusals of the same call are counted."""
+    return f"refused\0{caller}\0{digest}"
+
+
+def binding(request: Request) -> str:
+    """What an approval is bound to: who, exactly what, by which definition, in which state of what it touches."""
+    return sha256(encode(["call", request.caller, request.digest, request.definition, request.state])).hexdigest()
+
+
+def definition_binding(tool: str, definition: str) -> str:
+    """What an approval of a changed definition is bound to."""
+    return sha256(encode(["definition", tool, definition])).hexdigest()
+
+
+def count_since(facts: Facts, scope: str, since: int, most: int) -> int:
+    """How many starts in a scope were later than `since`; counting stops at `most`."""
+    count = 0
+    while count < most and (mark := facts.nth_last(scope, count + 1)) is not None and mark.at > since:
+        count += 1
+    return count

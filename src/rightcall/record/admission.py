@@ -1,0 +1,112 @@
+"""Admitting a call: the decision and its record are one transaction, so that two processes never decide on the same
+count, and nothing runs of which no record stands (A-01).
+
+    admit ─▶ decide(request, facts) ─┬─ allow, dry run: count it, use the approval, `begin`
+                                     ├─ ask:            the question, `waiting`
+                                     └─ deny:           notice how often, `refused`
+    finish ─▶ `end`
+"""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.keys import count_since, refused_scope, same_scope
+from rightcall.record.asking import ask, use
+from rightcall.record.entries import CallBody, EndBody, NoteBody, encode, read_end
+from rightcall.record.tables import Tables
+from rightcall.types_running import HOUR, Decision, Facts, Request
+
+Decide = Callable[[Request, Facts], Decision]
+
+UNCOUNTED = ("limit:", "store:", "quarantine", "approval:")
+"""Refusals that say nothing against the call itself: repeating it later can be right, so they do not add up."""
+
+MOST_REFUSALS = 100
+"""As far as refusals are counted."""
+
+
+class Question(Struct, frozen=True):
+    """What a person is shown when one has to be asked."""
+
+    details: str = "{}"
+    """JSON beside the call: repairs, confidence, effects, preview."""
+    definition: str = ""
+    """The tool's definition as JSON, for the question whether its change is accepted."""
+
+
+class Admission(Struct, frozen=True):
+    """The decision that was recorded, and where."""
+
+    decision: Decision
+    call: int
+    refusals: int = 0
+    """How often this very call was refused within the hour, this time included."""
+    earlier: str = ""
+    """What came of the earlier identical call, where that is the reason."""
+
+
+def admit(tables: Tables, request: Request, decide: Decide, body: CallBody, question: Question) -> Admission:
+    """Decide and record. `body` is the record, without its decision."""
+    decision = decide(request, tables)
+    if decision.kind == "deny":
+        return refuse(tables, request.caller, request.digest, decision, body, request.at)
+    if decision.kind == "ask":
+        return _wait(tables, request, decision, body, question)
+    seq = tables.append("begin", 0, encode(_decided(body, decision)))
+    tables.begun(seq)
+    use(tables, decision, seq)
+    if request.side_effects and decision.kind == "allow":
+        tables.changed(request.digest)
+    for scope in request.scopes:
+        tables.mark(scope.name, seq)
+    if request.rights.repeats and not request.repeatable:
+        tables.mark(same_scope(request, tables.changes()), seq)
+    if tables.definition(request.tool) is None:
+        tables.pin(request.tool, request.definition)
+        seen = NoteBody("first seen", data={"tool": request.tool, "definition": request.definition})
+        tables.append("definition", seq, encode(seen))
+    return Admission(decision, seq)
+
+
+def refuse(tables: Tables, caller: str, digest: str, decision: Decision, body: CallBody, at: int) -> Admission:
+    """Record a call that does not run, and notice how often it was refused before."""
+    seq = tables.append("refused", 0, encode(_decided(body, decision)))
+    scope = refused_scope(caller, digest)
+    if not decision.rule.startswith(UNCOUNTED):
+        tables.mark(scope, seq)
+    count = count_since(tables, scope, at - HOUR, MOST_REFUSALS)
+    return Admission(decision, seq, count, "" if decision.earlier is None else _outcome(tables, decision.earlier))
+
+
+def finish(tables: Tables, call: int, end: EndBody, changed: str | None = None) -> None:
+    """Complete a record. `changed` is the digest of a call that had side effects."""
+    tables.append("end", call, encode(end))
+    tables.ended(call)
+    if changed is not None:
+        tables.changed(changed)
+
+
+def _wait(tables: Tables, request: Request, decision: Decision, body: CallBody, question: Question) -> Admission:
+    for scope in request.scopes:  # a question costs a person's time: it counts like a call
+        tables.mark(scope.name, 0)
+    approval = ask(tables, request, decision, question.details, question.definition)
+    decision = replace(decision, approval=approval)
+    return Admission(decision, tables.append("waiting", 0, encode(_decided(body, decision))))
+
+
+def _decided(body: CallBody, decision: Decision) -> CallBody:
+    return replace(
+        body, decision=decision.kind, rule=decision.rule, reason=decision.reason, approval=decision.approval,
+        grant=decision.grant, earlier=decision.earlier, retry_after=decision.retry_after,
+    )  # fmt: skip
+
+
+def _outcome(tables: Tables, call: int) -> str:
+    """In a few words, what came of an earlier call."""
+    for entry in tables.belonging(call):
+        if entry.kind == "end":
+            end = read_end(entry.body)
+            return f"{end.status}: {end.error or end.summary}"
+    return "pending"

@@ -1,0 +1,85 @@
+"""What the records of the audit hold, by kind, as JSON. Everything a model wrote is redacted before it comes here."""
+
+from typing import Any, Literal
+
+from msgspec import Struct, json
+
+from rightcall.types_running import DecisionKind, Status
+
+
+class CallBody(Struct, frozen=True, omit_defaults=True):
+    """`begin`, `refused` and `waiting`: who wanted what, what was made of it, and what was decided by which rule."""
+
+    caller: str
+    tool: str
+    params: Any
+    """The arguments that run, redacted."""
+    digest: str
+    """Of the whole canonical call, before anything was redacted."""
+    decision: DecisionKind
+    rule: str
+    reason: str = ""
+    context: str | None = None
+    step: str | None = None
+    emission: Any = None
+    """What the model wrote, redacted and cut; absent where it is the call itself."""
+    repairs: tuple[dict[str, Any], ...] = ()
+    """path, before, after, strategy, rule, confidence; redacted."""
+    strategy: str = "direct"
+    confidence: float = 1.0
+    truncated: bool = False
+    problems: tuple[dict[str, str], ...] = ()
+    origin: str = "native"
+    definition: str = ""
+    state: str = ""
+    effects: tuple[str, ...] = ()
+    policy: str = ""
+    """Digest of the policy file that decided."""
+    rights: str = ""
+    approval: str | None = None
+    grant: str | None = None
+    earlier: int | None = None
+    retry_after: float | None = None
+    provider: str = ""
+
+
+class EndBody(Struct, frozen=True, omit_defaults=True):
+    """`end`: what came of a call. Never the whole result."""
+
+    status: Status
+    execution_time: float = 0.0
+    """Milliseconds."""
+    error: str | None = None
+    summary: str = ""
+    tokens: int = 0
+    cached: bool = False
+    sandbox: str | None = None
+    """The tier that was used, where there was one."""
+
+
+class AnswerBody(Struct, frozen=True, omit_defaults=True):
+    """`answer`: approval `id` was answered by a person; `call` of the entry is the waiting record."""
+
+    id: str
+    status: Literal["approved", "denied", "expired", "used"]
+    by: str
+    digest: str
+    kind: str = "call"
+    tool: str = ""
+    caller: str = ""
+
+
+class NoteBody(Struct, frozen=True, omit_defaults=True):
+    """`grant`, `definition`, `policy`, `release`, `prune` and `message`: a few words and some values."""
+
+    what: str
+    """Such as `made`, `used`, `revoked`; `first seen`, `accepted`; `loaded`, `kept`; `through`; `message`, `diagnosis`."""
+    by: str = ""
+    data: Any = None
+
+
+encode = json.Encoder().encode
+read_call = json.Decoder(CallBody).decode
+read_end = json.Decoder(EndBody).decode
+read_answer = json.Decoder(AnswerBody).decode
+read_note = json.Decoder(NoteBody).decode

@@ -1,0 +1,142 @@
+"""What a store keeps, as small operations on tables. Each backend (SQLite, memory) implements these and nothing else:
+what they mean together (admitting a call, answering an approval, pruning) is written once, on top of them.
+
+    Store.transact(work) ─▶ work(tables), all of it or nothing, durable when it returns
+    Store.look(work)     ─▶ the same for reading alone
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Literal, Protocol, TypeVar
+
+from msgspec import Struct
+
+from rightcall.record.clock import Clock
+from rightcall.types_running import Approval, ApprovalStatus, Facts, Grant
+
+T = TypeVar("T")
+
+EntryKind = Literal[
+    "begin",  # a call was admitted and may now run
+    "end",  # what came of it; `call` is its begin
+    "refused",  # a call that did not run
+    "waiting",  # a call that waits for a person
+    "answer",  # what the person said, or that the question expired
+    "grant",  # one was given, used up or taken back
+    "definition",  # a tool was first seen, or its change was accepted
+    "policy",  # the policy in force, when a process starts and whenever it changes, or why a change was not taken
+    "release",  # a call was let out of quarantine
+    "prune",  # older records were removed; the checkpoint
+    "message",  # what a host told about messages and diagnoses, for the metrics
+]
+
+
+class Entry(Struct, frozen=True):
+    """One record of the audit. Records are only ever added; `audit prune` removes the oldest."""
+
+    seq: int
+    kind: EntryKind
+    call: int
+    """The record this one belongs to; 0 for none."""
+    at: str
+    """UTC."""
+    body: bytes
+    """JSON, redacted; `entries.py` has its shapes."""
+    hash: bytes
+
+
+class Tables(Facts, Protocol):
+    """Inside one transaction. A policy sees only the part that is `Facts`."""
+
+    def wall(self) -> str:
+        """The present time as it is written down, UTC."""
+        ...
+
+    def append(self, kind: EntryKind, call: int, body: bytes) -> int:
+        """Add a record to the chain at the present time; returns its number."""
+        ...
+
+    def entry(self, seq: int) -> Entry | None: ...
+
+    def entries(self, after: int = 0, until: str | None = None, since: str | None = None) -> Iterator[Entry]:
+        """Records in order: those with a number above `after`, not before `since` and before `until` (UTC)."""
+        ...
+
+    def newest(self, count: int, kinds: tuple[EntryKind, ...] = ()) -> list[Entry]:
+        """The last records, newest first; only those kinds when any are named."""
+        ...
+
+    def belonging(self, seq: int) -> list[Entry]:
+        """The records whose `call` is this one, in order."""
+        ...
+
+    def head(self) -> tuple[int, bytes]:
+        """Number and hash of the last record; (0, START) when there is none."""
+        ...
+
+    def remove_through(self, seq: int) -> int:
+        """Remove all records up to this one; returns how many."""
+        ...
+
+    def begun(self, seq: int) -> None:
+        """This process is running that call."""
+        ...
+
+    def ended(self, seq: int) -> None: ...
+
+    def running(self) -> list[int]:
+        """Calls that have begun and not ended, in any process that is alive."""
+        ...
+
+    def mark(self, scope: str, call: int) -> None:
+        """A start in a scope, now."""
+        ...
+
+    def forget(self, scope: str) -> None: ...
+
+    def scopes(self, prefix: str) -> list[tuple[str, int]]:
+        """The scopes whose name starts so, each with how many starts of the last hour are kept."""
+        ...
+
+    def changed(self, by: str) -> None:
+        """A call with side effects, known by its digest, begins or ends: see `Facts.changes`."""
+        ...
+
+    def pin(self, tool: str, definition: str) -> None: ...
+
+    def put_approval(self, approval: Approval) -> None:
+        """Insert, or replace the one with that id."""
+        ...
+
+    def approvals(self, *status: ApprovalStatus) -> list[Approval]:
+        """As stored (a question whose time is over is still `waiting`), oldest first; all when no status is named."""
+        ...
+
+    def put_grant(self, grant: Grant) -> None: ...
+
+    def drop_grant(self, id: str) -> None: ...
+
+    def all_grants(self) -> list[Grant]: ...
+
+
+class Store(Protocol):
+    """Raises StoreError when it cannot be used; then nothing of the work has happened."""
+
+    clock: Clock
+
+    def transact(self, work: Callable[[Tables], T]) -> T: ...
+
+    async def atransact(self, work: Callable[[Tables], T]) -> T: ...
+
+    def later(self, work: Callable[[Tables], object]) -> None:
+        """Do this with the next transaction that succeeds, for what can no longer be refused."""
+        ...
+
+    def look(self, work: Callable[[Tables], T]) -> T:
+        """Read only. A work that writes raises."""
+        ...
+
+    def key(self) -> bytes:
+        """32 secret bytes of this store, for digests of what was redacted."""
+        ...
+
+    def close(self) -> None: ...

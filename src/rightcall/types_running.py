@@ -1,0 +1,224 @@
+"""The records of running a call: what is asked of the policy, what it decides, what came of it. Frozen, no logic.
+
+Verdict ─▶ Request ─▶ Decision ─▶ Result ─▶ Outcome
+          authorise      record, execute      present
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from msgspec import Struct
+
+from rightcall.types import Call, Effect, MessageShape, Repair
+
+if TYPE_CHECKING:
+    from rightcall.config_settings import Rights
+
+DecisionKind = Literal["allow", "dry_run", "ask", "deny"]
+"""`dry_run`: show what would happen and change nothing. `ask`: not before a person has said yes."""
+
+Status = Literal["pending", "success", "failed", "refused", "interrupted", "waiting"]
+"""Of a call in the audit. `pending`: it has begun; `waiting`: for a person; `interrupted`: its process ended first."""
+
+MINUTE, HOUR, SECOND = 60_000_000_000, 3_600_000_000_000, 1_000_000_000
+"""In nanoseconds, as all times of the monotonic clock are."""
+
+
+class Decision(Struct, frozen=True):
+    """What the policy says of one request, and by which rule. `reason` is for the model: it never names what the
+    caller may not know."""
+
+    kind: DecisionKind
+    rule: str
+    """Its id, such as `stage:read-only`, `caller:deny`, `limit:caller:minute`, `approval`; docs/policy.md lists them."""
+    reason: str = ""
+    hint: str | None = None
+    retry_after: float | None = None
+    """Seconds, where waiting helps."""
+    approval: str | None = None
+    """The approval that this decision waits for (`ask`) or uses (`allow`)."""
+    grant: str | None = None
+    """The grant given in advance that this decision uses."""
+    earlier: int | None = None
+    """The record of an earlier identical call, where that is the reason."""
+
+
+class Scope(Struct, frozen=True):
+    """What a limit counts together: its name in the store, and for each window how many calls may start in it."""
+
+    name: str
+    windows: tuple[tuple[int, int, str], ...]
+    """(calls, nanoseconds, rule id)"""
+
+
+class Request(Struct, frozen=True):
+    """Everything a decision is made of, apart from the shared tables. Frozen: a decision can be replayed from it."""
+
+    caller: str
+    tool: str
+    """Its canonical name."""
+    arguments: Mapping[str, Any]
+    canonical: bytes
+    """The call as it is shown, approved, executed and recorded."""
+    digest: str
+    """Of `canonical`."""
+    definition: str
+    """Digest of the tool's definition."""
+    effects: frozenset[Effect]
+    rights: "Rights"
+    """What the policy says of this caller."""
+    at: int
+    """Monotonic nanoseconds."""
+    state: str = ""
+    """Digest of what the call touches: its files, or whatever the tool declares."""
+    scopes: tuple[Scope, ...] = ()
+    own: bool = False
+    """A function of this very program that declares to read only."""
+    repeatable: bool = False
+    dry_run: bool = False
+    truncated: bool = False
+    repaired: bool = False
+    confidence: float = 1.0
+    paths: tuple[str, ...] = ()
+    """Values of the arguments that are paths."""
+    inner: tuple[str, ...] = ()
+    """Tools that a batch would run."""
+    approval: str | None = None
+    """An approval's id, when the caller names one."""
+
+    @property
+    def side_effects(self) -> bool:
+        """Whether running it can do more than read."""
+        return not self.effects <= _READING
+
+
+_READING: frozenset[Effect] = frozenset[Effect](("read",))
+
+
+class Mark(Struct, frozen=True):
+    """One start of a call in a scope: when, and under which record."""
+
+    at: int
+    call: int
+
+
+ApprovalStatus = Literal["waiting", "approved", "denied", "used", "expired"]
+
+
+class Approval(Struct, frozen=True):
+    """A question to a person, and its answer. Bound to `binding`: caller, canonical call, definition and state."""
+
+    id: str
+    kind: Literal["call", "definition"]
+    caller: str
+    tool: str
+    canonical: str
+    """The whole call (for a definition: the whole definition) as JSON. Emptied once it is used, denied or expired."""
+    digest: str
+    binding: str
+    definition: str
+    state: str
+    why: str
+    """The rule that asks, and its reason."""
+    details: str
+    """JSON: repairs, confidence, effects, preview; what a person should see beside the call."""
+    asked_at: int
+    """Monotonic nanoseconds."""
+    asked: str
+    """The same moment as people write it, in UTC."""
+    expires_at: int
+    status: ApprovalStatus = "waiting"
+    by: str = ""
+    answered: str = ""
+    used_by: int = 0
+    """The record of the call that used it."""
+
+
+class Grant(Struct, frozen=True):
+    """A yes in advance: calls of one tool by one caller, as often as `uses` says, until it expires."""
+
+    id: str
+    caller: str
+    tool: str
+    where: Mapping[str, Any]
+    """Arguments a call must have: a value, or for text a pattern with `*`. Empty: any arguments."""
+    uses: int
+    """How often it may still be used."""
+    expires_at: int
+    by: str
+    made: str
+    note: str = ""
+
+
+class Facts(Protocol):
+    """What a policy may ask of the shared tables, inside the transaction in which the decision is recorded."""
+
+    def nth_last(self, scope: str, n: int) -> Mark | None:
+        """The n-th last start in a scope (1 is the last), None when there were fewer."""
+        ...
+
+    def changes(self) -> int:
+        """A number that grows when a call with side effects begins or ends that is not the very one that did so last.
+        The same number: nothing changed, unless by the same call again."""
+        ...
+
+    def definition(self, tool: str) -> str | None:
+        """The digest under which a tool is known; None when it was never seen."""
+        ...
+
+    def approval(self, id: str) -> Approval | None: ...
+
+    def answered(self, binding: str) -> Approval | None:
+        """The newest approval for exactly this call that still matters: approved and unused, else denied, else
+        waiting; None when there is none."""
+        ...
+
+    def grants(self, caller: str, tool: str) -> tuple[Grant, ...]: ...
+
+
+class Result(Struct, frozen=True):
+    """What a tool gave: a value, or an error. Never an exception."""
+
+    ok: bool
+    value: Any = None
+    error: str | None = None
+    seconds: float = 0.0
+    cached: bool = False
+    cut: str | None = None
+    """What was left out, where the output was over its cap."""
+
+
+class Metadata(Struct, frozen=True):
+    """How a call went. Times in milliseconds."""
+
+    execution_time: float = 0.0
+    token_estimate: int = 0
+    cached: bool = False
+    call: int = 0
+    """The number of its record in the audit, 0 when there is none."""
+    recorded: bool = True
+    """Whether the outcome stands in the audit. False: it ran, but the store failed afterwards; it is written later."""
+    stages: Mapping[str, float] = {}
+
+
+class Outcome(Struct, frozen=True):
+    """What came of one call. `content` is what the model should read, `result` the data; `decision` says why."""
+
+    ok: bool
+    tool: str
+    content: str
+    result: Any = None
+    error: str | None = None
+    hint: str | None = None
+    decision: Decision | None = None
+    status: Status = "success"
+    call: Call | None = None
+    repairs: tuple[Repair, ...] = ()
+    summary: str = ""
+    metadata: Metadata = Metadata()
+
+    def message(self, shape: MessageShape = "text") -> Any:
+        """The answer to the call in the shape a model's API wants."""
+        from rightcall.present.messages import message  # late: a stage, which needs these types
+
+        return message(self, shape)
