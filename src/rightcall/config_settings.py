@@ -178,9 +178,9 @@ def rights_of(settings: Settings, caller: str) -> Rights:
     """What the policy says of a caller; of one it does not name, what it says of everybody."""
     own = settings.callers.get(caller) or CallerSettings()
     stage = own.stage or settings.stage
-    given = {name: "policy:allow" for name in settings.allow} | {name: "caller:allow" for name in own.allow}
+    given = dict.fromkeys(settings.allow, "policy:allow") | dict.fromkeys(own.allow, "caller:allow")
     if own.only is not None:
-        given = {name: "caller:only" for name in own.only}
+        given = dict.fromkeys(own.only, "caller:only")
     listed = frozenset(name for name in given if not _is_pattern(name))
     rights = Rights(
         caller=caller,
@@ -188,7 +188,7 @@ def rights_of(settings: Settings, caller: str) -> Rights:
         listed=listed if own.only is not None else listed | STAGES[stage],
         patterns=tuple(name for name in given if _is_pattern(name)),
         origin=given,
-        deny={name: "policy:deny" for name in settings.deny} | {name: "caller:deny" for name in own.deny},
+        deny=dict.fromkeys(settings.deny, "policy:deny") | dict.fromkeys(own.deny, "caller:deny"),
         own=own.only is None,
         all=settings.limits.all,
         window=own.limits or settings.limits.caller,

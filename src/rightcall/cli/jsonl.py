@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 import msgspec
 
 from rightcall.cli.lines import MAX_BYTES, bounded_lines
-from rightcall.cli.output import is_unicode, json_text, verdict_record
 from rightcall.cli.merged_stats import merged
+from rightcall.cli.output import is_unicode, json_text, verdict_record
 from rightcall.errors import RightCallError
 from rightcall.parse.strict import attempt, duplicate_keys
 

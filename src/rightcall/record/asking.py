@@ -75,8 +75,7 @@ def answer(
     if approval.status != "waiting":
         raise AnswerError(f"approval {id} is already {approval.status}; an answer is given once")
     if approval.expires_at <= now:
-        _expire(tables, approval)
-        raise Expired(f"approval {id} has expired; the call must be made again")
+        raise AnswerError(f"approval {id} has expired; the call must be made again")
     if len(digest) < LEAST_DIGEST or not approval.digest.startswith(digest.lower()):
         raise AnswerError(f"{escaped(digest, 70)!r} is not the digest of approval {id}: look at it again with `show`")
     _not_the_caller(approval, by, callers)
@@ -92,10 +91,6 @@ def answer(
         "answer", 0, encode(AnswerBody(id, said, by, approval.digest, approval.kind, approval.tool, approval.caller))
     )
     return answered
-
-
-class Expired(AnswerError):
-    """The question's time is over. What was noted of that must stay, so this is raised after the transaction."""
 
 
 def _not_the_caller(approval: Approval, by: str, callers: Collection[str]) -> None:

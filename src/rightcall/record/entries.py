@@ -73,7 +73,7 @@ class NoteBody(Struct, frozen=True, omit_defaults=True):
     """`grant`, `definition`, `policy`, `release`, `prune` and `message`: a few words and some values."""
 
     what: str
-    """Such as `made`, `used`, `revoked`; `first seen`, `accepted`; `loaded`, `kept`; `through`; `message`, `diagnosis`."""
+    """Such as `made`, `revoked`; `first seen`, `accepted`; `loaded`, `kept`; `through`; `message`, `diagnosis`."""
     by: str = ""
     data: Any = None
 

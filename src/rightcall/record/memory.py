@@ -134,7 +134,7 @@ class MemoryTables:
         self._approvals[approval.id] = approval
 
     def answered(self, binding: str) -> Approval | None:
-        found = {self._approvals[id].status: self._approvals[id] for id in self._bindings.get(binding, ())}
+        found = {one.status: one for one in map(self._approvals.__getitem__, self._bindings.get(binding, ()))}
         return found.get("approved") or found.get("denied") or found.get("waiting")
 
     def approvals(self, *status: ApprovalStatus) -> list[Approval]:
