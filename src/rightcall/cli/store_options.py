@@ -1,0 +1,63 @@
+"""The options with which a command finds the store (audit, limits, approvals), and the store they describe.
+
+    --db FILE ─▶ that file
+    --policy FILE ─▶ what its `[audit] path` says, counted from its folder
+    otherwise ─▶ the same for rightcall.toml in --root DIR (or here), else .rightcall/audit.db there
+"""
+
+import os
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from rightcall.errors import StoreError
+
+if TYPE_CHECKING:
+    from rightcall.config import Policy
+    from rightcall.record.tables import Store
+
+POLICY_FILE = "rightcall.toml"
+
+
+def store_options(parser: ArgumentParser) -> None:
+    """--policy, --root, --db."""
+    group = parser.add_argument_group("where the audit is")
+    group.add_argument("--policy", metavar="FILE", help=f"the policy file (default: {POLICY_FILE} in --root, if any)")
+    group.add_argument("--root", metavar="DIR", default=".", help="the folder that is worked in (default: this one)")
+    group.add_argument("--db", metavar="FILE", help="the database itself, instead of the one the policy names")
+
+
+def policy_file(options: Namespace) -> str | None:
+    """The policy file that the options name, or the one that lies in the root; None when there is none."""
+    if options.policy is not None:
+        return options.policy
+    usual = os.path.join(options.root, POLICY_FILE)
+    return usual if os.path.lexists(usual) else None
+
+
+def policy_of(options: Namespace) -> "Policy":
+    """The policy in force there. Raises PolicyError for a file that is wrong."""
+    from rightcall.config import load_policy
+
+    return load_policy(policy_file(options))
+
+
+def database_of(options: Namespace) -> str:
+    """Where the store's file is, or would be."""
+    if options.db is not None:
+        return options.db
+    policy = policy_file(options)
+    folder = options.root if policy is None else os.path.dirname(policy)
+    return os.path.join(folder, policy_of(options).settings.audit.path)
+
+
+def open_store(options: Namespace, *, create: bool = False) -> "Store":
+    """The store. Only a command that runs calls may `create` it: looking into it never leaves an empty one behind."""
+    path = database_of(options)
+    if not create and not os.path.exists(path):
+        raise StoreError(
+            f"there is no audit at {path}: nothing was recorded there yet. "
+            f"--policy FILE, --root DIR or --db FILE say where else to look"
+        )
+    from rightcall.record.sqlite import SqliteStore
+
+    return SqliteStore(path)
