@@ -2,6 +2,7 @@
 says nothing. `rights_of` turns them into what holds for one caller."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal
 
 from msgspec import Struct
@@ -13,8 +14,6 @@ from rightcall.types import Effect
 StageName = Literal["read-only", "sandbox", "limited-write", "full"]
 Preset = Literal["personal", "swarm"]
 
-_NONE: frozenset[str] = frozenset()
-
 _READ_ONLY = frozenset(
     (
         "code/read", "code/search", "code/list", "code/diff", "code/log", "code/blame", "code/show",
@@ -23,12 +22,14 @@ _READ_ONLY = frozenset(
 )  # fmt: skip
 _SANDBOX = _READ_ONLY | {"code/execute/python", "code/execute/javascript", "screenshot"}
 _LIMITED = _SANDBOX | {"file/save", "code/create-branch", "code/create-test"}
-STAGES: Mapping[StageName, frozenset[str]] = {
-    "read-only": _READ_ONLY,
-    "sandbox": _SANDBOX,
-    "limited-write": _LIMITED,
-    "full": _LIMITED | {"code/edit", "code/commit", "code/pull-request", "code/review", "code/merge"},
-}
+STAGES: Mapping[StageName, frozenset[str]] = MappingProxyType(
+    {
+        "read-only": _READ_ONLY,
+        "sandbox": _SANDBOX,
+        "limited-write": _LIMITED,
+        "full": _LIMITED | {"code/edit", "code/commit", "code/pull-request", "code/review", "code/merge"},
+    }
+)
 """The allowlists of design 002 §7; `full` is its phase 4. Each contains the one before."""
 
 
@@ -45,21 +46,23 @@ class Limits(Struct, frozen=True):
 
     all: Window = Window(1000, 20_000)
     caller: Window = Window(100, 2000, 30)
-    tools: Mapping[str, Window] = {
-        "code/read": Window(50),
-        "code/search": Window(30),
-        "code/execute/python": Window(20),
+    tools: Mapping[str, Window] = MappingProxyType(
+        {"code/read": Window(50), "code/search": Window(30), "code/execute/python": Window(20)}
+    )
+
+
+PRESETS: Mapping[Preset, Limits] = MappingProxyType(
+    {
+        "personal": Limits(),
+        "swarm": Limits(
+            all=Window(100, 2000),
+            caller=Window(10, 200, 3),
+            tools=MappingProxyType(
+                {"code/read": Window(5), "code/search": Window(3), "code/execute/python": Window(2)}
+            ),
+        ),
     }
-
-
-PRESETS: Mapping[Preset, Limits] = {
-    "personal": Limits(),
-    "swarm": Limits(
-        all=Window(100, 2000),
-        caller=Window(10, 200, 3),
-        tools={"code/read": Window(5), "code/search": Window(3), "code/execute/python": Window(2)},
-    ),
-}
+)
 """`swarm` has the numbers of design 002 §8; `personal`, for one's own client on one's own machine, ten times those."""
 
 
@@ -138,9 +141,9 @@ class Settings(Struct, frozen=True):
     limits: Limits = Limits()
     approval: Asking = Asking()
     budgets: Budgets = Budgets()
-    budgets_of_tools: Mapping[str, Budgets] = {}
+    budgets_of_tools: Mapping[str, Budgets] = MappingProxyType({})
     paths: Paths = Paths()
-    callers: Mapping[str, CallerSettings] = {}
+    callers: Mapping[str, CallerSettings] = MappingProxyType({})
     audit: Audit = Audit()
 
 
@@ -187,8 +190,10 @@ def rights_of(settings: Settings, caller: str) -> Rights:
         stage=None if own.only is not None else stage,
         listed=listed if own.only is not None else listed | STAGES[stage],
         patterns=tuple(name for name in given if _is_pattern(name)),
-        origin=given,
-        deny=dict.fromkeys(settings.deny, "policy:deny") | dict.fromkeys(own.deny, "caller:deny"),
+        origin=MappingProxyType(given),
+        deny=MappingProxyType(
+            dict.fromkeys(settings.deny, "policy:deny") | dict.fromkeys(own.deny, "caller:deny"),
+        ),
         own=own.only is None,
         all=settings.limits.all,
         window=own.limits or settings.limits.caller,
@@ -211,4 +216,5 @@ def _is_pattern(name: str) -> bool:
 def _digest(rights: Rights) -> str:
     from hashlib import sha256
 
-    return sha256(encode(rights, order="deterministic")).hexdigest()[:16]
+    # `dict` for the read-only mappings, which the encoder does not know
+    return sha256(encode(rights, order="deterministic", enc_hook=dict)).hexdigest()[:16]
