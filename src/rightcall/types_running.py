@@ -79,8 +79,8 @@ class Request(Struct, frozen=True):
     truncated: bool = False
     repaired: bool = False
     confidence: float = 1.0
-    paths: tuple[str, ...] = ()
-    """Values of the arguments that are paths."""
+    paths: tuple[tuple[str, str], ...] = ()
+    """The arguments that are paths: as written, and resolved below the root (one that starts with `/` is outside)."""
     inner: tuple[str, ...] = ()
     """Tools that a batch would run."""
     approval: str | None = None

@@ -1,0 +1,1 @@
+"""Files below a root: which of them may be touched."""
