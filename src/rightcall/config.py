@@ -1,4 +1,4 @@
-"""The policy file: read once, checked, frozen. This step knows `[gate]`; the other tables are kept for later ones.
+"""The policy file: read once, checked, frozen. `[router]` and `[servers]` are kept for the parts they belong to.
 
     >>> from rightcall.config import load_policy
     >>> load_policy({"gate": {"mode": "warn"}}).mode_for("any_tool")
@@ -15,10 +15,11 @@ from typing import Any
 from msgspec import Struct
 
 from rightcall.catalog import PackTool
+from rightcall.config_settings import Settings
 from rightcall.types import Mode, StrategyName, UnknownArgument, UnknownTool
 
 VERSION = 1
-LATER_TABLES = ("policy", "callers", "audit", "router", "servers")
+LATER_TABLES = ("router", "servers")
 """Top-level tables that belong to other parts; accepted here and kept as they are in `Policy.rest`."""
 
 
@@ -66,9 +67,13 @@ class Policy(Struct, frozen=True):
     providers: Mapping[str, ProviderSettings] = _NO_PROVIDERS
     tools: Mapping[str, PackTool] = _NO_TOOLS
     hosts: Mapping[str, HostSettings] = _NO_HOSTS
+    settings: Settings = Settings()
+    """`[policy]`, `[callers]` and `[audit]`."""
     rest: Mapping[str, Any] = _NOTHING
     version: int = VERSION
     source: str = "default policy"
+    digest: str = "e3b0c44298fc1c14"
+    """Of the file's text (what `sha256sum` says of it begins so), or of the dict; this one is an empty file's."""
 
     def for_provider(self, name: str | None) -> ProviderSettings:
         """The settings for a provider; its name's case does not matter."""

@@ -7,32 +7,37 @@ from typing import Any, get_args
 
 from rightcall.catalog import PackTool
 from rightcall.config import LATER_TABLES, VERSION, HostSettings, Policy, ProviderSettings
+from rightcall.config_settings_read import TABLES, read_settings
 from rightcall.errors import PolicyError
 from rightcall.packs import available_packs, is_pack_path
 from rightcall.packs.check import check_tool
 from rightcall.packs.lines import KeyPath
 from rightcall.packs.rules import pack_tools, read_tool, strategies
 from rightcall.packs.source import Source, Table, instead
+from rightcall.text.escape import shown
 from rightcall.types import Mode, UnknownArgument, UnknownTool
 
 
 def read_file(file: str) -> Policy:
     """The policy in a TOML file; relative paths in it count from its folder."""
     source = Source.read(file, PolicyError, "policy")
-    return _read(source, source.parse(), os.path.dirname(file))
+    return read_policy(source, source.parse(), os.path.dirname(file))
 
 
 def read_document(document: Table) -> Policy:
     """The policy in a dict of the same shape."""
-    return _read(Source("policy", PolicyError), document, "")
+    return read_policy(Source("policy", PolicyError), document, "")
 
 
-def _read(source: Source, document: Table, folder: str) -> Policy:
-    source.keys((), document, ("version", "gate", *LATER_TABLES))
+def read_policy(source: Source, document: Table, folder: str) -> Policy:
+    """The policy in a parsed document; `source` complains, and `folder` is where relative paths begin."""
+    source.keys((), document, ("version", "gate", *TABLES, *LATER_TABLES))
     version = document.get("version", VERSION)
     if isinstance(version, bool) or version != VERSION:
-        raise source.wrong(("version",), f"this RightCall reads version {VERSION} of the policy file, not {version!r}")
-    rest = {key: source.table((key,), document[key]) for key in LATER_TABLES if key in document}
+        raise source.wrong(
+            ("version",), f"this RightCall reads version {VERSION} of the policy file, not {shown(version)}"
+        )
+    rest = {key: source.plain((key,), source.table((key,), document[key])) for key in LATER_TABLES if key in document}
     gate = source.table(("gate",), document.get("gate", {}))
     source.keys(("gate",), gate, _GATE)
     settings = {key: _GATE[key](source, ("gate", key), value) for key, value in gate.items()}
@@ -40,7 +45,26 @@ def _read(source: Source, document: Table, folder: str) -> Policy:
         settings["packs"] = tuple(
             os.path.join(folder, name) if is_pack_path(name) else name for name in settings["packs"]
         )
-    return Policy(**settings, rest=MappingProxyType(rest), source=source.name)
+    return Policy(
+        **settings,
+        settings=read_settings(source, document),
+        rest=MappingProxyType(rest),
+        source=source.name,
+        digest=_digest(source, document),
+    )
+
+
+def _digest(source: Source, document: Table) -> str:
+    from hashlib import sha256  # late, both: only somebody who has a policy pays for them
+    from json import dumps
+
+    text = source.text
+    if text is None:
+        try:
+            text = dumps(document, sort_keys=True, separators=(",", ":"), default=dict)
+        except (TypeError, ValueError):
+            raise source.wrong((), "must hold nothing but what JSON can carry, under names that are texts") from None
+    return sha256(text.encode()).hexdigest()[:16]
 
 
 def _packs(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.json import encode
 from msgspec.structs import replace
 
+from rightcall.text.patterns import is_pattern
 from rightcall.types import Effect
 
 StageName = Literal["read-only", "sandbox", "limited-write", "full"]
@@ -184,12 +185,12 @@ def rights_of(settings: Settings, caller: str) -> Rights:
     given = dict.fromkeys(settings.allow, "policy:allow") | dict.fromkeys(own.allow, "caller:allow")
     if own.only is not None:
         given = dict.fromkeys(own.only, "caller:only")
-    listed = frozenset(name for name in given if not _is_pattern(name))
+    listed = frozenset(name for name in given if not is_pattern(name))
     rights = Rights(
         caller=caller,
         stage=None if own.only is not None else stage,
         listed=listed if own.only is not None else listed | STAGES[stage],
-        patterns=tuple(name for name in given if _is_pattern(name)),
+        patterns=tuple(name for name in given if is_pattern(name)),
         origin=MappingProxyType(given),
         deny=MappingProxyType(
             dict.fromkeys(settings.deny, "policy:deny") | dict.fromkeys(own.deny, "caller:deny"),
@@ -203,14 +204,28 @@ def rights_of(settings: Settings, caller: str) -> Rights:
         quarantine=settings.quarantine,
         approval=settings.approval,
         budgets=own.budgets or settings.budgets,
-        budgets_of_tools=settings.budgets_of_tools,
+        budgets_of_tools=_budgets_of_tools(settings, own),
         paths=settings.paths,
     )
     return replace(rights, digest=_digest(rights))
 
 
-def _is_pattern(name: str) -> bool:
-    return "*" in name
+def _budgets_of_tools(settings: Settings, own: CallerSettings) -> Mapping[str, Budgets]:
+    """For each tool with budgets of its own, what this caller has there: of two words on one budget the stricter."""
+    if own.budgets is None:
+        return settings.budgets_of_tools
+    return MappingProxyType(
+        {tool: _stricter(settings.budgets, own.budgets, of_tool) for tool, of_tool in settings.budgets_of_tools.items()}
+    )
+
+
+def _stricter(everybody: Budgets, caller: Budgets, tool: Budgets) -> Budgets:
+    """Whoever says the same as `[policy.budgets]` has no word of its own."""
+    found = dict[str, float]()
+    for field in Budgets.__struct_fields__:
+        said = {getattr(caller, field), getattr(tool, field)}
+        found[field] = min(said - {getattr(everybody, field)} or said)
+    return replace(tool, **found)
 
 
 def _digest(rights: Rights) -> str:

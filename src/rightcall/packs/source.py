@@ -8,6 +8,7 @@ from typing import Any, Literal, Self, TypeGuard, cast
 
 from rightcall.errors import ConfigError
 from rightcall.packs.lines import KeyPath, key_lines, line_of
+from rightcall.text.escape import shown
 
 Table = Mapping[str, Any]
 
@@ -55,6 +56,8 @@ class Source:
             line = int(found[1]) if found else (self.text or "").count("\n") + 1
             reason = str(fault)[: found.start()] if found else str(fault).removesuffix(" (at end of document)")
             raise self.error(f"not valid TOML: {reason}", source=self.name, line=line) from None
+        except ValueError as fault:  # a number of thousands of digits
+            raise self.error(f"not valid TOML: {fault}", source=self.name) from None
         except RecursionError:
             raise self.error("nested too deeply to be read", source=self.name) from None
 
@@ -82,7 +85,10 @@ class Source:
 
     def count(self, path: KeyPath, value: Any, least: int, most: int) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            raise self.wrong(path, f"must be a whole number from {least} to {most}, not {value!r}")
+            found = (
+                shown(value) if isinstance(value, int) else repr(value)
+            )  # Python writes out no integer of 5,000 digits
+            raise self.wrong(path, f"must be a whole number from {least} to {most}, not {found}")
         return value
 
     def word(self, path: KeyPath, value: Any, allowed: tuple[str, ...]) -> Any:

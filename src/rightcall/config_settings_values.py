@@ -1,0 +1,129 @@
+"""Single values of `[policy]`, `[callers]` and `[audit]`, each checked so that no rule can be there without effect:
+a denial that could never match is a mistake, not a milder policy."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.packs.lines import KeyPath
+from rightcall.packs.source import Source
+from rightcall.text.escape import shown
+from rightcall.text.patterns import is_pattern
+
+Reader = Callable[[Source, KeyPath, Any], Any]
+Readers = Mapping[str, Reader]
+Record = TypeVar("Record", bound=Struct)
+
+
+def laid_over(source: Source, path: KeyPath, value: Any, readers: Readers, base: Record) -> Record:
+    """The record that a table describes: what it names, and `base` for the rest."""
+    table = source.table(path, value)
+    source.keys(path, table, readers)
+    return replace(base, **{key: readers[key](source, (*path, key), item) for key, item in table.items()})
+
+
+def word(words: Any) -> Reader:
+    """One of the words of a Literal."""
+    return lambda source, path, value: source.word(path, value, get_args(words))
+
+
+def words(allowed: Any) -> Reader:
+    def read(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
+        found = [source.word((*path, at), item, get_args(allowed)) for at, item in enumerate(source.texts(path, value))]
+        return tuple(dict.fromkeys(found))
+
+    return read
+
+
+def whole(least: int, most: int) -> Reader:
+    return lambda source, path, value: source.count(path, value, least, most)
+
+
+def whole_or_none(most: int, why_not_one: str) -> Reader:
+    """0 for none, or at least 2, because 1 makes no sense."""
+
+    def read(source: Source, path: KeyPath, value: Any) -> int:
+        found = source.count(path, value, 0, most)
+        if found == 1:
+            raise source.wrong(path, f"1 {why_not_one}; must be 0 for none, or a whole number from 2 to {most}")
+        return found
+
+    return read
+
+
+def number(least: float, most: float) -> Reader:
+    def read(source: Source, path: KeyPath, value: Any) -> float:
+        if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
+            raise source.wrong(path, f"must be a number from {least:g} to {most:g}, not {shown(value)}")
+        return float(value)
+
+    return read
+
+
+def name(source: Source, path: KeyPath, value: Any) -> str:
+    """A name as something can really be called."""
+    text = source.text_of(path, value)
+    if not text.strip():
+        raise source.wrong(path, "must be a name, not an empty text")
+    if text != text.strip() or not text.isprintable():
+        raise source.wrong(
+            path, f"{shown(text)} can match nothing: a name has no blanks around it and no characters that are not seen"
+        )
+    return text
+
+
+def exact_name(source: Source, path: KeyPath, value: Any) -> str:
+    """A name where a pattern has no meaning."""
+    text = name(source, path, value)
+    if is_pattern(text):
+        raise source.wrong(path, f"{shown(text)}: `*` has no meaning here; write one name, as it is")
+    return text
+
+
+def _each(read: Reader) -> Reader:
+    """A list of these; one that stands twice counts once."""
+
+    def read_all(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
+        return tuple(
+            dict.fromkeys(read(source, (*path, at), item) for at, item in enumerate(source.texts(path, value)))
+        )
+
+    return read_all
+
+
+def _path_pattern(source: Source, path: KeyPath, value: Any) -> str:
+    """A pattern below the root, with `/` between its parts."""
+    text = name(source, path, value)
+    parts = text.split("/")
+    if text.startswith(("/", "~")) or "\\" in text or parts[0].endswith(":") or {".", ".."} & set(parts):
+        raise source.wrong(
+            path, f'{shown(text)} can match nothing: a path counts from the root, with `/`, as in "private/**"'
+        )
+    if text.startswith("!"):
+        raise source.wrong(path, f"{shown(text)}: there is no `!` here; what is excepted stands in a list of its own")
+    return text
+
+
+def file_path(source: Source, path: KeyPath, value: Any) -> str:
+    text = source.text_of(path, value)
+    if not text.strip() or text.endswith(("/", "\\")) or not text.isprintable():
+        raise source.wrong(path, f'must be the path of a file, such as ".rightcall/audit.db", not {shown(text)}')
+    return text
+
+
+def by_name(source: Source, path: KeyPath, value: Any) -> dict[str, Any]:
+    """A table whose keys are names that somebody chose."""
+    return {exact_name(source, (*path, key), key): item for key, item in source.table(path, value).items()}
+
+
+def flag(source: Source, path: KeyPath, value: Any) -> bool:
+    return source.flag(path, value)
+
+
+patterns = _each(name)
+"""Names of tools, or patterns with `*`."""
+
+exact_names = _each(exact_name)
+path_patterns = _each(_path_pattern)
