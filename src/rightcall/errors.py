@@ -3,6 +3,7 @@
 RightCallError
 ├── Unreadable          no reading of a text is likely (`rightcall.loads`)
 ├── StoreError          the store cannot be used now: nothing runs until it can
+├── CallError           `Executor.run` was given something that is not one call
 ├── AnswerError         an approval cannot be answered so: expired, used, another call, one's own
 └── ConfigError         something a person wrote is wrong: the message says where and what would be right
     ├── PolicyError     the policy file
@@ -34,6 +35,10 @@ class StoreError(RightCallError):
     def __init__(self, message: str, fault: StoreFault = "failed") -> None:
         super().__init__(message)
         self.fault: StoreFault = fault
+
+
+class CallError(RightCallError, ValueError):
+    """What was given to run is not one call, or nobody can be named as its caller."""
 
 
 class AnswerError(RightCallError, ValueError):

@@ -1,0 +1,190 @@
+"""One call on its way: who wants it, what was written, how long each stage took; and the records made of it."""
+
+import time
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from typing import Any
+
+from msgspec import Struct, json
+from msgspec.structs import replace
+
+from rightcall.errors import StoreError
+from rightcall.record.admission import Admission, Question
+from rightcall.record.entries import CallBody, EndBody
+from rightcall.text.escape import shown
+from rightcall.text.redact import Redactor
+from rightcall.types import Problem, Repair, Verdict
+from rightcall.types_running import Decision, Request, Result
+
+LONGEST_EMISSION = 4000
+LONGEST_VALUE = 2000
+"""Characters of a text that a record keeps; its digest covers the whole."""
+
+Stage = str
+OnStage = Callable[[Stage], object]
+
+
+class Who(Struct, frozen=True):
+    """On whose behalf, and within what."""
+
+    caller: str
+    context: str | None = None
+    step: str | None = None
+    provider: str = ""
+    policy: str = ""
+    """Digest of the policy in force."""
+
+
+class Stopwatch:
+    """How long each stage took, in milliseconds; and whoever listens is told when one begins."""
+
+    __slots__ = ("_began", "_name", "_tell", "taken")
+
+    def __init__(self, tell: OnStage | None) -> None:
+        self.taken: dict[Stage, float] = {}
+        self._tell = tell
+        self._name = ""
+        self._began = 0.0
+
+    def stage(self, name: Stage) -> None:
+        now = time.perf_counter()
+        if self._name:
+            self.taken[self._name] = self.taken.get(self._name, 0.0) + (now - self._began) * 1e3
+        self._name, self._began = name, now
+        if self._tell is not None and name:
+            self._tell(name)
+
+
+class Written(Struct, frozen=True):
+    """What the model wrote: the verdict on it, and the text it stood in."""
+
+    verdict: Verdict
+    name: str
+    """The tool as it was written."""
+    text: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """Of a call that never became a request: the same writing has the same digest."""
+        found = self.verdict.found
+        raw = self.text if self.text is not None else shown([self.name, found.arguments if found else None], 100_000)
+        return sha256(raw.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def call_body(written: Written, who: Who, request: Request | None, redactor: Redactor) -> CallBody:
+    """The record of a call, before it is decided."""
+    verdict = written.verdict
+    call = verdict.call or verdict.found
+    body = CallBody(
+        caller=who.caller,
+        tool=request.tool if request else call.name if call else written.name,
+        params=None,
+        digest=request.digest if request else written.digest,
+        decision="deny",
+        rule="",
+        context=who.context,
+        step=who.step,
+        policy=who.policy,
+        provider=who.provider,
+    )
+    if request is None:
+        arguments: Any = call.arguments if call else None
+        body = replace(body, params=_kept(redactor.value(arguments)), problems=_problems(verdict.problems, redactor))
+    else:
+        body = replace(
+            body, params=_kept(redactor.value(request.arguments)), definition=request.definition[:16],
+            state=request.state[:16], effects=tuple(sorted(request.effects)), rights=request.rights.digest,
+        )  # fmt: skip
+    if verdict.repairs or verdict.truncated or call is None or call.origin == "text" or request is None:
+        body = replace(
+            body, emission=_emission(written, redactor), repairs=_repairs(verdict.repairs, redactor),
+            strategy=verdict.strategy, confidence=verdict.confidence, truncated=verdict.truncated,
+            origin=call.origin if call else "native",
+        )  # fmt: skip
+    return body
+
+
+def end_body(result: Result, summary: str, tokens: int, redactor: Redactor) -> EndBody:
+    return EndBody(
+        status="success" if result.ok else "failed",
+        execution_time=round(result.seconds * 1e3, 3),
+        error=None if result.error is None else redactor.text(result.error)[:LONGEST_VALUE],
+        summary=redactor.text(summary)[:LONGEST_VALUE],
+        tokens=tokens,
+        cached=result.cached,
+    )
+
+
+def question(request: Request, verdict: Verdict, described: str, preview: str) -> Question:
+    """What a person sees beside the call. Nothing is redacted: who decides must see what would run."""
+    details: dict[str, Any] = {
+        "effects": sorted(request.effects),
+        "confidence": verdict.confidence,
+        "repairs": [_plain_repair(repair) for repair in verdict.repairs],
+    }
+    if preview:
+        details["preview"] = preview
+    return Question(json.encode(details, enc_hook=repr).decode(), described)
+
+
+def unrecorded(error: StoreError) -> Admission:
+    """What is decided when the store cannot be used: nothing runs (A-04)."""
+    return Admission(Decision("deny", f"store:{error.fault}", str(error)), 0)
+
+
+def _emission(written: Written, redactor: Redactor) -> Any:
+    if written.text is not None:
+        return redactor.text(written.text[: LONGEST_EMISSION * 2])[:LONGEST_EMISSION]
+    found = written.verdict.found
+    if found is None:
+        return written.name[:LONGEST_VALUE]
+    return {"name": found.name, "arguments": _kept(redactor.value(found.arguments))}
+
+
+def _kept(value: Any) -> Any:
+    """A value that a record can hold: plain JSON, long texts cut."""
+    try:
+        if len(json.encode(value)) <= LONGEST_VALUE:
+            return value
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return shown(value, LONGEST_VALUE)
+    return _cut(value, 0)
+
+
+def _cut(value: Any, depth: int) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}… ({len(value)} characters)"
+    if isinstance(value, (dict, list)):
+        if depth >= 4 or len(value) > 100:  # pyright: ignore[reportUnknownArgumentType] - a model wrote it
+            return shown(value, LONGEST_VALUE)
+        if isinstance(value, dict):
+            return {key: _cut(item, depth + 1) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        return [_cut(item, depth + 1) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def _repairs(repairs: Iterable[Repair], redactor: Redactor) -> tuple[dict[str, Any], ...]:
+    return tuple(
+        {**_plain_repair(one), "before": _kept(_under(one.path, one.before, redactor)), "after": _kept(_under(one.path, one.after, redactor))}
+        for one in repairs
+    )  # fmt: skip
+
+
+def _under(path: str, value: Any, redactor: Redactor) -> Any:
+    """A value is as secret as the last name on its path."""
+    name = path.rpartition(".")[2]
+    redacted: dict[str, Any] = redactor.value({name: value})
+    return redacted[name]
+
+
+def _plain_repair(repair: Repair) -> dict[str, Any]:
+    return {
+        "path": repair.path, "before": repair.before, "after": repair.after, "strategy": repair.strategy,
+        "rule": repair.rule, "confidence": repair.confidence,
+    }  # fmt: skip
+
+
+def _problems(problems: Iterable[Problem], redactor: Redactor) -> tuple[dict[str, str], ...]:
+    return tuple(
+        {"code": one.code, "path": one.path, "message": redactor.text(one.message)[:LONGEST_VALUE]} for one in problems
+    )

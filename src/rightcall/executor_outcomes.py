@@ -1,0 +1,116 @@
+"""What a model and its host are told of a call: objections before it was judged, refusals, questions, results."""
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from rightcall.authorise.allowlist import denial, may_use, not_whitelisted
+from rightcall.config_settings import Rights
+from rightcall.executor_calls import Written
+from rightcall.executor_toolbox import Equipped, Toolbox
+from rightcall.present.messages import error_content
+from rightcall.record.admission import Admission
+from rightcall.text.escape import escaped
+from rightcall.types import Call, Verdict
+from rightcall.types_running import Decision, Metadata, Outcome, Result
+from rightcall.validate import unknown_tool_hint
+
+STUBBORN = 3
+"""Refusals of the same call from which on the hint changes."""
+
+
+def equipped(written: Written, toolbox: Toolbox) -> Equipped | None:
+    """The tool that a call is for, None when there is none."""
+    call = written.verdict.call
+    known = toolbox.tools.get(call.name if call is not None else written.name)
+    if known is None:
+        match = toolbox.gate.catalog.find(written.name)
+        known = toolbox.tools.get(match.tool.name) if match.tool is not None else None
+    return known
+
+
+def objection(written: Written, found: Equipped | None, toolbox: Toolbox, rights: Rights) -> Decision | None:
+    """Why a call cannot even be judged. What the caller may not use comes first, so that no hint tells of it."""
+    verdict = written.verdict
+    if found is None:
+        return _unknown(written.name, toolbox, rights)
+    name = found.tool.name
+    if not may_use(rights, name, own=found.own):
+        return Decision("deny", denial(rights, name) or "allowlist", not_whitelisted(name))
+    if not verdict.ok or verdict.call is None or type(verdict.call.arguments) is not dict:
+        return _invalid(verdict, found, toolbox, rights)
+    if found.local is None:
+        return Decision("deny", "unavailable", f"Tool '{escaped(name, 100)}' is known, but nothing here can run it")
+    return None
+
+
+def _unknown(name: str, toolbox: Toolbox, rights: Rights) -> Decision:
+    names = [one.tool.name for one in toolbox.usable(rights)]
+    near = [one for one in toolbox.gate.catalog.find(name).suggestions if one in names]
+    reason = f"Validation failed: There is no tool `{escaped(name, 100)}`"
+    return Decision("deny", "unknown_tool", reason, unknown_tool_hint(name, near, names))
+
+
+def _invalid(verdict: Verdict, found: Equipped, toolbox: Toolbox, rights: Rights) -> Decision:
+    problems = "; ".join(problem.message for problem in verdict.problems) or "the arguments cannot be read"
+    other = found.tool.rules.replaced_by
+    usable = {one.tool.name for one in toolbox.usable(rights)}
+    if other is not None and other not in usable:
+        return Decision("deny", "deprecated", f"Tool '{escaped(found.tool.name, 100)}' is no longer there")
+    return Decision("deny", "validation", f"Validation failed: {problems}", verdict.hint)
+
+
+def refused(written: Written, admission: Admission, stages: Mapping[str, float]) -> Outcome:
+    """A call that did not run, or that waits for a person."""
+    decision, verdict = admission.decision, written.verdict
+    waiting = decision.kind == "ask"
+    hint = _waiting_hint(decision) if waiting else _hint(admission)
+    call = verdict.call or verdict.found
+    return Outcome(
+        ok=False,
+        tool=call.name if call is not None else written.name,
+        content=error_content(decision.reason, hint),
+        error=decision.reason,
+        hint=hint,
+        decision=decision,
+        status="waiting" if waiting else "refused",
+        call=verdict.call,
+        repairs=verdict.repairs,
+        metadata=Metadata(call=admission.call, recorded=admission.call > 0, stages=stages),
+    )
+
+
+def _waiting_hint(decision: Decision) -> str:
+    return f"It waits for an answer as approval {decision.approval}. Make exactly the same call again once it is approved."
+
+
+def _hint(admission: Admission) -> str | None:
+    hint = admission.decision.hint
+    if admission.earlier:
+        hint = f"{hint or ''} It gave: {admission.earlier}".strip()
+    if admission.refusals < STUBBORN or admission.decision.rule == "quarantine":
+        return hint
+    stubborn = f"This very call was refused {admission.refusals} times. Making it again will not help: change it, or do without."
+    return f"{stubborn} {hint}" if hint else stubborn
+
+
+def ran(
+    call: Call, verdict: Verdict, decision: Decision, result: Result, content: str, summary: str, metadata: Metadata
+) -> Outcome:
+    """A call that ran, whatever came of it."""
+    outcome = Outcome(
+        ok=result.ok,
+        tool=call.name,
+        content=content,
+        result=result.value,
+        error=result.error,
+        decision=decision,
+        status="success" if result.ok else "failed",
+        call=call,
+        repairs=verdict.repairs,
+        summary=summary,
+        metadata=metadata,
+    )
+    if verdict.mode == "warn" and verdict.problems and verdict.hint:
+        return replace(outcome, hint=verdict.hint, content=f"{content}\n\n{verdict.hint}")
+    return outcome

@@ -1,0 +1,92 @@
+"""The tools of an executor as one immutable whole: how they are checked, how they run, what they are known by. A new
+one takes its place when a tool is registered or the policy changes; calls that have begun keep the one they had."""
+
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any
+
+from msgspec import Struct, json
+
+from rightcall.authorise.allowlist import may_use
+from rightcall.catalog import PackTool, Tool
+from rightcall.config import Policy
+from rightcall.config_settings import Rights, rights_of
+from rightcall.errors import ToolError
+from rightcall.execute.functions import LocalTool
+from rightcall.gate import Gate
+from rightcall.types import Rules
+
+_READ_ONLY = frozenset(("read",))
+_MOST_CALLERS = 1000
+"""Callers whose rights are kept ready; beyond that they are worked out anew."""
+
+
+class Equipped(Struct, frozen=True):
+    """One tool: its compiled definition, its digest, and what runs it (None: nobody here can)."""
+
+    tool: Tool
+    local: LocalTool | None
+    definition: str
+    described: str
+    """The definition as JSON: what a person is shown when it has changed."""
+
+    @property
+    def own(self) -> bool:
+        """A function of this program whose author says that it only reads."""
+        return self.local is not None and self.tool.effects_declared and self.tool.effects <= _READ_ONLY
+
+
+class Toolbox(Struct, frozen=True, eq=False):
+    """A policy, the gate it makes, and the tools behind it."""
+
+    policy: Policy
+    gate: Gate
+    tools: Mapping[str, Equipped]
+    rights: dict[str, Rights]
+    """By caller, filled as they come."""
+
+    def rights_of(self, caller: str) -> Rights:
+        known = self.rights.get(caller)
+        if known is None:
+            known = rights_of(self.policy.settings, caller)
+            if len(self.rights) < _MOST_CALLERS:
+                self.rights[caller] = known
+        return known
+
+    def usable(self, rights: Rights) -> list[Equipped]:
+        """The tools that can run here and that a caller may know of."""
+        return [
+            one
+            for one in self.tools.values()
+            if one.local is not None and may_use(rights, one.tool.name, own=one.own)
+        ]
+
+
+def build_toolbox(policy: Policy, tools: Iterable[LocalTool], **gate: Any) -> Toolbox:
+    """The toolbox of a policy and the functions registered so far."""
+    table = {tool.name: tool for tool in tools}
+    made = Gate([_record(tool) for tool in table.values()], policy, **gate)
+    equipped = {name: _equipped(tool, table.get(name)) for name, tool in made.catalog.tools.items()}
+    return Toolbox(policy, made, MappingProxyType(equipped), {})
+
+
+def _record(tool: LocalTool) -> PackTool:
+    """Functions of the program itself may declare effects and rules, unlike definitions that come from a server."""
+    rules = Rules(repeatable=tool.repeatable, paths=tool.paths, commands=tool.commands, example=tool.example)
+    about = tool.definition
+    return PackTool(tool.name, about.get("description") or "", about["parameters"], tool.effects, rules, "given")
+
+
+def _equipped(tool: Tool, local: LocalTool | None) -> Equipped:
+    about: dict[str, Any] = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.schema,
+        "effects": sorted(tool.effects) if tool.effects_declared else None,
+    }
+    try:
+        described = json.encode(about, order="deterministic")
+    except (TypeError, ValueError, OverflowError) as fault:
+        raise ToolError(f"the definition of `{tool.name}` is no JSON: {fault}") from fault
+    return Equipped(tool, local, sha256(described).hexdigest(), described.decode())
