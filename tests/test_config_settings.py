@@ -1,0 +1,402 @@
+"""`[policy]`, `[callers]` and `[audit]`: every key is read, every mistake is named, and what holds for one caller."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from rightcall.config import DEFAULT_POLICY, load_policy
+from rightcall.config_settings import (
+    PRESETS,
+    STAGES,
+    Asking,
+    Audit,
+    Budgets,
+    CallerSettings,
+    Limits,
+    Paths,
+    Settings,
+    Window,
+    rights_of,
+)
+from rightcall.errors import PolicyError
+
+WHOLE = """\
+[policy]
+preset = "swarm"
+stage = "sandbox"
+dry_run = false
+rounds = 7
+repeats = 4
+quarantine = 6
+allow = ["my/*", "ping"]
+deny = ["code/blame"]
+
+[policy.limits]
+all = { minute = 90 }
+caller = { hour = 150, burst = 2 }
+[policy.limits.tools]
+"code/read" = { hour = 40 }
+"my/tool" = { minute = 1 }
+
+[policy.approval]
+effects = ["write", "network"]
+tools = ["my/*"]
+never = ["file/save"]
+expires = 60
+confidence = 1
+definitions = false
+
+[policy.budgets]
+seconds = 2
+tokens = 500
+output = 1000
+parallel = 2
+[policy.budgets.tools."code/search"]
+seconds = 10.5
+
+[policy.paths]
+deny = ["private/**"]
+allow = ["docs/secrets.md"]
+dotfiles = [".tool-versions"]
+
+[callers.teacher]
+stage = "full"
+allow = ["my_tool"]
+deny = ["screenshot"]
+limits = { minute = 20 }
+dry_run = true
+budgets = { tokens = 900 }
+[callers.guest]
+only = ["ping", "code/*"]
+
+[audit]
+path = "logs/audit.db"
+redact = ["pin"]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    file = tmp_path / "rightcall.toml"
+    file.write_text(WHOLE, encoding="utf-8")
+    return file
+
+
+@pytest.mark.promise("P-09")
+def test_every_key_is_read(file: Path) -> None:
+    budgets = Budgets(seconds=2.0, tokens=500, output=1000, parallel=2)
+    assert load_policy(file).settings == Settings(
+        preset="swarm",
+        stage="sandbox",
+        dry_run=False,
+        rounds=7,
+        repeats=4,
+        quarantine=6,
+        allow=("my/*", "ping"),
+        deny=("code/blame",),
+        limits=Limits(
+            all=Window(90, 2000),
+            caller=Window(10, 150, 2),
+            tools={
+                "code/read": Window(5, 40),
+                "code/search": Window(3),
+                "code/execute/python": Window(2),
+                "my/tool": Window(1),
+            },
+        ),
+        approval=Asking(("write", "network"), ("my/*",), ("file/save",), 60, 1.0, definitions=False),
+        budgets=budgets,
+        budgets_of_tools={"code/search": replace(budgets, seconds=10.5)},
+        paths=Paths(("private/**",), ("docs/secrets.md",), (".tool-versions",)),
+        callers={
+            "teacher": CallerSettings(
+                stage="full",
+                allow=("my_tool",),
+                deny=("screenshot",),
+                limits=Window(20, 150, 2),
+                dry_run=True,
+                budgets=replace(budgets, tokens=900),
+            ),
+            "guest": CallerSettings(only=("ping", "code/*")),
+        },
+        audit=Audit("logs/audit.db", ("pin",)),
+    )
+
+
+@pytest.mark.promise("P-09")
+def test_tables_that_say_nothing_are_the_defaults() -> None:
+    empty: dict[str, Any] = {"limits": {"all": {}, "tools": {}}, "approval": {}, "budgets": {"tools": {}}, "paths": {}}
+    assert load_policy({"policy": empty, "callers": {}, "audit": {}}).settings == DEFAULT_POLICY.settings == Settings()
+
+
+@pytest.mark.promise("P-02")
+@pytest.mark.parametrize("preset", ["personal", "swarm"])
+def test_a_preset_sets_every_limit_and_a_table_changes_only_what_it_names(preset: str) -> None:
+    limits = load_policy({"policy": {"preset": preset}}).settings.limits
+    assert limits == PRESETS[preset]  # pyright: ignore[reportArgumentType]
+    changed = load_policy({"policy": {"preset": preset, "limits": {"all": {"hour": 0}}}}).settings.limits
+    assert changed == replace(limits, all=replace(limits.all, hour=0))
+
+
+@pytest.mark.promise("P-02")
+def test_personal_is_ten_times_swarm_which_has_the_designs_numbers() -> None:
+    swarm, personal = PRESETS["swarm"], PRESETS["personal"]
+    assert (swarm.all, swarm.caller) == (Window(100, 2000), Window(10, 200, 3))
+    assert swarm.tools == {"code/read": Window(5), "code/search": Window(3), "code/execute/python": Window(2)}
+
+    def ten_times(window: Window) -> Window:
+        return Window(window.minute * 10, window.hour * 10, window.burst * 10)
+
+    assert (personal.all, personal.caller) == (ten_times(swarm.all), ten_times(swarm.caller))
+    assert personal.tools == {tool: ten_times(window) for tool, window in swarm.tools.items()}
+
+
+@pytest.mark.promise("P-01")
+def test_each_stage_contains_the_one_before_and_has_the_designs_tools() -> None:
+    read_only, sandbox, limited, full = STAGES.values()
+    assert list(STAGES) == ["read-only", "sandbox", "limited-write", "full"]
+    assert read_only < sandbox < limited < full
+    assert read_only == {
+        "code/read", "code/search", "code/list", "code/diff", "code/log", "code/blame", "code/show", "data/list",
+        "data/read", "ping", "debug/logs", "ai/report", "system/monitor",
+    }  # fmt: skip
+    assert sandbox - read_only == {"code/execute/python", "code/execute/javascript", "screenshot"}
+    assert limited - sandbox == {"file/save", "code/create-branch", "code/create-test"}
+
+
+WRONG = [
+    ('preset = "swarm"', 'preset = "swarms"', 2, "policy.preset: 'swarms' is no choice here; did you mean 'swarm'?"),
+    ('preset = "swarm"', 'presets = "swarm"', 2, "policy.presets: unknown key; did you mean 'preset'?"),
+    ('stage = "sandbox"', 'stage = "write"', 3, "policy.stage: 'write' is no choice here"),
+    ('stage = "sandbox"', 'stage = ["sandbox"]', 3, "must be one of read-only, sandbox, limited-write, full"),
+    ("dry_run = false", 'dry_run = "off"', 4, "policy.dry_run: must be true or false, not a text"),
+    ("rounds = 7", "rounds = 0", 5, "policy.rounds: must be a whole number from 1 to 100, not 0"),
+    ("rounds = 7", "rounds = 5.5", 5, "policy.rounds: must be a whole number from 1 to 100, not 5.5"),
+    ("rounds = 7", "rounds = true", 5, "policy.rounds: must be a whole number"),
+    ("repeats = 4", "repeats = 1", 6, "policy.repeats: 1 would refuse every call; must be 0 for none, or a whole"),
+    ("repeats = 4", "repeats = -1", 6, "policy.repeats: must be a whole number from 0 to 1000, not -1"),
+    ("quarantine = 6", "quarantine = 1", 7, "policy.quarantine: 1 would leave a call that is refused once no second"),
+    ("quarantine = 6", "quarantine = 1001", 7, "policy.quarantine: must be a whole number from 0 to 1000"),
+    ("quarantine = 6", f"quarantine = 0x{'f' * 5000}", 7, "not a number of about 6000 digits"),
+    ("quarantine = 6", f"quarantine = {'9' * 5000}", 0, "not valid TOML: Exceeds the limit"),
+    ('allow = ["my/*", "ping"]', 'allow = "my/*"', 8, "policy.allow: must be a list of texts, not a text"),
+    ('allow = ["my/*", "ping"]', 'allow = ["my/*", 3]', 8, "policy.allow[1]: must be a text, not a number"),
+    ('allow = ["my/*", "ping"]', 'allow = [""]', 8, "policy.allow[0]: must be a name, not an empty text"),
+    ('deny = ["code/blame"]', 'deny = ["  "]', 9, "policy.deny[0]: must be a name, not an empty text"),
+    ('deny = ["code/blame"]', 'deny = [" code/blame"]', 9, 'policy.deny[0]: " code/blame" can match nothing'),
+    ('deny = ["code/blame"]', 'deny = ["code/bl\\u200Bame"]', 9, '"code/bl\\u200bame" can match nothing'),
+    ("all = { minute = 90 }", "everybody = { minute = 90 }", 12, "policy.limits.everybody: unknown key; known are:"),
+    ("all = { minute = 90 }", "all = { minutes = 90 }", 12, "policy.limits.all.minutes: unknown key; did you mean"),
+    ("all = { minute = 90 }", "all = 90", 12, "policy.limits.all: must be a table, not a number"),
+    ("all = { minute = 90 }", "all = { minute = -1 }", 12, "must be a whole number from 0 to 1000000, not -1"),
+    ("burst = 2", 'burst = "2"', 13, "policy.limits.caller.burst: must be a whole number from 0 to 1000000"),
+    ('"code/read" = { hour = 40 }', '"code/*" = { hour = 40 }', 15, '"code/*": `*` has no meaning here; write one'),
+    ('"code/read" = { hour = 40 }', '"" = { hour = 40 }', 15, "must be a name, not an empty text"),
+    ('"code/read" = { hour = 40 }', '"code/read" = 40', 15, 'limits.tools."code/read": must be a table, not a number'),
+    ('effects = ["write", "network"]', 'effects = ["writes"]', 19, "approval.effects[0]: 'writes' is no choice here"),
+    ('tools = ["my/*"]', "tools = [[]]", 20, "policy.approval.tools[0]: must be a text, not a list"),
+    ('never = ["file/save"]', 'nevers = ["file/save"]', 21, "approval.nevers: unknown key; did you mean 'never'?"),
+    ("expires = 60", "expires = 0", 22, "policy.approval.expires: must be a whole number from 1 to 604800, not 0"),
+    ("confidence = 1", "confidence = 1.1", 23, "policy.approval.confidence: must be a number from 0 to 1, not 1.1"),
+    ("confidence = 1", "confidence = nan", 23, "policy.approval.confidence: must be a number from 0 to 1, not NaN"),
+    ("confidence = 1", "confidence = true", 23, "policy.approval.confidence: must be a number from 0 to 1, not true"),
+    ("definitions = false", "definitions = 0", 24, "policy.approval.definitions: must be true or false"),
+    ("seconds = 2", "seconds = 0", 27, "policy.budgets.seconds: must be a number from 0.01 to 86400, not 0"),
+    ("tokens = 500", "tokens = 49", 28, "policy.budgets.tokens: must be a whole number from 50 to 1000000, not 49"),
+    ("output = 1000", "output = 0", 29, "policy.budgets.output: must be a whole number from 1 to 1000000000"),
+    ("parallel = 2", "parallel = 0", 30, "policy.budgets.parallel: must be a whole number from 1 to 1000"),
+    ("seconds = 10.5", "second = 10.5", 32, 'policy.budgets.tools."code/search".second: unknown key; did you mean'),
+    ('deny = ["private/**"]', 'deny = ["/etc/**"]', 35, 'policy.paths.deny[0]: "/etc/**" can match nothing: a path'),
+    ('deny = ["private/**"]', 'deny = ["../other"]', 35, '"../other" can match nothing'),
+    ('deny = ["private/**"]', 'deny = ["./private"]', 35, '"./private" can match nothing'),
+    ('deny = ["private/**"]', 'deny = ["private\\\\**"]', 35, "a path counts from the root, with `/`"),
+    ('deny = ["private/**"]', 'deny = ["C:/private"]', 35, "a path counts from the root, with `/`"),
+    ('deny = ["private/**"]', 'deny = ["!public"]', 35, "there is no `!` here"),
+    ("dotfiles =", "dotfile =", 37, "policy.paths.dotfile: unknown key; did you mean 'dotfiles'?"),
+    ("[callers.teacher]", '[callers." "]', 39, "must be a name, not an empty text"),
+    ("[callers.teacher]", '[callers."*"]', 39, "`*` has no meaning here"),
+    ('allow = ["my_tool"]', 'allowed = ["my_tool"]', 41, "callers.teacher.allowed: unknown key; did you mean 'allow'?"),
+    ("limits = { minute = 20 }", "limits = { minute = 2000000 }", 43, "callers.teacher.limits.minute: must be a whole"),
+    ("limits = { minute = 20 }", "limits = { caller = 2 }", 43, "callers.teacher.limits.caller: unknown key"),
+    ("budgets = { tokens = 900 }", "budgets = { tokens = 9 }", 45, "callers.teacher.budgets.tokens: must be a whole"),
+    ('only = ["ping", "code/*"]', 'only = ["ping"]\nallow = ["x"]', 47, "guest.only: cannot stand beside `allow`"),
+    ('only = ["ping", "code/*"]', 'only = []\nstage = "full"', 47, "callers.guest.only: cannot stand beside `stage`"),
+    ('path = "logs/audit.db"', 'path = ""', 50, "audit.path: must be the path of a file, such as"),
+    ('path = "logs/audit.db"', 'path = "logs/"', 50, 'not "logs/"'),
+    ('path = "logs/audit.db"', 'path = "a\\u0000b"', 50, 'not "a\\u0000b"'),
+    ('redact = ["pin"]', 'redact = ["pin*"]', 51, "audit.redact[0]"),
+    ("[audit]", "[audit]\nkeep = 3", 50, "audit.keep: unknown key; known are: path, redact"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("right", "wrong", "line", "says"), WRONG)
+@pytest.mark.promise("P-09")
+def test_a_mistake_is_named_with_its_line_and_what_would_be_right(
+    file: Path, right: str, wrong: str, line: int, says: str
+) -> None:
+    assert right in WHOLE
+    file.write_text(WHOLE.replace(right, wrong, 1), encoding="utf-8")
+    with pytest.raises(PolicyError) as caught:
+        load_policy(file)
+    assert says in str(caught.value)
+    assert caught.value.line == line
+    assert caught.value.source == str(file)
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(["full", "*"]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["minute", "tools", "only", "stage", "x", "", 3]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+PLACES = [
+    ("policy",), ("callers",), ("audit",), ("policy", "limits"), ("policy", "limits", "all"),
+    ("policy", "limits", "tools"), ("policy", "limits", "tools", "x"), ("policy", "approval"),
+    ("policy", "approval", "effects"), ("policy", "approval", "confidence"), ("policy", "budgets"),
+    ("policy", "budgets", "tools"), ("policy", "paths", "deny"), ("policy", "stage"), ("policy", "deny"),
+    ("policy", "repeats"), ("callers", "x"), ("callers", "x", "only"), ("callers", "x", "limits"), ("audit", "path"),
+]  # fmt: skip
+
+
+@given(st.sampled_from(PLACES), ANYTHING)
+@pytest.mark.promise("P-09")
+def test_whatever_stands_anywhere_is_read_or_is_a_policy_error(place: tuple[str, ...], value: Any) -> None:
+    for key in reversed(place):
+        value = {key: value}
+    try:
+        settings = load_policy(value).settings
+    except PolicyError:
+        return
+    rights_of(settings, "x")
+
+
+@pytest.mark.promise("P-09")
+def test_a_digest_is_the_beginning_of_what_sha256sum_says(tmp_path: Path) -> None:
+    from hashlib import sha256
+
+    file = tmp_path / "rightcall.toml"
+    file.write_text('[policy]\nstage = "full"\n# ü\n', encoding="utf-8")
+    assert load_policy(file).digest == sha256(file.read_bytes()).hexdigest()[:16]
+    file.write_bytes(b"")
+    assert load_policy(file).digest == DEFAULT_POLICY.digest == sha256(b"").hexdigest()[:16]
+
+
+def test_dicts_that_mean_the_same_have_one_digest() -> None:
+    one = load_policy({"policy": {"stage": "full", "rounds": 3}, "router": {"x": [1]}})
+    two = load_policy({"router": {"x": (1,)}, "policy": {"rounds": 3, "stage": "full"}})
+    other = load_policy({"policy": {"stage": "full", "rounds": 4}, "router": {"x": [1]}})
+    assert one.digest == two.digest != other.digest
+    assert len(one.digest) == 16
+
+
+def test_later_tables_hold_only_what_json_can_carry() -> None:
+    with pytest.raises(PolicyError, match=r"servers\.x: must be something JSON can carry"):
+        load_policy({"servers": {"x": object()}})
+
+
+# What holds for one caller
+
+
+def rights(document: str, caller: str = "teacher") -> Any:
+    return rights_of(load_policy(tomllib.loads(document)).settings, caller)
+
+
+@pytest.mark.promise("P-01")
+def test_a_caller_nobody_names_has_what_everybody_has() -> None:
+    found = rights('[policy]\nallow = ["my/*", "x"]\ndeny = ["ping"]\n[callers.other]\nstage = "full"')
+    assert (found.stage, found.own, found.patterns) == ("read-only", True, ("my/*",))
+    assert found.listed == STAGES["read-only"] | {"x"}
+    assert found.origin == {"my/*": "policy:allow", "x": "policy:allow"}
+    assert found.deny == {"ping": "policy:deny"}
+
+
+@pytest.mark.promise("P-01")
+def test_allow_adds_to_the_callers_stage_and_to_everybodys_list() -> None:
+    found = rights('[policy]\nallow = ["x"]\n[callers.teacher]\nstage = "sandbox"\nallow = ["y", "z/*"]')
+    assert (found.stage, found.own) == ("sandbox", True)
+    assert found.listed == STAGES["sandbox"] | {"x", "y"}
+    assert found.patterns == ("z/*",)
+    assert found.origin == {"x": "policy:allow", "y": "caller:allow", "z/*": "caller:allow"}
+
+
+@pytest.mark.promise("P-01")
+def test_only_replaces_stage_and_allow_and_an_empty_one_allows_nothing() -> None:
+    found = rights('[policy]\nstage = "full"\nallow = ["x"]\n[callers.teacher]\nonly = ["ping", "my/*"]')
+    assert (found.stage, found.own, found.listed, found.patterns) == (None, False, {"ping"}, ("my/*",))
+    assert found.origin == {"ping": "caller:only", "my/*": "caller:only"}
+    nothing = rights("[callers.teacher]\nonly = []")
+    assert (nothing.listed, nothing.patterns, nothing.own) == (frozenset(), (), False)
+
+
+@pytest.mark.promise("P-01")
+def test_denials_add_up_and_stay_beside_only() -> None:
+    found = rights('[policy]\ndeny = ["a"]\n[callers.teacher]\nonly = ["a", "b"]\ndeny = ["b"]')
+    assert found.deny == {"a": "policy:deny", "b": "caller:deny"}
+
+
+@pytest.mark.promise("P-01", "P-02")
+def test_a_callers_limits_dry_run_and_budgets_take_the_place_of_everybodys(file: Path) -> None:
+    settings = load_policy(file).settings
+    teacher, guest = rights_of(settings, "teacher"), rights_of(settings, "guest")
+    assert (teacher.window, guest.window) == (Window(20, 150, 2), Window(10, 150, 2))
+    assert teacher.all == guest.all == Window(90, 2000)
+    assert (teacher.dry_run, guest.dry_run) == (True, False)
+    assert (teacher.budgets.tokens, guest.budgets.tokens) == (900, 500)
+
+
+@pytest.mark.promise("X-03")
+def test_of_a_tools_and_a_callers_word_on_one_budget_the_stricter_holds() -> None:
+    document = """
+        [policy.budgets]
+        seconds = 30
+        [policy.budgets.tools.slow]
+        seconds = 300
+        tokens = 1000
+        [callers.teacher]
+        budgets = { tokens = 2000, output = 5 }
+        [callers.guest]
+        budgets = { seconds = 10 }
+        """
+    assert rights(document).budgets_of_tools["slow"] == Budgets(seconds=300.0, tokens=1000, output=5)
+    assert rights(document, "guest").budgets_of_tools["slow"] == Budgets(seconds=10.0, tokens=1000)
+    assert rights(document, "else").budgets_of_tools["slow"] == Budgets(seconds=300.0, tokens=1000)
+
+
+@pytest.mark.promise("P-09")
+def test_frozen_means_frozen(file: Path) -> None:
+    settings = load_policy(file).settings
+    found = rights_of(settings, "teacher")
+    mappings: list[Any] = [
+        settings.limits.tools, settings.callers, settings.budgets_of_tools, found.tools, found.origin, found.deny,
+        found.budgets_of_tools, STAGES, PRESETS, PRESETS["swarm"].tools, Settings().callers, Limits().tools,
+    ]  # fmt: skip
+    for mapping in mappings:
+        with pytest.raises(TypeError):
+            mapping["x"] = None
+    with pytest.raises(AttributeError):
+        settings.stage = "full"  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_rights_have_a_digest_of_everything_they_say() -> None:
+    base = rights("")
+    assert len(base.digest) == 16
+    assert base.digest == rights("[callers.guest]\nonly = []").digest
+    others = [
+        '[policy]\nstage = "full"',
+        '[policy]\nallow = ["x"]',
+        '[policy]\ndeny = ["x"]',
+        "[policy]\nlimits.tools.x.minute = 3",
+        "[policy]\nbudgets.tools.x.seconds = 3",
+        '[policy]\npaths.deny = ["x"]',
+        "[policy]\ndry_run = false",
+        "[callers.teacher]\nonly = []",
+        "[callers.teacher]\nlimits = { burst = 1 }",
+    ]
+    assert len({base.digest, rights("", "else").digest, *(rights(other).digest for other in others)}) == len(others) + 2
