@@ -1,4 +1,4 @@
-"""The executor: every tool, whatever it is, goes the same way (X-01). The order stands in `_Pipeline.run`.
+"""The executor: every tool, whatever it is, goes the same way (X-01). The order stands in `Pipeline.run`.
 
     read ─▶ check ─▶ authorise, record ─▶ execute ─▶ record ─▶ present
 
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from rightcall.record.clock import Clock
 
 F = TypeVar("F", bound=Callable[..., Any])
+PolicySource = "str | os.PathLike[str] | Mapping[str, Any] | Policy | None"
+StoreSource = "Store | Literal['memory'] | None"
 Ask = Callable[[Approval], "str | None | Awaitable[str | None]"]
 """Asks a person about a call: the name of who said yes, None for no."""
 
@@ -45,3 +47,238 @@ DEFAULT_CALLER = "default"
 _LONGEST_NAME = 200
 _POLL = 0.1
 """Seconds between two looks whether a person has answered."""
+
+
+class Executor:
+    """Runs tool calls under a policy, with a record of each.
+
+    >>> import asyncio
+    >>> from rightcall import Executor
+    >>> async def main():
+    ...     async with Executor.open(policy=None, store="memory") as ex:
+    ...         @ex.tool(effects=["read"])
+    ...         def add(a: int, b: int) -> int:
+    ...             return a + b
+    ...         outcome = await ex.run({"name": "add", "arguments": "{'a': '1', b: 2}"}, caller="teacher")
+    ...         return outcome.result, outcome.decision.rule
+    >>> asyncio.run(main())
+    (3, 'stage:own')
+
+    `root` is the folder that path arguments count from; `policy` a path (watched for changes), a dict of the same
+    shape, or None for the defaults; `store` None for SQLite where the policy says, "memory", or a `Store`; `ask` is
+    called with an `Approval` when a call needs a person, and returns the name of who said yes, or None.
+    """
+
+    def __init__(
+        self, root: str | os.PathLike[str], policy: PolicySource, tools: Iterable[Any], store: StoreSource,
+        clock: Clock | None, ask: Ask | None, on_stage: OnStage | None, gate: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        self.root = os.path.abspath(os.fspath(root))
+        self._policy_file = os.fspath(policy) if isinstance(policy, (str, os.PathLike)) else None
+        self._policy = PolicyInForce(policy)
+        self._gate_options = dict(gate)
+        self._tools = {one.name: one for one in map(local_tool, tools)}
+        self._toolbox = self._rebuilt()
+        self._store_source, self._clock = store, clock
+        self._store: Store | None = None
+        self._cache = Cache()
+        self._ask = ask
+        self._on_stage = on_stage
+
+    @classmethod
+    def open(
+        cls, root: str | os.PathLike[str] = ".", policy: PolicySource = None, *, tools: Iterable[Any] = (),
+        store: StoreSource = None, clock: Clock | None = None, ask: Ask | None = None, packs: Iterable[str] = (),
+        provider: str | None = None, on_event: Callable[[Event], object] | None = None, on_stage: OnStage | None = None,
+    ) -> Self:  # fmt: skip
+        """`async with Executor.open(root, policy) as ex:` Raises PolicyError or ToolError at once, StoreError on
+        entering."""
+        gate = {"packs": packs, "provider": provider, "on_event": on_event}
+        return cls(root, policy, tools, store, clock, ask, on_stage, gate)
+
+    @classmethod
+    def open_sync(cls, root: str | os.PathLike[str] = ".", policy: PolicySource = None, **options: Any) -> SyncExecutor:
+        """The synchronous twin, ready to use: `with Executor.open_sync(root, policy) as ex:`."""
+        from rightcall.executor_sync import SyncExecutor
+
+        return SyncExecutor(cls.open(root, policy, **options))
+
+    async def __aenter__(self) -> Self:
+        await asyncio.to_thread(self.start)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.close)
+
+    def start(self) -> None:
+        """Open the store. Entering does it; for those who cannot use `async with`."""
+        if self._store is None:
+            self._store = open_store(
+                self._store_source, store_path(self._policy.current, self._policy_file, self.root), self._clock
+            )
+            self._redactor = Redactor(self._store.key(), self._policy.current.settings.audit.redact)
+            self._note_policy("loaded")
+
+    def close(self) -> None:
+        """Everything that was recorded is on disk; a store that was handed in stays open."""
+        if self._store is not None and self._store is not self._store_source:
+            self._store.close()
+        self._store = None
+
+    @property
+    def store(self) -> Store:
+        if self._store is None:
+            raise StoreError("the executor is not open: use `async with Executor.open(…) as ex:`", "closed")
+        return self._store
+
+    @property
+    def gate(self) -> Gate:
+        """The gate that checks calls, for reading what a model wrote."""
+        return self._now().gate
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self._now().policy
+
+    @property
+    def policy_problem(self) -> str | None:
+        """What is wrong with an edit of the policy file that was not taken; None when there is no such edit."""
+        self._now()
+        return self._policy.problem
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds of tool calls one request may take."""
+        return self.policy.settings.rounds
+
+    @overload
+    def tool(self, function: F, /) -> F: ...
+    @overload
+    def tool(self, /, **about: Any) -> Callable[[F], F]: ...
+    def tool(self, function: Any = None, /, **about: Any) -> Any:
+        """Register a function, as a decorator; the words are those of `rightcall.tool`."""
+        if function is None:
+            return lambda inner: self.tool(tool(inner, **about))
+        self.register(function)
+        return function
+
+    def register(self, *functions: Any) -> None:
+        """Add tools: functions, plain or made with `rightcall.tool`. One of the same name takes the other's place."""
+        self._tools = {**self._tools, **{one.name: one for one in map(local_tool, functions)}}
+        self._toolbox = self._rebuilt()
+
+    async def run(
+        self, call: Any, caller: str = DEFAULT_CALLER, *, context: str | None = None, step: str | None = None,
+        approval: str | None = None, wait: float = 0.0,
+    ) -> Outcome:  # fmt: skip
+        """Run one call: a `Call`, a dict with a name and arguments (a dict, JSON or broken text), or a message that
+        holds exactly one. `wait` is how many seconds to wait for a person where one has to be asked."""
+        written = one_call(call, self._now().gate)
+        return await self._run(written, self._who(caller, context, step), approval, wait)
+
+    async def run_all(
+        self, message: Any, caller: str = DEFAULT_CALLER, *, context: str | None = None, step: str | None = None,
+        finish_reason: str | None = None, wait: float = 0.0,
+    ) -> list[Outcome]:  # fmt: skip
+        """Run every call in a text, a native message or a `Reading`; the outcomes are in the order of the calls. Calls
+        that only read run at the same time, any other runs alone and in its place."""
+        toolbox = self._now()
+        who = self._who(caller, context, step)
+        slots = asyncio.Semaphore(toolbox.rights_of(caller).budgets.parallel)
+
+        async def one(written: Written) -> Outcome:
+            async with slots:
+                return await self._run(written, who, None, wait)
+
+        def alone(written: Written) -> bool:
+            found = equipped(written, toolbox)
+            return found is not None and found.side_effects
+
+        outcomes: list[Outcome] = []
+        for together in groups(writings(message, toolbox.gate, finish_reason), alone):
+            outcomes += await asyncio.gather(*map(one, together))
+        return outcomes
+
+    def prompt(self, caller: str = DEFAULT_CALLER) -> str:
+        """The system prompt for a model without native tool calls, of the tools that this caller may use."""
+        from rightcall.present.prompt import system_prompt
+
+        toolbox = self._now()
+        return system_prompt([one.tool for one in toolbox.usable(toolbox.rights_of(caller))])
+
+    def definitions(self, caller: str = DEFAULT_CALLER, shape: Literal["openai", "anthropic", "mcp"] = "openai") -> list[Any]:
+        """The tools that this caller may use, as a model's API wants them."""
+        from rightcall.present.prompt import definition
+
+        toolbox = self._now()
+        return [definition(one.tool, shape) for one in toolbox.usable(toolbox.rights_of(caller))]
+
+    def waiting(self) -> list[Approval]:
+        """The questions that nobody has answered yet."""
+        now = self.store.clock.now()
+        return [one for one in self.store.look(lambda t: t.approvals("waiting")) if one.expires_at > now]
+
+    def answer(self, id: str, said: Literal["approved", "denied"], *, by: str, digest: str) -> Approval:
+        """A person answers a question; `digest` shows that it was this very call they saw. Raises AnswerError."""
+        settings = self.policy.settings
+        now, expires = self.store.clock.now(), settings.approval.expires
+        return self.store.transact(lambda t: answer(t, id, said, by, digest, now, expires, tuple(settings.callers)))
+
+    def note_message(self, caller: str, context: str | None = None, task: str | None = None) -> None:
+        """A host tells of a message, for the metrics: how many use tools, how deep an investigation goes."""
+        self.store.transact(lambda t: note_message(t, caller, context, task))
+
+    def note_diagnosis(self, caller: str, context: str, correct: bool | None) -> None:
+        """A host tells whether a diagnosis was found to be right."""
+        self.store.transact(lambda t: note_diagnosis(t, caller, context, correct))
+
+    async def _run(self, written: Written, who: Who, approval: str | None, wait: float) -> Outcome:
+        outcome = await self._pipeline().run(written, who, approval)
+        if outcome.status != "waiting" or outcome.decision is None or outcome.decision.approval is None:
+            return outcome
+        answered = await self._answered(outcome.decision.approval, wait)
+        return await self._pipeline().run(written, who) if answered else outcome
+
+    async def _answered(self, id: str, wait: float) -> bool:
+        """Whether a person has answered by now: one who is asked here, or one who answers elsewhere in time."""
+        if self._ask is not None:
+            approval = self.store.look(lambda t: t.approval(id))
+            assert approval is not None
+            said = self._ask(approval)
+            name = await said if isawaitable(said) else said
+            self.answer(id, "approved" if name else "denied", by=name or "(nobody)", digest=approval.digest)
+            return True
+        deadline = asyncio.get_running_loop().time() + wait
+        while asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(_POLL)
+            approval = self.store.look(lambda t: t.approval(id))
+            if approval is None or approval.status != "waiting":
+                return True
+        return False
+
+    def _pipeline(self) -> Pipeline:
+        return Pipeline(self._now(), self.store, self._cache, self._redactor, self.root, self._on_stage)
+
+    def _who(self, caller: str, context: str | None, step: str | None) -> Who:
+        if not isinstance(caller, str) or not caller.strip() or len(caller) > _LONGEST_NAME or not caller.isprintable():  # pyright: ignore[reportUnnecessaryIsInstance] - callers are programs without types, too
+            raise CallError(f"a caller needs a name of 1 to {_LONGEST_NAME} printable characters, not {caller!r:.60}")
+        return Who(caller, context, step, self._gate_options.get("provider") or "", self._policy.current.digest)
+
+    def _now(self) -> Toolbox:
+        """The toolbox of the policy as its file is at this moment."""
+        if self._policy.refresh():
+            if self._policy.problem is None:
+                self._toolbox = self._rebuilt()
+            self._note_policy("kept" if self._policy.problem else "loaded")
+        return self._toolbox
+
+    def _rebuilt(self) -> Toolbox:
+        return build_toolbox(self._policy.current, self._tools.values(), **self._gate_options)
+
+    def _note_policy(self, what: str) -> None:
+        if self._store is None:
+            return
+        about = {"digest": self._policy.current.digest, "source": self._policy.current.source}
+        note = encode(NoteBody(what, data=about | ({"problem": self._policy.problem} if self._policy.problem else {})))
+        self._store.later(lambda tables: tables.append("policy", 0, note))

@@ -8,7 +8,7 @@ from rightcall.authorise.allowlist import denial, may_use, not_whitelisted
 from rightcall.config_settings import Rights
 from rightcall.executor_calls import Written
 from rightcall.executor_toolbox import Equipped, Toolbox
-from rightcall.present.messages import error_content
+from rightcall.present.messages import Shown, error_content
 from rightcall.record.admission import Admission
 from rightcall.text.escape import escaped
 from rightcall.types import Call, Verdict
@@ -69,7 +69,7 @@ def refused(written: Written, admission: Admission, stages: Mapping[str, float])
     return Outcome(
         ok=False,
         tool=call.name if call is not None else written.name,
-        content=error_content(decision.reason, hint),
+        content=error_content(decision.reason, hint).text,
         error=decision.reason,
         hint=hint,
         decision=decision,
@@ -95,22 +95,22 @@ def _hint(admission: Admission) -> str | None:
 
 
 def ran(
-    call: Call, verdict: Verdict, decision: Decision, result: Result, content: str, summary: str, metadata: Metadata
+    call: Call, verdict: Verdict, decision: Decision, result: Result, shown: Shown, metadata: Metadata
 ) -> Outcome:
     """A call that ran, whatever came of it."""
     outcome = Outcome(
         ok=result.ok,
         tool=call.name,
-        content=content,
+        content=shown.text,
         result=result.value,
         error=result.error,
         decision=decision,
         status="success" if result.ok else "failed",
         call=call,
         repairs=verdict.repairs,
-        summary=summary,
+        summary=shown.summary,
         metadata=metadata,
     )
     if verdict.mode == "warn" and verdict.problems and verdict.hint:
-        return replace(outcome, hint=verdict.hint, content=f"{content}\n\n{verdict.hint}")
+        return replace(outcome, hint=verdict.hint, content=f"{shown.text}\n\n{verdict.hint}")
     return outcome

@@ -7,13 +7,14 @@ Authorising and the first record are one transaction (`record/admission.py`): no
 
 import asyncio
 import logging
-from typing import Any
+from collections.abc import Callable
+from typing import Literal
 
 from msgspec import Struct
 
 from rightcall.authorise import decide
 from rightcall.authorise.quarantine import quarantine
-from rightcall.config_settings import Rights
+from rightcall.config_settings import Budgets, Rights
 from rightcall.errors import StoreError
 from rightcall.execute.cache import Cache
 from rightcall.execute.functions import LocalTool
@@ -24,7 +25,7 @@ from rightcall.executor_calls import OnStage, Stopwatch, Who, Written, call_body
 from rightcall.executor_outcomes import equipped, objection, ran, refused
 from rightcall.executor_request import build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
-from rightcall.present.messages import content, error_content
+from rightcall.present.messages import Shown, content, error_content
 from rightcall.record.admission import Admission, admit, finish, refuse
 from rightcall.record.entries import EndBody
 from rightcall.record.tables import Store, Tables
@@ -33,6 +34,8 @@ from rightcall.types import Call
 from rightcall.types_running import Decision, Metadata, Outcome, Request, Result
 
 log = logging.getLogger("rightcall")
+
+UNREADABLE = Decision("deny", "validation", "Validation failed: the call cannot be read")
 
 
 class Pipeline(Struct, frozen=True, eq=False):
@@ -50,7 +53,8 @@ class Pipeline(Struct, frozen=True, eq=False):
         watch = Stopwatch(self.on_stage)
         watch.stage("check")
         rights = self.toolbox.rights_of(who.caller)
-        request, tool = self._request(written, rights, approval)
+        tool = equipped(written, self.toolbox)
+        request = self._request(written, tool, rights, approval)
         watch.stage("authorise")
         admission = await self._admit(written, who, request, tool)
         if isinstance(request, Decision) or tool is None or admission.decision.kind in ("deny", "ask"):
@@ -58,11 +62,123 @@ class Pipeline(Struct, frozen=True, eq=False):
             return refused(written, admission, watch.taken)
         watch.stage("execute")
         result = await self._execute(request, tool, admission)
-        watch.stage("present")
-        text, tokens, summary = self._present(request, result)
         watch.stage("record")
-        recorded = await self._complete(request, admission, end_body(result, summary, tokens, self.redactor))
-        watch.stage("")
-        metadata = Metadata(result.seconds * 1e3, tokens, result.cached, admission.call, recorded, watch.taken)
+        shown = self._shaped(request, result)
+        recorded = await self._complete(request, admission, end_body(result, shown.summary, shown.tokens, self.redactor))
+        watch.stage("present")
         call = Call(request.tool, request.arguments, *_identity(written))
-        return ran(call, written.verdict, admission.decision, result, text, summary, metadata)
+        metadata = Metadata(result.seconds * 1e3, shown.tokens, result.cached, admission.call, recorded, watch.taken)
+        outcome = ran(call, written.verdict, admission.decision, result, shown, metadata)
+        watch.stage("")
+        return outcome
+
+    def _request(
+        self, written: Written, found: Equipped | None, rights: Rights, approval: str | None
+    ) -> Request | Decision:
+        """The request that the policies judge, or why there can be none."""
+        against = objection(written, found, self.toolbox, rights)
+        call = written.verdict.call
+        if against is not None or found is None or call is None:
+            return against or UNREADABLE
+        try:
+            exact = canonical(call.name, call.arguments)
+        except (TypeError, ValueError, OverflowError, RecursionError) as fault:
+            return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
+        at = self.store.clock.now()
+        return build_request(
+            found, exact, rights, at=at, root=self.root, verdict=written.verdict, approval=approval
+        )
+
+    async def _admit(self, written: Written, who: Who, request: Request | Decision, found: Equipped | None) -> Admission:
+        """The decision, recorded. When the store cannot record it, it is no (A-04)."""
+        if isinstance(request, Decision):
+            work = self._refusal(written, who, request)
+        else:
+            assert found is not None
+            body = call_body(written, who, request, self.redactor)
+            asked = question(request, written.verdict, found.described, await self._rehearsal(request, found))
+
+            def work(tables: Tables) -> Admission:
+                return admit(tables, request, decide, body, asked)
+
+        try:
+            return await self.store.atransact(work)
+        except StoreError as error:
+            return unrecorded(error)
+
+    def _refusal(self, written: Written, who: Who, decision: Decision) -> Callable[[Tables], Admission]:
+        body = call_body(written, who, None, self.redactor)
+        most = self.toolbox.rights_of(who.caller).quarantine
+        now = self.store.clock.now()
+
+        def work(tables: Tables) -> Admission:
+            held = quarantine(tables, who.caller, body.digest, most, now)
+            return refuse(tables, who.caller, body.digest, held or decision, body, now)
+
+        return work
+
+    async def _rehearsal(self, request: Request, found: Equipped) -> str:
+        """What a person is shown of a call that may have to ask, where the tool can show it."""
+        local = found.local
+        if local is None or local.preview is None or request.dry_run or not request.side_effects:
+            return ""
+        shown = await preview(local, request.arguments, request.canonical, seconds=self._budget(request).seconds)
+        return str(shown.value if shown.ok else shown.error)
+
+    async def _execute(self, request: Request, found: Equipped, admission: Admission) -> Result:
+        """Run it, or rehearse it; what can be taken from the cache was authorised and recorded all the same."""
+        assert found.local is not None
+        budget = self._budget(request)
+        try:
+            if admission.decision.kind == "dry_run":
+                return await preview(found.local, request.arguments, request.canonical, seconds=budget.seconds)
+            key = self._cache_key(request, found.local)
+            if key is not None and (known := self.cache.get(key)) is not None:
+                return known
+            seconds = budget.seconds if found.local.timeout is None else min(found.local.timeout, budget.seconds)
+            result = await run(found.local, request.arguments, seconds=seconds, output=budget.output)
+            if key is not None and result.ok and self._state(request, found) == request.state:
+                self.cache.put(key, result)
+            return result
+        except asyncio.CancelledError:
+            end = EndBody("failed", error="The caller gave it up.")
+            self.store.later(self._ending(request, admission, end))
+            raise
+
+    async def _complete(self, request: Request, admission: Admission, end: EndBody) -> bool:
+        """Complete the record. It has run: if the store fails now, it is written as soon as the store works again."""
+        work = self._ending(request, admission, end)
+        try:
+            await self.store.atransact(work)
+        except StoreError as error:
+            log.warning("call %d ran, but its outcome is not recorded yet: %s", admission.call, error)
+            self.store.later(work)
+            return False
+        return True
+
+    def _ending(self, request: Request, admission: Admission, end: EndBody) -> Callable[[Tables], None]:
+        changed = request.digest if request.side_effects and admission.decision.kind == "allow" else None
+        return lambda tables: finish(tables, admission.call, end, changed)
+
+    def _shaped(self, request: Request, result: Result) -> Shown:
+        """What the model will read of a result."""
+        if result.ok:
+            return content(request.tool, result.value, self._budget(request).tokens, cut=result.cut)
+        return error_content(result.error or "The tool failed.")
+
+    def _budget(self, request: Request) -> Budgets:
+        return request.rights.budgets_of_tools.get(request.tool) or request.rights.budgets
+
+    def _state(self, request: Request, found: Equipped) -> str:
+        return state_of(found.tool.rules.paths, found.local.state if found.local else None, request.arguments, self.root)
+
+    def _cache_key(self, request: Request, local: LocalTool) -> str | None:
+        """None where nothing may be cached: only a tool that says what it read can be known to have read the same."""
+        if request.side_effects or not local.cacheable or not request.state:
+            return None
+        return f"{request.rights.digest} {request.definition} {request.digest} {request.state}"
+
+
+def _identity(written: Written) -> tuple[str | None, Literal["native", "text"]]:
+    call = written.verdict.call
+    return (None, "native") if call is None else (call.id, call.origin)

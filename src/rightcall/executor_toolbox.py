@@ -32,6 +32,11 @@ class Equipped(Struct, frozen=True):
     """The definition as JSON: what a person is shown when it has changed."""
 
     @property
+    def side_effects(self) -> bool:
+        """Whether running it can do more than read."""
+        return not self.tool.effects <= _READ_ONLY
+
+    @property
     def own(self) -> bool:
         """A function of this program whose author says that it only reads."""
         return self.local is not None and self.tool.effects_declared and self.tool.effects <= _READ_ONLY

@@ -1,0 +1,82 @@
+"""The executor for code without an event loop: a loop of its own in a thread, and every call waits for its answer."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from rightcall.executor import DEFAULT_CALLER, Executor
+
+if TYPE_CHECKING:
+    from rightcall.types_running import Outcome
+
+T = TypeVar("T")
+
+
+class SyncExecutor:
+    """As `Executor`, synchronous and safe to use from several threads at once.
+
+    >>> from rightcall import Executor
+    >>> with Executor.open_sync(store="memory") as ex:
+    ...     @ex.tool(effects=["read"])
+    ...     def double(n: int) -> int:
+    ...         return 2 * n
+    ...     ex.run({"name": "double", "arguments": {"n": "four"}}).result
+    8
+    """
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        executor.start()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="rightcall", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends what still runs, completes the record, and stops the thread; a second time does nothing."""
+        if self._loop.is_closed():
+            return
+        self._wait(_cancel_all())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._executor.close()
+
+    def run(self, call: Any, caller: str = DEFAULT_CALLER, **options: Any) -> Outcome:
+        """As `Executor.run`."""
+        return self._wait(self._executor.run(call, caller, **options))
+
+    def run_all(self, message: Any, caller: str = DEFAULT_CALLER, **options: Any) -> list[Outcome]:
+        """As `Executor.run_all`."""
+        return self._wait(self._executor.run_all(message, caller, **options))
+
+    def wait_for(self, work: Callable[[Executor], Coroutine[Any, Any, T]]) -> T:
+        """Run asynchronous work with the executor in its own loop, such as the tool loop."""
+        return self._wait(work(self._executor))
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything that is synchronous already: `tool`, `register`, `prompt`, `waiting`, `answer`, `gate`, …"""
+        return getattr(self._executor, name)
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            future.cancel()
+            raise
+
+
+async def _cancel_all() -> None:
+    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
