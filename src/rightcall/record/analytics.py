@@ -1,0 +1,217 @@
+"""How tools were used: the figures of the design's `ToolAnalytics`, and what else the audit tells.
+
+A call is a record `begin` or `refused`. `success_rate` is of all calls that have an outcome, refused ones included:
+what a caller met with. `run_success_rate` is of those that ran: how well the tools work.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
+from typing import Any, Final, TypeVar
+
+from msgspec import Struct
+
+from rightcall.record.counting import Counts, Period, Tally, count
+from rightcall.record.tables import Tables
+
+Key = TypeVar("Key", str, tuple[str, str])
+
+TOP: Final = 10
+"""Tools in `top_tools`; `tool_breakdown` has them all."""
+EVERYONE: Final = "*"
+"""In place of a caller, where all are counted together."""
+
+
+class TopTool(Struct, frozen=True):
+    tool: str
+    count: int
+    avg_time: float | None
+    success_rate: float | None
+
+
+class ErrorCount(Struct, frozen=True):
+    tool: str
+    error: str
+    count: int
+
+
+class Share(Struct, frozen=True):
+    """The calls of one tool, or of one caller. Times in milliseconds; None where there is nothing to divide."""
+
+    calls: int
+    success_rate: float | None
+    avg_time: float | None
+    p95: float | None
+
+
+class Analytics(Struct, frozen=True):
+    """One period, of one caller or (None) of all. Rates from 0 to 100, times in milliseconds; None: no such call."""
+
+    caller: str | None
+    period: Period
+    since: str
+    until: str
+    total_calls: int
+    """= `ran` + `refused` + `running`"""
+    success_rate: float | None
+    ran: int
+    """= `succeeded` + `failed` + `interrupted`"""
+    run_success_rate: float | None
+    succeeded: int
+    failed: int
+    refused: int
+    interrupted: int
+    """Their process ended before they did."""
+    running: int
+    waiting: int
+    """Questions to a person. Not calls: once it is allowed, the call is made again."""
+    avg_execution_time: float | None
+    p95: float | None
+    top_tools: tuple[TopTool, ...]
+    errors: tuple[ErrorCount, ...]
+    refusals: Mapping[str, int]
+    """By rule."""
+    limit_hits: int
+    repairs: Mapping[str, int]
+    """Calls that did not fit as they were written, by strategy; `failed` where none helped."""
+    cached: int
+    tokens: int
+    timeline: tuple[int, ...]
+    """Calls in each slot of the period, `counting.SLOTS` long."""
+    tool_breakdown: Mapping[str, Share]
+    callers: Mapping[str, Share]
+    """Empty when one caller was asked for."""
+
+
+def analytics(tables: Tables, *, period: Period, caller: str | None = None, now: str) -> Analytics:
+    """The figures of the period that ends `now` (UTC, as the store's clock writes it)."""
+    return analytics_of(count(tables, period=period, caller=caller, now=now))
+
+
+def analytics_of(counts: Counts) -> Analytics:
+    tools = _added(counts, by=1)
+    everything = total(counts)
+    shares = {tool: _share(tally) for tool, tally in _largest(tools)}
+    return Analytics(
+        caller=counts.caller,
+        period=counts.window.period,
+        since=counts.window.since,
+        until=counts.window.until,
+        total_calls=everything.calls,
+        success_rate=_success_rate(everything),
+        ran=everything.ran,
+        run_success_rate=rate(everything.succeeded, everything.ran),
+        succeeded=everything.succeeded,
+        failed=everything.failed,
+        refused=everything.refused,
+        interrupted=everything.interrupted,
+        running=everything.running,
+        waiting=counts.waiting,
+        avg_execution_time=mean(everything.times),
+        p95=percentile(everything.times, 95),
+        top_tools=tuple(
+            TopTool(tool, share.calls, share.avg_time, share.success_rate) for tool, share in [*shares.items()][:TOP]
+        ),
+        errors=tuple(ErrorCount(tool, error, times) for (tool, error), times in _most_first(counts.errors)),
+        refusals=dict(_most_first(counts.refusals)),
+        limit_hits=sum(times for rule, times in counts.refusals.items() if rule.startswith("limit:")),
+        repairs={name: times for name, times in _most_first(counts.strategies) if name != "direct"},
+        cached=everything.cached,
+        tokens=everything.tokens,
+        timeline=tuple(counts.slots),
+        tool_breakdown=shares,
+        callers={} if counts.caller is not None else {who: _share(one) for who, one in _largest(_added(counts, by=0))},
+    )
+
+
+def as_design(figures: Analytics) -> dict[str, Any]:
+    """The same in exactly the shape of `ToolAnalytics` in design 002 §15. It knows no "none": that is 0 there."""
+    return {
+        "personaId": EVERYONE if figures.caller is None else figures.caller,
+        "personaName": persona_name(figures.caller),
+        "period": figures.period,
+        "stats": {
+            "totalCalls": figures.total_calls,
+            "successRate": figures.success_rate or 0.0,
+            "avgExecutionTime": figures.avg_execution_time or 0.0,
+            "topTools": [
+                {"tool": one.tool, "count": one.count, "avgTime": one.avg_time or 0.0} for one in figures.top_tools
+            ],
+            "errors": [{"tool": one.tool, "error": one.error, "count": one.count} for one in figures.errors],
+        },
+        "toolBreakdown": {
+            tool: {"calls": one.calls, "successRate": one.success_rate or 0.0, "avgTime": one.avg_time or 0.0}
+            for tool, one in figures.tool_breakdown.items()
+        },
+    }
+
+
+def persona_name(caller: str | None) -> str:
+    """A caller's id as a name for people.
+
+    >>> persona_name("claude-assistant"), persona_name(None)
+    ('Claude Assistant', 'All Callers')
+    """
+    if caller is None:
+        return "All Callers"
+    words = caller.replace("-", " ").replace("_", " ").split()
+    return " ".join(word[0].upper() + word[1:] for word in words) or caller
+
+
+def total(counts: Counts) -> Tally:
+    """All tools and callers together."""
+    return _sum(counts.tallies.values())
+
+
+def rate(part: int, whole: int) -> float | None:
+    """In percent.
+
+    >>> rate(1, 8), rate(0, 0)
+    (12.5, None)
+    """
+    return 100 * part / whole if whole else None
+
+
+def mean(times: Sequence[float]) -> float | None:
+    return fsum(times) / len(times) if times else None
+
+
+def percentile(ascending: Sequence[float], percent: int) -> float | None:
+    """By nearest rank: the smallest of the values that at least `percent` of them do not exceed. Never interpolated,
+    so it is a time that a call really took.
+
+    >>> percentile([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 95), percentile(range(1, 101), 95)
+    (10, 95)
+    """
+    return ascending[-(len(ascending) * -percent // 100) - 1] if ascending else None
+
+
+def _added(counts: Counts, *, by: int) -> dict[str, Tally]:
+    """Added up by caller (0) or by tool (1)."""
+    groups: dict[str, list[Tally]] = {}
+    for key, tally in counts.tallies.items():
+        groups.setdefault(key[by], []).append(tally)
+    return {name: _sum(tallies) for name, tallies in groups.items()}
+
+
+def _sum(tallies: Iterable[Tally]) -> Tally:
+    added = Tally()
+    for tally in tallies:
+        added.add(tally)
+    added.times = type(added.times)("d", sorted(added.times))
+    return added
+
+
+def _success_rate(tally: Tally) -> float | None:
+    return rate(tally.succeeded, tally.calls - tally.running)
+
+
+def _share(tally: Tally) -> Share:
+    return Share(tally.calls, _success_rate(tally), mean(tally.times), percentile(tally.times, 95))
+
+
+def _largest(tallies: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
+    return sorted(tallies.items(), key=lambda pair: (-pair[1].calls, pair[0]))
+
+
+def _most_first(counter: Mapping[Key, int]) -> list[tuple[Key, int]]:
+    return sorted(counter.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -1,0 +1,58 @@
+"""What a host can tell beside the calls: that a message was written, and whether a diagnosis was right. Two of the
+success metrics need the messages, one the diagnoses; without them these say "not reported"."""
+
+from typing import Any
+
+from rightcall.errors import ConfigError
+from rightcall.record.entries import NoteBody, encode
+from rightcall.record.tables import Tables
+from rightcall.text.escape import shown
+
+LONGEST = 500
+"""Characters of a name."""
+
+
+def note_message(
+    tables: Tables, caller: str, context: str | None = None, task: str | None = None, used_tools: bool | None = None
+) -> int:
+    """A model has finished a message; returns the number of the record. `task` is the kind of work (`debug` is the one
+    that is measured). Whether it used tools is seen from the calls since its last one, unless `used_tools` says so."""
+    data = {
+        "caller": _name("caller", caller),
+        "context": None if context is None else _name("context", context),
+        "task": None if task is None else _name("task", task),
+        "used_tools": _yes_or_no("used_tools", used_tools),
+    }
+    return tables.append("message", 0, encode(NoteBody("message", data=data)))
+
+
+def note_diagnosis(tables: Tables, caller: str, context: str, correct: bool | None) -> int:
+    """A model has named a cause in this context; `correct` is what a person found, None as long as nobody has looked.
+    The last word on a caller's context counts. Returns the number of the record."""
+    data = {
+        "caller": _name("caller", caller),
+        "context": _name("context", context),
+        "task": "debug",
+        "correct": _yes_or_no("correct", correct),
+    }
+    return tables.append("message", 0, encode(NoteBody("diagnosis", data=data)))
+
+
+def _name(argument: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST or not _writable(value):
+        raise ConfigError(f"{argument}: {shown(value, 60)} is no name; give a text of 1 to {LONGEST} characters")
+    return value
+
+
+def _writable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+    return True
+
+
+def _yes_or_no(argument: str, value: Any) -> bool | None:
+    if value is not None and not isinstance(value, bool):
+        raise ConfigError(f"{argument}: {shown(value, 60)} is neither True, False nor None")
+    return value
