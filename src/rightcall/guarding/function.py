@@ -11,12 +11,12 @@
 import functools
 import inspect
 from collections.abc import Callable
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.catalog.convert import converter
 from rightcall.errors import ToolError
 from rightcall.types import MessageShape, Problem, Verdict
 
@@ -115,60 +115,18 @@ def preparer(function: Function) -> Prepare:
     A schema speaks of JSON; a function may ask for a dataclass, an enum, a date, a set, a path or a pydantic model.
     Where the declared type cannot be made from JSON the value stays what the schema let through.
     """
-    hints = _hints(function)
+    convert = converter(function)
 
     def prepare(verdict: Verdict) -> dict[str, Any] | Refused:
         given: Any = verdict.call.arguments if verdict.ok and verdict.call is not None else None
         if verdict.call is None or not isinstance(given, dict):
             return Refused(verdict)
-        given = cast("dict[str, Any]", given)
-        arguments = dict(given)
-        for name, value in given.items():
-            if value is None or name not in hints:
-                continue
-            try:
-                arguments[name] = convert(_whole(value), hints[name], str_keys=True, dec_hook=_made)
-            except _ForeignError:
-                continue
-            except ValidationError as error:
-                if verdict.mode == "block":  # warn and observe let the call run as it is
-                    return Refused(_unfit(verdict, verdict.call.name, name, str(error)))
+        arguments, misfits = convert(cast("dict[str, Any]", given))
+        if misfits and verdict.mode == "block":  # warn and observe let the call run as it is
+            return Refused(_unfit(verdict, verdict.call.name, misfits[0].name, misfits[0].reason))
         return arguments
 
     return prepare
-
-
-class _ForeignError(Exception):
-    """A declared type that only the function's author knows how to make."""
-
-
-def _made(kind: type[Any], value: Any) -> Any:
-    """msgspec's door for types it does not know."""
-    if issubclass(kind, PurePath):
-        return kind(value)
-    validate = getattr(kind, "model_validate", None)  # pydantic, without importing it
-    if validate is None:
-        raise _ForeignError
-    return validate(value)
-
-
-def _hints(function: Function) -> dict[str, Any]:
-    """The declared types that can be made from JSON at all."""
-    try:
-        hints = get_type_hints(function, include_extras=True)
-    except (NameError, TypeError):  # a name only type checkers know, or a callable without annotations
-        return {}
-    return {name: hint for name, hint in hints.items() if name != "return" and _known(hint)}
-
-
-def _known(hint: Any) -> bool:
-    try:
-        convert(None, hint, dec_hook=_made)
-    except TypeError:  # such as a union of two dataclasses
-        return False
-    except (ValidationError, _ForeignError):
-        pass  # the type is fine, None is just no value of it
-    return True
 
 
 def _unfit(verdict: Verdict, tool: str, name: str, reason: str) -> Verdict:
@@ -193,8 +151,3 @@ def _given(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(args) == 1 and not kwargs:
         return args[0]
     raise TypeError(f"{name}() is guarded: give it keyword arguments, or the model's arguments as one dict or text")
-
-
-def _whole(value: Any) -> Any:
-    """5.0 is an integer to JSON Schema, but not to Python."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
