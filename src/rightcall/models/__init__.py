@@ -1,1 +1,1 @@
-"""models"""
+"""Models: the scripted one, for tests and examples. A model is any callable from messages to a reply."""

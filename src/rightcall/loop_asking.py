@@ -1,0 +1,140 @@
+"""Asking a model: any callable, synchronous or not, with a time limit. A model that fails is a value."""
+
+import inspect
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+
+from rightcall.errors import ConfigError
+from rightcall.loop_messages import Message
+from rightcall.text.escape import escaped
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+Native = Literal["openai", "anthropic"]
+Model = Callable[..., Any]
+
+_log = logging.getLogger("rightcall")
+_LONGEST = 2000
+_NO_TOOLS: dict[Native, Any] = {"openai": "none", "anthropic": {"type": "none"}}
+
+
+class Failed(Struct, frozen=True):
+    """A model that did not answer, and why."""
+
+    error: str
+
+
+class Asker(Struct, frozen=True):
+    """A model, and how it wants to be asked."""
+
+    model: Model
+    native: Native | None
+    """The shape of the definitions it takes as `tools=`; None: it is told of its tools in words."""
+    chooses: bool
+    """Whether it can be told by `tool_choice=` that it may not call any."""
+    asynchronous: bool
+    seconds: float | None
+
+    def options(self, definitions: list[Message], *, last: bool) -> dict[str, Any]:
+        """The keywords of one question. The last has the tools too: some APIs refuse a history of calls without."""
+        if self.native is None or not definitions:  # an empty list is refused by most APIs
+            return {}
+        choice = {"tool_choice": _NO_TOOLS[self.native]} if last and self.chooses else {}
+        return {"tools": definitions, **choice}
+
+
+def asker(model: Any, native: Any = None, seconds: float | None = None) -> Asker:
+    """What a model's signature says of it. Only a parameter called `tools` counts, not `**options`: who takes anything
+    may still send on what his server refuses."""
+    if not callable(model):
+        raise ConfigError(f"`model` must be callable with a list of messages, not a {type(model).__name__}")
+    if native not in (None, "openai", "anthropic"):
+        raise ConfigError(f"`native` must be 'openai' or 'anthropic' (or left out), not {native!r}")
+    if seconds is not None and not seconds > 0:
+        raise ConfigError(f"`model_seconds` must be more than 0 (or None for no limit), not {seconds!r}")
+    parameters = _parameters(model)
+    named = {name for name, kind in parameters.items() if kind != inspect.Parameter.VAR_KEYWORD}
+    if native is None and "tools" in named:
+        native = "openai"
+    if native is not None and parameters and named == set(parameters) and "tools" not in named:
+        raise ConfigError(f"`native` is {native!r}, but `model` takes no keyword `tools`")
+    own = getattr(type(model), "__call__", None)  # noqa: B004 - not whether it can be called, but how
+    asynchronous = inspect.iscoroutinefunction(model) or inspect.iscoroutinefunction(own)
+    return Asker(model, native, "tool_choice" in named, asynchronous, seconds)
+
+
+def _parameters(model: Model) -> dict[str, Any]:
+    try:
+        return {name: one.kind for name, one in inspect.signature(model).parameters.items()}
+    except (TypeError, ValueError):  # built-in callables do not always say
+        return {}
+
+
+async def ask(asker: Asker, messages: list[Message], options: dict[str, Any]) -> Any:
+    """The model's reply, or `Failed`. A synchronous model is asked in a thread: others go on meanwhile."""
+    import asyncio
+
+    limit = asyncio.timeout(asker.seconds)
+    try:
+        async with limit:
+            if asker.asynchronous:
+                return await asker.model(messages, **options)
+            reply = await asyncio.wrap_future(_in_thread(asker.model, messages, options))
+            return await reply if inspect.isawaitable(reply) else reply
+    except Exception as error:  # noqa: BLE001 - whatever a model raises, what was done so far is kept
+        return _late(asker) if limit.expired() else _failed(error)
+
+
+def ask_sync(asker: Asker, messages: list[Message], options: dict[str, Any]) -> Any:
+    """The same for code without an event loop. A thread only where there is a time limit."""
+    if asker.seconds is None:
+        reply = _attempt(asker.model, messages, options)
+    else:
+        try:
+            reply = _in_thread(asker.model, messages, options).result(asker.seconds)
+        except TimeoutError:  # ours: what the model raises comes as a value
+            return _late(asker)
+    if inspect.iscoroutine(reply):
+        reply.close()
+        return Failed("the model is asynchronous: use `await run_loop(…)`")
+    return reply
+
+
+def _attempt(model: Model, messages: list[Message], options: dict[str, Any]) -> Any:
+    try:
+        return model(messages, **options)
+    except Exception as error:  # noqa: BLE001 - as above
+        return _failed(error)
+
+
+def _failed(error: Exception) -> Failed:
+    _log.warning("rightcall: the model failed", exc_info=error)
+    return Failed(escaped(f"{type(error).__name__}: {error}", _LONGEST))
+
+
+def _late(asker: Asker) -> Failed:
+    return Failed(f"the model gave no answer within {asker.seconds:g} s")
+
+
+def _in_thread(model: Model, messages: list[Message], options: dict[str, Any]) -> "Future[Any]":
+    """A thread of its own, which nobody waits for at the end: a model that hangs must not hold the program."""
+    from concurrent.futures import Future
+    from contextvars import copy_context
+    from threading import Thread
+
+    future: Future[Any] = Future()
+    context = copy_context()
+
+    def work() -> None:
+        if future.set_running_or_notify_cancel():
+            try:
+                future.set_result(context.run(_attempt, model, messages, options))
+            except BaseException as error:  # noqa: BLE001 - the end of the program, say: for whoever asked
+                future.set_exception(error)
+
+    Thread(target=work, name="rightcall-model", daemon=True).start()
+    return future

@@ -1,0 +1,194 @@
+"""What a model replied, whatever API it came through, as the turn that stands in the conversation.
+
+The turn is what the model said, field by field, with the least change that lets any API take it back: every native
+call has an id of its own, a name an API accepts, and arguments that are an object.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any, Literal, cast
+from uuid import uuid4
+
+from msgspec import Struct, json
+
+from rightcall.parse.kinds import is_object
+from rightcall.recover.native import UNREAD, NativeCall, NativeText, unpack
+from rightcall.recover.native_blocks import kind_of
+from rightcall.recover.native_fields import dumped, field, is_many, is_thing, text_of
+from rightcall.recover.registry import REASONING
+from rightcall.types import Reading, Verdict
+
+Shape = Literal["text", "openai", "anthropic"]
+
+_KEPT = ("content", "refusal", "reasoning", "reasoning_content", "reasoning_details", "thinking", "tool_plan")
+"""Fields of a message that its API wants to see again."""
+
+_ANTHROPIC = {"tool_use", "thinking", "redacted_thinking", "server_tool_use"}
+_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST_NAME = 64
+
+
+class NativeId(Struct, frozen=True):
+    """A native call as it goes back: `at` is its place among the calls of the reading."""
+
+    at: int
+    id: str
+    name: str
+    arguments: Any
+
+
+class Turn(Struct, frozen=True):
+    """The model's turn, and in which shape its native calls are answered."""
+
+    message: dict[str, Any]
+    shape: Shape = "text"
+    natives: tuple[NativeId, ...] = ()
+    prose: str = ""
+    """The text as the model wrote it, with everything in it."""
+    misread: bool = False
+    """The API says that it could not read a call of the model's."""
+
+
+def is_reply(written: Any) -> bool:
+    """Whether this can be a model's reply at all: text, a message, a list of blocks."""
+    return text_of(written) is not None or is_thing(written) or is_many(written)
+
+
+def turn_of(written: Any, reading: Reading, taken: Collection[str] = ()) -> Turn:
+    """The turn in which the model wrote this. `taken` are ids of calls that the conversation has already.
+
+    >>> turn_of("Hello.", Reading((), "Hello.")).message
+    {'role': 'assistant', 'content': 'Hello.'}
+    """
+    text = text_of(written)
+    if text is not None:
+        return Turn({"role": "assistant", "content": text}, prose=text)
+    unpacked = unpack(written)
+    prose = "".join(part.text for part in unpacked.parts if isinstance(part, NativeText) and not part.reasoning)
+    natives = _identified([part for part in unpacked.parts if isinstance(part, NativeCall)], reading, taken)
+    said = _message(written)
+    blocks = written if is_many(written) else field(said, "content")
+    misread = unpacked.finish in UNREAD
+    if is_many(blocks) and any(kind_of(block) in _ANTHROPIC for block in blocks):
+        return Turn(_anthropic(blocks, natives, prose), "anthropic", natives, prose, misread)
+    return Turn(_openai(said, natives, prose), "openai", natives, prose, misread)
+
+
+def last_turn(turn: Turn, text: str) -> dict[str, Any] | None:
+    """A turn after which nothing follows: no call in it would ever be answered, so it holds none. None when nothing
+    is left of it."""
+    kept = {key: value for key, value in turn.message.items() if key not in ("content", "tool_calls")}
+    return {**kept, "content": text} if text.strip() else None
+
+
+def answer_of(turn: Turn, reading: Reading) -> str:
+    """What a reply says to people: its prose, without markers of calls that hold none, and without the reasoning that
+    some models write first.
+
+    >>> reading = Reading((), "<think>Should I call <tool_call>?</think>\\nNo.")
+    >>> answer_of(turn_of(reading.text, reading), reading)
+    'No.'
+    """
+    text, before = reading.text, None
+    for marker in left_markers(turn, reading):
+        text = text.replace(marker, "", 1)
+    while before != text:
+        before, text = text, _after_reasoning(text)
+    return text if text == turn.prose else text.strip()
+
+
+def left_markers(turn: Turn, reading: Reading) -> list[str]:
+    """Markers of calls that are followed by none, which reading leaves in the prose."""
+    return [turn.prose[note.start : note.end] for note in reading.notes if note.code == "unreadable" and note.end]
+
+
+def _after_reasoning(text: str) -> str:
+    bare = text.lstrip()
+    for opens, closes in REASONING.items():
+        if bare.startswith(opens) and (end := bare.find(closes)) >= 0:
+            return bare[end + len(closes) :].lstrip()
+    return text
+
+
+def _message(written: Any) -> Any:
+    """The message inside all that an API answered."""
+    choices = field(written, "choices")
+    first = choices[0] if is_many(choices) and len(choices) else written
+    inner = field(first, "message")
+    return inner if is_thing(inner) else first
+
+
+def _identified(calls: list[NativeCall], reading: Reading, others: Collection[str]) -> tuple[NativeId, ...]:
+    """Each native call beside its verdict. Answers find their call by its id, so no two may share one."""
+    places = [at for at, place in enumerate(reading.places) if place.format == "native"]
+    taken = set(others)
+    found: list[NativeId] = []
+    for at, call in zip(places, calls, strict=True):
+        own = call.id if call.id and call.id not in taken else uuid4().hex[:9]  # nine: some models take no other length
+        taken.add(own)
+        found.append(NativeId(at, own, _name(call.name), _arguments(call.arguments, reading.calls[at])))
+    return tuple(found)
+
+
+def _name(given: Any) -> str:
+    return _NOT_IN_A_NAME.sub("_", text_of(given) or "")[:_LONGEST_NAME] or "unknown"
+
+
+def _arguments(given: Any, verdict: Verdict) -> Any:
+    """As the model gave them where they are an object or the JSON of one; else as far as they were understood."""
+    for arguments in (given, *(call.arguments for call in (verdict.call, verdict.found) if call is not None)):
+        try:
+            if is_object(json.decode(arguments) if isinstance(arguments, str) else arguments):
+                json.encode(arguments)  # raises for what no message could carry
+                return arguments
+        except (TypeError, ValueError, RecursionError):
+            continue
+    return {}
+
+
+def _openai(said: Any, natives: tuple[NativeId, ...], prose: str) -> dict[str, Any]:
+    kept = {key: value for key in _KEPT if (value := field(said, key)) is not None}
+    content: Any = kept.pop("content", None)
+    if text_of(content) is None:
+        parts = [_plain(part) for part in content] if is_many(content) else []
+        content = parts if parts and all(parts) else prose or ("" if not natives else None)
+    message: dict[str, Any] = {"role": "assistant", "content": content, **kept}
+    if natives:
+        listed = field(said, "tool_calls")
+        given = [_plain(entry) for entry in listed] if is_many(listed) else []
+        known = len(given) == len(natives)
+        message["tool_calls"] = [_openai_call(given[at] if known else {}, native) for at, native in enumerate(natives)]
+    return message
+
+
+def _openai_call(entry: dict[str, Any], native: NativeId) -> dict[str, Any]:
+    own = entry.get("function")
+    arguments = native.arguments
+    if is_object(arguments) and not (is_object(own) and own.get("arguments") is arguments):
+        arguments = json.encode(arguments).decode()  # OpenAI's own way; who sends objects gets objects back
+    function = {**(own if is_object(own) else {}), "name": native.name, "arguments": arguments}
+    return {**entry, "id": native.id, "type": "function", "function": function}
+
+
+def _anthropic(blocks: Any, natives: tuple[NativeId, ...], prose: str) -> dict[str, Any]:
+    plain = [_plain(block) for block in blocks]
+    uses = [block for block in plain if block.get("type") == "tool_use"]
+    if len(uses) != len(natives):
+        plain = [{"type": "text", "text": prose}, *({"type": "tool_use"} for _ in natives)]
+    waiting = iter(natives)
+    content: list[dict[str, Any]] = []
+    for block in plain:
+        if block.get("type") == "tool_use":
+            native = next(waiting)
+            given = native.arguments
+            inputs = json.decode(given) if isinstance(given, str) else given
+            content.append({**block, "id": native.id, "name": native.name, "input": inputs})
+        elif block.get("type") != "text" or str(block.get("text", "")).strip():  # the API refuses blank text
+            content.append(block)
+    return {"role": "assistant", "content": content}
+
+
+def _plain(thing: Any) -> dict[str, Any]:
+    """A block or an entry as a dict, without the fields that say nothing; empty when it cannot be told."""
+    data: Any = dict(cast("Mapping[str, Any]", thing)) if isinstance(thing, Mapping) else dumped(thing)
+    return {key: value for key, value in data.items() if value is not None} if is_object(data) else {}
