@@ -16,19 +16,21 @@ SOURCE = ROOT / "src" / "rightcall"
 TIERS: tuple[tuple[str, ...], ...] = (
     ("types", "errors"),
     ("parse", "text", "fs"),
-    ("catalog", "config", "packs"),
-    ("reading", "recover", "normalise", "validate"),
+    ("catalog", "config", "packs", "keys", "granting"),
+    ("reading", "recover", "normalise", "validate", "authorise", "execute", "record", "present"),
     ("judge", "loading", "stats", "recovering"),
     ("gate",),
-    ("guarding",),
+    ("guarding", "executor", "models"),
+    ("loop",),
     ("rightcall",),  # the public names: what `from rightcall import …` inside the package would mean
     ("hosts", "cli"),
 )
-STAGES = {"reading", "recover", "normalise", "validate"}
+STAGES = {"reading", "recover", "normalise", "validate", "authorise", "execute", "record", "present"}
 RANK = {part: rank for rank, tier in enumerate(TIERS) for part in tier}
 
 # `Verdict.message` is a method for the user's sake; the text it needs is written one tier up, and loaded when called.
-UPWARD = {("types", "text")}
+# `Outcome.message` likewise. `Request.rights` is a record of the settings, named for the type checker alone.
+UPWARD = {("types", "text"), ("types", "present"), ("types", "config")}
 
 MAY_LOAD = {"msgspec", "jsonschema_rs", "rapidfuzz"}  # the declared dependencies
 MAY_LOAD_IF_THERE = {"pydantic"}  # to read a user's own models; never at the top of a module
@@ -150,11 +152,18 @@ def test_the_declared_dependencies_are_the_ones_that_are_imported() -> None:
 
 
 PUBLIC = [
+    "AnswerError",
+    "Approval",
     "Call",
+    "CallError",
     "ConfigError",
+    "Decision",
     "Event",
+    "Executor",
     "Format",
     "Gate",
+    "MemoryStore",
+    "Outcome",
     "PackError",
     "Parsed",
     "Policy",
@@ -164,6 +173,8 @@ PUBLIC = [
     "Refused",
     "Repair",
     "RightCallError",
+    "SqliteStore",
+    "StoreError",
     "ToolError",
     "Unreadable",
     "Verdict",
@@ -174,6 +185,7 @@ PUBLIC = [
     "loads",
     "run_calls",
     "tagged",
+    "tool",
 ]
 
 

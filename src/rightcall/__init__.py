@@ -10,13 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rightcall.config import Policy, load_policy
-    from rightcall.errors import ConfigError, PackError, PolicyError, RightCallError, ToolError, Unreadable
+    from rightcall.errors import (
+        AnswerError,
+        CallError,
+        ConfigError,
+        PackError,
+        PolicyError,
+        RightCallError,
+        StoreError,
+        ToolError,
+        Unreadable,
+    )
+    from rightcall.execute.functions import tool
+    from rightcall.executor import Executor
     from rightcall.gate import Gate
     from rightcall.guarding import Refused, arun_calls, guard, run_calls
     from rightcall.loading import loads
+    from rightcall.record.memory import MemoryStore
+    from rightcall.record.sqlite import SqliteStore
     from rightcall.recover.section import tagged
     from rightcall.recover.take import Format
     from rightcall.types import Call, Event, Parsed, Problem, Reading, Repair, Verdict
+    from rightcall.types_running import Approval, Decision, Outcome
 
 __version__ = "0.1.0"
 
@@ -26,13 +41,17 @@ _HOME = {
     "Event": "types", "Parsed": "types", "Policy": "config", "load_policy": "config", "RightCallError": "errors",
     "Unreadable": "errors", "ConfigError": "errors", "PolicyError": "errors", "PackError": "errors",
     "ToolError": "errors", "Reading": "types", "Format": "recover.take", "tagged": "recover.section",
+    "Executor": "executor", "tool": "execute.functions", "Outcome": "types_running", "Decision": "types_running",
+    "Approval": "types_running", "MemoryStore": "record.memory", "SqliteStore": "record.sqlite",
+    "StoreError": "errors", "AnswerError": "errors", "CallError": "errors",
 }  # fmt: skip
 """Where each public name lives; it is imported when it is first used, so that importing the package costs nothing."""
 
 __all__ = [
-    "Call", "ConfigError", "Event", "Format", "Gate", "PackError", "Parsed", "Policy", "PolicyError", "Problem",
-    "Reading", "Refused", "Repair", "RightCallError", "ToolError", "Unreadable", "Verdict", "__version__", "arun_calls",
-    "guard", "load_policy", "loads", "run_calls", "tagged",
+    "AnswerError", "Approval", "Call", "CallError", "ConfigError", "Decision", "Event", "Executor", "Format", "Gate",
+    "MemoryStore", "Outcome", "PackError", "Parsed", "Policy", "PolicyError", "Problem", "Reading", "Refused", "Repair",
+    "RightCallError", "SqliteStore", "StoreError", "ToolError", "Unreadable", "Verdict", "__version__", "arun_calls",
+    "guard", "load_policy", "loads", "run_calls", "tagged", "tool",
 ]  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from rightcall.config_settings import Rights
 from rightcall.text.escape import escaped
-from rightcall.text.patterns import loosely, matches
+from rightcall.text.patterns import hits, matches
 from rightcall.types_running import Decision, Facts, Request
 
 
@@ -30,11 +30,7 @@ def allowed(request: Request, _facts: Facts) -> Decision | None:
 
 def denial(rights: Rights, tool: str) -> str | None:
     """The rule that denies a tool."""
-    loose = loosely(tool)
-    for pattern, rule in rights.deny.items():
-        if matches(pattern, tool) or matches(loosely(pattern), loose):
-            return rule
-    return None
+    return next((rule for pattern, rule in rights.deny.items() if hits(pattern, tool)), None)
 
 
 def permission(rights: Rights, tool: str, *, own: bool = False) -> str | None:

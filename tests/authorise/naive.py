@@ -1,0 +1,198 @@
+"""A second evaluator of the policy, written to be obvious: it reads the raw policy and a list of past events, and
+counts by looking at all of them. Shares no code with the package."""
+
+import fnmatch
+import re
+from typing import Any
+
+READ = ["code/read", "code/search", "code/list", "code/diff", "code/log", "code/blame", "code/show", "data/list",
+        "data/read", "ping", "debug/logs", "system/monitor", "ai/report"]  # fmt: skip
+SANDBOX = [*READ, "code/execute/python", "code/execute/javascript", "screenshot"]
+WRITE = [*SANDBOX, "file/save", "code/create-branch", "code/create-test"]
+FULL = [*WRITE, "code/edit", "code/commit", "code/pull-request", "code/review", "code/merge"]
+STAGES = {"read-only": READ, "sandbox": SANDBOX, "limited-write": WRITE, "full": FULL}
+NUMBERS = {
+    "swarm": {"all": (100, 2000, 0), "caller": (10, 200, 3), "code/read": 5, "code/search": 3,
+              "code/execute/python": 2},
+    "personal": {"all": (1000, 20000, 0), "caller": (100, 2000, 30), "code/read": 50, "code/search": 30,
+                 "code/execute/python": 20},
+}  # fmt: skip
+SECONDS = {"minute": 60, "hour": 3600, "burst": 1}
+
+
+def like(pattern: str, name: str) -> bool:
+    return re.fullmatch(".*".join(re.escape(part) for part in pattern.split("*")), name, re.DOTALL) is not None
+
+
+def loose(name: str) -> str:
+    return re.sub(r"[/._:\s-]+", "_", name.casefold())
+
+
+def verdict(policy: dict[str, Any], request: dict[str, Any], world: dict[str, Any]) -> tuple[str, str]:
+    """(kind, rule) of the decision."""
+    rules = policy.get("policy", {})
+    caller = policy.get("callers", {}).get(request["caller"], {})
+    objection = (
+        denied(rules, caller, request)
+        or not_listed(rules, caller, request)
+        or quarantined(rules, request, world)
+        or cut_off(request)
+        or bad_path(rules, request)
+        or looping(rules, request, world)
+        or too_often(rules, caller, request, world)
+        or redefined(rules, request, world)
+    )
+    if objection:
+        return objection
+    rehearse = caller.get("dry_run", rules.get("dry_run", True)) and set(request["effects"]) & {"write", "execute"}
+    if rehearse:
+        return "dry_run", "dry_run"
+    return person(rules, request, world) or ("allow", why_listed(rules, caller, request))
+
+
+def denied(rules: Any, caller: Any, request: Any) -> Any:
+    for tool in [request["tool"], *request["inner"]]:
+        # where both deny the same name, the caller's word names the rule
+        merged = dict.fromkeys(rules.get("deny", []), "policy:deny")
+        merged |= dict.fromkeys(caller.get("deny", []), "caller:deny")
+        for pattern, rule in merged.items():
+            if like(pattern, tool) or like(loose(pattern), loose(tool)):
+                return "deny", rule
+    return None
+
+
+def why_listed(rules: Any, caller: Any, request: Any, tool: str | None = None) -> str | None:
+    name = tool or request["tool"]
+    if "only" in caller:
+        return "caller:only" if any(like(one, name) for one in caller["only"]) else None
+    stage = caller.get("stage", rules.get("stage", "read-only"))
+    for one in caller.get("allow", []):
+        if one == name:
+            return "caller:allow"
+    for one in rules.get("allow", []):
+        if one == name:
+            return "policy:allow"
+    if name in STAGES[stage]:
+        return f"stage:{stage}"
+    # patterns, in the order policy then caller; one named by both is the caller's
+    for one in [*rules.get("allow", []), *caller.get("allow", [])]:
+        if "*" in one and like(one, name):
+            return "caller:allow" if one in caller.get("allow", []) else "policy:allow"
+    return "stage:own" if tool is None and request["own"] else None
+
+
+def not_listed(rules: Any, caller: Any, request: Any) -> Any:
+    if why_listed(rules, caller, request) is None:
+        return "deny", "allowlist"
+    if any(why_listed(rules, caller, request, tool) is None for tool in request["inner"]):
+        return "deny", "allowlist"
+    return None
+
+
+def quarantined(rules: Any, request: Any, world: Any) -> Any:
+    most = rules.get("quarantine", 5)
+    same = [e for e in world["refusals"] if (e["caller"], e["digest"]) == (request["caller"], request["digest"])]
+    recent = [e for e in same if e["ago"] < 3600]
+    return ("deny", "quarantine") if most and len(recent) >= most else None
+
+
+def cut_off(request: Any) -> Any:
+    return ("deny", "truncated") if request["truncated"] and set(request["effects"]) - {"read"} else None
+
+
+def bad_path(rules: Any, request: Any) -> Any:
+    """Only the paths of the generator: a plain one, one outside, one that the policy denies, a secret, a dotfile."""
+    paths = rules.get("paths", {})
+    for path in request["paths"]:
+        if path.startswith("/"):
+            return "deny", "path:outside"
+        if any(fnmatch.fnmatchcase(path, one.replace("**", "*")) for one in paths.get("deny", [])):
+            return "deny", "path:deny"
+        if any(fnmatch.fnmatchcase(path, one.replace("**", "*")) for one in paths.get("allow", [])):
+            continue
+        if path.endswith(".pem"):
+            return "deny", "path:secret"
+        if path.startswith(".") and path != ".gitignore" and path not in paths.get("dotfiles", []):
+            return "deny", "path:dotfile"
+    return None
+
+
+def looping(rules: Any, request: Any, world: Any) -> Any:
+    times = rules.get("repeats", 3)
+    if not times or request["repeatable"]:
+        return None
+    same = [e for e in world["calls"] if all(e[key] == request[key] for key in ("caller", "digest", "state"))]
+    same = [e for e in same if e["changes"] == world["changes"] and e["ago"] < 60]
+    return ("deny", "loop") if len(same) >= times - 1 else None
+
+
+def too_often(rules: Any, caller: Any, request: Any, world: Any) -> Any:
+    """Of several full windows the one that is full the longest counts; then all before caller before tool, and minute
+    before hour before burst."""
+    numbers = NUMBERS[rules.get("preset", "personal")]
+    limits = rules.get("limits", {})
+
+    def window(base: Any, *tables: Any) -> dict[str, int]:
+        found = dict(zip(("minute", "hour", "burst"), base, strict=True))
+        for table in tables:
+            found |= table
+        return found
+
+    of_tool = limits.get("tools", {}).get(request["tool"], {})
+    scopes = [
+        ("all", window(numbers["all"], limits.get("all", {})), lambda e: True),
+        ("caller", window(numbers["caller"], limits.get("caller", {}), caller.get("limits", {})),
+         lambda e: e["caller"] == request["caller"]),
+        ("tool", window((numbers.get(request["tool"], 0), 0, 0), of_tool),
+         lambda e: e["caller"] == request["caller"] and e["tool"] == request["tool"]),
+    ]  # fmt: skip
+    full: list[tuple[float, str]] = []
+    for name, sizes, counts in scopes:
+        for period, seconds in SECONDS.items():
+            if not sizes[period]:
+                continue
+            ages = sorted(e["ago"] for e in world["calls"] if counts(e))
+            if len([age for age in ages if age < seconds]) >= sizes[period]:
+                full.append((seconds - ages[sizes[period] - 1], f"limit:{name}:{period}"))
+    if not full:
+        return None
+    longest = max(left for left, _ in full)
+    return "deny", next(rule for left, rule in full if left == longest)
+
+
+def redefined(rules: Any, request: Any, world: Any) -> Any:
+    if not rules.get("approval", {}).get("definitions", True):
+        return None
+    known = world["definitions"].get(request["tool"])
+    return ("ask", "definition:changed") if known and known != request["definition"] else None
+
+
+def person(rules: Any, request: Any, world: Any) -> Any:
+    asking = rules.get("approval", {})
+    tool = request["tool"]
+    why = None
+    if (
+        request["repaired"]
+        and set(request["effects"]) - {"read"}
+        and request["confidence"] < asking.get("confidence", 0.9)
+    ):
+        why = "approval:confidence"
+    elif any(like(one, tool) for one in asking.get("tools", [])):
+        why = "approval:tool"
+    elif not any(like(one, tool) for one in asking.get("never", [])):
+        for effect in asking.get("effects", ["write", "execute"]):
+            if effect in request["effects"]:
+                why = f"approval:{effect}"
+                break
+    if why is None:
+        return None
+    bound = ("caller", "digest", "definition", "state")
+    mine = [a for a in world["approvals"] if all(a[key] == request[key] for key in bound) and a["left"] > 0]
+    if any(a["status"] == "approved" for a in mine):
+        return "allow", "approval:given"
+    if any(a["status"] == "denied" for a in mine):
+        return "deny", "approval:denied"
+    grants = [g for g in world["grants"] if (g["caller"], g["tool"]) == (request["caller"], tool) and g["left"] > 0]
+    if why != "approval:confidence" and any(g["where"] in ({}, {"n": request["n"]}) for g in grants):
+        return "allow", "approval:grant"
+    return "ask", why

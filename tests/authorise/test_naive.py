@@ -1,0 +1,32 @@
+"""Two evaluators of the policy, one fast and one obvious, never disagree (`make policies` tries a million)."""
+
+import random
+
+import pytest
+
+from authorise.agreement import disagreement, rounds
+from authorise.naive import verdict
+from authorise.worlds import policy
+
+pytestmark = pytest.mark.promise("P-01", "P-02", "P-07", "P-09")
+
+KINDS = {"allow", "dry_run", "ask", "deny"}
+
+
+def test_random_policies_and_requests_are_decided_as_the_obvious_evaluator_decides_them() -> None:
+    chance = random.Random(20261115)
+    seen: set[tuple[str, str]] = set()
+    for case in rounds(chance, policies=400, requests=10):
+        assert disagreement(case) is None, disagreement(case)
+        seen.add(verdict(case.policy, case.request, case.world))
+    assert {kind for kind, _ in seen} == KINDS
+    assert len(seen) > 25, "the generator no longer reaches most rules"
+
+
+def test_a_decision_that_differs_is_noticed() -> None:
+    chance = random.Random(1)
+    found = 0
+    for case in rounds(chance, policies=200, requests=5):
+        loosened = case._replace(policy=policy(chance))  # the obvious one now judges by another policy
+        found += disagreement(loosened) is not None
+    assert found > 20
