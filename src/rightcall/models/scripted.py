@@ -81,7 +81,7 @@ class ScriptedModel:
         else:
             reply = self._replies[self._next] if self.left else self._then
             self._next += bool(self.left)
-            why = f"the script of {len(self._replies)} replies is over; it was asked"
+            why = f"the script is over (replies: {len(self._replies)}), and it was asked"
         if reply is _NOTHING:
             raise OutOfReplies(f"{why}: {question.said[:200]!r}. Give `then=` a reply to everything else.")
         return reply
