@@ -1,0 +1,158 @@
+"""`rightcall policy check`: all mistakes of a policy file at once, or a summary and what is worth knowing."""
+
+import os
+import sys
+from typing import Any, cast
+
+from msgspec import Struct
+
+from rightcall.cli import OK, USAGE
+from rightcall.cli.output import is_unicode, json_text
+from rightcall.cli.policy_notes import Note, notes_on
+from rightcall.cli.store_options import POLICY_FILE
+from rightcall.cli.terminal import Style, say, style_for, wrap
+from rightcall.config import Policy
+from rightcall.config_read import read_policy
+from rightcall.config_settings import STAGES, Window
+from rightcall.errors import ConfigError, PolicyError
+from rightcall.packs.lines import KeyPath, line_of
+from rightcall.packs.source import Source, dotted
+from rightcall.text.escape import escaped
+
+MOST_MISTAKES = 50
+
+
+def check(file: str, *, json: bool) -> int:
+    """Prints the answer and returns the exit code: 0 when the file is right."""
+    answer = examine(file)
+    if json:
+        say(json_text(_record(answer), ascii_only=not is_unicode(sys.stdout)))
+    elif answer.policy is None:
+        raise PolicyError("\n".join(map(str, answer.mistakes)))
+    else:
+        say(*_report(answer, answer.policy, style_for(sys.stdout)))
+    return OK if answer.policy else USAGE
+
+
+class Answer(Struct, frozen=True):
+    """Either a policy with notes, each with its line, or mistakes."""
+
+    file: str
+    policy: Policy | None = None
+    notes: tuple[tuple[int, Note], ...] = ()
+    mistakes: tuple[ConfigError, ...] = ()
+
+
+def examine(file: str) -> Answer:
+    try:
+        source = _Source.read(file, PolicyError, "policy")
+        policy, mistakes = _read_all(source, source.parse(), os.path.dirname(file))
+        notes = [] if policy is None else notes_on(policy)  # also reads the packs that it names
+    except ConfigError:
+        if file == POLICY_FILE and not os.path.lexists(file):
+            error = PolicyError("there is none here; `rightcall init` writes one, or name another file", source=file)
+        return Answer(file, mistakes=(error,))
+    if policy is None:
+        return Answer(file, mistakes=tuple(sorted(mistakes, key=lambda error: error.line)))
+    lined = [(line_of(source.lines, note.at), note) for note in notes]
+    return Answer(file, policy, tuple(sorted(lined, key=lambda pair: pair[0])))
+
+
+class _Source(Source):
+    """Remembers where it complained last."""
+
+    at: KeyPath = ()
+
+    def wrong(self, path: KeyPath, message: str) -> ConfigError:
+        self.at = path
+        return super().wrong(path, message)
+
+
+def _read_all(source: _Source, document: dict[str, Any], folder: str) -> tuple[Policy | None, list[ConfigError]]:
+    """The policy, or every mistake: what is wrong is taken out, and the rest read again."""
+    mistakes: list[ConfigError] = []
+    while len(mistakes) < MOST_MISTAKES:
+        try:
+            policy = read_policy(source, document, folder)
+            return (None if mistakes else policy), mistakes
+        except PolicyError as error:
+            mistakes.append(error)
+            if source.at == ("version",) or not _take_out(document, source.at):
+                break
+    return None, mistakes
+
+
+def _take_out(document: dict[str, Any], path: KeyPath) -> bool:
+    """Remove the innermost key at a place, of a list all of it; false when there is nothing to remove.
+
+    The keys of a tool speak of each other, so its whole `[gate.tools.NAME]` goes: no mistake may follow from another.
+    """
+    if path[:2] == ("gate", "tools"):
+        path = path[:3]
+    found: tuple[dict[str, Any], str] | None = None
+    inner: Any = document
+    for key in path:
+        if not isinstance(inner, dict) or not isinstance(key, str) or key not in inner:
+            break
+        found = cast("dict[str, Any]", inner), key
+        inner = found[0][key]
+    if found is None:
+        return False
+    table, key = found
+    del table[key]
+    return True
+
+
+def _record(answer: Answer) -> dict[str, Any]:
+    """The answer as `--json` prints it."""
+    policy = answer.policy
+    if policy is None:
+        return {"ok": False, "file": answer.file, "mistakes": [_mistake(error) for error in answer.mistakes]}
+    settings = policy.settings
+    return {
+        "ok": True,
+        "file": answer.file,
+        "digest": policy.digest,
+        "preset": settings.preset,
+        "stage": settings.stage,
+        "tools": sorted(STAGES[settings.stage]),
+        "dry_run": settings.dry_run,
+        "callers": list(settings.callers),
+        "notes": [{"line": line, "key": dotted(note.at), "note": note.says} for line, note in answer.notes],
+    }
+
+
+def _mistake(error: ConfigError) -> dict[str, Any]:
+    where = f"{error.source}:{error.line}: " if error.line else f"{error.source}: "
+    return {"file": error.source, "line": error.line, "message": str(error).removeprefix(where)}
+
+
+def _report(answer: Answer, policy: Policy, style: Style) -> list[str]:
+    settings = policy.settings
+    rehearsed = "on: tools that write or execute only show what they would do" if settings.dry_run else "off"
+    callers = ", ".join(escaped(name, 40) for name in settings.callers)
+    lines = [
+        f"{style.tint('✓', 'green')} {escaped(answer.file)} is right",
+        *_line("stage", f"{settings.stage}, {len(STAGES[settings.stage])} tools", style),
+        *_line("dry run", rehearsed, style),
+        *_line("preset", f"{settings.preset}; all callers {window_words(settings.limits.all)}", style),
+        *_line("", f"each caller {window_words(settings.limits.caller)}", style),
+        *_line("asks", f"a person before {', '.join(settings.approval.effects) or 'nothing'}", style),
+        *_line("callers", f"{len(settings.callers)}: {callers}" if callers else "none by name", style),
+        *_line("digest", policy.digest, style),
+    ]
+    for line, note in answer.notes:
+        first, *more = wrap(f"{escaped(dotted(note.at))}: {escaped(note.says)}", style.width - 12)
+        lines += [f"{style.tint('!', 'yellow')} {f'line {line}':<8}  {first}", *(" " * 12 + piece for piece in more)]
+    return lines
+
+
+def _line(label: str, text: str, style: Style) -> list[str]:
+    first, *more = wrap(text, style.width - 11)
+    return [f"  {label:<7}  {first}", *(" " * 11 + piece for piece in more)]
+
+
+def window_words(window: Window) -> str:
+    """`10 a minute, 200 an hour, 3 a second`; what is 0 is not said."""
+    periods = (("a minute", window.minute), ("an hour", window.hour), ("a second", window.burst))
+    return ", ".join(f"{calls} {period}" for period, calls in periods if calls) or "without limit"

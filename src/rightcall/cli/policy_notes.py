@@ -1,0 +1,161 @@
+"""What is right in a policy file and still worth knowing: where it allows much, and names that nothing has."""
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from msgspec import Struct
+
+from rightcall.config import Policy
+from rightcall.config_settings import PRESETS, STAGES, Settings, Window
+from rightcall.packs import available_packs, load_pack
+from rightcall.packs.lines import KeyPath
+from rightcall.text.escape import escaped
+from rightcall.text.patterns import hits, is_pattern, loosely, matches
+
+
+class Note(Struct, frozen=True):
+    at: KeyPath
+    says: str
+
+
+def notes_on(policy: Policy) -> list[Note]:
+    """In the order of the file's tables."""
+    settings = policy.settings
+    found = [
+        *_gate(policy),
+        *_permissions(settings),
+        *_safeguards(settings),
+        *_limits(settings),
+        *_callers(settings),
+        *_names(policy),
+    ]
+    return [Note(at, says) for at, says in found]
+
+
+Found = Iterator[tuple[KeyPath, str]]
+
+
+def _gate(policy: Policy) -> Found:
+    if policy.mode != "block":
+        yield ("gate", "mode"), f'"{policy.mode}": a call that does not fit its tool is not refused'
+    if policy.unknown_tool == "pass":
+        yield ("gate", "unknown_tool"), '"pass": calls of tools that nobody knows are not checked'
+
+
+_STAGES = {
+    "limited-write": "files, tests and branches can be written",
+    "full": "files can be edited, committed and merged",
+}
+
+
+def _permissions(settings: Settings) -> Found:
+    owners: list[tuple[KeyPath, Settings | object]] = [(("policy",), settings)]
+    owners += [(("callers", name), caller) for name, caller in settings.callers.items()]
+    for place, owner in owners:
+        stage, dry_run = getattr(owner, "stage", None), getattr(owner, "dry_run", None)
+        if stage in _STAGES:
+            yield (*place, "stage"), f'"{stage}": {_STAGES[stage]}'
+        if dry_run is False:
+            yield (*place, "dry_run"), "off: tools that write or execute really do so"
+        for key in ("allow", "only"):
+            for at, pattern in enumerate(getattr(owner, key, None) or ()):
+                if not pattern.strip("*"):
+                    yield (*place, key, at), f"`{pattern}` allows every tool there is"
+        denied = (*settings.deny, *getattr(owner, "deny", ()))
+        for key in ("allow", "only"):
+            for at, pattern in enumerate(getattr(owner, key, None) or ()):
+                if any(hits(denial, pattern) for denial in denied):
+                    yield (*place, key, at), f"`{escaped(pattern, 60)}` is denied as well, and the denial wins"
+
+
+def _safeguards(settings: Settings) -> Found:
+    asking = settings.approval
+    for effect in ("write", "execute"):
+        if effect not in asking.effects:
+            yield ("policy", "approval", "effects"), f"calls that {effect} ask nobody"
+    for at, pattern in enumerate(asking.never):
+        if not pattern.strip("*"):
+            yield ("policy", "approval", "never", at), f"`{pattern}`: no call asks for its effects"
+    if asking.confidence == 0:
+        yield ("policy", "approval", "confidence"), "0: no repair is too uncertain to run unasked"
+    if not asking.definitions:
+        yield ("policy", "approval", "definitions"), "false: a tool may change its definition and run unasked"
+    if not settings.repeats:
+        yield ("policy", "repeats"), "0: the same call may be made any number of times"
+    if not settings.quarantine:
+        yield ("policy", "quarantine"), "0: a call that is refused again and again is never put aside"
+    for at, pattern in enumerate(settings.paths.allow):
+        if not pattern.strip("*/"):
+            yield ("policy", "paths", "allow", at), f"`{pattern}`: no file is secret by its name"
+
+
+def _limits(settings: Settings) -> Found:
+    limits, preset = settings.limits, PRESETS[settings.preset]
+    yield from _unlimited(("policy", "limits", "all"), limits.all, preset.all)
+    yield from _unlimited(("policy", "limits", "caller"), limits.caller, preset.caller)
+    for tool, window in limits.tools.items():
+        yield from _unlimited(("policy", "limits", "tools", tool), window, preset.tools.get(tool, Window()))
+        if window == Window():
+            yield ("policy", "limits", "tools", tool), "0 everywhere: this tool has no limit of its own"
+    for name, caller in settings.callers.items():
+        if caller.limits is not None:
+            yield from _unlimited(("callers", name, "limits"), caller.limits, limits.caller)
+
+
+_PERIODS = {"minute": "a minute", "hour": "an hour", "burst": "a second"}
+
+
+def _unlimited(place: KeyPath, window: Window, usual: Window) -> Found:
+    for key, period in _PERIODS.items():
+        if getattr(usual, key) and not getattr(window, key):
+            yield (*place, key), f"0: any number of calls {period} (otherwise {getattr(usual, key)})"
+
+
+def _callers(settings: Settings) -> Found:
+    seen: dict[str, str] = {}
+    for name in settings.callers:
+        other = seen.setdefault(loosely(name), name)
+        if other != name:
+            yield ("callers", name), f"differs from `{escaped(other, 60)}` only in its spelling; they are two callers"
+
+
+def _names(policy: Policy) -> Found:
+    """Names and patterns that no known tool has; a tool of one's own, or of a server, is not known here."""
+    known = known_tools(policy)
+    settings = policy.settings
+    tables: list[tuple[KeyPath, tuple[str, ...] | None]] = [
+        (("policy", "allow"), settings.allow),
+        (("policy", "deny"), settings.deny),
+        (("policy", "approval", "tools"), settings.approval.tools),
+        (("policy", "approval", "never"), settings.approval.never),
+    ]
+    for name, caller in settings.callers.items():
+        tables += [(("callers", name, key), getattr(caller, key)) for key in ("allow", "only", "deny")]
+    for place, names in tables:
+        for at, name in enumerate(names or ()):
+            fits = hits if place[-1] == "deny" else matches
+            if not any(fits(name, tool) for tool in known):
+                yield (*place, at), _unknown(name, known)
+    for place, tools in (("limits", settings.limits.tools), ("budgets", settings.budgets_of_tools)):
+        for tool in tools:
+            if tool not in known:
+                yield ("policy", place, "tools", tool), _unknown(tool, known)
+
+
+def _unknown(name: str, known: set[str]) -> str:
+    if is_pattern(name):
+        return f"no tool of the packs matches `{escaped(name, 60)}`: right if it is for your own or a server's"
+    alike = [tool for tool in sorted(known) if loosely(tool) == loosely(name)]
+    near = alike or get_close_matches(name, sorted(known), n=1)
+    rest = f"did you mean `{near[0]}`?" if near else "right if it is your own or a server's"
+    return f"no tool of the packs is called `{escaped(name, 60)}`: {rest}"
+
+
+def known_tools(policy: Policy) -> set[str]:
+    """Every tool that the shipped packs, the policy's packs, its own tables and the stages name."""
+    packs = dict.fromkeys((*available_packs(), *policy.packs))
+    return {
+        *(tool.name for pack in packs for tool in load_pack(pack).tools),
+        *policy.tools,
+        *(tool for stage in STAGES.values() for tool in stage),
+    }

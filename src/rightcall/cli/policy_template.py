@@ -1,0 +1,146 @@
+"""The policy file that `rightcall init` writes: every key at its default, with what it means.
+
+Two kinds of comments: `# words` explain, `#key = value` is an example that works once its `#` is gone.
+"""
+
+from rightcall.config_settings import PRESETS, Limits, Preset, StageName, Window
+
+
+def template(preset: Preset = "personal", stage: StageName = "read-only") -> str:
+    """The text of a policy file that says nothing but its preset and stage."""
+    return _TEXT.replace("@preset@", preset).replace("@stage@", stage).replace("@limits@", _limits(PRESETS[preset]))
+
+
+def _limits(limits: Limits) -> str:
+    """The preset's numbers as examples: written out they would no longer follow the preset."""
+    tools = [f'#"{tool}" = {_window(window)}' for tool, window in limits.tools.items()]
+    return "\n".join(
+        [f"#all = {_window(limits.all)}", f"#caller = {_window(limits.caller)}", "[policy.limits.tools]", *tools]
+    )
+
+
+def _window(window: Window) -> str:
+    said = [f"{key} = {value}" for key in window.__struct_fields__ if (value := getattr(window, key))]
+    return f"{{ {', '.join(said)} }}"
+
+
+_TEXT = """\
+# The policy of RightCall: which tool calls may run, for whom, how often, and what is recorded.
+# Every key stands at its default. A line such as `#key = value` is an example: take its `#` away and it holds.
+# `rightcall policy check` says whether this file is right; a running program takes a changed file at once,
+# and keeps the old one, and says why, when there is a mistake in the new one.
+
+version = 1
+
+# ── Before anything is decided: how calls are read and repaired ──────────────────────────────────────────────
+
+[gate]
+# A call that does not fit its tool: "block" refuses it with a hint, "warn" warns and lets it run, "observe" only notes.
+mode = "block"
+# A tool nobody knows: "suggest" refuses with "did you mean", "refuse" plainly, "pass" lets it through unchecked.
+unknown_tool = "suggest"
+# An argument the tool does not have: "drop", "keep" or "refuse".
+unknown_argument = "drop"
+# Rule packs, by name (`rightcall packs`) or path.
+packs = []
+# false: nothing is repaired; calls are still checked.
+enabled = true
+# Whether a repaired call leaves a line in the log.
+log_normalizations = true
+# false: a call that could not be repaired goes through as it was written.
+fail_on_normalization_failure = true
+# The longest arguments in characters, and their deepest nesting.
+max_text = 1_000_000
+max_depth = 200
+
+# Who emitted the call, what one tool needs beside its schema, what one host does differently.
+#[gate.providers.ollama]
+#strategies = ["python_ast", "regex_quotes", "structure", "manual_repair"]
+#[gate.tools.my_tool]
+#aliases = { message = "text" }
+#[gate.hosts.claude-code]
+#mode = "observe"
+
+# ── What may run ─────────────────────────────────────────────────────────────────────────────────────────────
+
+[policy]
+# The limits to start from: "personal" for your own client on your own machine, "swarm" for many agents.
+preset = "@preset@"
+# Which tools are allowed: "read-only", "sandbox" (runs code, isolated), "limited-write", "full".
+stage = "@stage@"
+# Tools that write or execute only show what they would do.
+dry_run = true
+# Rounds of tool calls for one request.
+rounds = 5
+# The how many-th identical call within a minute is refused when nothing has changed; 0: none.
+repeats = 3
+# Refusals of the same call within an hour after which it is not even looked at; 0: never.
+quarantine = 5
+# Tools that everybody may use besides the stage's, and tools that nobody may use. Names, or patterns with `*`.
+# A denial beats every permission, in every spelling of the name.
+allow = []
+deny = []
+
+# How many calls may begin in a minute, an hour and, by `burst`, a second; 0: any number.
+# The preset's numbers hold where nothing is said here: of all callers together, of each caller, of a caller's tool.
+[policy.limits]
+@limits@
+
+# Which calls wait for a person (`rightcall approvals`).
+[policy.approval]
+# Tools with one of these effects: "read", "write", "execute", "network".
+effects = ["write", "execute"]
+# Tools that always ask, and tools that do not ask for their effects. Names, or patterns with `*`.
+tools = []
+never = []
+# Seconds until a question that nobody answers counts as no, and a yes that nobody uses is void.
+expires = 600
+# A call with side effects that was repaired with less confidence than this always asks.
+confidence = 0.9
+# A tool that is no longer defined as it was asks before it runs again.
+definitions = true
+
+# What one call may cost.
+[policy.budgets]
+# How long a tool may run.
+seconds = 30
+# How much of its result a model is shown.
+tokens = 4000
+# Bytes of its result that are kept at all.
+output = 1_000_000
+# Calls of one message that run at once.
+parallel = 8
+#[policy.budgets.tools."code/search"]
+#seconds = 10
+
+# Files and folders, counted from the root. `*` stays within a name, `**` spans folders.
+[policy.paths]
+# Nothing below these is touched.
+deny = []
+# Exceptions to the built-in names of secrets (`.env`, `*.pem`, …).
+allow = []
+# Dotfiles that may be read besides the built-in ones (`.gitignore`, `.github/**`, …).
+dotfiles = []
+
+# ── Who: what is different for one caller ────────────────────────────────────────────────────────────────────
+
+#[callers.teacher]
+#stage = "sandbox"
+#allow = ["file/save"]
+#deny = ["code/blame"]
+#dry_run = false
+#limits = { minute = 20, hour = 500 }
+#budgets = { seconds = 60 }
+
+# `only` takes the place of stage and `allow`.
+#[callers.guest]
+#only = ["ping", "code/read"]
+
+# ── What is recorded ─────────────────────────────────────────────────────────────────────────────────────────
+
+[audit]
+# The database of audit, limits and approvals, counted from the folder of this file.
+path = ".rightcall/audit.db"
+# Names of arguments that are secret besides the built-in ones (`password`, `token`, `api_key`, …).
+redact = []
+"""
