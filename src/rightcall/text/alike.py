@@ -1,0 +1,78 @@
+"""Letters that look like others: names that look alike are one name, and a text that plays with them is pointed out."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+from unicodedata import category, name, normalize
+
+from rightcall.text.visible import spelled
+
+_WORD: Final = re.compile(r"\w+")
+_MOST_WORDS: Final = 3
+_LETTERS: Final = (  # each letter is followed by those that can be taken for it
+    "aаαɑ", "bьƅв", "cсϲ", "dԁ", "eеєε", "gɡ", "hһнʜ", "iіıιӏ|1lɩ!", "jјϳ", "kкκ", "mм", "nոпη", "oоο0օσ",
+    "pрρ", "qԛզ", "rгᴦ", "sѕꜱ", "tтτ", "uսυ", "vνѵ", "wԝшω", "xхχ", "yуγү", "zᴢ",
+)  # fmt: skip
+_LIKE: Final = {ord(other): letters[0] for letters in _LETTERS for other in letters[1:]}
+_PLAYED_WITH: Final = frozenset(("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU"))
+_LIKE_PUNCTUATION: Final = {"∕": "/", "⁄": "/", "⧸": "/", "⧵": "\\", "∖": "\\", "․": ".", "‥": "..", "꞉": ":", "ː": ":"}
+
+
+def skeleton(text: str) -> str:
+    """What is left of a name when look-alikes count as one: case, blanks, marks and signs are nothing.
+
+    >>> skeleton("Te acher\\u200b"), skeleton("t\\u0435acher"), skeleton("ｔｅａｃｈｅｒ") == skeleton("teacher")
+    ('teacher', 'teacher', True)
+    """
+    plain = normalize("NFKD", normalize("NFKC", text).casefold()).casefold()
+    kept = "".join(character for character in plain.translate(_LIKE) if category(character)[0] in "LN")
+    return kept.replace("rn", "m").replace("vv", "w")
+
+
+def suspicions(text: str) -> Iterator[str]:
+    """What a person should know of the letters in a text, in plain ASCII; nothing for an ordinary one."""
+    if text.isascii():
+        return
+    words = [word for word in _WORD.findall(text) if not word.isascii()]
+    mixed = [word for word in words if _is_mixed(word)]
+    yield from _told("letters of different alphabets in one word", mixed)
+    yield from _told("letters that only look like plain ones", [word for word in words if _is_styled(word)])
+    if not mixed and _all_alike(words):
+        yield from _told("foreign letters that all look like Latin ones", words)
+    signs = sorted({sign for sign in _LIKE_PUNCTUATION if sign in text})
+    if signs:
+        yield "signs that look like others: " + ", ".join(
+            f"{spelled(one)} like {_LIKE_PUNCTUATION[one]}" for one in signs
+        )
+
+
+def _told(what: str, words: list[str]) -> Iterator[str]:
+    if words:
+        some = list(dict.fromkeys(words))[:_MOST_WORDS]
+        more = f" and {len(words) - len(some):,} more" if len(words) > len(some) else ""
+        yield f"{what}: {', '.join(map(_ascii, some))}{more}"
+
+
+def _ascii(word: str) -> str:
+    cut = word[:40] + ("..." if len(word) > 40 else "")
+    return "".join(one if one.isascii() else spelled(one) for one in cut)
+
+
+@lru_cache(maxsize=4096)
+def _alphabet(letter: str) -> str:
+    return name(letter, "").partition(" ")[0] if letter.isalpha() else ""
+
+
+def _is_mixed(word: str) -> bool:
+    return len({_alphabet(letter) for letter in word} & _PLAYED_WITH) > 1
+
+
+def _is_styled(word: str) -> bool:
+    """Such as mathematical or full-width letters: another writing of plain ones."""
+    return any(not one.isascii() and normalize("NFKC", one).isascii() for one in word)
+
+
+def _all_alike(words: list[str]) -> bool:
+    letters = {one for word in words for one in word.casefold() if not one.isascii() and one.isalpha()}
+    return bool(letters) and all(ord(one) in _LIKE and _alphabet(one) != "LATIN" for one in letters)

@@ -1,0 +1,231 @@
+"""What a person is shown who has to approve a call: everything, and nothing that the call's own text could fake.
+
+Whatever the caller or the model wrote stands behind a margin (`question_rows.py`), spelled out (`visible.py`). The
+digest that an answer needs stands at the very end, and only where nothing was left out: what was shown is what is
+approved (P-06).
+"""
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any, Final, cast
+
+from msgspec import Struct
+
+from rightcall.text.alike import suspicions
+from rightcall.text.question_definition import changes
+from rightcall.text.question_rows import Hidden, Paper, cut, named_items, read, text_rows, texts_in, value_rows
+from rightcall.text.visible import folded
+from rightcall.types_running import SECOND, Approval
+
+_LABEL: Final = 12
+_LEAST_WIDTH: Final = 40
+_LONGEST_TEXT: Final = 30
+"""Rows of one text in the short view."""
+_LONGEST_PART: Final = 150
+"""Rows of the whole call in the short view."""
+
+
+class View(Struct, frozen=True):
+    """The lines, and whether they leave nothing out: only then they end with the digest."""
+
+    lines: list[str]
+    complete: bool
+
+
+def question_lines(
+    approval: Approval, *, now: int, width: int, full: bool = True, ascii_only: bool = False, before: str = ""
+) -> list[str]:
+    """The question as lines that are safe to print as they are. Not `full`: long texts lose their middle, and the
+    digest is not shown where they do. `before` is the definition that a changed one replaces, where it is known."""
+    return view(approval, now=now, width=width, full=full, ascii_only=ascii_only, before=before).lines
+
+
+def view(
+    approval: Approval, *, now: int, width: int, full: bool = True, ascii_only: bool = False, before: str = ""
+) -> View:
+    wide = max(_LEAST_WIDTH, width)
+    paper = Paper(wide - 4, None if full else _LONGEST_TEXT, ascii_only)
+    details, value = _details(approval.details), _value(approval.canonical)
+    head = list(_head(approval, details, now, paper))
+    body = [*_call(approval, value, paper), *_changes(approval, before, paper), *_beside(details, paper)]
+    complete = not any(isinstance(line, Hidden) for line in body)
+    lines = [*head, *body, *_warnings(approval, value, paper), *_end(approval, complete, paper)]
+    return View([str(line) for line in lines], complete and bool(approval.canonical))
+
+
+def remaining(approval: Approval, now: int) -> str:
+    """How long a question can still be answered, or a yes be used."""
+    seconds = (approval.expires_at - now) // SECOND
+    if approval.expires_at <= now:
+        return "expired"
+    minutes, hours = seconds // 60, seconds // 3600
+    return (
+        f"{hours} h {minutes % 60} min" if hours else f"{minutes} min {seconds % 60} s" if minutes else f"{seconds} s"
+    )
+
+
+def state_of(approval: Approval, now: int) -> str:
+    """In a few words: whether it waits, for how long, or what was answered."""
+    left = remaining(approval, now)
+    if approval.status == "waiting":
+        return "expired unanswered" if left == "expired" else f"waiting, {left} left"
+    if approval.status == "approved":
+        return "approved, but expired unused" if left == "expired" else f"approved, {left} left to use it"
+    return approval.status
+
+
+def _head(approval: Approval, details: dict[str, Any], now: int, paper: Paper) -> Iterator[str]:
+    asked = "a changed definition" if approval.kind == "definition" else "a call"
+    yield from _labelled("question", f"{paper.visible(approval.id)} about {asked}: {state_of(approval, now)}", paper)
+    if approval.by:
+        yield from _labelled(
+            "answered", f"by {paper.quoted(approval.by)}, {paper.visible(approval.answered)} UTC", paper
+        )
+    yield from _labelled("who asks", paper.quoted(approval.caller), paper)
+    yield from _labelled("tool", paper.quoted(approval.tool), paper)
+    yield from _labelled("why", paper.visible(approval.why), paper)
+    effects = details.pop("effects", None)
+    if effects is not None:
+        words = ", ".join(map(str, _listed(effects)))
+        yield from _labelled("effects", paper.visible(words), paper)
+    confidence = details.pop("confidence", None)
+    if confidence is not None:
+        repaired = "repaired, see below" if details.get("repairs") else "as the model wrote it"
+        yield from _labelled("confidence", f"{paper.visible(str(confidence))} ({repaired})", paper)
+    if approval.kind == "call":
+        bound = f"{paper.visible(approval.state[:16])}: a yes is void once it changes"
+        yield from _labelled("state", bound if approval.state else "it touches nothing whose state is known", paper)
+    yield from _labelled("asked", f"{paper.visible(approval.asked)} UTC", paper)
+
+
+def _call(approval: Approval, value: Any, paper: Paper) -> Iterator[str]:
+    what = "definition" if approval.kind == "definition" else "arguments"
+    if not approval.canonical:
+        yield from _labelled(what, "no longer kept: it was answered or used, or it expired", paper)
+        return
+    size = f"{len(approval.canonical):,} characters as JSON"
+    shown = _arguments(value, approval) if approval.kind == "call" else value
+    if isinstance(shown, (dict, list)):
+        items = cast("dict[str, Any] | list[Any]", shown)
+        yield from _labelled(what, f"{len(items)} ({size} in all)" if items else "none", paper)
+        rows = [row for name, item in named_items(items, paper) for row in value_rows(name, item, paper)]
+    else:
+        yield from _labelled(what, f"{size}, which cannot be laid out", paper)
+        rows = list(text_rows("as it is", approval.canonical, paper))
+    yield from paper.margined(cut(rows, None if paper.longest is None else _LONGEST_PART, paper))
+
+
+def _arguments(value: Any, approval: Approval) -> Any:
+    """The arguments alone where the rest is what the head says already, otherwise everything."""
+    if isinstance(value, dict) and value.keys() == {"name", "arguments"} and value["name"] == approval.tool:
+        return cast("dict[str, Any]", value)["arguments"]
+    return cast("Any", value)
+
+
+def _changes(approval: Approval, before: str, paper: Paper) -> Iterator[str]:
+    if approval.kind == "definition" and approval.canonical:
+        yield from _labelled("changed", "from what was known before (-) to what it is now (+)", paper)
+        yield from paper.margined(changes(before, approval.canonical, paper))
+
+
+def _beside(details: dict[str, Any], paper: Paper) -> Iterator[str]:
+    """Repairs, preview, and whatever else was noted."""
+    repairs = details.pop("repairs", None)
+    if repairs:
+        yield from _labelled("repairs", "what was made of what the model wrote", paper)
+        yield from paper.margined(row for one in _listed(repairs) for row in _repair(one, paper))
+    preview = details.pop("preview", None)
+    if preview:
+        yield from _labelled("preview", "what would happen", paper)
+        yield from paper.margined(value_rows("preview", preview, paper))
+    if details:
+        yield from _labelled("besides", "", paper)
+        rows = (row for name, item in named_items(details, paper) for row in value_rows(name, item, paper))
+        yield from paper.margined(rows)
+
+
+def _listed(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else [value]
+
+
+def _repair(repair: Any, paper: Paper) -> Iterator[str]:
+    if not isinstance(repair, dict):
+        yield from value_rows("repair", repair, paper)
+        return
+    said = dict(cast("dict[str, Any]", repair))
+    path = said.pop("path", "")
+    label = paper.quoted(path) if isinstance(path, str) and path else "the call"
+    before, after = said.pop("before", None), said.pop("after", None)
+    yield from value_rows(f"{label} before", before, paper)
+    yield from value_rows(f"{label} after", after, paper)
+    yield from value_rows(f"{label} by", {name: item for name, item in said.items() if item is not None}, paper)
+
+
+def _details(text: str) -> dict[str, Any]:
+    found = _value(text)
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {"details": found}
+
+
+def _value(text: str) -> Any:
+    """What a JSON text says; itself where it is none, since nothing is left unshown."""
+    try:
+        return read(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _warnings(approval: Approval, value: Any, paper: Paper) -> Iterator[str]:
+    told = [
+        *_foreign("the caller's name", approval.caller),
+        *_foreign("the tool's name", approval.tool),
+        *(f"the {approval.kind} has {found}" for found in suspicions("\n".join(texts_in(value)))),
+    ]
+    if told:
+        yield from _labelled("look closely", "", paper)
+    for one in told:
+        for number, row in enumerate(folded(one, paper.width)):
+            yield f"  {' ' if number else '!'} {row}"
+
+
+def _foreign(what: str, name: str) -> Iterator[str]:
+    """A name is worth a warning for any letter beyond ASCII."""
+    if not name.isascii():
+        yield f"{what} is {Paper(0, ascii_only=True).quoted(name)}"
+        yield from (f"{what} has {found}" for found in suspicions(name))
+
+
+def _end(approval: Approval, complete: bool, paper: Paper) -> Iterator[str]:
+    if not approval.canonical:
+        return
+    if sha256(approval.canonical.encode("utf-8", "surrogatepass")).hexdigest() != approval.digest:
+        yield from _labelled(
+            "digest", "NOT the digest of what is shown: somebody has changed the store. Deny it.", paper
+        )
+    elif complete:
+        yield from _labelled("digest", paper.visible(approval.digest), paper)
+    else:
+        yield from _labelled(
+            "digest", f"only below the whole: rightcall approvals show {paper.visible(approval.id)} --full", paper
+        )
+
+
+def _labelled(label: str, text: str, paper: Paper) -> Iterator[str]:
+    """A line of ours. What stands in it has been spelled out; the next rows begin with a bar, so that no row of it
+    can be taken for another line of ours."""
+    first, *others = (folded if text.startswith('"') else _at_blanks)(text, paper.width + 4 - _LABEL)
+    yield f"{label:<{_LABEL}}{first}".rstrip()
+    for row in others:
+        yield f"  {paper.glyph('╎')}{'':<{_LABEL - 3}}{row}"
+
+
+def _at_blanks(text: str, width: int) -> list[str]:
+    """As `folded`, but between words where that is possible."""
+    if not text.isascii():
+        return folded(text, width)
+    rows: list[str] = []
+    while len(text) > width:
+        blank = text.rfind(" ", width // 2, width + 1)
+        end = blank if blank > 0 else width
+        rows.append(text[:end])
+        text = text[end:].removeprefix(" ")
+    return [*rows, text]
