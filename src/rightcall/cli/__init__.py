@@ -12,6 +12,7 @@ from typing import Final, TextIO
 COMMANDS: Final = {
     "read": "find and check the calls in what a model wrote, in any format",
     "check": "check one call, or JSON lines of calls",
+    "call": "run one tool call under the policy, with a record of it",
     "tools": "show the catalogue of tools: arguments, aliases, effects",
     "packs": "list the rule packs, or show one",
     "init": "write a policy file with every key, its default and what it means",
@@ -33,8 +34,8 @@ HELP_WIDTH: Final = 110
 EXIT_CODES: Final = """\
 exit codes:
   0    done; for `check`: the call may run; for `read`: every call found may run, or there is none
-       (with --jsonl: every line was answered)
-  1    `check`: the call is refused; `read`: a call is refused
+       (with --jsonl: every line was answered); for `call`: the tool ran
+  1    `check`: the call is refused; `read`: a call is refused; `call`: it did not run, or failed
   2    wrong usage, a wrong tool, pack or policy file, or input or output that fails
   130  interrupted (Ctrl-C)
   141  the reader of the output closed it

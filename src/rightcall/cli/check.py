@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.lines import InputError, read_text
+from rightcall.cli.lines import InputError, read_argument
 from rightcall.cli.options import build_gate, gate_options, json_option, stats_option
 from rightcall.cli.output import is_unicode, json_text, print_stats, verdict_record
 from rightcall.cli.terminal import Style, say, style_for
@@ -52,7 +52,7 @@ def run(options: Namespace) -> int:
     if options.tool is None or options.args is None:
         raise InputError("check needs TOOL and ARGS, or --jsonl; `rightcall check --help` shows examples")
     gate = build_gate(options)
-    written = _written(options.args)
+    written = read_argument(options.args)
     verdict = gate.check(options.tool, written)
     if options.json:
         record = verdict_record(verdict, options.tool)
@@ -62,12 +62,6 @@ def run(options: Namespace) -> int:
     if options.stats:
         print_stats(gate.stats())
     return OK if verdict.ok else REFUSED
-
-
-def _written(argument: str) -> str:
-    if argument == "-":
-        return read_text("-")
-    return read_text(argument[1:]) if argument.startswith("@") else argument
 
 
 def _show(options: Namespace, gate: "Gate", verdict: "Verdict", written: str) -> None:

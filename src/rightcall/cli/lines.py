@@ -34,6 +34,13 @@ def read_text(path: str, *, limit: int = MAX_BYTES) -> str:
         raise InputError(reason(error), source=path) from error
 
 
+def read_argument(argument: str) -> str:
+    """A text given on the command line: as it stands, from a file (`@FILE`) or from standard input (`-`)."""
+    if argument == "-":
+        return read_text("-")
+    return read_text(argument[1:]) if argument.startswith("@") else argument
+
+
 def reason(error: OSError) -> str:
     """What the system says, without its number and without the path that the message names anyway."""
     return f"cannot be read: {error.strerror or error}"

@@ -1,0 +1,79 @@
+"""Run one tool call through the whole pipeline: repaired and checked, decided by the policy, run, recorded, answered."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from rightcall.cli import OK, REFUSED
+from rightcall.cli.lines import InputError, read_argument
+from rightcall.cli.options import json_option
+from rightcall.cli.output import is_unicode, json_text
+from rightcall.cli.store_options import policy_file, store_options
+from rightcall.cli.terminal import say, style_for
+
+EXAMPLES = """\
+examples:
+  rightcall call word_count '{"text": "to be or not"}' --tools mytools:TOOLS --as teacher
+  rightcall call word_count "{'txt': 'to be'}" --tools mytools:TOOLS --as teacher --explain
+  rightcall call save_note @arguments.json --tools mytools:TOOLS --as teacher --json
+  rightcall call save_note @arguments.json --tools mytools:TOOLS --as teacher --wait 120
+
+exit code 1: the call was refused, waits for a person, or the tool failed.
+"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("tool", metavar="TOOL", help="the name of the tool as the model wrote it")
+    parser.add_argument(
+        "args", nargs="?", default="{}", metavar="ARGS",
+        help="the arguments as the model wrote them; - reads standard input, @FILE a file (default: none)",
+    )  # fmt: skip
+    parser.add_argument("--as", dest="caller", default="default", metavar="CALLER", help="on whose behalf (default)")
+    parser.add_argument(
+        "--tools", action="append", default=[], metavar="MODULE:NAME",
+        help="Python functions, as module:attribute (imports that module); repeatable",
+    )  # fmt: skip
+    parser.add_argument("--context", metavar="ID", help="groups records: a chat, a task")
+    parser.add_argument("--step", metavar="ID", help="the step of a plan that the call belongs to")
+    parser.add_argument("--approval", metavar="ID", help="the approval that the call uses")
+    parser.add_argument(
+        "--wait", type=float, default=0.0, metavar="SECONDS", help="wait so long for a person to approve it"
+    )
+    parser.add_argument("--explain", action="store_true", help="also: each repair, the rule, the time of each stage")
+    json_option(parser, "the outcome")
+    store_options(parser)
+
+
+def run(options: Namespace) -> int:
+    from contextlib import closing
+
+    from rightcall.cli.call_report import outcome_record, report
+    from rightcall.cli.store_options import open_store
+    from rightcall.executor import Executor
+
+    written, tools = read_argument(options.args), _functions(options.tools)
+    with (
+        closing(open_store(options, create=True)) as store,
+        Executor.open_sync(options.root, policy_file(options), tools=tools, store=store) as executor,
+    ):
+        outcome = executor.run(
+            {"name": options.tool, "arguments": written},
+            options.caller,
+            context=options.context,
+            step=options.step,
+            approval=options.approval,
+            wait=options.wait,
+        )
+    if options.json:
+        say(json_text(outcome_record(outcome), ascii_only=not is_unicode(sys.stdout)))
+    else:
+        say(*report(outcome, style_for(sys.stdout), explain=options.explain))
+    return OK if outcome.ok else REFUSED
+
+
+def _functions(sources: list[str]) -> list[Any]:
+    from rightcall.cli.toolfiles import load_tools
+
+    if not sources or any(":" not in source for source in sources):
+        raise InputError("which functions can be called? --tools MODULE:NAME, such as --tools mytools:TOOLS")
+    return load_tools(sources)
