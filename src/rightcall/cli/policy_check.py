@@ -44,13 +44,14 @@ class Answer(Struct, frozen=True):
 
 
 def examine(file: str) -> Answer:
+    if file == POLICY_FILE and not os.path.lexists(file):
+        missing = PolicyError("there is none here; `rightcall init` writes one, or name another file", source=file)
+        return Answer(file, mistakes=(missing,))
     try:
         source = _Source.read(file, PolicyError, "policy")
         policy, mistakes = _read_all(source, source.parse(), os.path.dirname(file))
         notes = [] if policy is None else notes_on(policy)  # also reads the packs that it names
-    except ConfigError:
-        if file == POLICY_FILE and not os.path.lexists(file):
-            error = PolicyError("there is none here; `rightcall init` writes one, or name another file", source=file)
+    except ConfigError as error:
         return Answer(file, mistakes=(error,))
     if policy is None:
         return Answer(file, mistakes=tuple(sorted(mistakes, key=lambda error: error.line)))
