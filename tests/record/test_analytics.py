@@ -140,6 +140,13 @@ def test_repairs_are_calls_by_strategy_without_those_that_needed_none(diary: Dia
     assert figures(diary).repairs == {"structure": 2, "failed": 1, "python_ast": 1}
 
 
+def test_dry_runs_are_calls_that_ran_and_are_counted_apart(diary: Diary) -> None:
+    diary.ran(rule="dry_run")
+    diary.ran()
+    found = figures(diary)
+    assert (found.dry_runs, found.ran, found.succeeded) == (1, 2, 2)
+
+
 def test_cached_results_and_tokens_are_added_up(diary: Diary) -> None:
     diary.end(diary.begin(), 1.0, tokens=120)
     diary.end(diary.begin(), 0.0, tokens=80, cached=True)

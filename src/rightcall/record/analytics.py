@@ -62,6 +62,8 @@ class Analytics(Struct, frozen=True):
     interrupted: int
     """Their process ended before they did."""
     running: int
+    dry_runs: int
+    """Calls that ran and changed nothing, since they were only to show what would happen."""
     waiting: int
     """Questions to a person. Not calls: once it is allowed, the call is made again."""
     avg_execution_time: float | None
@@ -105,6 +107,7 @@ def analytics_of(counts: Counts) -> Analytics:
         refused=everything.refused,
         interrupted=everything.interrupted,
         running=everything.running,
+        dry_runs=counts.let_through["dry_run"],
         waiting=counts.waiting,
         avg_execution_time=mean(everything.times),
         p95=percentile(everything.times, 95),

@@ -55,7 +55,7 @@ def adoption(counts: Counts) -> Metric:
     name, target = "Tool Adoption", ">50%"
     value = rate(counts.messages_with_tools, counts.messages)
     if value is None:
-        return Metric(name, None, target, None, "a host tells with note_message", "%", NOT_REPORTED)
+        return Metric(name, None, target, None, "the host has to call note_message", "%", NOT_REPORTED)
     how = f"{counts.messages_with_tools:,} of {_many(counts.messages, 'message')} used tools"
     return Metric(name, value, target, value > 50, how, "%")
 
@@ -65,7 +65,7 @@ def depth(counts: Counts) -> Metric:
     name, target = "Investigation Depth", "3+"
     tasks = len(counts.debugging)
     if not tasks:
-        return Metric(name, None, target, None, 'a host tells with note_message(task="debug")', "", NOT_REPORTED)
+        return Metric(name, None, target, None, 'the host has to call note_message with task="debug"', "", NOT_REPORTED)
     calls = sum(counts.contexts[task] for task in counts.debugging)
     value = calls / tasks
     return Metric(name, value, target, value >= 3, f"{_many(calls, 'call')} in {_many(tasks, 'debugging task')}")
@@ -77,7 +77,7 @@ def accuracy(counts: Counts) -> Metric:
     right, checked = sum(counts.diagnoses.values()), len(counts.diagnoses)
     value = rate(right, checked)
     if value is None:
-        return Metric(name, None, target, None, "a host tells with note_diagnosis", "%", NOT_REPORTED)
+        return Metric(name, None, target, None, "the host has to call note_diagnosis", "%", NOT_REPORTED)
     how = f"{right:,} of {checked:,} checked {'diagnosis' if checked == 1 else 'diagnoses'} right"
     return Metric(name, value, target, value > 70, how, "%")
 
@@ -121,7 +121,7 @@ def violations(counts: Counts, everything: Tally) -> Metric:
         return Metric(name, None, target, None, "no call was made", "", NO_CALLS)
     through = _with(counts.let_through, "path:")
     refused, outside = _with(counts.refusals, "path:"), counts.refusals["path:outside"]
-    how = f"let through: {through:,}; refused: {_many(refused, 'path')}, {outside:,} of them outside the root"
+    how = f"{through:,} let through; {refused:,} refused by path rules, {outside:,} of them outside the root"
     return Metric(name, float(through), target, through == 0, how)
 
 
