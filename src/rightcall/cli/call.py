@@ -1,4 +1,4 @@
-"""Run one tool call through the whole pipeline: repaired and checked, decided by the policy, run, recorded, answered."""
+"""Run one tool call the whole way: repaired, checked, decided by the policy, run, recorded and answered."""
 
 import sys
 from argparse import ArgumentParser, Namespace
