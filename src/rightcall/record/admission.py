@@ -65,8 +65,8 @@ def admit(tables: Tables, request: Request, decide: Decide, body: CallBody, ques
         tables.mark(same_scope(request, tables.changes()), seq)
     if tables.definition(request.tool) is None:
         tables.pin(request.tool, request.definition)
-        seen = NoteBody("first seen", data={"tool": request.tool, "definition": request.definition})
-        tables.append("definition", seq, encode(seen))
+        data = {"tool": request.tool, "definition": request.definition, "described": question.definition}
+        tables.append("definition", seq, encode(NoteBody("first seen", data=data)))
     return Admission(decision, seq)
 
 

@@ -7,19 +7,22 @@ than the caller, who names the digest of what was shown; it is used once; and it
 from collections.abc import Collection
 from secrets import token_hex
 from typing import Literal
-from unicodedata import normalize
 
 from msgspec.structs import replace
 
 from rightcall.errors import AnswerError
 from rightcall.keys import binding, definition_binding
-from rightcall.record.entries import AnswerBody, NoteBody, encode
+from rightcall.record.entries import AnswerBody, NoteBody, encode, read_note
 from rightcall.record.tables import Tables
 from rightcall.text.escape import escaped
 from rightcall.types_running import SECOND, Approval, Decision, Grant, Request
 
 LEAST_DIGEST = 8
 """Characters of the digest that an answer must name at least."""
+
+LONGEST_NAME = 100
+_MOST_DEFINITIONS = 10_000
+"""Records of definitions that are looked through for an earlier one."""
 
 
 def ask(tables: Tables, request: Request, decision: Decision, details: str, definition: str) -> str:
@@ -32,7 +35,7 @@ def ask(tables: Tables, request: Request, decision: Decision, details: str, defi
     if known is not None and known.expires_at <= request.at:
         _expire(tables, known)
     approval = Approval(
-        id=token_hex(4),
+        id=_new_id(tables),
         kind="definition" if about_definition else "call",
         caller=request.caller,
         tool=request.tool,
@@ -51,24 +54,38 @@ def ask(tables: Tables, request: Request, decision: Decision, details: str, defi
     return approval.id
 
 
+def _new_id(tables: Tables) -> str:
+    new = token_hex(4)
+    while tables.approval(new) is not None:  # an id that is taken would put this question in the place of another
+        new = token_hex(4)
+    return new
+
+
 def use(tables: Tables, decision: Decision, call: int) -> None:
-    """The approval or grant that a decision rests on is used up by this call, in the same transaction."""
-    if decision.approval is not None and (approval := tables.approval(decision.approval)) is not None:
+    """The approval or grant that a decision rests on is used up by this call, in the same transaction. Raises when it
+    is not there to be used: then nothing runs."""
+    if decision.approval is not None:
+        approval = tables.approval(decision.approval)
+        if approval is None or approval.status != "approved":
+            raise AnswerError(
+                f"approval {decision.approval} cannot be used: nobody has said yes, or it was used before"
+            )
         tables.put_approval(replace(approval, status="used", used_by=call, canonical="", details="{}"))
     if decision.grant is not None:
-        grant = next(one for one in tables.all_grants() if one.id == decision.grant)
+        grant = _grant(tables, decision.grant)
         if grant.uses > 1:
             tables.put_grant(replace(grant, uses=grant.uses - 1))
         else:
             tables.drop_grant(grant.id)
+            tables.append("grant", call, encode(NoteBody("used up", "", _grant_data(grant))))
 
 
 def answer(
     tables: Tables, id: str, said: Literal["approved", "denied"], by: str, digest: str, now: int, expires: int,
-    callers: Collection[str] = (),
+    callers: Collection[str] = (), reason: str = "",
 ) -> Approval:  # fmt: skip
-    """A person answers. `digest` is what stood below the call they were shown; `expires` is how many seconds a yes
-    holds; `callers` are the names that the policy knows as callers, who cannot answer."""
+    """A person answers. `digest` is what stood below the call they were shown (a no needs none); `expires` is how many
+    seconds the answer holds; `callers` are the names that the policy knows as callers, who cannot answer."""
     approval = tables.approval(id)
     if approval is None:
         raise AnswerError(f"there is no approval {escaped(id, 40)!r}; `rightcall approvals list` shows those that wait")
@@ -76,36 +93,72 @@ def answer(
         raise AnswerError(f"approval {id} is already {approval.status}; an answer is given once")
     if approval.expires_at <= now:
         raise AnswerError(f"approval {id} has expired; the call must be made again")
-    if len(digest) < LEAST_DIGEST or not approval.digest.startswith(digest.lower()):
-        raise AnswerError(f"{escaped(digest, 70)!r} is not the digest of approval {id}: look at it again with `show`")
+    if said == "approved" or digest:
+        _same_digest(approval, digest)
     _not_the_caller(approval, by, callers)
-    answered = replace(
-        approval, status=said, by=by, answered=tables.wall(), expires_at=now + expires * SECOND,
-        canonical=approval.canonical if said == "approved" else "", details=approval.details if said == "approved" else "{}",
-    )  # fmt: skip
+    answered = replace(approval, status=said, by=by, answered=tables.wall(), expires_at=now + expires * SECOND)
     if said == "approved" and approval.kind == "definition":
-        tables.pin(approval.tool, approval.definition)
-        answered = replace(answered, status="used", canonical="", details="{}")
+        _accept(tables, approval, by)
+        answered = replace(answered, status="used")
+    if answered.status != "approved":
+        answered = replace(answered, canonical="", details="{}")
     tables.put_approval(answered)
-    tables.append(
-        "answer", 0, encode(AnswerBody(id, said, by, approval.digest, approval.kind, approval.tool, approval.caller))
-    )
+    body = AnswerBody(id, said, by, approval.digest, approval.kind, approval.tool, approval.caller, reason)
+    tables.append("answer", 0, encode(body))
     return answered
 
 
+def _same_digest(approval: Approval, digest: str) -> None:
+    if len(digest) < LEAST_DIGEST or not approval.digest.startswith(digest.lower()):
+        raise AnswerError(
+            f"{escaped(digest, 70)!r} is not the digest of approval {approval.id}, of which at least {LEAST_DIGEST} "
+            f"characters are needed: it stands below what `rightcall approvals show {approval.id} --full` shows"
+        )
+
+
+def _accept(tables: Tables, approval: Approval, by: str) -> None:
+    tables.pin(approval.tool, approval.definition)
+    data = {"tool": approval.tool, "definition": approval.definition, "described": approval.canonical}
+    tables.append("definition", 0, encode(NoteBody("accepted", by, data)))
+
+
+def earlier_definition(tables: Tables, tool: str) -> str:
+    """The definition of a tool as it was last seen or accepted, as JSON; empty when no record holds it."""
+    known = tables.definition(tool)
+    for entry in tables.newest(_MOST_DEFINITIONS, ("definition",)):
+        data = read_note(entry.body).data
+        if isinstance(data, dict) and data.get("tool") == tool and data.get("definition") == known:  # pyright: ignore[reportUnknownMemberType] - what a record holds
+            return str(data.get("described", ""))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    return ""
+
+
 def _not_the_caller(approval: Approval, by: str, callers: Collection[str]) -> None:
-    who = _plain(by)
-    if not who:
+    who = _person(by)
+    if who == _alike(approval.caller):
+        raise AnswerError(
+            f"{by!r} asked for this itself, or has a name that looks the same; somebody else has to answer"
+        )
+    if who in map(_alike, callers):
+        raise AnswerError(
+            f"{by!r} is a caller in the policy file, or looks like one; a person has to answer: --by NAME"
+        )
+
+
+def _person(by: str) -> str:
+    """What is left of a person's name when names that look alike are one."""
+    if not _alike(by):
         raise AnswerError("say who answers: --by NAME")
-    if who == _plain(approval.caller):
-        raise AnswerError(f"{by!r} asked for this itself; somebody else has to answer")
-    if who in {_plain(name) for name in callers}:
-        raise AnswerError(f"{by!r} is a caller in the policy file; a person has to answer")
+    if not by.isprintable() or len(by) > LONGEST_NAME:
+        raise AnswerError(
+            f"{escaped(by, 40)!r} is no name: it has invisible characters or more than {LONGEST_NAME}; use --by NAME"
+        )
+    return _alike(by)
 
 
-def _plain(name: str) -> str:
-    """Names that look alike are one name."""
-    return "".join(normalize("NFKC", name).casefold().split())
+def _alike(name: str) -> str:
+    from rightcall.text.alike import skeleton  # late: calls that nobody answers need no tables of letters
+
+    return skeleton(name)
 
 
 def _expire(tables: Tables, approval: Approval) -> None:
@@ -116,19 +169,35 @@ def _expire(tables: Tables, approval: Approval) -> None:
 
 def give_grant(tables: Tables, grant: Grant, callers: Collection[str] = ()) -> None:
     """Somebody says yes in advance; never for oneself."""
-    if _plain(grant.by) == _plain(grant.caller) or not _plain(grant.by):
-        raise AnswerError(f"{grant.by!r} cannot grant itself anything; somebody else has to")
-    if _plain(grant.by) in {_plain(name) for name in callers}:
-        raise AnswerError(f"{grant.by!r} is a caller in the policy file; a person has to grant")
+    who = _person(grant.by)
+    if who == _alike(grant.caller):
+        raise AnswerError(f"{grant.by!r} cannot grant itself anything, nor who looks the same; somebody else has to")
+    if who in map(_alike, callers):
+        raise AnswerError(
+            f"{grant.by!r} is a caller in the policy file, or looks like one; a person has to grant: --by NAME"
+        )
+    if grant.uses < 1:
+        raise AnswerError(f"a grant is for at least one use, not {grant.uses}")
     tables.put_grant(grant)
-    data = {"id": grant.id, "caller": grant.caller, "tool": grant.tool, "uses": grant.uses, "where": dict(grant.where)}
-    tables.append("grant", 0, encode(NoteBody("made", grant.by, data)))
+    tables.append("grant", 0, encode(NoteBody("made", grant.by, _grant_data(grant))))
 
 
 def revoke_grant(tables: Tables, id: str, by: str) -> Grant:
+    grant = _grant(tables, id)
+    tables.drop_grant(id)
+    tables.append("grant", 0, encode(NoteBody("revoked", by, _grant_data(grant))))
+    return grant
+
+
+def _grant(tables: Tables, id: str) -> Grant:
     grant = next((one for one in tables.all_grants() if one.id == id), None)
     if grant is None:
         raise AnswerError(f"there is no grant {escaped(id, 40)!r}; `rightcall grants list` shows them")
-    tables.drop_grant(id)
-    tables.append("grant", 0, encode(NoteBody("revoked", by, {"id": id, "caller": grant.caller, "tool": grant.tool})))
     return grant
+
+
+def _grant_data(grant: Grant) -> dict[str, object]:
+    return {
+        "id": grant.id, "caller": grant.caller, "tool": grant.tool, "uses": grant.uses, "where": dict(grant.where),
+        "note": grant.note,
+    }  # fmt: skip

@@ -67,6 +67,8 @@ class AnswerBody(Struct, frozen=True, omit_defaults=True):
     kind: str = "call"
     tool: str = ""
     caller: str = ""
+    reason: str = ""
+    """Why, where the person said so."""
 
 
 class NoteBody(Struct, frozen=True, omit_defaults=True):
