@@ -62,16 +62,14 @@ class Toolbox(Struct, frozen=True, eq=False):
     def usable(self, rights: Rights) -> list[Equipped]:
         """The tools that can run here and that a caller may know of."""
         return [
-            one
-            for one in self.tools.values()
-            if one.local is not None and may_use(rights, one.tool.name, own=one.own)
+            one for one in self.tools.values() if one.local is not None and may_use(rights, one.tool.name, own=one.own)
         ]
 
 
-def build_toolbox(policy: Policy, tools: Iterable[LocalTool], **gate: Any) -> Toolbox:
-    """The toolbox of a policy and the functions registered so far."""
+def build_toolbox(policy: Policy, tools: Iterable[LocalTool], known: Iterable[Any] = (), **gate: Any) -> Toolbox:
+    """The toolbox of a policy and the functions registered so far; `known` are definitions that nothing here runs."""
     table = {tool.name: tool for tool in tools}
-    made = Gate([_record(tool) for tool in table.values()], policy, **gate)
+    made = Gate([*(_record(tool) for tool in table.values()), *known], policy, **gate)
     equipped = {name: _equipped(tool, table.get(name)) for name, tool in made.catalog.tools.items()}
     return Toolbox(policy, made, MappingProxyType(equipped), {})
 
