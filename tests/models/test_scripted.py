@@ -24,7 +24,7 @@ def test_a_function_is_asked_with_the_messages() -> None:
 
 @pytest.mark.parametrize("error", [ValueError("no"), ValueError])
 def test_an_exception_is_raised(error: Exception) -> None:
-    with pytest.raises(ValueError, match="^(no)?$"):
+    with pytest.raises(ValueError, match=r"^(no)?$"):
         ScriptedModel([error])(HELLO)
 
 
