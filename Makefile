@@ -14,7 +14,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint types tests bench fuzz hostile docs format clean python
+.PHONY: help run test lint types tests bench fuzz hostile kill crowd policies docs format clean python
 
 help: ## list the targets
 	@echo "RightCall: every tool call a model emits comes out right, or not at all."
@@ -59,6 +59,16 @@ fuzz: $(VENV)/.dev ## look for broken promises in random calls [FUZZ_SECONDS=600
 
 hostile: $(VENV)/.dev ## every kind of hostile input at full size, with the time each took
 	@$(BIN)/python scripts/hostile.py $(ARGS)
+
+kill: $(VENV)/.dev ## kill a process at every stage of a call and look at what it left [ARGS=--times 100]
+	@$(BIN)/python tests/executor/killing.py $(ARGS)
+
+crowd: $(VENV)/.dev ## 10,000 attempts from 8 threads, then from 8 processes, against 100 a minute
+	@$(BIN)/python tests/executor/crowding.py threads $(ARGS)
+	@$(BIN)/python tests/executor/crowding.py processes $(ARGS)
+
+policies: $(VENV)/.dev ## a million random policies and requests, judged twice [ARGS=--cases N]
+	@$(BIN)/python scripts/policies.py $(ARGS)
 
 format: $(VENV)/.dev ## format the code and fix what lint can fix
 	@$(BIN)/ruff format .

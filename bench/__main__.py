@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from bench.executing import executing
 from bench.reading import read_speed
 from bench.scores import CORPORA, corpora, pages
 from bench.speed import broken_json, fast_path, linear
@@ -29,6 +30,7 @@ def measures(each: bool) -> dict[str, Callable[[], Iterator[Figure]]]:
         "read": read_speed,
         "stream": stream_speed,
         "long": long_texts,
+        "execute": executing,
         "start": startup,
     }
 

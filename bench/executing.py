@@ -1,0 +1,198 @@
+"""What running a call costs: the decision, the record, whole calls from many callers, and memory over many calls."""
+
+import asyncio
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from bench.table import Figure, micro
+from bench.timing import best
+from rightcall import Executor, MemoryStore, SqliteStore
+from rightcall.authorise import decide
+from rightcall.executor_calls import Who, Written, call_body
+from rightcall.executor_request import build_request, canonical
+from rightcall.record.admission import Question, admit
+from rightcall.record.entries import EndBody, encode
+from rightcall.record.tables import Store, Tables
+from rightcall.text.redact import Redactor
+from rightcall.types_running import Request
+
+CALLERS = 32
+SECONDS = 4.0
+ROWS = 40_000
+WRITERS = 256
+MANY = 100_000
+WIDE = {"minute": 1_000_000, "hour": 1_000_000, "burst": 1_000_000}
+POLICY = {"policy": {"limits": {"all": WIDE, "caller": WIDE, "tools": {"word_count": WIDE}}, "repeats": 1000}}
+CALL = {"name": "word_count", "arguments": {"text": "to be or not to be", "language": "en", "unique": True}}
+
+
+def word_count(text: str, language: str = "en", unique: bool = False) -> int:
+    """Count the words of a text."""
+    words = text.split()
+    return len(set(words) if unique else words)
+
+
+def opened(store: Store, folder: str) -> Executor:
+    executor = Executor.open(folder, POLICY, store=store)
+    executor.start()
+    executor.tool(effects=["read"])(word_count)
+    return executor
+
+
+def deciding(store: Store, folder: str) -> Callable[[Tables], object]:
+    """From a call that was checked to a decision that is recorded, as a work on the store's tables."""
+    executor = opened(store, folder)
+    toolbox = executor._now()  # noqa: SLF001 - what is measured is the inside  # pyright: ignore[reportPrivateUsage]
+    tool = toolbox.tools["word_count"]
+    rights = toolbox.rights_of("teacher")
+    verdict = toolbox.gate.check(CALL["name"], CALL["arguments"])
+    written, who, redactor = Written(verdict, CALL["name"]), Who("teacher"), Redactor(store.key())
+    nothing = Question()
+
+    def one(tables: Tables) -> object:
+        exact = canonical(CALL["name"], CALL["arguments"])
+        request: Request = build_request(tool, exact, rights, at=store.clock.now(), root=folder, verdict=verdict)
+        return admit(tables, request, decide, call_body(written, who, request, redactor), nothing)
+
+    return one
+
+
+def decisions() -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory() as folder:
+        memory = MemoryStore()
+        one = deciding(memory, folder)
+        taken = best({"memory": lambda: memory.transact(one)})["memory"]
+        yield Figure(
+            "allow-decision with its record, memory store", micro(taken), "", "", "< 15 µs", taken < 15e-6
+        )
+        shared = SqliteStore(str(Path(folder) / "audit.db"))
+        work = deciding(shared, folder)
+        taken = min(shared.transact(lambda tables: _timed(tables, work)) for _ in range(15))
+        yield Figure(
+            "allow-decision with its record, shared store, without the commit", micro(taken), "", "", "< 400 µs",
+            taken < 400e-6,
+        )  # fmt: skip
+        shared.close()
+
+
+def _timed(tables: Tables, work: Callable[[Tables], object], times: int = 200) -> float:
+    began = time.perf_counter()
+    for _ in range(times):
+        work(tables)
+    return (time.perf_counter() - began) / times
+
+
+def records() -> Iterator[Figure]:
+    """Durable rows a second: every writer waits until its own row is on the disk."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteStore(str(Path(folder) / "audit.db"))
+        body = encode(EndBody("success", 1.5, summary="Read 12 lines from src/app.py", tokens=120))
+
+        async def writer(count: int) -> None:
+            for _ in range(count):
+                await store.atransact(lambda tables: tables.append("end", 0, body))
+
+        async def all_of_them() -> float:
+            began = time.perf_counter()
+            await asyncio.gather(*(writer(ROWS // WRITERS) for _ in range(WRITERS)))
+            return ROWS / (time.perf_counter() - began)
+
+        grouped = asyncio.run(all_of_them())
+        began = time.perf_counter()
+        for _ in range(100):
+            store.transact(lambda tables: tables.append("end", 0, body))
+        alone = 100 / (time.perf_counter() - began)
+        store.close()
+    yield Figure(
+        f"durable audit rows a second, {WRITERS} writers in groups", f"{grouped:,.0f}", f"{alone:,.0f} one by one",
+        f"{grouped / alone:.0f} x", ">= 10,000", grouped >= 10_000,
+    )  # fmt: skip
+
+
+def whole_calls() -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteStore(str(Path(folder) / "audit.db"))
+        rate, p50, p99 = asyncio.run(_many_callers(opened(store, folder)))
+        store.close()
+    yield Figure(
+        f"whole calls a second, {CALLERS} callers, durable audit", f"{rate:,.0f}", "", "", ">= 1,000", rate >= 1000
+    )
+    yield Figure("the same: time of one call, p50 and p99", f"{p50:.1f} and {p99:.1f} ms", "", "", "p99 < 100 ms", p99 < 100)
+
+
+async def _many_callers(executor: Executor) -> tuple[float, float, float]:
+    taken: list[float] = []
+    until = time.perf_counter() + SECONDS
+
+    async def caller(name: str) -> None:
+        number = 0
+        while time.perf_counter() < until:
+            number += 1
+            began = time.perf_counter()
+            outcome = await executor.run({"name": "word_count", "arguments": {"text": f"call {number}"}}, name)
+            taken.append((time.perf_counter() - began) * 1e3)
+            assert outcome.ok, outcome.error
+
+    await asyncio.gather(*(caller(f"caller {number}") for number in range(CALLERS)))
+    cuts = statistics.quantiles(taken, n=100)
+    return len(taken) / SECONDS, cuts[49], cuts[98]
+
+
+def memory_over_time() -> Iterator[Figure]:
+    """In a process of its own: what the others left behind must not count."""
+    done = subprocess.run([sys.executable, "-m", "bench.executing"], capture_output=True, text=True, check=True)
+    early, late = json.loads(done.stdout)
+    grown = late - early
+    yield Figure(
+        f"memory after {MANY // 5:,} and after {MANY:,} calls", f"{early:.0f} and {late:.0f} MB", "", "",
+        "flat: < 10 MB more", grown < 10,
+    )  # fmt: skip
+
+
+def _soak() -> tuple[float, float]:
+    sizes: list[float] = []
+
+    async def main(executor: Executor) -> None:
+        async def caller(name: str, first: int, last: int) -> None:
+            for number in range(first, last):
+                call: dict[str, Any] = {"name": "word_count", "arguments": {"text": f"call {number}"}}
+                assert (await executor.run(call, name)).ok
+
+        each = MANY // CALLERS
+        for first, last in ((0, each // 5), (each // 5, each)):
+            await asyncio.gather(*(caller(f"caller {n}", first, last) for n in range(CALLERS)))
+            sizes.append(_resident())
+
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteStore(str(Path(folder) / "audit.db"))
+        asyncio.run(main(opened(store, folder)))
+        store.close()
+    return sizes[0], sizes[1]
+
+
+def _resident() -> float:
+    """Megabytes now where the system tells, else the most there ever were."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return pages * resource.getpagesize() / 1e6
+
+
+def executing() -> Iterator[Figure]:
+    yield from decisions()
+    yield from records()
+    yield from whole_calls()
+    yield from memory_over_time()
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(_soak()))

@@ -1,0 +1,19 @@
+"""A process that is killed leaves a record that is true (`make kill` does it a hundred times at each stage)."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+KILLING = Path(__file__).parent / "killing.py"
+
+
+@pytest.mark.promise("A-01", "A-03")
+def test_whatever_the_stage_nothing_ran_without_a_record_or_twice_and_the_interruption_shows() -> None:
+    done = subprocess.run(
+        [sys.executable, str(KILLING), "--times", "2"], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == {"kills": 16, "faults": []}
