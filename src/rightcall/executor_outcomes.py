@@ -8,7 +8,7 @@ from rightcall.authorise.allowlist import denial, may_use, not_whitelisted
 from rightcall.config_settings import Rights
 from rightcall.executor_calls import Written
 from rightcall.executor_toolbox import Equipped, Toolbox
-from rightcall.present.messages import Shown, error_content
+from rightcall.present.messages import Content, error_content
 from rightcall.record.admission import Admission
 from rightcall.text.escape import escaped
 from rightcall.types import Call, Verdict
@@ -69,7 +69,7 @@ def refused(written: Written, admission: Admission, stages: Mapping[str, float])
     return Outcome(
         ok=False,
         tool=call.name if call is not None else written.name,
-        content=error_content(decision.reason, hint).text,
+        content=error_content(decision.reason, hint),
         error=decision.reason,
         hint=hint,
         decision=decision,
@@ -81,7 +81,9 @@ def refused(written: Written, admission: Admission, stages: Mapping[str, float])
 
 
 def _waiting_hint(decision: Decision) -> str:
-    return f"It waits for an answer as approval {decision.approval}. Make exactly the same call again once it is approved."
+    return (
+        f"It waits for an answer as approval {decision.approval}. Make exactly the same call again once it is approved."
+    )
 
 
 def _hint(admission: Admission) -> str | None:
@@ -94,9 +96,7 @@ def _hint(admission: Admission) -> str | None:
     return f"{stubborn} {hint}" if hint else stubborn
 
 
-def ran(
-    call: Call, verdict: Verdict, decision: Decision, result: Result, shown: Shown, metadata: Metadata
-) -> Outcome:
+def ran(call: Call, verdict: Verdict, decision: Decision, result: Result, shown: Content, metadata: Metadata) -> Outcome:
     """A call that ran, whatever came of it."""
     outcome = Outcome(
         ok=result.ok,

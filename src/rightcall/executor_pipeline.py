@@ -25,11 +25,12 @@ from rightcall.executor_calls import OnStage, Stopwatch, Who, Written, call_body
 from rightcall.executor_outcomes import equipped, objection, ran, refused
 from rightcall.executor_request import build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
-from rightcall.present.messages import Shown, content, error_content
+from rightcall.present.messages import Content, content, error_content
 from rightcall.record.admission import Admission, admit, finish, refuse
 from rightcall.record.entries import EndBody
 from rightcall.record.tables import Store, Tables
 from rightcall.text.redact import Redactor
+from rightcall.text.tokens import estimate
 from rightcall.types import Call
 from rightcall.types_running import Decision, Metadata, Outcome, Request, Result
 
@@ -64,7 +65,9 @@ class Pipeline(Struct, frozen=True, eq=False):
         result = await self._execute(request, tool, admission)
         watch.stage("record")
         shown = self._shaped(request, result)
-        recorded = await self._complete(request, admission, end_body(result, shown.summary, shown.tokens, self.redactor))
+        recorded = await self._complete(
+            request, admission, end_body(result, shown.summary, shown.tokens, self.redactor)
+        )
         watch.stage("present")
         call = Call(request.tool, request.arguments, *_identity(written))
         metadata = Metadata(result.seconds * 1e3, shown.tokens, result.cached, admission.call, recorded, watch.taken)
@@ -85,11 +88,11 @@ class Pipeline(Struct, frozen=True, eq=False):
         except (TypeError, ValueError, OverflowError, RecursionError) as fault:
             return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
         at = self.store.clock.now()
-        return build_request(
-            found, exact, rights, at=at, root=self.root, verdict=written.verdict, approval=approval
-        )
+        return build_request(found, exact, rights, at=at, root=self.root, verdict=written.verdict, approval=approval)
 
-    async def _admit(self, written: Written, who: Who, request: Request | Decision, found: Equipped | None) -> Admission:
+    async def _admit(
+        self, written: Written, who: Who, request: Request | Decision, found: Equipped | None
+    ) -> Admission:
         """The decision, recorded. When the store cannot record it, it is no (A-04)."""
         if isinstance(request, Decision):
             work = self._refusal(written, who, request)
@@ -160,17 +163,20 @@ class Pipeline(Struct, frozen=True, eq=False):
         changed = request.digest if request.side_effects and admission.decision.kind == "allow" else None
         return lambda tables: finish(tables, admission.call, end, changed)
 
-    def _shaped(self, request: Request, result: Result) -> Shown:
+    def _shaped(self, request: Request, result: Result) -> Content:
         """What the model will read of a result."""
         if result.ok:
             return content(request.tool, result.value, self._budget(request).tokens, cut=result.cut)
-        return error_content(result.error or "The tool failed.")
+        text = error_content(result.error or "It gave no reason.", tool=request.tool)
+        return Content(text, estimate(text), "")
 
     def _budget(self, request: Request) -> Budgets:
         return request.rights.budgets_of_tools.get(request.tool) or request.rights.budgets
 
     def _state(self, request: Request, found: Equipped) -> str:
-        return state_of(found.tool.rules.paths, found.local.state if found.local else None, request.arguments, self.root)
+        return state_of(
+            found.tool.rules.paths, found.local.state if found.local else None, request.arguments, self.root
+        )
 
     def _cache_key(self, request: Request, local: LocalTool) -> str | None:
         """None where nothing may be cached: only a tool that says what it read can be known to have read the same."""

@@ -96,6 +96,11 @@ def _wait(tables: Tables, request: Request, decision: Decision, body: CallBody, 
     return Admission(decision, tables.append("waiting", 0, encode(_decided(body, decision))))
 
 
+def _note_definition(tables: Tables, request: Request, call: int, described: str) -> None:
+    data = {"tool": request.tool, "definition": request.definition, "described": described}
+    tables.append("definition", call, encode(NoteBody("first seen", data=data)))
+
+
 def _decided(body: CallBody, decision: Decision) -> CallBody:
     return replace(
         body, decision=decision.kind, rule=decision.rule, reason=decision.reason, approval=decision.approval,
