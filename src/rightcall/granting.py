@@ -61,6 +61,11 @@ def matches_pattern(pattern: str, value: str) -> bool:
     return len(value) <= LONGEST and _tame(value) and _same_ends(pattern, value) and _simulate(_tokens(pattern), value)
 
 
+def can_match(pattern: str) -> bool:
+    """Whether there is any text that the pattern describes: not when what it spells out is never matched."""
+    return bool(pattern) and _tame(pattern)
+
+
 def _same_ends(pattern: str, value: str) -> bool:
     """What starts at a root, and a folder as such (`docs/`), are only meant where the pattern says so."""
     rooted = _ROOTED.match(value)

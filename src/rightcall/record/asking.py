@@ -86,16 +86,11 @@ def answer(
 ) -> Approval:  # fmt: skip
     """A person answers. `digest` is what stood below the call they were shown (a no needs none); `expires` is how many
     seconds the answer holds; `callers` are the names that the policy knows as callers, who cannot answer."""
-    approval = tables.approval(id)
-    if approval is None:
-        raise AnswerError(f"there is no approval {escaped(id, 40)!r}; `rightcall approvals list` shows those that wait")
-    if approval.status != "waiting":
-        raise AnswerError(f"approval {id} is already {approval.status}; an answer is given once")
-    if approval.expires_at <= now:
-        raise AnswerError(f"approval {id} has expired; the call must be made again")
+    approval = approval_of(tables, id)
+    answerable(approval, now)
     if said == "approved" or digest:
         _same_digest(approval, digest)
-    _not_the_caller(approval, by, callers)
+    person(by, approval.caller, callers)
     answered = replace(approval, status=said, by=by, answered=tables.wall(), expires_at=now + expires * SECOND)
     if said == "approved" and approval.kind == "definition":
         _accept(tables, approval, by)
@@ -106,6 +101,21 @@ def answer(
     body = AnswerBody(id, said, by, approval.digest, approval.kind, approval.tool, approval.caller, reason)
     tables.append("answer", 0, encode(body))
     return answered
+
+
+def approval_of(tables: Tables, id: str) -> Approval:
+    approval = tables.approval(id)
+    if approval is None:
+        raise AnswerError(f"there is no approval {escaped(id, 40)!r}; `rightcall approvals list` shows those that wait")
+    return approval
+
+
+def answerable(approval: Approval, now: int) -> None:
+    """Raises when a question cannot be answered any more."""
+    if approval.status != "waiting":
+        raise AnswerError(f"approval {approval.id} is already {approval.status}; an answer is given once")
+    if approval.expires_at <= now:
+        raise AnswerError(f"approval {approval.id} has expired; the call must be made again")
 
 
 def _same_digest(approval: Approval, digest: str) -> None:
@@ -132,27 +142,18 @@ def earlier_definition(tables: Tables, tool: str) -> str:
     return ""
 
 
-def _not_the_caller(approval: Approval, by: str, callers: Collection[str]) -> None:
-    who = _person(by)
-    if who == _alike(approval.caller):
-        raise AnswerError(
-            f"{by!r} asked for this itself, or has a name that looks the same; somebody else has to answer"
-        )
-    if who in map(_alike, callers):
-        raise AnswerError(
-            f"{by!r} is a caller in the policy file, or looks like one; a person has to answer: --by NAME"
-        )
-
-
-def _person(by: str) -> str:
-    """What is left of a person's name when names that look alike are one."""
-    if not _alike(by):
-        raise AnswerError("say who answers: --by NAME")
+def person(by: str, caller: str, callers: Collection[str]) -> None:
+    """Only a person decides about a caller: not that caller, nor any other of the policy file, nor who looks like
+    one."""
+    who = _alike(by)
+    if not who:
+        raise AnswerError("say who you are: --by NAME")
     if not by.isprintable() or len(by) > LONGEST_NAME:
-        raise AnswerError(
-            f"{escaped(by, 40)!r} is no name: it has invisible characters or more than {LONGEST_NAME}; use --by NAME"
-        )
-    return _alike(by)
+        raise AnswerError(f"{escaped(by, 40)!r} is no name: at most {LONGEST_NAME} characters, all of them visible")
+    if who == _alike(caller):
+        raise AnswerError(f"{by!r} is the caller itself, or looks the same; somebody else has to decide")
+    if who in map(_alike, callers):
+        raise AnswerError(f"{by!r} is a caller of the policy, or looks like one; a person has to decide: --by NAME")
 
 
 def _alike(name: str) -> str:
@@ -169,15 +170,11 @@ def _expire(tables: Tables, approval: Approval) -> None:
 
 def give_grant(tables: Tables, grant: Grant, callers: Collection[str] = ()) -> None:
     """Somebody says yes in advance; never for oneself."""
-    who = _person(grant.by)
-    if who == _alike(grant.caller):
-        raise AnswerError(f"{grant.by!r} cannot grant itself anything, nor who looks the same; somebody else has to")
-    if who in map(_alike, callers):
-        raise AnswerError(
-            f"{grant.by!r} is a caller in the policy file, or looks like one; a person has to grant: --by NAME"
-        )
+    person(grant.by, grant.caller, callers)
     if grant.uses < 1:
         raise AnswerError(f"a grant is for at least one use, not {grant.uses}")
+    if any(one.id == grant.id for one in tables.all_grants()):
+        raise AnswerError(f"there is a grant {grant.id} already; try again")
     tables.put_grant(grant)
     tables.append("grant", 0, encode(NoteBody("made", grant.by, _grant_data(grant))))
 

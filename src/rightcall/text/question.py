@@ -53,12 +53,14 @@ def view(
     return View([str(line) for line in lines], complete and bool(approval.canonical))
 
 
-def remaining(approval: Approval, now: int) -> str:
-    """How long a question can still be answered, or a yes be used."""
-    seconds = (approval.expires_at - now) // SECOND
-    if approval.expires_at <= now:
+def time_left(expires_at: int, now: int) -> str:
+    """How long until a moment of the monotonic clock; `expired` once it is over."""
+    if expires_at <= now:
         return "expired"
-    minutes, hours = seconds // 60, seconds // 3600
+    seconds = (expires_at - now) // SECOND
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if days:
+        return f"{days} d {hours % 24} h"
     return (
         f"{hours} h {minutes % 60} min" if hours else f"{minutes} min {seconds % 60} s" if minutes else f"{seconds} s"
     )
@@ -66,7 +68,7 @@ def remaining(approval: Approval, now: int) -> str:
 
 def state_of(approval: Approval, now: int) -> str:
     """In a few words: whether it waits, for how long, or what was answered."""
-    left = remaining(approval, now)
+    left = time_left(approval.expires_at, now)
     if approval.status == "waiting":
         return "expired unanswered" if left == "expired" else f"waiting, {left} left"
     if approval.status == "approved":

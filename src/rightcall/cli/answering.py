@@ -1,0 +1,43 @@
+"""Answering a question: what `approvals approve`, `deny` and `watch` have in common."""
+
+from argparse import Namespace
+from typing import TYPE_CHECKING, Final, Literal
+
+from rightcall.cli.persons import who
+from rightcall.cli.questions import found_approval, whole_view
+from rightcall.cli.store_options import policy_of
+from rightcall.cli.terminal import say
+from rightcall.errors import AnswerError
+from rightcall.record.asking import answer, answerable
+from rightcall.types_running import Approval
+
+if TYPE_CHECKING:
+    from rightcall.record.tables import Store
+
+YES: Final = ("y", "yes")
+
+
+def shown(store: "Store", id: str) -> Approval:
+    """Show a question that can still be answered, completely; whoever says yes says it to what this returns."""
+    approval, before = store.look(lambda tables: found_approval(tables, id))
+    answerable(approval, store.clock.now())
+    seen = whole_view(store, approval, before, full=True)
+    say(*seen.lines)
+    if not seen.complete:
+        raise AnswerError(f"approval {approval.id} cannot be shown as it is, so it cannot be approved; deny it")
+    return approval
+
+
+def answered(
+    store: "Store", options: Namespace, id: str, said: Literal["approved", "denied"], digest: str = "", reason: str = ""
+) -> str:
+    """Give the answer; returns what to tell. Raises AnswerError when it is not taken."""
+    settings = policy_of(options).settings
+    by, callers = who(options), tuple(settings.callers)
+    now, expires = store.clock.now(), settings.approval.expires
+    done = store.transact(lambda tables: answer(tables, id, said, by, digest, now, expires, callers, reason))
+    if done.kind == "definition":
+        return f"{done.id}: the changed definition is {'accepted' if said == 'approved' else 'not accepted'}."
+    if said == "approved":
+        return f"{done.id} is approved: the call may run once, as it was shown, within {expires} seconds."
+    return f"{done.id} is denied."

@@ -1,0 +1,131 @@
+"""Answer the calls that wait for a person: list them, look at one, approve or deny it, or watch for new ones."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from rightcall.cli import OK, REFUSED
+from rightcall.cli.answering import YES, answered, shown
+from rightcall.cli.options import json_option
+from rightcall.cli.persons import at_a_terminal, person_option, typed
+from rightcall.cli.questions import found_approval, json_line, listing, summary_record, whole_record, whole_view
+from rightcall.cli.store_options import open_store, store_options
+from rightcall.cli.terminal import say, style_for
+from rightcall.errors import AnswerError
+from rightcall.record.asking import LEAST_DIGEST
+from rightcall.types_running import ApprovalStatus
+
+if TYPE_CHECKING:
+    from rightcall.record.tables import Store
+
+EXAMPLES = """\
+examples:
+  rightcall approvals list
+  rightcall approvals show 3f9a1c2e --full
+  rightcall approvals approve 3f9a1c2e
+  rightcall approvals approve 3f9a1c2e --digest 1e753e31
+  rightcall approvals deny 3f9a1c2e --reason "not on a Friday"
+  rightcall approvals watch
+"""
+
+
+_OPEN: tuple[ApprovalStatus, ...] = ("waiting", "approved")
+
+
+def arguments(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+
+    def action(name: str, about: str, *, takes_id: bool = True) -> ArgumentParser:
+        made = actions.add_parser(
+            name, help=about, description=about, formatter_class=parser.formatter_class, allow_abbrev=False
+        )
+        if takes_id:
+            made.add_argument("id", metavar="ID", help="of the question, as `list` shows it")
+        return made
+
+    lists = action("list", "the questions that wait, and the approvals that were not used yet", takes_id=False)
+    lists.add_argument("--all", action="store_true", help="also those that were denied or used, or have expired")
+    json_option(lists, "the questions")
+    show = action("show", "one question: who asks, what for, why, and the call")
+    show.add_argument("--full", action="store_true", help="leave nothing out; only then the digest is shown")
+    json_option(show, "the whole question")
+    approve = action("approve", "say yes to exactly this call, once")
+    approve.add_argument(
+        "--digest",
+        metavar="HEX",
+        default="",
+        help=f"as it stood below the whole call; {LEAST_DIGEST} characters do",
+    )
+    approve.add_argument("--yes", action="store_true", help="with --digest: do not ask again at a terminal")
+    deny = action("deny", "say no")
+    deny.add_argument("--reason", metavar="TEXT", default="", help="why, for the record")
+    watch = action("watch", "show each new question and ask; without a terminal, as JSON lines", takes_id=False)
+    watch.add_argument("--once", action="store_true", help="end after those that wait now")
+    for one in (approve, deny, watch):
+        person_option(one)
+    for one in (lists, show, approve, deny, watch):
+        store_options(one)
+
+
+def run(options: Namespace) -> int:
+    store = open_store(options)
+    try:
+        return _ACTIONS[options.action](store, options)
+    finally:
+        store.close()
+
+
+def _list(store: "Store", options: Namespace) -> int:
+    now = store.clock.now()
+    found = store.look(lambda tables: tables.approvals(*(() if options.all else _OPEN)))
+    if not options.all:
+        found = [one for one in found if one.expires_at > now]
+    if options.json:
+        say(json_line({"approvals": [summary_record(one, now) for one in found]}))
+    elif found:
+        say(*listing(found, now, style_for(sys.stdout)))
+    else:
+        say("Nothing waits for an answer." if not options.all else "Nobody was ever asked.")
+    return OK
+
+
+def _show(store: "Store", options: Namespace) -> int:
+    approval, before = store.look(lambda tables: found_approval(tables, options.id))
+    if options.json:
+        say(json_line(whole_record(approval, before, store.clock.now())))
+    else:
+        say(*whole_view(store, approval, before, full=options.full).lines)
+    return OK
+
+
+def _approve(store: "Store", options: Namespace) -> int:
+    digest: str = options.digest
+    if options.yes and not digest:
+        raise AnswerError("--yes needs --digest: it stands below the whole call, `rightcall approvals show ID --full`")
+    if at_a_terminal() and not options.yes:
+        approval = shown(store, options.id)
+        if typed(f"approve {approval.id}? [y/N] ") not in YES:
+            say(f"{approval.id} is not approved; it still waits.")
+            return REFUSED
+        digest = digest or approval.digest
+    elif not digest:
+        raise AnswerError(
+            "there is no terminal to ask at: look at the whole call with `rightcall approvals show ID --full` "
+            f"and name at least {LEAST_DIGEST} characters of the digest below it: --digest HEX"
+        )
+    say(answered(store, options, options.id, "approved", digest))
+    return OK
+
+
+def _deny(store: "Store", options: Namespace) -> int:
+    say(answered(store, options, options.id, "denied", reason=options.reason))
+    return OK
+
+
+def _watch(store: "Store", options: Namespace) -> int:
+    from rightcall.cli.approvals_watch import watch
+
+    return watch(store, options)
+
+
+_ACTIONS = {"list": _list, "show": _show, "approve": _approve, "deny": _deny, "watch": _watch}

@@ -1,0 +1,95 @@
+"""Questions as the command line shows them: in a list, whole, and as JSON."""
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rightcall.cli.output import is_unicode, json_text
+from rightcall.cli.terminal import Style, count, style_for, table
+from rightcall.record.asking import approval_of, earlier_definition
+from rightcall.text.escape import escaped
+from rightcall.text.question import View, state_of, view
+from rightcall.types_running import SECOND, Approval
+
+if TYPE_CHECKING:
+    from rightcall.record.tables import Store, Tables
+
+_NAME = 32
+"""Columns for a name in a list; the question itself shows it whole."""
+
+
+def found_approval(tables: "Tables", id: str) -> tuple[Approval, str]:
+    """A question, and for a changed definition the one before."""
+    approval = approval_of(tables, id)
+    return approval, earlier_definition(tables, approval.tool) if approval.kind == "definition" else ""
+
+
+def whole_view(store: "Store", approval: Approval, before: str, *, full: bool) -> View:
+    """The question for this terminal."""
+    width = style_for(sys.stdout).width
+    return view(
+        approval, now=store.clock.now(), width=width, full=full, ascii_only=not is_unicode(sys.stdout), before=before
+    )
+
+
+def listing(approvals: Sequence[Approval], now: int, style: Style) -> list[str]:
+    """One line each. The digest is not among it: it belongs below the whole call."""
+    rows = [
+        [one.id, escaped(one.caller, _NAME), escaped(one.tool, _NAME), _size(one), state_of(one, now), _rule(one)]
+        for one in approvals
+    ]
+    lines = table(["id", "who asks", "tool", "characters", "state", "because of"], rows, style, left=3)
+    return [*lines, f"{count(approvals, 'question')}; `rightcall approvals show ID` shows one"]
+
+
+def _size(approval: Approval) -> str:
+    return f"{len(approval.canonical):,}" if approval.canonical else "-"
+
+
+def _rule(approval: Approval) -> str:
+    rule, separated, _ = approval.why.partition(": ")
+    return escaped(rule if separated else approval.why, _NAME)
+
+
+def summary_record(approval: Approval, now: int) -> dict[str, Any]:
+    """For a list: without the call and its digest."""
+    return {
+        "id": approval.id,
+        "kind": approval.kind,
+        "caller": approval.caller,
+        "tool": approval.tool,
+        "why": approval.why,
+        "status": "expired" if approval.expires_at <= now and _is_open(approval) else approval.status,
+        "seconds_left": max(0, (approval.expires_at - now) // SECOND) if _is_open(approval) else None,
+        "characters": len(approval.canonical),
+        "asked": approval.asked,
+        "by": approval.by or None,
+        "answered": approval.answered or None,
+    }
+
+
+def whole_record(approval: Approval, before: str, now: int) -> dict[str, Any]:
+    """Everything: `call` is the exact text that the digest covers."""
+    from msgspec import DecodeError, json
+
+    try:
+        details: Any = json.decode(approval.details)
+    except DecodeError:
+        details = approval.details
+    return summary_record(approval, now) | {
+        "call": approval.canonical,
+        "details": details,
+        "definition": approval.definition,
+        "definition_before": before or None,
+        "state": approval.state,
+        "used_by": approval.used_by or None,
+        "digest": approval.digest,
+    }
+
+
+def json_line(record: dict[str, Any]) -> str:
+    return json_text(record, ascii_only=not is_unicode(sys.stdout))
+
+
+def _is_open(approval: Approval) -> bool:
+    return approval.status in ("waiting", "approved")
