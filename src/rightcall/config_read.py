@@ -31,12 +31,12 @@ def read_document(document: Table) -> Policy:
 
 def read_policy(source: Source, document: Table, folder: str) -> Policy:
     """The policy in a parsed document; `source` complains, and `folder` is where relative paths begin."""
-    source.keys((), document, ("version", "gate", *TABLES, *LATER_TABLES))
     version = document.get("version", VERSION)
     if isinstance(version, bool) or version != VERSION:
         raise source.wrong(
             ("version",), f"this RightCall reads version {VERSION} of the policy file, not {shown(version)}"
         )
+    source.keys((), document, ("version", "gate", *TABLES, *LATER_TABLES))
     rest = {key: source.plain((key,), source.table((key,), document[key])) for key in LATER_TABLES if key in document}
     gate = source.table(("gate",), document.get("gate", {}))
     source.keys(("gate",), gate, _GATE)

@@ -1,0 +1,167 @@
+"""`rightcall policy explain`: what would be decided for a caller and a tool, by which rule, and what every other policy
+says. The very policies that decide are asked; nothing runs and nothing is recorded."""
+
+import os
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any, cast
+
+from msgspec import Struct
+
+from rightcall.authorise import POLICIES, decide
+from rightcall.authorise.allowlist import may_use
+from rightcall.cli.lines import InputError, read_argument
+from rightcall.cli.store_options import open_store, policy_file
+from rightcall.config import Policy, load_policy
+from rightcall.config_settings import STAGES, Budgets, Rights
+from rightcall.executor_request import build_request, canonical
+from rightcall.executor_toolbox import Equipped, Toolbox, build_toolbox
+from rightcall.keys import count_since
+from rightcall.record.memory import MemoryStore
+from rightcall.record.tables import Store
+from rightcall.types import Verdict
+from rightcall.types_running import Decision, Facts, Request
+
+KNOWN_PACK = "code"
+
+
+class Step(Struct, frozen=True):
+    """What one policy says; None for nothing."""
+
+    policy: str
+    word: Decision | None
+    decides: bool
+
+
+class Limit(Struct, frozen=True):
+    """A window that counts this call; `used` is how full it is, None when nobody looked."""
+
+    rule: str
+    calls: int
+    used: int | None
+
+
+class Explanation(Struct, frozen=True):
+    """Everything that `explain` can say."""
+
+    policy: Policy
+    file: str | None
+    caller: str
+    named: bool
+    """Whether the policy has a table for this caller."""
+    tool: Equipped
+    rights: Rights
+    decision: Decision
+    steps: tuple[Step, ...]
+    limits: tuple[Limit, ...]
+    budgets: Budgets
+    verdict: Verdict | None
+    """What the gate says of the arguments; None when there were none."""
+    live: bool
+
+    @property
+    def stage_that_has_it(self) -> str | None:
+        """The first stage that would allow the tool."""
+        return next((stage for stage, tools in STAGES.items() if self.tool.tool.name in tools), None)
+
+
+def explain(options: Namespace) -> Explanation:
+    """Raises ConfigError for a wrong file or name, StoreError when there is no store to look into."""
+    name, written = _words(options)
+    file = policy_file(options)
+    policy = load_policy(file)
+    toolbox = _toolbox(policy, options)
+    tool = _tool(toolbox, name)
+    verdict = None if written is None else toolbox.gate.check(name, read_argument(written))
+    rights = toolbox.rights_of(options.caller)
+    with closing(open_store(options) if options.live else MemoryStore()) as store:
+        request = _request(tool, verdict, rights, store, options.root)
+        decision, steps, limits = store.look(lambda facts: _judged(request, facts, live=options.live))
+    if verdict is not None and not verdict.ok and may_use(rights, tool.tool.name, own=tool.own):
+        decision = _invalid(verdict)
+        steps = (Step("arguments", decision, True), *(Step(one.policy, one.word, False) for one in steps))
+    return Explanation(
+        policy=policy,
+        file=file,
+        caller=options.caller,
+        named=options.caller in policy.settings.callers,
+        tool=tool,
+        rights=rights,
+        decision=decision,
+        steps=steps,
+        limits=limits,
+        budgets=rights.budgets_of_tools.get(tool.tool.name, rights.budgets),
+        verdict=verdict,
+        live=options.live,
+    )
+
+
+def _words(options: Namespace) -> tuple[str, str | None]:
+    """TOOL and ARGS; a policy file before them is put where `--policy` would."""
+    words: list[str] = list(options.words)
+    if len(words) > 1 and words[0].endswith(".toml"):
+        if options.policy is not None:
+            raise InputError("the policy file is named twice: as FILE and by --policy")
+        options.policy = words.pop(0)
+    if len(words) > 2:
+        raise InputError('explain takes [FILE] TOOL [ARGS]; quote ARGS, as in \'{"path": "src"}\'')
+    if options.db is not None and not options.live:
+        raise InputError("--db is looked into with --live only")
+    if not options.caller.strip() or not options.caller.isprintable():
+        raise InputError("--as needs the name of a caller")
+    return words[0], words[1] if len(words) > 1 else None
+
+
+def _toolbox(policy: Policy, options: Namespace) -> Toolbox:
+    """The functions and definitions that were named, the policy's packs, and the code tools."""
+    from rightcall.cli.toolfiles import load_tools
+    from rightcall.execute.functions import LocalTool, local_tool
+
+    given: list[Any] = load_tools(options.tools)
+    ours = [one for one in given if isinstance(one, LocalTool) or (callable(one) and not isinstance(one, type))]
+    others = [one for one in given if not any(one is other for other in ours)]
+    packs = tuple(dict.fromkeys((KNOWN_PACK, *options.pack)))
+    return build_toolbox(policy, map(local_tool, ours), others, packs=packs)
+
+
+def _tool(toolbox: Toolbox, name: str) -> Equipped:
+    match = toolbox.gate.catalog.find(name)
+    if match.tool is not None:
+        return toolbox.tools[match.tool.name]
+    near = " or ".join(f"`{one}`" for one in match.suggestions)
+    known = "--tools and --pack say which others there are"
+    raise InputError(f"there is no tool `{name}`: " + (f"did you mean {near}? ({known})" if near else known))
+
+
+def _request(tool: Equipped, verdict: Verdict | None, rights: Rights, store: Store, root: str) -> Request:
+    """The request as the executor builds it; arguments that are not known, or not right, count as none."""
+    call = verdict.call if verdict is not None and verdict.ok else None
+    given: Any = {} if call is None else call.arguments
+    try:
+        exact = canonical(tool.tool.name, cast("dict[str, Any]", given) if isinstance(given, dict) else {})
+    except (TypeError, ValueError, OverflowError, RecursionError) as fault:
+        raise InputError(f"the arguments are no JSON: {fault}") from None
+    found = verdict or Verdict(True, None)
+    return build_request(tool, exact, rights, at=store.clock.now(), root=os.path.abspath(root), verdict=found)
+
+
+def _judged(request: Request, facts: Facts, *, live: bool) -> tuple[Decision, tuple[Step, ...], tuple[Limit, ...]]:
+    """The decision, the word of each policy beside it, and the limits that count the call."""
+    decision = decide(request, facts)
+    words = [(name, policy(request, facts)) for name, policy in POLICIES]
+    deciding = next((name for name, word in words if word == decision and word is not None), None)
+    steps = tuple(Step(name, word, name == deciding) for name, word in words)
+    return decision, steps, tuple(_limits(request, facts, live=live))
+
+
+def _limits(request: Request, facts: Facts, *, live: bool) -> Iterator[Limit]:
+    for scope in request.scopes:
+        for calls, length, rule in scope.windows:
+            used = count_since(facts, scope.name, request.at - length, calls) if live else None
+            yield Limit(rule, calls, used)
+
+
+def _invalid(verdict: Verdict) -> Decision:
+    problems = "; ".join(problem.message for problem in verdict.problems) or "the arguments cannot be read"
+    return Decision("deny", "validation", f"Validation failed: {problems}", verdict.hint)
