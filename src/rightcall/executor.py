@@ -11,11 +11,11 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Union, overload
 
 from rightcall.errors import CallError, StoreError
 from rightcall.execute.cache import Cache
-from rightcall.execute.functions import LocalTool, local_tool, tool
+from rightcall.execute.functions import local_tool, tool
 from rightcall.executor_calls import OnStage, Who, Written
 from rightcall.executor_opening import open_store, store_path
 from rightcall.executor_outcomes import equipped
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from rightcall.record.clock import Clock
 
 F = TypeVar("F", bound=Callable[..., Any])
-PolicySource = "str | os.PathLike[str] | Mapping[str, Any] | Policy | None"
-StoreSource = "Store | Literal['memory'] | None"
-Ask = Callable[[Approval], "str | None | Awaitable[str | None]"]
+PolicySource = Union[str, os.PathLike[str], Mapping[str, Any], "Policy", None]
+StoreSource = Store | Literal["memory"] | None
+Ask = Callable[[Approval], str | Awaitable[str | None] | None]
 """Asks a person about a call: the name of who said yes, None for no."""
 
 DEFAULT_CALLER = "default"
@@ -207,7 +207,9 @@ class Executor:
         toolbox = self._now()
         return system_prompt([one.tool for one in toolbox.usable(toolbox.rights_of(caller))])
 
-    def definitions(self, caller: str = DEFAULT_CALLER, shape: Literal["openai", "anthropic", "mcp"] = "openai") -> list[Any]:
+    def definitions(
+        self, caller: str = DEFAULT_CALLER, shape: Literal["openai", "anthropic", "mcp"] = "openai"
+    ) -> list[Any]:
         """The tools that this caller may use, as a model's API wants them."""
         from rightcall.present.prompt import definition
 

@@ -165,9 +165,10 @@ def _cut(value: Any, depth: int) -> Any:
 
 def _repairs(repairs: Iterable[Repair], redactor: Redactor) -> tuple[dict[str, Any], ...]:
     return tuple(
-        {**_plain_repair(one), "before": _kept(_under(one.path, one.before, redactor)), "after": _kept(_under(one.path, one.after, redactor))}
+        _plain_repair(one)
+        | {word: _kept(_under(one.path, getattr(one, word), redactor)) for word in ("before", "after")}
         for one in repairs
-    )  # fmt: skip
+    )
 
 
 def _under(path: str, value: Any, redactor: Redactor) -> Any:

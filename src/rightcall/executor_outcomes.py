@@ -92,11 +92,14 @@ def _hint(admission: Admission) -> str | None:
         hint = f"{hint or ''} It gave: {admission.earlier}".strip()
     if admission.refusals < STUBBORN or admission.decision.rule == "quarantine":
         return hint
-    stubborn = f"This very call was refused {admission.refusals} times. Making it again will not help: change it, or do without."
+    times = f"This very call was refused {admission.refusals} times"
+    stubborn = f"{times}. Making it again will not help: change it, or do without."
     return f"{stubborn} {hint}" if hint else stubborn
 
 
-def ran(call: Call, verdict: Verdict, decision: Decision, result: Result, shown: Content, metadata: Metadata) -> Outcome:
+def ran(
+    call: Call, verdict: Verdict, decision: Decision, result: Result, shown: Content, metadata: Metadata,
+) -> Outcome:  # fmt: skip
     """A call that ran, whatever came of it."""
     outcome = Outcome(
         ok=result.ok,

@@ -8,6 +8,7 @@ Authorising and the first record are one transaction (`record/admission.py`): no
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 from msgspec import Struct
@@ -40,7 +41,7 @@ UNREADABLE = Decision("deny", "validation", "Validation failed: the call cannot 
 
 
 class Pipeline(Struct, frozen=True, eq=False):
-    """One call's way through one toolbox. Made anew for each call, so that a changed policy never mixes with the old."""
+    """One call's way through one toolbox. Made anew for each call, so that an old and a new policy never mix."""
 
     toolbox: Toolbox
     store: Store
@@ -100,10 +101,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             assert found is not None
             body = call_body(written, who, request, self.redactor)
             asked = question(request, written.verdict, found.described, await self._rehearsal(request, found))
-
-            def work(tables: Tables) -> Admission:
-                return admit(tables, request, decide, body, asked)
-
+            work = partial(admit, request=request, decide=decide, body=body, question=asked)
         try:
             return await self.store.atransact(work)
         except StoreError as error:

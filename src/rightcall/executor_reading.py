@@ -20,7 +20,7 @@ def one_call(call: Any, gate: Gate) -> Written:
         table = cast("Mapping[str, Any]", call)
         name = next((table[key] for key in _NAMES if isinstance(table.get(key), str)), None)
         if name is not None and "content" not in table:
-            arguments: Any = next((table[key] for key in _ARGUMENTS if key in table), {})
+            arguments = next((table[key] for key in _ARGUMENTS if key in table), cast("Any", {}))
             call_id = table.get("id")
             return Written(gate.check(name, arguments, call_id=call_id if isinstance(call_id, str) else None), name)
     found = writings(call, gate, None)
@@ -44,7 +44,7 @@ def writings(message: Any, gate: Gate, finish_reason: str | None) -> list[Writte
 
 
 def groups(calls: list[Written], alone: Callable[[Written], bool]) -> Iterator[list[Written]]:
-    """Calls that may run at the same time: those that only read; any other waits for the ones before, and runs alone."""
+    """Calls that may run at the same time: those that only read; any other waits for those before and runs alone."""
     together: list[Written] = []
     for call in calls:
         if not alone(call):

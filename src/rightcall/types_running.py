@@ -57,7 +57,7 @@ class Request(Struct, frozen=True):
     caller: str
     tool: str
     """Its canonical name."""
-    arguments: Mapping[str, Any]
+    arguments: dict[str, Any]
     canonical: bytes
     """The call as it is shown, approved, executed and recorded."""
     digest: str

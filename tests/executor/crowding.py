@@ -1,6 +1,6 @@
 """Many at once against one limit: how many are let through?
 
-    python tests/executor/crowding.py threads|processes [--attempts 10000] [--workers 8] [--limit 100]
+python tests/executor/crowding.py threads|processes [--attempts 10000] [--workers 8] [--limit 100]
 """
 
 import argparse

@@ -115,13 +115,13 @@ def test_a_truncated_call_with_side_effects_is_refused(workshop: Any) -> None:
 @pytest.mark.promise("X-01", "X-05", "A-02")
 def test_every_call_of_a_text_is_run_in_order_with_what_the_model_wrote_in_the_record(workshop: Any) -> None:
     shop = workshop(OPEN)
-    text = "First <tool_call>{'name': 'add', 'arguments': {'a': 1, 'b': 2}}</tool_call> then " + (
-        '<tool_call>{"name": "save", "arguments": {"path": "n.txt", "content": "hi"}}</tool_call>'
-    )
+    first_call = "<tool_call>{'name': 'add', 'arguments': {'a': 1, 'b': 2}}</tool_call>"
+    second_call = '<tool_call>{"name": "save", "arguments": {"path": "n.txt", "content": "hi"}}</tool_call>'
+    text = f"First {first_call} then {second_call}"
     outcomes = shop.executor.run_all(text, "teacher", context="room 1", step="2")
     assert [outcome.result for outcome in outcomes] == [3, "saved n.txt"]
     first, second = bodies(shop, "begin")
-    assert first.emission == "<tool_call>{'name': 'add', 'arguments': {'a': 1, 'b': 2}}</tool_call>"
+    assert first.emission == first_call
     assert (first.context, first.step, second.origin) == ("room 1", "2", "text")
 
 
