@@ -22,6 +22,9 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's own clocks."""
 
+    _second = -1, ""
+    """The last whole second, and how it is written: most moments lie in the same one."""
+
     if hasattr(time, "CLOCK_BOOTTIME"):
 
         def now(self) -> int:
@@ -33,7 +36,12 @@ class SystemClock:
             return time.monotonic_ns()
 
     def wall(self) -> str:
-        return written(time.time())
+        second, thousandth = divmod(time.time_ns() // 1_000_000, 1000)
+        known, text = self._second
+        if second != known:
+            text = written(second)[:-3]
+            self._second = second, text
+        return f"{text}{thousandth:03}"
 
 
 class ManualClock:

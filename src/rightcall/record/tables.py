@@ -6,7 +6,7 @@ what they mean together (admitting a call, answering an approval, pruning) is wr
 """
 
 from collections.abc import Callable, Iterator
-from typing import Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -118,14 +118,40 @@ class Tables(Facts, Protocol):
     def all_grants(self) -> list[Grant]: ...
 
 
+WRITES = frozenset(
+    (
+        "append", "remove_through", "begun", "ended", "mark", "forget", "changed", "pin", "put_approval", "put_grant",
+        "drop_grant",
+    )
+)  # fmt: skip
+"""The operations that `look` does not allow."""
+
+
+class ReadOnly:
+    """Tables that can only be read, for `Store.look`."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    def __getattr__(self, name: str) -> Any:
+        if name in WRITES:
+            raise RuntimeError(f"a work that only looks called `{name}`: use `transact` to write")
+        return getattr(self._tables, name)
+
+
 class Store(Protocol):
     """Raises StoreError when it cannot be used; then nothing of the work has happened."""
 
     clock: Clock
 
-    def transact(self, work: Callable[[Tables], T]) -> T: ...
+    def transact(self, work: Callable[[Tables], T]) -> T:
+        """Do this, all of it or nothing: what it raises undoes it and comes back from here. Not from inside a work."""
+        ...
 
-    async def atransact(self, work: Callable[[Tables], T]) -> T: ...
+    async def atransact(self, work: Callable[[Tables], T]) -> T:
+        """The same from an event loop. Who is cancelled while waiting does not know whether it was done: once the
+        store has taken it up, it is."""
+        ...
 
     def later(self, work: Callable[[Tables], object]) -> None:
         """Do this with the next transaction that succeeds, for what can no longer be refused."""
@@ -140,3 +166,10 @@ class Store(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def report(error: BaseException) -> None:
+    """Of a work that was left for later: nobody waits for it any more, so it is logged."""
+    import logging
+
+    logging.getLogger(__name__).error("a record that was left for later could not be written", exc_info=error)

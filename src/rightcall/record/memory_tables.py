@@ -1,0 +1,252 @@
+"""The tables of the store as plain dicts and lists. Every write notes how it is undone, so that a work that raises
+half-way has not happened here either."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rightcall.record.chain import START, link
+from rightcall.record.clock import Clock
+from rightcall.record.tables import Entry, EntryKind
+from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark
+
+_SWEEP = 4096
+"""Marks after which scopes that were not used for an hour are looked for."""
+_FEW = 64
+"""Marks of one scope that are not worth the search for old ones."""
+_APPROVALS = 10_000
+"""Approvals that are kept. One that is forgotten is asked again."""
+
+
+class MemoryTables:
+    """Everything that `Tables` asks for, with at most `most` records: the oldest go first, numbering goes on."""
+
+    def __init__(self, clock: Clock, most: int) -> None:
+        self._clock = clock
+        self._most = most
+        self._undo: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
+        self._entries: list[Entry] = []
+        self._first = 1
+        self._head = START
+        self._parts: dict[int, list[Entry]] = {}
+        self._running: set[int] = set()
+        self._marks: dict[str, list[Mark]] = {}
+        self._marked = 0
+        self._changes = 0, ""
+        self._definitions: dict[str, str] = {}
+        self._approvals: dict[str, Approval] = {}
+        self._bindings: dict[str, list[str]] = {}
+        self._grants: dict[str, Grant] = {}
+
+    # A work is over
+
+    def keep(self) -> None:
+        """It was done: what it did stays. What is too much goes."""
+        self._undo.clear()
+        if len(self._entries) > self._most:
+            self.remove_through(self._first + len(self._entries) - self._most + self._most // 16 - 1)
+            self._undo.clear()
+        while len(self._approvals) > _APPROVALS:
+            self._drop_approval(next(iter(self._approvals)))
+        if self._marked >= _SWEEP:
+            self._marked = 0
+            since = self._clock.now() - HOUR
+            for name in [name for name, kept in self._marks.items() if kept[-1].at <= since]:
+                del self._marks[name]
+
+    def undo(self) -> None:
+        """It raised: nothing of it has happened."""
+        while self._undo:
+            back, values = self._undo.pop()
+            back(*values)
+
+    # The audit
+
+    def wall(self) -> str:
+        return self._clock.wall()
+
+    def append(self, kind: EntryKind, call: int, body: bytes) -> int:
+        seq = self._first + len(self._entries)
+        at = self._clock.wall()
+        self._undo.append((self._take_back, (self._head,)))
+        self._head = own = link(self._head, seq, kind, call, at, body)
+        entry = Entry(seq, kind, call, at, body, own)
+        self._entries.append(entry)
+        if call:
+            self._parts.setdefault(call, []).append(entry)
+        return seq
+
+    def _take_back(self, head: bytes) -> None:
+        entry = self._entries.pop()
+        self._head = head
+        if entry.call:
+            self._parts[entry.call].pop()
+            if not self._parts[entry.call]:
+                del self._parts[entry.call]
+
+    def entry(self, seq: int) -> Entry | None:
+        place = seq - self._first
+        return self._entries[place] if 0 <= place < len(self._entries) else None
+
+    def entries(self, after: int = 0, until: str | None = None, since: str | None = None) -> Iterator[Entry]:
+        for entry in self._entries[max(0, after + 1 - self._first) :]:
+            if (since is None or entry.at >= since) and (until is None or entry.at < until):
+                yield entry
+
+    def newest(self, count: int, kinds: tuple[EntryKind, ...] = ()) -> list[Entry]:
+        found: list[Entry] = []
+        for entry in reversed(self._entries):
+            if len(found) >= count:
+                break
+            if not kinds or entry.kind in kinds:
+                found.append(entry)
+        return found
+
+    def belonging(self, seq: int) -> list[Entry]:
+        return list(self._parts.get(seq, ()))
+
+    def head(self) -> tuple[int, bytes]:
+        return self._first + len(self._entries) - 1, self._head
+
+    def remove_through(self, seq: int) -> int:
+        count = max(0, min(seq - self._first + 1, len(self._entries)))
+        removed = self._entries[:count]
+        self._undo.append((self._put_back, (removed,)))
+        del self._entries[:count]
+        self._first += count
+        for entry in removed:
+            if entry.call and len(parts := self._parts[entry.call]) > 1:
+                parts.pop(0)
+            else:
+                self._parts.pop(entry.call, None)
+        return count
+
+    def _put_back(self, removed: list[Entry]) -> None:
+        self._entries[:0] = removed
+        self._first -= len(removed)
+        for entry in reversed(removed):
+            if entry.call:
+                self._parts.setdefault(entry.call, []).insert(0, entry)
+
+    # Calls that run
+
+    def begun(self, seq: int) -> None:
+        self._undo.append((self._running.discard, (seq,)))
+        self._running.add(seq)
+
+    def ended(self, seq: int) -> None:
+        if seq in self._running:
+            self._undo.append((self._running.add, (seq,)))
+            self._running.discard(seq)
+
+    def running(self) -> list[int]:
+        return sorted(self._running)
+
+    # Windows
+
+    def nth_last(self, scope: str, n: int) -> Mark | None:
+        marks = self._marks.get(scope)
+        return marks[-n] if marks is not None and 1 <= n <= len(marks) else None
+
+    def mark(self, scope: str, call: int) -> None:
+        now = self._clock.now()
+        marks = self._marks.get(scope)
+        if marks is None:
+            marks = self._marks[scope] = []
+        elif len(marks) > _FEW and marks[len(marks) // 2].at <= now - HOUR:
+            del marks[: len(marks) // 2]
+        self._undo.append((self._unmark, (scope,)))
+        marks.append(Mark(now, call))
+        self._marked += 1
+
+    def _unmark(self, scope: str) -> None:
+        marks = self._marks[scope]
+        marks.pop()
+        if not marks:
+            del self._marks[scope]
+
+    def forget(self, scope: str) -> None:
+        marks = self._marks.pop(scope, None)
+        if marks is not None:
+            self._undo.append((self._marks.__setitem__, (scope, marks)))
+
+    def scopes(self, prefix: str) -> list[tuple[str, int]]:
+        since = self._clock.now() - HOUR
+        counts = [
+            (name, len(marks) - bisect_right(marks, since, key=lambda mark: mark.at))
+            for name, marks in self._marks.items()
+            if name.startswith(prefix)
+        ]
+        return sorted(pair for pair in counts if pair[1])
+
+    # Changes and definitions
+
+    def changes(self) -> int:
+        return self._changes[0]
+
+    def changed(self, by: str) -> None:
+        count, before = self._changes
+        if by != before:
+            self._undo.append((self._set_changes, (self._changes,)))
+            self._changes = count + 1, by
+
+    def _set_changes(self, changes: tuple[int, str]) -> None:
+        self._changes = changes
+
+    def definition(self, tool: str) -> str | None:
+        return self._definitions.get(tool)
+
+    def pin(self, tool: str, definition: str) -> None:
+        self._put(self._definitions, tool, definition)
+
+    def _put(self, table: dict[str, Any], key: str, value: Any) -> None:
+        if key in table:
+            self._undo.append((table.__setitem__, (key, table[key])))
+        else:
+            self._undo.append((table.pop, (key,)))
+        table[key] = value
+
+    # Approvals and grants
+
+    def approval(self, id: str) -> Approval | None:
+        return self._approvals.get(id)
+
+    def put_approval(self, approval: Approval) -> None:
+        known = self._approvals.get(approval.id)
+        if known is None:
+            self._undo.append((self._drop_approval, (approval.id,)))
+            self._approvals[approval.id] = approval
+            self._bindings.setdefault(approval.binding, []).append(approval.id)
+        else:
+            self._put(self._approvals, approval.id, approval)
+
+    def _drop_approval(self, id: str) -> None:
+        binding = self._approvals.pop(id).binding
+        self._bindings[binding].remove(id)
+        if not self._bindings[binding]:
+            del self._bindings[binding]
+
+    def answered(self, binding: str) -> Approval | None:
+        found = {one.status: one for one in map(self._approvals.__getitem__, self._bindings.get(binding, ()))}
+        return found.get("approved") or found.get("denied") or found.get("waiting")
+
+    def approvals(self, *status: ApprovalStatus) -> list[Approval]:
+        return [one for one in self._approvals.values() if not status or one.status in status]
+
+    def grants(self, caller: str, tool: str) -> tuple[Grant, ...]:
+        return tuple(one for one in self._grants.values() if one.caller == caller and one.tool == tool)
+
+    def put_grant(self, grant: Grant) -> None:
+        self._put(self._grants, grant.id, grant)
+
+    def drop_grant(self, id: str) -> None:
+        self._undo.append((self._restore_grants, (dict(self._grants),)))
+        self._grants.pop(id, None)
+
+    def _restore_grants(self, grants: dict[str, Grant]) -> None:
+        """In their order."""
+        self._grants.clear()
+        self._grants.update(grants)
+
+    def all_grants(self) -> list[Grant]:
+        return list(self._grants.values())

@@ -1,0 +1,97 @@
+"""Which processes are alive. Each open store is a run: it holds a lock on a file of its own beside the database, which
+the system lets go when the process ends, however it ends. Whoever can take the lock knows that the run is dead."""
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from secrets import token_hex
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _take(fd: int) -> bool:
+        try:
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def _take(fd: int) -> bool:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+
+class Runs:
+    """The runs of one database, `id` being this one. Locks belong to the open file, not to the process: two stores in
+    one process are two runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.id = ""
+        self._fd = -1
+
+    def start(self) -> None:
+        """Begin this run; the files of dead ones are removed."""
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        for name in os.listdir(self._folder):
+            self.alive(name)
+        while not self._hold(token_hex(8)):
+            """Another process took the new file for a dead one's."""
+
+    def _hold(self, run: str) -> bool:
+        path = self._folder / run
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        if _take(fd) and _is_at(fd, path):
+            self.id, self._fd = run, fd
+            return True
+        os.close(fd)
+        return False
+
+    def alive(self, run: str) -> bool:
+        """Whether a run still goes on. The file of one that does not is removed."""
+        if run == self.id:
+            return True
+        if not run.isalnum():  # no name of ours: never a path
+            return False
+        path = self._folder / run
+        try:
+            fd = os.open(path, os.O_RDWR)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True  # another user's: who cannot tell must not declare it dead
+        try:
+            if not _take(fd):
+                return True
+            with suppress(OSError):  # Windows removes no open file
+                path.unlink()
+            return False
+        finally:
+            os.close(fd)
+
+    def stop(self) -> None:
+        """End this run."""
+        if self._fd >= 0:
+            with suppress(OSError):
+                (self._folder / self.id).unlink()
+            self.leave()
+
+    def leave(self) -> None:
+        """In a forked child: let go of the parent's lock without giving it up."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def _is_at(fd: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), path.stat())
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,154 @@
+"""The database as a file: made for its owner's eyes only, never made twice, and known again by what the system says
+of it. SQLite's own locks end when any other descriptor of the file is closed: nothing here ever opens it but SQLite."""
+
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+from time import monotonic, sleep
+from typing import NamedTuple
+from urllib.parse import quote
+
+from rightcall.record.schema import APPLICATION, VERSION, bring_up_to_date, version_of
+from rightcall.record.sqlite_faults import WHOLE, empty, gone, is_locked, unusable
+from rightcall.record.tables import T
+
+_READING = (
+    "PRAGMA busy_timeout = 40",  # in steps that start small; then we look whether the time is over
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA cell_size_check = ON",  # finds damage early
+)
+_WRITING = (
+    *_READING,
+    "PRAGMA synchronous = FULL",  # a commit that returned survives a power cut
+    "PRAGMA wal_autocheckpoint = 4000",
+    "PRAGMA cache_size = -16000",
+    "PRAGMA temp_store = MEMORY",
+)
+
+
+class Stamp(NamedTuple):
+    """`file` says which file it is; the rest shows that somebody wrote to it."""
+
+    file: tuple[int, int]
+    size: int
+    changed: int
+
+
+def stamp(path: Path) -> Stamp:
+    """StoreError when there is no such file."""
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise gone(path) from None
+    return Stamp((found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns)
+
+
+def make_file(path: Path) -> None:
+    """An empty file that only its owner can read, in a folder likewise, unless they are there."""
+    if not path.parent.is_dir():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def connect(path: Path, deadline: float, *, new: bool) -> sqlite3.Connection:
+    """The connection that writes, to a database that was looked over. Only a `new` one may still be empty."""
+    connection = _open(path, "mode=rw", _WRITING)
+    try:
+        patiently(lambda: _set_up(connection, path, new), deadline)
+        if not any(_is_ours(path) for _ in range(3)):  # more than once: somebody may just be writing that page
+            raise unusable(path, "its first page is damaged", WHOLE, "corrupt")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_reader(path: Path, deadline: float) -> sqlite3.Connection:
+    """A connection that cannot write, for any thread."""
+    connection = _open(path, "mode=ro", _READING)
+    try:
+        patiently(lambda: version_of(connection, path), deadline)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _open(path: Path, mode: str, pragmas: tuple[str, ...]) -> sqlite3.Connection:
+    address = f"file:{quote(str(path))}?{mode}"
+    connection = sqlite3.connect(
+        address, uri=True, isolation_level=None, cached_statements=256, check_same_thread=False
+    )
+    for pragma in pragmas:
+        connection.execute(pragma)
+    return connection
+
+
+def _set_up(connection: sqlite3.Connection, path: Path, new: bool) -> None:
+    version = version_of(connection, path)
+    if version == 0 and not new:
+        raise empty(path)
+    if version < VERSION:  # before there is a log beside the file, so that the file alone is whole
+        connection.execute("BEGIN EXCLUSIVE")
+        try:
+            bring_up_to_date(connection, path)
+            connection.execute("COMMIT")
+        finally:
+            roll_back(connection)
+    connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether the file itself, without the log beside it, begins as it should."""
+    try:
+        with closing(_open(path, "mode=ro&immutable=1", ())) as connection:
+            return connection.execute("PRAGMA application_id").fetchone() == (APPLICATION,)
+    except sqlite3.Error:
+        return False
+
+
+def patiently(action: Callable[[], T], deadline: float) -> T:
+    """Try until the deadline as long as the database is locked."""
+    while True:
+        try:
+            return action()
+        except sqlite3.OperationalError as error:
+            if not is_locked(error) or monotonic() >= deadline:
+                raise
+            sleep(0.001)
+
+
+def roll_back(connection: sqlite3.Connection) -> None:
+    with suppress(sqlite3.Error):
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def key_beside(path: Path) -> bytes:
+    """The 32 secret bytes of a store, made by whoever comes first."""
+    file = path.with_name(path.name + ".key")
+    deadline = monotonic() + 1.0
+    with suppress(FileExistsError):
+        _make_key(file)
+    while len(key := file.read_bytes()) != 32:
+        if monotonic() >= deadline:
+            what = f"its key {file.name} has {len(key)} bytes instead of 32"
+            raise unusable(path, what, "Put the right one back, or remove it to get a new one.", "corrupt")
+        sleep(0.001)  # another process has made the file and not yet written
+    return key
+
+
+def _make_key(file: Path) -> None:
+    fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.write(fd, os.urandom(32))
+        os.fsync(fd)
+    except OSError:
+        file.unlink()
+        raise
+    finally:
+        os.close(fd)

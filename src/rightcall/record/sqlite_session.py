@@ -1,0 +1,107 @@
+"""The one connection of a store that writes. It mends itself: after a fault, or when somebody else has touched the
+file, the next transaction opens the database anew, and goes on only if it is still the same one."""
+
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+
+from rightcall.record.chores import EVERY, tidy
+from rightcall.record.clock import Clock
+from rightcall.record.runs import Runs
+from rightcall.record.schema import VERSION, version_of
+from rightcall.record.sqlite_faults import empty, gone, replaced
+from rightcall.record.sqlite_file import Stamp, connect, patiently, roll_back, stamp
+from rightcall.record.sqlite_tables import SqliteTables
+
+
+class Session:
+    """begin ─▶ works on `tables` ─▶ commit; or, when anything is wrong, `give_up`."""
+
+    def __init__(self, path: Path, clock: Clock, runs: Runs) -> None:
+        self._path = path
+        self._clock = clock
+        self._runs = runs
+        self._open: tuple[sqlite3.Connection, SqliteTables] | None = None
+        self._stamp: Stamp | None = None
+        """Of the file as our last transaction left it; None when the connection is not to be trusted."""
+        self._others = -1
+        """Changes whenever another connection has written."""
+        self._tidied: int | None = None
+        self._last = 0, b""
+        """The last record that is known to stand there."""
+        self._new = True
+
+    def begin(self, deadline: float) -> tuple[sqlite3.Connection, SqliteTables]:
+        """A transaction that writes: until it ends, no other process has one."""
+        found = stamp(self._path)
+        if self._open is None or found != self._stamp:
+            self._reopen(found, deadline)
+        assert self._open is not None
+        connection, tables = self._open
+        patiently(lambda: connection.execute("BEGIN IMMEDIATE"), deadline)
+        self._notice_others(connection, tables)
+        now = self._clock.now()
+        if self._tidied is None or now - self._tidied >= EVERY:
+            tidy(tables, self._clock)
+            self._tidied = now
+        return self._open
+
+    def commit(self) -> None:
+        """When it returns, everything is on disk."""
+        assert self._open is not None
+        connection, tables = self._open
+        last = tables.head()
+        connection.execute("COMMIT")
+        found = stamp(self._path)
+        if self._stamp is None or found.file != self._stamp.file:
+            raise gone(self._path)  # what was written went with it
+        self._stamp, self._last = found, last
+
+    def give_up(self) -> None:
+        """Nothing of this transaction happens. The next one begins with a new connection."""
+        self._stamp = self._tidied = None
+        if self._open is not None:
+            roll_back(self._open[0])
+            self._open[1].refresh()
+
+    def _reopen(self, found: Stamp, deadline: float) -> None:
+        """The old connection is closed last: should the new one be no good, it keeps what is in the log beside the
+        file from being written into a file that is damaged."""
+        connection = connect(self._path, deadline, new=self._new)
+        tables = SqliteTables(connection, self._clock, self._runs)
+        try:
+            self._recognise(tables)
+            after = stamp(self._path)
+            if after.file != found.file:
+                raise gone(self._path)
+        except BaseException:
+            connection.close()
+            raise
+        if self._open is not None:
+            self._open[0].close()
+        self._open, self._stamp, self._others, self._tidied, self._new = (connection, tables), after, -1, None, False
+
+    def _recognise(self, tables: SqliteTables) -> None:
+        """Somebody may have put back a copy: welcome, if it has everything that was recorded."""
+        seq, last_hash = self._last
+        if seq:
+            entry = tables.entry(seq)
+            if tables.pruned()[0] < seq if entry is None else entry.hash != last_hash:
+                raise replaced(self._path, seq)
+
+    def _notice_others(self, connection: sqlite3.Connection, tables: SqliteTables) -> None:
+        (others,) = connection.execute("PRAGMA data_version").fetchone()
+        if others != self._others:
+            self._others = others
+            tables.refresh()
+            if version_of(connection, self._path) != VERSION:
+                raise empty(self._path)
+
+    def close(self) -> None:
+        if self._open is not None:
+            connection = self._open[0]
+            with suppress(sqlite3.Error):
+                if self._stamp is not None:
+                    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.close()
+            self._open = None

@@ -1,0 +1,286 @@
+"""The tables of the store on one SQLite connection, inside a transaction that somebody else begins and ends.
+
+What was read is remembered until another connection writes or something is taken back (`refresh`): the number of
+statements is what a transaction costs.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import json
+from msgspec.structs import astuple
+
+from rightcall.record.chain import START, link
+from rightcall.record.clock import Clock
+from rightcall.record.runs import Runs
+from rightcall.record.tables import Entry, EntryKind
+from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark
+
+_PAGE = 1000
+"""Records that are read at once."""
+_PURGE_EVERY, _PURGE = 256, 1024
+"""Marks after which those older than an hour are removed, and how many at most: more than came in the meantime."""
+_REMEMBERED = 10_000
+"""Scopes whose last number is remembered."""
+_LAST_CHARACTER = "\U0010ffff"
+
+
+def _columns(fields: tuple[str, ...]) -> str:
+    return ", ".join(f'"{name}"' for name in fields)
+
+
+def _upsert(table: str, fields: tuple[str, ...]) -> str:
+    """Insert, or replace the row with that id, which keeps its place."""
+    values = ", ".join(f'"{name}" = excluded."{name}"' for name in fields[1:])
+    places = ", ".join("?" * len(fields))
+    return f"INSERT INTO {table} ({_columns(fields)}) VALUES ({places}) ON CONFLICT (id) DO UPDATE SET {values}"
+
+
+_ENTRIES = "SELECT seq, kind, call, at, CAST(body AS BLOB), CAST(hash AS BLOB) FROM audit"
+"""As bytes, whatever somebody may have put there with another program."""
+_APPROVALS = f"SELECT {_columns(Approval.__struct_fields__)} FROM approvals"
+_GRANTS = f"SELECT {_columns(Grant.__struct_fields__)} FROM grants"
+_PUT_APPROVAL = _upsert("approvals", Approval.__struct_fields__)
+_PUT_GRANT = _upsert("grants", Grant.__struct_fields__)
+_ANSWERED = (
+    f"{_APPROVALS} WHERE binding = ? AND status IN ('approved', 'denied', 'waiting')"
+    " ORDER BY CASE status WHEN 'approved' THEN 0 WHEN 'denied' THEN 1 ELSE 2 END, n DESC LIMIT 1"
+)
+_PUT_META = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+
+
+class SqliteTables:
+    """Everything that `Tables` asks for, and a little more for the store itself."""
+
+    def __init__(self, connection: sqlite3.Connection, clock: Clock, runs: Runs) -> None:
+        self._clock = clock
+        self._runs = runs
+        self._do = connection.cursor().execute  # one cursor is enough: every answer is taken before the next question
+        self._marked = 0
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Forget what was read."""
+        self._head: tuple[int, bytes] | None = None
+        self._changes: tuple[int, str] | None = None
+        self._tops: dict[str, int] = {}
+        self._definitions: dict[str, str | None] = {}
+
+    def wall(self) -> str:
+        return self._clock.wall()
+
+    # The audit
+
+    def append(self, kind: EntryKind, call: int, body: bytes) -> int:
+        last, before = self._head or self.head()
+        seq = last + 1
+        at = self._clock.wall()
+        own = link(before, seq, kind, call, at, body)
+        self._do("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?)", (seq, kind, call, at, own, body.decode()))
+        self._head = seq, own
+        return seq
+
+    def entry(self, seq: int) -> Entry | None:
+        row = self._do(f"{_ENTRIES} WHERE seq = ?", (seq,)).fetchone()
+        return None if row is None else Entry(*row)
+
+    def entries(self, after: int = 0, until: str | None = None, since: str | None = None) -> Iterator[Entry]:
+        first, last = self._between(after, until, since)
+        while first < last:
+            page = f"{_ENTRIES} WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT {_PAGE}"
+            rows = self._do(page, (first, last)).fetchall()
+            for row in rows:
+                if (since is None or row[3] >= since) and (until is None or row[3] < until):
+                    yield Entry(*row)
+            if len(rows) < _PAGE:
+                return
+            first = rows[-1][0]
+
+    def _between(self, after: int, until: str | None, since: str | None) -> tuple[int, int]:
+        """The numbers between which the records of a time lie. Their times need not be in order: dates are set."""
+        first, last = after, self.head()[0]
+        if since is not None:
+            (least,) = self._do("SELECT min(seq) FROM audit WHERE at >= ?", (since,)).fetchone()
+            first = last if least is None else max(after, least - 1)
+        if until is not None:
+            (most,) = self._do("SELECT max(seq) FROM audit WHERE at < ?", (until,)).fetchone()
+            last = first if most is None else most
+        return first, last
+
+    def newest(self, count: int, kinds: tuple[EntryKind, ...] = ()) -> list[Entry]:
+        only = f" WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
+        rows = self._do(f"{_ENTRIES}{only} ORDER BY seq DESC LIMIT ?", (*kinds, max(0, count))).fetchall()
+        return [Entry(*row) for row in rows]
+
+    def belonging(self, seq: int) -> list[Entry]:
+        rows = self._do(f"{_ENTRIES} WHERE call = ? AND call > 0 ORDER BY seq", (seq,)).fetchall()
+        return [Entry(*row) for row in rows]
+
+    def head(self) -> tuple[int, bytes]:
+        if self._head is None:
+            row = self._do("SELECT seq, CAST(hash AS BLOB) FROM audit ORDER BY seq DESC LIMIT 1").fetchone()
+            self._head = found = row or self.pruned()
+            return found
+        return self._head
+
+    def remove_through(self, seq: int) -> int:
+        last, last_hash = self.head()
+        entry = self.entry(seq) if seq < last else None
+        removed = self._do("DELETE FROM audit WHERE seq <= ?", (seq,)).rowcount
+        if removed:  # numbers and hashes go on where they were, even if nothing is left
+            self.put_meta("pruned_seq", last if entry is None else seq)
+            self.put_meta("pruned_hash", last_hash if entry is None else entry.hash)
+        return removed
+
+    def pruned(self) -> tuple[int, bytes]:
+        """Number and hash of the last record that was removed; (0, START) when none was."""
+        return self.meta("pruned_seq") or 0, self.meta("pruned_hash") or START
+
+    # Calls that run
+
+    def begun(self, seq: int) -> None:
+        self._do("INSERT OR REPLACE INTO running VALUES (?, ?)", (seq, self._runs.id))
+
+    def ended(self, seq: int) -> None:
+        self._do("DELETE FROM running WHERE seq = ?", (seq,))
+
+    def running(self) -> list[int]:
+        rows = self._do("SELECT seq, run FROM running ORDER BY seq").fetchall()
+        alive = {run for run in {run for _, run in rows} if self._runs.alive(run)}
+        return [seq for seq, run in rows if run in alive]
+
+    def left_behind(self) -> list[int]:
+        """The calls of runs that are dead."""
+        rows = self._do("SELECT seq, run FROM running WHERE run <> ? ORDER BY seq", (self._runs.id,)).fetchall()
+        dead = {run for run in {run for _, run in rows} if not self._runs.alive(run)}
+        return [seq for seq, run in rows if run in dead]
+
+    # Windows
+
+    def _top(self, scope: str) -> int:
+        """The number of the last mark in a scope; 0 for none."""
+        top = self._tops.get(scope)
+        if top is None:
+            (found,) = self._do("SELECT max(n) FROM windows WHERE scope = ?", (scope,)).fetchone()
+            if len(self._tops) >= _REMEMBERED:
+                self._tops.clear()
+            top = self._tops[scope] = found or 0
+        return top
+
+    def nth_last(self, scope: str, n: int) -> Mark | None:
+        top = self._top(scope)
+        if n > top or n < 1:
+            return None
+        row = self._do("SELECT at, call FROM windows WHERE scope = ? AND n = ?", (scope, top - n + 1)).fetchone()
+        return None if row is None else Mark(*row)
+
+    def mark(self, scope: str, call: int) -> None:
+        now = self._clock.now()
+        top = self._top(scope) + 1
+        self._do("INSERT INTO windows VALUES (?, ?, ?, ?)", (scope, top, now, call))
+        self._tops[scope] = top
+        self._marked += 1
+        if self._marked >= _PURGE_EVERY:
+            self._marked = 0
+            self._purge(now)
+
+    def _purge(self, now: int) -> None:
+        """The last number of a scope may go with it: numbers only have to be in a row among those that are kept."""
+        old = f"SELECT scope, n FROM windows WHERE at <= ? ORDER BY at LIMIT {_PURGE}"
+        self._do(f"DELETE FROM windows WHERE (scope, n) IN ({old})", (now - HOUR,))
+
+    def forget(self, scope: str) -> None:
+        self._do("DELETE FROM windows WHERE scope = ?", (scope,))
+        self._tops[scope] = 0
+
+    def scopes(self, prefix: str) -> list[tuple[str, int]]:
+        return self._do(
+            "SELECT scope, count(*) FROM windows WHERE scope >= ? AND scope < ? AND at > ? GROUP BY scope",
+            (prefix, prefix + _LAST_CHARACTER, self._clock.now() - HOUR),
+        ).fetchall()
+
+    # Changes and definitions
+
+    def changes(self) -> int:
+        return self._changed()[0]
+
+    def _changed(self) -> tuple[int, str]:
+        if self._changes is None:
+            self._changes = self.meta("changes") or 0, self.meta("changed_by") or ""
+        return self._changes
+
+    def changed(self, by: str) -> None:
+        count, before = self._changed()
+        if by != before:
+            self.put_meta("changes", count + 1)
+            self.put_meta("changed_by", by)
+            self._changes = count + 1, by
+
+    def definition(self, tool: str) -> str | None:
+        if tool not in self._definitions:
+            row = self._do("SELECT definition FROM definitions WHERE tool = ?", (tool,)).fetchone()
+            self._definitions[tool] = None if row is None else row[0]
+        return self._definitions[tool]
+
+    def pin(self, tool: str, definition: str) -> None:
+        self._do("INSERT OR REPLACE INTO definitions VALUES (?, ?)", (tool, definition))
+        self._definitions[tool] = definition
+
+    # Approvals and grants
+
+    def approval(self, id: str) -> Approval | None:
+        row = self._do(f"{_APPROVALS} WHERE id = ?", (id,)).fetchone()
+        return None if row is None else Approval(*row)
+
+    def put_approval(self, approval: Approval) -> None:
+        self._do(_PUT_APPROVAL, astuple(approval))
+
+    def answered(self, binding: str) -> Approval | None:
+        row = self._do(_ANSWERED, (binding,)).fetchone()
+        return None if row is None else Approval(*row)
+
+    def approvals(self, *status: ApprovalStatus) -> list[Approval]:
+        only = f" WHERE status IN ({', '.join('?' * len(status))})" if status else ""
+        return [Approval(*row) for row in self._do(f"{_APPROVALS}{only} ORDER BY n", status).fetchall()]
+
+    def grants(self, caller: str, tool: str) -> tuple[Grant, ...]:
+        rows = self._do(f"{_GRANTS} WHERE caller = ? AND tool = ? ORDER BY n", (caller, tool)).fetchall()
+        return tuple(_grant(row) for row in rows)
+
+    def put_grant(self, grant: Grant) -> None:
+        name, caller, tool, where, *rest = astuple(grant)
+        self._do(_PUT_GRANT, (name, caller, tool, json.encode(where).decode(), *rest))
+
+    def drop_grant(self, id: str) -> None:
+        self._do("DELETE FROM grants WHERE id = ?", (id,))
+
+    def all_grants(self) -> list[Grant]:
+        return [_grant(row) for row in self._do(f"{_GRANTS} ORDER BY n").fetchall()]
+
+    # A few words of the store's own
+
+    def meta(self, name: str) -> Any:
+        row = self._do("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return None if row is None else row[0]
+
+    def put_meta(self, name: str, value: int | str | bytes) -> None:
+        self._do(_PUT_META, (name, value))
+
+    def latest(self) -> int:
+        """The latest monotonic time at which anything was written."""
+        (mark,) = self._do("SELECT max(at) FROM windows").fetchone()
+        (asked,) = self._do("SELECT max(asked_at) FROM approvals").fetchone()
+        return max(mark or 0, asked or 0)
+
+    def shift(self, by: int, now: int, until: int | None) -> None:
+        """Move all monotonic times: what was, to before `now`; what will be, to before `until` where that is given."""
+        self._do("UPDATE windows SET at = min(at + ?, ?)", (by, now))
+        self._do("UPDATE approvals SET asked_at = min(asked_at + ?, ?)", (by, now))
+        for table in ("approvals", "grants"):
+            self._do(f"UPDATE {table} SET expires_at = min(expires_at + ?, ifnull(?, expires_at + ?))", (by, until, by))
+
+
+def _grant(row: Any) -> Grant:
+    name, caller, tool, where, *rest = row
+    return Grant(name, caller, tool, json.decode(where), *rest)
