@@ -211,7 +211,7 @@ class Executor:
         self, caller: str = DEFAULT_CALLER, shape: Literal["openai", "anthropic", "mcp"] = "openai"
     ) -> list[Any]:
         """The tools that this caller may use, as a model's API wants them."""
-        from rightcall.present.prompt import definition
+        from rightcall.present.definitions import definition
 
         toolbox = self._now()
         return [definition(one.tool, shape) for one in toolbox.usable(toolbox.rights_of(caller))]

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
+from typing import Literal, TypeVar
 
 from msgspec import Struct
 
@@ -21,7 +21,7 @@ from rightcall.execute.cache import Cache
 from rightcall.execute.functions import LocalTool
 from rightcall.execute.preview import preview
 from rightcall.execute.run import run
-from rightcall.execute.state import state_of
+from rightcall.execute.state import keepable, state_of
 from rightcall.executor_calls import OnStage, Stopwatch, Who, Written, call_body, end_body, question, unrecorded
 from rightcall.executor_outcomes import equipped, objection, ran, refused
 from rightcall.executor_request import build_request, canonical
@@ -37,6 +37,9 @@ from rightcall.types_running import Decision, Metadata, Outcome, Request, Result
 
 log = logging.getLogger("rightcall")
 
+T = TypeVar("T")
+
+GIVEN_UP = EndBody("failed", error="The caller gave it up.")
 UNREADABLE = Decision("deny", "validation", "Validation failed: the call cannot be read")
 
 
@@ -102,10 +105,21 @@ class Pipeline(Struct, frozen=True, eq=False):
             body = call_body(written, who, request, self.redactor)
             asked = question(request, written.verdict, found.described, await self._rehearsal(request, found))
             work = partial(admit, request=request, decide=decide, body=body, question=asked)
+        done: list[Admission] = []
         try:
-            return await self.store.atransact(work)
+            return await self.store.atransact(lambda tables: _kept(done, work(tables)))
         except StoreError as error:
             return unrecorded(error)
+        except asyncio.CancelledError:
+            if not isinstance(request, Decision):
+                self.store.later(lambda tables: self._abandon(tables, request, done))
+            raise
+
+    def _abandon(self, tables: Tables, request: Request, done: list[Admission]) -> None:
+        """A caller that gave up while its call was being admitted: what was admitted all the same is over."""
+        for admission in done:
+            if admission.decision.kind in ("allow", "dry_run"):
+                self._ending(request, admission, GIVEN_UP)(tables)
 
     def _refusal(self, written: Written, who: Who, decision: Decision) -> Callable[[Tables], Admission]:
         body = call_body(written, who, None, self.redactor)
@@ -138,23 +152,25 @@ class Pipeline(Struct, frozen=True, eq=False):
                 return known
             seconds = budget.seconds if found.local.timeout is None else min(found.local.timeout, budget.seconds)
             result = await run(found.local, request.arguments, seconds=seconds, output=budget.output)
-            if key is not None and result.ok and self._state(request, found) == request.state:
+            if key is not None and result.ok and state_of(found.local, request.arguments, self.root) == request.state:
                 self.cache.put(key, result)
             return result
         except asyncio.CancelledError:
-            end = EndBody("failed", error="The caller gave it up.")
-            self.store.later(self._ending(request, admission, end))
+            self.store.later(self._ending(request, admission, GIVEN_UP))
             raise
 
     async def _complete(self, request: Request, admission: Admission, end: EndBody) -> bool:
         """Complete the record. It has run: if the store fails now, it is written as soon as the store works again."""
-        work = self._ending(request, admission, end)
+        work, done = self._ending(request, admission, end), list[None]()
         try:
-            await self.store.atransact(work)
+            await self.store.atransact(lambda tables: _kept(done, work(tables)))
         except StoreError as error:
             log.warning("call %d ran, but its outcome is not recorded yet: %s", admission.call, error)
             self.store.later(work)
             return False
+        except asyncio.CancelledError:
+            self.store.later(lambda tables: None if done else work(tables))
+            raise
         return True
 
     def _ending(self, request: Request, admission: Admission, end: EndBody) -> Callable[[Tables], None]:
@@ -171,16 +187,17 @@ class Pipeline(Struct, frozen=True, eq=False):
     def _budget(self, request: Request) -> Budgets:
         return request.rights.budgets_of_tools.get(request.tool) or request.rights.budgets
 
-    def _state(self, request: Request, found: Equipped) -> str:
-        return state_of(
-            found.tool.rules.paths, found.local.state if found.local else None, request.arguments, self.root
-        )
-
     def _cache_key(self, request: Request, local: LocalTool) -> str | None:
         """None where nothing may be cached: only a tool that says what it read can be known to have read the same."""
-        if request.side_effects or not local.cacheable or not request.state:
+        if request.side_effects or not keepable(local, request.arguments, self.root):
             return None
         return f"{request.rights.digest} {request.definition} {request.digest} {request.state}"
+
+
+def _kept(done: list[T], value: T) -> T:
+    """Notes that a work was done, for whoever is cancelled while waiting for it."""
+    done.append(value)
+    return value
 
 
 def _identity(written: Written) -> tuple[str | None, Literal["native", "text"]]:

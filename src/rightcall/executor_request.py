@@ -56,7 +56,7 @@ def build_request(
         effects=tool.effects,
         rights=rights,
         at=at,
-        state=state_of(tool.rules.paths, equipped.local.state if equipped.local else None, call.arguments, root),
+        state=state_of(equipped.local, call.arguments, root) if equipped.local is not None else "",
         scopes=scopes_of(rights, tool.name),
         own=equipped.own,
         repeatable=tool.rules.repeatable,

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct, json
+from msgspec.structs import replace
 
 from rightcall.authorise.allowlist import may_use
 from rightcall.catalog import PackTool, Tool
@@ -92,4 +93,6 @@ def _equipped(tool: Tool, local: LocalTool | None) -> Equipped:
         described = json.encode(about, order="deterministic")
     except (TypeError, ValueError, OverflowError) as fault:
         raise ToolError(f"the definition of `{tool.name}` is no JSON: {fault}") from fault
+    if local is not None:  # the policy may know more of its arguments than its author said
+        local = replace(local, paths=tool.rules.paths, commands=tool.rules.commands)
     return Equipped(tool, local, sha256(described).hexdigest(), described.decode())

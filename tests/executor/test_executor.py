@@ -255,7 +255,7 @@ def test_a_cached_result_is_authorised_limited_and_recorded_and_sees_every_chang
     shop = workshop({"policy": {"limits": {"caller": {"minute": 4}}, "repeats": 0}})
     reads: list[str] = []
 
-    @shop.executor.tool(effects=["read"], paths=["path"])
+    @shop.executor.tool(effects=["read"], state=lambda arguments: (tmp_path / arguments["path"]).read_text())
     def read(path: str) -> str:
         reads.append(path)
         return (tmp_path / path).read_text()
@@ -277,12 +277,11 @@ def test_another_callers_rights_have_a_cache_of_their_own(workshop: Any, tmp_pat
     shop = workshop({"callers": {"pupil": {"deny": ["undeclared"]}}})
     reads: list[str] = []
 
-    @shop.executor.tool(effects=["read"], paths=["path"])
+    @shop.executor.tool(effects=["read"], state=lambda arguments: "always the same")
     def read(path: str) -> str:
         reads.append(path)
         return "x"
 
-    (tmp_path / "a.txt").write_text("one")
     assert not shop.run("read", {"path": "a.txt"}, caller="teacher").metadata.cached
     assert not shop.run("read", {"path": "a.txt"}, caller="pupil").metadata.cached
     assert reads == ["a.txt", "a.txt"]
