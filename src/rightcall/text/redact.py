@@ -1,0 +1,153 @@
+"""What must not stand in a record is replaced by `[redacted 12hexdigits]`: a digest under the store's own key, so that
+equal secrets can be recognised and none can be guessed back.
+
+    >>> hide = Redactor(b"key of the store")
+    >>> hide.value({"user": "ann", "password": "hunter2", "days": 3})
+    {'user': 'ann', 'password': '[redacted ...]', 'days': 3}
+    >>> hide.text("curl -H 'X-Api-Key: hunter2' https://ann:hunter2@example.org")
+    "curl -H 'X-Api-Key: [redacted ...]' https://ann:[redacted ...]@example.org"
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Any, cast
+
+from msgspec.json import encode
+
+from rightcall.text.secret_names import MARK, is_secret, squashed
+
+_MOST_NAMES, _LONGEST_NAME = 4096, 100
+"""Of names whose answer is remembered."""
+
+_SHORTEST_REPEATED, _MOST_REPEATED = 4, 64
+"""Of secrets that are looked for beside the arguments: characters, and how many; with more, all of it is hidden."""
+
+_QUIET = re.compile(r"(?:[A-Za-z0-9_-]{0,15}+[^A-Za-z0-9_=:<-]++)*+[A-Za-z0-9_-]{0,15}+\Z").match
+"""Texts without a sign that could give a name a value, and without a word as long as a token: with no option either,
+most arguments are so."""
+
+_BARE: frozenset[type] = frozenset((int, bool, float, type(None)))
+_TELLING = frozenset(("value", "before", "after", "message"))
+"""Fields that can be secret because of what a field beside them says."""
+
+
+class Redactor:
+    """Hides secrets in values and texts. `names` are secret besides the built-in ones. Never raises."""
+
+    def __init__(self, key: bytes, names: Iterable[str] = ()) -> None:
+        if not key:
+            raise ValueError("key is empty: without one a short secret could be guessed from its digest")
+        self._key = key[:64]
+        self._own = frozenset(map(squashed, names))
+        self._secret: dict[str, bool] = {}
+        self._plain: set[Any] = set()
+
+    def value(self, thing: Any) -> Any:
+        """A copy of a JSON-like value without its secrets; the very same object when there are none."""
+        try:
+            return thing if self._is_quiet(thing) else self._walked(thing, {})
+        except Exception:  # noqa: BLE001  (what is no JSON may do anything when it is touched; then it is not recorded)
+            return self.mark(_type_of(thing))
+
+    def text(self, text: str) -> str:
+        """A text without its secrets."""
+        if _QUIET(text) and not _has_options(text):
+            return text
+        from rightcall.text.secret_texts import without_secrets  # late: dozens of patterns, which most calls never need
+
+        return without_secrets(text, self.is_secret, self.mark)
+
+    def beside(self, thing: Any, arguments: Any) -> Any:
+        """As `value`; and what is secret by its name in a call's arguments is hidden wherever `thing` repeats it: the
+        text around the call, the error of a tool that quotes what it was given."""
+        try:
+            secrets = sorted(self._named(arguments), key=len, reverse=True)
+            if len(secrets) > _MOST_REPEATED:
+                return self.mark(_type_of(thing))
+            return self._walked(thing, {secret: self.mark(secret) for secret in secrets})
+        except Exception:  # noqa: BLE001  (as above)
+            return self.mark(_type_of(thing))
+
+    def is_secret(self, name: str) -> bool:
+        """Whether values of this name are hidden."""
+        known = self._secret.get(name)
+        if known is None:
+            known = is_secret(name) or (bool(self._own) and squashed(name) in self._own)
+            if len(name) <= _LONGEST_NAME:
+                if len(self._secret) >= _MOST_NAMES:
+                    self._secret.clear()
+                self._secret[name] = known
+        return known
+
+    def mark(self, secret: str) -> str:
+        """What stands for a secret."""
+        data = secret.encode("utf-8", "surrogatepass")
+        return f"[redacted {blake2b(data, digest_size=6, key=self._key).hexdigest()}]"
+
+    def whole(self, thing: Any) -> str:
+        """What stands for a value that is hidden as it is; of one that is no text, for its JSON."""
+        if isinstance(thing, str):
+            return thing if MARK.fullmatch(thing) else self.mark(thing)
+        try:
+            return self.mark(encode(thing, order="deterministic").decode())
+        except Exception:  # noqa: BLE001  (no JSON, or too deep: the digest then only says of what type it was)
+            return self.mark(_type_of(thing))
+
+    def _walked(self, thing: Any, repeated: Mapping[str, str]) -> Any:
+        from rightcall.text.redact_walk import Walk  # late: as above
+
+        return Walk(self, repeated).clean(thing)
+
+    def _is_quiet(self, thing: Any) -> bool:
+        """Whether it is a flat object that plainly holds no secret; looked at as one text, which is much faster."""
+        if type(thing) is not dict:
+            return False
+        plain = self._plain
+        texts: list[str] = []
+        for key, item in cast("dict[Any, Any]", thing).items():
+            if key not in plain and not self._is_plain(key):
+                return False
+            if type(item) is str:
+                texts.append(item)
+            elif type(item) not in _BARE:
+                return False
+        joined = "\n".join(texts)
+        return _QUIET(joined) is not None and not _has_options(joined)
+
+    def _is_plain(self, key: Any) -> bool:
+        if type(key) is not str or key in _TELLING or self.is_secret(key) or self.text(key) is not key:
+            return False
+        if len(key) <= _LONGEST_NAME and len(self._plain) < _MOST_NAMES:
+            self._plain.add(key)
+        return True
+
+    def _named(self, arguments: Any) -> set[str]:
+        """Every text and number below a name that is secret."""
+        found: set[str] = set()
+        seen: set[tuple[int, bool]] = set()
+        waiting: list[tuple[Any, bool]] = [(arguments, False)]
+        while waiting:
+            thing, hidden = waiting.pop()
+            if isinstance(thing, (Mapping, list, tuple)):
+                if (id(thing), hidden) in seen:  # pyright: ignore[reportUnknownArgumentType] - any object has one
+                    continue
+                seen.add((id(thing), hidden))  # pyright: ignore[reportUnknownArgumentType] - as above
+            if isinstance(thing, Mapping):
+                items = cast("Mapping[Any, Any]", thing).items()
+                waiting += [(item, hidden or (isinstance(key, str) and self.is_secret(key))) for key, item in items]
+            elif isinstance(thing, (list, tuple)):
+                waiting += [(item, hidden) for item in cast("list[Any]", thing)]
+            elif hidden and isinstance(thing, (str, int, float)) and not isinstance(thing, bool):
+                text = str(thing)
+                if len(text) >= _SHORTEST_REPEATED and not MARK.fullmatch(text):
+                    found.add(text)
+        return found
+
+
+def _has_options(text: str) -> bool:
+    return "-" in text and (" -" in text or "--" in text)
+
+
+def _type_of(thing: Any) -> str:
+    return type(cast("object", thing)).__name__
