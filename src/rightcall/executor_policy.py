@@ -36,6 +36,8 @@ class PolicyInForce:
         try:
             found = load_policy(self._file)
         except PolicyError as error:
+            if self.problem == str(error):
+                return False
             self.problem = str(error)
             log.warning("the policy file was changed and is wrong, so the old one stays in force: %s", error)
             return True

