@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from audit_writing import Diary
 from rightcall.errors import ConfigError, StoreError
 from rightcall.record.analytics import Analytics, Share, TopTool, analytics, as_design, percentile
-from rightcall.record.counting import Period
+from rightcall.record.period import Period
 
 pytestmark = pytest.mark.promise("A-05")
 

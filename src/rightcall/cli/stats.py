@@ -15,8 +15,9 @@ from rightcall.cli.stats_report import PERIODS, report, title
 from rightcall.cli.store_options import open_store, store_options
 from rightcall.cli.terminal import Style, say, style_for, wrap
 from rightcall.record.analytics import Analytics, analytics, analytics_of, as_design
-from rightcall.record.counting import Period, count
+from rightcall.record.counting import count
 from rightcall.record.metrics import Metric, metrics_of
+from rightcall.record.period import Period
 from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:

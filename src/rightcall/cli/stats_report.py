@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from rightcall.cli.bars import Row, Signs, chart, fitted, levels
 from rightcall.cli.terminal import Style, Tint, pad, visible_width, wrap
 from rightcall.record.analytics import Analytics, ErrorCount, persona_name
-from rightcall.record.counting import Period
 from rightcall.record.metrics import Metric
+from rightcall.record.period import Period
 from rightcall.text.escape import escaped
 
 PERIODS: Mapping[Period, str] = {"1hour": "Last hour", "1day": "Last 24h", "1week": "Last 7 days"}
@@ -61,13 +61,17 @@ def _fact(fact: str, more: str, style: Style) -> list[str]:
 
 
 def _kinds(figures: Analytics) -> str:
+    if figures.ran == figures.total_calls:
+        return ""
     limits = f", {figures.limit_hits:,} of them by limits" if figures.limit_hits else ""
     parts = {"ran": figures.ran, "running": figures.running, "refused": figures.refused}
     return ", ".join(f"{number:,} {word}" for word, number in parts.items() if number) + limits
 
 
 def _of_those_that_ran(figures: Analytics) -> str:
-    return "" if figures.run_success_rate is None else f"of those that ran {percent(figures.run_success_rate)}"
+    if figures.run_success_rate is None or not figures.refused:
+        return ""
+    return f"of those that ran {percent(figures.run_success_rate)}"
 
 
 def _beside(figures: Analytics) -> Iterable[str]:

@@ -4,13 +4,14 @@ A call is a record `begin` or `refused`. `success_rate` is of all calls that hav
 what a caller met with. `run_success_rate` is of those that ran: how well the tools work.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
-from rightcall.record.counting import Counts, Period, Tally, count
+from rightcall.record.counting import Counts, Tally, count
+from rightcall.record.period import Period
 from rightcall.record.tables import Tables
 
 Key = TypeVar("Key", str, tuple[str, str])
@@ -78,7 +79,7 @@ class Analytics(Struct, frozen=True):
     cached: int
     tokens: int
     timeline: tuple[int, ...]
-    """Calls in each slot of the period, `counting.SLOTS` long."""
+    """Calls in each slot of the period, `period.SLOTS` long."""
     tool_breakdown: Mapping[str, Share]
     callers: Mapping[str, Share]
     """Empty when one caller was asked for."""
@@ -90,9 +91,10 @@ def analytics(tables: Tables, *, period: Period, caller: str | None = None, now:
 
 
 def analytics_of(counts: Counts) -> Analytics:
-    tools = _added(counts, by=1)
-    everything = total(counts)
+    tools, everything = counts.by_tool(), counts.total()
+    refusals = counts.rules(refused=True)
     shares = {tool: _share(tally) for tool, tally in _largest(tools)}
+    errors = {(tool, error): times for tool, tally in tools.items() for error, times in tally.errors.items()}
     return Analytics(
         caller=counts.caller,
         period=counts.window.period,
@@ -107,22 +109,22 @@ def analytics_of(counts: Counts) -> Analytics:
         refused=everything.refused,
         interrupted=everything.interrupted,
         running=everything.running,
-        dry_runs=counts.let_through["dry_run"],
+        dry_runs=counts.rules(refused=False)["dry_run"],
         waiting=counts.waiting,
         avg_execution_time=mean(everything.times),
         p95=percentile(everything.times, 95),
         top_tools=tuple(
             TopTool(tool, share.calls, share.avg_time, share.success_rate) for tool, share in [*shares.items()][:TOP]
         ),
-        errors=tuple(ErrorCount(tool, error, times) for (tool, error), times in _most_first(counts.errors)),
-        refusals=dict(_most_first(counts.refusals)),
-        limit_hits=sum(times for rule, times in counts.refusals.items() if rule.startswith("limit:")),
-        repairs={name: times for name, times in _most_first(counts.strategies) if name != "direct"},
+        errors=tuple(ErrorCount(tool, error, times) for (tool, error), times in _most_first(errors)),
+        refusals=dict(_most_first(refusals)),
+        limit_hits=sum(times for rule, times in refusals.items() if rule.startswith("limit:")),
+        repairs={name: times for name, times in _most_first(counts.strategies()) if name != "direct"},
         cached=everything.cached,
         tokens=everything.tokens,
         timeline=tuple(counts.slots),
         tool_breakdown=shares,
-        callers={} if counts.caller is not None else {who: _share(one) for who, one in _largest(_added(counts, by=0))},
+        callers={} if counts.caller is not None else {who: _share(one) for who, one in _largest(counts.by_caller())},
     )
 
 
@@ -160,11 +162,6 @@ def persona_name(caller: str | None) -> str:
     return " ".join(word[0].upper() + word[1:] for word in words) or caller
 
 
-def total(counts: Counts) -> Tally:
-    """All tools and callers together."""
-    return _sum(counts.tallies.values())
-
-
 def rate(part: int, whole: int) -> float | None:
     """In percent.
 
@@ -186,22 +183,6 @@ def percentile(ascending: Sequence[float], percent: int) -> float | None:
     (10, 95)
     """
     return ascending[-(len(ascending) * -percent // 100) - 1] if ascending else None
-
-
-def _added(counts: Counts, *, by: int) -> dict[str, Tally]:
-    """Added up by caller (0) or by tool (1)."""
-    groups: dict[str, list[Tally]] = {}
-    for key, tally in counts.tallies.items():
-        groups.setdefault(key[by], []).append(tally)
-    return {name: _sum(tallies) for name, tallies in groups.items()}
-
-
-def _sum(tallies: Iterable[Tally]) -> Tally:
-    added = Tally()
-    for tally in tallies:
-        added.add(tally)
-    added.times = type(added.times)("d", sorted(added.times))
-    return added
 
 
 def _success_rate(tally: Tally) -> float | None:

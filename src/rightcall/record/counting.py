@@ -9,27 +9,16 @@ A call belongs to the period in which it was recorded; what came of it counts wh
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
-from typing import Final, Literal, get_args
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
-from rightcall.errors import ConfigError, StoreError
-from rightcall.record.clock import written
+from rightcall.errors import StoreError
+from rightcall.record.period import Period, Window, window_of
 from rightcall.record.tables import Entry, Tables
-from rightcall.text.escape import escaped
 from rightcall.types_running import Status
-
-Period = Literal["1hour", "1day", "1week"]
-
-SLOTS: Final[Mapping[Period, tuple[int, timedelta]]] = {
-    "1hour": (12, timedelta(minutes=5)),
-    "1day": (24, timedelta(hours=1)),
-    "1week": (7, timedelta(days=1)),
-}
-"""Into how many slots of what length a period is cut, to show when the calls were."""
 
 LONGEST_ERROR: Final = 200
 """Characters by which errors are told apart."""
@@ -38,48 +27,20 @@ Asker = tuple[str, str | None]
 """A caller, and the context it works in."""
 
 
-class Window(Struct, frozen=True):
-    """A period that ends now: the first and the last moment that belong to it, and where each slot begins."""
-
-    period: Period
-    since: str
-    until: str
-    slots: tuple[str, ...]
-
-
-def window_of(period: Period, now: str) -> Window:
-    """The period up to `now` (UTC, as the store's clock writes it).
-
-    >>> window_of("1hour", "2026-01-01 12:00:00.000").since
-    '2026-01-01 11:00:00.000'
-    """
-    if period not in SLOTS:
-        known = ", ".join(get_args(Period))
-        raise ConfigError(f"period: {escaped(str(period), 40)!r} is no period; known are {known}")
-    end = _moment(now)
-    number, length = SLOTS[period]
-    starts = tuple(written((end - length * left).timestamp()) for left in range(number, 0, -1))
-    return Window(period, starts[0], written(end.timestamp()), starts)
-
-
-def _moment(now: str) -> datetime:
-    try:
-        read = datetime.fromisoformat(now)
-    except ValueError:
-        right = "write it in UTC, as in '2026-01-31 12:00:00.000'"
-        raise ConfigError(f"now: {escaped(now, 40)!r} is no time; {right}") from None
-    return read.astimezone(UTC) if read.tzinfo else read.replace(tzinfo=UTC)
+Key = tuple[bool, str, str, str, str]
+"""What calls are counted by: whether they were refused, caller, tool, rule, strategy."""
 
 
 class Tally:
-    """The calls of one tool by one caller, added up."""
+    """Calls of one kind, added up."""
 
-    __slots__ = ("cached", "calls", "failed", "interrupted", "refused", "succeeded", "times", "tokens")
+    __slots__ = ("cached", "calls", "errors", "failed", "interrupted", "refused", "succeeded", "times", "tokens")
 
     def __init__(self) -> None:
         self.calls = self.refused = self.succeeded = self.failed = self.interrupted = self.cached = self.tokens = 0
         self.times = array("d")
         """Milliseconds of each call that came to its end."""
+        self.errors: Counter[str] = Counter()
 
     @property
     def ran(self) -> int:
@@ -90,11 +51,36 @@ class Tally:
     def running(self) -> int:
         return self.calls - self.refused - self.ran
 
-    def add(self, other: "Tally") -> None:
-        for name in Tally.__slots__:
-            if name != "times":
-                setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.times.extend(other.times)
+    def end(self, end: "_End") -> None:
+        """What came of one call."""
+        self.tokens += end.tokens
+        self.cached += end.cached
+        if end.status == "success":
+            self.succeeded += 1
+        elif end.status == "interrupted":
+            self.interrupted += 1
+            return
+        else:
+            self.failed += 1
+            self.errors[(end.error or "no reason given")[:LONGEST_ERROR]] += 1
+        self.times.append(end.execution_time)
+
+
+def added(tallies: Iterable[Tally]) -> Tally:
+    """Several tallies as one, its times in order."""
+    total = Tally()
+    for one in tallies:
+        total.calls += one.calls
+        total.refused += one.refused
+        total.succeeded += one.succeeded
+        total.failed += one.failed
+        total.interrupted += one.interrupted
+        total.cached += one.cached
+        total.tokens += one.tokens
+        total.times.extend(one.times)
+        total.errors.update(one.errors)
+    total.times = array("d", sorted(total.times))
+    return total
 
 
 class Counts:
@@ -103,31 +89,51 @@ class Counts:
     def __init__(self, window: Window, caller: str | None) -> None:
         self.window = window
         self.caller = caller
-        self.tallies: dict[tuple[str, str], Tally] = {}
-        """By caller and tool."""
+        self.tallies: dict[Key, Tally] = {}
         self.slots = [0] * len(window.slots)
-        self.refusals: Counter[str] = Counter()
-        self.let_through: Counter[str] = Counter()
-        """By the rule that let a call begin."""
-        self.strategies: Counter[str] = Counter()
-        self.errors: Counter[tuple[str, str]] = Counter()
         self.waiting = 0
+        self.begun: dict[Asker, int] = {}
+        """Calls that began, by caller and context; None is the context of those that named none."""
         self.messages = 0
         self.messages_with_tools = 0
-        self.contexts: Counter[Asker] = Counter()
-        """Calls that began, by caller and context."""
         self.debugging: set[Asker] = set()
         self.diagnoses: dict[Asker, bool] = {}
         """Whether it was right; those that somebody has checked."""
-        self._open: dict[int, tuple[str, Tally]] = {}
-        self._since_message: set[Asker] = set()
+        self._open: dict[int, Tally] = {}
+        self._at_last_message: dict[Asker, int] = {}
+
+    def total(self) -> Tally:
+        return added(self.tallies.values())
+
+    def by_caller(self) -> dict[str, Tally]:
+        return self._added_by(lambda key: key[1])
+
+    def by_tool(self) -> dict[str, Tally]:
+        return self._added_by(lambda key: key[2])
+
+    def rules(self, *, refused: bool) -> Counter[str]:
+        """Calls by the rule that refused them, or that let them begin."""
+        return _calls((key[3], tally) for key, tally in self.tallies.items() if key[0] is refused)
+
+    def strategies(self) -> Counter[str]:
+        """Calls by how they were made to fit."""
+        return _calls((key[4], tally) for key, tally in self.tallies.items())
+
+    def _added_by(self, part: Callable[[Key], str]) -> dict[str, Tally]:
+        groups: dict[str, list[Tally]] = {}
+        for key, tally in self.tallies.items():
+            groups.setdefault(part(key), []).append(tally)
+        return {name: added(tallies) for name, tallies in groups.items()}
 
     def take(self, entry: Entry) -> None:
         """Count one record. Called in the order in which they were written."""
-        if entry.kind == "end":
-            self._ended(entry)
-        elif entry.kind in _COUNTED and self.window.since <= entry.at <= self.window.until:
-            if entry.kind == "message":
+        kind = entry.kind
+        if kind == "end":
+            tally = self._open.pop(entry.call, None)
+            if tally is not None:
+                tally.end(_read_end(entry.body))
+        elif kind in _COUNTED and self.window.since <= entry.at <= self.window.until:
+            if kind == "message":
                 self._told(_read_told(entry.body))
             else:
                 self._called(entry, _read_call(entry.body))
@@ -139,40 +145,19 @@ class Counts:
         if entry.kind == "waiting":
             self.waiting += 1
             return
-        tally = self.tallies.get((caller, call.tool))
+        refused = entry.kind == "refused"
+        key = (refused, caller, call.tool, call.rule, call.strategy)
+        tally = self.tallies.get(key)
         if tally is None:
-            tally = self.tallies[caller, call.tool] = Tally()
+            tally = self.tallies[key] = Tally()
         tally.calls += 1
         self.slots[bisect_right(self.window.slots, entry.at) - 1] += 1
-        self.strategies[call.strategy] += 1
-        if entry.kind == "refused":
+        if refused:
             tally.refused += 1
-            self.refusals[call.rule] += 1
             return
-        self.let_through[call.rule] += 1
-        self._open[entry.seq] = (call.tool, tally)
-        self._since_message.add((caller, None))
-        if call.context is not None:
-            self._since_message.add((caller, call.context))
-            self.contexts[caller, call.context] += 1
-
-    def _ended(self, entry: Entry) -> None:
-        begun = self._open.pop(entry.call, None)
-        if begun is None:
-            return
-        tool, tally = begun
-        end = _read_end(entry.body)
-        tally.tokens += end.tokens
-        tally.cached += end.cached
-        if end.status == "success":
-            tally.succeeded += 1
-        elif end.status == "interrupted":
-            tally.interrupted += 1
-            return
-        else:
-            tally.failed += 1
-            self.errors[tool, (end.error or "no reason given")[:LONGEST_ERROR]] += 1
-        tally.times.append(end.execution_time)
+        self._open[entry.seq] = tally
+        asker = (caller, call.context)
+        self.begun[asker] = self.begun.get(asker, 0) + 1
 
     def _told(self, told: "_Told") -> None:
         said = told.data
@@ -185,24 +170,37 @@ class Counts:
             if said.correct is not None:
                 self.diagnoses[asker] = said.correct
         elif told.what == "message":
-            used = said.used_tools if said.used_tools is not None else asker in self._since_message
+            begun = self._begun_by(asker)
+            used = begun > self._at_last_message.get(asker, 0) if said.used_tools is None else said.used_tools
+            self._at_last_message[asker] = begun
             self.messages += 1
             self.messages_with_tools += used
-            self._since_message.discard(asker)
+
+    def _begun_by(self, asker: Asker) -> int:
+        """Calls that began in a context; for no context, those of the caller in any."""
+        caller, context = asker
+        if context is not None:
+            return self.begun.get(asker, 0)
+        return sum(tally.calls for key, tally in self.tallies.items() if key[1] == caller and not key[0])
 
     def close(self, tables: Tables) -> None:
         """What has begun, has not ended and runs in no living process was interrupted."""
         alive = set(tables.running()) if self._open else set[int]()
-        for seq, (_, tally) in self._open.items():
+        for seq, tally in self._open.items():
             tally.interrupted += seq not in alive
-        for tally in self.tallies.values():
-            tally.times = array("d", sorted(tally.times))
+
+
+def _calls(named: Iterable[tuple[str, Tally]]) -> Counter[str]:
+    calls: Counter[str] = Counter()
+    for name, tally in named:
+        calls[name] += tally.calls
+    return calls
 
 
 def count(tables: Tables, *, period: Period, caller: str | None = None, now: str) -> Counts:
     """One pass over the records of a period. Raises StoreError for a record that cannot be read."""
     counts = Counts(window_of(period, now), caller)
-    first = next(iter(tables.entries(since=counts.window.since)), None)
+    first = next(tables.entries(since=counts.window.since), None)
     if first is None:
         return counts
     entry = first

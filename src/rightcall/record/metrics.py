@@ -4,12 +4,14 @@ Four come from the calls alone. Adoption, depth and accuracy need what only the 
 nothing, they have no value, and nobody guesses one.
 """
 
+from collections import Counter
 from typing import Final, Literal
 
 from msgspec import Struct
 
-from rightcall.record.analytics import mean, rate, total
-from rightcall.record.counting import Counts, Period, Tally, count
+from rightcall.record.analytics import mean, rate
+from rightcall.record.counting import Counts, Tally, count
+from rightcall.record.period import Period
 from rightcall.record.tables import Tables
 
 NOT_REPORTED: Final = "not reported"
@@ -38,15 +40,15 @@ def metrics(tables: Tables, *, period: Period, caller: str | None = None, now: s
 
 
 def metrics_of(counts: Counts) -> list[Metric]:
-    everything = total(counts)
+    everything, refusals = counts.total(), counts.rules(refused=True)
     return [
         adoption(counts),
         depth(counts),
         accuracy(counts),
         success(everything),
         response_time(everything),
-        limit_hits(counts, everything),
-        violations(counts, everything),
+        limit_hits(refusals, everything),
+        violations(refusals, counts.rules(refused=False), everything),
     ]
 
 
@@ -66,7 +68,7 @@ def depth(counts: Counts) -> Metric:
     tasks = len(counts.debugging)
     if not tasks:
         return Metric(name, None, target, None, 'the host has to call note_message with task="debug"', "", NOT_REPORTED)
-    calls = sum(counts.contexts[task] for task in counts.debugging)
+    calls = sum(counts.begun.get(task, 0) for task in counts.debugging)
     value = calls / tasks
     return Metric(name, value, target, value >= 3, f"{_many(calls, 'call')} in {_many(tasks, 'debugging task')}")
 
@@ -102,10 +104,10 @@ def response_time(everything: Tally) -> Metric:
     return Metric(name, value, target, value < 2, f"mean of {_many(len(everything.times), 'call')}", "s")
 
 
-def limit_hits(counts: Counts, everything: Tally) -> Metric:
+def limit_hits(refusals: Counter[str], everything: Tally) -> Metric:
     """Calls refused by a limit, of all calls."""
     name, target = "Rate Limit Hits", "<5%"
-    hits = _with(counts.refusals, "limit:")
+    hits = _with(refusals, "limit:")
     value = rate(hits, everything.calls)
     if value is None:
         return Metric(name, None, target, None, "no call was made", "%", NO_CALLS)
@@ -113,19 +115,19 @@ def limit_hits(counts: Counts, everything: Tally) -> Metric:
     return Metric(name, value, target, value < 5, how, "%")
 
 
-def violations(counts: Counts, everything: Tally) -> Metric:
+def violations(refusals: Counter[str], permissions: Counter[str], everything: Tally) -> Metric:
     """Calls that began although a path rule decided about them: such a rule only ever refuses, so a single one means
     that the policy did not hold. What a tool opened by itself is not in the audit, and not measured here."""
     name, target = "Security Violations", "0"
     if not everything.calls:
         return Metric(name, None, target, None, "no call was made", "", NO_CALLS)
-    through = _with(counts.let_through, "path:")
-    refused, outside = _with(counts.refusals, "path:"), counts.refusals["path:outside"]
+    through = _with(permissions, "path:")
+    refused, outside = _with(refusals, "path:"), refusals["path:outside"]
     how = f"{through:,} let through; {refused:,} refused by path rules, {outside:,} of them outside the root"
     return Metric(name, float(through), target, through == 0, how)
 
 
-def _with(rules: dict[str, int], prefix: str) -> int:
+def _with(rules: Counter[str], prefix: str) -> int:
     return sum(times for rule, times in rules.items() if rule.startswith(prefix))
 
 
