@@ -106,7 +106,7 @@ def _call(approval: Approval, value: Any, paper: Paper) -> Iterator[str]:
         yield from _labelled(what, "no longer kept: it was answered or used, or it expired", paper)
         return
     size = f"{len(approval.canonical):,} characters as JSON"
-    shown = _arguments(value, approval) if approval.kind == "call" else value
+    shown = _arguments(value, approval)
     if isinstance(shown, (dict, list)):
         items = cast("dict[str, Any] | list[Any]", shown)
         yield from _labelled(what, f"{len(items)} ({size} in all)" if items else "none", paper)
@@ -119,7 +119,12 @@ def _call(approval: Approval, value: Any, paper: Paper) -> Iterator[str]:
 
 def _arguments(value: Any, approval: Approval) -> Any:
     """The arguments alone where the rest is what the head says already, otherwise everything."""
-    if isinstance(value, dict) and value.keys() == {"name", "arguments"} and value["name"] == approval.tool:
+    if (
+        approval.kind == "call"
+        and isinstance(value, dict)
+        and value.keys() == {"name", "arguments"}
+        and value["name"] == approval.tool
+    ):
         return cast("dict[str, Any]", value)["arguments"]
     return cast("Any", value)
 
@@ -180,7 +185,7 @@ def _warnings(approval: Approval, value: Any, paper: Paper) -> Iterator[str]:
     told = [
         *_foreign("the caller's name", approval.caller),
         *_foreign("the tool's name", approval.tool),
-        *(f"the {approval.kind} has {found}" for found in suspicions("\n".join(texts_in(value)))),
+        *(f"the {approval.kind} has {found}" for found in suspicions("\n".join(texts_in(_arguments(value, approval))))),
     ]
     if told:
         yield from _labelled("look closely", "", paper)

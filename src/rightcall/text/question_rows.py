@@ -107,7 +107,7 @@ def value_rows(label: str, value: Any, paper: Paper, depth: int = 0) -> Iterator
             yield from value_rows(name, item, paper, depth + 1)
     elif isinstance(value, str) and not isinstance(value, Number):
         inline = f'{indent}{label}: "{value}"'
-        if _is_simple(value) and len(inline) <= paper.width and label.isascii():
+        if _is_simple(value) and '"' not in value and len(inline) <= paper.width and label.isascii():
             yield inline
         else:
             yield from text_rows(f"{label}: {size_of(value)}", value, paper, depth)
@@ -177,7 +177,7 @@ def texts_in(value: Any) -> Iterator[str]:
 
 
 def _is_simple(text: str) -> bool:
-    return text.isascii() and text.isprintable() and '"' not in text and "\\" not in text
+    return text.isascii() and text.isprintable() and "\\" not in text
 
 
 def _wrapped(row: str, indent: str, paper: Paper) -> Iterator[str]:
@@ -189,14 +189,18 @@ def _wrapped(row: str, indent: str, paper: Paper) -> Iterator[str]:
 
 
 def _line_rows(text: str, indent: str, paper: Paper) -> Iterator[str]:
-    empty = 0
+    empty, room, margin = 0, paper.width - len(indent) - 2, f"{indent}{paper.glyph('│')} "
     for line in text.split("\n"):
         if not line:
             empty += 1
             continue
-        yield from _empty_rows(empty, indent, paper)
-        empty = 0
-        yield from _rows_of(line, indent, paper)
+        if empty:
+            yield from _empty_rows(empty, indent, paper)
+            empty = 0
+        if len(line) <= room and _is_simple(line) and line[-1] != " ":
+            yield margin + line
+        else:
+            yield from _rows_of(line, indent, paper)
     yield from _empty_rows(empty, indent, paper)
 
 

@@ -9,7 +9,7 @@ they let a terminal reorder what stands around them.
 
 import re
 from typing import Final
-from unicodedata import bidirectional, category
+from unicodedata import bidirectional, category, is_normalized, normalize
 
 MOST_MARKS: Final = 2
 """Combining marks on one letter that are drawn; more are spelled out."""
@@ -46,6 +46,8 @@ def quoted(text: str) -> str:
 
 def _spelled_out(text: str) -> str:
     if not (text.isascii() and text.isprintable()):
+        if not is_normalized("NFC", text):
+            text = _apart(text)
         text = text.translate(_SPELLED)
         if _has_marks(text):
             text = _few_marks(text)
@@ -110,6 +112,16 @@ def _hides(character: str) -> bool:
         or bidirectional(character) in _RIGHT_TO_LEFT
         or category(character) == "Me"
     )
+
+
+def _apart(text: str) -> str:
+    """Letters with two spellings that look the same: the usual one stays, the other is spelled out."""
+    out, before = list[str](), ""
+    for character in text:
+        twin = normalize("NFC", character) != character or len(normalize("NFC", before + character)) == 1 == len(before)
+        out.append(spelled(character) if twin else character)
+        before = character
+    return "".join(out)
 
 
 def _has_marks(text: str) -> bool:

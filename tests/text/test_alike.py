@@ -1,0 +1,61 @@
+"""Names that look alike are one name; a text that plays with letters is pointed out, an ordinary one is not."""
+
+import pytest
+
+from rightcall.text.alike import skeleton, suspicions
+
+pytestmark = pytest.mark.promise("P-06")
+
+
+@pytest.mark.parametrize(
+    "twin",
+    ["Teacher", " teacher ", "tea cher", "t\u0435acher", "ｔｅａｃｈｅｒ", "teacher\u200b", "te\u0301acher", "𝐭𝐞𝐚𝐜𝐡𝐞𝐫",
+     "TEACHER", "teacher.", "te\u00adacher", "\u202eteacher", "tеасhеr", "ⓣeacher"],
+)  # fmt: skip
+def test_a_name_that_looks_the_same_is_the_same(twin: str) -> None:
+    assert skeleton(twin) == skeleton("teacher")
+
+
+def test_other_names_stay_other_names() -> None:
+    names = ["teacher", "teacher2", "anna", "hanna", "root", "admin", "Ивáн", "田中", "müller", "miller"]
+    assert len({skeleton(name) for name in names}) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("p\u0430ypal", "letters of different alphabets in one word: p\\u0430ypal"),
+        ("see docs/re\u0430d.md now", "letters of different alphabets in one word: re\\u0430d"),
+        ("сор", "foreign letters that all look like Latin ones: \\u0441\\u043e\\u0440"),
+        ("ｒｍ -rf", "letters that only look like plain ones: \\uff52\\uff4d"),
+        ("docs∕secret", "signs that look like others: \\u2215 like /"),
+        ("a‥b", "signs that look like others: \\u2025 like .."),
+    ],
+)
+def test_a_text_that_plays_with_letters_is_pointed_out_in_plain_ascii(text: str, told: str) -> None:
+    found = list(suspicions(text))
+    assert found == [told]
+    assert told.isascii()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "plain",
+        "Ich möchte Äpfel",
+        "Привет, это обычный текст",
+        "日本語とEnglish",
+        "naïve café",
+        "Ω and 5 µm",
+        "שלום",
+        "🙂 fine",
+    ],
+)
+def test_an_ordinary_text_is_not(text: str) -> None:
+    assert list(suspicions(text)) == []
+
+
+def test_many_odd_words_are_counted_and_only_some_named() -> None:
+    (told,) = suspicions(" ".join(f"p\u0430y{number}" for number in range(1000)))
+    assert told.endswith("and 997 more")
+    assert len(told) < 200
