@@ -70,7 +70,7 @@ def test_a_right_file_is_summed_up(run: Runner, here: Path) -> None:
 def test_every_mistake_is_named_with_its_line_in_one_go(run: Runner, here: Path) -> None:
     (here / "bad.toml").write_text(
         '[gate]\nmode = "blok"\n[gate.tools.x]\naliases = { a = "b" }\nrequired = ["b"]\nmodes = 3\n'
-        '[policy]\nstage = "ful"\nrepeats = 1\ndeny = ["ok", " x", ""]\n'
+        '[policy]\nstage = "ful"\nrepeats = 1\ndeny = ["ok", " x", "y", "", "z", "z "]\n'
         "[callers.guest]\nonly = []\nallow = []\nlimits = { minute = -1 }\n[audit]\nkeep = true\n"
     )
     done = run("policy", "check", "bad.toml")
@@ -81,10 +81,22 @@ def test_every_mistake_is_named_with_its_line_in_one_go(run: Runner, here: Path)
         "bad.toml:8: policy.stage: 'ful' is no choice here; did you mean 'full'",
         "bad.toml:9: policy.repeats: 1 would refuse every call; must be 0 for n",
         'bad.toml:10: policy.deny[1]: " x" can match nothing: a name has no bla',
+        "bad.toml:10: policy.deny[3]: must be a name, not an empty text",
+        'bad.toml:10: policy.deny[5]: "z " can match nothing: a name has no bla',
         "bad.toml:12: callers.guest.only: cannot stand beside `allow`, which it",
         "bad.toml:14: callers.guest.limits.minute: must be a whole number from ",
         "bad.toml:16: audit.keep: unknown key; known are: path, redact",
     ]
+
+
+def test_mistakes_in_a_list_of_many_lines_have_each_their_own(run: Runner, here: Path) -> None:
+    wrong = ['"a "', '"b"', "3", '"c"', '""', "[]", '"d"', '" e"']
+    (here / "rightcall.toml").write_text("[policy]\nallow = [\n" + ",\n".join(wrong) + "\n]\n")
+    mistakes = run("policy", "check", "--json").json["mistakes"]
+    assert [(mistake["line"], mistake["message"].split(":")[0]) for mistake in mistakes] == [
+        (3, "policy.allow[0]"), (5, "policy.allow[2]"), (7, "policy.allow[4]"), (8, "policy.allow[5]"),
+        (10, "policy.allow[7]"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

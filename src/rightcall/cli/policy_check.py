@@ -60,13 +60,27 @@ def examine(file: str) -> Answer:
 
 
 class _Source(Source):
-    """Remembers where it complained last."""
+    """Remembers where it complained, and where that stood before anything was taken out of a list."""
 
     at: KeyPath = ()
 
+    def __init__(self, name: str, error: type[ConfigError], text: str | None = None) -> None:
+        super().__init__(name, error, text)
+        self.gone: dict[KeyPath, list[int]] = {}
+
     def wrong(self, path: KeyPath, message: str) -> ConfigError:
         self.at = path
-        return super().wrong(path, message)
+        return super().wrong(self.written(path), message)
+
+    def written(self, path: KeyPath) -> KeyPath:
+        """A place in what is left, as a place in the file."""
+        place: KeyPath = ()
+        for key in path:
+            if isinstance(key, int):
+                for gone in sorted(self.gone.get(place, ())):
+                    key += gone <= key
+            place = (*place, key)
+        return place
 
 
 def _read_all(source: _Source, document: dict[str, Any], folder: str) -> tuple[Policy | None, list[ConfigError]]:
@@ -78,29 +92,31 @@ def _read_all(source: _Source, document: dict[str, Any], folder: str) -> tuple[P
             return (None if mistakes else policy), mistakes
         except PolicyError as error:
             mistakes.append(error)
-            if source.at == ("version",) or not _take_out(document, source.at):
+            if source.at == ("version",) or not _take_out(source, document):
                 break
     return None, mistakes
 
 
-def _take_out(document: dict[str, Any], path: KeyPath) -> bool:
-    """Remove the innermost key at a place, of a list all of it; false when there is nothing to remove.
+def _take_out(source: _Source, document: dict[str, Any]) -> bool:
+    """Remove what was complained of, or the innermost thing around it; false when there is nothing to remove.
 
     The keys of a tool speak of each other, so its whole `[gate.tools.NAME]` goes: no mistake may follow from another.
     """
-    if path[:2] == ("gate", "tools"):
-        path = path[:3]
-    found: tuple[dict[str, Any], str] | None = None
+    path = source.at[:3] if source.at[:2] == ("gate", "tools") else source.at
+    found: tuple[Any, int] | None = None
     inner: Any = document
-    for key in path:
-        if not isinstance(inner, dict) or not isinstance(key, str) or key not in inner:
+    for depth, key in enumerate(path):
+        if not (isinstance(inner, dict) and key in inner) and not (isinstance(inner, list) and isinstance(key, int)):
             break
-        found = cast("dict[str, Any]", inner), key
+        found = cast("Any", inner), depth
         inner = found[0][key]
     if found is None:
         return False
-    table, key = found
-    del table[key]
+    container, depth = found
+    if isinstance(container, list):
+        *place, index = source.written(path[: depth + 1])
+        source.gone.setdefault(tuple(place), []).append(cast("int", index))
+    del cast("Any", container)[path[depth]]
     return True
 
 
