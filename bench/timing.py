@@ -18,6 +18,12 @@ def one_core() -> None:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
+def all_cores() -> None:
+    """What has threads and processes is measured on all that there are."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
+
+
 def once(action: Callable[[], object], times: int) -> float:
     rounds = range(times)
     start = time.process_time()

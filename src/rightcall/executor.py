@@ -73,13 +73,14 @@ class Executor:
         self, root: str | os.PathLike[str], policy: PolicySource, tools: Iterable[Any], store: StoreSource,
         clock: Clock | None, ask: Ask | None, on_stage: OnStage | None, gate: Mapping[str, Any],
     ) -> None:  # fmt: skip
-        self.root = os.path.abspath(os.fspath(root))
+        self.root: str = os.path.abspath(os.fspath(root))
         self._policy_file = os.fspath(policy) if isinstance(policy, (str, os.PathLike)) else None
         self._policy = PolicyInForce(policy)
         self._gate_options = dict(gate)
         self._tools = {one.name: one for one in map(local_tool, tools)}
         self._toolbox = self._rebuilt()
-        self._store_source, self._clock = store, clock
+        self._store_source: StoreSource = store
+        self._clock = clock
         self._store: Store | None = None
         self._cache = Cache()
         self._ask = ask
@@ -159,7 +160,11 @@ class Executor:
     def tool(self, function: Any = None, /, **about: Any) -> Any:
         """Register a function, as a decorator; the words are those of `rightcall.tool`."""
         if function is None:
-            return lambda inner: self.tool(tool(inner, **about))
+
+            def register(inner: F) -> F:
+                return self.tool(tool(inner, **about))
+
+            return register
         self.register(function)
         return function
 

@@ -19,7 +19,7 @@ from rightcall.config_settings import Budgets, Rights
 from rightcall.errors import StoreError
 from rightcall.execute.cache import Cache
 from rightcall.execute.functions import LocalTool
-from rightcall.execute.preview import preview
+from rightcall.execute.preview import DRY_RUN, preview
 from rightcall.execute.run import run
 from rightcall.execute.state import keepable, state_of
 from rightcall.executor_calls import OnStage, Stopwatch, Who, Written, call_body, end_body, question, unrecorded
@@ -92,7 +92,10 @@ class Pipeline(Struct, frozen=True, eq=False):
         except (TypeError, ValueError, OverflowError, RecursionError) as fault:
             return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
         at = self.store.clock.now()
-        return build_request(found, exact, rights, at=at, root=self.root, verdict=written.verdict, approval=approval)
+        return build_request(
+            found, exact, rights, at=at, root=self.root, verdict=written.verdict, approval=approval,
+            scopes=self.toolbox.scopes_of(rights, found.tool.name),
+        )  # fmt: skip
 
     async def _admit(
         self, written: Written, who: Who, request: Request | Decision, found: Equipped | None
@@ -138,7 +141,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         if local is None or local.preview is None or request.dry_run or not request.side_effects:
             return ""
         shown = await preview(local, request.arguments, request.canonical, seconds=self._budget(request).seconds)
-        return str(shown.value if shown.ok else shown.error)
+        return str(shown.value if shown.ok else shown.error).removeprefix(f"{DRY_RUN}\n")
 
     async def _execute(self, request: Request, found: Equipped, admission: Admission) -> Result:
         """Run it, or rehearse it; what can be taken from the cache was authorised and recorded all the same."""

@@ -14,10 +14,9 @@ from rightcall.config_settings import Rights
 from rightcall.execute.state import state_of, values_at
 from rightcall.executor_toolbox import Equipped
 from rightcall.types import Batch, Verdict
-from rightcall.types_running import Request
+from rightcall.types_running import Request, Scope
 
 _encode = json.Encoder(order="deterministic").encode
-_REHEARSED = frozenset(("write", "execute"))
 _PLAIN = Verdict(True, None)
 
 
@@ -41,11 +40,13 @@ def canonical(tool: str, arguments: Mapping[str, Any]) -> Canonical:
 
 
 def build_request(
-    equipped: Equipped, call: Canonical, rights: Rights, *, at: int, root: str,
-    verdict: Verdict = _PLAIN, approval: str | None = None,
+    equipped: Equipped, call: Canonical, rights: Rights, *, at: int, root: str, verdict: Verdict = _PLAIN,
+    approval: str | None = None, scopes: tuple[Scope, ...] | None = None,
 ) -> Request:  # fmt: skip
-    """Everything that a decision is made of, apart from the shared tables."""
+    """Everything that a decision is made of, apart from the shared tables. `scopes` are those of rights and tool, where
+    they are known already."""
     tool = equipped.tool
+    rules = tool.rules
     return Request(
         caller=rights.caller,
         tool=tool.name,
@@ -56,16 +57,16 @@ def build_request(
         effects=tool.effects,
         rights=rights,
         at=at,
-        state=state_of(equipped.local, call.arguments, root) if equipped.local is not None else "",
-        scopes=scopes_of(rights, tool.name),
+        state=state_of(equipped.local, call.arguments, root) if equipped.local and equipped.touches else "",
+        scopes=scopes_of(rights, tool.name) if scopes is None else scopes,
         own=equipped.own,
-        repeatable=tool.rules.repeatable,
-        dry_run=rights.dry_run and not _REHEARSED.isdisjoint(tool.effects),
+        repeatable=rules.repeatable,
+        dry_run=rights.dry_run and equipped.rehearsed,
         truncated=verdict.truncated,
         repaired=bool(verdict.repairs) and verdict.mode != "observe",
         confidence=verdict.confidence,
-        paths=tuple(_paths(tool, call.arguments, root)),
-        inner=tuple(_inner(tool.rules.batch, call.arguments)),
+        paths=tuple(_paths(tool, call.arguments, root)) if rules.paths else (),
+        inner=tuple(_inner(rules.batch, call.arguments)) if rules.batch is not None else (),
         approval=approval,
     )
 
@@ -86,10 +87,8 @@ def _below(root: str, written: str) -> str:
     return resolved if relative == ".." or relative.startswith("../") else relative
 
 
-def _inner(batch: Batch | None, arguments: dict[str, Any]) -> Iterator[str]:
+def _inner(batch: Batch, arguments: dict[str, Any]) -> Iterator[str]:
     """The names of the tools that a batch would run; one that cannot be told is named so that nothing allows it."""
-    if batch is None:
-        return
     calls = arguments.get(batch.list)
     for call in calls if isinstance(calls, list) else ():  # pyright: ignore[reportUnknownVariableType] - a model wrote it
         names = [call[key] for key in batch.name if isinstance(call, dict) and key in call]  # pyright: ignore[reportUnknownVariableType]

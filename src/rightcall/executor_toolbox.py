@@ -10,6 +10,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall.authorise.allowlist import may_use
+from rightcall.authorise.limits import scopes_of
 from rightcall.catalog import PackTool, Tool
 from rightcall.config import Policy
 from rightcall.config_settings import Rights, rights_of
@@ -17,8 +18,10 @@ from rightcall.errors import ToolError
 from rightcall.execute.functions import LocalTool
 from rightcall.gate import Gate
 from rightcall.types import Rules
+from rightcall.types_running import Scope
 
 _READ_ONLY = frozenset(("read",))
+_REHEARSED = frozenset(("write", "execute"))
 _MOST_CALLERS = 1000
 """Callers whose rights are kept ready; beyond that they are worked out anew."""
 
@@ -31,16 +34,14 @@ class Equipped(Struct, frozen=True):
     definition: str
     described: str
     """The definition as JSON: what a person is shown when it has changed."""
-
-    @property
-    def side_effects(self) -> bool:
-        """Whether running it can do more than read."""
-        return not self.tool.effects <= _READ_ONLY
-
-    @property
-    def own(self) -> bool:
-        """A function of this program whose author says that it only reads."""
-        return self.local is not None and self.tool.effects_declared and self.tool.effects <= _READ_ONLY
+    side_effects: bool
+    """Whether running it can do more than read."""
+    rehearsed: bool
+    """Whether it is one that a policy with `dry_run` only rehearses."""
+    own: bool
+    """A function of this program that is declared to only read."""
+    touches: bool
+    """Whether it says what it touches."""
 
 
 class Toolbox(Struct, frozen=True, eq=False):
@@ -51,6 +52,8 @@ class Toolbox(Struct, frozen=True, eq=False):
     tools: Mapping[str, Equipped]
     rights: dict[str, Rights]
     """By caller, filled as they come."""
+    scopes: dict[tuple[str, str], tuple[Scope, ...]]
+    """By caller and tool, likewise."""
 
     def rights_of(self, caller: str) -> Rights:
         known = self.rights.get(caller)
@@ -58,6 +61,15 @@ class Toolbox(Struct, frozen=True, eq=False):
             known = rights_of(self.policy.settings, caller)
             if len(self.rights) < _MOST_CALLERS:
                 self.rights[caller] = known
+        return known
+
+    def scopes_of(self, rights: Rights, tool: str) -> tuple[Scope, ...]:
+        key = rights.caller, tool
+        known = self.scopes.get(key)
+        if known is None:
+            known = scopes_of(rights, tool)
+            if len(self.scopes) < _MOST_CALLERS * 10:
+                self.scopes[key] = known
         return known
 
     def usable(self, rights: Rights) -> list[Equipped]:
@@ -72,7 +84,7 @@ def build_toolbox(policy: Policy, tools: Iterable[LocalTool], known: Iterable[An
     table = {tool.name: tool for tool in tools}
     made = Gate([*(_record(tool) for tool in table.values()), *known], policy, **gate)
     equipped = {name: _equipped(tool, table.get(name)) for name, tool in made.catalog.tools.items()}
-    return Toolbox(policy, made, MappingProxyType(equipped), {})
+    return Toolbox(policy, made, MappingProxyType(equipped), {}, {})
 
 
 def _record(tool: LocalTool) -> PackTool:
@@ -95,4 +107,14 @@ def _equipped(tool: Tool, local: LocalTool | None) -> Equipped:
         raise ToolError(f"the definition of `{tool.name}` is no JSON: {fault}") from fault
     if local is not None:  # the policy may know more of its arguments than its author said
         local = replace(local, paths=tool.rules.paths, commands=tool.rules.commands)
-    return Equipped(tool, local, sha256(described).hexdigest(), described.decode())
+    side_effects = not tool.effects <= _READ_ONLY
+    return Equipped(
+        tool,
+        local,
+        sha256(described).hexdigest(),
+        described.decode(),
+        side_effects=side_effects,
+        rehearsed=not _REHEARSED.isdisjoint(tool.effects),
+        own=local is not None and tool.effects_declared and not side_effects,
+        touches=local is not None and (bool(local.paths) or local.state is not None),
+    )
