@@ -10,7 +10,7 @@ from rightcall.authorise.limits import scopes_of
 from rightcall.config import load_policy
 from rightcall.config_settings import PRESETS, STAGES, Window, rights_of
 from rightcall.record.clock import ManualClock
-from rightcall.record.memory import MemoryTables
+from rightcall.record.memory_tables import MemoryTables
 from rightcall.types_running import HOUR, MINUTE, SECOND, Approval, Grant, Request
 
 NOW = 10 * HOUR
@@ -18,7 +18,7 @@ NOW = 10 * HOUR
 
 @pytest.fixture
 def tables() -> MemoryTables:
-    return MemoryTables(ManualClock(NOW))
+    return MemoryTables(ManualClock(NOW), 1000)
 
 
 def asked(tool: str = "code/read", policy: dict[str, Any] | None = None, **about: Any) -> Request:

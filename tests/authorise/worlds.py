@@ -8,7 +8,7 @@ from rightcall.config import load_policy
 from rightcall.config_settings import Rights, Settings, rights_of
 from rightcall.keys import binding, refused_scope, same_scope
 from rightcall.record.clock import ManualClock
-from rightcall.record.memory import MemoryTables
+from rightcall.record.memory_tables import MemoryTables
 from rightcall.types_running import Approval, Grant, Request
 
 CALLERS = ["teacher", "pupil", "helper"]
@@ -119,7 +119,7 @@ def settings_of(raw: dict[str, Any]) -> Settings:
 def tables_of(raw: dict[str, Any], settings: Settings) -> MemoryTables:
     """The same past in the package's own tables."""
     clock = ManualClock(START - 4000 * 10**9)
-    tables = MemoryTables(clock)
+    tables = MemoryTables(clock, 1000)
     happened = [(event, "call") for event in raw["calls"]] + [(event, "refusal") for event in raw["refusals"]]
     for event, kind in sorted(happened, key=lambda pair: -pair[0]["ago"]):
         at = START - event["ago"] * 10**9
