@@ -4,7 +4,6 @@ The turn is what the model said, field by field, with the least change that lets
 call has an id of its own, a name an API accepts, and arguments that are an object.
 """
 
-import re
 from collections.abc import Collection, Mapping
 from typing import Any, Literal, cast
 from uuid import uuid4
@@ -16,6 +15,7 @@ from rightcall.recover.native import UNREAD, NativeCall, NativeText, unpack
 from rightcall.recover.native_blocks import kind_of
 from rightcall.recover.native_fields import dumped, field, is_many, is_thing, text_of
 from rightcall.recover.registry import REASONING
+from rightcall.text.wire import wire_name
 from rightcall.types import Reading, Verdict
 
 Shape = Literal["text", "openai", "anthropic"]
@@ -24,8 +24,6 @@ _KEPT = ("content", "refusal", "reasoning", "reasoning_content", "reasoning_deta
 """Fields of a message that its API wants to see again."""
 
 _ANTHROPIC = {"tool_use", "thinking", "redacted_thinking", "server_tool_use"}
-_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
-_LONGEST_NAME = 64
 
 
 class NativeId(Struct, frozen=True):
@@ -131,7 +129,7 @@ def _identified(calls: list[NativeCall], reading: Reading, others: Collection[st
 
 
 def _name(given: Any) -> str:
-    return _NOT_IN_A_NAME.sub("_", text_of(given) or "")[:_LONGEST_NAME] or "unknown"
+    return wire_name(text_of(given) or "") or "unknown"
 
 
 def _arguments(given: Any, verdict: Verdict) -> Any:

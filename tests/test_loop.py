@@ -1,0 +1,413 @@
+"""The loop: asking, running, answering, and every way in which it ends."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loop_running import anthropic, code_base, code_tools, openai, records, written
+from rightcall.errors import ConfigError
+from rightcall.execute.functions import tool
+from rightcall.executor import Executor
+from rightcall.loop import LoopResult, run_loop, run_loop_sync
+from rightcall.models.scripted import ScriptedModel
+from rightcall.record.clock import ManualClock
+from rightcall.record.memory import MemoryStore
+
+LOGGER = written("code/read", path="system/CognitionLogger.ts")
+
+
+class Loops:
+    """Runs loops over one code base and one store, asynchronously or not."""
+
+    def __init__(self, folder: Path, how: str) -> None:
+        self.folder, self.how = code_base(folder), how
+        self.store = MemoryStore(ManualClock())
+        self.policy: dict[str, Any] = {}
+        self.tools = code_tools(self.folder)
+
+    def __call__(self, replies: Any, request: Any = "Tell me.", **options: Any) -> LoopResult:
+        self.model = replies if callable(replies) else ScriptedModel(replies)
+        options.setdefault("caller", "teacher")
+        opened = {"root": self.folder, "policy": self.policy, "tools": self.tools, "store": self.store}
+        if self.how == "sync":
+            with Executor.open_sync(**opened) as executor:
+                return run_loop_sync(self.model, executor, request, **options)
+
+        async def main() -> LoopResult:
+            async with Executor.open(**opened) as executor:
+                return await run_loop(self.model, executor, request, **options)
+
+        return asyncio.run(main())
+
+
+@pytest.fixture(params=["async", "sync"])
+def loops(tmp_path: Path, request: pytest.FixtureRequest) -> Loops:
+    return Loops(tmp_path, request.param)
+
+
+def test_an_answer_without_calls_ends_it_at_once(loops: Loops) -> None:
+    result = loops(["Hello."], "Hi")
+    assert (result.text, result.stopped, result.rounds, result.outcomes) == ("Hello.", "answer", 0, ())
+    assert result.messages == [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
+
+
+@pytest.mark.promise("O-02", "O-03")
+def test_a_text_model_reads_of_its_tools_in_the_system_message_and_of_results_in_blocks(loops: Loops) -> None:
+    result = loops([f"Let me look. {LOGGER}", "It logs the focus."])
+    first, second = loops.model.asked
+    assert first.messages[0]["role"] == "system"
+    assert "**code/read** - Read file contents" in first.messages[0]["content"]
+    assert first.messages[1:] == [{"role": "user", "content": "Tell me."}]
+    assert first.options == {}
+    assert second.messages[-2] == {"role": "assistant", "content": f"Let me look. {LOGGER}"}
+    assert second.messages[-1]["role"] == "user"
+    assert second.said.startswith("[Tool: code/read]\n")
+    assert "logStateSnapshot" in second.said
+    assert (result.text, result.stopped, result.rounds) == ("It logs the focus.", "answer", 1)
+    assert [outcome.tool for outcome in result.outcomes] == ["code/read"]
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"),
+    [
+        ("Be brief.", "Be brief.\n\n{prompt}"),
+        ("", "{prompt}"),
+        (None, "{prompt}"),
+    ],
+)
+def test_the_prompt_follows_the_users_own_system_message(loops: Loops, given: Any, seen: str) -> None:
+    loops(["Hello."])
+    prompt = loops.model.asked[0].messages[0]["content"]
+    request = [{"role": "system", "content": given}, {"role": "user", "content": "Hi"}]
+    result = loops(["Hello."], request)
+    assert loops.model.asked[0].messages[0]["content"] == seen.format(prompt=prompt)
+    assert len(loops.model.asked[0].messages) == 2
+    assert result.messages[:2] == request
+
+
+def test_a_system_message_made_of_parts_gets_one_more(loops: Loops) -> None:
+    parts = [{"type": "text", "text": "Be brief."}]
+    loops(["Hello."], [{"role": "developer", "content": parts}, {"role": "user", "content": "Hi"}])
+    content = loops.model.asked[0].messages[0]["content"]
+    assert content[0] == parts[0]
+    assert "code/read" in content[1]["text"]
+
+
+def test_a_caller_without_tools_is_promised_none(loops: Loops) -> None:
+    loops.policy = {"callers": {"teacher": {"only": []}}}
+    loops(["Hello."])
+    assert "code/read" not in str(loops.model.asked[0].messages)
+    loops(["Hello."], native="openai")
+    assert loops.model.asked[0].options == {}
+
+
+@pytest.mark.promise("O-02", "O-03")
+def test_a_native_model_gets_definitions_and_answers_by_id(loops: Loops) -> None:
+    call = openai("code/read", path="system/Room.ts")
+    loops([call, "A class."], native="openai")
+    first, second = loops.model.asked
+    assert [message["role"] for message in first.messages] == ["user"]
+    assert [one["function"]["name"] for one in first.options["tools"]] == ["code_read", "code_search"]
+    assert second.messages[1] == call
+    answer = second.messages[2]
+    assert (answer["role"], answer["tool_call_id"]) == ("tool", "c1")
+    assert "class Room" in answer["content"]
+
+
+@pytest.mark.promise("O-02", "O-03")
+def test_anthropic_gets_its_own_shape(loops: Loops) -> None:
+    call = anthropic("code/read", path="system/Room.ts")
+    loops([call, "A class."], native="anthropic")
+    first, second = loops.model.asked
+    assert [one["name"] for one in first.options["tools"]] == ["code_read", "code_search"]
+    assert second.messages[1] == {"role": "assistant", "content": call["content"]}
+    (result,) = second.messages[2]["content"]
+    assert (second.messages[2]["role"], result["type"], result["tool_use_id"]) == ("user", "tool_result", "t1")
+
+
+def test_a_model_with_a_parameter_for_tools_is_native_without_being_told(loops: Loops) -> None:
+    seen: list[Any] = []
+
+    def model(messages: list[Any], tools: Any = None) -> str:
+        seen.append((messages, tools))
+        return "Hello."
+
+    loops(model)
+    messages, tools = seen[0]
+    assert [message["role"] for message in messages] == ["user"]
+    assert [one["function"]["name"] for one in tools] == ["code_read", "code_search"]
+
+
+def test_calls_without_an_id_get_one_each(loops: Loops) -> None:
+    one, two = openai("code/read", None, path="system/Room.ts"), openai("code/search", None, pattern="Room")
+    one["tool_calls"] += two["tool_calls"]
+    result = loops([one, "Done."], native="openai")
+    asked = result.messages[1]["tool_calls"]
+    answers = result.messages[2:4]
+    assert [call["id"] for call in asked] == [answer["tool_call_id"] for answer in answers]
+    assert len({call["id"] for call in asked}) == 2
+
+
+def test_native_calls_and_calls_in_the_text_are_each_answered_in_their_way(loops: Loops) -> None:
+    call = openai("code/read", path="system/Room.ts") | {"content": written("code/search", pattern="class Room")}
+    result = loops([call, "Done."], native="openai")
+    assert [outcome.tool for outcome in result.outcomes] == ["code/search", "code/read"]
+    (answer,) = [message for message in result.messages if message["role"] == "tool"]
+    assert "export class Room {}" in answer["content"]
+    assert "\n\n[Tool: code/search]\n" in answer["content"]
+
+
+def test_several_calls_of_one_reply_are_one_round_and_answered_in_order(loops: Loops) -> None:
+    both = LOGGER + written("code/search", pattern="Room")
+    result = loops([both, "Done."])
+    said = loops.model.asked[1].said
+    assert said.index("[Tool: code/read]") < said.index("[Tool: code/search]")
+    assert result.rounds == 1
+    assert len(result.outcomes) == 2
+
+
+@pytest.mark.promise("P-07")
+@pytest.mark.parametrize(
+    ("call", "native"),
+    [(written, None), (openai, "openai"), (anthropic, "anthropic")],
+    ids=["text", "openai", "anthropic"],
+)
+def test_after_five_rounds_the_model_is_asked_once_more_and_runs_nothing(loops: Loops, call: Any, native: Any) -> None:
+    calls = [call("code/search", pattern=f"word {number}") for number in range(9)]
+    result = loops(calls, native=native)
+    assert (result.stopped, result.rounds, len(result.outcomes)) == ("rounds", 5, 5)
+    assert len(loops.model.asked) == 6
+    assert "No more tools can be used for this request: its 5 rounds are over." in loops.model.asked[-1].said
+    assert "No more tools" not in loops.model.asked[-2].said
+    assert len(records(loops.store)) == 5
+    assert result.text == ""
+    assert result.messages[-1]["role"] != "assistant"  # nothing is left of its turn
+
+
+@pytest.mark.promise("P-07")
+def test_the_last_answer_keeps_its_words_and_loses_its_calls(loops: Loops) -> None:
+    result = loops([LOGGER, f"I know enough. {LOGGER}"], rounds=1)
+    assert (result.text, result.stopped, len(result.outcomes)) == ("I know enough.", "rounds", 1)
+    assert result.messages[-1] == {"role": "assistant", "content": "I know enough."}
+    native = openai("code/read", path="system/Room.ts") | {"content": "Enough."}
+    result = loops([native, native], native="openai", rounds=1)
+    assert result.messages[-1] == {"role": "assistant", "content": "Enough."}
+
+
+@pytest.mark.promise("P-07")
+@pytest.mark.parametrize(("policy", "asked", "held"), [(2, None, 2), (2, 9, 2), (5, 1, 1), (5, 0, 0)])
+def test_a_request_can_lower_the_policys_rounds_and_never_raise_them(
+    loops: Loops, policy: int, asked: int | None, held: int
+) -> None:
+    loops.policy = {"policy": {"rounds": policy}}
+    calls = [written("code/search", pattern=f"word {number}") for number in range(9)]
+    result = loops(calls, rounds=asked)
+    assert (result.rounds, len(result.outcomes), result.stopped) == (held, held, "rounds")
+
+
+def test_without_rounds_the_model_never_hears_of_tools(loops: Loops) -> None:
+    loops(["Hello."], rounds=0)
+    assert [message["role"] for message in loops.model.asked[0].messages] == ["user"]
+    loops(["Hello."], rounds=0, native="openai")
+    assert loops.model.asked[0].options == {}
+
+
+@pytest.mark.promise("P-07")
+def test_a_model_that_makes_the_same_call_again_is_told_of_the_earlier_result(loops: Loops) -> None:
+    result = loops([LOGGER] * 3 + ["I see."])
+    assert [outcome.status for outcome in result.outcomes] == ["success", "success", "refused"]
+    said = loops.model.asked[3].said
+    assert "the third time within a minute" in said
+    assert "It gave: success: " in said
+    assert result.text == "I see."
+
+
+def test_a_refused_call_is_answered_with_its_hint_and_counts_as_a_round(loops: Loops) -> None:
+    result = loops([written("code/read"), written("code/raed", path=5), "I give up."])
+    assert "path" in loops.model.asked[1].said
+    assert [outcome.status for outcome in result.outcomes] == ["refused"] * 2
+    assert (result.rounds, result.stopped) == (2, "answer")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "<|Start of Memory Helper Tool Call|>{}<|End of Memory Helper Tool Call|>",
+        "Hm. [TOOL_CALLS] sorry",
+        {"candidates": [{"content": {"parts": [{"text": "Let me see."}]}, "finishReason": "MALFORMED_FUNCTION_CALL"}]},
+        {"candidates": [{"content": {"parts": [{"functionCall": {"name": "code_read"}, "thought": True}]}}]},
+    ],
+    ids=["hallucinated", "marker", "malformed", "thought"],
+)
+def test_markup_that_is_no_call_is_answered_so_that_the_model_can_try_again(loops: Loops, reply: Any) -> None:
+    result = loops([reply, LOGGER, "It logs."])
+    assert "⚠️" in loops.model.asked[1].said or "no tool" in loops.model.asked[1].said
+    assert (result.text, result.stopped, result.rounds) == ("It logs.", "answer", 2)
+    assert result.outcomes[-1].ok
+
+
+def test_an_answer_with_odd_parts_is_an_answer(loops: Loops) -> None:
+    result = loops([{"role": "assistant", "content": [{"type": "text", "text": "Hello."}, {"type": "confetti"}]}])
+    assert (result.text, result.stopped, len(loops.model.asked)) == ("Hello.", "answer", 1)
+
+
+def test_a_call_that_the_token_limit_cut_off_is_not_run(loops: Loops) -> None:
+    cut = openai("code/read")
+    cut["tool_calls"][0]["function"]["arguments"] = '{"path": "system/Room'
+    result = loops([{"choices": [{"message": cut, "finish_reason": "length"}]}, "Too long."], native="openai")
+    assert [outcome.status for outcome in result.outcomes] == ["refused"]
+    assert "cut" in loops.model.asked[1].said
+    assert result.messages[2]["tool_call_id"] == "c1"
+
+
+@pytest.mark.promise("A-06")
+def test_all_calls_of_a_request_share_a_context_and_each_round_is_a_step(loops: Loops) -> None:
+    replies = [LOGGER + written("code/search", pattern="Room"), written("code/read", path="system/Room.ts"), "Done."]
+    first = loops(replies)
+    assert [(one.context, one.step) for one in records(loops.store)] == [
+        (first.context, "1"),
+        (first.context, "1"),
+        (first.context, "2"),
+    ]
+    second = loops(replies)
+    assert second.context != first.context
+
+
+@pytest.mark.promise("A-06")
+def test_a_step_of_a_plan_carries_the_calls_of_its_request(loops: Loops) -> None:
+    result = loops([LOGGER, written("code/search", pattern="Room"), "Done."], context="room-7", step="3")
+    assert {(one.context, one.step) for one in records(loops.store)} == {("room-7", "3")}
+    assert result.context == "room-7"
+
+
+def test_a_model_that_fails_loses_nothing_of_what_was_done(loops: Loops) -> None:
+    result = loops([f"Looking. {LOGGER}", ConnectionError("gone")])
+    assert (result.stopped, result.error, result.rounds) == ("model", "ConnectionError: gone", 1)
+    assert [outcome.tool for outcome in result.outcomes] == ["code/read"]
+    assert result.text == "Looking."
+    assert result.messages[-1]["content"].startswith("[Tool: code/read]")
+    resumed = loops(["It logs."], result.messages)
+    assert (resumed.text, resumed.stopped) == ("It logs.", "answer")
+
+
+def test_a_model_that_fails_at_the_last_question_loses_nothing_either(loops: Loops) -> None:
+    result = loops([LOGGER, OSError("gone")], rounds=1)
+    assert (result.stopped, result.error, len(result.outcomes)) == ("model", "OSError: gone", 1)
+
+
+@pytest.mark.parametrize(
+    ("reply", "what"), [(None, "nothing"), (5, "a value of type int"), (b"hi", "a value of type bytes")]
+)
+def test_what_is_no_reply_is_a_failure_of_the_model(loops: Loops, reply: Any, what: str) -> None:
+    result = loops([lambda messages: reply])
+    assert (result.stopped, result.error) == ("model", f"the model returned {what}; a text or a message is due")
+
+
+def test_a_model_can_be_given_a_time(loops: Loops) -> None:
+    import threading
+
+    over = threading.Event()
+    result = loops([LOGGER, lambda messages: over.wait(60)], model_seconds=0.2)
+    over.set()
+    assert (result.stopped, result.error) == ("model", "the model gave no answer within 0.2 s")
+    assert len(result.outcomes) == 1
+
+
+def test_what_a_model_does_to_its_messages_is_its_own_affair(loops: Loops) -> None:
+    def vandal(messages: list[Any]) -> str:
+        messages[-1].clear()
+        messages.clear()
+        return "Ha."
+
+    assert loops(vandal, "Hi").messages == [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Ha."},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"request": 5}, "`request` must be a text or a list of messages, not a int"),
+        ({"request": {"role": "user"}}, "`request` must be a text or a list of messages, not a dict"),
+        ({"request": []}, "`request` is an empty list"),
+        ({"request": [{"content": "Hi"}]}, r"`request\[0\]` is no message; one is {'role': 'user'"),
+        ({"request": ["Hi"]}, r"`request\[0\]` is no message"),
+        ({"rounds": -1}, r"`rounds` must be 0 or more \(0: no tools at all\), not -1"),
+        ({"wait": -1}, "`wait` must be 0 or more seconds, not -1"),
+        ({"native": "gemini"}, "`native` must be 'openai' or 'anthropic'"),
+    ],
+)
+def test_a_wrong_argument_is_named_with_what_would_be_right(loops: Loops, options: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        loops(["Hello."], **options)
+
+
+def test_an_asynchronous_model_needs_the_asynchronous_loop(tmp_path: Path) -> None:
+    async def model(messages: list[Any]) -> str:
+        return "Hello."
+
+    assert Loops(tmp_path, "async")(model).text == "Hello."
+    with pytest.raises(ConfigError, match="`model` is asynchronous: use `await run_loop"):
+        Loops(tmp_path, "sync")(model)
+
+
+def writing(folder: Path) -> list[Any]:
+    @tool(name="file/save", effects=["write"])
+    def save(path: str, text: str) -> str:
+        """Save a file."""
+        (folder / path).write_text(text)
+        return "saved"
+
+    return [save]
+
+
+@pytest.mark.promise("P-06")
+def test_when_every_call_waits_for_a_person_the_loop_ends_and_can_go_on_later(loops: Loops) -> None:
+    loops.policy = {"policy": {"stage": "limited-write", "dry_run": False}}
+    loops.tools += writing(loops.folder)
+    save = written("file/save", path="a.txt", text="hello")
+    result = loops([f"I will save it. {save}"], "Save hello.")
+    assert (result.stopped, result.rounds, result.text) == ("waiting", 1, "I will save it.")
+    assert not (loops.folder / "a.txt").exists()
+    (approval,) = result.approvals
+    assert approval in result.messages[-1]["content"]
+    with Executor.open_sync(loops.folder, loops.policy, store=loops.store) as executor:
+        (asked,) = executor.waiting()
+        assert asked.id == approval
+        executor.answer(approval, "approved", by="ann", digest=asked.digest)
+    again = loops([save, "It is saved."], result.messages)
+    assert (again.stopped, again.text, again.approvals) == ("answer", "It is saved.", ())
+    assert (loops.folder / "a.txt").read_text() == "hello"
+
+
+def test_a_round_in_which_only_some_calls_wait_goes_on(loops: Loops) -> None:
+    loops.policy = {"policy": {"stage": "limited-write", "dry_run": False}}
+    loops.tools += writing(loops.folder)
+    save = written("file/save", path="a.txt", text="hello")
+    result = loops([LOGGER + save, "I cannot save yet."])
+    assert (result.stopped, len(result.approvals)) == ("answer", 1)
+
+
+@pytest.mark.promise("P-06")
+def test_a_loop_can_wait_for_the_person(tmp_path: Path) -> None:
+    async def main() -> LoopResult:
+        policy = {"policy": {"stage": "limited-write", "dry_run": False}}
+        async with Executor.open(tmp_path, policy, tools=writing(tmp_path), store="memory") as executor:
+
+            async def person() -> None:
+                while not (waiting := executor.waiting()):
+                    await asyncio.sleep(0)
+                executor.answer(waiting[0].id, "approved", by="ann", digest=waiting[0].digest)
+
+            model = ScriptedModel([written("file/save", path="a.txt", text="hello"), "Saved."])
+            asked = asyncio.create_task(person())
+            result = await run_loop(model, executor, "Save hello.", caller="teacher", wait=60)
+            await asked
+            return result
+
+    result = asyncio.run(main())
+    assert (result.text, result.outcomes[0].status) == ("Saved.", "success")
+    assert (tmp_path / "a.txt").read_text() == "hello"
