@@ -1,7 +1,10 @@
 """What was used, how often, how well: counted from the audit in one pass."""
 
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from math import ceil, fsum
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ from audit_writing import Diary
 from rightcall.errors import ConfigError, StoreError
 from rightcall.record.analytics import Analytics, Share, TopTool, analytics, as_design, percentile
 from rightcall.record.period import Period
+from rightcall.record.sqlite import SqliteStore
 
 pytestmark = pytest.mark.promise("A-05")
 
@@ -285,6 +289,29 @@ def test_other_kinds_of_records_and_later_versions_with_more_fields_change_nothi
         lambda tables: tables.append("refused", 0, b'{"caller":"ada","tool":"t","rule":"allowlist","new":[{}]}')
     )
     assert figures(diary).refused == 1
+
+
+def test_the_view_for_sql_agrees(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "audit.db")
+    diary = Diary(store)
+    for number in range(7):
+        diary.ran("ada", "code/read", 10.0 * number)
+    diary.failed("ada", "code/search", 90.0, "too many matches")
+    diary.refused("bob", "code/read", "limit:caller:minute")
+    diary.waiting("bob")
+    call = diary.begin("bob")
+    store.transact(lambda tables: tables.begun(call))
+    found = store.look(lambda tables: analytics(tables, period="1day", now=tables.wall()))
+    settled = "FROM tool_usage_logs WHERE status NOT IN ('pending', 'waiting')"
+    calls = "FROM tool_usage_logs WHERE status <> 'waiting' GROUP BY tool ORDER BY 2 DESC"
+    with closing(sqlite3.connect(tmp_path / "audit.db")) as database:
+        rate, time = database.execute(
+            f"SELECT 100.0 * sum(success) / count(*), avg(execution_time) {settled}"
+        ).fetchone()
+        by_tool = database.execute(f"SELECT tool, count(*) {calls}").fetchall()
+    store.close()
+    assert (found.success_rate, found.avg_execution_time) == (rate, time)
+    assert [(one.tool, one.count) for one in found.top_tools] == by_tool == [("code/read", 9), ("code/search", 1)]
 
 
 ROW = st.tuples(
