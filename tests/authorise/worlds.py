@@ -124,6 +124,7 @@ def tables_of(raw: dict[str, Any], settings: Settings) -> MemoryTables:
     for event, kind in sorted(happened, key=lambda pair: -pair[0]["ago"]):
         at = START - event["ago"] * 10**9
         clock.advance((at - clock.now()) / 1e9)
+        tables.keep()  # each is a work of its own, at its own time
         if kind == "refusal":
             tables.mark(refused_scope(event["caller"], event["digest"]), 1)
             continue
