@@ -1,0 +1,48 @@
+"""What is known of single tools: how a result is shaped, summed up and cut. One file each in `tools`; adding a tool
+adds a file there."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from msgspec import Struct
+
+from rightcall.present import tools as package
+from rightcall.present.fit import Path
+from rightcall.present.lines import Loss
+
+Losses = Mapping[Path, Loss]
+Shaper = Callable[[Any], Any]
+Noter = Callable[[dict[str, Any], Losses], str | None]
+
+
+class View(Struct, frozen=True):
+    """How results of one tool are shown. Its functions may raise on a result that is not of the tool's own form: then
+    the result is treated as any other."""
+
+    tool: str
+    shape: Shaper
+    """The result (design 002 §5) as a model should see it."""
+    summary: Callable[[Any], str]
+    """The result in one line, for the audit."""
+    note: Noter
+    """What the cut, shaped result lacks and how to get it; it may correct the result. None: nothing special."""
+    first: tuple[str, ...] = ()
+    """Fields that are cut last."""
+    spread: str | None = None
+    """A field with an object of lists, each of which keeps something."""
+
+
+@cache
+def views() -> Mapping[str, View]:
+    """All of them, by tool."""
+    names = sorted(found.name for found in pkgutil.iter_modules(package.__path__))
+    modules = (importlib.import_module(f"{package.__name__}.{name}") for name in names)
+    return {module.VIEW.tool: module.VIEW for module in modules if hasattr(module, "VIEW")}
+
+
+def view_of(tool: str) -> View | None:
+    """What is known of a tool; None for all others."""
+    return views().get(tool)

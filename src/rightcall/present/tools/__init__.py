@@ -1,0 +1,1 @@
+"""One file for each tool whose results have a form of their own."""

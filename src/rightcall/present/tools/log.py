@@ -1,0 +1,51 @@
+"""`code/log`: commits."""
+
+import re
+from typing import Any
+
+from rightcall.present.fields import Fields, changes, number, own, records, text, with_truncated
+from rightcall.present.look import look
+from rightcall.present.registry import Losses, View
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z| ?[+-]\d\d:?\d\d)?)?")
+
+
+def shape(result: Any) -> dict[str, Any]:
+    result = own(result)
+    commits = [_commit(commit) for commit in records(result, "commits")]
+    shaped = {"summary": f"{len(commits)} commits ({number(result, 'totalCommits')} total)", "commits": commits}
+    return with_truncated(shaped, result)
+
+
+def _commit(commit: Fields) -> dict[str, Any]:
+    shaped: dict[str, Any] = {
+        "commit": text(commit, "shortHash"),
+        "author": text(commit, "author"),
+        "date": commit["date"],
+        "message": text(commit, "message"),
+    }
+    if commit.get("stats") is not None:
+        shaped["changes"] = changes(commit["stats"])
+    return shaped | {name: commit[name] for name in ("filesChanged", "diff") if commit.get(name)}
+
+
+def summary(result: Any) -> str:
+    result = own(result)
+    return f"Showed {len(records(result, 'commits'))} of {number(result, 'totalCommits')} commits"
+
+
+def note(cut: dict[str, Any], losses: Losses) -> str | None:
+    loss = losses.get(("commits",))
+    if loss is None:
+        return None
+    last = look(cut["commits"][-1].get("date")) if loss.kept else None
+    # a date that is none might say anything, and a note is not marked as data
+    older = (
+        f" with until={last}" if isinstance(last, str) and _DATE.fullmatch(last) else " with a narrower path or since"
+    )
+    if loss.kept == loss.total:
+        return f"the last commit is cut: call code/show for it, or code/log{older}"
+    return f"{loss.total - loss.kept} of {loss.total} commits left out: call code/log{older}"
+
+
+VIEW = View("code/log", shape, summary, note)

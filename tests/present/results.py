@@ -1,0 +1,117 @@
+"""Results of the code tools as design 002 §5 describes them, of any size."""
+
+from typing import Any
+
+
+def read_result(lines: int = 3, first: int = 1, total: int | None = None, line: str = "x = {}") -> dict[str, Any]:
+    last = first + lines - 1
+    return {
+        "success": True,
+        "path": "src/app.py",
+        "content": "\n".join(line.format(number) for number in range(first, last + 1)),
+        "metadata": {
+            "totalLines": total or last,
+            "linesReturned": lines,
+            "startLine": first,
+            "endLine": last,
+            "lastModified": "2025-11-16T10:00:00Z",
+            "size": 100,
+            "encoding": "utf-8",
+        },
+    }
+
+
+def match(file: str, line: int, text: str = "log()") -> dict[str, Any]:
+    return {
+        "file": file,
+        "line": line,
+        "column": 1,
+        "matchedText": text,
+        "contextBefore": ["before"],
+        "contextAfter": ["after"],
+    }
+
+
+def search_result(counts: dict[str, int], text: str = "log()") -> dict[str, Any]:
+    """So many matches in each file."""
+    matches = [match(file, line, text) for file, count in counts.items() for line in range(1, count + 1)]
+    return {
+        "success": True,
+        "pattern": "log",
+        "matches": matches,
+        "totalMatches": len(matches),
+        "filesSearched": 40,
+        "truncated": False,
+    }
+
+
+def file_diff(path: str, lines: int = 1) -> dict[str, Any]:
+    added = [{"type": "addition", "lineNumber": number, "content": f"x = {number}"} for number in range(1, lines + 1)]
+    return {
+        "path": path,
+        "status": "modified",
+        "hunks": [{"oldStart": 1, "oldLines": 0, "newStart": 1, "newLines": lines, "lines": added}],
+        "stats": {"insertions": lines, "deletions": 0},
+    }
+
+
+def diff_result(lines: dict[str, int]) -> dict[str, Any]:
+    """So many added lines in each file."""
+    return {
+        "success": True,
+        "base": "main",
+        "compare": "HEAD",
+        "diffs": [file_diff(path, count) for path, count in lines.items()],
+        "totalChanges": {"filesChanged": len(lines), "insertions": sum(lines.values()), "deletions": 0},
+        "truncated": False,
+    }
+
+
+def list_result(files: int, total: int | None = None) -> dict[str, Any]:
+    entries = [
+        {"path": f"src/f{n}.py", "name": f"f{n}.py", "size": n, "lastModified": "2025-11-16", "isDirectory": False}
+        for n in range(files)
+    ]
+    return {"success": True, "files": entries, "totalFiles": total or files, "truncated": total is not None}
+
+
+def commit(day: int = 1, **fields: Any) -> dict[str, Any]:
+    return {
+        "hash": f"{day:040x}",
+        "shortHash": f"{day:07x}",
+        "author": "Joel",
+        "email": "joel@example.org",
+        "date": f"2025-11-{day:02}T10:00:00Z",
+        "message": "Fix the clock\n\nIt was wrong.",
+        "filesChanged": ["src/app.py"],
+        "stats": {"insertions": 3, "deletions": 1},
+        **fields,
+    }
+
+
+def log_result(commits: int, total: int = 143) -> dict[str, Any]:
+    return {
+        "success": True,
+        "commits": [commit(28 - n) for n in range(commits)],
+        "totalCommits": total,
+        "truncated": commits < total,
+    }
+
+
+def blame_result(runs: dict[int, int], first: int = 1) -> dict[str, Any]:
+    """So many lines each, from the commits of these days."""
+    days = [day for day, count in runs.items() for _ in range(count)]
+    lines = [{"lineNumber": n, "content": f"x = {n}", "commit": commit(day)} for n, day in enumerate(days, first)]
+    return {"success": True, "path": "src/app.py", "lines": lines}
+
+
+RESULTS: dict[str, dict[str, Any]] = {
+    "code/read": read_result(200, 11, 900),
+    "code/search": search_result({f"src/f{n}.py": n for n in range(1, 9)}),
+    "code/diff": diff_result({f"src/f{n}.py": 3 * n for n in range(1, 6)}),
+    "code/list": list_result(60, 900),
+    "code/log": log_result(20),
+    "code/blame": blame_result({1: 30, 2: 5, 3: 40}, 11),
+    "code/show": {"success": True, "commit": commit(3, diff=[file_diff(f"src/f{n}.py", 9) for n in range(4)])},
+}
+"""One of each, too long for a small budget."""

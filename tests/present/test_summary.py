@@ -1,0 +1,62 @@
+"""A result in one line, for the audit: design 002 §9."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostile.objects import OBJECTS, Angry
+from present.results import RESULTS, read_result
+from present.test_shape import json_values
+from rightcall.present.registry import views
+from rightcall.present.summary import summarise
+
+
+@pytest.mark.promise("A-02")
+@pytest.mark.parametrize(
+    ("tool", "line"),
+    [
+        ("code/read", "Read 200 lines from src/app.py"),
+        ("code/search", "Found 36 matches in 40 files"),
+        ("code/diff", "Compared main with HEAD: 5 files: +45/-0"),
+        ("code/list", "Listed 60 of 900 files"),
+        ("code/log", "Showed 20 of 143 commits"),
+        ("code/blame", "Blamed 75 lines of src/app.py"),
+        ("code/show", "Showed commit 0000003: Fix the clock"),
+    ],
+)
+def test_a_result_is_summed_up(tool: str, line: str) -> None:
+    assert summarise(tool, RESULTS[tool]) == line
+
+
+def test_of_other_results_the_beginning_is_kept() -> None:
+    assert summarise("my_tool", {"rows": [1, "two"]}) == '{"rows": [1, "two"]}'
+    assert summarise("my_tool", "x" * 500) == '"' + "x" * 197 + '…"'
+    assert summarise("code/read", {"error": "gone"}) == '{"error": "gone"}'
+
+
+def test_a_path_can_neither_break_the_line_nor_fill_the_audit() -> None:
+    assert summarise("code/read", read_result() | {"path": "a\n\x1b[31mb"}) == r"Read 3 lines from a\u000a\u001b[31mb"
+    assert len(summarise("code/read", read_result() | {"path": "a" * 500})) == 200
+
+
+@given(st.sampled_from(["my_tool", *sorted(views())]), json_values)
+def test_any_result_has_a_summary_of_one_line(tool: str, value: Any) -> None:
+    line = summarise(tool, value)
+    assert len(line) <= 200
+    assert line.isprintable()
+
+
+@pytest.mark.parametrize("kind", OBJECTS, ids=lambda kind: kind.name)
+def test_any_object_has_a_summary(kind: Any) -> None:
+    assert len(summarise("code/read", kind.make(1000))) <= 200
+
+
+def test_what_cannot_even_be_looked_at_is_named() -> None:
+    class Deaf(dict[str, Any]):
+        def items(self) -> Any:
+            raise RuntimeError("do not touch")
+
+    assert summarise("my_tool", Deaf(a=1)) == "a result of type Deaf"
+    assert summarise("my_tool", Angry()) == "<Angry>"
