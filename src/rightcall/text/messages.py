@@ -1,4 +1,4 @@
-"""What a model is told of a verdict, in the shape its API wants."""
+"""What a model is told of its call, in the shape its API wants."""
 
 from typing import Any
 
@@ -15,16 +15,20 @@ def refusal(verdict: Verdict, shape: MessageShape = "text") -> Any:
     if not told:
         return None
     call = verdict.call or verdict.found
-    call_id = (call.id if call is not None else None) or ""
+    return answer(told, shape, call_id=(call.id if call is not None else None) or "", error=not verdict.ok)
+
+
+def answer(text: str, shape: MessageShape, *, call_id: str, error: bool) -> Any:
+    """What answers a call, in the shape an API wants; for a model that only reads text it is the text itself."""
     match shape:
         case "text":
-            return told
+            return text
         case "openai":
-            return {"role": "tool", "tool_call_id": call_id, "content": told}
+            return {"role": "tool", "tool_call_id": call_id, "content": text}
         case "anthropic":
-            return {"type": "tool_result", "tool_use_id": call_id, "content": told, "is_error": not verdict.ok}
+            return {"type": "tool_result", "tool_use_id": call_id, "content": text, "is_error": error}
         case "mcp":
-            return {"content": [{"type": "text", "text": told}], "isError": not verdict.ok}
+            return {"content": [{"type": "text", "text": text}], "isError": error}
     raise ValueError(f"there is no message shape {shape!r}; known are openai, anthropic, mcp and text")
 
 

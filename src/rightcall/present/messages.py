@@ -1,0 +1,97 @@
+"""What a model is told of an outcome: the result as content, and the content as a message (O-02)."""
+
+from typing import Any, NamedTuple
+
+from rightcall.present.look import Pairs, look
+from rightcall.present.marks import mark_as_data, neutral
+from rightcall.present.measure import Measure
+from rightcall.present.shape import shape as shaped
+from rightcall.present.summary import summarise
+from rightcall.present.trim import Trimmed, trim
+from rightcall.text.escape import escaped
+from rightcall.text.messages import answer
+from rightcall.text.tokens import estimate
+from rightcall.types import MessageShape
+from rightcall.types_running import Outcome
+
+_MARK = 50
+"""Tokens that a mark takes, about."""
+
+_LARGEST = 1_000_000
+"""Characters of a result that is handed on as data."""
+
+_LONGEST_ERROR = 4000
+_TRIES = 3
+
+
+class Content(NamedTuple):
+    """A result for a model: its text, about how many tokens that is, and a line for the audit."""
+
+    text: str
+    tokens: int
+    summary: str
+
+
+def content(tool: str, value: Any, tokens: int, cut: str | None = None) -> Content:
+    """A result shaped, trimmed to its budget and marked as data. `cut`: what the tool itself left out.
+
+    >>> content("ping", "pong", 4000).summary
+    '"pong"'
+    """
+    shown = shaped(tool, value)
+    room, text = max(tokens - _MARK, tokens // 2), ""
+    for _ in range(_TRIES):
+        trimmed = trim(shown, room, tool)
+        text = _marked(tool, trimmed, cut)
+        taken = estimate(text)
+        if taken <= tokens or not trimmed.body:
+            break
+        room = room * max(tokens - _MARK, 0) // max(taken - _MARK, 1) - 1  # rare: a text full of escapes
+    return Content(text, estimate(text), summarise(tool, value))
+
+
+def _marked(tool: str, trimmed: Trimmed, cut: str | None) -> str:
+    """The notes stand behind the block: they are ours, and no data."""
+    notes = [trimmed.left_out] if trimmed.left_out else []
+    if cut:
+        notes.append(f"[… {neutral(escaped(cut, 200))}]")
+    return "\n".join([mark_as_data(tool, trimmed.body), *notes])
+
+
+def error_content(error: str, hint: str | None = None, tool: str | None = None) -> str:
+    """An error for a model (design 002 §10), and what to do about it. `tool`: the error is that tool's own text, and is
+    marked as data; without it the error is one of ours.
+
+    >>> print(error_content("Path 'x' is not readable or does not exist", "Look for it with code/list."))
+    Error: Path 'x' is not readable or does not exist
+    Look for it with code/list.
+    """
+    told = trim(error, _LONGEST_ERROR // 4).text
+    told = f"Error: {neutral(told)}" if tool is None else f"Error: the tool failed.\n{mark_as_data(tool, told)}"
+    return f"{told}\n{neutral(hint)}" if hint and hint not in error else told
+
+
+def message(outcome: Outcome, shape: MessageShape = "text") -> Any:
+    """The outcome as the message that answers its call.
+
+    A model that only reads text gets a block under `[Tool: name]`; MCP gets the result as data too, if it is an
+    object of no more than a million characters.
+    """
+    text = outcome.content
+    if not text and not outcome.ok:
+        text = error_content(outcome.error or "the call failed", outcome.hint)
+    if shape == "text":
+        text = f"[Tool: {neutral(escaped(outcome.tool, 200))}]\n{text}"
+    call_id = (outcome.call.id if outcome.call is not None else None) or ""
+    told = answer(text, shape, call_id=call_id, error=not outcome.ok)
+    if shape == "mcp" and outcome.ok:
+        told |= _structured(outcome.result)
+    return told
+
+
+def _structured(result: Any) -> dict[str, Any]:
+    """MCP clients may read an object as data, beside the text."""
+    measure = Measure()
+    if not isinstance(look(result), Pairs) or measure.size(result, 0, _LARGEST) > _LARGEST:
+        return {}
+    return {"structuredContent": measure.whole(result, 0)}
