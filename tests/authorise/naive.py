@@ -177,7 +177,7 @@ def person(rules: Any, request: Any, world: Any) -> Any:
         and request["confidence"] < asking.get("confidence", 0.9)
     ):
         why = "approval:confidence"
-    elif any(like(one, tool) for one in asking.get("tools", [])):
+    elif any(like(one, tool) or like(loose(one), loose(tool)) for one in asking.get("tools", [])):
         why = "approval:tool"
     elif not any(like(one, tool) for one in asking.get("never", [])):
         for effect in asking.get("effects", ["write", "execute"]):

@@ -90,11 +90,16 @@ def world(chance: random.Random, like: list[dict[str, Any]]) -> dict[str, Any]:
         "refusals": sorted((event() for _ in range(chance.randint(0, 4))), key=age)[::-1],
         "changes": chance.choice([0, 0, 1]),
         "definitions": dict.fromkeys(some(chance, TOOLS, len(TOOLS)), "one"),
-        "approvals": [event() | {"status": status, "left": chance.choice([-1, 0, 1, 60])}
-                      for status in some(chance, ["approved", "denied", "used", "expired"], 2)],
+        "approvals": distinct([event() | {"status": status, "left": chance.choice([-1, 0, 1, 60])}
+                               for status in some(chance, ["approved", "denied", "used", "expired"], 2)]),
         "grants": [event() | {"left": chance.choice([-1, 0, 60]), "where": chance.choice([{}, {"n": 1}, {"n": 9}])}
                    for _ in range(chance.randint(0, 2))],
     }  # fmt: skip
+
+
+def distinct(approvals: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A call has one question at a time: the next is only asked when the one before is used, refused or expired."""
+    return list({tuple(a[key] for key in ("caller", "digest", "definition", "state")): a for a in approvals}.values())
 
 
 def age(event: dict[str, Any]) -> int:

@@ -43,15 +43,15 @@ def child(folder: Path, stage: str, number: int) -> None:
     executor = Executor.open_sync(folder, POLICY, on_stage=die)
 
     @executor.tool(effects=["write"])
-    def append(token: str) -> str:
+    def append(mark: str) -> str:
         die("in the tool")
-        os.write(effects, f"{token}\n".encode())
+        os.write(effects, f"{mark}\n".encode())
         die("after the effect")
         return "appended"
 
     while True:
         calls += 1
-        outcome = executor.run({"name": "append", "arguments": {"token": f"{number}-{calls}"}}, "killer")
+        outcome = executor.run({"name": "append", "arguments": {"mark": f"{number}-{calls}"}}, "killer")
         if not outcome.ok:
             os.write(2, f"{outcome.error}\n".encode())
             os._exit(3)
@@ -65,7 +65,7 @@ def killed(folder: Path, stage: str, number: int, chance: random.Random) -> None
         finally:
             os._exit(4)  # whatever happened, the child never goes on as the parent
     if stage == "anywhere":
-        time.sleep(0.01 + chance.random() * 0.03)
+        time.sleep(0.02 + chance.random() * 0.08)
         os.kill(process, signal.SIGKILL)
     _, status = os.waitpid(process, 0)
     if not os.WIFSIGNALED(status):
@@ -82,7 +82,7 @@ def faults(folder: Path, stage: str, number: int) -> tuple[list[str], Status | N
         still = store.look(lambda tables: tables.running())
     finally:
         store.close()
-    begun = {entry.seq: read_call(entry.body).params["token"] for entry in entries if entry.kind == "begin"}
+    begun = {entry.seq: read_call(entry.body).params["mark"] for entry in entries if entry.kind == "begin"}
     ends = Counter(entry.call for entry in entries if entry.kind == "end")
     states = {entry.call: read_end(entry.body).status for entry in entries if entry.kind == "end"}
     wrong = [f"{token} ran without a record" for token in effects if token not in begun.values()]

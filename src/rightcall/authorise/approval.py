@@ -3,7 +3,7 @@
 from rightcall.granting import grant_matches
 from rightcall.keys import binding
 from rightcall.text.escape import escaped
-from rightcall.text.patterns import matches
+from rightcall.text.patterns import hits, matches
 from rightcall.types_running import Approval, Decision, Facts, Request
 
 _WAIT = "A person has to approve it first"
@@ -38,7 +38,7 @@ def _why(request: Request) -> tuple[str, str] | None:
     if request.repaired and request.side_effects and request.confidence < asking.confidence:
         reason = f"The call was repaired with a confidence of only {request.confidence:g}, and it does more than read"
         return "approval:confidence", reason
-    if any(matches(pattern, request.tool) for pattern in asking.tools):
+    if any(hits(pattern, request.tool) for pattern in asking.tools):
         return "approval:tool", f"'{escaped(request.tool, 100)}' always asks"
     if any(matches(pattern, request.tool) for pattern in asking.never):
         return None
