@@ -348,8 +348,8 @@ Success Metrics:
 ✓ Tool Success Rate      94.9%  >90%  pass          93 of 98 calls that ran succeeded
 ✓ Response Time          273ms  <2s   pass          mean of 97 calls
 ✓ Rate Limit Hits         4.8%  <5%   pass          5 of 104 calls refused by a limit
-✓ Security Violations        0  0     pass          0 let through; 1 refused by path rules, 1 of
-                                                    them outside the root"""
+✓ Security Violations        0  0     pass          0 let through, 1 refused by path rules (1
+                                                    outside the root)"""
 
 NARROW = """\
 Claude Assistant - Last 24h
@@ -408,8 +408,8 @@ Success Metrics:
   5 of 104 calls refused by a limit
 ✓ Security Violations: pass
   0, target 0
-  0 let through; 1 refused by path
-  rules, 1 of them outside the root"""
+  0 let through, 1 refused by path rules
+  (1 outside the root)"""
 
 EVERYONE_IN_ASCII = """\
 All Callers - Last 24h
@@ -459,4 +459,4 @@ x Tool Adoption          50.0%  >50%  miss
 + Rate Limit Hits         4.7%  <5%   pass
   5 of 106 calls refused by a limit
 + Security Violations        0  0     pass
-  0 let through; 1 refused by path rules, 1 of them outside the root"""
+  0 let through, 1 refused by path rules (1 outside the root)"""

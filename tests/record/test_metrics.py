@@ -180,7 +180,7 @@ def test_refused_paths_are_no_violations_and_stand_beside_them(diary: Diary) -> 
     diary.refused(rule="path:secret")
     one = measured(diary)["Security Violations"]
     assert (one.value, one.met) == (0.0, True)
-    assert one.how == "0 let through; 2 refused by path rules, 1 of them outside the root"
+    assert one.how == "0 let through, 2 refused by path rules (1 outside the root)"
 
 
 def test_a_call_that_began_against_a_path_rule_is_a_violation(diary: Diary) -> None:

@@ -123,7 +123,9 @@ def violations(refusals: Counter[str], permissions: Counter[str], everything: Ta
         return Metric(name, None, target, None, "no call was made", "", NO_CALLS)
     through = _with(permissions, "path:")
     refused, outside = _with(refusals, "path:"), refusals["path:outside"]
-    how = f"{through:,} let through; {refused:,} refused by path rules, {outside:,} of them outside the root"
+    how = f"{through:,} let through, {refused:,} refused by path rules"
+    if outside:
+        how += f" ({outside:,} outside the root)"
     return Metric(name, float(through), target, through == 0, how)
 
 
