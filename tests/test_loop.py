@@ -232,18 +232,33 @@ def test_a_refused_call_is_answered_with_its_hint_and_counts_as_a_round(loops: L
 
 
 @pytest.mark.parametrize(
-    "reply",
+    ("reply", "told"),
     [
-        "<|Start of Memory Helper Tool Call|>{}<|End of Memory Helper Tool Call|>",
-        "Hm. [TOOL_CALLS] sorry",
-        {"candidates": [{"content": {"parts": [{"text": "Let me see."}]}, "finishReason": "MALFORMED_FUNCTION_CALL"}]},
-        {"candidates": [{"content": {"parts": [{"functionCall": {"name": "code_read"}, "thought": True}]}}]},
+        (
+            "<|Start of Memory Helper Tool Call|>{}<|End of Memory Helper Tool Call|>",
+            "Error: Validation failed: `Memory Helper` is no tool, and this is no way to call one\nTools: code/read, ",
+        ),
+        (
+            '<tool_call>{"name": "code/read", "arguments": {"path": "a',
+            "Error: Validation failed: The code/read call is cut",
+        ),
+        ("Hm. [TOOL_CALLS] sorry", "⚠️ Not run: a marker of calls that is followed by none"),
+        (
+            {"candidates": [{"content": {"parts": [{"text": "Hm."}]}, "finishReason": "MALFORMED_FUNCTION_CALL"}]},
+            "⚠️ Not run: the API could not read the model's call: MALFORMED_FUNCTION_CALL.",
+        ),
+        (
+            {"candidates": [{"content": {"parts": [{"functionCall": {"name": "code_read"}, "thought": True}]}}]},
+            "⚠️ Not run: a call inside a thought.",
+        ),
     ],
-    ids=["hallucinated", "marker", "malformed", "thought"],
+    ids=["hallucinated", "cut", "marker", "malformed", "thought"],
 )
-def test_markup_that_is_no_call_is_answered_so_that_the_model_can_try_again(loops: Loops, reply: Any) -> None:
+def test_markup_that_is_no_call_is_answered_so_that_the_model_can_try_again(
+    loops: Loops, reply: Any, told: str
+) -> None:
     result = loops([reply, LOGGER, "It logs."])
-    assert "⚠️" in loops.model.asked[1].said or "no tool" in loops.model.asked[1].said
+    assert loops.model.asked[1].said.startswith(told)
     assert (result.text, result.stopped, result.rounds) == ("It logs.", "answer", 2)
     assert result.outcomes[-1].ok
 
@@ -273,6 +288,16 @@ def test_all_calls_of_a_request_share_a_context_and_each_round_is_a_step(loops: 
     ]
     second = loops(replies)
     assert second.context != first.context
+
+
+@pytest.mark.promise("A-02")
+@pytest.mark.parametrize(
+    "emission", ['<tool_call>{"tool": "code/read", "params": {path: "system/Room.ts",}}', "<|Begin Memory Tool Call|>"]
+)
+def test_the_record_holds_what_the_model_wrote(loops: Loops, emission: str) -> None:
+    loops([f"Let me look. {emission}</tool_call>", "Done."])
+    (record,) = records(loops.store)
+    assert record.emission == emission
 
 
 @pytest.mark.promise("A-06")

@@ -184,10 +184,11 @@ class Executor:
 
     async def run_all(
         self, message: Any, caller: str = DEFAULT_CALLER, *, context: str | None = None, step: str | None = None,
-        finish_reason: str | None = None, wait: float = 0.0,
+        finish_reason: str | None = None, wait: float = 0.0, emission: str | None = None,
     ) -> list[Outcome]:  # fmt: skip
         """Run every call in a text, a native message or a `Reading`; the outcomes are in the order of the calls. Calls
-        that only read run at the same time, any other runs alone and in its place."""
+        that only read run at the same time, any other runs alone and in its place. `emission` is the text that a
+        `Reading` is of, for the record."""
         toolbox = self._now()
         who = self._who(caller, context, step)
         slots = asyncio.Semaphore(toolbox.rights_of(caller).budgets.parallel)
@@ -201,7 +202,7 @@ class Executor:
             return found is not None and found.side_effects
 
         outcomes: list[Outcome] = []
-        for together in groups(writings(message, toolbox.gate, finish_reason), alone):
+        for together in groups(writings(message, toolbox.gate, finish_reason, emission), alone):
             outcomes += await asyncio.gather(*map(one, together))
         return outcomes
 

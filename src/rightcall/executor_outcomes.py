@@ -32,6 +32,8 @@ def equipped(written: Written, toolbox: Toolbox) -> Equipped | None:
 def objection(written: Written, found: Equipped | None, toolbox: Toolbox, rights: Rights) -> Decision | None:
     """Why a call cannot even be judged. What the caller may not use comes first, so that no hint tells of it."""
     verdict = written.verdict
+    if found is None and not written.name and verdict.problems:
+        return _unread(verdict, toolbox, rights)
     if found is None:
         return _unknown(written.name, toolbox, rights)
     name = found.tool.name
@@ -42,6 +44,16 @@ def objection(written: Written, found: Equipped | None, toolbox: Toolbox, rights
     if found.local is None:
         return Decision("deny", "unavailable", f"Tool '{escaped(name, 100)}' is known, but nothing here can run it")
     return None
+
+
+def _unread(verdict: Verdict, toolbox: Toolbox, rights: Rights) -> Decision:
+    """Markup of a call that holds none: made up, cut off, or damaged beyond reading."""
+    problem = verdict.problems[0]
+    reason = f"Validation failed: {problem.message}"
+    if problem.code != "unknown_tool":
+        return Decision("deny", "validation", reason)  # which says all that the hint would
+    names = ", ".join(escaped(one.tool.name, 100) for one in toolbox.usable(rights)) or "none"
+    return Decision("deny", "unknown_tool", reason, f"Tools: {names}")
 
 
 def _unknown(name: str, toolbox: Toolbox, rights: Rights) -> Decision:

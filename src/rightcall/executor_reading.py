@@ -30,14 +30,16 @@ def one_call(call: Any, gate: Gate) -> Written:
     raise CallError(f'run takes one call, such as {{"name": …, "arguments": {{…}}}}; this holds {what} (see run_all)')
 
 
-def writings(message: Any, gate: Gate, finish_reason: str | None) -> list[Written]:
-    """Every call in a text, a native message, or a `Reading` of one, in order."""
+def writings(message: Any, gate: Gate, finish_reason: str | None, emission: str | None = None) -> list[Written]:
+    """Every call in a text, a native message, or a `Reading` of one (then of the text `emission`), in order."""
     reading = message if isinstance(message, Reading) else gate.read(message, finish_reason)
-    text = message if isinstance(message, str) else None
+    text = message if isinstance(message, str) else emission
     found: list[Written] = []
     for number, verdict in enumerate(reading.calls):
         call = verdict.call or verdict.found
         place = reading.places[number] if number < len(reading.places) else None
+        if place is not None and place.format == "native":
+            place = None  # it stands in no text
         stood = text[place.start : place.end] if text is not None and place is not None else None
         found.append(Written(verdict, call.name if call else "", stood))
     return found

@@ -52,7 +52,7 @@ async def run_loop(
         if isinstance(want, Ask):
             came: Any = await ask(asking, *_question(asking, executor, caller, want))
         else:
-            came = await executor.run_all(want.reading, step=want.step, **common)
+            came = await executor.run_all(want.reading, step=want.step, emission=want.emission, **common)
         want = _advance(turns, came)
     return want
 
@@ -81,7 +81,7 @@ def run_loop_sync(
         if isinstance(want, Ask):
             came: Any = ask_sync(asking, *_question(asking, tools, caller, want))
         else:
-            came = executor.run_all(want.reading, step=want.step, **common)
+            came = executor.run_all(want.reading, step=want.step, emission=want.emission, **common)
         want = _advance(turns, came)
     return want
 

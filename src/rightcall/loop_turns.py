@@ -80,10 +80,11 @@ class Ask(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True):
-    """Run the calls of a reading."""
+    """Run the calls of a reading; `emission` is the text it is of."""
 
     reading: Reading
     step: str
+    emission: str
 
 
 Course = Generator[Ask | Run, Any, LoopResult]
@@ -108,7 +109,7 @@ def course(executor: Tools, messages: list[Message], context: str, step: str | N
         if not reading.calls and not retry:
             messages.extend(_closing(turn, said))
             return ended("answer", said, number - 1)
-        results: list[Outcome] = (yield Run(reading, step or str(number))) if reading.calls else []
+        results: list[Outcome] = (yield Run(reading, step or str(number), turn.prose)) if reading.calls else []
         outcomes += results
         waits = bool(results) and all(outcome.status == "waiting" for outcome in results)
         over = NO_MORE.format(rounds=_counted(rounds)) if number == rounds and not waits else ""
