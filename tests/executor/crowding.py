@@ -47,7 +47,7 @@ def work(folder: str, attempts: int, limit: int, threads: int) -> Counter[str]:
 def processes(folder: str, attempts: int, limit: int, workers: int) -> Counter[str]:
     each = [sys.executable, __file__, "work", "--folder", folder, "--attempts", str(attempts // workers)]
     crowd = [
-        subprocess.Popen([*each, "--limit", str(limit), "--workers", "4"], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen([*each, "--limit", str(limit), "--workers", "5"], stdout=subprocess.PIPE, text=True)
         for _ in range(workers)
     ]
     total: Counter[str] = Counter()
