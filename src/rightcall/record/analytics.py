@@ -91,7 +91,7 @@ def analytics(tables: Tables, *, period: Period, caller: str | None = None, now:
 
 
 def analytics_of(counts: Counts) -> Analytics:
-    tools, everything = counts.by_tool(), counts.total()
+    tools, everything = counts.by_tool(), counts.total
     refusals = counts.rules(refused=True)
     shares = {tool: _share(tally) for tool, tally in _largest(tools)}
     errors = {(tool, error): times for tool, tally in tools.items() for error, times in tally.errors.items()}

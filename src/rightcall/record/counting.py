@@ -90,6 +90,8 @@ class Counts:
         self.window = window
         self.caller = caller
         self.tallies: dict[Key, Tally] = {}
+        self.total = Tally()
+        """All of them together, once everything was taken."""
         self.slots = [0] * len(window.slots)
         self.waiting = 0
         self.begun: dict[Asker, int] = {}
@@ -101,9 +103,6 @@ class Counts:
         """Whether it was right; those that somebody has checked."""
         self._open: dict[int, Tally] = {}
         self._at_last_message: dict[Asker, int] = {}
-
-    def total(self) -> Tally:
-        return added(self.tallies.values())
 
     def by_caller(self) -> dict[str, Tally]:
         return self._added_by(lambda key: key[1])
@@ -184,10 +183,13 @@ class Counts:
         return sum(tally.calls for key, tally in self.tallies.items() if key[1] == caller and not key[0])
 
     def close(self, tables: Tables) -> None:
-        """What has begun, has not ended and runs in no living process was interrupted."""
+        """Nothing more comes. What has begun, has not ended and runs in no living process was interrupted."""
         alive = set(tables.running()) if self._open else set[int]()
         for seq, tally in self._open.items():
             tally.interrupted += seq not in alive
+        for tally in self.tallies.values():
+            tally.times = array("d", sorted(tally.times))  # so that adding them up has only to merge them
+        self.total = added(self.tallies.values())
 
 
 def _calls(named: Iterable[tuple[str, Tally]]) -> Counter[str]:

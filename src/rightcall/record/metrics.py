@@ -40,7 +40,7 @@ def metrics(tables: Tables, *, period: Period, caller: str | None = None, now: s
 
 
 def metrics_of(counts: Counts) -> list[Metric]:
-    everything, refusals = counts.total(), counts.rules(refused=True)
+    everything, refusals = counts.total, counts.rules(refused=True)
     return [
         adoption(counts),
         depth(counts),
