@@ -13,10 +13,10 @@ from rightcall.cli.terminal import say, style_for
 
 EXAMPLES = """\
 examples:
-  rightcall call word_count '{"text": "to be or not"}' --tools mytools:TOOLS --as teacher
-  rightcall call word_count "{'txt': 'to be'}" --tools mytools:TOOLS --as teacher --explain
-  rightcall call save_note @arguments.json --tools mytools:TOOLS --as teacher --json
-  rightcall call save_note @arguments.json --tools mytools:TOOLS --as teacher --wait 120
+  rightcall call word_count '{"text": "to be or not"}' --tools examples.mytools:TOOLS --as teacher
+  rightcall call word_count "{'txt': 'to be'}" --tools examples.mytools:TOOLS --as teacher --explain
+  rightcall call append_note @arguments.json --tools examples.mytools:TOOLS --as teacher --json
+  rightcall call append_note @arguments.json --tools examples.mytools:TOOLS --as teacher --wait 120
 
 exit code 1: the call was refused, waits for a person, or the tool failed.
 """
@@ -75,5 +75,5 @@ def _functions(sources: list[str]) -> list[Any]:
     from rightcall.cli.toolfiles import load_tools
 
     if not sources or any(":" not in source for source in sources):
-        raise InputError("which functions can be called? --tools MODULE:NAME, such as --tools mytools:TOOLS")
+        raise InputError("which functions can be called? --tools MODULE:NAME, such as --tools examples.mytools:TOOLS")
     return load_tools(sources)
