@@ -165,8 +165,9 @@ class Executor:
                 return self.tool(tool(inner, **about))
 
             return register
-        self.register(function)
-        return function
+        declared = tool(function, **about) if about else function
+        self.register(declared)
+        return declared
 
     def register(self, *functions: Any) -> None:
         """Add tools: functions, plain or made with `rightcall.tool`. One of the same name takes the other's place."""
