@@ -39,10 +39,11 @@ def converter(function: Callable[..., Any]) -> Converter:
         arguments = dict(given)
         misfits: tuple[Misfit, ...] = ()
         for name, value in given.items():
-            if value is None or name not in hints:
+            hint = hints.get(name)
+            if value is None or hint is None or type(value) is hint:
                 continue
             try:
-                arguments[name] = convert(_whole(value), hints[name], str_keys=True, dec_hook=_made)
+                arguments[name] = convert(_whole(value), hint, str_keys=True, dec_hook=_made)
             except _ForeignError:
                 continue
             except Exception as error:  # noqa: BLE001 - a type of the author's may raise anything at what a model wrote

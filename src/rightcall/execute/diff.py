@@ -1,0 +1,127 @@
+"""What would change in a file, as a unified diff: for the previews of tools that write."""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
+from itertools import takewhile
+
+from rightcall.text.escape import escaped
+
+_CONTEXT = 3
+_LARGEST = 10_000_000
+_CLOSE_LOOK = 1_000
+"""Changed lines up to which the shortest diff is looked for; beyond, the time for that grows with their square."""
+
+_Op = tuple[str, int, int, int, int]
+
+
+def file_diff(path: str | os.PathLike[str], new_text: str, *, root: str | os.PathLike[str] | None = None) -> str:
+    """A unified diff of a file against the text it would have, escaped for showing. With `root` the path counts from
+    there, and a file outside is not looked at.
+
+    Nothing raises: a file that is absent, binary, no file at all or unreadable is said to be so.
+    """
+    name = escaped(os.fspath(path), 500)
+    try:
+        old = _content(os.fspath(path), None if root is None else os.fspath(root))
+    except _NoFileError as error:
+        return f"{name}: {error}"
+    if old is None:
+        return _diff("/dev/null", name, "", new_text) if new_text else f"{name}: would be created, empty"
+    new_size = len(new_text.encode(errors="surrogatepass"))
+    if max(len(old), new_size) > _LARGEST:
+        return f"{name}: would be replaced by {new_size:,} bytes of text; too large to compare"
+    try:
+        old_text = old.decode()
+    except UnicodeDecodeError:
+        old_text = "\0"
+    if "\0" in old_text:
+        return f"{name}: a binary file of {len(old):,} bytes would be replaced by {new_size:,} bytes of text"
+    return f"{name}: no change" if old_text == new_text else _diff(f"a/{name}", name, old_text, new_text)
+
+
+def shown_line(line: str) -> str:
+    """A line made safe to show; tabs stay, since they change nothing but the width."""
+    return line if line.isprintable() else "\t".join(escaped(part) for part in line.split("\t"))
+
+
+def _diff(old_name: str, name: str, old: str, new: str) -> str:
+    return "\n".join([f"--- {old_name}", f"+++ b/{name}", *_hunks(_lines(old), _lines(new))])
+
+
+class _NoFileError(Exception):
+    """What is in the place of the file."""
+
+
+def _content(path: str, root: str | None) -> bytes | None:
+    """The bytes of a regular file, None when there is nothing. Never waits for a pipe, never follows a last link that
+    was not there when the path was resolved."""
+    try:
+        whole = os.path.realpath(path if root is None else os.path.join(root, path))
+        if root is not None and not _beneath(whole, os.path.realpath(root)):
+            raise _NoFileError("is outside the root and was not looked at")
+        opened = os.open(whole, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise _NoFileError(f"cannot be read: {getattr(error, 'strerror', None) or 'not a usable path'}") from error
+    with open(opened, "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise _NoFileError("is not a regular file")
+        return file.read(_LARGEST + 1)
+
+
+def _beneath(whole: str, root: str) -> bool:
+    return whole == root or whole.startswith(root.rstrip(os.sep) + os.sep)
+
+
+def _lines(text: str) -> list[str]:
+    """Only a line feed ends a line; a carriage return before it belongs to the line and shows."""
+    lines = text.split("\n")
+    last = lines.pop()
+    return [f"{line}\n" for line in lines] + ([last] if last else [])
+
+
+def _hunks(old: list[str], new: list[str]) -> Iterator[str]:
+    for group in _groups(old, new):
+        first, last = group[0], group[-1]
+        yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@"
+        for kind, old_from, old_to, new_from, new_to in group:
+            if kind == "equal":
+                yield from _shown(" ", old[old_from:old_to])
+                continue
+            yield from _shown("-", old[old_from:old_to])
+            yield from _shown("+", new[new_from:new_to])
+
+
+def _groups(old: list[str], new: list[str]) -> Iterable[list[_Op]]:
+    """Changes with the lines around them. Equal lines at both ends are set aside first: files are long, edits short."""
+    head = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+    rest = min(len(old), len(new)) - head
+    tail = sum(1 for _ in takewhile(lambda at: old[-at] == new[-at], range(1, rest + 1)))
+    before, after = min(head, _CONTEXT), min(tail, _CONTEXT)
+    start, old_end, new_end = head - before, len(old) - tail + after, len(new) - tail + after
+    if max(len(old), len(new)) - head - tail > _CLOSE_LOOK:
+        changed = ("replace", head, len(old) - tail, head, len(new) - tail)
+        around = [("equal", start, head, start, head), ("equal", old_end - after, old_end, new_end - after, new_end)]
+        return [[around[0], changed, around[1]]]
+    matcher = SequenceMatcher(None, old[start:old_end], new[start:new_end], autojunk=False)
+    return (
+        [(kind, a + start, b + start, c + start, d + start) for kind, a, b, c, d in group]
+        for group in matcher.get_grouped_opcodes(_CONTEXT)
+    )
+
+
+def _range(start: int, stop: int) -> str:
+    """As `diff -u` counts: from 1, and from 0 where there are no lines."""
+    count = stop - start
+    first = start + 1 if count else start
+    return f"{first}" if count == 1 else f"{first},{count}"
+
+
+def _shown(sign: str, lines: list[str]) -> Iterator[str]:
+    for line in lines:
+        yield sign + shown_line(line.removesuffix("\n"))
+        if not line.endswith("\n"):
+            yield "\\ No newline at end of file"

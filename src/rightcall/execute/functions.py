@@ -1,0 +1,214 @@
+"""Local Python functions as tools. The schema comes from the type hints, everything else from the decorator.
+
+    @tool(effects=["read"], paths=["path"])
+    def read_file(path: str) -> str: ...
+
+The function stays the function it was; the record travels with it as an attribute.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypedDict, TypeVar, Unpack, cast, overload
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
+
+from rightcall.catalog.convert import Converter, converter
+from rightcall.catalog.functions import from_python
+from rightcall.errors import ToolError
+from rightcall.execute.declared import (
+    checked_effects,
+    checked_example,
+    checked_function,
+    checked_name,
+    checked_places,
+    checked_timeout,
+)  # fmt: skip
+from rightcall.types import Effect
+
+Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
+
+_MARK = "__rightcall_tool__"
+
+
+class LocalTool(Struct, frozen=True, eq=False):
+    """A function of this program that a model may call, and what its author says of it."""
+
+    name: str
+    function: Function
+    definition: dict[str, Any]
+    """`{name, description, parameters}`, as any other tool's."""
+    effects: tuple[Effect, ...] | None = None
+    """None: nothing was declared, which counts as all of them."""
+    repeatable: bool = False
+    timeout: float | None = None
+    """Seconds; the policy's limit holds beside it, the shorter one wins."""
+    cacheable: bool = False
+    """It only reads, and what it reads is declared: an unchanged state means an unchanged result."""
+    state: Callable[[Mapping[str, Any]], object] | None = None
+    preview: Callable[[Mapping[str, Any]], Any] | None = None
+    paths: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    example: Mapping[str, Any] | None = None
+    convert: Converter | None = None
+    """From the call's JSON to the types the function declares; None: it takes the JSON as it is."""
+
+
+class Declared(TypedDict, total=False):
+    """What the decorator takes, for type checkers; `tool` says what each means."""
+
+    name: str | None
+    description: str | None
+    effects: Iterable[str] | str | None
+    repeatable: bool
+    timeout: float | None
+    state: Callable[[Mapping[str, Any]], object] | None
+    preview: Callable[[Mapping[str, Any]], Any] | None
+    paths: Iterable[str]
+    commands: Iterable[str]
+    example: Mapping[str, Any] | None
+
+
+@overload
+def tool(function: F, **declared: Unpack[Declared]) -> F: ...
+@overload
+def tool(function: None = None, **declared: Unpack[Declared]) -> Callable[[F], F]: ...
+def tool(
+    function: Any = None, *, name: Any = None, description: Any = None, effects: Any = None, repeatable: Any = False,
+    timeout: Any = None, state: Any = None, preview: Any = None, paths: Any = (), commands: Any = (),
+    example: Any = None,
+) -> Any:  # fmt: skip
+    """Declare a function to be a tool, with or without parentheses. It can be called as before.
+
+    `effects`: read, write, execute, network; leave it out and the tool counts as all of them. `repeatable`: calling it
+    again and again is right (polling). `timeout`: seconds. `state`: a function of the arguments whose value changes
+    when what the tool touches does. `preview`: a function of the arguments that says what would happen. `paths` and
+    `commands`: which arguments hold paths and command lines. `example`: the arguments of a right call.
+
+    >>> @tool(effects=["read"])
+    ... def add(a: int, b: int) -> int:
+    ...     return a + b
+    >>> add(1, 2), local_tool(add).effects
+    (3, ('read',))
+    """
+
+    def declare(function: Any) -> Any:
+        record = _record(
+            function, name, description, effects, repeatable, timeout, state, preview, paths, commands, example
+        )
+        return _carrying(function, record)
+
+    return declare if function is None else declare(function)
+
+
+def local_tool(thing: Any) -> LocalTool:
+    """The record of a declared tool, or one for any other function, which then counts as undeclared.
+
+    Takes functions, bound methods, partials and objects that can be called; ToolError for anything else.
+    """
+    if isinstance(thing, LocalTool):
+        return thing
+    record = getattr(thing, _MARK, None)
+    if not isinstance(record, LocalTool):
+        record = _record(thing)
+    if _wants_self(thing):
+        raise ToolError(f"{record.name}: give the bound method, as in `thing.{record.name}`, not the class's")
+    # A method found on its object, or a wrapper that took over the attributes of what it wraps, is what must run.
+    return record if record.function is thing else replace(record, function=thing)
+
+
+def _record(
+    function: Any, name: str | None = None, description: str | None = None, effects: Any = None,
+    repeatable: bool = False, timeout: Any = None, state: Any = None, preview: Any = None, paths: Any = (),
+    commands: Any = (), example: Any = None,
+) -> LocalTool:  # fmt: skip
+    definition = _definition(function)
+    called = checked_name(name if name is not None else definition["name"])
+    schema = definition["parameters"]
+    words = checked_effects(called, effects)
+    places = checked_places(called, "paths", paths, schema)
+    reads_only = words is not None and set(words) <= {"read"}
+    if inspect.iscoroutinefunction(state):
+        raise ToolError(f"{called}: state is asked before and after each call and must not be asynchronous")
+    return LocalTool(
+        name=called,
+        function=function,
+        definition={
+            "name": called,
+            "description": definition["description"] if description is None else description,
+            "parameters": schema,
+        },
+        effects=words,
+        repeatable=bool(repeatable),
+        timeout=checked_timeout(called, timeout),
+        cacheable=reads_only and not repeatable and bool(state or places),
+        state=checked_function(called, "state", state),
+        preview=checked_function(called, "preview", preview),
+        paths=places,
+        commands=checked_places(called, "commands", commands, schema),
+        example=checked_example(called, example, schema),
+        convert=converter(function),
+    )
+
+
+def _definition(function: Any) -> dict[str, Any]:
+    """Name, description and schema; what a partial has already set is no longer the model's to set."""
+    if isinstance(function, type) or not callable(function):
+        raise ToolError(f"a tool that runs must be a function or an object that can be called; got {function!r:.80}")
+    if isinstance(function, staticmethod | classmethod):
+        kind = type(cast("Any", function)).__name__
+        raise ToolError(f"put @{kind} above @tool, so that the tool is the function itself")
+    definition = dict(from_python(function))
+    own_name = getattr(cast("Any", function), "__name__", None)
+    if isinstance(own_name, str):
+        definition["name"] = own_name
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise ToolError(
+                f"{definition['name']}: `{parameter.name}` is positional-only; a model's arguments always have names"
+            )
+    schema: dict[str, Any] = definition["parameters"]
+    fixed = fixed_arguments(function)
+    free = {name: part for name, part in schema.get("properties", {}).items() if name not in fixed}
+    return definition | {"parameters": schema | {"properties": free}}
+
+
+def fixed_arguments(function: Function) -> frozenset[str]:
+    """The arguments that a partial has set by name: a call must not set them again."""
+    names: frozenset[str] = frozenset()
+    while isinstance(function, functools.partial):
+        part = cast("functools.partial[Any]", function)
+        names = names.union(part.keywords)
+        function = part.func
+    return names
+
+
+def own_copy(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy that the author's code may change: what was approved and recorded stays what it was."""
+    try:
+        return to_builtins(arguments)
+    except Exception:  # noqa: BLE001 - nothing that came through the gate; then the first level must do
+        return dict(arguments)
+
+
+def _wants_self(function: Any) -> bool:
+    first = next(iter(inspect.signature(function).parameters), "")
+    return first in ("self", "cls")
+
+
+def _carrying(function: Any, record: LocalTool) -> Any:
+    """The function with its record. One that carries another tool already, or nothing at all, gets a shell."""
+    other = getattr(function, _MARK, None)
+    taken = isinstance(other, LocalTool) and other.function is function
+    if not taken:
+        try:
+            setattr(function, _MARK, record)
+        except (AttributeError, TypeError):  # a bound method, an object with slots
+            pass
+        else:
+            return function
+    shell = functools.update_wrapper(functools.partial(function), function)
+    setattr(shell, _MARK, record)
+    return shell

@@ -1,0 +1,310 @@
+"""Time limits and cancellation: what runs too long really ends, or is given up."""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from itertools import count
+from typing import Any
+
+import pytest
+
+from execute.tools_for_tests import arun, result_of
+from rightcall.execute import waiting
+from rightcall.execute.functions import local_tool, tool
+from rightcall.execute.run import run
+from rightcall.execute.threads import Threads
+
+SHORT = 0.03
+STOPPED = "The tool took longer than 0.03 s and was stopped."
+GIVEN_UP = "The tool took longer than 0.03 s and was given up; it may still be running."
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a thread may take its time to obey; nobody waits longer than that takes."""
+    monkeypatch.setattr(waiting, "GRACE", 20.0)
+
+
+@pytest.fixture
+def impatient(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what never obeys."""
+    monkeypatch.setattr(waiting, "GRACE", 0.01)
+
+
+class Spinner:
+    """A tool that is busy in Python, and knows whether it still is."""
+
+    def __init__(self) -> None:
+        self.turns = 0
+        self.began = threading.Event()
+        self.ended = threading.Event()
+
+    def spin(self) -> None:
+        self.began.set()
+        try:
+            while True:
+                self.turns += 1
+        finally:
+            self.ended.set()
+
+    async def wait(self) -> None:
+        self.began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.ended.set()
+
+
+@pytest.mark.promise("X-03")
+def test_a_busy_python_loop_really_ends_when_its_time_is_up() -> None:
+    spinner = Spinner()
+    result = result_of(spinner.spin, seconds=SHORT)
+    assert (result.ok, result.error) == (False, STOPPED)
+    assert spinner.ended.is_set()
+    assert result.seconds >= SHORT
+
+
+@pytest.mark.promise("X-03")
+def test_an_asynchronous_tool_is_cancelled_and_cleans_up() -> None:
+    spinner = Spinner()
+    result = result_of(spinner.wait, seconds=SHORT)
+    assert (result.ok, result.error) == (False, STOPPED)
+    assert spinner.ended.is_set()
+
+
+@pytest.mark.promise("X-03")
+@pytest.mark.usefixtures("impatient")
+def test_what_does_not_obey_is_given_up_and_its_late_result_dropped() -> None:
+    release, answers = threading.Event(), threading.Event()
+
+    def stuck() -> str:
+        release.wait()  # inside C, where no exception arrives
+        answers.set()
+        return "late"
+
+    async def calls() -> None:
+        threads = Threads()
+        result = await arun(stuck, seconds=SHORT, threads=threads)
+        assert (result.ok, result.error) == (False, GIVEN_UP)
+        assert (await arun(fine, threads=threads)).value == "fine"
+        release.set()
+        assert (await arun(fine, threads=threads)).value == "fine"
+
+    asyncio.run(calls())
+    assert not answers.is_set(), "the exception was waiting for it"
+
+
+def fine() -> str:
+    return "fine"
+
+
+@pytest.mark.promise("X-03")
+@pytest.mark.usefixtures("impatient")
+def test_a_task_that_will_not_be_cancelled_is_given_up() -> None:
+    async def stubborn() -> str:
+        while not done.is_set():
+            try:
+                await done.wait()
+            except asyncio.CancelledError:
+                refused.append(1)
+        return "late"
+
+    refused: list[int] = []
+    done: Any = None
+
+    async def calls() -> None:
+        nonlocal done
+        done = asyncio.Event()
+        result = await arun(stubborn, seconds=SHORT)
+        assert (result.ok, result.error) == (False, GIVEN_UP)
+        assert refused == [1]
+        done.set()
+        assert (await arun(fine)).ok
+
+    asyncio.run(calls())
+
+
+@pytest.mark.promise("X-03")
+def test_a_tool_that_catches_exceptions_is_stopped_nevertheless() -> None:
+    def careful() -> None:
+        while True:
+            try:
+                sum(range(100))
+            except Exception:  # noqa: BLE001 - as many tools are written
+                continue
+
+    assert result_of(careful, seconds=SHORT).error == STOPPED
+
+
+@pytest.mark.promise("X-03")
+def test_iterators_without_an_end_stop_at_the_time_limit() -> None:
+    def slow() -> Iterator[str]:
+        for _ in count():
+            if False:
+                yield ""
+
+    async def slow_async() -> AsyncIterator[str]:
+        while True:
+            await asyncio.sleep(0)
+            if False:
+                yield ""
+
+    async def gives_slow() -> Any:
+        return slow()
+
+    for function in (slow, slow_async, gives_slow):
+        assert result_of(function, seconds=SHORT).error == STOPPED
+
+
+def test_the_time_a_coroutine_takes_counts_on_from_the_function_that_gave_it() -> None:
+    async def wait() -> None:
+        await asyncio.Event().wait()
+
+    def promised() -> Any:
+        return wait()
+
+    assert result_of(promised, seconds=SHORT).error == STOPPED
+
+
+@pytest.mark.promise("X-03")
+def test_the_shorter_of_both_limits_holds() -> None:
+    spinner = Spinner()
+    slow = local_tool(tool(timeout=SHORT)(spinner.wait))
+    assert asyncio.run(run(slow, {}, seconds=20, output=100)).error == STOPPED
+    longer = local_tool(tool(timeout=20)(spinner.wait))
+    assert asyncio.run(run(longer, {}, seconds=SHORT, output=100)).error == STOPPED
+
+
+def test_an_error_says_the_limit_as_people_write_it() -> None:
+    from rightcall.execute.run import _error
+    from rightcall.execute.waiting import Stopped
+
+    assert _error(Stopped(obeyed=True), 30.0) == "The tool took longer than 30 s and was stopped."
+    assert _error(Stopped(obeyed=True), 1.5) == "The tool took longer than 1.5 s and was stopped."
+
+
+async def begun(spinner: Spinner) -> None:
+    while not spinner.began.is_set():
+        await asyncio.sleep(0)
+
+
+@pytest.mark.promise("X-03")
+@pytest.mark.parametrize("kind", ["spin", "wait"])
+def test_cancelling_the_caller_ends_the_tool_and_is_passed_on(kind: str) -> None:
+    spinner = Spinner()
+
+    async def calls() -> None:
+        task = asyncio.create_task(arun(getattr(spinner, kind)))
+        await begun(spinner)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert spinner.ended.is_set()
+        assert (await arun(fine)).value == "fine"
+
+    asyncio.run(calls())
+
+
+@pytest.mark.parametrize("kind", ["spin", "wait", "promised"])
+def test_cancelling_before_the_tool_began_leaves_nothing_behind(kind: str) -> None:
+    spinner = Spinner()
+    async_ran: list[int] = []
+
+    async def inner() -> None:
+        async_ran.append(1)
+        await asyncio.Event().wait()
+
+    def promised() -> Any:
+        return inner()
+
+    async def calls() -> None:
+        for turns in range(6):
+            function = promised if kind == "promised" else getattr(spinner, kind)
+            task = asyncio.create_task(arun(function))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(calls())
+
+
+def test_a_timeout_around_the_call_works_as_anywhere() -> None:
+    spinner = Spinner()
+
+    async def calls() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(SHORT):
+                await arun(spinner.spin)
+
+    asyncio.run(calls())
+    assert spinner.ended.is_set()
+
+
+def test_a_call_waits_for_a_free_thread_no_longer_than_it_may() -> None:
+    release = threading.Event()
+
+    def hold() -> str:
+        release.wait()
+        return "held"
+
+    async def calls() -> None:
+        threads = Threads(most=1)
+        first = asyncio.create_task(arun(hold, threads=threads))
+        await asyncio.sleep(0)
+        waiting = await arun(fine, seconds=SHORT, threads=threads)
+        assert waiting.error == "The tool did not start within 0.03 s: too many other calls are running."
+        queued = asyncio.create_task(arun(fine, threads=threads))
+        await asyncio.sleep(0)
+        release.set()
+        assert (await first).value == "held"
+        assert (await queued).value == "fine"
+
+    asyncio.run(calls())
+
+
+@pytest.mark.promise("X-03")
+@pytest.mark.usefixtures("impatient")
+def test_when_every_thread_is_lost_an_error_says_so_and_it_works_again_when_they_are_back() -> None:
+    release = threading.Event()
+
+    def stuck() -> None:
+        release.wait()
+
+    async def calls() -> None:
+        threads = Threads(most=2)
+        for _ in range(2):
+            assert (await arun(stuck, seconds=SHORT, threads=threads)).error == GIVEN_UP
+        lost = await arun(fine, threads=threads)
+        assert lost.error == (
+            "The tool was not started: all 2 threads are held by earlier calls that were given up and still run."
+        )
+        release.set()
+        while not (again := await arun(fine, threads=threads)).ok:
+            await asyncio.sleep(0)
+        assert again.value == "fine"
+
+    asyncio.run(calls())
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_loop_that_is_closed_before_a_tool_ends_harms_nobody() -> None:
+    release, went_on = threading.Event(), threading.Event()
+
+    def stuck() -> None:
+        try:
+            release.wait()
+        finally:
+            went_on.set()
+
+    assert result_of(stuck, seconds=SHORT).error == GIVEN_UP
+    release.set()
+    assert went_on.wait(5)
+    assert result_of(fine).value == "fine"
+
+
+def test_the_clock_of_a_result_is_monotonic(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    assert result_of(fine).seconds > 0
