@@ -38,14 +38,18 @@ def at_a_terminal() -> bool:
     return stream is not None and stream.isatty() and sys.stdout.isatty()
 
 
-def typed(prompt: str) -> str:
-    """What somebody types at a prompt; what was typed before it was shown does not count. Empty at the end of input."""
-    sys.stdout.write(prompt)
-    sys.stdout.flush()
+def _forget_typed() -> None:
     try:
         import termios
+    except ImportError:  # Windows
+        return
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
-        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-    except (ImportError, OSError, ValueError):  # no such terminal
-        pass
+
+def typed(prompt: str) -> str:
+    """What somebody types at a prompt; what was typed before it was shown does not count. Empty at the end of input."""
+    sys.stdout.flush()
+    _forget_typed()
+    sys.stdout.write(prompt)
+    sys.stdout.flush()
     return sys.stdin.readline().strip().lower()

@@ -35,10 +35,10 @@ def whole_view(store: "Store", approval: Approval, before: str, *, full: bool) -
 def listing(approvals: Sequence[Approval], now: int, style: Style) -> list[str]:
     """One line each. The digest is not among it: it belongs below the whole call."""
     rows = [
-        [one.id, escaped(one.caller, _NAME), escaped(one.tool, _NAME), _size(one), state_of(one, now), _rule(one)]
+        [one.id, escaped(one.caller, _NAME), escaped(one.tool, _NAME), state_of(one, now), _rule(one), _size(one)]
         for one in approvals
     ]
-    lines = table(["id", "who asks", "tool", "characters", "state", "because of"], rows, style, left=3)
+    lines = table(["id", "who asks", "tool", "state", "because of", "characters"], rows, style, left=5)
     return [*lines, f"{count(approvals, 'question')}; `rightcall approvals show ID` shows one"]
 
 
