@@ -196,6 +196,18 @@ def test_the_last_answer_keeps_its_words_and_loses_its_calls(loops: Loops) -> No
     assert result.messages[-1] == {"role": "assistant", "content": "Enough."}
 
 
+def test_calls_written_around_calls_are_no_answer_either(loops: Loops) -> None:
+    rest = "tion=code/read>\n<parameter=path>\nb\n</parameter>\n</function>"
+    shown = f"<think>For example:</think>{LOGGER} Enough."
+    for last, text in (
+        (f"Enough. <func{LOGGER}{rest}", "Enough."),
+        ("<func" * 5 + LOGGER + rest * 5, ""),
+        (shown, "Enough."),
+    ):
+        result = loops([written("code/search", pattern=text), last], rounds=1)
+        assert (result.text, result.stopped, len(result.outcomes)) == (text, "rounds", 1)
+
+
 @pytest.mark.promise("P-07")
 @pytest.mark.parametrize(("policy", "asked", "held"), [(2, None, 2), (2, 9, 2), (5, 1, 1), (5, 0, 0)])
 def test_a_request_can_lower_the_policys_rounds_and_never_raise_them(

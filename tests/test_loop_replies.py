@@ -63,6 +63,8 @@ def test_a_call_without_an_id_gets_one_and_no_two_share_one() -> None:
         ("{path: 'a'", '{"path":"a"}'),
         ('{"path": "a', '{"path":"a"}'),
         ("nonsense", "{}"),
+        ({"path": float("nan")}, '{"path":null}'),
+        ({"path": "\ud800"}, "{}"),
         ('"text"', "{}"),
         (None, "{}"),
         ('{"path": "\\ud800"}', '{"path":"\ufffd"}'),

@@ -136,11 +136,11 @@ def _arguments(given: Any, verdict: Verdict) -> Any:
     """As the model gave them where they are an object or the JSON of one; else as far as they were understood."""
     for arguments in (given, *(call.arguments for call in (verdict.call, verdict.found) if call is not None)):
         try:
-            if is_object(json.decode(arguments) if isinstance(arguments, str) else arguments):
-                json.encode(arguments)  # raises for what no message could carry
-                return arguments
-        except (TypeError, ValueError, RecursionError):
+            plain = json.decode(arguments if isinstance(arguments, str) else json.encode(arguments))
+        except (TypeError, ValueError, RecursionError):  # what no message could carry
             continue
+        if is_object(plain):
+            return arguments if isinstance(arguments, str) or plain == arguments else plain
     return {}
 
 

@@ -24,6 +24,9 @@ Stopped = Literal["answer", "rounds", "model", "waiting"]
 """Why a loop ended: the model answered; its rounds were over and it was asked for an answer without tools; it failed;
 every call of a round waits for a person."""
 
+_PASSES = 3
+"""More often than this nobody writes calls around calls by accident."""
+
 NO_MORE = "No more tools can be used for this request: its {rounds} are over. Answer now with what you have."
 
 
@@ -105,7 +108,7 @@ def course(executor: Tools, messages: list[Message], context: str, step: str | N
         reading = executor.gate.read(written)
         turn = turn_of(written, reading, taken)
         taken.update(native.id for native in turn.natives)
-        said, retry = answer_of(turn, reading), unread(turn, reading)
+        said, retry = _said(executor.gate, turn, reading), unread(turn, reading)
         if not reading.calls and not retry:
             messages.extend(_closing(turn, said))
             return ended("answer", said, number - 1)
@@ -121,9 +124,22 @@ def course(executor: Tools, messages: list[Message], context: str, step: str | N
         return ended("model", said, rounds, failure)
     reading = executor.gate.read(written)
     turn = turn_of(written, reading)
-    said = answer_of(turn, reading)
+    said = _said(executor.gate, turn, reading)
     messages.extend(_closing(turn, said))
     return ended("rounds", said, rounds)
+
+
+def _said(gate: "Gate", turn: Turn, reading: Reading) -> str:
+    """The answer in a reply. Where something was taken out, what is left may form a call: that is no answer either."""
+    text = answer_of(turn, reading)
+    if text == turn.prose:
+        return text
+    for _ in range(_PASSES):
+        left = gate.read(text)
+        if not left.calls:
+            return text
+        text = left.text.strip()
+    return ""
 
 
 def _failure(written: Any) -> str | None:
