@@ -8,6 +8,7 @@ Asynchronous; `Executor.open_sync` gives its synchronous twin.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from inspect import isawaitable
@@ -42,6 +43,8 @@ PolicySource = Union[str, os.PathLike[str], Mapping[str, Any], "Policy", None]
 StoreSource = Store | Literal["memory"] | None
 Ask = Callable[[Approval], str | Awaitable[str | None] | None]
 """Asks a person about a call: the name of who said yes, None for no."""
+
+log = logging.getLogger("rightcall")
 
 DEFAULT_CALLER = "default"
 _LONGEST_NAME = 200
@@ -82,6 +85,7 @@ class Executor:
         self._store_source: StoreSource = store
         self._clock = clock
         self._store: Store | None = None
+        self._redactor: Redactor | None = None
         self._cache = Cache()
         self._ask = ask
         self._on_stage = on_stage
@@ -117,7 +121,7 @@ class Executor:
             self._store = open_store(
                 self._store_source, store_path(self._policy.current, self._policy_file, self.root), self._clock
             )
-            self._redactor = Redactor(self._store.key(), self._policy.current.settings.audit.redact)
+            self._redactor = self._new_redactor()
             self._note_policy("loaded")
 
     def close(self) -> None:
@@ -252,22 +256,37 @@ class Executor:
     async def _answered(self, id: str, wait: float) -> bool:
         """Whether a person has answered by now: one who is asked here, or one who answers elsewhere in time."""
         if self._ask is not None:
-            approval = self.store.look(lambda t: t.approval(id))
-            assert approval is not None
-            said = self._ask(approval)
-            name = await said if isawaitable(said) else said
-            self.answer(id, "approved" if name else "denied", by=name or "(nobody)", digest=approval.digest)
-            return True
+            return await self._asked(id, self._ask)
         deadline = asyncio.get_running_loop().time() + wait
         while asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(_POLL)
-            approval = self.store.look(lambda t: t.approval(id))
+            approval = await asyncio.to_thread(self._approval, id)
             if approval is None or approval.status != "waiting":
                 return True
         return False
 
+    async def _asked(self, id: str, ask: Ask) -> bool:
+        """What the host's own way of asking says; when it fails, nobody has said yes."""
+        try:
+            approval = await asyncio.to_thread(self._approval, id)
+            if approval is None or approval.status != "waiting":
+                return True
+            said = ask(approval)
+            name = await said if isawaitable(said) else said
+            word: Literal["approved", "denied"] = "approved" if name else "denied"
+            await asyncio.to_thread(self.answer, id, word, by=name or "(nobody)", digest=approval.digest)
+        except Exception:  # the host's own code
+            log.exception("rightcall: asking a person about approval %s failed, so it still waits", id)
+            return False
+        return True
+
+    def _approval(self, id: str) -> Approval | None:
+        return self.store.look(lambda tables: tables.approval(id))
+
     def _pipeline(self) -> Pipeline:
-        return Pipeline(self._now(), self.store, self._cache, self._redactor, self.root, self._on_stage)
+        toolbox, store = self._now(), self.store
+        assert self._redactor is not None, "there is one as long as the store is open"
+        return Pipeline(toolbox, store, self._cache, self._redactor, self.root, self._on_stage)
 
     def _who(self, caller: str, context: str | None, step: str | None) -> Who:
         if not isinstance(caller, str) or not caller.strip() or len(caller) > _LONGEST_NAME or not caller.isprintable():  # pyright: ignore[reportUnnecessaryIsInstance] - callers are programs without types, too
@@ -279,11 +298,17 @@ class Executor:
         if self._policy.refresh():
             if self._policy.problem is None:
                 self._toolbox = self._rebuilt()
+                self._redactor = self._new_redactor()
             self._note_policy("kept" if self._policy.problem else "loaded")
         return self._toolbox
 
     def _rebuilt(self) -> Toolbox:
         return build_toolbox(self._policy.current, self._tools.values(), **self._gate_options)
+
+    def _new_redactor(self) -> Redactor | None:
+        if self._store is None:
+            return None
+        return Redactor(self._store.key(), self._policy.current.settings.audit.redact)
 
     def _note_policy(self, what: str) -> None:
         if self._store is None:

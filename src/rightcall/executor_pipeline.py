@@ -59,7 +59,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         watch.stage("check")
         rights = self.toolbox.rights_of(who.caller)
         tool = equipped(written, self.toolbox)
-        request = self._request(written, tool, rights, approval)
+        request = self._judgeable(written, tool, rights, approval)
         watch.stage("authorise")
         admission = await self._admit(written, who, request, tool)
         if isinstance(request, Decision) or tool is None or admission.decision.kind in ("deny", "ask"):
@@ -78,6 +78,15 @@ class Pipeline(Struct, frozen=True, eq=False):
         outcome = ran(call, written.verdict, admission.decision, result, shown, metadata)
         watch.stage("")
         return outcome
+
+    def _judgeable(
+        self, written: Written, found: Equipped | None, rights: Rights, approval: str | None
+    ) -> Request | Decision:
+        try:
+            return self._request(written, found, rights, approval)
+        except Exception as error:  # an error of ours must not become the host's, and must not let a call pass
+            log.exception("rightcall: judging a call failed")
+            return Decision("deny", "fault", f"The call could not be judged: {type(error).__name__}")
 
     def _request(
         self, written: Written, found: Equipped | None, rights: Rights, approval: str | None
@@ -113,6 +122,9 @@ class Pipeline(Struct, frozen=True, eq=False):
             return await self.store.atransact(lambda tables: _kept(done, work(tables)))
         except StoreError as error:
             return unrecorded(error)
+        except Exception as error:  # as above: whatever it is, nothing runs
+            log.exception("rightcall: deciding on a call failed")
+            return unrecorded(StoreError(f"The call could not be decided: {type(error).__name__}"))
         except asyncio.CancelledError:
             if not isinstance(request, Decision):
                 self.store.later(lambda tables: self._abandon(tables, request, done))
