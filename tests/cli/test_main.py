@@ -170,6 +170,10 @@ EXAMPLE_OUTPUTS = {
         "to the model:   Result: 3 days of sun in Oslo\n",
         "answer:         It will be sunny in Oslo for three days.\n",
     ],
+    "tool_loop.py": [
+        "code/read: success\ncode/delete: refused, Validation failed: There is no tool `code/delete`\n",
+        "answer after 2 rounds: The parser splits its text at commas.\n",
+    ],
     "streaming.py": [
         "show: \" in both.\\n\"\nrun: get_weather {'city': 'Oslo'}\ntell the model: ⚠️ Invalid get_weather call.",
         'show: " One "\nshow: "moment."\n',
