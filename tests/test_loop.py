@@ -389,6 +389,9 @@ def test_an_asynchronous_model_needs_the_asynchronous_loop(tmp_path: Path) -> No
     assert Loops(tmp_path, "async")(model).text == "Hello."
     with pytest.raises(ConfigError, match="`model` is asynchronous: use `await run_loop"):
         Loops(tmp_path, "sync")(model)
+    with Executor.open_sync(store="memory") as executor:
+        result = executor.wait_for(lambda inner: run_loop(model, inner, "Hi", caller="teacher"))
+    assert result.text == "Hello."
 
 
 def writing(folder: Path) -> list[Any]:
