@@ -38,14 +38,12 @@ def note(cut: dict[str, Any], losses: Losses) -> str | None:
     loss = losses.get(("commits",))
     if loss is None:
         return None
-    last = look(cut["commits"][-1].get("date")) if loss.kept else None
-    # a date that is none might say anything, and a note is not marked as data
-    older = (
-        f" with until={last}" if isinstance(last, str) and _DATE.fullmatch(last) else " with a narrower path or since"
-    )
     if loss.kept == loss.total:
-        return f"the last commit is cut: call code/show for it, or code/log{older}"
-    return f"{loss.total - loss.kept} of {loss.total} commits left out: call code/log{older}"
+        return "the last commit is cut: call code/show for it"
+    last = look(cut["commits"][-1].get("date")) if loss.kept else None
+    dated = isinstance(last, str) and _DATE.fullmatch(last)  # else it might say anything, and a note is no data
+    how = f"until={last}" if dated else "a narrower path or since"
+    return f"{loss.total - loss.kept} of {loss.total} commits left out: call code/log with {how}"
 
 
 VIEW = View("code/log", shape, summary, note)
