@@ -38,8 +38,9 @@ def request_of(
     given = {"path": "docs/a.md", "content": "hello"} if arguments is None else arguments
     raw = canonical(tool, given)
     return Request(
-        caller=caller, tool=tool, arguments=json.loads(raw)["arguments"], canonical=raw, digest=digest(raw), definition=definition,
-        effects=frozenset(effects), rights=rights_of(settings, caller), at=at, state=state, **more,
+        caller=caller, tool=tool, arguments=json.loads(raw)["arguments"], canonical=raw, digest=digest(raw),
+        definition=definition, effects=frozenset(effects), rights=rights_of(settings, caller), at=at, state=state,
+        **more,
     )  # fmt: skip
 
 
