@@ -1,6 +1,7 @@
 """What the tests of the loop share: a small code base with tools that read it, calls as models write them, and the
 records that a loop leaves."""
 
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,12 @@ from typing import Any
 from msgspec import json
 
 from rightcall.execute.functions import tool
+from rightcall.executor import Executor
+from rightcall.loop import LoopResult, run_loop, run_loop_sync
+from rightcall.models.scripted import ScriptedModel
+from rightcall.record.clock import ManualClock
 from rightcall.record.entries import CallBody, read_call
+from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import Store
 
 CODE = {
@@ -80,3 +86,30 @@ def records(store: Store, caller: str | None = None) -> list[CallBody]:
     entries = store.look(lambda tables: list(tables.entries()))
     bodies = [read_call(entry.body) for entry in entries if entry.kind in ("begin", "refused", "waiting")]
     return [body for body in bodies if caller in (None, body.caller)]
+
+
+LOGGER = written("code/read", path="system/CognitionLogger.ts")
+
+
+class Loops:
+    """Runs loops over one code base and one store, asynchronously or not."""
+
+    def __init__(self, folder: Path, how: str) -> None:
+        self.folder, self.how = code_base(folder), how
+        self.store = MemoryStore(ManualClock())
+        self.policy: dict[str, Any] = {}
+        self.tools = code_tools(self.folder)
+
+    def __call__(self, replies: Any, request: Any = "Tell me.", **options: Any) -> LoopResult:
+        self.model = replies if callable(replies) else ScriptedModel(replies)
+        options.setdefault("caller", "teacher")
+        opened = {"root": self.folder, "policy": self.policy, "tools": self.tools, "store": self.store}
+        if self.how == "sync":
+            with Executor.open_sync(**opened) as executor:
+                return run_loop_sync(self.model, executor, request, **options)
+
+        async def main() -> LoopResult:
+            async with Executor.open(**opened) as executor:
+                return await run_loop(self.model, executor, request, **options)
+
+        return asyncio.run(main())
