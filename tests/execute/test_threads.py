@@ -173,7 +173,7 @@ def test_the_end_of_one_job_never_hits_another_however_close_they_are() -> None:
     """Jobs of a few microseconds, stopped at any moment of their life: before, within, after."""
     threads, ends, chance = Threads(most=3), Ends(), random.Random(1)
     kinds: set[str] = set()
-    for number in range(1_500):
+    for number in range(1_000):
         turns = chance.randrange(3_000)
         job = threads.start(lambda turns=turns: sum(range(turns)), ends.tell)
         for _ in range(chance.randrange(3_000)):

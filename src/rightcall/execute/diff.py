@@ -62,14 +62,17 @@ def _content(path: str, root: str | None) -> bytes | None:
         if root is not None and not _beneath(whole, os.path.realpath(root)):
             raise _NoFileError("is outside the root and was not looked at")
         opened = os.open(whole, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        try:
+            if not stat.S_ISREG(os.fstat(opened).st_mode):
+                raise _NoFileError("is not a regular file")
+            with open(opened, "rb", closefd=False) as file:
+                return file.read(_LARGEST + 1)
+        finally:
+            os.close(opened)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise _NoFileError(f"cannot be read: {getattr(error, 'strerror', None) or 'not a usable path'}") from error
-    with open(opened, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise _NoFileError("is not a regular file")
-        return file.read(_LARGEST + 1)
 
 
 def _beneath(whole: str, root: str) -> bool:
