@@ -119,4 +119,19 @@ def test_the_demo_fits_the_terminal(run: Runner, width: int) -> None:
     assert "\x1b" not in done.out
     shown, _, commands = done.out.partition("Try next:")
     assert max(visible_width(line) for line in shown.splitlines()) <= width
-    assert commands.count("  rightcall ") == 3
+    assert commands.count("  rightcall ") == 4
+
+
+@pytest.mark.promise("X-01")
+def test_the_demo_also_runs_calls_under_a_policy_and_leaves_nothing_behind(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, _, ran = run("demo", "--plain", columns=100).out.partition("And then they run")
+    assert ran.count("✓ word_count ran in") == 4
+    assert "○ save_note was rehearsed" in ran
+    assert "Tool 'drop_table' is not whitelisted for AI use" in ran
+    assert "Use the result of call 2" in ran
+    assert "rate limit: 5 a" in ran
+    assert "their chain is unbroken" in ran
+    assert list(tmp_path.iterdir()) == []

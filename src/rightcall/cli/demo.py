@@ -1,4 +1,4 @@
-"""Take broken calls of many kinds through the gate and show what happens to each."""
+"""Take broken calls of many kinds through the gate, then run some under a policy, and show what happens to each."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -26,6 +26,7 @@ _NEXT = (
     'rightcall check code_execution_tool \'{"runtime": "bash", "command": "ls"}\' --pack agent-zero',
     """rightcall read 'On it. <tool_call>{"name": "ls", "arguments": {"path": "."}}</tool_call>' --explain""",
     "rightcall formats",
+    "rightcall init; rightcall policy explain --as teacher code/execute/python",
 )
 
 
@@ -48,7 +49,9 @@ def run(options: Namespace) -> int:
         else:
             say(*_shown(number, case, verdict, style))
     if not options.json:
-        say(*_closing(gate.stats(), style))
+        from rightcall.cli.demo_running import demonstration
+
+        say(*_summary(gate.stats(), style), *demonstration(style), *_closing(style))
     return OK
 
 
@@ -91,7 +94,7 @@ def _stacked(left: list[str], right: list[str], style: Style) -> list[str]:
     return [piece for line in (*left, *right) for piece in wrap(line, style.width)]
 
 
-def _closing(stats: dict[str, Any], style: Style) -> list[str]:
+def _summary(stats: dict[str, Any], style: Style) -> list[str]:
     ways = ", ".join(f"{count} {way}" for way, count in stats["normalizations"].items() if count and way != "failed")
     total, failures = stats["total_calls"], stats["failures"]
     return [
@@ -99,7 +102,8 @@ def _closing(stats: dict[str, Any], style: Style) -> list[str]:
         style.tint("─" * style.width, "dim"),
         style.tint(f"{total} calls: {total - failures} may run, {failures} are refused with a hint.", "bold"),
         *wrap(f"How they were made to fit: {ways}.", style.width),
-        "",
-        style.tint("Try next:", "bold"),
-        *(f"  {command}" for command in _NEXT),
     ]
+
+
+def _closing(style: Style) -> list[str]:
+    return ["", style.tint("Try next:", "bold"), *(f"  {command}" for command in _NEXT)]
