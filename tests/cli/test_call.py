@@ -10,6 +10,8 @@ import pytest
 
 from cli_running import Done, Runner
 
+Caller = Callable[..., Done]
+
 TOOLS = '''
 from rightcall import tool
 
@@ -41,12 +43,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def call(run: Runner, folder: Path) -> Callable[..., Done]:
+def call(run: Runner, folder: Path) -> Caller:
     return lambda *arguments: run("call", *arguments, "--tools", "calltools:TOOLS", "--as", "teacher")
 
 
 @pytest.mark.promise("X-01", "H-02")
-def test_a_call_is_repaired_run_and_recorded(call: Callable[..., Done], folder: Path) -> None:
+def test_a_call_is_repaired_run_and_recorded(call: Caller, folder: Path) -> None:
     ran = call("word_count", "{'txt': 'to be or not'}", "--json")
     assert ran.code == 0, ran.err
     outcome: Any = json.loads(ran.out)
@@ -57,7 +59,9 @@ def test_a_call_is_repaired_run_and_recorded(call: Callable[..., Done], folder: 
 
 
 @pytest.mark.promise("X-01")
-def test_explain_says_what_was_repaired_which_rule_decided_and_how_long_each_stage_took(call: Callable[..., Done], folder: Path) -> None:
+def test_explain_says_what_was_repaired_which_rule_decided_and_how_long_each_stage_took(
+    call: Callable[..., Done], folder: Path
+) -> None:
     ran = call("word_count", "{'txt': 'to be'}", "--explain")
     assert ran.code == 0, ran.err
     for words in ("✓ word_count ran in", "repaired", "allowed by rule stage:own", "authorise", "record"):
@@ -65,7 +69,9 @@ def test_explain_says_what_was_repaired_which_rule_decided_and_how_long_each_sta
 
 
 @pytest.mark.promise("P-01", "P-04")
-def test_what_the_policy_does_not_allow_ends_with_one_and_changes_nothing(call: Callable[..., Done], folder: Path) -> None:
+def test_what_the_policy_does_not_allow_ends_with_one_and_changes_nothing(
+    call: Callable[..., Done], folder: Path
+) -> None:
     ran = call("save", '{"name": "a.txt"}')
     assert ran.code == 1
     assert "Tool 'save' is not whitelisted for AI use" in ran.out
@@ -81,14 +87,16 @@ def test_what_the_policy_does_not_allow_ends_with_one_and_changes_nothing(call: 
 
 
 @pytest.mark.promise("X-03", "A-07")
-def test_a_tool_that_fails_ends_with_one_and_its_error_is_shown_escaped(call: Callable[..., Done], folder: Path) -> None:
+def test_a_tool_that_fails_ends_with_one_and_its_error_is_shown_escaped(
+    call: Callable[..., Done], folder: Path
+) -> None:
     ran = call("fail")
     assert ran.code == 1
     assert "RuntimeError: broken \\u001b[31m inside" in ran.out
     assert "\x1b" not in ran.out
 
 
-def test_wrong_usage_is_said_clearly(call: Callable[..., Done], run: Runner, folder: Path) -> None:
+def test_wrong_usage_is_said_clearly(call: Caller, run: Runner, folder: Path) -> None:
     ran = run("call", "word_count", "{}")
     assert (ran.code, "--tools MODULE:NAME" in ran.err) == (2, True)
     ran = run("call", "word_count", "{}", "--tools", "nowhere:TOOLS")
