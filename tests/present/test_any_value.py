@@ -175,6 +175,7 @@ def test_text_is_cut_at_the_end_of_a_line(lines: list[str], tokens: int) -> None
 def test_what_is_measured_is_what_is_written(value: Any) -> None:
     measure = Measure()
     text = json.dumps(measure.whole(value, 0), indent=2, ensure_ascii=False)
+    assert measure.text(value) == text
     assert measure.size(value, 0, 10**9) == len(text)
     for cap in (0, len(text) // 2, len(text) - 1):
         assert measure.size(value, 0, cap) > cap

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rightcall.present.lines import Loss, cut_text
-from rightcall.present.look import Items, Pairs, key_text
+from rightcall.present.look import CONTAINERS, Items, Pairs, key_text
 from rightcall.present.measure import Measure, around, beside
 
 Path = tuple[str | int, ...]
@@ -45,7 +45,7 @@ class Fit(Measure):
         if isinstance(seen, str) and room > 2:
             kept, self.losses[path] = cut_text(seen, room - 2, as_json=True)
             return kept
-        if not isinstance(seen, Items | Pairs) or room < 2:
+        if not isinstance(seen, CONTAINERS) or room < 2:
             return NOTHING
         self._inside.add(id(value))
         made = self._container(seen, depth, room, path)

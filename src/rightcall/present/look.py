@@ -4,15 +4,10 @@ Only one level is looked at: what a list or an object holds is looked at when so
 any size costs what is shown of it.
 """
 
-import datetime
-import decimal
 import enum
-import fractions
-import uuid
 from collections.abc import Collection, Mapping
 from itertools import islice
 from math import isfinite
-from pathlib import PurePath
 from typing import Any, NamedTuple, cast
 
 DEEPEST = 40
@@ -23,12 +18,10 @@ _MOST = 100_000
 
 _BITS = 3000
 _BYTES = 1_000_000
-_AS_TEXT = (decimal.Decimal, fractions.Fraction, PurePath, uuid.UUID, datetime.timedelta, complex)
 # A subclass may say anything of itself; its parent tells what it holds.
 _DICT: Any = dict
 _LIST: Any = list
 _TUPLE: Any = tuple
-_DATES = (datetime.date, datetime.time)
 
 
 class Items(NamedTuple):
@@ -43,6 +36,7 @@ class Pairs(NamedTuple):
     pairs: Collection[tuple[Any, Any]]
 
 
+CONTAINERS = (Items, Pairs)
 Seen = str | int | float | bool | None | Items | Pairs
 
 
@@ -72,7 +66,7 @@ def key_text(key: Any) -> str:
     if type(key) is str:
         return key
     seen = look(key)
-    if isinstance(seen, Items | Pairs):
+    if isinstance(seen, CONTAINERS):
         return _named(cast("type[Any]", type(key)))
     return seen if isinstance(seen, str) else atom_text(seen)
 
@@ -128,10 +122,8 @@ def _container(value: Any, kind: type[Any]) -> Seen:
 
 
 def _as_text(value: Any, kind: type[Any]) -> str:
-    if issubclass(kind, _DATES):
-        return cast("datetime.date", value).isoformat()
-    if issubclass(kind, _AS_TEXT):
-        return str(value)
+    if hasattr(kind, "isoformat"):
+        return str.__str__(value.isoformat())
     if issubclass(kind, BaseException):
         return f"{kind.__name__}: {value}"
     # the default text of an object is its address in memory, which tells nobody anything

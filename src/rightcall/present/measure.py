@@ -1,17 +1,17 @@
 """How long values are as JSON with an indent of two, without writing them out."""
 
-import json
 from collections.abc import Iterable, Iterator
+from json.encoder import encode_basestring
 from typing import Any
 
-from rightcall.present.look import DEEPEST, Items, Pairs, Seen, atom_text, key_text, look
+from rightcall.present.look import CONTAINERS, DEEPEST, Items, Pairs, Seen, atom_text, key_text, look
 
 TOO_DEEP = "(nested too deep to be shown)"
 CYCLE = "(contains itself)"
 
 _MOST_NODES = 50_000
 
-quoted_text = json.JSONEncoder(ensure_ascii=False).encode
+quoted_text = encode_basestring
 """A text as JSON writes it."""
 
 
@@ -34,28 +34,38 @@ class Measure:
     def see(self, value: Any, depth: int) -> Seen:
         """`look`, with an end."""
         seen = look(value)
-        if isinstance(seen, Items | Pairs):
+        if isinstance(seen, CONTAINERS):
             return CYCLE if id(value) in self._inside else TOO_DEEP if depth >= DEEPEST else seen
         return seen
 
     def size(self, value: Any, depth: int, cap: int) -> int:
         """How long the value is at this depth; anything above `cap` once it is longer than that."""
-        seen = self.see(value, depth)
+        seen = value if type(value) is str else self.see(value, depth)
         if isinstance(seen, str):
             return len(seen) + 2 if len(seen) > cap else len(quoted_text(seen))
-        if not isinstance(seen, Items | Pairs):
+        if not isinstance(seen, CONTAINERS):
             return len(atom_text(seen))
-        total = 2
         self._inside.add(id(value))
-        for key, item in children(seen):
-            if total == 2:
-                total = around(depth)
-            total += beside(depth, key)
-            if total <= cap:
-                total += self.size(item, depth + 1, cap - total)
+        total = self._items(seen, depth, cap) if isinstance(seen, Items) else self._pairs(seen, depth, cap)
+        self._inside.discard(id(value))
+        return total
+
+    def _items(self, seen: Items, depth: int, cap: int) -> int:
+        total, each = around(depth) if seen.items else 2, beside(depth)
+        for item in seen.items:
+            total += each
+            total += self.size(item, depth + 1, cap - total)
             if total > cap:
                 break
-        self._inside.discard(id(value))
+        return total
+
+    def _pairs(self, seen: Pairs, depth: int, cap: int) -> int:
+        total, each = around(depth) if seen.pairs else 2, beside(depth) + 2
+        for key, item in seen.pairs:
+            total += each + len(quoted_text(key if type(key) is str else key_text(key)))
+            total += self.size(item, depth + 1, cap - total)
+            if total > cap:
+                break
         return total
 
     def whole(self, value: Any, depth: int) -> Any:
@@ -71,6 +81,25 @@ class Measure:
             return seen
         self._inside.discard(id(value))
         return made
+
+    def text(self, value: Any, depth: int = 0) -> str:
+        """The value as JSON, all of it; for what was measured before."""
+        seen = value if type(value) is str else self.see(value, depth)
+        if isinstance(seen, str):
+            return quoted_text(seen)
+        if not isinstance(seen, CONTAINERS):
+            return atom_text(seen)
+        self._inside.add(id(value))
+        line = "\n" + "  " * (depth + 1)
+        if isinstance(seen, Items):
+            inside = [line + self.text(item, depth + 1) for item in seen.items]
+            brackets = "[]"
+        else:
+            named = ((quoted_text(key_text(key)), item) for key, item in seen.pairs)
+            inside = [f"{line}{key}: {self.text(item, depth + 1)}" for key, item in named]
+            brackets = "{}"
+        self._inside.discard(id(value))
+        return f"{brackets[0]}{','.join(inside)}{line[:-2]}{brackets[1]}" if inside else brackets
 
 
 def children(seen: Items | Pairs) -> Iterable[tuple[str | None, Any]]:
@@ -97,7 +126,7 @@ def weigh(value: Any) -> tuple[int, bool]:
         total += beside(len(stack), key)
         if isinstance(seen, str):
             total += len(seen) + 2
-        elif isinstance(seen, Items | Pairs):
+        elif isinstance(seen, CONTAINERS):
             if len(stack) < DEEPEST:
                 stack.append(iter(children(seen)))
         else:

@@ -1,6 +1,5 @@
 """A shaped result as text for a model, within a budget of tokens; what is left out is said, with how to get it."""
 
-import json
 import re
 from typing import Any
 
@@ -10,7 +9,7 @@ from rightcall.parse.kinds import is_list, is_object
 from rightcall.present.fit import NOTHING, Fit
 from rightcall.present.lines import cut_text
 from rightcall.present.look import look
-from rightcall.present.measure import weigh
+from rightcall.present.measure import Measure, weigh
 from rightcall.present.registry import View, view_of
 from rightcall.text.tokens import estimate
 
@@ -39,7 +38,7 @@ def trim(value: Any, tokens: int, tool: str = "") -> Trimmed:
     >>> trim({"city": "Bern", "days": [1, 2]}, 100).text.replace("\\n", " ")
     '{   "city": "Bern",   "days": [     1,     2   ] }'
     >>> print(trim("one line\\n" * 500, 60).left_out)
-    [… about 1076 of 1125 tokens left out; ask for less at a time]
+    [… about 1096 of 1125 tokens left out; ask for less at a time]
     """
     room = max(tokens, 0) * 4
     try:
@@ -63,15 +62,15 @@ def _trimmed(value: Any, room: int, view: View | None) -> tuple[str, str]:
             return seen, ""
         body = cut_text(seen, less, as_json=False)[0]
         return body, _lost(len(body), len(seen), exact=True)
-    whole = Fit()
+    whole = Measure()
     if whole.size(value, 0, room) <= room:
-        return _json(whole.whole(value, 0)), ""
+        return whole.text(value), ""
     fit = Fit(view.first, view.spread) if view is not None else Fit()
     cut = fit.fit(value, 0, less)
     if cut is NOTHING:
         return "", _lost(0, *weigh(value))
     told = _told(view, cut, fit)  # before the text is made: it may correct what the cut made wrong
-    body = _json(cut)
+    body = whole.text(cut)
     return body, told or _items_lost(cut, fit) or _lost(len(body), *weigh(value))
 
 
@@ -94,7 +93,3 @@ def _lost(shown: int, total: int, exact: bool) -> str:
     left = max(all_of_it - kept, 1)
     of = f"{'' if exact else 'more than '}{max(all_of_it, left)}"
     return f"about {left} of {of} tokens left out; ask for less at a time"
-
-
-def _json(plain: Any) -> str:
-    return json.dumps(plain, indent=2, ensure_ascii=False)
