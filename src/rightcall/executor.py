@@ -214,9 +214,10 @@ class Executor:
     def prompt(self, caller: str = DEFAULT_CALLER) -> str:
         """The system prompt for a model without native tool calls, of the tools that this caller may use."""
         from rightcall.present.prompt import system_prompt
+        from rightcall.validate import example
 
         toolbox = self._now()
-        return system_prompt([one.tool for one in toolbox.usable(toolbox.rights_of(caller))])
+        return system_prompt([one.tool for one in toolbox.usable(toolbox.rights_of(caller))], examples=example)
 
     def definitions(
         self, caller: str = DEFAULT_CALLER, shape: Literal["openai", "anthropic", "mcp"] = "openai"
