@@ -142,7 +142,8 @@ def test_two_different_calls_never_look_the_same(one: Any, other: Any) -> None:
     [
         ("1", 1), (1, 1.0), (1, True), ("null", None), ("a", "a "), ("a\\u001b", "a\x1b"), ("a\\nb", "a\nb"),
         ({"a": 1}, '{"a": 1}'), (["a"], "a"), ("\u00e9", "e\u0301"), ("a\tb", "a\\tb"), (10**400, 10**400 + 1),
-        ("", []), ({}, []), ("text, 3 characters", {"": ""}), ("a\n\n\n\n\nb", "a\n\n\n\nb"), (" " * 500, " " * 501),
+        ("", []), ({}, []), ("text, 3 characters", {"": ""}), ("a\n\n\n\n\nb", "a\n\n\n\nb"), ("a\n\n\nb", "a\n\nb"),
+        (" " * 500, " " * 501),
     ],
 )  # fmt: skip
 def test_look_alikes_are_told_apart(one: Any, other: Any) -> None:
