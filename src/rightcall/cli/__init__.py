@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "approvals": "answer the calls that wait for a person: list, show, approve, deny, watch",
     "grants": "say yes in advance to certain calls of a caller, or take it back",
     "quarantine": "list the calls that were refused too often, or release one",
+    "audit": "see what was recorded: tail, show, verify, head, export, prune",
     "formats": "list the formats in which calls are found, with an example each",
     "stats": "show how tools were used: calls, success, times, refusals, the success metrics",
     "eval": "score the gate on a corpus of emissions, damaged calls or broken JSON",
@@ -38,7 +39,8 @@ EXIT_CODES: Final = """\
 exit codes:
   0    done; for `check`: the call may run; for `read`: every call found may run, or there is none
        (with --jsonl: every line was answered); for `call`: the tool ran
-  1    `check`: the call is refused; `read`: a call is refused; `call`: it did not run, or failed
+  1    `check`: the call is refused; `read`: a call is refused; `call`: it did not run, or failed;
+       `audit verify`: a record was changed, removed or moved; `audit prune`: you said no
   2    wrong usage, a wrong tool, pack or policy file, or input or output that fails
   130  interrupted (Ctrl-C)
   141  the reader of the output closed it

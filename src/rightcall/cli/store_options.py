@@ -1,21 +1,26 @@
 """The options with which a command finds the store (audit, limits, approvals), and the store they describe.
 
-    --db FILE ─▶ that file
-    --policy FILE ─▶ what its `[audit] path` says, counted from its folder
-    otherwise ─▶ the same for rightcall.toml in --root DIR (or here), else .rightcall/audit.db there
+--db FILE ─▶ that file
+--policy FILE ─▶ what its `[audit] path` says, counted from its folder
+otherwise ─▶ the same for rightcall.toml in --root DIR (or here), else .rightcall/audit.db there
 """
 
 import os
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from rightcall.errors import StoreError
 
 if TYPE_CHECKING:
     from rightcall.config import Policy
-    from rightcall.record.tables import Store
+    from rightcall.record.tables import Store, Tables
+
+T = TypeVar("T")
 
 POLICY_FILE = "rightcall.toml"
+_PATIENCE = 3.0
+"""Seconds that a look waits while somebody holds the database."""
 
 
 def store_options(parser: ArgumentParser) -> None:
@@ -52,12 +57,45 @@ def database_of(options: Namespace) -> str:
 
 def open_store(options: Namespace, *, create: bool = False) -> "Store":
     """The store. Only a command that runs calls may `create` it: looking into it never leaves an empty one behind."""
+    path = database_of(options) if create else _existing(options)
+    from rightcall.record.sqlite import SqliteStore
+
+    return SqliteStore(path)
+
+
+class Looking:
+    """A store that is only looked into: nothing is written beside what others write, not even that they ended."""
+
+    def __init__(self, path: str) -> None:
+        from pathlib import Path
+
+        from rightcall.record.clock import SystemClock
+        from rightcall.record.runs import Runs
+        from rightcall.record.sqlite_readers import Readers
+
+        file = Path(path).absolute()
+        self.clock = SystemClock()
+        self._readers = Readers(file, self.clock, Runs(file.with_name(file.name + "-runs")), _PATIENCE)
+
+    def look(self, work: Callable[["Tables"], T]) -> T:
+        return self._readers.look(work)
+
+    def close(self) -> None:
+        self._readers.close()
+
+
+def look_into(options: Namespace) -> Looking:
+    """The store, for a command that changes nothing in it."""
+    return Looking(_existing(options))
+
+
+def _existing(options: Namespace) -> str:
     path = database_of(options)
-    if not create and not os.path.exists(path):
+    if os.path.isdir(path):
+        raise StoreError(f"{path} is a folder, not the file of an audit")
+    if not os.path.exists(path):
         raise StoreError(
             f"there is no audit at {path}: nothing was recorded there yet. "
             f"--policy FILE, --root DIR or --db FILE say where else to look"
         )
-    from rightcall.record.sqlite import SqliteStore
-
-    return SqliteStore(path)
+    return path

@@ -24,7 +24,7 @@ _FIRST_LOOK = 200
 _NO_END = "The process ended before the call did."
 
 
-class CallRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class CallRecord(Struct, frozen=True, kw_only=True):
     """One call, from who wanted it to what came of it."""
 
     id: int
