@@ -22,8 +22,8 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's own clocks."""
 
-    _second = -1, ""
-    """The last whole second, and how it is written: most moments lie in the same one."""
+    _last = -1, ""
+    """The last thousandth of a second, and how it is written: many moments lie in the same one, most in its second."""
 
     if hasattr(time, "CLOCK_BOOTTIME"):
 
@@ -36,12 +36,13 @@ class SystemClock:
             return time.monotonic_ns()
 
     def wall(self) -> str:
-        second, thousandth = divmod(time.time_ns() // 1_000_000, 1000)
-        known, text = self._second
-        if second != known:
-            text = written(second)[:-3]
-            self._second = second, text
-        return f"{text}{thousandth:03}"
+        moment = time.time_ns() // 1_000_000
+        known, text = self._last
+        if moment != known:
+            same_second = moment // 1000 == known // 1000
+            text = f"{text[:-3]}{moment % 1000:03}" if same_second else written(moment / 1000)
+            self._last = moment, text
+        return text
 
 
 class ManualClock:

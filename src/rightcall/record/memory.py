@@ -37,22 +37,19 @@ class MemoryStore:
                 raise _closed()
             if self._later:
                 self._do_what_was_left()
-            return self._do(work)
+            self._inside = True
+            try:
+                value = work(self._tables)
+            except BaseException:
+                self._tables.undo()
+                raise
+            finally:
+                self._inside = False
+            self._tables.keep()
+            return value
 
     async def atransact(self, work: Callable[[Tables], T]) -> T:
         return self.transact(work)  # never waits for longer than one small work
-
-    def _do(self, work: Callable[[Tables], T]) -> T:
-        self._inside = True
-        try:
-            value = work(self._tables)
-        except BaseException:
-            self._tables.undo()
-            raise
-        finally:
-            self._inside = False
-        self._tables.keep()
-        return value
 
     def later(self, work: Callable[[Tables], object]) -> None:
         with self._lock:
@@ -64,7 +61,7 @@ class MemoryStore:
         works, self._later = self._later, []
         for work in works:
             try:
-                self._do(work)
+                self.transact(work)
             except Exception as error:  # noqa: BLE001  nobody waits for it any more
                 report(error)
 

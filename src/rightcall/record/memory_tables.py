@@ -24,7 +24,10 @@ class MemoryTables:
     def __init__(self, clock: Clock, most: int) -> None:
         self._clock = clock
         self._most = most
-        self._undo: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
+        self._undo: list[str | tuple[Callable[..., object], tuple[Any, ...]]] = []
+        """What to call to go back; a bare name is a scope with one mark too many."""
+        self._now: int | None = None
+        """When this work began: a call starts in all its scopes at one moment."""
         self._entries: list[Entry] = []
         self._first = 1
         self._head = START
@@ -42,23 +45,31 @@ class MemoryTables:
 
     def keep(self) -> None:
         """It was done: what it did stays. What is too much goes."""
-        self._undo.clear()
         if len(self._entries) > self._most:
             self.remove_through(self._first + len(self._entries) - self._most + self._most // 16 - 1)
-            self._undo.clear()
-        while len(self._approvals) > _APPROVALS:
+        if len(self._approvals) > _APPROVALS:
             self._drop_approval(next(iter(self._approvals)))
         if self._marked >= _SWEEP:
-            self._marked = 0
-            since = self._clock.now() - HOUR
-            for name in [name for name, kept in self._marks.items() if kept[-1].at <= since]:
-                del self._marks[name]
+            self._sweep()
+        self._undo.clear()
+        self._now = None
+
+    def _sweep(self) -> None:
+        self._marked = 0
+        since = self._clock.now() - HOUR
+        for name in [name for name, kept in self._marks.items() if kept[-1].at <= since]:
+            del self._marks[name]
 
     def undo(self) -> None:
         """It raised: nothing of it has happened."""
         while self._undo:
-            back, values = self._undo.pop()
-            back(*values)
+            step = self._undo.pop()
+            if isinstance(step, str):
+                self._unmark(step)
+            else:
+                back, values = step
+                back(*values)
+        self._now = None
 
     # The audit
 
@@ -131,8 +142,9 @@ class MemoryTables:
     # Calls that run
 
     def begun(self, seq: int) -> None:
-        self._undo.append((self._running.discard, (seq,)))
-        self._running.add(seq)
+        if seq not in self._running:
+            self._undo.append((self._running.discard, (seq,)))
+            self._running.add(seq)
 
     def ended(self, seq: int) -> None:
         if seq in self._running:
@@ -149,13 +161,15 @@ class MemoryTables:
         return marks[-n] if marks is not None and 1 <= n <= len(marks) else None
 
     def mark(self, scope: str, call: int) -> None:
-        now = self._clock.now()
+        now = self._now
+        if now is None:
+            now = self._now = self._clock.now()
         marks = self._marks.get(scope)
         if marks is None:
             marks = self._marks[scope] = []
         elif len(marks) > _FEW and marks[len(marks) // 2].at <= now - HOUR:
             del marks[: len(marks) // 2]
-        self._undo.append((self._unmark, (scope,)))
+        self._undo.append(scope)
         marks.append(Mark(now, call))
         self._marked += 1
 

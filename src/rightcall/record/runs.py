@@ -13,7 +13,7 @@ if sys.platform == "win32":
     def _take(fd: int) -> bool:
         try:
             msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
-        except OSError:
+        except PermissionError:
             return False
         return True
 
@@ -23,7 +23,7 @@ else:
     def _take(fd: int) -> bool:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             return False
         return True
 
@@ -48,11 +48,15 @@ class Runs:
     def _hold(self, run: str) -> bool:
         path = self._folder / run
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        if _take(fd) and _is_at(fd, path):
+        held = False
+        try:
+            held = _take(fd) and _is_at(fd, path)
+        finally:
+            if not held:
+                os.close(fd)
+        if held:
             self.id, self._fd = run, fd
-            return True
-        os.close(fd)
-        return False
+        return held
 
     def alive(self, run: str) -> bool:
         """Whether a run still goes on. The file of one that does not is removed."""
@@ -62,17 +66,20 @@ class Runs:
             return False
         path = self._folder / run
         try:
-            fd = os.open(path, os.O_RDWR)
+            return not self._is_free(path)
         except FileNotFoundError:
             return False
         except OSError:
-            return True  # another user's: who cannot tell must not declare it dead
+            return True  # another user's perhaps: who cannot tell must not declare it dead
+
+    def _is_free(self, path: Path) -> bool:
+        fd = os.open(path, os.O_RDWR)
         try:
             if not _take(fd):
-                return True
+                return False
             with suppress(OSError):  # Windows removes no open file
                 path.unlink()
-            return False
+            return True
         finally:
             os.close(fd)
 

@@ -29,7 +29,7 @@ class SqliteStore:
 
     def __init__(self, path: str | os.PathLike[str], clock: Clock | None = None, *, busy_seconds: float = 3.0) -> None:
         self.clock = clock or SystemClock()
-        self.path = Path(path).absolute()
+        self.path = Path(path).resolve()  # what lies beside it is the same by whatever name it is opened
         self._forked = False
         self._runs = Runs(self.path.with_name(self.path.name + "-runs"))
         self._readers = Readers(self.path, self.clock, self._runs, busy_seconds)
@@ -38,7 +38,8 @@ class SqliteStore:
             self._runs.start()
         except OSError as error:
             raise fault_of(error, self.path) from error
-        self._writer = Writer(self.path, Session(self.path, self.clock, self._runs), busy_seconds)
+        self._session = Session(self.path, self.clock, self._runs)
+        self._writer = Writer(self.path, self._session, busy_seconds)
         self._end = finalize(self, _end, self._writer, self._readers, self._runs, _EXIT_SECONDS)
         _STORES.add(self)
         try:
@@ -84,6 +85,10 @@ class SqliteStore:
 
     def key(self) -> bytes:
         return self._key
+
+    def limit_pages(self, most: int | None) -> None:
+        """From the next transaction on, as if the disk had room for so many pages only: to try what happens then."""
+        self._session.most_pages = most
 
     def close(self) -> None:
         """Finishes what waits. Also happens by itself when the program ends, though not for long."""

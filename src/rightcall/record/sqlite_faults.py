@@ -28,7 +28,7 @@ _ERRNO: dict[int, StoreFault] = {
 _WORDS: dict[StoreFault, tuple[str, str]] = {
     "locked": ("another process keeps it locked", "It goes on by itself once that one lets go."),
     "full": ("the disk is full", "It goes on by itself once there is space again."),
-    "read-only": ("it cannot be written", "Make the file and its folder writable for this user."),
+    "read-only": ("it cannot be written", "Make the file, those beside it and their folder writable for this user."),
     "corrupt": ("it is damaged, or no database", "Put back a copy that is whole, or move it away and start again."),
     "failed": ("something is wrong with it", "It goes on by itself once that is mended."),
 }
@@ -81,8 +81,12 @@ def empty(path: Path) -> StoreError:
 
 
 def replaced(path: Path, seq: int) -> StoreError:
-    what = f"another one took its place, without the last record that this process wrote (number {seq})"
+    what = f"the last record that this process wrote (number {seq}) is no longer in it"
     return unusable(path, what, "Put the right one back, or restart to go on with this one.", "corrupt")
+
+
+def read_only(path: Path) -> StoreError:
+    return unusable(path, *_WORDS["read-only"], "read-only")
 
 
 def closed(path: Path) -> StoreError:

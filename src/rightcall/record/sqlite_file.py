@@ -8,10 +8,9 @@ from contextlib import closing, suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import NamedTuple
-from urllib.parse import quote
 
 from rightcall.record.schema import APPLICATION, VERSION, bring_up_to_date, version_of
-from rightcall.record.sqlite_faults import WHOLE, empty, gone, is_locked, unusable
+from rightcall.record.sqlite_faults import WHOLE, empty, gone, is_locked, read_only, unusable
 from rightcall.record.tables import T
 
 _READING = (
@@ -23,6 +22,7 @@ _WRITING = (
     *_READING,
     "PRAGMA synchronous = FULL",  # a commit that returned survives a power cut
     "PRAGMA wal_autocheckpoint = 4000",
+    "PRAGMA journal_size_limit = 67108864",
     "PRAGMA cache_size = -16000",
     "PRAGMA temp_store = MEMORY",
 )
@@ -52,14 +52,27 @@ def make_file(path: Path) -> None:
         (path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """A file whose name is not on disk is lost in a power cut, whatever was written into it."""
+    if os.name == "posix":
+        fd = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
 
 
 def connect(path: Path, deadline: float, *, new: bool) -> sqlite3.Connection:
     """The connection that writes, to a database that was looked over. Only a `new` one may still be empty."""
+    if not os.access(path, os.R_OK | os.W_OK):  # before SQLite makes files beside it with the same permissions
+        raise read_only(path)
     connection = _open(path, "mode=rw", _WRITING)
     try:
         patiently(lambda: _set_up(connection, path, new), deadline)
-        if not any(_is_ours(path) for _ in range(3)):  # more than once: somebody may just be writing that page
+        if not _is_ours(path) and not _is_ours(path):  # twice: somebody may just have been writing that page
             raise unusable(path, "its first page is damaged", WHOLE, "corrupt")
     except BaseException:
         connection.close()
@@ -79,9 +92,12 @@ def connect_reader(path: Path, deadline: float) -> sqlite3.Connection:
 
 
 def _open(path: Path, mode: str, pragmas: tuple[str, ...]) -> sqlite3.Connection:
-    address = f"file:{quote(str(path))}?{mode}"
     connection = sqlite3.connect(
-        address, uri=True, isolation_level=None, cached_statements=256, check_same_thread=False
+        f"{path.as_uri()}?{mode}",
+        uri=True,
+        isolation_level=None,
+        cached_statements=256,
+        check_same_thread="rw" in mode,  # the writer's belongs to its thread alone
     )
     for pragma in pragmas:
         connection.execute(pragma)
@@ -109,6 +125,22 @@ def _is_ours(path: Path) -> bool:
             return connection.execute("PRAGMA application_id").fetchone() == (APPLICATION,)
     except sqlite3.Error:
         return False
+
+
+def examine(connection: sqlite3.Connection, path: Path, deadline: float) -> None:
+    """Whether the pages of a file fit together, as far as there is time. One that took the place of another may have
+    been left with a log that belongs to the other."""
+    connection.set_progress_handler(lambda: monotonic() >= deadline, 100_000)
+    try:
+        (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+            raise
+    else:
+        if found != "ok":
+            raise unusable(path, f"its pages do not fit together ({found})", WHOLE, "corrupt")
+    finally:
+        connection.set_progress_handler(None, 0)
 
 
 def patiently(action: Callable[[], T], deadline: float) -> T:

@@ -10,8 +10,10 @@ from rightcall.record.clock import Clock
 from rightcall.record.runs import Runs
 from rightcall.record.schema import VERSION, version_of
 from rightcall.record.sqlite_faults import empty, gone, replaced
-from rightcall.record.sqlite_file import Stamp, connect, patiently, roll_back, stamp
+from rightcall.record.sqlite_file import Stamp, connect, examine, patiently, roll_back, stamp
 from rightcall.record.sqlite_tables import SqliteTables
+
+_ANY_NUMBER = 2**30
 
 
 class Session:
@@ -29,7 +31,10 @@ class Session:
         self._tidied: int | None = None
         self._last = 0, b""
         """The last record that is known to stand there."""
-        self._new = True
+        self._file: tuple[int, int] | None = None
+        """Which file it is; None before it was opened for the first time."""
+        self.most_pages: int | None = None
+        """As if the disk were full beyond so many pages."""
 
     def begin(self, deadline: float) -> tuple[sqlite3.Connection, SqliteTables]:
         """A transaction that writes: until it ends, no other process has one."""
@@ -38,6 +43,7 @@ class Session:
             self._reopen(found, deadline)
         assert self._open is not None
         connection, tables = self._open
+        connection.execute(f"PRAGMA max_page_count = {self.most_pages or _ANY_NUMBER}")
         patiently(lambda: connection.execute("BEGIN IMMEDIATE"), deadline)
         self._notice_others(connection, tables)
         now = self._clock.now()
@@ -53,7 +59,7 @@ class Session:
         last = tables.head()
         connection.execute("COMMIT")
         found = stamp(self._path)
-        if self._stamp is None or found.file != self._stamp.file:
+        if found.file != self._file:
             raise gone(self._path)  # what was written went with it
         self._stamp, self._last = found, last
 
@@ -67,10 +73,12 @@ class Session:
     def _reopen(self, found: Stamp, deadline: float) -> None:
         """The old connection is closed last: should the new one be no good, it keeps what is in the log beside the
         file from being written into a file that is damaged."""
-        connection = connect(self._path, deadline, new=self._new)
+        connection = connect(self._path, deadline, new=self._file is None)
         tables = SqliteTables(connection, self._clock, self._runs)
         try:
-            self._recognise(tables)
+            patiently(lambda: self._recognise(tables), deadline)
+            if self._file not in (None, found.file):
+                examine(connection, self._path, deadline)
             after = stamp(self._path)
             if after.file != found.file:
                 raise gone(self._path)
@@ -79,10 +87,11 @@ class Session:
             raise
         if self._open is not None:
             self._open[0].close()
-        self._open, self._stamp, self._others, self._tidied, self._new = (connection, tables), after, -1, None, False
+        self._open, self._stamp, self._file = (connection, tables), after, after.file
+        self._others, self._tidied = -1, None
 
     def _recognise(self, tables: SqliteTables) -> None:
-        """Somebody may have put back a copy: welcome, if it has everything that was recorded."""
+        """Somebody may have put back a copy, or removed records: our last one must be there, or have been pruned."""
         seq, last_hash = self._last
         if seq:
             entry = tables.entry(seq)
@@ -96,6 +105,7 @@ class Session:
             tables.refresh()
             if version_of(connection, self._path) != VERSION:
                 raise empty(self._path)
+            self._recognise(tables)
 
     def close(self) -> None:
         if self._open is not None:

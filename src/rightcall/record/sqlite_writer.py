@@ -86,7 +86,8 @@ class Writer:
             if not self._closed:
                 self._closed = True
                 self._queue.put(None)
-        self._thread.join(timeout)
+        if threading.current_thread() is not self._thread:  # it may be the one that finds that nobody holds the store
+            self._thread.join(timeout)
 
     def _write(self) -> None:
         while not self._last:

@@ -1,0 +1,372 @@
+"""A database that cannot be used: nothing is done, the error says what is wrong, and work resumes by itself (A-04)."""
+
+import asyncio
+import os
+import shutil
+import sqlite3
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from record.works import BODY, OpenSqlite, add, chained, numbers, records
+from rightcall.errors import StoreError, StoreFault
+from rightcall.record.sqlite import SqliteStore
+from rightcall.record.tables import Store
+
+pytestmark = pytest.mark.promise("A-04")
+
+
+def refused(store: Store, fault: StoreFault) -> str:
+    began = time.monotonic()
+    with pytest.raises(StoreError) as raised:
+        store.transact(add("refused"))
+    assert time.monotonic() - began < 5
+    assert raised.value.fault == fault
+    assert "Nothing was run." in str(raised.value)
+    return str(raised.value)
+
+
+def not_opened(path: Path, fault: StoreFault) -> str:
+    with pytest.raises(StoreError) as raised:
+        SqliteStore(path, busy_seconds=0.1)
+    assert raised.value.fault == fault
+    assert str(path) in str(raised.value)
+    return str(raised.value)
+
+
+def resumed(store: Store, count: int) -> None:
+    """The next record follows on those that were acknowledged, and on nothing else."""
+    assert store.transact(add()) == count + 1
+    found = records(store)
+    assert numbers(found) == list(range(1, count + 2))
+    assert all(entry.kind == "message" for entry in found)
+    assert chained(found)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
+
+
+def test_a_lock_is_waited_for_and_then_refused_within_five_seconds(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite(busy_seconds=3.0)
+    store.transact(add())
+    with locked(database):
+        began = time.monotonic()
+        assert "another process keeps it locked" in refused(store, "locked")
+        assert 2.9 < time.monotonic() - began < 4.5
+        assert numbers(records(store)) == [1]
+    resumed(store, 1)
+
+
+def test_a_lock_that_ends_in_time_is_no_fault(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite(busy_seconds=10.0)
+
+    async def wait_and_let_go() -> int:
+        with locked(database):
+            waiting = asyncio.create_task(store.atransact(add()))
+            while not store._writer._queue.empty():  # then the writer has taken it, and waits
+                await asyncio.sleep(0)
+        return await waiting
+
+    assert asyncio.run(wait_and_let_go()) == 1
+
+
+def test_who_comes_while_others_wait_for_a_lock_waits_no_longer_than_they(
+    open_sqlite: OpenSqlite, database: Path
+) -> None:
+    store = open_sqlite(busy_seconds=0.6)
+    store.transact(add())
+
+    async def attempt() -> float:
+        with pytest.raises(StoreError):
+            await store.atransact(add("refused"))
+        return time.monotonic()
+
+    async def crowd() -> list[float]:
+        first = asyncio.create_task(attempt())
+        await asyncio.sleep(0)
+        while not store._writer._queue.empty():  # then the writer has taken it, and waits
+            await asyncio.sleep(0)
+        return await asyncio.gather(first, *(attempt() for _ in range(20)))
+
+    with locked(database):
+        ends = asyncio.run(crowd())
+    assert max(ends) - min(ends) < 0.4
+    resumed(store, 1)
+
+
+def test_a_locked_database_is_not_opened_but_may_be_later(open_sqlite: OpenSqlite, database: Path) -> None:
+    open_sqlite().close()
+    with locked(database):
+        not_opened(database, "locked")
+    resumed(open_sqlite(), 0)
+
+
+def test_looking_goes_on_while_another_process_writes(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite()
+    store.transact(add())
+    with locked(database):
+        assert numbers(records(store)) == [1]
+
+
+def test_a_full_disk_refuses_whole_works_until_there_is_room(open_sqlite: OpenSqlite) -> None:
+    store = open_sqlite()
+    store.transact(add())
+    store.limit_pages(1)
+    big = b'"%s"' % (b"x" * 100_000)
+    with pytest.raises(StoreError, match="the disk is full") as raised:
+        store.transact(lambda tables: [tables.append("refused", 0, body) for body in (BODY, big, BODY)])
+    assert raised.value.fault == "full"
+    assert numbers(records(store)) == [1]
+    store.later(add())
+    store.limit_pages(None)
+    resumed(store, 2)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(folder)]
+    try:
+        done = subprocess.run(mount, capture_output=True, check=False, timeout=10)
+    except OSError:
+        pytest.skip("there is no mount")
+    if done.returncode:
+        pytest.skip("mounting needs root; another test limits the pages instead")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True, timeout=10)
+
+
+def test_a_disk_that_is_really_full_refuses_until_there_is_room(open_sqlite: OpenSqlite, small_disk: Path) -> None:
+    store = open_sqlite(path=small_disk / "audit.db")
+    store.transact(add())
+    filler = small_disk / "filler"
+    with suppress(OSError), filler.open("wb", buffering=0) as file:
+        while file.write(b"x" * 4096):
+            """Until there is no room for another."""
+    assert "the disk is full" in refused(store, "full")
+    assert numbers(records(store)) == [1]
+    not_opened(small_disk / "other.db", "full")
+    filler.unlink()
+    resumed(store, 1)
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"this is no database" * 500, b"", b"SQLite format 3\0" + b"\xff" * 9000],
+    ids=["text", "empty", "header"],
+)
+def test_a_file_that_is_overwritten_while_in_use_is_not_written_to(
+    open_sqlite: OpenSqlite, database: Path, content: bytes
+) -> None:
+    store = open_sqlite()
+    store.transact(add())
+    whole = {path: path.read_bytes() for path in database.parent.glob("audit.db*") if path.is_file()}
+    database.write_bytes(content)
+    refused(store, "corrupt")
+    refused(store, "corrupt")
+    assert database.read_bytes() == content
+    for path, kept in whole.items():
+        path.write_bytes(kept)
+    resumed(store, 1)
+
+
+def test_damage_that_is_met_while_writing_refuses_and_is_mended(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite()
+    store.transact(lambda tables: [tables.append("message", 0, BODY) for _ in range(3000)])
+    store.close()
+    whole = database.read_bytes()
+    database.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+    not_opened(database, "corrupt")
+    database.write_bytes(whole)
+    assert open_sqlite().transact(add()) == 3001
+
+
+def test_what_is_no_database_is_not_opened_and_left_as_it_was(database: Path) -> None:
+    database.parent.mkdir()
+    database.write_text("a diary\n" * 1000, encoding="utf-8")
+    assert "it is damaged, or no database" in not_opened(database, "corrupt")
+    assert database.read_text(encoding="utf-8") == "a diary\n" * 1000
+
+
+def test_a_database_of_another_program_is_not_opened_and_left_as_it_was(database: Path) -> None:
+    database.parent.mkdir()
+    with closing(sqlite3.connect(database)) as other:
+        other.execute("CREATE TABLE songs (title)")
+    before = database.read_bytes()
+    assert "a database of another program" in not_opened(database, "corrupt")
+    assert database.read_bytes() == before
+
+
+def test_a_folder_in_place_of_the_file_is_not_opened(database: Path) -> None:
+    database.mkdir(parents=True)
+    not_opened(database, "failed")
+
+
+def set_version(path: Path, version: int) -> None:
+    with closing(sqlite3.connect(path)) as other:
+        other.execute(f"PRAGMA user_version = {version}")
+
+
+def test_a_newer_version_is_refused_also_when_it_comes_while_running(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite()
+    store.transact(add())
+    set_version(database, 7)
+    message = refused(store, "version")
+    assert "a newer RightCall wrote it (tables of version 7, this one knows 1)" in message
+    assert "Update RightCall." in message
+    not_opened(database, "version")
+    set_version(database, 1)
+    resumed(store, 1)
+
+
+def test_a_deleted_database_is_not_begun_anew(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite()
+    store.transact(add())
+    away = database.with_name("away")
+    away.mkdir()
+    for path in database.parent.glob("audit.db*"):
+        path.rename(away / path.name)
+    message = refused(store, "failed")
+    assert "it was deleted or moved away while in use" in message
+    assert "Put it back, or restart to begin a new one." in message
+    with pytest.raises(StoreError, match="deleted or moved away"):
+        records(store)
+    assert not database.exists()
+    for path in away.glob("*"):
+        path.rename(database.parent / path.name)
+    resumed(store, 1)
+
+
+def test_a_deleted_folder_is_not_made_anew(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite()
+    store.transact(add())
+    shutil.rmtree(database.parent)
+    refused(store, "failed")
+    store.close()
+    assert not database.parent.exists()
+
+
+def take_the_place(other: Path, database: Path) -> None:
+    os.replace(other, database)
+    for log in ("-wal", "-shm"):
+        database.with_name(database.name + log).unlink(missing_ok=True)
+
+
+def test_a_database_that_took_the_place_of_ours_is_not_written_to(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite()
+    store.transact(add())
+    other = open_sqlite(path=database.with_name("other.db"))
+    other.transact(add("begin"))
+    other.close()
+    take_the_place(database.with_name("other.db"), database)
+    assert "the last record that this process wrote (number 1) is no longer in it" in refused(store, "corrupt")
+    assert numbers(records(store)) == [1]
+    refused(store, "corrupt")
+
+
+def test_a_copy_with_everything_in_it_may_take_the_place(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite()
+    store.transact(add())
+    with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(database.with_name("copy"))) as copy:
+        source.backup(copy)
+    take_the_place(database.with_name("copy"), database)
+    resumed(store, 1)
+
+
+def test_another_database_with_the_log_of_ours_is_a_muddle_and_refused(open_sqlite: OpenSqlite, database: Path) -> None:
+    other = open_sqlite(path=database.with_name("other.db"))
+    for size in (9000, 1000, 3000):
+        text = b'"%s"' % (b"x" * size)
+        other.transact(lambda tables, text=text: [tables.append("begin", 0, text) for _ in range(99)])
+    other.transact(lambda tables: tables.remove_through(150))
+    other.close()
+    store = open_sqlite()
+    store.transact(add())
+    os.replace(database.with_name("other.db"), database)
+    refused(store, "corrupt")
+
+
+def test_an_older_copy_is_refused_because_records_are_missing(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite()
+    store.transact(add())
+    with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(database.with_name("copy"))) as copy:
+        source.backup(copy)
+    store.transact(add())
+    take_the_place(database.with_name("copy"), database)
+    assert "the last record that this process wrote (number 2) is no longer in it" in refused(store, "corrupt")
+
+
+@pytest.mark.promise("A-03")
+def test_a_tail_that_is_cut_off_while_running_is_noticed(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite()
+    for _ in range(3):
+        store.transact(add())
+    with closing(sqlite3.connect(database, isolation_level=None)) as other:
+        other.execute("DELETE FROM audit WHERE seq = 3")
+    assert "number 3" in refused(store, "corrupt")
+
+
+def test_a_record_that_another_process_pruned_is_not_missed(open_sqlite: OpenSqlite, database: Path) -> None:
+    store, other = open_sqlite(), open_sqlite()
+    store.transact(add())
+    other.transact(lambda tables: tables.remove_through(1))
+    with locked(database):
+        refused(store, "locked")
+    assert store.transact(add()) == 2
+
+
+def test_a_fault_reaches_all_who_wait_each_with_an_error_of_its_own(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite()
+
+    async def crowd() -> list[BaseException | int]:
+        return await asyncio.gather(*(store.atransact(add()) for _ in range(50)), return_exceptions=True)
+
+    with locked(database):
+        found = asyncio.run(crowd())
+    assert {type(one) for one in found} == {StoreError}
+    assert len({id(one) for one in found}) == 50
+    resumed(store, 0)
+
+
+def test_what_is_left_for_later_outlasts_a_fault(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite()
+    store.later(add("end", 1))
+    with locked(database):
+        refused(store, "locked")
+        refused(store, "locked")
+    assert store.transact(add()) == 2
+    assert [entry.kind for entry in records(store)] == ["end", "message"]
+
+
+def test_closing_a_store_that_cannot_be_used_neither_raises_nor_hangs(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite(busy_seconds=0.2)
+    store.later(add())
+    began = time.monotonic()
+    with locked(database):
+        store.close()
+    assert time.monotonic() - began < 5
+
+
+def test_a_mistake_of_one_work_is_no_fault_of_the_database(open_sqlite: OpenSqlite) -> None:
+    store = open_sqlite()
+    for mistake, error in (
+        (lambda tables: tables.append("message", 2**70, BODY), OverflowError),
+        (lambda tables: tables.append("message", 0, b"\xff"), UnicodeDecodeError),
+        (lambda tables: tables.pin("\ud800", "x"), UnicodeEncodeError),
+        (lambda tables: tables.pin("tool", None), sqlite3.IntegrityError),
+        (lambda tables: tables.pin("tool", object()), sqlite3.ProgrammingError),
+    ):
+        with pytest.raises(error):
+            store.transact(mistake)
+    resumed(store, 0)

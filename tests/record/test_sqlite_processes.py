@@ -1,0 +1,235 @@
+"""Many processes, one file: they see the same, count together, and harm each other in no way, however they end."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from record.works import OpenSqlite, add, chained, numbers, records
+from rightcall.record.clock import ManualClock, SystemClock
+from rightcall.record.tables import Store
+
+pytestmark = pytest.mark.promise("P-12")
+
+CHILD = Path(__file__).parent / "run_child.py"
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def start(database: Path) -> Iterator[Start]:
+    """Another process; it is killed at the end if it still runs."""
+    children: list[subprocess.Popen[str]] = []
+
+    def start_one(what: str, *more: str, path: Path = database) -> "subprocess.Popen[str]":
+        command = [sys.executable, str(CHILD), what, str(path), *more]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        child = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        )
+        children.append(child)
+        return child
+
+    yield start_one
+    for child in children:
+        child.kill()
+        child.communicate(timeout=10)
+
+
+def heard(child: "subprocess.Popen[str]") -> str:
+    assert child.stdout is not None
+    return child.stdout.readline().strip()
+
+
+def finished(child: "subprocess.Popen[str]") -> list[str]:
+    """What it said until it ended by itself, without a word of complaint."""
+    out, errors = child.communicate(timeout=30)
+    assert (child.returncode, errors) == (0, "")
+    return out.splitlines()
+
+
+@pytest.mark.promise("P-02")
+def test_ten_thousand_attempts_from_eight_processes_admit_exactly_a_hundred(
+    start: Start, open_sqlite: OpenSqlite
+) -> None:
+    children = [start("attempts", "1250") for _ in range(8)]
+    assert [heard(child) for child in children] == ["ready"] * 8
+    for child in children:
+        assert child.stdin is not None
+        child.stdin.write("go\n")
+        child.stdin.flush()
+    assert sum(int(finished(child)[0]) for child in children) == 100
+    found = records(open_sqlite(at=SystemClock()))
+    assert numbers(found) == list(range(1, 10_001))
+    assert chained(found)
+    assert sum(entry.kind == "begin" for entry in found) == 100
+
+
+def test_processes_that_open_a_new_store_at_once_agree_on_it(start: Start, open_sqlite: OpenSqlite) -> None:
+    children = [start("key") for _ in range(6)]
+    keys = {finished(child)[0] for child in children}
+    assert keys == {open_sqlite().key().hex()}
+
+
+def test_what_one_process_has_recorded_the_other_sees_at_once(start: Start, open_sqlite: OpenSqlite) -> None:
+    store = open_sqlite()
+    store.transact(add())
+    child = start("write")
+    assert heard(child) == "2"
+    child.kill()
+    assert numbers(records(store))[:2] == [1, 2]
+
+
+@pytest.mark.promise("A-01", "A-03")
+def test_whatever_was_acknowledged_stands_when_the_process_is_killed(start: Start, open_sqlite: OpenSqlite) -> None:
+    said = 0
+    for round_ in range(3):
+        child = start("write")
+        for _ in range(5 + 7 * round_):
+            said = int(heard(child))
+        child.send_signal(signal.SIGKILL)
+        child.wait(10)
+        store = open_sqlite()
+        found = records(store)
+        assert len(found) >= said
+        assert numbers(found) == list(range(1, len(found) + 1))
+        assert chained(found)
+        store.close()
+
+
+def test_a_program_that_ends_without_closing_loses_nothing_and_does_not_hang(
+    start: Start, open_sqlite: OpenSqlite
+) -> None:
+    assert finished(start("leave")) == []
+    assert [entry.kind for entry in records(open_sqlite())] == ["message", "end"]
+
+
+def test_a_forked_child_is_told_to_open_its_own(start: Start, open_sqlite: OpenSqlite) -> None:
+    *told, own, last = finished(start("fork"))
+    assert len(told) == 3
+    assert all(line.startswith("closed the record") and "Open it in the process that uses it" in line for line in told)
+    assert (own, last) == ("2", "3 3")
+    found = records(open_sqlite())
+    assert numbers(found) == [1, 2, 3]
+    assert chained(found)
+
+
+@pytest.mark.promise("A-04")
+def test_what_cannot_be_written_is_not_opened_until_it_can(start: Start) -> None:
+    folder = Path(tempfile.mkdtemp())  # where somebody who is not root can go, too
+    try:
+        folder.chmod(0o755)
+        said = finished(start("read_only", path=folder / "kept" / "audit.db"))
+    finally:
+        shutil.rmtree(folder)
+    assert [line.split()[0] for line in said] == ["read-only", "2", "read-only", "3"]
+    assert all("Make the file, those beside it and their folder writable" in line for line in said[::2])
+
+
+@pytest.mark.promise("A-04")
+def test_a_disk_that_fails_refuses_and_goes_on_when_it_is_mended(start: Start) -> None:
+    fault, again = finished(start("broken_disk"))
+    assert fault.startswith("failed the record")
+    assert "Nothing was run." in fault
+    assert again == "2"
+
+
+@pytest.mark.promise("A-01")
+class TestACallOfAProcessThatDied:
+    def test_is_interrupted_and_ends_once(self, start: Start, open_sqlite: OpenSqlite) -> None:
+        child = start("calls")
+        reading, writing = map(int, heard(child).split())
+        child.kill()
+        child.wait(10)
+        store = open_sqlite(at=SystemClock())
+        for call in (reading, writing):
+            (end,) = store.look(lambda tables, call=call: tables.belonging(call))
+            assert end.kind == "end"
+            assert end.body == b'{"status":"interrupted","error":"The process ended before the call did."}'
+        assert store.look(lambda tables: tables.running()) == []
+        assert store.look(lambda tables: tables.changes()) == 1  # of the one that writes
+        open_sqlite(at=SystemClock())
+        found = records(store)
+        assert numbers(found) == [1, 2, 3, 4]
+        assert chained(found)
+
+    def test_is_left_alone_while_the_process_lives(self, start: Start, open_sqlite: OpenSqlite) -> None:
+        child = start("calls")
+        calls = [int(word) for word in heard(child).split()]
+        store = open_sqlite(at=SystemClock())
+        assert store.transact(lambda tables: tables.running()) == calls
+        assert numbers(records(store)) == calls
+
+    def test_is_noticed_by_a_store_that_is_open_all_the_time(
+        self, start: Start, open_sqlite: OpenSqlite, clock: ManualClock
+    ) -> None:
+        store = open_sqlite()
+        child = start("calls")
+        calls = [int(word) for word in heard(child).split()]
+        child.kill()
+        child.wait(10)
+        assert store.look(lambda tables: tables.running()) == []
+        store.transact(lambda tables: None)
+        assert numbers(records(store)) == calls
+        clock.advance(5)
+        store.transact(lambda tables: None)
+        assert [entry.call for entry in records(store)] == [0, 0, *calls]
+
+    def test_is_interrupted_though_a_forked_child_lives_on(self, start: Start, open_sqlite: OpenSqlite) -> None:
+        parent = start("orphan")
+        call, child = map(int, heard(parent).split())
+        try:
+            parent.wait(10)
+            store = open_sqlite(at=SystemClock())
+            assert [entry.call for entry in records(store)] == [0, call]
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+
+def begin(store: Store, *seqs: int) -> None:
+    store.transact(lambda tables: [tables.begun(seq) for seq in seqs])
+
+
+def test_two_stores_of_one_process_are_two_runs(open_sqlite: OpenSqlite, clock: ManualClock) -> None:
+    first, second = open_sqlite(), open_sqlite()
+    begin(first, 1)
+    begin(second, 2)
+    clock.advance(60)
+    assert second.transact(lambda tables: tables.running()) == [1, 2]
+    first.close()
+    clock.advance(60)
+    assert second.transact(lambda tables: tables.running()) == [2]
+    assert [entry.call for entry in records(second)] == [1]
+
+
+def test_the_files_of_dead_runs_are_removed_and_no_other(start: Start, open_sqlite: OpenSqlite, database: Path) -> None:
+    child = start("calls")
+    heard(child)
+    runs = database.with_name("audit.db-runs")
+    assert len(list(runs.iterdir())) == 1
+    child.kill()
+    child.wait(10)
+    store = open_sqlite(at=SystemClock())
+    (own,) = runs.iterdir()
+    assert stat.S_IMODE(own.stat().st_mode) == 0o600
+    store.close()
+    assert list(runs.iterdir()) == []
+
+
+def test_a_run_is_never_a_path(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite()
+    precious = database.with_name("precious")
+    precious.touch()
+    begin(store, 1)
+    with closing(sqlite3.connect(database, isolation_level=None)) as other:
+        other.execute("UPDATE running SET run = '../precious'")
+    assert store.look(lambda tables: tables.running()) == []
+    assert precious.exists()
