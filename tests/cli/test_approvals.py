@@ -88,6 +88,14 @@ def test_show_is_short_unless_asked_for_everything(run: Runner, desk: Desk) -> N
     assert full.out.count("│   │ line\n") == 500
 
 
+def test_the_only_question_can_be_shown_without_its_id(run: Runner, desk: Desk) -> None:
+    assert "0 questions waiting for an answer: name one" in run("approvals", "show").err
+    asked = desk.ask()
+    assert run("approvals", "show").out.startswith(f"question    {asked} about a call")
+    desk.ask({"n": 2})
+    assert "2 questions waiting for an answer: name one" in run("approvals", "show").err
+
+
 def test_show_as_json_is_complete(run: Runner, desk: Desk) -> None:
     asked = desk.ask({"path": "a\u202eb", "n": 1.0})
     done = run("approvals", "show", asked, "--json")

@@ -8,9 +8,17 @@ from rightcall.cli import OK, REFUSED
 from rightcall.cli.answering import YES, answered, shown
 from rightcall.cli.options import json_option
 from rightcall.cli.persons import at_a_terminal, person_option, typed
-from rightcall.cli.questions import found_approval, json_line, listing, summary_record, whole_record, whole_view
+from rightcall.cli.questions import (
+    found_approval,
+    json_line,
+    listing,
+    summary_record,
+    waiting_ids,
+    whole_record,
+    whole_view,
+)
 from rightcall.cli.store_options import open_store, store_options
-from rightcall.cli.terminal import say, style_for
+from rightcall.cli.terminal import count, say, style_for
 from rightcall.errors import AnswerError
 from rightcall.record.asking import LEAST_DIGEST
 from rightcall.types_running import ApprovalStatus
@@ -46,7 +54,8 @@ def arguments(parser: ArgumentParser) -> None:
     lists = action("list", "the questions that wait, and the approvals that were not used yet", takes_id=False)
     lists.add_argument("--all", action="store_true", help="also those that were denied or used, or have expired")
     json_option(lists, "the questions")
-    show = action("show", "one question: who asks, what for, why, and the call")
+    show = action("show", "one question: who asks, what for, why, and the call", takes_id=False)
+    show.add_argument("id", nargs="?", metavar="ID", help="of the question; may be left out where only one waits")
     show.add_argument("--full", action="store_true", help="leave nothing out; only then the digest is shown")
     json_option(show, "the whole question")
     approve = action("approve", "say yes to exactly this call, once")
@@ -90,12 +99,20 @@ def _list(store: "Store", options: Namespace) -> int:
 
 
 def _show(store: "Store", options: Namespace) -> int:
-    approval, before = store.look(lambda tables: found_approval(tables, options.id))
+    wanted: str = options.id or _only_one(store)
+    approval, before = store.look(lambda tables: found_approval(tables, wanted))
     if options.json:
         say(json_line(whole_record(approval, before, store.clock.now())))
     else:
         say(*whole_view(store, approval, before, full=options.full).lines)
     return OK
+
+
+def _only_one(store: "Store") -> str:
+    waiting = waiting_ids(store)
+    if len(waiting) != 1:
+        raise AnswerError(f"{count(waiting, 'question')} waiting for an answer: name one, as `approvals list` shows it")
+    return waiting[0]
 
 
 def _approve(store: "Store", options: Namespace) -> int:

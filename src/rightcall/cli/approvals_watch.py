@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rightcall.cli import OK
 from rightcall.cli.answering import YES, answered, shown
 from rightcall.cli.persons import at_a_terminal, typed
-from rightcall.cli.questions import found_approval, json_line, whole_record
+from rightcall.cli.questions import found_approval, json_line, waiting_ids, whole_record
 from rightcall.cli.terminal import say
 from rightcall.errors import AnswerError
 
@@ -29,7 +29,7 @@ def watch(store: "Store", options: Namespace) -> int:
     told: set[str] = set()
     try:
         while True:
-            waiting = _waiting(store)
+            waiting = waiting_ids(store)
             for new in (one for one in waiting if one not in told):
                 if terminal:
                     _ask(store, options, new)
@@ -43,11 +43,6 @@ def watch(store: "Store", options: Namespace) -> int:
         if terminal:
             say("")
         return OK
-
-
-def _waiting(store: "Store") -> list[str]:
-    now = store.clock.now()
-    return [one.id for one in store.look(lambda tables: tables.approvals("waiting")) if one.expires_at > now]
 
 
 def _print(store: "Store", id: str) -> None:

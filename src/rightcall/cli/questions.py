@@ -24,6 +24,12 @@ def found_approval(tables: "Tables", id: str) -> tuple[Approval, str]:
     return approval, earlier_definition(tables, approval.tool) if approval.kind == "definition" else ""
 
 
+def waiting_ids(store: "Store") -> list[str]:
+    """The questions that can be answered now, oldest first."""
+    now = store.clock.now()
+    return [one.id for one in store.look(lambda tables: tables.approvals("waiting")) if one.expires_at > now]
+
+
 def whole_view(store: "Store", approval: Approval, before: str, *, full: bool) -> View:
     """The question for this terminal."""
     width = style_for(sys.stdout).width
