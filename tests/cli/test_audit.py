@@ -194,7 +194,7 @@ def test_nothing_a_model_wrote_reaches_the_terminal_unescaped(run: Runner, tmp_p
 def test_verify_says_that_all_is_right_and_with_an_anchor_that_nothing_is_missing(audit: Any) -> None:
     head = audit("head").out.strip()
     assert audit("verify").out == (
-        "✓ 9 records are as they were written\n"
+        "✓ as it was written: 9 records\n"
         "Without --anchor nobody can tell whether the newest records were cut off.\n"
         f"head {head}\n"
     )
@@ -214,7 +214,7 @@ def test_verify_names_the_record_that_was_changed_and_ends_with_one(audit: Any, 
     assert done.out == (
         "✗ the audit is not as it was written\n"
         "record 3 does not fit its hash: it, or the one before it, was changed\n"
-        "2 records before that are right.\n"
+        "Right before that: 2 records.\n"
     )
     told = audit("verify", "--json")
     assert (told.code, told.json["ok"], told.json["first_wrong"]) == (1, False, 3)
@@ -331,11 +331,11 @@ def test_an_export_to_where_nothing_can_be_written_says_so(audit: Any, tmp_path:
 def test_prune_says_what_would_go_and_needs_a_yes(audit: Any) -> None:
     done = audit("prune", "--keep", "3")
     assert done.code == 2
-    assert "6 records would be removed for good: 1 to 6. There is no terminal to ask at: say --yes" in done.err
+    assert "this would remove 6 records for good, 1 to 6. There is no terminal to ask at: say --yes" in done.err
     assert len(audit("export").lines) == 9
     done = audit("prune", "--keep", "3", "--yes", "--by", "anna")
     assert done.code == 0
-    assert done.out.startswith("6 records up to 6 are removed; record 10 says so.\n")
+    assert done.out.startswith("Removed 6 records, up to 6; record 10 says so.\n")
     assert audit("verify").code == 0
     assert json.loads(audit("export").lines[-1]["body"])["by"] == "anna"
 
@@ -346,7 +346,7 @@ def test_prune_asks_at_a_terminal(audit: Any, monkeypatch: pytest.MonkeyPatch, a
     monkeypatch.setattr(audit_prune, "typed", lambda _prompt: answer)
     done = audit("prune", "--keep", "3")
     assert done.code == (0 if answer == "y" else 1)
-    assert done.out.startswith("6 records would be removed for good: 1 to 6.\n")
+    assert done.out.startswith("This would remove 6 records for good, 1 to 6.\n")
     assert len(audit("export").lines) == left
 
 
@@ -366,7 +366,7 @@ def test_prune_says_what_has_to_stay(run: Runner, tmp_path: Path) -> None:
         diary.store.transact(lambda tables: tables.begun(call))
         diary.ran()
         done = run("audit", "prune", "--keep", "0", "--yes", "--db", str(tmp_path / "audit.db"))
-        assert "3 more are old enough and stay: from record 3 on there is a call that still runs." in done.out
+        assert "Old enough, but kept: 3 records. From 3 on there is a call that still runs." in done.out
         done = run("audit", "prune", "--keep", "2", "--yes", "--db", str(tmp_path / "audit.db"))
         assert done.out.startswith("Nothing can be removed now.\n")
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 from msgspec import DecodeError, json
 
 from rightcall.cli import OK
+from rightcall.cli.audit_lines import records
 from rightcall.cli.lines import InputError
 from rightcall.cli.moments import moment
 from rightcall.record.chain import START
@@ -41,7 +42,7 @@ def export(store: "Looking", options: Namespace) -> int:
     with _target(options.file) as stream:
         count = store.look(lambda tables: write(stream, _records(tables, options.caller, since)))
     if options.file != "-":
-        sys.stderr.write(f"{count:,} records written to {options.file}\n")
+        sys.stderr.write(f"{records(count)} written to {options.file}\n")
     return OK
 
 

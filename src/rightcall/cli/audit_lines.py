@@ -61,6 +61,10 @@ def detail(record: CallRecord) -> str:
     return f"{given} → {escaped(record.summary, _DETAIL)}" if record.summary else given
 
 
+def records(number: int) -> str:
+    return f"{number:,} record{'' if number == 1 else 's'}"
+
+
 def took(record: CallRecord) -> str:
     time = record.execution_time
     if time is None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import to_builtins
 
 from rightcall.cli import OK, REFUSED
+from rightcall.cli.audit_lines import records
 from rightcall.cli.moments import ago, moment
 from rightcall.cli.output import json_text
 from rightcall.cli.persons import at_a_terminal, typed, who
@@ -21,7 +22,7 @@ YES = ("y", "yes")
 
 _BECAUSE = {
     "running": "a call that still runs",
-    "overlapping": "a call that ended only later, and began before others that stay",
+    "overlapping": "a call whose end is among those that stay",
     "waiting": "a question that still waits for a person",
 }
 
@@ -52,10 +53,10 @@ def _before(options: Namespace) -> str | None:
 
 
 def _agreed(cut: Cut, options: Namespace) -> bool:
-    would = f"{cut.count:,} records would be removed for good: {cut.first:,} to {cut.through:,}."
+    would = f"this would remove {records(cut.count)} for good, {cut.first:,} to {cut.through:,}."
     if options.json or not at_a_terminal():
         raise ConfigError(f"{would} There is no terminal to ask at: say --yes")
-    say(would, *_spared(cut))
+    say(would[0].upper() + would[1:], *_spared(cut))
     if typed("remove them? [y/N] ") in YES:
         return True
     say("Nothing was removed.")
@@ -66,7 +67,7 @@ def _tell(done: Pruned, cut: Cut, options: Namespace) -> None:
     if options.json:
         say(json_text(to_builtins(done)))
     elif done.removed:
-        gone = f"{done.removed:,} records up to {done.through:,} are removed; record {done.checkpoint:,} says so."
+        gone = f"Removed {records(done.removed)}, up to {done.through:,}; record {done.checkpoint:,} says so."
         say(gone, *(_spared(cut) if options.yes else ()))
         say("Anchors up to there can no longer be compared: take a new one with `rightcall audit head`.")
     else:
@@ -78,5 +79,4 @@ def _spared(cut: Cut) -> list[str]:
     if not cut.spared:
         return []
     first = cut.through + 1 if cut.count else cut.first
-    because = f"from record {first:,} on there is {_BECAUSE[cut.because]}"
-    return [f"{cut.spared:,} more are old enough and stay: {because}."]
+    return [f"Old enough, but kept: {records(cut.spared)}. From {first:,} on there is {_BECAUSE[cut.because]}."]

@@ -3,6 +3,7 @@
 import sys
 from typing import TYPE_CHECKING, Any
 
+from rightcall.cli.audit_lines import records
 from rightcall.cli.terminal import Style, wrap
 from rightcall.errors import ConfigError
 from rightcall.record.verify import Verification, verify
@@ -37,7 +38,7 @@ def check(store: "Looking", anchor: Anchor | None) -> Verification:
     watched = sys.stderr.isatty()
 
     def progress(checked: int) -> None:
-        sys.stderr.write(f"\r{checked:,} records are right so far …")
+        sys.stderr.write(f"\r{records(checked)} are right so far …")
         sys.stderr.flush()
 
     try:
@@ -50,11 +51,11 @@ def check(store: "Looking", anchor: Anchor | None) -> Verification:
 def lines(result: Verification, anchor: Anchor | None, style: Style) -> list[str]:
     if not result.ok:
         found = [style.tint("✗ the audit is not as it was written", "red", "bold"), *wrap(result.problem, style.width)]
-        return [*found, f"{result.checked:,} records before that are right."] if result.first_wrong else found
-    whole = f"✓ {result.checked:,} records are as they were written" if result.checked else "✓ the audit is empty"
+        return [*found, f"Right before that: {records(result.checked)}."] if result.first_wrong else found
+    whole = f"✓ as it was written: {records(result.checked)}" if result.checked else "✓ the audit is empty"
     said = [style.tint(whole, "green", "bold")]
     if result.pruned:
-        said += wrap(f"Records up to {result.pruned:,} were pruned, as one of the others says.", style.width)
+        said += wrap(f"Records up to {result.pruned:,} were pruned, as the record of that says.", style.width)
     if anchor is not None:
         said.append(f"Nothing up to record {anchor[0]:,}, the anchor, is missing or another.")
     else:
