@@ -107,6 +107,7 @@ class Plain:
         (Pair(1, b"b"), {"left": 1, "right": "b"}),
         ({"b", "a", 10, 9}, [9, 10, "a", "b"]),
         (frozenset((True, 0)), [False, True]),
+        ({*range(100, 0, -7), *"zyxwvutsrqponmlk"}, [*range(2, 101, 7), *"klmnopqrstuvwxyz"]),
         (b"caf\xc3\xa9 \xff", "café \\xff"),
         (bytearray(b"ab"), "ab"),
         (memoryview(b"abcd")[::2], "ac"),
@@ -204,6 +205,28 @@ def test_other_values_over_the_cap_become_the_head_of_their_json() -> None:
     assert result.value == whole[:-1].decode()
     assert result.cut == f"only the first {len(whole) - 1:,} of {len(whole):,} bytes were kept, as JSON text"
     assert shaped(value, 50).value == whole[:50].decode()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [[[["x" * 30, 1.5, None]]], {"k": {"deep": ["y" * 20]}}],
+        [-1.2345678901234567e-300] * 12,
+        [18446744073709551615, False, None] * 6,
+        {f"é{n}": {} for n in range(20)},
+        dict.fromkeys(range(30), 1),
+        [Path("é"), Colour.RED, 2**70, b"\xff", float("nan")] * 5,
+        ["\x01" * 20],
+        [[[[[[1]]]]]] * 10,
+    ],
+)
+def test_at_every_cap_the_head_is_the_head_of_the_whole(value: Any) -> None:
+    whole = msgspec.json.encode(plain(value))
+    for cap in range(len(whole)):
+        result = shaped(value, cap)
+        assert result.cut is not None
+        assert result.value == whole[:cap].decode(errors="ignore")
+    assert shaped(value, len(whole)).cut is None
 
 
 def bomb() -> Any:

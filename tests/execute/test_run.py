@@ -255,12 +255,32 @@ def test_an_endless_generator_ends_at_the_output_cap_and_is_closed() -> None:
         finally:
             closed.append("asynchronous")
 
-    for function in (endless, endless_async):
-        result = result_of(function, output=1_000)
-        assert result.ok
-        assert result.value == ("[" + "1," * 1_000)[:1_000]
-        assert result.cut == "only the first 1,000 bytes were kept, as JSON text"
-    assert closed == ["plain", "asynchronous"]
+    class Endless:
+        def __iter__(self) -> "Endless":
+            return self
+
+        def __next__(self) -> int:
+            return 1
+
+        def close(self) -> None:
+            closed.append("object")
+
+    async def calls() -> None:
+        for function in (endless, endless_async, giving(Endless())):
+            result = await arun(function, output=1_000)
+            assert result.ok
+            assert result.value == ("[" + "1," * 1_000)[:1_000]
+            assert result.cut == "only the first 1,000 bytes were kept, as JSON text"
+        assert closed == ["plain", "asynchronous", "object"]
+
+    asyncio.run(calls())
+
+
+def giving(value: Any) -> Callable[[], Any]:
+    def gives() -> Any:
+        return value
+
+    return gives
 
 
 @pytest.mark.promise("X-03")

@@ -1,6 +1,8 @@
 """Time limits and cancellation: what runs too long really ends, or is given up."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -13,7 +15,7 @@ from execute.tools_for_tests import arun, result_of
 from rightcall.execute import waiting
 from rightcall.execute.functions import local_tool, tool
 from rightcall.execute.run import run
-from rightcall.execute.threads import Threads
+from rightcall.execute.threads import Job, Threads
 
 SHORT = 0.03
 STOPPED = "The tool took longer than 0.03 s and was stopped."
@@ -137,6 +139,20 @@ def test_a_tool_that_catches_exceptions_is_stopped_nevertheless() -> None:
     assert result_of(careful, seconds=SHORT).error == STOPPED
 
 
+def test_what_a_stopped_tool_returns_nevertheless_is_dropped() -> None:
+    async def inner() -> None:
+        raise AssertionError
+
+    def stubborn() -> Any:
+        try:
+            while True:
+                pass
+        except BaseException:  # noqa: BLE001 - what no tool should do
+            return inner()  # nobody awaits it, and nobody is warned of it
+
+    assert result_of(stubborn, seconds=SHORT).error == STOPPED
+
+
 @pytest.mark.promise("X-03")
 def test_iterators_without_an_end_stop_at_the_time_limit() -> None:
     def slow() -> Iterator[str]:
@@ -153,8 +169,12 @@ def test_iterators_without_an_end_stop_at_the_time_limit() -> None:
     async def gives_slow() -> Any:
         return slow()
 
-    for function in (slow, slow_async, gives_slow):
-        assert result_of(function, seconds=SHORT).error == STOPPED
+    async def never_waits() -> AsyncIterator[int]:
+        for number in count():
+            yield number
+
+    for function in (slow, slow_async, gives_slow, never_waits):
+        assert result_of(function, seconds=SHORT, output=10**12).error == STOPPED
 
 
 def test_the_time_a_coroutine_takes_counts_on_from_the_function_that_gave_it() -> None:
@@ -308,3 +328,60 @@ def test_a_loop_that_is_closed_before_a_tool_ends_harms_nobody() -> None:
 def test_the_clock_of_a_result_is_monotonic(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "time", lambda: 0.0)
     assert result_of(fine).seconds > 0
+
+
+class Slow(Threads):
+    """Comes to stop a job only when it has just ended by itself."""
+
+    def __init__(self, release: threading.Event) -> None:
+        super().__init__()
+        self._release = release
+
+    def stop(self, job: Job) -> Any:
+        self._release.set()
+        while not job.decided:
+            pass
+        return super().stop(job)
+
+
+@pytest.mark.parametrize("how", ["late", "cancelled"])
+def test_a_tool_that_ends_at_the_last_moment_has_ended(how: str) -> None:
+    release = threading.Event()
+
+    async def inner() -> str:
+        return "done"
+
+    def work(asynchronous: bool) -> Any:
+        release.wait()
+        return inner() if asynchronous else "done"
+
+    async def calls() -> None:
+        threads = Slow(release)
+        if how == "late":
+            assert (await arun(work, {"asynchronous": False}, SHORT, threads=threads)).value == "done"
+            return
+        task = asyncio.create_task(arun(work, {"asynchronous": True}, threads=threads))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(calls())
+
+
+def test_a_system_without_threads_is_an_error_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    threads = Threads()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuses)
+        error = result_of(fine, threads=threads).error
+    assert error == "The tool was not started: no thread could be started: can't start new thread."
+    assert result_of(fine, threads=threads).value == "fine"
+
+
+def test_declaring_tools_needs_no_event_loop() -> None:
+    code = "import sys, rightcall.execute.functions, rightcall.execute.diff; print('asyncio' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], timeout=60, check=True, capture_output=True, text=True)
+    assert done.stdout == "False\n"

@@ -130,6 +130,8 @@ def test_the_tools_own_state_counts() -> None:
     before = state_of(one, {"path": "a"}, "/")
     assert state_of(one, {"path": "a"}, "/") == before
     assert state_of(one, {"path": "b"}, "/") != before
+    version = {"at": Path("x"), "tags": {"a", "b"}, "n": 1}
+    assert state_of(one, {"path": "a"}, "/") == before
     version["n"] = 2
     assert state_of(one, {"path": "a"}, "/") != before
 

@@ -1,6 +1,5 @@
 """The threads behind plain functions: reused, bounded, and never hit by another job's end."""
 
-import gc
 import os
 import random
 import subprocess
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from rightcall.execute import threads as threads_module
 from rightcall.execute.threads import NoThread, Threads, ToolStopped
 
 
@@ -102,11 +102,13 @@ def test_what_a_job_held_is_released_when_it_has_ended() -> None:
     held = weakref.ref(big)
     threads.start(lambda big=big: None, ends.tell)
     ends.next()
-    threads.start(lambda: None, ends.tell)  # the thread has gone round once more
-    ends.next()
     del big
-    gc.collect()
-    assert held() is None
+    never = threading.Event()
+    for _ in range(5_000):  # the thread is on its way to being idle
+        if held() is None:
+            return
+        never.wait(0.001)
+    pytest.fail("an idle thread still holds its last job")
 
 
 def spin() -> None:
@@ -135,6 +137,32 @@ def test_a_stopped_job_ends_and_its_thread_takes_no_other() -> None:
     assert thread is not stopped[0]
     stopped[0].join(10)
     assert not stopped[0].is_alive()
+
+
+@pytest.mark.promise("X-03")
+def test_a_thread_does_not_go_on_before_the_exception_meant_for_it_was_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise it could hit whatever the thread, or another of the same number, does next."""
+    threads, told, release = Threads(), threading.Event(), threading.Event()
+    told_before: list[bool] = []
+    raise_in = threads_module._raise_in
+
+    def late(ident: int) -> None:
+        release.set()  # the work ends by itself, just now
+        told_before.append(told.wait(0.05))
+        raise_in(ident)
+
+    monkeypatch.setattr(threads_module, "_raise_in", late)
+    began = threading.Event()
+
+    def work() -> None:
+        began.set()
+        release.wait()
+
+    job = threads.start(work, lambda outcome, kept: told.set())
+    assert began.wait(10)
+    assert threads.stop(job) == "stopping"
+    assert told.wait(10)
+    assert told_before == [False]
 
 
 def test_a_job_that_has_ended_cannot_be_stopped_any_more() -> None:
@@ -206,8 +234,11 @@ def test_given_up_threads_count_until_they_end() -> None:
             continue
     assert ends.next() == (1, True)
     threads.give_up(job)  # too late: nothing is lost for good
+    release.clear()
+    threads.start(release.wait, ends.tell)
     threads.start(lambda: 2, ends.tell)
-    assert ends.next() == (2, True)
+    release.set()
+    assert [ends.next(), ends.next()] == [(True, True), (2, True)]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

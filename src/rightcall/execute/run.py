@@ -10,7 +10,7 @@ function that blocks without awaiting blocks the event loop, as anywhere; declar
 
 import asyncio
 from collections.abc import Mapping
-from contextvars import Context, copy_context
+from contextvars import copy_context
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -22,7 +22,6 @@ from rightcall.execute.call import (
     awaited_on_loop,
     called_in_thread,
     called_on_loop,
-    discard,
     is_asynchronous,
     shaped_in_thread,
 )
@@ -55,17 +54,10 @@ async def _outcome(tool: LocalTool, arguments: Mapping[str, Any], limit: float, 
     else:
         outcome = await in_thread(threads, partial(called_in_thread, tool, arguments, output), deadline, context)
     if isinstance(outcome, Awaited):
-        outcome = await _awaited(outcome, output, deadline, context)
+        outcome = await in_task(partial(awaited_on_loop, outcome, output), deadline, context)
     if isinstance(outcome, Large):
         outcome = await in_thread(threads, partial(shaped_in_thread, outcome, output), deadline, context)
     return outcome
-
-
-async def _awaited(found: Awaited, output: int, deadline: float, context: Context) -> Any:
-    try:
-        return await in_task(partial(awaited_on_loop, found, output), deadline, context)
-    finally:
-        discard(found)  # if it never began
 
 
 def _result(outcome: Any, limit: float, seconds: float) -> Result:

@@ -54,6 +54,11 @@ class Job:
             return False
         return True
 
+    @property
+    def decided(self) -> bool:
+        """Whether it has ended or is being stopped."""
+        return not self._token
+
     def interrupt(self) -> bool:
         """Stop the work, if it has not ended already: false means that its outcome is on its way."""
         if not self._take():
@@ -71,7 +76,7 @@ class Job:
         kept = False
         try:
             self._ident = threading.get_ident()
-            if self._token:  # not stopped before it began
+            if not self.decided:  # stopped before it began
                 outcome = self._outcome()
             kept = self._take()
             if not kept:

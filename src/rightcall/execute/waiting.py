@@ -115,7 +115,7 @@ async def in_task(work: Callable[[], Awaitable[Any]], deadline: float, context: 
 
 
 async def _stop_task(task: "asyncio.Task[None]", end: _End) -> Stopped:
-    task.add_done_callback(end.reach)  # one that is cancelled before its first step never gets there by itself
+    task.add_done_callback(end.reach)  # cancelled before its first step, it does not get there by itself
     task.cancel()
     if await end.within(GRACE):
         return Stopped(obeyed=True)
