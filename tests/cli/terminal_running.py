@@ -1,10 +1,13 @@
 """A command at a real terminal, with somebody who reads and types."""
 
+import fcntl
 import os
 import pty
 import signal
+import struct
 import subprocess
 import sys
+import termios
 from codecs import getincrementaldecoder
 from select import select
 from typing import Self
@@ -18,12 +21,13 @@ LONGEST = 30.0
 class Terminal:
     """`rightcall …` in a pseudo terminal."""
 
-    def __init__(self, *arguments: str, **more: str) -> None:
+    def __init__(self, *arguments: str, columns: int = 100, **more: str) -> None:
         self._master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
         self._process = subprocess.Popen(
             [sys.executable, "-m", "rightcall.cli", *arguments],
             stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-            env=environment(COLUMNS="100", NO_COLOR="1", TERM="dumb", **more),
+            env=environment(NO_COLOR="1", TERM="dumb", **more),
         )  # fmt: skip
         os.close(slave)
         self._decoder = getincrementaldecoder("utf-8")("replace")

@@ -199,6 +199,21 @@ def test_at_a_terminal_the_whole_question_is_shown_and_the_default_is_no(
     assert status(desk, asked) == after
 
 
+def test_a_terminal_too_narrow_for_the_margin_gets_no_question(desk: Desk) -> None:
+    asked = desk.ask()
+    with Terminal("approvals", "approve", asked, "--by", "anna", columns=39) as terminal:
+        code, seen = terminal.end()
+    assert (code, status(desk, asked)) == (2, "waiting")
+    assert "the terminal has 39 columns" in seen
+
+
+def test_no_row_is_wider_than_the_terminal_whatever_the_environment_says(desk: Desk) -> None:
+    asked = desk.ask({"content": "x" * 500 + "é" * 500})
+    with Terminal("approvals", "show", asked, "--full", columns=60, COLUMNS="150") as terminal:
+        _, seen = terminal.end()
+    assert max(sum(1 if one.isascii() else 2 for one in line) for line in seen.splitlines()) <= 60
+
+
 def test_what_is_typed_before_the_question_is_shown_does_not_count(desk: Desk) -> None:
     asked = desk.ask()
     with at_terminal("approve", asked) as terminal:

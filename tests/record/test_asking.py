@@ -83,6 +83,15 @@ def test_an_unanswered_question_expires_and_the_call_asks_anew(desk: Desk) -> No
     assert [read_answer(json.dumps(body).encode()).status for body in bodies(desk, "answer")] == ["expired"]
 
 
+def test_what_nobody_answered_or_used_in_time_is_not_kept(desk: Desk) -> None:
+    waiting, approved = desk.ask({"n": 1}), desk.approved({"n": 2})
+    desk.clock.advance(600)
+    say(desk.store, desk.ask({"n": 3}))
+    assert [(found(desk, one).status, found(desk, one).canonical) for one in (waiting, approved)] == [
+        ("expired", "")
+    ] * 2
+
+
 def test_an_id_that_is_taken_is_not_given_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = iter(["aaaaaaaa", "aaaaaaaa", "bbbbbbbb"])
     monkeypatch.setattr(asking, "token_hex", lambda _: next(ids))

@@ -4,11 +4,12 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Final, Literal
 
 from rightcall.cli.persons import who
-from rightcall.cli.questions import found_approval, whole_view
+from rightcall.cli.questions import columns, found_approval, whole_view
 from rightcall.cli.store_options import policy_of
 from rightcall.cli.terminal import say
 from rightcall.errors import AnswerError
 from rightcall.record.asking import answer, answerable
+from rightcall.text.question import LEAST_WIDTH
 from rightcall.types_running import Approval
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ def shown(store: "Store", id: str) -> Approval:
     """Show a question that can still be answered, completely; whoever says yes says it to what this returns."""
     approval, before = store.look(lambda tables: found_approval(tables, id))
     answerable(approval, store.clock.now())
+    if columns() < LEAST_WIDTH:
+        raise AnswerError(f"the terminal has {columns()} columns: a question needs at least {LEAST_WIDTH} to be shown")
     seen = whole_view(store, approval, before, full=True)
     say(*seen.lines)
     if not seen.complete:

@@ -34,6 +34,8 @@ examples:
   rightcall approvals approve 3f9a1c2e --digest 1e753e31
   rightcall approvals deny 3f9a1c2e --reason "not on a Friday"
   rightcall approvals watch
+
+exit code 1: it was shown and not approved.
 """
 
 

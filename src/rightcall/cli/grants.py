@@ -8,12 +8,12 @@ from rightcall.cli import OK
 from rightcall.cli.grant_terms import condition_text, conditions, duration, uses
 from rightcall.cli.options import json_option
 from rightcall.cli.persons import person_option, who
-from rightcall.cli.questions import json_line
+from rightcall.cli.questions import json_line, named
 from rightcall.cli.store_options import open_store, policy_of, store_options
 from rightcall.cli.terminal import Style, count, say, style_for, table, wrap
 from rightcall.record.asking import give_grant, revoke_grant
-from rightcall.text.escape import escaped
 from rightcall.text.question import time_left
+from rightcall.text.visible import visible
 from rightcall.types_running import SECOND, Grant
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ a condition: NAME=VALUE, where VALUE is JSON (3, true, "3", [1, 2]) or else plai
 characters but / and \\\\, `**` for these too; neither for `..`, dotfiles, invisible characters or signs of a shell.
 Arguments without a condition may be anything.
 """
-
-_NAME = 32
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -111,7 +109,7 @@ def _told(grant: Grant, style: Style) -> list[str]:
     conditions = condition_text(grant.where)
     where = f"where {conditions}; any other argument may be anything" if conditions else "with ANY arguments"
     times = "once" if grant.uses == 1 else f"{grant.uses:,} times"
-    said = f"{grant.id}: {escaped(grant.caller)} may call {escaped(grant.tool)} {times} {where}."
+    said = f"{grant.id}: {visible(grant.caller)} may call {visible(grant.tool)} {times} {where}."
     return [
         line
         for text in (said, f"`rightcall grants revoke {grant.id}` takes it back.")
@@ -122,7 +120,7 @@ def _told(grant: Grant, style: Style) -> list[str]:
 def _revoke(store: "Store", options: Namespace) -> int:
     by = who(options)
     gone = store.transact(lambda tables: revoke_grant(tables, options.id, by))
-    say(f"{gone.id} is taken back: {escaped(gone.caller, _NAME)} has to ask again for {escaped(gone.tool, _NAME)}.")
+    say(f"{gone.id} is taken back: {named(gone.caller)} has to ask again for {named(gone.tool)}.")
     return OK
 
 
@@ -142,8 +140,8 @@ def _record(grant: Grant, now: int) -> dict[str, Any]:
 
 def _listing(grants: list[Grant], now: int, style: Style) -> list[str]:
     rows = [
-        [one.id, escaped(one.caller, _NAME), escaped(one.tool, _NAME), condition_text(one.where) or "any arguments",
-         str(one.uses), time_left(one.expires_at, now), escaped(one.by, _NAME)]
+        [one.id, named(one.caller), named(one.tool), condition_text(one.where) or "any arguments",
+         str(one.uses), time_left(one.expires_at, now), named(one.by)]
         for one in grants
     ]  # fmt: skip
     header = ["id", "caller", "tool", "where", "uses left", "time left", "by"]

@@ -9,12 +9,11 @@ from msgspec import to_builtins
 from rightcall.cli import OK
 from rightcall.cli.options import json_option
 from rightcall.cli.persons import person_option, who
-from rightcall.cli.questions import json_line
+from rightcall.cli.questions import json_line, named
 from rightcall.cli.store_options import open_store, policy_of, store_options
 from rightcall.cli.terminal import Style, count, say, style_for, table
 from rightcall.errors import AnswerError
 from rightcall.record.release import Held, refused_calls, release, release_all
-from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
     from rightcall.record.tables import Store
@@ -26,7 +25,6 @@ examples:
   rightcall quarantine release --all
 """
 
-_NAME = 32
 _DIGEST = 12
 
 
@@ -72,8 +70,8 @@ def _list(store: "Store", options: Namespace) -> int:
 
 def _listing(found: list[Held], most: int, style: Style) -> list[str]:
     rows = [
-        [escaped(one.caller, _NAME), one.digest[:_DIGEST], escaped(one.tool, _NAME) or "-", str(one.refusals),
-         escaped(one.rule, _NAME), "yes" if 0 < most <= one.refusals else "no"]
+        [named(one.caller), one.digest[:_DIGEST], named(one.tool) or "-", str(one.refusals),
+         named(one.rule), "yes" if 0 < most <= one.refusals else "no"]
         for one in found
     ]  # fmt: skip
     header = ["caller", "digest", "tool", "refused", "last by", "quarantined"]

@@ -1,5 +1,6 @@
 """Questions as the command line shows them: in a list, whole, and as JSON."""
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -7,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rightcall.cli.output import is_unicode, json_text
 from rightcall.cli.terminal import Style, count, style_for, table
 from rightcall.record.asking import approval_of, earlier_definition
-from rightcall.text.escape import escaped
 from rightcall.text.question import View, state_of, view
+from rightcall.text.visible import visible
 from rightcall.types_running import SECOND, Approval
 
 if TYPE_CHECKING:
@@ -32,17 +33,30 @@ def waiting_ids(store: "Store") -> list[str]:
 
 def whole_view(store: "Store", approval: Approval, before: str, *, full: bool) -> View:
     """The question for this terminal."""
-    width = style_for(sys.stdout).width
-    return view(
-        approval, now=store.clock.now(), width=width, full=full, ascii_only=not is_unicode(sys.stdout), before=before
-    )
+    plain = not is_unicode(sys.stdout)
+    return view(approval, now=store.clock.now(), width=columns(), full=full, ascii_only=plain, before=before)
+
+
+def columns() -> int:
+    """How wide a row may be: never wider than the terminal really is, which would break it and with it the margin."""
+    stated = style_for(sys.stdout).width
+    try:
+        real = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):  # no terminal
+        return stated
+    return min(stated, real) if real else stated
+
+
+def named(text: str) -> str:
+    """A name in a list: spelled out, and cut where it is long."""
+    shown = visible(text[: _NAME + 1])
+    return shown if len(shown) <= _NAME else shown[: _NAME - 1] + "…"
 
 
 def listing(approvals: Sequence[Approval], now: int, style: Style) -> list[str]:
     """One line each. The digest is not among it: it belongs below the whole call."""
     rows = [
-        [one.id, escaped(one.caller, _NAME), escaped(one.tool, _NAME), state_of(one, now), _rule(one), _size(one)]
-        for one in approvals
+        [one.id, named(one.caller), named(one.tool), state_of(one, now), _rule(one), _size(one)] for one in approvals
     ]
     lines = table(["id", "who asks", "tool", "state", "because of", "characters"], rows, style, left=5)
     return [*lines, f"{count(approvals, 'question')}; `rightcall approvals show ID` shows one"]
@@ -54,7 +68,7 @@ def _size(approval: Approval) -> str:
 
 def _rule(approval: Approval) -> str:
     rule, separated, _ = approval.why.partition(": ")
-    return escaped(rule if separated else approval.why, _NAME)
+    return named(rule if separated else approval.why)
 
 
 def summary_record(approval: Approval, now: int) -> dict[str, Any]:
@@ -94,7 +108,8 @@ def whole_record(approval: Approval, before: str, now: int) -> dict[str, Any]:
 
 
 def json_line(record: dict[str, Any]) -> str:
-    return json_text(record, ascii_only=not is_unicode(sys.stdout))
+    """One line; on a terminal in ASCII alone, where nothing can be drawn in another order."""
+    return json_text(record, ascii_only=sys.stdout.isatty() or not is_unicode(sys.stdout))
 
 
 def _is_open(approval: Approval) -> bool:

@@ -91,6 +91,7 @@ def answer(
     if said == "approved" or digest:
         _same_digest(approval, digest)
     person(by, approval.caller, callers)
+    _sweep(tables, now)
     answered = replace(approval, status=said, by=by, answered=tables.wall(), expires_at=now + expires * SECOND)
     if said == "approved" and approval.kind == "definition":
         _accept(tables, approval, by)
@@ -160,6 +161,13 @@ def _alike(name: str) -> str:
     from rightcall.text.alike import skeleton  # late: calls that nobody answers need no tables of letters
 
     return skeleton(name)
+
+
+def _sweep(tables: Tables, now: int) -> None:
+    """What nobody answered or used in time is not kept: a call can hold secrets."""
+    for approval in tables.approvals("waiting", "approved"):
+        if approval.expires_at <= now:
+            _expire(tables, approval)
 
 
 def _expire(tables: Tables, approval: Approval) -> None:

@@ -18,7 +18,10 @@ from rightcall.text.visible import folded
 from rightcall.types_running import SECOND, Approval
 
 _LABEL: Final = 12
-_LEAST_WIDTH: Final = 40
+LEAST_WIDTH: Final = 40
+"""Columns; in fewer the margin could not be kept."""
+_MARGIN: Final = 6
+"""Columns of the margin, where a terminal draws each of its two bars in two."""
 _LONGEST_TEXT: Final = 30
 """Rows of one text in the short view."""
 _LONGEST_PART: Final = 150
@@ -43,8 +46,8 @@ def question_lines(
 def view(
     approval: Approval, *, now: int, width: int, full: bool = True, ascii_only: bool = False, before: str = ""
 ) -> View:
-    wide = max(_LEAST_WIDTH, width)
-    paper = Paper(wide - 4, None if full else _LONGEST_TEXT, ascii_only)
+    wide = max(LEAST_WIDTH, width)
+    paper = Paper(wide - _MARGIN, None if full else _LONGEST_TEXT, ascii_only)
     details, value = _details(approval.details), _value(approval.canonical)
     head = list(_head(approval, details, now, paper))
     body = [*_call(approval, value, paper), *_changes(approval, before, paper), *_beside(details, paper)]
