@@ -341,8 +341,8 @@ def test_a_fault_reaches_all_who_wait_each_with_an_error_of_its_own(open_sqlite:
 
 def test_what_is_left_for_later_outlasts_a_fault(open_sqlite: OpenSqlite, database: Path) -> None:
     store = open_sqlite()
-    store.later(add("end", 1))
     with locked(database):
+        store.later(add("end", 1))
         refused(store, "locked")
         refused(store, "locked")
     assert store.transact(add()) == 2
@@ -351,9 +351,9 @@ def test_what_is_left_for_later_outlasts_a_fault(open_sqlite: OpenSqlite, databa
 
 def test_closing_a_store_that_cannot_be_used_neither_raises_nor_hangs(open_sqlite: OpenSqlite, database: Path) -> None:
     store = open_sqlite(busy_seconds=0.2)
-    store.later(add())
     began = time.monotonic()
     with locked(database):
+        store.later(add())
         store.close()
     assert time.monotonic() - began < 5
 

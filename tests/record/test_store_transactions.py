@@ -255,6 +255,19 @@ def test_what_is_left_for_later_comes_before_the_next_work(store: Store) -> None
     assert [entry.call for entry in records(store)] == [1, 2, 0]
 
 
+def test_what_is_left_for_later_does_not_wait_for_another_work(store: Store) -> None:
+    store.later(add("end", 1))
+    while not records(store):
+        """Nobody else comes: it is done all the same."""
+    assert [entry.call for entry in records(store)] == [1]
+
+
+def test_a_work_can_leave_something_for_later(store: Store) -> None:
+    assert store.transact(lambda tables: [store.later(add("end", 1)), tables.append("begin", 0, BODY)])[1] == 1
+    assert store.transact(add()) == 3
+    assert [entry.kind for entry in records(store)] == ["begin", "end", "message"]
+
+
 def test_what_is_left_for_later_is_done_even_if_the_next_work_raises(store: Store) -> None:
     store.later(add("end", 1))
     with pytest.raises(ZeroDivisionError):
@@ -265,9 +278,9 @@ def test_what_is_left_for_later_is_done_even_if_the_next_work_raises(store: Stor
 def test_what_is_left_for_later_and_cannot_be_done_is_reported_once(
     store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store.later(lambda tables: tables.append("end", 1, BODY) / 0)
-    store.later(add("end", 2))
     with caplog.at_level(logging.ERROR):
+        store.later(lambda tables: tables.append("end", 1, BODY) / 0)
+        store.later(add("end", 2))
         assert store.transact(add()) == 2
         assert store.transact(add()) == 3
     assert [record.message for record in caplog.records] == ["a record that was left for later could not be written"]

@@ -1,12 +1,15 @@
 """Starts in scopes: what limits and repeats are counted by. They are exact, whoever asks at the same time."""
 
 import asyncio
+import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
-from record.works import admitted
+from record.works import OpenSqlite, admitted
 from rightcall.keys import count_since
 from rightcall.record.clock import ManualClock, SystemClock
 from rightcall.record.memory import MemoryStore
@@ -95,6 +98,22 @@ def test_what_is_older_than_an_hour_goes_and_nothing_else(store: Store, clock: M
     assert store.look(lambda tables: tables.scopes("")) == [("all", 5001)]
 
 
+def test_processes_that_live_for_one_call_leave_nothing_behind_either(
+    open_sqlite: OpenSqlite, clock: ManualClock, database: Path
+) -> None:
+    for n in range(3):
+        store = open_sqlite()
+        mark(store, "all", f"same\0{n}")
+        store.close()
+        clock.advance(1800)
+    open_sqlite().close()
+    with closing(sqlite3.connect(database)) as connection:
+        assert connection.execute("SELECT scope, n FROM windows ORDER BY at").fetchall() == [
+            ("all", 3),
+            ("same\x002", 1),
+        ]
+
+
 def test_a_limit_by_the_minute_admits_again_when_the_minute_is_over(store: Store, clock: ManualClock) -> None:
     def attempts(count: int) -> int:
         return sum(store.transact(admitted(clock, 10)) for _ in range(count))
@@ -119,17 +138,15 @@ def crowded(request: pytest.FixtureRequest) -> Store:
 def test_ten_thousand_attempts_from_eight_threads_admit_exactly_a_hundred(crowded: Store) -> None:
     start = threading.Barrier(8)
 
+    async def at_once(count: int) -> int:
+        return sum(await asyncio.gather(*(crowded.atransact(admitted(crowded.clock, 100)) for _ in range(count))))
+
     def many(_: int) -> int:
+        """One by one, and many at a time from an event loop of its own."""
         start.wait()
-        return sum(crowded.transact(admitted(crowded.clock, 100)) for _ in range(1250))
+        one_by_one = sum(crowded.transact(admitted(crowded.clock, 100)) for _ in range(50))
+        return one_by_one + sum(asyncio.run(at_once(50)) for _ in range(24))
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(many, range(8))) == 100
     assert crowded.look(lambda tables: tables.head()[0]) == 10_000
-
-
-def test_ten_thousand_attempts_from_tasks_admit_exactly_a_hundred(crowded: Store) -> None:
-    async def crowd() -> int:
-        return sum(await asyncio.gather(*(crowded.atransact(admitted(crowded.clock, 100)) for _ in range(10_000))))
-
-    assert asyncio.run(crowd()) == 100

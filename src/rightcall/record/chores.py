@@ -1,5 +1,5 @@
 """What the store does by itself, inside its own transactions: it completes the records of calls whose process died,
-and it keeps monotonic times right when the machine starts anew and its clock begins at zero."""
+keeps monotonic times right when the machine starts anew and its clock begins at zero, and forgets old starts."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ def tidy(tables: SqliteTables, clock: Clock) -> None:
     """At the start of a transaction, every few seconds."""
     complete_interrupted(tables)
     keep_clocks(tables, clock)
+    tables.purge(clock.now())
 
 
 def complete_interrupted(tables: SqliteTables) -> None:

@@ -56,6 +56,8 @@ class MemoryStore:
             if self._closed:
                 raise _closed()
             self._later.append(work)
+            if not self._inside:
+                self._do_what_was_left()
 
     def _do_what_was_left(self) -> None:
         works, self._later = self._later, []

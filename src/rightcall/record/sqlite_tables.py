@@ -183,10 +183,10 @@ class SqliteTables:
         self._marked += 1
         if self._marked >= _PURGE_EVERY:
             self._marked = 0
-            self._purge(now)
+            self.purge(now)
 
-    def _purge(self, now: int) -> None:
-        """The last number of a scope may go with it: numbers only have to be in a row among those that are kept."""
+    def purge(self, now: int) -> None:
+        """Remove starts older than an hour, some at a time. Those that are left have numbers in a row."""
         old = f"SELECT scope, n FROM windows WHERE at <= ? ORDER BY at LIMIT {_PURGE}"
         self._do(f"DELETE FROM windows WHERE (scope, n) IN ({old})", (now - HOUR,))
 

@@ -27,6 +27,8 @@ Work = Callable[[Tables], Any]
 
 _MOST = 512
 """Works that share one commit."""
+_CLOSING_SECONDS = 1.0
+"""How long closing waits for a lock."""
 
 
 class Job:
@@ -79,6 +81,7 @@ class Writer:
             if self._closed:
                 raise closed(self._path)
             self._later.append(Job(work))
+            self._queue.put(Job(_nothing))  # should nobody else come: it may work at once
 
     def close(self, timeout: float | None = None) -> None:
         """Finish what waits, then end."""
@@ -112,8 +115,9 @@ class Writer:
 
     def _serve(self, batch: list[Job]) -> None:
         later = tuple(self._later)
+        patience = min(self._patience, _CLOSING_SECONDS) if self._last else self._patience
         try:
-            connection, tables = self._session.begin(monotonic() + self._patience)
+            connection, tables = self._session.begin(monotonic() + patience)
             for job in (*later, *batch):
                 _perform(job, connection, tables)
             self._session.commit()
@@ -150,6 +154,10 @@ def _perform(job: Job, connection: sqlite3.Connection, tables: SqliteTables) -> 
         connection.execute("ROLLBACK TO work")
         tables.refresh()
     connection.execute("RELEASE work")
+
+
+def _nothing(_tables: Tables) -> None:
+    pass
 
 
 def _wake(batch: Iterable[Job]) -> None:

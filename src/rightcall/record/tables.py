@@ -154,7 +154,8 @@ class Store(Protocol):
         ...
 
     def later(self, work: Callable[[Tables], object]) -> None:
-        """Do this with the next transaction that succeeds, for what can no longer be refused."""
+        """Do this as soon as it can be done, at the latest with the next transaction that succeeds, and wait for
+        nothing: for what can no longer be refused."""
         ...
 
     def look(self, work: Callable[[Tables], T]) -> T:
