@@ -40,6 +40,7 @@ log = logging.getLogger("rightcall")
 T = TypeVar("T")
 
 GIVEN_UP = EndBody("failed", error="The caller gave it up.")
+CHANGED = Result(False, error="What the call touches has changed since it was approved. It was not run.")
 UNREADABLE = Decision("deny", "validation", "Validation failed: the call cannot be read")
 
 
@@ -160,6 +161,8 @@ class Pipeline(Struct, frozen=True, eq=False):
         assert found.local is not None
         budget = self._budget(request)
         try:
+            if admission.decision.approval is not None and self._touched(request, found.local):
+                return CHANGED
             if admission.decision.kind == "dry_run":
                 return await preview(found.local, request.arguments, request.canonical, seconds=budget.seconds)
             key = self._cache_key(request, found.local)
@@ -201,6 +204,10 @@ class Pipeline(Struct, frozen=True, eq=False):
 
     def _budget(self, request: Request) -> Budgets:
         return request.rights.budgets_of_tools.get(request.tool) or request.rights.budgets
+
+    def _touched(self, request: Request, local: LocalTool) -> bool:
+        """Whether what an approval was given for is no longer as it was: a last look, as late as possible."""
+        return state_of(local, request.arguments, self.root) != request.state
 
     def _cache_key(self, request: Request, local: LocalTool) -> str | None:
         """None where nothing may be cached: only a tool that says what it read can be known to have read the same."""
