@@ -34,7 +34,6 @@ SHAPES: dict[str, list[str]] = {
     "SendGrid key": ["SG." + MIXED[:22] + "." + MIXED + MIXED[:11]],
     "Twilio key": ["SK" + HEX[:32]],
     "Telegram bot token": ["123456789:" + "AA" + MIXED + "x"],
-    "Discord bot token": ["M" + MIXED[:23] + ".aB3dE5." + MIXED],
     "Databricks token": ["dapi" + HEX[:32]],
     "DigitalOcean token": ["dop_v1_" + HEX],
     "Docker, Linear, Notion, Figma or Supabase token": [

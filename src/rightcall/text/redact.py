@@ -23,11 +23,13 @@ _MOST_NAMES, _LONGEST_NAME = 4096, 100
 _SHORTEST_REPEATED, _MOST_REPEATED = 4, 64
 """Of secrets that are looked for beside the arguments: characters, and how many; with more, all of it is hidden."""
 
-_QUIET = re.compile(r"(?:[A-Za-z0-9_-]{0,15}+[^A-Za-z0-9_=:<-]++)*+[A-Za-z0-9_-]{0,15}+\Z").match
+_QUIET = re.compile(r"(?:[A-Za-z0-9_-]{0,14}+[^A-Za-z0-9_=:<-]++)*+[A-Za-z0-9_-]{0,14}+\Z").match
 """Texts without a sign that could give a name a value, and without a word as long as a token: with no option either,
 most arguments are so."""
 
 _BARE: frozenset[type] = frozenset((int, bool, float, type(None)))
+_MOST_HOLDERS = 200
+"""Objects and lists in one value that are looked at in the fast way."""
 _TELLING = frozenset(("value", "before", "after", "message"))
 """Fields that can be secret because of what a field beside them says."""
 
@@ -100,20 +102,52 @@ class Redactor:
         return Walk(self, repeated).clean(thing)
 
     def _is_quiet(self, thing: Any) -> bool:
-        """Whether it is a flat object that plainly holds no secret; looked at as one text, which is much faster."""
+        """Whether it is an object that plainly holds no secret; looked at as one text, which is much faster."""
         if type(thing) is not dict:
             return False
-        plain = self._plain
+        whole = cast("dict[Any, Any]", thing)
+        if not self._plain.issuperset(whole) and not self._are_plain(whole):
+            return False
         texts: list[str] = []
-        for key, item in cast("dict[Any, Any]", thing).items():
-            if key not in plain and not self._is_plain(key):
-                return False
+        inner: list[Any] = []
+        for item in whole.values():
             if type(item) is str:
                 texts.append(item)
             elif type(item) not in _BARE:
-                return False
+                inner.append(item)
+        if inner and not self._are_quiet(inner, texts):
+            return False
         joined = "\n".join(texts)
         return _QUIET(joined) is not None and not _has_options(joined)
+
+    def _are_quiet(self, inner: list[Any], texts: list[str]) -> bool:
+        """The same for what an object holds; its texts are added to `texts`."""
+        for holder in inner:  # which grows meanwhile
+            items = self._items(holder)
+            if items is None or len(inner) > _MOST_HOLDERS:
+                return False
+            for item in items:
+                if type(item) is str:
+                    texts.append(item)
+                elif type(item) not in _BARE:
+                    inner.append(item)
+        return True
+
+    def _items(self, holder: Any) -> Iterable[Any] | None:
+        """What a list or an object with plain names holds; None for anything else."""
+        if type(holder) is dict:
+            names = cast("dict[Any, Any]", holder)
+            return names.values() if self._are_plain(names) else None
+        if type(holder) is list:
+            items = cast("list[Any]", holder)
+            return None if self._is_pair(items) else items
+        return None
+
+    def _is_pair(self, items: list[Any]) -> bool:
+        return len(items) == 2 and isinstance(items[0], str) and self.is_secret(items[0])
+
+    def _are_plain(self, holder: dict[Any, Any]) -> bool:
+        return all(key in self._plain or self._is_plain(key) for key in holder)
 
     def _is_plain(self, key: Any) -> bool:
         if type(key) is not str or key in _TELLING or self.is_secret(key) or self.text(key) is not key:
@@ -146,7 +180,7 @@ class Redactor:
 
 
 def _has_options(text: str) -> bool:
-    return "-" in text and (" -" in text or "--" in text)
+    return "-" in text and (" -" in text or "--" in text or "\n-" in text or text[0] == "-")
 
 
 def _type_of(thing: Any) -> str:

@@ -37,7 +37,7 @@ class Walk:
         if isinstance(thing, (bytes, bytearray)):
             text = thing.decode("latin-1")
             return thing if self._text(text, near_aws_key) == text else self._redactor.mark(text)
-        if not isinstance(thing, (Mapping, list, tuple, set, frozenset)):
+        if not isinstance(thing, (dict, list, tuple, set, frozenset, Mapping)):  # Mapping last: it takes its time
             return thing
         place = id(thing)  # pyright: ignore[reportUnknownArgumentType] - any object has one
         known = self._seen.get(place)
@@ -46,7 +46,7 @@ class Walk:
         if depth >= DEEPEST or place in self._seen:  # or it holds itself
             return self._redactor.whole(thing)
         self._seen[place] = None
-        if isinstance(thing, Mapping):
+        if isinstance(thing, (dict, Mapping)):
             found = self._mapping(cast("Mapping[Any, Any]", thing), depth)
         else:
             found = self._sequence(cast("Sequence[Any]", thing), depth)

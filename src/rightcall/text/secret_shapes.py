@@ -64,8 +64,7 @@ SHAPES: tuple[Shape, ...] = (
     _shape("Hugging Face token", "hf_ api_org_", r"(?:hf|api_org)_[A-Za-z0-9]{30,}+"),
     _shape("SendGrid key", "SG.", r"SG\.[\w-]{16,}+\.[\w-]{16,}+"),
     _shape("Twilio key", "SK", r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
-    _shape("Telegram bot token", ":", r"\d{6,12}:[\w-]{35}(?![\w-])"),
-    _shape("Discord bot token", ".", r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}+"),
+    _shape("Telegram bot token", ":AA", r"\d{6,12}:AA[\w-]{30,}+"),
     _shape("Databricks token", "dapi", r"dapi[0-9a-f]{32}"),
     _shape("DigitalOcean token", "_v1_", r"do[opr]_v1_[0-9a-f]{64}"),
     _shape("Docker, Linear, Notion, Figma or Supabase token", "dckr_pat_ lin_api_ ntn_ figd_ sbp_",
@@ -82,10 +81,15 @@ SHAPES: tuple[Shape, ...] = (
     _shape("Azure client secret", "8Q~", r"\w{3}8Q~[\w~.-]{30,}+"),
     _shape("age secret key", "AGE-SECRET-KEY-", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}+"),
     _shape("Bearer value", "earer EARER", r"(?:[Bb]earer|BEARER)[ \t]++([\w.~+/=-]{16,}+)", _mixed),
-    _shape("Basic value", "asic ASIC", r"(?:[Bb]asic|BASIC)[ \t]++([A-Za-z0-9+/=]{12,}+)", _is_login),
+    _shape("Basic value", "asic ASIC", r"(?:[Bb]asic|BASIC)[ \t]++([A-Za-z0-9+/=]{15,}+)", _is_login),
     _shape("signature in an address", "sig= ignature=",
-           r"(?<=[?&;])(?:sig|X-Amz-Signature|X-Goog-Signature|Signature)=([^&\s\"'<>\\\[]{8,}+)"),
+           r"(?<=[?&;])(?:sig|X-Amz-Signature|X-Goog-Signature|Signature)=([^&\s\"'<>\\\[]{15,}+)"),
 )  # fmt: skip
+
+SIGNS: tuple[tuple[str, Shape], ...] = tuple((sign, shape) for shape in SHAPES for sign in shape.signs)
+
+LONG_WORD = re.compile(r"[A-Za-z0-9_-]{15}")
+"""Stands in every one of them."""
 
 PRIVATE_KEY = re.compile(
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:(?=-----)|\Z)(?:-----END [A-Z0-9 ]{0,60}-----)?"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from rightcall.text.secret_shapes import AWS_SECRET, LOGIN, PRIVATE_KEY, SHAPES, Shape, is_aws_secret
+from rightcall.text.secret_shapes import AWS_SECRET, LOGIN, LONG_WORD, PRIVATE_KEY, SIGNS, Shape, is_aws_secret
 from rightcall.text.secret_values import named_values
 
 Hide = Callable[[str], str]
@@ -28,7 +28,8 @@ def without_secrets(text: str, is_secret: Callable[[str], bool], hide: Hide) -> 
     clean = text
     if "-----BEGIN" in clean:
         clean = PRIVATE_KEY.sub(lambda found: hide(found[0]), clean)
-    clean = _without_named(clean, is_secret, hide)
+    if "=" in clean or ":" in clean or ">" in clean or "-" in clean:  # else no name can have a value
+        clean = _without_named(clean, is_secret, hide)
     if "://" in clean and "@" in clean:
         clean = LOGIN.sub(lambda found: _login(found, hide), clean)
     for command, pattern in _COMMANDS.items():
@@ -36,8 +37,8 @@ def without_secrets(text: str, is_secret: Callable[[str], bool], hide: Hide) -> 
             clean = pattern.sub(lambda found: _but_hidden(found, 1, hide), clean)
     if "AKIA" in clean or "ASIA" in clean:
         clean = without_aws_secret(clean, hide)
-    for shape in SHAPES:
-        if any(sign in clean for sign in shape.signs):
+    if LONG_WORD.search(clean):
+        for shape in dict.fromkeys([shape for sign, shape in SIGNS if sign in clean]):
             clean = _without_shape(clean, shape, hide)
     return text if clean == text else clean
 
