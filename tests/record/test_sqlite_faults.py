@@ -5,6 +5,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -108,6 +109,20 @@ def test_a_locked_database_is_not_opened_but_may_be_later(open_sqlite: OpenSqlit
     with locked(database):
         not_opened(database, "locked")
     resumed(open_sqlite(), 0)
+
+
+def test_a_database_that_is_just_being_made_is_waited_for(open_sqlite: OpenSqlite, database: Path) -> None:
+    database.parent.mkdir()
+    opened: list[SqliteStore] = []
+    opening = threading.Thread(target=lambda: opened.append(open_sqlite(busy_seconds=10.0)))
+    with closing(sqlite3.connect(database, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        opening.start()
+        opening.join(0.3)
+        assert opening.is_alive()
+        other.execute("ROLLBACK")
+    opening.join(10)
+    resumed(opened[0], 0)
 
 
 def test_looking_goes_on_while_another_process_writes(open_sqlite: OpenSqlite, database: Path) -> None:

@@ -69,7 +69,7 @@ def connect(path: Path, deadline: float, *, new: bool) -> sqlite3.Connection:
     """The connection that writes, to a database that was looked over. Only a `new` one may still be empty."""
     if not os.access(path, os.R_OK | os.W_OK):  # before SQLite makes files beside it with the same permissions
         raise read_only(path)
-    connection = _open(path, "mode=rw", _WRITING)
+    connection = _open(path, "mode=rw")
     try:
         patiently(lambda: _set_up(connection, path, new), deadline)
         if not _is_ours(path) and not _is_ours(path):  # twice: somebody may just have been writing that page
@@ -82,29 +82,34 @@ def connect(path: Path, deadline: float, *, new: bool) -> sqlite3.Connection:
 
 def connect_reader(path: Path, deadline: float) -> sqlite3.Connection:
     """A connection that cannot write, for any thread."""
-    connection = _open(path, "mode=ro", _READING)
+    connection = _open(path, "mode=ro")
     try:
-        patiently(lambda: version_of(connection, path), deadline)
+        patiently(lambda: _set_up_reader(connection, path), deadline)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _open(path: Path, mode: str, pragmas: tuple[str, ...]) -> sqlite3.Connection:
-    connection = sqlite3.connect(
+def _open(path: Path, mode: str) -> sqlite3.Connection:
+    return sqlite3.connect(
         f"{path.as_uri()}?{mode}",
         uri=True,
         isolation_level=None,
         cached_statements=256,
         check_same_thread="rw" in mode,  # the writer's belongs to its thread alone
     )
-    for pragma in pragmas:
+
+
+def _set_up_reader(connection: sqlite3.Connection, path: Path) -> None:
+    for pragma in _READING:
         connection.execute(pragma)
-    return connection
+    version_of(connection, path)
 
 
 def _set_up(connection: sqlite3.Connection, path: Path, new: bool) -> None:
+    for pragma in _WRITING:
+        connection.execute(pragma)
     version = version_of(connection, path)
     if version == 0 and not new:
         raise empty(path)
@@ -121,7 +126,7 @@ def _set_up(connection: sqlite3.Connection, path: Path, new: bool) -> None:
 def _is_ours(path: Path) -> bool:
     """Whether the file itself, without the log beside it, begins as it should."""
     try:
-        with closing(_open(path, "mode=ro&immutable=1", ())) as connection:
+        with closing(_open(path, "mode=ro&immutable=1")) as connection:
             return connection.execute("PRAGMA application_id").fetchone() == (APPLICATION,)
     except sqlite3.Error:
         return False

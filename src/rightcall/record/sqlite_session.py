@@ -43,14 +43,17 @@ class Session:
             self._reopen(found, deadline)
         assert self._open is not None
         connection, tables = self._open
-        connection.execute(f"PRAGMA max_page_count = {self.most_pages or _ANY_NUMBER}")
-        patiently(lambda: connection.execute("BEGIN IMMEDIATE"), deadline)
+        patiently(lambda: self._lock(connection), deadline)
         self._notice_others(connection, tables)
         now = self._clock.now()
         if self._tidied is None or now - self._tidied >= EVERY:
             tidy(tables, self._clock)
             self._tidied = now
         return self._open
+
+    def _lock(self, connection: sqlite3.Connection) -> None:
+        connection.execute(f"PRAGMA max_page_count = {self.most_pages or _ANY_NUMBER}")
+        connection.execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
         """When it returns, everything is on disk."""
