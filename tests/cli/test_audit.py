@@ -230,6 +230,19 @@ def test_verify_finds_a_cut_tail_by_the_anchor(audit: Any, db: str) -> None:
     assert "the tail is cut off: the audit ends with record 6, the anchor is record 9" in done.out
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_somebody_who_waits_at_a_terminal_is_told_how_far_it_is(audit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rightcall.record.verify.EVERY", 4)
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    assert audit("verify").code == 0
+    told = "\r4 records are right so far …\r8 records are right so far …\r\x1b[K"
+    assert terminal.getvalue() == told
+
+
 @pytest.mark.parametrize("anchor", ["", "9", "9:abc", "x:" + "0" * 64, "9:" + "g" * 64, "9:" + "0" * 63, EVIL])
 def test_what_is_no_anchor_is_not_taken_for_one(audit: Any, anchor: str) -> None:
     done = audit("verify", "--anchor", anchor)

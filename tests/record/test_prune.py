@@ -15,7 +15,7 @@ from rightcall.record.admission import finish
 from rightcall.record.clock import ManualClock
 from rightcall.record.entries import EndBody, read_note
 from rightcall.record.memory import MemoryStore
-from rightcall.record.prune import Cut, Pruned, plan, prune
+from rightcall.record.prune import Cut, Pruned, plan, prune, prune_in_steps
 from rightcall.record.verify import verify
 
 pytestmark = pytest.mark.promise("A-03")
@@ -149,6 +149,37 @@ def test_a_question_that_still_waits_stays(kind: str, tmp_path: Path) -> None:
         assert pruned(diary, keep=0, now=diary.clock.now()).removed == 0, "a yes that was not used yet"
         diary.clock.advance(601)
         assert pruned(diary, keep=0, now=diary.clock.now()).removed
+
+
+@every_store
+def test_much_is_removed_in_steps_exactly_what_was_planned(kind: str, tmp_path: Path) -> None:
+    with opened(kind, tmp_path) as diary:
+        for _ in range(4):
+            diary.ran()  # 1 to 8
+        long = diary.begin()  # 9
+        for _ in range(4):
+            diary.ran()  # 10 to 17
+        diary.end(long)  # 18
+        diary.ran()
+        cut = diary.store.look(lambda tables: plan(tables, keep=2))
+        done = prune_in_steps(diary.store.transact, cut, "anna", diary.clock.now, step=3)
+        assert (done.removed, done.through) == (18, 18)
+        assert left(diary)[:3] == [19, 20, 21]
+        prunes = diary.store.look(lambda tables: tables.newest(99, ("prune",)))
+        assert [read_note(entry.body).data["seq"] for entry in reversed(prunes)] == [2, 4, 6, 8, 18]
+        assert diary.store.look(lambda tables: verify(tables)).ok
+
+
+@every_store
+def test_steps_end_where_something_has_to_stay_by_now(kind: str, tmp_path: Path) -> None:
+    with opened(kind, tmp_path) as diary:
+        diary.ran()
+        call = diary.begin()
+        cut = diary.store.look(lambda tables: plan(tables, keep=0))
+        assert cut.through == 3
+        diary.store.transact(lambda tables: tables.begun(call))
+        done = prune_in_steps(diary.store.transact, cut, "anna", diary.clock.now, step=1)
+        assert (done.removed, done.through) == (2, 2)
 
 
 @every_store

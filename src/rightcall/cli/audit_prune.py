@@ -13,7 +13,7 @@ from rightcall.cli.output import json_text
 from rightcall.cli.persons import at_a_terminal, typed, who
 from rightcall.cli.terminal import say
 from rightcall.errors import ConfigError
-from rightcall.record.prune import Cut, Pruned, plan, prune
+from rightcall.record.prune import Cut, Pruned, plan, prune_in_steps
 
 if TYPE_CHECKING:
     from rightcall.record.tables import Store
@@ -35,9 +35,7 @@ def prune_records(store: "Store", options: Namespace) -> int:
         return OK
     if not options.yes and not _agreed(cut, options):
         return REFUSED
-    by = who(options)
-    done = store.transact(lambda tables: prune(tables, before=before, keep=keep, by=by, now=store.clock.now()))
-    _tell(done, cut, options)
+    _tell(prune_in_steps(store.transact, cut, who(options), store.clock.now), cut, options)
     return OK
 
 

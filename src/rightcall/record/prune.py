@@ -4,6 +4,7 @@ Whatever is not over stays: a call that runs, a call whose end would be left alo
 """
 
 import re
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec import DecodeError, Struct
@@ -13,6 +14,9 @@ from rightcall.record.entries import NoteBody, encode, read_call
 from rightcall.record.tables import Entry, Tables
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)?")
+
+STEP = 20_000
+"""Records that go in one transaction."""
 
 Reason = Literal["", "running", "overlapping", "waiting"]
 
@@ -38,25 +42,30 @@ class Pruned(Struct, frozen=True):
     """The record that says so."""
 
 
-def plan(tables: Tables, *, before: str | None = None, keep: int | None = None, now: int | None = None) -> Cut:
-    """What `prune` would remove now. `before` is a moment in UTC, `keep` how many of the newest records stay; with
-    both, only what both allow to go. `now` is the store's clock: questions that have expired by then wait no more."""
+def plan(
+    tables: Tables, *, before: str | None = None, keep: int | None = None, through: int | None = None,
+    now: int | None = None,
+) -> Cut:  # fmt: skip
+    """What `prune` would remove now. `before` is a moment in UTC, `keep` how many of the newest records stay, `through`
+    the last record that may go; with several, only what all of them allow. `now` is the store's clock: questions that
+    have expired by then wait no more."""
     first = next(iter(tables.entries()), None)
     if first is None:
         return Cut()
-    wanted = _wanted(tables, first, before, keep)
+    wanted = _wanted(tables, first, before, keep, through)
     if wanted < first.seq:
         return Cut(first.seq)
-    through, because = _allowed(tables, first.seq, wanted, now)
-    count = max(0, through - first.seq + 1)
-    return Cut(first.seq, through if count else 0, count, wanted - first.seq + 1 - count, because)
+    last, because = _allowed(tables, first.seq, wanted, now)
+    count = max(0, last - first.seq + 1)
+    return Cut(first.seq, last if count else 0, count, wanted - first.seq + 1 - count, because)
 
 
 def prune(
-    tables: Tables, *, before: str | None = None, keep: int | None = None, by: str, now: int | None = None
-) -> Pruned:
+    tables: Tables, *, before: str | None = None, keep: int | None = None, through: int | None = None, by: str,
+    now: int | None = None,
+) -> Pruned:  # fmt: skip
     """Remove the oldest records; first the checkpoint is written, in the same transaction."""
-    cut = plan(tables, before=before, keep=keep, now=now)
+    cut = plan(tables, before=before, keep=keep, through=through, now=now)
     last = tables.entry(cut.through) if cut.count else None
     if last is None:
         return Pruned(0, 0)
@@ -65,15 +74,33 @@ def prune(
     return Pruned(tables.remove_through(last.seq), last.seq, checkpoint)
 
 
-def _wanted(tables: Tables, first: Entry, before: str | None, keep: int | None) -> int:
+def prune_in_steps(
+    transact: Callable[[Callable[[Tables], Pruned]], Pruned], cut: Cut, by: str, now: Callable[[], int],
+    step: int = STEP,
+) -> Pruned:  # fmt: skip
+    """Remove what `plan` found, in transactions that hold up nobody for long; each leaves a checkpoint of its own."""
+    removed, last, size = 0, Pruned(0, 0), step
+    while last.through < cut.through:
+        until = min(cut.through, max(last.through, cut.first - 1) + size)
+        done = transact(lambda tables, until=until: prune(tables, keep=0, through=until, by=by, now=now()))
+        if done.removed:
+            removed, last, size = removed + done.removed, done, step
+        elif until == cut.through:
+            break
+        else:
+            size *= 2  # a call that goes on for longer than so many records
+    return Pruned(removed, last.through, last.checkpoint)
+
+
+def _wanted(tables: Tables, first: Entry, before: str | None, keep: int | None, through: int | None) -> int:
     """The last record that is to go, were all of them over."""
     if before is None and keep is None:
         raise ConfigError("before, keep: neither is given; one has to say what is old")
-    last = tables.head()[0]
+    last = tables.head()[0] if through is None else min(tables.head()[0], through)
     if keep is not None:
         if keep < 0:
             raise ConfigError(f"keep: {keep} is less than no record; give 0 or more")
-        last -= keep
+        last = min(last, tables.head()[0] - keep)
     if before is not None:
         if not _MOMENT.fullmatch(before):
             raise ConfigError(
