@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,6 +81,7 @@ def is_module(name: str) -> bool:
     return path.is_dir() or path.with_suffix(".py").is_file()
 
 
+@lru_cache
 def own_imports() -> list[Import]:
     return [found for file in sorted(SOURCE.rglob("*.py")) for found in imports_of(file)]
 
