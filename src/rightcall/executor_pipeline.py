@@ -12,6 +12,7 @@ from functools import partial
 from typing import Literal, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.authorise import decide
 from rightcall.authorise.quarantine import quarantine
@@ -71,7 +72,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         watch.stage("record")
         shown = self._shaped(request, result)
         recorded = await self._complete(
-            request, admission, end_body(result, shown.summary, shown.tokens, self.redactor)
+            request, admission, end_body(result, shown.summary, shown.tokens, request.arguments, self.redactor)
         )
         watch.stage("present")
         call = Call(request.tool, request.arguments, *_identity(written))
@@ -111,15 +112,14 @@ class Pipeline(Struct, frozen=True, eq=False):
         self, written: Written, who: Who, request: Request | Decision, found: Equipped | None
     ) -> Admission:
         """The decision, recorded. When the store cannot record it, it is no (A-04)."""
-        if isinstance(request, Decision):
-            work = self._refusal(written, who, request)
-        else:
-            assert found is not None
-            body = call_body(written, who, request, self.redactor)
-            asked = question(request, written.verdict, found.described, await self._rehearsal(request, found))
-            work = partial(admit, request=request, decide=decide, body=body, question=asked)
         done: list[Admission] = []
         try:
+            if isinstance(request, Decision) or found is None:
+                work = self._refusal(written, who, request if isinstance(request, Decision) else UNREADABLE)
+            else:
+                body = call_body(written, who, request, self.redactor)
+                asked = question(request, written.verdict, found.described, await self._rehearsal(request, found))
+                work = partial(admit, request=request, decide=decide, body=body, question=asked)
             return await self.store.atransact(lambda tables: _kept(done, work(tables)))
         except StoreError as error:
             return unrecorded(error)
@@ -139,6 +139,7 @@ class Pipeline(Struct, frozen=True, eq=False):
 
     def _refusal(self, written: Written, who: Who, decision: Decision) -> Callable[[Tables], Admission]:
         body = call_body(written, who, None, self.redactor)
+        decision = replace(decision, reason=self.redactor.beside(decision.reason, written.arguments))
         most = self.toolbox.rights_of(who.caller).quarantine
         now = self.store.clock.now()
 
@@ -152,6 +153,9 @@ class Pipeline(Struct, frozen=True, eq=False):
         """What a person is shown of a call that may have to ask, where the tool can show it."""
         local = found.local
         if local is None or local.preview is None or request.dry_run or not request.side_effects:
+            return ""
+        likely = await asyncio.to_thread(self.store.look, partial(decide, request))
+        if likely.kind != "ask":  # nothing of a tool runs for a call that is refused, its preview neither
             return ""
         shown = await preview(local, request.arguments, request.canonical, seconds=self._budget(request).seconds)
         return str(shown.value if shown.ok else shown.error).removeprefix(f"{DRY_RUN}\n")
@@ -168,8 +172,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             key = self._cache_key(request, found.local)
             if key is not None and (known := self.cache.get(key)) is not None:
                 return known
-            seconds = budget.seconds if found.local.timeout is None else min(found.local.timeout, budget.seconds)
-            result = await run(found.local, request.arguments, seconds=seconds, output=budget.output)
+            result = await run(found.local, request.arguments, seconds=budget.seconds, output=budget.output)
             if key is not None and result.ok and state_of(found.local, request.arguments, self.root) == request.state:
                 self.cache.put(key, result)
             return result

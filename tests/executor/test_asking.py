@@ -90,3 +90,20 @@ def test_what_a_person_is_shown_holds_the_tools_own_preview(workshop: Any) -> No
     shop.run("erase", {"what": "everything"})
     (question,) = shop.executor.waiting()
     assert '"preview":"would erase everything"' in question.details
+
+
+@pytest.mark.promise("P-06", "P-03")
+def test_no_preview_runs_for_a_call_that_is_refused(workshop: Any) -> None:
+    shop = workshop({"policy": {"allow": ["erase"], "dry_run": False}})
+    previewed: list[str] = []
+
+    @shop.executor.tool(
+        effects=["write"], paths=["path"], preview=lambda arguments: previewed.append(arguments["path"])
+    )
+    def erase(path: str) -> str:
+        raise AssertionError("never runs")
+
+    assert shop.run("erase", {"path": "../outside"}).decision.rule == "path:outside"
+    assert previewed == []
+    assert shop.run("erase", {"path": "inside"}).status == "waiting"
+    assert previewed == ["inside"]
