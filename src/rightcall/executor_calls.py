@@ -64,6 +64,12 @@ class Written(Struct, frozen=True):
     text: str | None = None
 
     @property
+    def arguments(self) -> Any:
+        """Of the call as far as it could be read."""
+        call = self.verdict.call or self.verdict.found
+        return None if call is None else call.arguments
+
+    @property
     def digest(self) -> str:
         """Of a call that never became a request: the same writing has the same digest."""
         found = self.verdict.found
@@ -88,8 +94,10 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
         provider=who.provider,
     )
     if request is None:
-        arguments: Any = call.arguments if call else None
-        body = replace(body, params=_kept(redactor.value(arguments)), problems=_problems(verdict.problems, redactor))
+        body = replace(
+            body, params=_kept(redactor.value(written.arguments)),
+            problems=_problems(verdict.problems, written.arguments, redactor),
+        )  # fmt: skip
     else:
         body = replace(
             body, params=_kept(redactor.value(request.arguments)), definition=request.definition[:16],
@@ -97,19 +105,21 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
         )  # fmt: skip
     if verdict.repairs or verdict.truncated or call is None or call.origin == "text" or request is None:
         body = replace(
-            body, emission=_emission(written, redactor), repairs=_repairs(verdict.repairs, redactor),
+            body, emission=_emission(written, redactor),
+            repairs=_repairs(verdict.repairs, written.arguments, redactor),
             strategy=verdict.strategy, confidence=verdict.confidence, truncated=verdict.truncated,
             origin=call.origin if call else "native",
         )  # fmt: skip
     return body
 
 
-def end_body(result: Result, summary: str, tokens: int, redactor: Redactor) -> EndBody:
+def end_body(result: Result, summary: str, tokens: int, arguments: Any, redactor: Redactor) -> EndBody:
+    """What came of a call; a tool that quotes its secret arguments is not quoted."""
     return EndBody(
         status="success" if result.ok else "failed",
         execution_time=round(result.seconds * 1e3, 3),
-        error=None if result.error is None else redactor.text(result.error)[:LONGEST_VALUE],
-        summary=redactor.text(summary)[:LONGEST_VALUE],
+        error=None if result.error is None else redactor.beside(result.error, arguments)[:LONGEST_VALUE],
+        summary=redactor.beside(summary, arguments)[:LONGEST_VALUE],
         tokens=tokens,
         cached=result.cached,
     )
@@ -134,11 +144,11 @@ def unrecorded(error: StoreError) -> Admission:
 
 def _emission(written: Written, redactor: Redactor) -> Any:
     if written.text is not None:
-        return redactor.text(written.text[: LONGEST_EMISSION * 2])[:LONGEST_EMISSION]
+        return redactor.beside(written.text[: LONGEST_EMISSION * 2], written.arguments)[:LONGEST_EMISSION]
     found = written.verdict.found
     if found is None:
         return written.name[:LONGEST_VALUE]
-    return {"name": found.name, "arguments": _kept(redactor.value(found.arguments))}
+    return {"name": found.name, "arguments": _kept(redactor.beside(found.arguments, written.arguments))}
 
 
 def _kept(value: Any) -> Any:
@@ -163,19 +173,10 @@ def _cut(value: Any, depth: int) -> Any:
     return value
 
 
-def _repairs(repairs: Iterable[Repair], redactor: Redactor) -> tuple[dict[str, Any], ...]:
-    return tuple(
-        _plain_repair(one)
-        | {word: _kept(_under(one.path, getattr(one, word), redactor)) for word in ("before", "after")}
-        for one in repairs
-    )
-
-
-def _under(path: str, value: Any, redactor: Redactor) -> Any:
-    """A value is as secret as the last name on its path."""
-    name = path.rpartition(".")[2]
-    redacted: dict[str, Any] = redactor.value({name: value})
-    return redacted[name]
+def _repairs(repairs: Iterable[Repair], arguments: Any, redactor: Redactor) -> tuple[dict[str, Any], ...]:
+    """A value is as secret as the names on its path."""
+    hidden = (redactor.beside(_plain_repair(one), arguments) for one in repairs)
+    return tuple(one | {word: _kept(one[word]) for word in ("before", "after")} for one in hidden)
 
 
 def _plain_repair(repair: Repair) -> dict[str, Any]:
@@ -185,7 +186,7 @@ def _plain_repair(repair: Repair) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _problems(problems: Iterable[Problem], redactor: Redactor) -> tuple[dict[str, str], ...]:
-    return tuple(
-        {"code": one.code, "path": one.path, "message": redactor.text(one.message)[:LONGEST_VALUE]} for one in problems
-    )
+def _problems(problems: Iterable[Problem], arguments: Any, redactor: Redactor) -> tuple[dict[str, str], ...]:
+    said = ({"code": one.code, "path": one.path, "message": one.message} for one in problems)
+    hidden = (redactor.beside(one, arguments) for one in said)
+    return tuple(one | {"message": one["message"][:LONGEST_VALUE]} for one in hidden)

@@ -209,7 +209,9 @@ def test_what_is_secret_in_the_arguments_is_hidden_where_it_is_repeated() -> Non
     assert masked(hide.beside(said, arguments)) == "Logging in as ann with • (in JSON •), code •."
     assert masked(hide.beside({"error": ["98765"]}, arguments)) == {"error": ["•"]}
     assert hide.beside(said, {"user": "ann"}) == said
-    assert masked(hide.beside("anything", {"token": [f"secret {n}" for n in range(100)]})) == "•"
+    many = {"token": [f"secret {n}" for n in range(100)]}
+    assert masked(hide.beside("anything", many)) == "•"
+    assert masked(hide.beside({"path": "a", "before": 1}, many)) == {"path": "•", "before": "•"}
 
 
 @pytest.mark.parametrize("writer", WRITERS.values(), ids=WRITERS.keys())

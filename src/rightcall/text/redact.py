@@ -48,6 +48,8 @@ class Redactor:
     def value(self, thing: Any) -> Any:
         """A copy of a JSON-like value without its secrets; the very same object when there are none."""
         try:
+            if type(thing) is str:
+                return self.text(thing)
             return thing if self._is_quiet(thing) else self._walked(thing, {})
         except Exception:  # noqa: BLE001  (what is no JSON may do anything when it is touched; then it is not recorded)
             return self.mark(_type_of(thing))
@@ -65,11 +67,15 @@ class Redactor:
         text around the call, the error of a tool that quotes what it was given."""
         try:
             secrets = sorted(self._named(arguments), key=len, reverse=True)
-            if len(secrets) > _MOST_REPEATED:
-                return self.mark(_type_of(thing))
-            return self._walked(thing, {secret: self.mark(secret) for secret in secrets})
+            if not secrets:
+                return self.value(thing)
+            if len(secrets) <= _MOST_REPEATED:
+                return self._walked(thing, {secret: self.mark(secret) for secret in secrets})
         except Exception:  # noqa: BLE001  (as above)
-            return self.mark(_type_of(thing))
+            pass
+        if type(thing) is dict:
+            return {key: self.whole(item) for key, item in cast("dict[Any, Any]", thing).items()}
+        return self.mark(_type_of(thing))
 
     def is_secret(self, name: str) -> bool:
         """Whether values of this name are hidden."""
@@ -156,9 +162,17 @@ class Redactor:
             self._plain.add(key)
         return True
 
+    def _is_flat(self, arguments: dict[Any, Any]) -> bool:
+        """Whether no name is secret and no value holds others; the usual case."""
+        return self._plain.issuperset(arguments) and all(
+            type(item) is str or type(item) in _BARE for item in arguments.values()
+        )
+
     def _named(self, arguments: Any) -> set[str]:
         """Every text and number below a name that is secret."""
         found: set[str] = set()
+        if type(arguments) is dict and self._is_flat(cast("dict[Any, Any]", arguments)):
+            return found
         seen: set[tuple[int, bool]] = set()
         waiting: list[tuple[Any, bool]] = [(arguments, False)]
         while waiting:
