@@ -81,11 +81,14 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
     """The record of a call, before it is decided."""
     verdict = written.verdict
     call = verdict.call or verdict.found
+    given = request.arguments if request else written.arguments
+    params, digest = redactor.value(given), request.digest if request else written.digest
     body = CallBody(
         caller=who.caller,
         tool=request.tool if request else call.name if call else written.name,
-        params=None,
-        digest=request.digest if request else written.digest,
+        params=_kept(params),
+        # who knows a call but for one short secret must not be able to try values until the digest fits
+        digest=digest if params is given else redactor.keyed(digest.encode()),
         decision="deny",
         rule="",
         context=who.context,
@@ -95,12 +98,11 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
     )
     if request is None:
         body = replace(
-            body, params=_kept(redactor.value(written.arguments)),
-            problems=_problems(verdict.problems, written.arguments, redactor),
+            body, problems=_problems(verdict.problems, written.arguments, redactor),
         )  # fmt: skip
     else:
         body = replace(
-            body, params=_kept(redactor.value(request.arguments)), definition=request.definition[:16],
+            body, definition=request.definition[:16],
             state=request.state[:16], effects=tuple(sorted(request.effects)), rights=request.rights.digest,
         )  # fmt: skip
     if verdict.repairs or verdict.truncated or call is None or call.origin == "text" or request is None:

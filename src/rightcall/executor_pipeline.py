@@ -140,12 +140,12 @@ class Pipeline(Struct, frozen=True, eq=False):
     def _refusal(self, written: Written, who: Who, decision: Decision) -> Callable[[Tables], Admission]:
         body = call_body(written, who, None, self.redactor)
         decision = replace(decision, reason=self.redactor.beside(decision.reason, written.arguments))
-        most = self.toolbox.rights_of(who.caller).quarantine
+        digest, most = written.digest, self.toolbox.rights_of(who.caller).quarantine
         now = self.store.clock.now()
 
         def work(tables: Tables) -> Admission:
-            held = quarantine(tables, who.caller, body.digest, most, now)
-            return refuse(tables, who.caller, body.digest, held or decision, body, now)
+            held = quarantine(tables, who.caller, digest, most, now)
+            return refuse(tables, who.caller, digest, held or decision, body, now)
 
         return work
 

@@ -47,7 +47,7 @@ def verdict(policy: dict[str, Any], request: dict[str, Any], world: dict[str, An
     rehearse = caller.get("dry_run", rules.get("dry_run", True)) and set(request["effects"]) & {"write", "execute"}
     if rehearse:
         return "dry_run", "dry_run"
-    return person(rules, request, world) or ("allow", why_listed(rules, caller, request))
+    return person(rules, request, world) or ("allow", str(why_listed(rules, caller, request)))
 
 
 def denied(rules: Any, caller: Any, request: Any) -> Any:
@@ -133,7 +133,7 @@ def too_often(rules: Any, caller: Any, request: Any, world: Any) -> Any:
     limits = rules.get("limits", {})
 
     def window(base: Any, *tables: Any) -> dict[str, int]:
-        found = dict(zip(("minute", "hour", "burst"), base, strict=True))
+        found: dict[str, int] = {"minute": base[0], "hour": base[1], "burst": base[2]}
         for table in tables:
             found |= table
         return found

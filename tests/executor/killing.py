@@ -22,7 +22,6 @@ from pathlib import Path
 from rightcall import Executor, SqliteStore
 from rightcall.record.entries import read_call, read_end
 from rightcall.record.verify import verify
-from rightcall.types_running import Status
 
 STAGES = ("check", "authorise", "execute", "in the tool", "after the effect", "record", "present", "anywhere")
 POLICY = {
@@ -72,7 +71,7 @@ def killed(folder: Path, stage: str, number: int, chance: random.Random) -> None
         raise SystemExit(f"the child was not killed at {stage!r} but ended with {os.waitstatus_to_exitcode(status)}")
 
 
-def faults(folder: Path, stage: str, number: int) -> tuple[list[str], Status | None]:
+def faults(folder: Path, stage: str, number: int) -> tuple[list[str], str | None]:
     """What is wrong with what was left behind, and the status of the last call."""
     effects = (folder / "effects").read_text().split()
     store = SqliteStore(str(folder / ".rightcall" / "audit.db"))

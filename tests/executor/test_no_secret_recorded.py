@@ -45,3 +45,25 @@ def test_a_secret_is_not_recorded(how: str) -> None:
         assert SECRET not in body
         assert PIN not in body
         assert TOKEN not in body
+
+
+@pytest.mark.promise("A-02")
+def test_the_digest_of_a_call_with_a_secret_cannot_be_guessed_from_the_rest_of_it() -> None:
+    from hashlib import sha256
+
+    from rightcall.record.entries import read_call
+
+    store = MemoryStore()
+    with Executor.open_sync(store=store, policy={"policy": {"repeats": 0}}) as ex:
+
+        @ex.tool(effects=["read"])
+        def login(user: str, pin: int, password: str = "") -> str:
+            return "hello"
+
+        for password in ("", "1234", "1234"):
+            ex.run({"name": "login", "arguments": {"user": "ann", "pin": 1, "password": password}})
+        entries = store.look(lambda tables: list(tables.entries()))
+    digests = [read_call(entry.body).digest for entry in entries if entry.kind == "begin"]
+    guess = b'{"arguments":{"password":"1234","pin":1,"user":"ann"},"name":"login"}'
+    assert sha256(guess).hexdigest() not in digests
+    assert digests[1] == digests[2] != digests[0], "equal calls can still be recognised"

@@ -15,6 +15,7 @@ import pytest
 
 from record.works import BODY, OpenSqlite, add, chained, numbers, records
 from rightcall.errors import StoreError, StoreFault
+from rightcall.record.clock import ManualClock
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Store
 
@@ -185,7 +186,7 @@ def test_a_file_that_is_overwritten_while_in_use_is_not_written_to(
     open_sqlite: OpenSqlite, database: Path, content: bytes
 ) -> None:
     store = open_sqlite()
-    store.transact(add())
+    store.transact(lambda tables: [tables.append("message", 0, BODY) for _ in range(200)])
     whole = {path: path.read_bytes() for path in database.parent.glob("audit.db*") if path.is_file()}
     database.write_bytes(content)
     refused(store, "corrupt")
@@ -193,7 +194,7 @@ def test_a_file_that_is_overwritten_while_in_use_is_not_written_to(
     assert database.read_bytes() == content
     for path, kept in whole.items():
         path.write_bytes(kept)
-    resumed(store, 1)
+    resumed(store, 200)
 
 
 def test_damage_that_is_met_while_writing_refuses_and_is_mended(open_sqlite: OpenSqlite, database: Path) -> None:
@@ -299,17 +300,28 @@ def test_a_copy_with_everything_in_it_may_take_the_place(open_sqlite: OpenSqlite
     resumed(store, 1)
 
 
-def test_another_database_with_the_log_of_ours_is_a_muddle_and_refused(open_sqlite: OpenSqlite, database: Path) -> None:
-    other = open_sqlite(path=database.with_name("other.db"))
-    for size in (9000, 1000, 3000):
-        text = b'"%s"' % (b"x" * size)
-        other.transact(lambda tables, text=text: [tables.append("begin", 0, text) for _ in range(99)])
-    other.transact(lambda tables: tables.remove_through(150))
-    other.close()
+def test_another_database_with_the_log_of_ours_is_a_muddle_and_refused(
+    open_sqlite: OpenSqlite, database: Path, clock: ManualClock
+) -> None:
+    other = database.with_name("other.db")
+    for path in (other, database):
+        store = open_sqlite(path=path)
+        store.transact(lambda tables: [tables.append("message", 0, BODY) for _ in range(300)])
+        store.close()
+        clock.advance(3600)
     store = open_sqlite()
     store.transact(add())
-    os.replace(database.with_name("other.db"), database)
-    refused(store, "corrupt")
+    os.replace(other, database)
+    assert "its pages do not fit together" in refused(store, "corrupt")
+
+
+def test_after_a_fault_nothing_is_kept_of_the_connection(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite()
+    before = store.transact(lambda tables: tables)
+    assert store.transact(lambda tables: tables) is before
+    with locked(database):
+        refused(store, "locked")
+    assert store.transact(lambda tables: tables) is not before
 
 
 def test_an_older_copy_is_refused_because_records_are_missing(open_sqlite: OpenSqlite, database: Path) -> None:

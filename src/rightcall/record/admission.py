@@ -65,8 +65,7 @@ def admit(tables: Tables, request: Request, decide: Decide, body: CallBody, ques
         tables.mark(same_scope(request, tables.changes()), seq)
     if tables.definition(request.tool) is None:
         tables.pin(request.tool, request.definition)
-        data = {"tool": request.tool, "definition": request.definition, "described": question.definition}
-        tables.append("definition", seq, encode(NoteBody("first seen", data=data)))
+        _note_definition(tables, request, seq, question.definition)
     return Admission(decision, seq)
 
 

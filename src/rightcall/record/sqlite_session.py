@@ -71,7 +71,6 @@ class Session:
         self._stamp = self._tidied = None
         if self._open is not None:
             roll_back(self._open[0])
-            self._open[1].refresh()
 
     def _reopen(self, found: Stamp, deadline: float) -> None:
         """The old connection is closed last: should the new one be no good, it keeps what is in the log beside the
@@ -79,7 +78,6 @@ class Session:
         connection = connect(self._path, deadline, new=self._file is None)
         tables = SqliteTables(connection, self._clock, self._runs)
         try:
-            patiently(lambda: self._recognise(tables), deadline)
             if self._file not in (None, found.file):
                 examine(connection, self._path, deadline)
             after = stamp(self._path)
