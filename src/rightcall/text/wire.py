@@ -1,5 +1,5 @@
-"""Names of tools as model APIs take them: letters, digits, `_` and `-`. `code/read` goes out as `code_read`; a call that
-comes back by that name is mapped like any other spelling of it."""
+"""Names of tools as model APIs take them: letters, digits, `_` and `-`. `code/read` goes out as `code_read`; a call
+that comes back by that name is mapped like any other spelling of it."""
 
 import re
 
