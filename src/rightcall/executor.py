@@ -25,8 +25,8 @@ from rightcall.executor_policy import PolicyInForce
 from rightcall.executor_reading import groups, one_call, writings
 from rightcall.executor_toolbox import Toolbox, build_toolbox
 from rightcall.record.asking import answer
-from rightcall.record.entries import NoteBody, encode
-from rightcall.record.notes import note_diagnosis, note_message
+from rightcall.record.entries import NoteBody
+from rightcall.record.notes import note_diagnosis, note_message, note_policy
 from rightcall.record.tables import Store
 from rightcall.text.redact import Redactor
 from rightcall.types import Event
@@ -315,5 +315,6 @@ class Executor:
         if self._store is None:
             return
         about = {"digest": self._policy.current.digest, "source": self._policy.current.source}
-        note = encode(NoteBody(what, data=about | ({"problem": self._policy.problem} if self._policy.problem else {})))
-        self._store.later(lambda tables: tables.append("policy", 0, note))
+        note = NoteBody(what, data=about | ({"problem": self._policy.problem} if self._policy.problem else {}))
+        digest = self._policy.current.digest
+        self._store.later(lambda tables: note_policy(tables, note, digest))

@@ -78,6 +78,18 @@ def test_an_edit_of_the_same_length_at_the_same_moment_is_seen(file: Path) -> No
         assert executor.run({"name": "add", "arguments": {"a": 1}}).ok
 
 
+def test_a_process_that_finds_the_policy_of_the_one_before_notes_nothing(file: Path) -> None:
+    from rightcall import MemoryStore
+
+    store = MemoryStore()
+    for text in ("version = 1\n", "version = 1\n", "[policy]\nrepeats = 0\n"):
+        file.write_text(text)
+        with Executor.open_sync(file.parent, file, store=store):
+            pass
+    kinds = [entry.kind for entry in store.look(lambda tables: list(tables.entries()))]
+    assert kinds == ["policy", "policy"]
+
+
 def test_every_record_names_the_policy_that_decided(file: Path) -> None:
     from rightcall.record.entries import read_call
 

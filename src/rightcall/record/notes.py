@@ -1,5 +1,6 @@
-"""What a host can tell beside the calls: that a message was written, and whether a diagnosis was right. Two of the
-success metrics need the messages, one the diagnoses; without them these say "not reported"."""
+"""What is noted beside the calls: which policy is in force, and what a host can tell: that a message was written, and
+whether a diagnosis was right. Two of the success metrics need the messages, one the diagnoses; without them these say
+"not reported"."""
 
 from typing import Any
 
@@ -56,3 +57,16 @@ def _yes_or_no(argument: str, value: Any) -> bool | None:
     if value is not None and not isinstance(value, bool):
         raise ConfigError(f"{argument}: {shown(value, 60)} is neither True, False nor None")
     return value
+
+
+_POLICY = "(policy)"
+"""Under this name the digest of the policy that was noted last is kept beside those of the tools; no tool has it."""
+
+
+def note_policy(tables: Tables, note: NoteBody, digest: str) -> None:
+    """Which policy is in force, or why an edit was not taken. A process that finds the one before it notes nothing:
+    hooks and commands come and go with every call."""
+    if note.what == "loaded" and tables.definition(_POLICY) == digest:
+        return
+    tables.pin(_POLICY, digest if note.what == "loaded" else "")
+    tables.append("policy", 0, encode(note))
