@@ -24,8 +24,14 @@ from rightcall.record.entries import read_call, read_end
 from rightcall.record.verify import verify
 
 STAGES = ("check", "authorise", "execute", "in the tool", "after the effect", "record", "present", "anywhere")
+FREE = {"minute": 0, "hour": 0, "burst": 0}
 POLICY = {
-    "policy": {"allow": ["append"], "dry_run": False, "approval": {"effects": []}, "limits": {"caller": {"burst": 0}}}
+    "policy": {
+        "allow": ["append"],
+        "dry_run": False,
+        "approval": {"effects": []},
+        "limits": {"all": FREE, "caller": FREE},
+    }
 }
 CALLS = 3
 
