@@ -31,7 +31,7 @@ ROWS = 40_000
 WRITERS = 256
 MANY = 100_000
 WIDE = {"minute": 1_000_000, "hour": 1_000_000, "burst": 1_000_000}
-POLICY = {"policy": {"limits": {"all": WIDE, "caller": WIDE, "tools": {"word_count": WIDE}}}}
+POLICY: dict[str, Any] = {"policy": {"limits": {"all": WIDE, "caller": WIDE, "tools": {"word_count": WIDE}}}}
 CALL = {"name": "word_count", "arguments": {"text": "to be or not to be", "separator": " ", "unique": True}}
 
 
@@ -41,16 +41,17 @@ def word_count(text: str, separator: str = " ", unique: bool = False) -> int:
     return len(set(words) if unique else words)
 
 
-def opened(store: Store, folder: str) -> Executor:
-    executor = Executor.open(folder, POLICY, store=store)
+def opened(store: Store, folder: str, policy: dict[str, Any] | None = POLICY) -> Executor:
+    executor = Executor.open(folder, policy, store=store)
     executor.start()
     executor.tool(effects=["read"])(word_count)
     return executor
 
 
 def deciding(store: Store, folder: str, *, record: bool) -> Callable[[Tables], object]:
-    """From a call that was checked to a decision, recorded or not, as a work on the store's tables."""
-    executor = opened(store, folder)
+    """From a call that was checked to a decision, recorded or not, as a work on the store's tables. Without a record
+    nothing is counted, so the default policy's limits hold; with one they would soon be reached."""
+    executor = opened(store, folder, POLICY if record else None)
     toolbox = executor._now()  # what is measured is the inside
     tool = toolbox.tools["word_count"]
     rights = toolbox.rights_of("teacher")

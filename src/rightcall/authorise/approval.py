@@ -38,12 +38,14 @@ def _why(request: Request) -> tuple[str, str] | None:
     if request.repaired and request.side_effects and request.confidence < asking.confidence:
         reason = f"The call was repaired with a confidence of only {request.confidence:g}, and it does more than read"
         return "approval:confidence", reason
-    if any(hits(pattern, request.tool) for pattern in asking.tools):
+    if asking.tools and any(hits(pattern, request.tool) for pattern in asking.tools):
         return "approval:tool", f"'{escaped(request.tool, 100)}' always asks"
-    if any(matches(pattern, request.tool) for pattern in asking.never):
+    if asking.never and any(matches(pattern, request.tool) for pattern in asking.never):
         return None
-    found = [effect for effect in asking.effects if effect in request.effects]
-    return (f"approval:{found[0]}", f"'{escaped(request.tool, 100)}' can {found[0]}") if found else None
+    for effect in asking.effects:
+        if effect in request.effects:
+            return f"approval:{effect}", f"'{escaped(request.tool, 100)}' can {effect}"
+    return None
 
 
 def _by_id(request: Request, facts: Facts, id: str) -> Decision:
