@@ -177,16 +177,17 @@ def test_a_disk_that_is_really_full_refuses_until_there_is_room(open_sqlite: Ope
     store.close()
 
 
+@pytest.mark.parametrize("count", [1, 200])
 @pytest.mark.parametrize(
     "content",
     [b"this is no database" * 500, b"", b"SQLite format 3\0" + b"\xff" * 9000],
     ids=["text", "empty", "header"],
 )
 def test_a_file_that_is_overwritten_while_in_use_is_not_written_to(
-    open_sqlite: OpenSqlite, database: Path, content: bytes
+    open_sqlite: OpenSqlite, database: Path, content: bytes, count: int
 ) -> None:
     store = open_sqlite()
-    store.transact(lambda tables: [tables.append("message", 0, BODY) for _ in range(200)])
+    store.transact(lambda tables: [tables.append("message", 0, BODY) for _ in range(count)])
     whole = {path: path.read_bytes() for path in database.parent.glob("audit.db*") if path.is_file()}
     database.write_bytes(content)
     refused(store, "corrupt")
@@ -194,7 +195,7 @@ def test_a_file_that_is_overwritten_while_in_use_is_not_written_to(
     assert database.read_bytes() == content
     for path, kept in whole.items():
         path.write_bytes(kept)
-    resumed(store, 200)
+    resumed(store, count)
 
 
 def test_damage_that_is_met_while_writing_refuses_and_is_mended(open_sqlite: OpenSqlite, database: Path) -> None:

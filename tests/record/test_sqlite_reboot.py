@@ -86,6 +86,14 @@ def test_when_the_wall_clock_went_back_nothing_is_older_and_nothing_is_still_all
     assert (question, given) == (0, 0)
 
 
+def test_when_the_wall_clock_went_back_the_time_until_the_machine_went_down_still_counts(
+    before: Path, open_sqlite: OpenSqlite
+) -> None:
+    open_sqlite(at=ManualClock(UP + 100 * SECOND, WALL + 100)).close()
+    another_boot(before)
+    assert times(open_sqlite(at=ManualClock(5 * SECOND, WALL))) == [-100, -90, -90, 0, 0]
+
+
 def test_nothing_lies_in_the_future(before: Path, open_sqlite: OpenSqlite) -> None:
     another_boot(before)
     assert times(open_sqlite(at=ManualClock(5 * SECOND, WALL + 2))) == [-2, 0, 0, 608, 3598]

@@ -98,6 +98,15 @@ def test_what_is_older_than_an_hour_goes_and_nothing_else(store: Store, clock: M
     assert store.look(lambda tables: tables.scopes("")) == [("all", 5001)]
 
 
+def test_old_starts_go_faster_than_new_ones_come(open_sqlite: OpenSqlite, clock: ManualClock, database: Path) -> None:
+    store = open_sqlite()
+    store.transact(lambda tables: [tables.mark(f"same\0{n}", n) for n in range(6000)])
+    clock.advance(3600)
+    store.transact(lambda tables: [tables.mark("all", n) for n in range(2000)])
+    with closing(sqlite3.connect(database)) as connection:
+        assert connection.execute("SELECT count(*) FROM windows").fetchone() == (2000,)
+
+
 def test_processes_that_live_for_one_call_leave_nothing_behind_either(
     open_sqlite: OpenSqlite, clock: ManualClock, database: Path
 ) -> None:

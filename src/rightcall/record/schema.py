@@ -93,11 +93,16 @@ STEPS = (_TABLES + _VIEWS,)
 VERSION = len(STEPS)
 
 
+_STATE = """
+SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)
+FROM pragma_application_id, pragma_user_version
+"""
+"""In one statement: another process may be making the tables just now."""
+
+
 def version_of(connection: sqlite3.Connection, path: Path) -> int:
     """The version of a store, checked: StoreError when the file is another program's, or newer than this one knows."""
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (objects,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    application, version, objects = connection.execute(_STATE).fetchone()
     if application != APPLICATION and (application or version or objects):
         raise unusable(path, "it is a database of another program", _OTHER, "corrupt")
     if version > VERSION:

@@ -4,12 +4,12 @@ of it. SQLite's own locks end when any other descriptor of the file is closed: n
 import os
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import NamedTuple
 
-from rightcall.record.schema import APPLICATION, VERSION, bring_up_to_date, version_of
+from rightcall.record.schema import VERSION, bring_up_to_date, version_of
 from rightcall.record.sqlite_faults import WHOLE, empty, gone, is_locked, read_only, unusable
 from rightcall.record.tables import T
 
@@ -66,14 +66,12 @@ def _sync_folder(folder: Path) -> None:
 
 
 def connect(path: Path, deadline: float, *, new: bool) -> sqlite3.Connection:
-    """The connection that writes, to a database that was looked over. Only a `new` one may still be empty."""
+    """The connection that writes. Only a `new` database may still be empty: its tables are made."""
     if not os.access(path, os.R_OK | os.W_OK):  # before SQLite makes files beside it with the same permissions
         raise read_only(path)
     connection = _open(path, "mode=rw")
     try:
         patiently(lambda: _set_up(connection, path, new), deadline)
-        if not _is_ours(path) and not _is_ours(path):  # twice: somebody may just have been writing that page
-            raise unusable(path, "its first page is damaged", WHOLE, "corrupt")
     except BaseException:
         connection.close()
         raise
@@ -121,15 +119,6 @@ def _set_up(connection: sqlite3.Connection, path: Path, new: bool) -> None:
         finally:
             roll_back(connection)
     connection.execute("PRAGMA journal_mode = WAL")
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether the file itself, without the log beside it, begins as it should."""
-    try:
-        with closing(_open(path, "mode=ro&immutable=1")) as connection:
-            return connection.execute("PRAGMA application_id").fetchone() == (APPLICATION,)
-    except sqlite3.Error:
-        return False
 
 
 def examine(connection: sqlite3.Connection, path: Path, deadline: float) -> None:

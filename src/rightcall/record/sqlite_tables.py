@@ -191,8 +191,7 @@ class SqliteTables:
         self._do(f"DELETE FROM windows WHERE (scope, n) IN ({old})", (now - HOUR,))
 
     def forget(self, scope: str) -> None:
-        self._do("DELETE FROM windows WHERE scope = ?", (scope,))
-        self._tops[scope] = 0
+        self._do("DELETE FROM windows WHERE scope = ?", (scope,))  # its numbers go on, or start again: both will do
 
     def scopes(self, prefix: str) -> list[tuple[str, int]]:
         return self._do(
