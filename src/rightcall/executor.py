@@ -14,9 +14,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Union, overload
 
-from rightcall.errors import CallError, StoreError
+from msgspec.structs import replace
+
+from rightcall.errors import CallError, ConfigError, StoreError
 from rightcall.execute.cache import Cache
-from rightcall.execute.functions import local_tool, tool
+from rightcall.execute.functions import LocalTool, local_tool, tool
 from rightcall.executor_calls import OnStage, Who, Written
 from rightcall.executor_opening import open_store, store_path
 from rightcall.executor_outcomes import equipped
@@ -81,7 +83,7 @@ class Executor:
         self._policy = PolicyInForce(policy)
         self._gate_options = dict(gate)
         self._tools = {one.name: one for one in map(local_tool, tools)}
-        self._toolbox = self._rebuilt()
+        self._toolbox = self._built(self._policy.current, self._tools)
         self._store_source: StoreSource = store
         self._clock = clock
         self._store: Store | None = None
@@ -175,8 +177,10 @@ class Executor:
 
     def register(self, *functions: Any) -> None:
         """Add tools: functions, plain or made with `rightcall.tool`. One of the same name takes the other's place."""
-        self._tools = {**self._tools, **{one.name: one for one in map(local_tool, functions)}}
-        self._toolbox = self._rebuilt()
+        tools = {**self._tools, **{one.name: one for one in map(local_tool, functions)}}
+        self._toolbox = self._built(self._policy.current, tools)
+        self._tools = tools
+        self._cache.clear()  # another function of the same name may give other results
 
     async def run(
         self, call: Any, caller: str = DEFAULT_CALLER, *, context: str | None = None, step: str | None = None,
@@ -248,11 +252,20 @@ class Executor:
         self.store.transact(lambda t: note_diagnosis(t, caller, context, correct))
 
     async def _run(self, written: Written, who: Who, approval: str | None, wait: float) -> Outcome:
-        outcome = await self._pipeline().run(written, who, approval)
+        outcome = await self._through(written, who, approval)
         if outcome.status != "waiting" or outcome.decision is None or outcome.decision.approval is None:
             return outcome
         answered = await self._answered(outcome.decision.approval, wait)
-        return await self._pipeline().run(written, who) if answered else outcome
+        return await self._through(written, who) if answered else outcome
+
+    async def _through(self, written: Written, who: Who, approval: str | None = None) -> Outcome:
+        """Under the policy of this moment: a call that was checked under another is checked again."""
+        toolbox, store = self._now(), self.store
+        assert self._redactor is not None, "there is one as long as the store is open"
+        pipeline = Pipeline(toolbox, store, self._cache, self._redactor, self.root, self._on_stage)
+        return await pipeline.run(
+            written.checked_by(toolbox.gate), replace(who, policy=toolbox.policy.digest), approval
+        )
 
     async def _answered(self, id: str, wait: float) -> bool:
         """Whether a person has answered by now: one who is asked here, or one who answers elsewhere in time."""
@@ -261,7 +274,11 @@ class Executor:
         deadline = asyncio.get_running_loop().time() + wait
         while asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(_POLL)
-            approval = await asyncio.to_thread(self._approval, id)
+            try:
+                approval = await asyncio.to_thread(self._approval, id)
+            except StoreError as error:  # it may come back before the time is over
+                log.warning("whether approval %s was answered cannot be seen: %s", id, error)
+                continue
             if approval is None or approval.status != "waiting":
                 return True
         return False
@@ -284,27 +301,31 @@ class Executor:
     def _approval(self, id: str) -> Approval | None:
         return self.store.look(lambda tables: tables.approval(id))
 
-    def _pipeline(self) -> Pipeline:
-        toolbox, store = self._now(), self.store
-        assert self._redactor is not None, "there is one as long as the store is open"
-        return Pipeline(toolbox, store, self._cache, self._redactor, self.root, self._on_stage)
-
     def _who(self, caller: str, context: str | None, step: str | None) -> Who:
         if not isinstance(caller, str) or not caller.strip() or len(caller) > _LONGEST_NAME or not caller.isprintable():  # pyright: ignore[reportUnnecessaryIsInstance] - callers are programs without types, too
             raise CallError(f"a caller needs a name of 1 to {_LONGEST_NAME} printable characters, not {caller!r:.60}")
-        return Who(caller, context, step, self._gate_options.get("provider") or "", self._policy.current.digest)
+        return Who(caller, context, step, self._gate_options.get("provider") or "")
 
     def _now(self) -> Toolbox:
         """The toolbox of the policy as its file is at this moment."""
-        if self._policy.refresh():
-            if self._policy.problem is None:
-                self._toolbox = self._rebuilt()
-                self._redactor = self._new_redactor()
-            self._note_policy("kept" if self._policy.problem else "loaded")
-        return self._toolbox
+        new = self._policy.changed()
+        if new is None:
+            return self._toolbox
+        try:
+            if isinstance(new, ConfigError):
+                raise new
+            toolbox = self._built(new, self._tools)
+        except ConfigError as error:  # nothing of it is taken, and everything stays as it was
+            if self._policy.keep(str(error)):
+                self._note_policy("kept")
+            return self._toolbox
+        self._policy.take(new)
+        self._toolbox, self._redactor = toolbox, self._new_redactor()
+        self._note_policy("loaded")
+        return toolbox
 
-    def _rebuilt(self) -> Toolbox:
-        return build_toolbox(self._policy.current, self._tools.values(), **self._gate_options)
+    def _built(self, policy: Policy, tools: Mapping[str, LocalTool]) -> Toolbox:
+        return build_toolbox(policy, tools.values(), **self._gate_options)
 
     def _new_redactor(self) -> Redactor | None:
         if self._store is None:

@@ -1,5 +1,6 @@
 """One call on its way: who wants it, what was written, how long each stage took; and the records made of it."""
 
+import logging
 import time
 from collections.abc import Callable, Iterable
 from hashlib import sha256
@@ -9,9 +10,11 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall.errors import StoreError
+from rightcall.gate import Gate
 from rightcall.record.admission import Admission, Question
 from rightcall.record.entries import CallBody, EndBody
 from rightcall.text.escape import shown
+from rightcall.text.patterns import loosely
 from rightcall.text.redact import Redactor
 from rightcall.types import Problem, Repair, Verdict
 from rightcall.types_running import Decision, Request, Result
@@ -19,6 +22,9 @@ from rightcall.types_running import Decision, Request, Result
 LONGEST_EMISSION = 4000
 LONGEST_VALUE = 2000
 """Characters of a text that a record keeps; its digest covers the whole."""
+
+log = logging.getLogger("rightcall")
+_sorted = json.Encoder(order="deterministic").encode
 
 Stage = str
 OnStage = Callable[[Stage], object]
@@ -52,7 +58,10 @@ class Stopwatch:
             self.taken[self._name] = self.taken.get(self._name, 0.0) + (now - self._began) * 1e3
         self._name, self._began = name, now
         if self._tell is not None and name:
-            self._tell(name)
+            try:
+                self._tell(name)
+            except Exception:  # a listener of the host's must not decide over a call
+                log.exception("rightcall: the stage callback failed")
 
 
 class Written(Struct, frozen=True):
@@ -62,6 +71,19 @@ class Written(Struct, frozen=True):
     name: str
     """The tool as it was written."""
     text: str | None = None
+    gate: Gate | None = None
+    """Who checked it: under another policy it has to be checked again."""
+
+    def checked_by(self, gate: Gate) -> "Written":
+        """The same, as another gate sees it. What is refused stays refused."""
+        found = self.verdict.found
+        if self.gate is gate or found is None or not self.verdict.ok:
+            return self
+        call_id, origin = (self.verdict.call.id, self.verdict.call.origin) if self.verdict.call else (None, "native")
+        verdict = gate.check(found.name, found.arguments, call_id=call_id)
+        if verdict.call is not None:
+            verdict = replace(verdict, call=replace(verdict.call, origin=origin))
+        return replace(self, verdict=replace(verdict, truncated=verdict.truncated or self.verdict.truncated), gate=gate)
 
     @property
     def arguments(self) -> Any:
@@ -71,10 +93,20 @@ class Written(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """Of a call that never became a request: the same writing has the same digest."""
-        found = self.verdict.found
-        raw = self.text if self.text is not None else shown([self.name, found.arguments if found else None], 100_000)
-        return sha256(raw.encode("utf-8", "surrogatepass")).hexdigest()
+        """Of a call that never became a request. As far as it can be read, in whatever spelling and order, it is the
+        same call."""
+        try:
+            raw = _sorted(["refused", loosely(self._called), self.arguments])
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            raw = b""
+        if not raw or self.arguments is None:
+            raw = (self.text or shown([self.name, self.arguments], 100_000)).encode("utf-8", "surrogatepass")
+        return sha256(raw).hexdigest()
+
+    @property
+    def _called(self) -> str:
+        call = self.verdict.call or self.verdict.found
+        return call.name if call is not None else self.name
 
 
 def call_body(written: Written, who: Who, request: Request | None, redactor: Redactor) -> CallBody:

@@ -9,7 +9,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Literal, TypeVar
+from os import urandom
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,13 +29,13 @@ from rightcall.executor_outcomes import equipped, objection, ran, refused
 from rightcall.executor_request import build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.present.messages import Content, content, error_content
-from rightcall.record.admission import Admission, admit, finish, refuse
-from rightcall.record.entries import EndBody
+from rightcall.record.admission import Admission, Question, admit, finish_once, refuse
+from rightcall.record.entries import CallBody, EndBody
 from rightcall.record.tables import Store, Tables
 from rightcall.text.redact import Redactor
 from rightcall.text.tokens import estimate
 from rightcall.types import Call
-from rightcall.types_running import Decision, Metadata, Outcome, Request, Result
+from rightcall.types_running import Decision, DecisionKind, Metadata, Outcome, Request, Result
 
 log = logging.getLogger("rightcall")
 
@@ -42,6 +43,7 @@ T = TypeVar("T")
 
 GIVEN_UP = EndBody("failed", error="The caller gave it up.")
 CHANGED = Result(False, error="What the call touches has changed since it was approved. It was not run.")
+_LONGEST_STATE = 1000
 UNREADABLE = Decision("deny", "validation", "Validation failed: the call cannot be read")
 
 
@@ -61,7 +63,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         watch.stage("check")
         rights = self.toolbox.rights_of(who.caller)
         tool = equipped(written, self.toolbox)
-        request = self._judgeable(written, tool, rights, approval)
+        request = await self._judgeable(written, tool, rights, approval)
         watch.stage("authorise")
         admission = await self._admit(written, who, request, tool)
         if isinstance(request, Decision) or tool is None or admission.decision.kind in ("deny", "ask"):
@@ -81,11 +83,19 @@ class Pipeline(Struct, frozen=True, eq=False):
         watch.stage("")
         return outcome
 
-    def _judgeable(
+    async def _judgeable(
         self, written: Written, found: Equipped | None, rights: Rights, approval: str | None
     ) -> Request | Decision:
         try:
-            return self._request(written, found, rights, approval)
+            request = self._request(written, found, rights, approval)
+            if isinstance(request, Decision) or found is None or not found.touches:
+                return request
+            own = found.local is not None and found.local.state is not None
+            if own and await self._likely(request) == "deny":
+                return request
+            return replace(request, state=await self._state(request, found))
+        except StoreError as error:
+            return unrecorded(error).decision
         except Exception as error:  # an error of ours must not become the host's, and must not let a call pass
             log.exception("rightcall: judging a call failed")
             return Decision("deny", "fault", f"The call could not be judged: {type(error).__name__}")
@@ -99,7 +109,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         if against is not None or found is None or call is None:
             return against or UNREADABLE
         try:
-            exact = canonical(call.name, call.arguments)
+            exact = canonical(found.tool.name, call.arguments)
         except (TypeError, ValueError, OverflowError, RecursionError) as fault:
             return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
         at = self.store.clock.now()
@@ -119,7 +129,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             else:
                 body = call_body(written, who, request, self.redactor)
                 asked = question(request, written.verdict, found.described, await self._rehearsal(request, found))
-                work = partial(admit, request=request, decide=decide, body=body, question=asked)
+                work = partial(self._decided, request=request, body=body, asked=asked)
             return await self.store.atransact(lambda tables: _kept(done, work(tables)))
         except StoreError as error:
             return unrecorded(error)
@@ -127,15 +137,33 @@ class Pipeline(Struct, frozen=True, eq=False):
             log.exception("rightcall: deciding on a call failed")
             return unrecorded(StoreError(f"The call could not be decided: {type(error).__name__}"))
         except asyncio.CancelledError:
-            if not isinstance(request, Decision):
-                self.store.later(lambda tables: self._abandon(tables, request, done))
+            if not isinstance(request, Decision):  # what was admitted all the same is over
+                self._later(lambda tables: [self._ending(request, one, GIVEN_UP)(tables) for one in done])
             raise
 
-    def _abandon(self, tables: Tables, request: Request, done: list[Admission]) -> None:
-        """A caller that gave up while its call was being admitted: what was admitted all the same is over."""
-        for admission in done:
-            if admission.decision.kind in ("allow", "dry_run"):
-                self._ending(request, admission, GIVEN_UP)(tables)
+    def _decided(self, tables: Tables, request: Request, body: CallBody, asked: Question) -> Admission:
+        """The time that counts is that of the transaction: a call may have waited for it."""
+        return admit(tables, replace(request, at=self.store.clock.now()), decide, body, asked)
+
+    async def _likely(self, request: Request) -> DecisionKind:
+        """What will be decided, as far as one can tell: nothing of a tool runs for a call that is refused, neither its
+        preview nor the function that tells its state."""
+        return (await asyncio.to_thread(self.store.look, partial(decide, request))).kind
+
+    async def _state(self, request: Request, found: Equipped) -> str:
+        """What the call touches, now. A tool's own word on it has the same time limit as the tool."""
+        local, root = found.local, self.root
+        if local is None or local.state is None:
+            return state_of(local, request.arguments, root) if local is not None else ""
+
+        def tell(arguments: dict[str, Any]) -> str:
+            return state_of(local, arguments, root)
+
+        told = await run(
+            replace(local, function=tell, convert=None, timeout=None), {"arguments": request.arguments},
+            seconds=self._budget(request).seconds, output=_LONGEST_STATE,
+        )  # fmt: skip
+        return str(told.value) if told.ok else f"unknown {urandom(16).hex()}"
 
     def _refusal(self, written: Written, who: Who, decision: Decision) -> Callable[[Tables], Admission]:
         body = call_body(written, who, None, self.redactor)
@@ -154,8 +182,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         local = found.local
         if local is None or local.preview is None or request.dry_run or not request.side_effects:
             return ""
-        likely = await asyncio.to_thread(self.store.look, partial(decide, request))
-        if likely.kind != "ask":  # nothing of a tool runs for a call that is refused, its preview neither
+        if await self._likely(request) != "ask":
             return ""
         shown = await preview(local, request.arguments, request.canonical, seconds=self._budget(request).seconds)
         return str(shown.value if shown.ok else shown.error).removeprefix(f"{DRY_RUN}\n")
@@ -165,38 +192,45 @@ class Pipeline(Struct, frozen=True, eq=False):
         assert found.local is not None
         budget = self._budget(request)
         try:
-            if admission.decision.approval is not None and self._touched(request, found.local):
-                return CHANGED
+            if admission.decision.approval is not None and await self._state(request, found) != request.state:
+                return CHANGED  # a last look, as late as possible
             if admission.decision.kind == "dry_run":
                 return await preview(found.local, request.arguments, request.canonical, seconds=budget.seconds)
             key = self._cache_key(request, found.local)
             if key is not None and (known := self.cache.get(key)) is not None:
                 return known
             result = await run(found.local, request.arguments, seconds=budget.seconds, output=budget.output)
-            if key is not None and result.ok and state_of(found.local, request.arguments, self.root) == request.state:
+            if key is not None and result.ok and await self._state(request, found) == request.state:
                 self.cache.put(key, result)
             return result
         except asyncio.CancelledError:
-            self.store.later(self._ending(request, admission, GIVEN_UP))
+            self._later(self._ending(request, admission, GIVEN_UP))
             raise
 
     async def _complete(self, request: Request, admission: Admission, end: EndBody) -> bool:
         """Complete the record. It has run: if the store fails now, it is written as soon as the store works again."""
-        work, done = self._ending(request, admission, end), list[None]()
+        work = self._ending(request, admission, end)
         try:
-            await self.store.atransact(lambda tables: _kept(done, work(tables)))
-        except StoreError as error:
-            log.warning("call %d ran, but its outcome is not recorded yet: %s", admission.call, error)
-            self.store.later(work)
-            return False
+            await self.store.atransact(work)
         except asyncio.CancelledError:
-            self.store.later(lambda tables: None if done else work(tables))
+            self._later(work)
             raise
+        except Exception as error:  # noqa: BLE001 - whatever it is: the call has run, and its caller must be told so
+            log.warning("call %d ran, but its outcome is not recorded yet: %s", admission.call, error)
+            self._later(work)
+            return False
         return True
 
     def _ending(self, request: Request, admission: Admission, end: EndBody) -> Callable[[Tables], None]:
+        """Completes the record, once: whoever does not know whether it was done may do it again."""
         changed = request.digest if request.side_effects and admission.decision.kind == "allow" else None
-        return lambda tables: finish(tables, admission.call, end, changed)
+        return partial(finish_once, admission=admission, end=end, changed=changed)
+
+    def _later(self, work: Callable[[Tables], object]) -> None:
+        try:
+            self.store.later(work)
+        except StoreError as error:  # closed: the next process finds the call interrupted
+            log.warning("the outcome of a call could not be recorded: %s", error)
 
     def _shaped(self, request: Request, result: Result) -> Content:
         """What the model will read of a result."""
@@ -207,10 +241,6 @@ class Pipeline(Struct, frozen=True, eq=False):
 
     def _budget(self, request: Request) -> Budgets:
         return request.rights.budgets_of_tools.get(request.tool) or request.rights.budgets
-
-    def _touched(self, request: Request, local: LocalTool) -> bool:
-        """Whether what an approval was given for is no longer as it was: a last look, as late as possible."""
-        return state_of(local, request.arguments, self.root) != request.state
 
     def _cache_key(self, request: Request, local: LocalTool) -> str | None:
         """None where nothing may be cached: only a tool that says what it read can be known to have read the same."""

@@ -1,4 +1,8 @@
-"""The policy of a running executor: a file may be edited at any time; a bad edit keeps the old one and says why."""
+"""The policy of a running executor: a file may be edited at any time; a bad edit keeps the old one and says why.
+
+A file that is being written can be half of itself, and half a policy can be a milder one. So a change is only taken
+once the file has rested for a moment, is not empty, and was not touched while it was read.
+"""
 
 import logging
 import os
@@ -11,47 +15,79 @@ from rightcall.errors import PolicyError
 
 log = logging.getLogger("rightcall")
 
-_SETTLING = 0.1
-"""Seconds within which a file can change twice without its time telling."""
+SETTLING = 0.2
+"""Seconds that a file must have rested before a change of it is taken."""
+
+Stamp = tuple[object, ...]
 
 
 class PolicyInForce:
-    """`current` is the policy; `refresh` looks whether its file has changed; `problem` is what is wrong with an edit
+    """`current` is the policy; `changed` looks whether its file has another; `problem` says what is wrong with an edit
     that was not taken."""
 
     def __init__(self, policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | None) -> None:
         self._file = os.fspath(policy) if isinstance(policy, (str, os.PathLike)) else None
-        self._seen = self._stamp()
+        stamp = self._stamp()
+        self._first_seen = (stamp, time.monotonic())
+        self._seen = stamp if self._settled(stamp) else ()  # one that changes again at once may look the same
         self.current = load_policy(policy)
         self.problem: str | None = None
 
-    def refresh(self) -> bool:
-        """Whether another policy, or another problem, has taken the place of the one before."""
+    def changed(self) -> Policy | PolicyError | None:
+        """What a changed file holds: a policy, or why there is none in it; None when nothing is new. The caller says
+        what becomes of it, with `take` or `keep`."""
         if self._file is None:
-            return False
+            return None
         stamp = self._stamp()
-        if stamp == self._seen:
-            return False
-        self._seen = stamp
+        if stamp == self._seen or not self._settled(stamp):
+            return None
         try:
-            found = load_policy(self._file)
+            found = self._loaded()
         except PolicyError as error:
-            if self.problem == str(error):
-                return False
-            self.problem = str(error)
-            log.warning("the policy file was changed and is wrong, so the old one stays in force: %s", error)
-            return True
-        changed = found.digest != self.current.digest or self.problem is not None
-        self.current, self.problem = found, None
-        return changed
+            found = error
+        if self._stamp() != stamp:
+            return None  # it was touched meanwhile: the next call looks again
+        self._seen = stamp
+        same = isinstance(found, Policy) and found.digest == self.current.digest and self.problem is None
+        return None if same else found
 
-    def _stamp(self) -> tuple[object, ...]:
-        """Differs whenever the file may have changed."""
+    def take(self, policy: Policy) -> None:
+        """The new policy is in force. Where the audit lies is settled when an executor is opened."""
+        if policy.settings.audit.path != self.current.settings.audit.path:
+            log.warning("[audit] path was changed; it holds for executors that are opened from now on")
+        self.current, self.problem = policy, None
+
+    def keep(self, problem: str) -> bool:
+        """The old policy stays in force; whether that is news."""
+        if problem == self.problem:
+            return False
+        self.problem = problem
+        log.warning("the policy file was changed and is wrong, so the old one stays in force: %s", problem)
+        return True
+
+    def _loaded(self) -> Policy:
+        assert self._file is not None
+        if os.path.exists(self._file) and os.path.getsize(self._file) == 0:
+            raise PolicyError(
+                "the file is empty now; to go back to the defaults, write `version = 1`", source=self._file
+            )
+        return load_policy(self._file)
+
+    def _settled(self, stamp: Stamp) -> bool:
+        """By the file's own time, or, where that lies in the future, by how long we have seen it so."""
+        now = time.monotonic()
+        if self._first_seen[0] != stamp:
+            self._first_seen = (stamp, now)
+        changed = stamp[-1] if stamp else None
+        rested = time.time() - changed if isinstance(changed, float) else SETTLING
+        return rested >= SETTLING or now - self._first_seen[1] >= SETTLING
+
+    def _stamp(self) -> Stamp:
+        """Differs whenever the file has changed; its last part is the time of that."""
         if self._file is None:
             return ()
         try:
             found = os.stat(self._file)
         except OSError as error:
             return ("gone", error.errno)
-        young = abs(time.time() - found.st_mtime) < _SETTLING
-        return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, time.monotonic() if young else None)
+        return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_mtime)

@@ -15,14 +15,15 @@ _ARGUMENTS = ("arguments", "params", "parameters", "args", "input")
 def one_call(call: Any, gate: Gate) -> Written:
     """A `Call`, a dict with a name and arguments, or a native message that holds exactly one call."""
     if isinstance(call, Call):
-        return Written(gate.check(call.name, call.arguments, call_id=call.id), call.name)
+        return Written(gate.check(call.name, call.arguments, call_id=call.id), call.name, gate=gate)
     if isinstance(call, Mapping):
         table = cast("Mapping[str, Any]", call)
         name = next((table[key] for key in _NAMES if isinstance(table.get(key), str)), None)
         if name is not None and "content" not in table:
             arguments = next((table[key] for key in _ARGUMENTS if key in table), cast("Any", {}))
             call_id = table.get("id")
-            return Written(gate.check(name, arguments, call_id=call_id if isinstance(call_id, str) else None), name)
+            verdict = gate.check(name, arguments, call_id=call_id if isinstance(call_id, str) else None)
+            return Written(verdict, name, gate=gate)
     found = writings(call, gate, None)
     if len(found) == 1:
         return found[0]
@@ -33,15 +34,16 @@ def one_call(call: Any, gate: Gate) -> Written:
 def writings(message: Any, gate: Gate, finish_reason: str | None, emission: str | None = None) -> list[Written]:
     """Every call in a text, a native message, or a `Reading` of one (then of the text `emission`), in order."""
     reading = message if isinstance(message, Reading) else gate.read(message, finish_reason)
+    checked = None if isinstance(message, Reading) else gate
     text = message if isinstance(message, str) else emission
     found: list[Written] = []
     for number, verdict in enumerate(reading.calls):
-        call = verdict.call or verdict.found
+        call = verdict.found or verdict.call
         place = reading.places[number] if number < len(reading.places) else None
         if place is not None and place.format == "native":
             place = None  # it stands in no text
         stood = text[place.start : place.end] if text is not None and place is not None else None
-        found.append(Written(verdict, call.name if call else "", stood))
+        found.append(Written(verdict, call.name if call else "", stood, checked))
     return found
 
 

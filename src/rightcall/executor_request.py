@@ -11,7 +11,7 @@ from msgspec import Struct, json
 from rightcall.authorise.limits import scopes_of
 from rightcall.catalog import Tool
 from rightcall.config_settings import Rights
-from rightcall.execute.state import state_of, values_at
+from rightcall.execute.state import values_at
 from rightcall.executor_toolbox import Equipped
 from rightcall.types import Batch, Verdict
 from rightcall.types_running import Request, Scope
@@ -41,7 +41,7 @@ def canonical(tool: str, arguments: Mapping[str, Any]) -> Canonical:
 
 def build_request(
     equipped: Equipped, call: Canonical, rights: Rights, *, at: int, root: str, verdict: Verdict = _PLAIN,
-    approval: str | None = None, scopes: tuple[Scope, ...] | None = None,
+    approval: str | None = None, scopes: tuple[Scope, ...] | None = None, state: str = "",
 ) -> Request:  # fmt: skip
     """Everything that a decision is made of, apart from the shared tables. `scopes` are those of rights and tool, where
     they are known already."""
@@ -57,7 +57,7 @@ def build_request(
         effects=tool.effects,
         rights=rights,
         at=at,
-        state=state_of(equipped.local, call.arguments, root) if equipped.local and equipped.touches else "",
+        state=state,
         scopes=scopes_of(rights, tool.name) if scopes is None else scopes,
         own=equipped.own,
         repeatable=rules.repeatable,

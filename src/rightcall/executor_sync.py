@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from rightcall.errors import StoreError
 from rightcall.executor import DEFAULT_CALLER, Executor
 
 if TYPE_CHECKING:
@@ -30,6 +33,9 @@ class SyncExecutor:
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         executor.start()
+        self._process = os.getpid()
+        self._door = threading.Lock()
+        self._closed = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="rightcall", daemon=True)
         self._thread.start()
@@ -42,9 +48,12 @@ class SyncExecutor:
 
     def close(self) -> None:
         """Ends what still runs, completes the record, and stops the thread; a second time does nothing."""
-        if self._loop.is_closed():
-            return
-        self._wait(_cancel_all())
+        with self._door:
+            if self._closed or os.getpid() != self._process:  # in a forked child it is the parent's
+                return
+            self._closed = True
+            ending = asyncio.run_coroutine_threadsafe(_cancel_all(), self._loop)
+        ending.result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -67,12 +76,22 @@ class SyncExecutor:
         return getattr(self._executor, name)
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        with self._door:  # what comes in before it closes is ended by `close`, nothing comes in after
+            if self._closed or os.getpid() != self._process:
+                work.close()
+                raise _shut("was closed" if self._closed else "belongs to the process that forked this one")
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
+        except CancelledError:
+            raise _shut("was closed while the call was under way") from None
         except KeyboardInterrupt:
             future.cancel()
             raise
+
+
+def _shut(why: str) -> StoreError:
+    return StoreError(f"this executor {why}; open another one. The audit says what became of calls.", "closed")
 
 
 async def _cancel_all() -> None:

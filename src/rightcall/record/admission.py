@@ -45,6 +45,8 @@ class Admission(Struct, frozen=True):
     """How often this very call was refused within the hour, this time included."""
     earlier: str = ""
     """What came of the earlier identical call, where that is the reason."""
+    hash: bytes = b""
+    """Of the `begin`: its number may be another's, if the transaction failed after all."""
 
 
 def admit(tables: Tables, request: Request, decide: Decide, body: CallBody, question: Question) -> Admission:
@@ -55,6 +57,7 @@ def admit(tables: Tables, request: Request, decide: Decide, body: CallBody, ques
     if decision.kind == "ask":
         return _wait(tables, request, decision, body, question)
     seq = tables.append("begin", 0, encode(_decided(body, decision)))
+    _, own = tables.head()
     tables.begun(seq)
     use(tables, decision, seq)
     if request.side_effects and decision.kind == "allow":
@@ -66,7 +69,7 @@ def admit(tables: Tables, request: Request, decide: Decide, body: CallBody, ques
     if tables.definition(request.tool) is None:
         tables.pin(request.tool, request.definition)
         _note_definition(tables, request, seq, question.definition)
-    return Admission(decision, seq)
+    return Admission(decision, seq, hash=own)
 
 
 def refuse(tables: Tables, caller: str, digest: str, decision: Decision, body: CallBody, at: int) -> Admission:
@@ -85,6 +88,15 @@ def finish(tables: Tables, call: int, end: EndBody, changed: str | None = None) 
     tables.ended(call)
     if changed is not None:
         tables.changed(changed)
+
+
+def finish_once(tables: Tables, admission: Admission, end: EndBody, changed: str | None = None) -> None:
+    """Complete a record, if it stands and is not complete: whoever was cancelled while waiting cannot know."""
+    begun = tables.entry(admission.call)
+    if begun is None or begun.hash != admission.hash:
+        return
+    if not any(entry.kind == "end" for entry in tables.belonging(admission.call)):
+        finish(tables, admission.call, end, changed)
 
 
 def _wait(tables: Tables, request: Request, decision: Decision, body: CallBody, question: Question) -> Admission:

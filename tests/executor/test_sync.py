@@ -1,0 +1,85 @@
+"""The synchronous twin: from many threads, closed in the middle, in a forked child; it never hangs."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightcall import Executor, StoreError
+
+pytestmark = pytest.mark.promise("X-01", "A-04")
+
+
+def test_a_closed_one_refuses_and_closing_twice_is_nothing() -> None:
+    executor = Executor.open_sync(store="memory")
+    executor.close()
+    executor.close()
+    with pytest.raises(StoreError, match="was closed"):
+        executor.run({"name": "add"})
+
+
+def test_closing_ends_what_runs_and_nobody_waits_for_ever() -> None:
+    began, ends = threading.Barrier(5), list[Any]()
+    executor = Executor.open_sync(store="memory")
+
+    @executor.tool(effects=["read"])
+    async def forever(n: int) -> None:
+        import asyncio
+
+        await asyncio.to_thread(began.wait)
+        await asyncio.Event().wait()
+
+    def call(n: int) -> None:
+        try:
+            ends.append(executor.run({"name": "forever", "arguments": {"n": n}}))
+        except StoreError as error:
+            ends.append(error.fault)
+
+    threads = [threading.Thread(target=call, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    began.wait()
+    executor.close()
+    for thread in threads:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in threads)
+    assert ends == ["closed"] * 4
+
+
+FORKED = """
+import os, sys, signal
+from rightcall import Executor, StoreError
+
+executor = Executor.open_sync(sys.argv[1])
+
+@executor.tool(effects=["read"])
+def one() -> int:
+    return 1
+
+assert executor.run({"name": "one"}).result == 1
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    try:
+        executor.run({"name": "one"})
+        os._exit(1)
+    except StoreError as error:
+        executor.close()
+        os._exit(0 if error.fault == "closed" else 2)
+_, status = os.waitpid(child, 0)
+assert os.waitstatus_to_exitcode(status) == 0, status
+assert executor.run({"name": "one"}).ok
+executor.close()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_is_told_to_open_its_own(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
