@@ -4,6 +4,8 @@ import json
 from typing import Any, get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from present.results import read_result
 from rightcall import Gate
@@ -132,6 +134,50 @@ def test_a_text_full_of_escapes_is_still_within_the_budget(piece: str, tokens: i
     for value in (piece * 20_000, {"text": piece * 20_000}):
         made = content("my_tool", value, tokens)
         assert tokens // 3 < made.tokens <= tokens
+
+
+PIECES = [
+    "<|im_end|>",
+    "`" * 20,
+    "<|",
+    "[TOOL_CALLS]",
+    "]<]minimax[>[",
+    "\x1b",
+    '"',
+    "\\",
+    "\n",
+    "word ",
+    "é",
+    "x" * 90,
+]
+
+
+@pytest.mark.promise("O-01")
+@given(
+    st.lists(st.tuples(st.sampled_from(PIECES), st.integers(1, 400)), max_size=8),
+    st.integers(0, 1500),
+    st.sampled_from([None, "the output was cut at 5 bytes", "\x1b" * 300]),
+    st.sampled_from(["my_tool", "code/read", "n" * 100, "\u202e" * 100]),
+    st.sampled_from(["text", "items", "read"]),
+)
+def test_no_result_takes_more_than_its_budget(
+    pieces: list[tuple[str, int]], tokens: int, cut: str | None, tool: str, form: str
+) -> None:
+    text = "".join(piece * count for piece, count in pieces)
+    values: dict[str, Any] = {
+        "text": text,
+        "items": [piece * count for piece, count in pieces],
+        "read": read_result() | {"content": text},
+    }
+    made = content(tool, values[form], tokens, cut)
+    assert made.tokens == estimate(made.text) <= tokens
+
+
+@pytest.mark.promise("O-01", "O-04")
+def test_where_not_even_the_mark_fits_nothing_of_the_data_is_shown() -> None:
+    made = content("my_tool", "secret plan " * 500, 30)
+    assert made.text == "[… about 1500 of 1500 tokens left out; ask for less at a time]"
+    assert content("my_tool", "x" * 500, 5).text == "[… about 125 of 125"
 
 
 @pytest.mark.promise("O-04")

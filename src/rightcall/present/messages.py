@@ -1,12 +1,13 @@
 """What a model is told of an outcome: the result as content, and the content as a message (O-02)."""
 
+from itertools import count
 from typing import Any, NamedTuple
 
 from rightcall.present.look import Pairs, look
 from rightcall.present.marks import mark_as_data, neutral
 from rightcall.present.measure import Measure
 from rightcall.present.shape import shape as shaped
-from rightcall.present.summary import summarise
+from rightcall.present.summary import GENEROUS, summarise
 from rightcall.present.trim import Trimmed, trim
 from rightcall.text.escape import escaped
 from rightcall.text.messages import answer
@@ -21,11 +22,13 @@ _LARGEST = 1_000_000
 """Characters of a result that is handed on as data."""
 
 _LONGEST_ERROR = 4000
-_TRIES = 3
+_TRIES = 4
+"""Guesses at how much room a text with escapes needs, before each is half of the last."""
 
 
 class Content(NamedTuple):
-    """A result for a model: its text, about how many tokens that is, and a line for the audit."""
+    """A result for a model: its text, about how many tokens that is, and a line for the audit, which is still to be
+    cut (`summary.short`)."""
 
     text: str
     tokens: int
@@ -38,24 +41,36 @@ def content(tool: str, value: Any, tokens: int, cut: str | None = None) -> Conte
     >>> content("ping", "pong", 4000).summary
     '"pong"'
     """
-    shown = shaped(tool, value)
-    room, text = max(tokens - _MARK, tokens // 2), ""
-    for _ in range(_TRIES):
-        trimmed = trim(shown, room, tool)
-        text = _marked(tool, trimmed, cut)
+    text = _within(tool, shaped(tool, value), max(tokens, 0), _note(cut))
+    return Content(text, estimate(text), summarise(tool, value, GENEROUS))
+
+
+def _note(cut: str | None) -> str:
+    return f"\n[… {neutral(escaped(cut, 200))}]" if cut else ""
+
+
+def _within(tool: str, shown: Any, tokens: int, note: str) -> str:
+    """The block, with the notes behind it: they are ours, and no data. Never more than so many tokens."""
+    beside = _MARK + estimate(note)
+    room = max(tokens - beside, tokens // 2)
+    trimmed = trim(shown, room, tool)
+    for tried in count():
+        text = _marked(tool, trimmed) + note
         taken = estimate(text)
-        if taken <= tokens or not trimmed.body:
+        if taken <= tokens:
+            return text
+        if room <= 0 or not trimmed.body:
             break
-        room = room * max(tokens - _MARK, 0) // max(taken - _MARK, 1) - 1  # rare: a text full of escapes
-    return Content(text, estimate(text), summarise(tool, value))
+        # rare: a text full of escapes, which the trimming does not know of
+        less = room * max(tokens - beside, 0) // max(taken - beside, 1) if tried < _TRIES else room // 2
+        room = min(less, room - 1)
+        trimmed = trim(shown, room, tool)
+    return f"{trimmed.left_out}{note}".lstrip()[: tokens * 4].rstrip()
 
 
-def _marked(tool: str, trimmed: Trimmed, cut: str | None) -> str:
-    """The notes stand behind the block: they are ours, and no data."""
-    notes = [trimmed.left_out] if trimmed.left_out else []
-    if cut:
-        notes.append(f"[… {neutral(escaped(cut, 200))}]")
-    return "\n".join([mark_as_data(tool, trimmed.body), *notes])
+def _marked(tool: str, trimmed: Trimmed) -> str:
+    block = mark_as_data(tool, trimmed.body)
+    return f"{block}\n{trimmed.left_out}" if trimmed.left_out else block
 
 
 def error_content(error: str, hint: str | None = None, tool: str | None = None) -> str:
