@@ -295,6 +295,7 @@ def test_a_database_that_took_the_place_of_ours_is_not_written_to(open_sqlite: O
 def test_a_copy_with_everything_in_it_may_take_the_place(open_sqlite: OpenSqlite, database: Path) -> None:
     store = open_sqlite()
     store.transact(add())
+    assert numbers(records(store)) == [1]
     with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(database.with_name("copy"))) as copy:
         source.backup(copy)
     take_the_place(database.with_name("copy"), database)

@@ -98,6 +98,19 @@ def test_what_is_older_than_an_hour_goes_and_nothing_else(store: Store, clock: M
     assert store.look(lambda tables: tables.scopes("")) == [("all", 5001)]
 
 
+def test_of_a_scope_with_old_and_newer_starts_the_newer_stay(store: Store, clock: ManualClock) -> None:
+    store.transact(lambda tables: [tables.mark("all", 1) for _ in range(60)])
+    clock.advance(1800)
+    store.transact(lambda tables: [tables.mark("all", 2) for _ in range(40)])
+    clock.advance(1800)
+    for _ in range(300):
+        mark(store, "all", call=3)
+    assert store.look(lambda tables: tables.scopes("all")) == [("all", 340)]
+    found = nth(store, "all", 340)
+    assert found is not None
+    assert found.call == 2
+
+
 def test_old_starts_go_faster_than_new_ones_come(open_sqlite: OpenSqlite, clock: ManualClock, database: Path) -> None:
     store = open_sqlite()
     store.transact(lambda tables: [tables.mark(f"same\0{n}", n) for n in range(6000)])
