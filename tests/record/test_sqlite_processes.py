@@ -30,7 +30,7 @@ def start(database: Path) -> Iterator[Start]:
     children: list[subprocess.Popen[str]] = []
 
     def start_one(what: str, *more: str, path: Path = database) -> "subprocess.Popen[str]":
-        command = [sys.executable, str(CHILD), what, str(path), *more]
+        command = [sys.executable, "-W", "ignore::DeprecationWarning", str(CHILD), what, str(path), *more]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         child = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
@@ -208,6 +208,17 @@ def test_two_stores_of_one_process_are_two_runs(open_sqlite: OpenSqlite, clock: 
     clock.advance(60)
     assert second.transact(lambda tables: tables.running()) == [2]
     assert [entry.call for entry in records(second)] == [1]
+
+
+def test_a_dead_call_with_a_record_that_cannot_be_read_stands_in_nobodys_way(
+    open_sqlite: OpenSqlite, clock: ManualClock
+) -> None:
+    first, second = open_sqlite(), open_sqlite()
+    begin(first, first.transact(add("begin", 0, b"[]")), 99)
+    first.close()
+    clock.advance(60)
+    assert second.transact(lambda tables: tables.changes()) == 2
+    assert [entry.call for entry in records(second)] == [0, 1, 99]
 
 
 def test_the_files_of_dead_runs_are_removed_and_no_other(start: Start, open_sqlite: OpenSqlite, database: Path) -> None:

@@ -4,6 +4,8 @@ keeps monotonic times right when the machine starts anew and its clock begins at
 from datetime import UTC, datetime
 from pathlib import Path
 
+from msgspec import MsgspecError
+
 from rightcall.record.clock import Clock
 from rightcall.record.entries import EndBody, encode, read_call
 from rightcall.record.sqlite_tables import SqliteTables
@@ -27,21 +29,30 @@ def tidy(tables: SqliteTables, clock: Clock) -> None:
 def complete_interrupted(tables: SqliteTables) -> None:
     """Calls of dead runs get their end. They are never run again by themselves (A-01)."""
     for call in tables.left_behind():
-        begin = tables.entry(call)
         tables.append("end", call, _INTERRUPTED)
         tables.ended(call)
-        if begin is not None:
-            body = read_call(begin.body)
-            if body.decision == "allow" and set(body.effects) - {"read"}:
-                tables.changed(body.digest)
+        changed = _changed_by(tables, call)
+        if changed is not None:
+            tables.changed(changed)
 
 
-def keep_clocks(tables: SqliteTables, clock: Clock, boot: str | None = None) -> None:
+def _changed_by(tables: SqliteTables, call: int) -> str | None:
+    """The digest of a call that may have changed something; None for one that only read."""
+    begin = tables.entry(call)
+    try:
+        body = None if begin is None else read_call(begin.body)
+    except MsgspecError:  # not as we write it: it must not stand in everybody's way
+        body = None
+    if body is None:
+        return f"call {call}"
+    return body.digest if body.decision == "allow" and set(body.effects) - {"read"} else None
+
+
+def keep_clocks(tables: SqliteTables, clock: Clock) -> None:
     """Write down which boot the stored times belong to, and what both clocks say; move them when it is another."""
-    boot = boot_id() if boot is None else boot
-    now, wall = clock.now(), _nanoseconds(clock.wall())
+    boot, now, wall = boot_id(), clock.now(), _nanoseconds(clock.wall())
     known, then, wall_then = tables.meta("boot"), tables.meta("monotonic"), tables.meta("wall")
-    if known is not None:
+    if None not in (known, then, wall_then):
         rebooted = boot != known if boot and known else max(then, tables.latest()) > now
         if rebooted:
             _shift(tables, now, then, wall - wall_then)

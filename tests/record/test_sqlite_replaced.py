@@ -1,0 +1,116 @@
+"""A database that is deleted, moved, replaced or cut while in use: never begun anew in silence, welcome when it is
+back (A-04)."""
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from record.refusing import locked, refused, resumed
+from record.works import BODY, OpenSqlite, add, numbers, records
+from rightcall.errors import StoreError
+from rightcall.record.clock import ManualClock
+
+pytestmark = pytest.mark.promise("A-04")
+
+
+def test_a_deleted_database_is_not_begun_anew(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite()
+    store.transact(add())
+    away = database.with_name("away")
+    away.mkdir()
+    for path in database.parent.glob("audit.db*"):
+        path.rename(away / path.name)
+    message = refused(store, "failed")
+    assert "it was deleted or moved away while in use" in message
+    assert "Put it back, or restart to begin a new one." in message
+    with pytest.raises(StoreError, match="deleted or moved away"):
+        records(store)
+    assert not database.exists()
+    for path in away.glob("*"):
+        path.rename(database.parent / path.name)
+    resumed(store, 1)
+
+
+def test_a_deleted_folder_is_not_made_anew(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite()
+    store.transact(add())
+    shutil.rmtree(database.parent)
+    refused(store, "failed")
+    store.close()
+    assert not database.parent.exists()
+
+
+def take_the_place(other: Path, database: Path) -> None:
+    os.replace(other, database)
+    for log in ("-wal", "-shm"):
+        database.with_name(database.name + log).unlink(missing_ok=True)
+
+
+def test_a_database_that_took_the_place_of_ours_is_not_written_to(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite()
+    store.transact(add())
+    other = open_sqlite(path=database.with_name("other.db"))
+    other.transact(add("begin"))
+    other.close()
+    take_the_place(database.with_name("other.db"), database)
+    assert "the last record that this process wrote (number 1) is no longer in it" in refused(store, "corrupt")
+    assert numbers(records(store)) == [1]
+    refused(store, "corrupt")
+
+
+def test_a_copy_with_everything_in_it_may_take_the_place(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite()
+    store.transact(add())
+    assert numbers(records(store)) == [1]
+    with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(database.with_name("copy"))) as copy:
+        source.backup(copy)
+    take_the_place(database.with_name("copy"), database)
+    resumed(store, 1)
+
+
+def test_another_database_with_the_log_of_ours_is_a_muddle_and_refused(
+    open_sqlite: OpenSqlite, database: Path, clock: ManualClock
+) -> None:
+    other = database.with_name("other.db")
+    for path in (other, database):
+        store = open_sqlite(path=path)
+        store.transact(lambda tables: [tables.append("message", 0, BODY) for _ in range(300)])
+        store.close()
+        clock.advance(3600)
+    store = open_sqlite()
+    store.transact(add())
+    os.replace(other, database)
+    assert "its pages do not fit together" in refused(store, "corrupt")
+
+
+def test_an_older_copy_is_refused_because_records_are_missing(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite()
+    store.transact(add())
+    with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(database.with_name("copy"))) as copy:
+        source.backup(copy)
+    store.transact(add())
+    take_the_place(database.with_name("copy"), database)
+    assert "the last record that this process wrote (number 2) is no longer in it" in refused(store, "corrupt")
+
+
+@pytest.mark.promise("A-03")
+def test_a_tail_that_is_cut_off_while_running_is_noticed(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite()
+    for _ in range(3):
+        store.transact(add())
+    with closing(sqlite3.connect(database, isolation_level=None)) as other:
+        other.execute("DELETE FROM audit WHERE seq = 3")
+    assert "number 3" in refused(store, "corrupt")
+
+
+def test_a_record_that_another_process_pruned_is_not_missed(open_sqlite: OpenSqlite, database: Path) -> None:
+    store, other = open_sqlite(), open_sqlite()
+    store.transact(add())
+    other.transact(lambda tables: tables.remove_through(1))
+    with locked(database):
+        refused(store, "locked")
+    assert store.transact(add()) == 2
