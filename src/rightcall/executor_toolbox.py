@@ -83,7 +83,7 @@ def build_toolbox(policy: Policy, tools: Iterable[LocalTool], known: Iterable[An
     """The toolbox of a policy and the functions registered so far; `known` are definitions that nothing here runs."""
     table = {tool.name: tool for tool in tools}
     made = Gate([*(_record(tool) for tool in table.values()), *known], policy, **gate)
-    equipped = {name: _equipped(tool, table.get(name)) for name, tool in made.catalog.tools.items()}
+    equipped = {name: _equipped(tool, table.get(name), policy) for name, tool in made.catalog.tools.items()}
     return Toolbox(policy, made, MappingProxyType(equipped), {}, {})
 
 
@@ -94,7 +94,31 @@ def _record(tool: LocalTool) -> PackTool:
     return PackTool(tool.name, about.get("description") or "", about["parameters"], tool.effects, rules, "given")
 
 
-def _equipped(tool: Tool, local: LocalTool | None) -> Equipped:
+def _declared(tool: Tool, local: LocalTool, policy: Policy) -> Tool:
+    """What packs say of a function is added to what its author declared and takes nothing of it away: a pack of a tool
+    that has the same name only by chance must not loosen it. The policy file has the last word on what it states."""
+    said = [one for one in policy.tools.values() if tool.name in (one.name, *one.rules.names)]
+    effects = tool.effects
+    if local.effects is not None and all(one.effects is None for one in said):
+        effects |= frozenset(local.effects)
+    rules = replace(
+        tool.rules,
+        paths=_places(local.paths, tool.rules.paths, [place for one in said for place in one.rules.paths]),
+        commands=_places(local.commands, tool.rules.commands, [place for one in said for place in one.rules.commands]),
+    )
+    return replace(tool, effects=effects, rules=rules)
+
+
+def _places(declared: tuple[str, ...], merged: tuple[str, ...], stated: list[str]) -> tuple[str, ...]:
+    """Places that the policy states count only where they are in force: of arguments that a tool does not have, nothing
+    is left, and then it has said nothing."""
+    return merged if merged and set(merged) <= set(stated) else tuple(dict.fromkeys((*declared, *merged)))
+
+
+def _equipped(tool: Tool, local: LocalTool | None, policy: Policy) -> Equipped:
+    if local is not None:
+        tool = _declared(tool, local, policy)
+        local = replace(local, paths=tool.rules.paths, commands=tool.rules.commands)
     about: dict[str, Any] = {
         "name": tool.name,
         "description": tool.description,
@@ -105,8 +129,6 @@ def _equipped(tool: Tool, local: LocalTool | None) -> Equipped:
         described = json.encode(about, order="deterministic")
     except (TypeError, ValueError, OverflowError) as fault:
         raise ToolError(f"the definition of `{tool.name}` is no JSON: {fault}") from fault
-    if local is not None:  # the policy may know more of its arguments than its author said
-        local = replace(local, paths=tool.rules.paths, commands=tool.rules.commands)
     side_effects = not tool.effects <= _READ_ONLY
     return Equipped(
         tool,

@@ -24,10 +24,13 @@ from rightcall.execute.state import keepable, state_of, values_at
         ("rows[][].p", ["i"]),
         ("odd.name", ["j"]),
         ("absent", []),
-        ("path.inner", []),
-        ("path[]", []),
-        ("operations.path", []),
+        ("paths.inner", ["b\0", "c\0", "d\0"]),
+        ("path.inner", ["a.py\0"]),
+        ("path[]", ["a.py\0"]),
+        ("operations.path", ["e", "f"]),
         ("number", []),
+        ("number.inner", []),
+        ("number[]", []),
     ],
 )
 def test_a_place_names_the_values_there(place: str, found: list[str]) -> None:
@@ -111,10 +114,43 @@ def test_nothing_declared_or_given_is_no_state(tmp_path: Path) -> None:
     assert state_of(reader(), {}, str(tmp_path)) == ""
 
 
-@pytest.mark.parametrize("path", ["a\0b", "x" * 5_000, "file/inner", "\udc80", "loop"])
+@pytest.mark.promise("P-06")
+@pytest.mark.parametrize("path", ["absent", "absent/deeper/a.txt", "a\0b", "x" * 5_000, "file/inner", ".", ""])
+def test_another_root_is_another_state_even_where_nothing_is_there(path: str, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text("")
+    one = look(tmp_path / "one", path)
+    assert one == look(tmp_path / "one", path)
+    assert one != look(tmp_path / "two", path)
+
+
+@pytest.mark.promise("P-06")
+def test_the_same_file_by_another_name_is_another_state(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("")
+    os.link(tmp_path / "a", tmp_path / "b")
+    assert look(tmp_path, "a") != look(tmp_path, "b")
+    assert look(tmp_path, "a") == look(tmp_path, "./a") == look(tmp_path, str(tmp_path / "a"))
+
+
+@pytest.mark.promise("P-06")
+def test_paths_in_json_text_count(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("")
+
+    def seen() -> str:
+        return state_of(reader(paths=["path[].at"]), {"path": '[{"at": "a"}]'}, str(tmp_path))
+
+    before = seen()
+    assert before == seen() != ""
+    os.utime(tmp_path / "a", ns=(1, 1))
+    assert seen() != before
+
+
+@pytest.mark.parametrize("path", ["a\0b", "x" * 5_000, "file/inner", "\udc80", "half \ud800", "loop", "odd link"])
 def test_a_path_nobody_can_look_at_has_a_state_too(path: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "odd link").symlink_to("\udc80")
     assert look(tmp_path, path)
     assert look(tmp_path, path) == look(tmp_path, path)
 

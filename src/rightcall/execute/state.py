@@ -15,6 +15,9 @@ from typing import Any, cast
 from msgspec.json import encode
 
 from rightcall.execute.functions import LocalTool, own_copy
+from rightcall.execute.places import found_at, values_at
+
+__all__ = ["found_at", "keepable", "state_of", "values_at"]
 
 _SETTLED = 20_000_000
 """Nanoseconds. File times are coarse (up to 10 ms on Linux): a file that was changed a moment ago could change again
@@ -48,39 +51,11 @@ def keepable(tool: LocalTool, arguments: Mapping[str, Any], root: str) -> bool:
         look = _look(path, root)
         if look[0] == "absent":
             continue
-        if look[0] != "there" or (S_ISDIR(cast("int", look[6])) and tool.state is None):
+        if look[0] != "there" or (S_ISDIR(cast("int", look[7])) and tool.state is None):
             return False
-        if now - cast("int", look[5]) < _SETTLED:
+        if now - cast("int", look[6]) < _SETTLED:
             return False
     return True
-
-
-def values_at(arguments: Mapping[str, Any], place: str) -> list[str]:
-    """The texts at a place of the arguments: `path`, `ws.url`, `operations[].path`; a list there gives its items.
-
-    >>> values_at({"operations": [{"path": "a"}, {"path": "b"}, {}]}, "operations[].path")
-    ['a', 'b']
-    """
-    return [text for value in found_at(arguments, place) for text in _texts(value)]
-
-
-def found_at(arguments: Mapping[str, Any], place: str) -> list[Any]:
-    """The values at a place, whatever they are."""
-    if place in arguments:
-        return [arguments[place]]
-    found: list[Any] = [arguments]
-    for step in place.split("."):
-        name = step.split("[]")[0]
-        found = [cast("Mapping[str, Any]", one)[name] for one in found if isinstance(one, Mapping) and name in one]
-        for _ in range(step.count("[]")):
-            found = [item for one in found if isinstance(one, list) for item in cast("list[Any]", one)]
-    return found
-
-
-def _texts(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    return [text for item in cast("list[Any]", value) for text in _texts(item)] if isinstance(value, list) else []
 
 
 def _paths(tool: LocalTool, arguments: Mapping[str, Any]) -> list[str]:
@@ -88,22 +63,24 @@ def _paths(tool: LocalTool, arguments: Mapping[str, Any]) -> list[str]:
 
 
 def _look(path: str, root: str) -> _Look:
-    """A file as the system shows it. Where there is none its folder counts: a link in its place would be a change."""
+    """A file as the system shows it, and where: below another root it is another state, even where nothing is there.
+    Where there is none its folder counts: a link in its place would be a change."""
     whole = os.path.join(root, path)
+    place = ascii(os.path.abspath(whole))  # names may hold what no JSON text can
     try:
         seen = os.stat(whole)
     except FileNotFoundError:
-        return ("absent", *_folder(whole))
+        return "absent", place, *_folder(whole)
     except OSError as error:
-        return "unreadable", error.errno or 0
+        return "unreadable", place, error.errno or 0
     except ValueError:  # a NUL in the name, a lone surrogate
-        return "unreadable", 0
-    return "there", seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_mode
+        return "unreadable", place, 0
+    return "there", place, seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_mode
 
 
 def _folder(whole: str) -> _Look:
     try:
-        link = os.readlink(whole)
+        link = ascii(os.readlink(whole))
     except OSError:
         link = ""
     try:

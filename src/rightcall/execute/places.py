@@ -1,0 +1,92 @@
+"""What stands at a place of a call's arguments: `path`, `ws.url`, `operations[].path`.
+
+The path rules and the state of a call depend on it, so it errs on the side of seeing too much: a text in which the
+place goes on is opened as JSON, an argument that is itself named like the place counts beside it, and one object where
+a list is expected counts as well as a list where one object is. Whatever a model wrote, nothing is raised, nothing is
+followed by recursion, and each text is read once.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
+
+_Object = Mapping[str, Any]
+
+_CLOSED = "\0"
+"""At the end of a text that should have been opened and is not JSON: no path has it, so no rule lets it pass."""
+
+
+def values_at(arguments: _Object, place: str) -> list[str]:
+    """The texts at a place; a list there gives its items, also a list written as JSON text, beside that text.
+
+    >>> values_at({"operations": [{"path": "a"}, {"path": "b"}, {}]}, "operations[].path")
+    ['a', 'b']
+    >>> values_at({"operations": '[{"path": "a"}]'}, "operations[].path")
+    ['a']
+    """
+    return list(_texts(found_at(arguments, place)))
+
+
+def found_at(arguments: _Object, place: str) -> list[Any]:
+    """The values at a place, whatever they are. A text that hides what would be there ends in a NUL character."""
+    named = [arguments[place]] if place in arguments else []
+    if "." not in place and "[]" not in place:
+        return named
+    found: list[Any] = [arguments]
+    closed: list[str] = []
+    for step in place.split("."):
+        name = step.split("[]")[0]
+        found = [one[name] for one in _objects(found, closed) if name in one]
+        for _ in range(step.count("[]")):
+            found = list(_items(found, closed))
+    return [*named, *found, *closed]
+
+
+def _objects(values: Iterable[Any], closed: list[str]) -> Iterator[_Object]:
+    """The objects among the values, in lists and in texts too."""
+    todo = list(values)[::-1]
+    while todo:
+        value = _opened(todo.pop(), closed)
+        if isinstance(value, list):
+            todo += cast("list[Any]", value)[::-1]
+        elif isinstance(value, Mapping):
+            yield cast("_Object", value)
+
+
+def _items(values: Iterable[Any], closed: list[str]) -> Iterator[Any]:
+    for value in values:
+        inner = _opened(value, closed)
+        if isinstance(inner, list):
+            yield from cast("list[Any]", inner)
+        elif isinstance(inner, Mapping):
+            yield cast("_Object", inner)
+
+
+def _opened(value: Any, closed: list[str]) -> Any:
+    """What a text holds, or what the text in it holds; None for one that is not JSON, which is then noted."""
+    while isinstance(value, str):
+        inner = _read(value)
+        if inner is NO_JSON:
+            closed.append(value + _CLOSED)
+            return None
+        value = inner
+    return value
+
+
+def _texts(values: Iterable[Any]) -> Iterator[str]:
+    todo = list(values)[::-1]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, list):
+            todo += cast("list[Any]", value)[::-1]
+        elif isinstance(value, str):
+            yield value
+            if value.lstrip()[:1] in ("[", '"') and isinstance(inner := _read(value), list | str):
+                todo.append(inner)
+
+
+def _read(text: str) -> Any:
+    """A key that stands twice makes it unreadable: which of the two a tool would take is not known here."""
+    value = attempt(text)
+    return NO_JSON if value is NO_JSON or duplicate_keys(text, value) else value

@@ -1,0 +1,132 @@
+"""The values at a place, also where the place goes on inside a text that holds JSON."""
+
+import json
+from collections.abc import Callable
+from time import process_time
+from typing import Any
+
+import pytest
+
+from rightcall.execute.state import found_at, values_at
+
+pytestmark = pytest.mark.promise("P-03", "P-06")
+
+SHAPE = [{"path": "a", "parts": [{"at": "g"}]}, {"path": "b", "parts": [{"at": "h"}, {"at": "i"}]}]
+
+
+def as_text(value: Any) -> str:
+    return json.dumps(value)
+
+
+def items_as_text(value: list[Any]) -> list[str]:
+    return [json.dumps(item) for item in value]
+
+
+def text_of_texts(value: list[Any]) -> str:
+    return json.dumps([json.dumps(item) for item in value])
+
+
+def twice(value: Any) -> str:
+    return json.dumps(json.dumps(value))
+
+
+def parts_as_text(value: list[Any]) -> str:
+    return json.dumps([{**item, "parts": json.dumps(item["parts"])} for item in value])
+
+
+@pytest.mark.parametrize("written", [as_text, items_as_text, text_of_texts, twice, parts_as_text])
+def test_a_text_is_opened_where_the_place_goes_on_inside_it(written: Callable[[Any], Any]) -> None:
+    arguments = {"ops": written(SHAPE)}
+    assert values_at(arguments, "ops[].path") == ["a", "b"]
+    assert values_at(arguments, "ops[].parts[].at") == ["g", "h", "i"]
+
+
+def test_an_object_in_a_text_is_opened_too() -> None:
+    assert values_at({"ws": '{"url": "x", "more": {"n": ["y", 1, "z"]}}'}, "ws.url") == ["x"]
+    assert values_at({"ws": '{"url": "x", "more": {"n": ["y", 1, "z"]}}'}, "ws.more.n") == ["y", "z"]
+    assert values_at({"ws": {"more": '{"n": "y"}'}}, "ws.more.n") == ["y"]
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [({"path": "a"}, "ops[].path"), ([{"path": "a"}], "ops.path"), ([[{"path": "a"}]], "ops[].path")],
+)
+@pytest.mark.parametrize("written", [as_text, twice, lambda value: value])
+def test_one_instead_of_several_is_seen_as_well(value: Any, place: str, written: Callable[[Any], Any]) -> None:
+    """What a tool makes of it nobody here knows: a path is seen in either case."""
+    assert values_at({"ops": written(value)}, place) == ["a"]
+
+
+def test_a_list_in_the_text_of_a_path_counts_beside_the_text_itself() -> None:
+    assert values_at({"files": '["../x", ["y"]]'}, "files") == ['["../x", ["y"]]', "../x", "y"]
+    assert values_at({"files": "[id].tsx"}, "files") == ["[id].tsx"], "a name like any other"
+
+
+@pytest.mark.parametrize("value", ["5", "null", "[]", "{}", "[5, null, true]", '{"other": "x"}', '[{"path": 5}]'])
+def test_json_without_such_a_path_has_none(value: str) -> None:
+    assert values_at({"ops": value}, "ops[].path") == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "plain words",
+        "",
+        "[{'path': 'a'}]",
+        '[{"path": "a"}] // and more',
+        '[{"path": "a"}',
+        '[{"path": "a", "size": NaN}]',
+        '[{"path": "../a", "path": "b"}]',
+        "[" * 100_000 + "]" * 100_000,
+        '{"a":' * 100_000 + "1" + "}" * 100_000,
+        "\udc80",
+        ["{'path': 'a'}"],
+        '["plain"]',
+    ],
+)
+@pytest.mark.parametrize("place", ["ops[].path", "ops.path"])
+def test_a_text_that_cannot_be_read_is_a_path_that_nothing_allows(value: Any, place: str) -> None:
+    (found,) = values_at({"ops": value}, place)
+    assert "\0" in found
+
+
+def test_a_list_behind_a_text_that_cannot_be_read_is_no_list() -> None:
+    assert ["\0" in value for value in found_at({"ops": "words"}, "ops[]")] == [True]
+
+
+@pytest.mark.parametrize("place", ["ops[].path", "ws.url"])
+def test_an_argument_with_the_name_of_a_place_hides_nothing(place: str) -> None:
+    arguments = {"ops": [{"path": "../x"}], "ws": {"url": "../x"}, place: "a"}
+    assert values_at(arguments, place) == ["a", "../x"]
+
+
+def test_a_plain_argument_is_found_once() -> None:
+    assert values_at({"path": "a"}, "path") == ["a"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        as_text([{"path": "a"}] * 80_000),
+        as_text(["x"] * 200_000),
+        as_text("[" * 500_000),
+        as_text(["[" * 200] * 5_000),
+        as_text(["[" * 100 + "]" * 100] * 5_000),
+        "[" * 900 + as_text("[" * 900 + "]" * 900) + "]" * 900,
+        "\\" * 1_000_000,
+        '"' * 1_000_000,
+        '{"a": 1, "a": 2},' * 50_000,
+    ],
+)
+@pytest.mark.parametrize("place", ["ops[].path", "ops[][].path", "ops", "ops.path"])
+def test_a_huge_or_deep_text_takes_no_longer_than_its_length(value: str, place: str) -> None:
+    started = process_time()
+    values_at({"ops": value}, place)
+    assert process_time() - started < 3
+
+
+def test_text_within_text_within_text_is_opened_to_the_bottom() -> None:
+    value: Any = [{"path": "../x"}]
+    for _ in range(12):
+        value = json.dumps(value)
+    assert values_at({"ops": value}, "ops[].path") == ["../x"]
