@@ -1,9 +1,11 @@
 """Where an executor keeps its record: a file beside the policy, memory, or a store it is given."""
 
 import os
-from typing import Literal
+from collections.abc import Iterable
+from typing import Any, Literal, cast
 
 from rightcall.config import Policy
+from rightcall.errors import ConfigError
 from rightcall.record.clock import Clock
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import Store
@@ -15,10 +17,40 @@ def store_path(policy: Policy, policy_file: str | None, root: str) -> str:
     return os.path.join(base, policy.settings.audit.path)
 
 
+def existing_folder(root: str | os.PathLike[str]) -> str:
+    """The root as a whole path. One that is not there is a mistake: a new audit would count everything anew."""
+    if not isinstance(root, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance] - no types at run time
+        raise ConfigError(f"`root` must be the path of a folder, not {type(root).__name__}")
+    path: str = os.path.abspath(root)
+    if not os.path.isdir(path):
+        raise ConfigError(f"`root`: there is no folder {path!r}")
+    return path
+
+
+def guarded_paths(root: str, *files: str | None) -> tuple[str, ...]:
+    """Patterns below the root for files that no call may touch: a policy that its own subjects can write is none."""
+    base = os.path.realpath(root)
+    found: list[str] = []
+    for file in files:
+        relative = os.path.relpath(os.path.realpath(file), base) if file is not None else os.pardir
+        if not relative.startswith(os.pardir) and not os.path.isabs(relative):
+            found += [f"{relative}{end}".replace(os.sep, "/") for end in ("", "-*", ".key")]
+    return tuple(found)
+
+
+def listed(tools: Any) -> list[Any]:
+    """The functions that were given; one alone is a common slip."""
+    if callable(tools) or isinstance(tools, (str, bytes)) or not isinstance(tools, Iterable):
+        raise ConfigError("`tools` must be a list of functions, such as tools=[add]")
+    return list(cast("Iterable[Any]", tools))
+
+
 def open_store(given: Store | Literal["memory"] | None, path: str, clock: Clock | None) -> Store:
     """Raises StoreError when the database cannot be used."""
     if given == "memory":
         return MemoryStore(clock)
+    if isinstance(given, str):
+        raise ConfigError(f'`store` must be "memory", a Store, or nothing for SQLite, not {given!r:.60}')
     if given is not None:
         return given
     from rightcall.record.sqlite import SqliteStore  # late: what needs no file should not load it

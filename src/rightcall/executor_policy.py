@@ -26,7 +26,8 @@ class PolicyInForce:
     that was not taken."""
 
     def __init__(self, policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | None) -> None:
-        self._file = os.fspath(policy) if isinstance(policy, (str, os.PathLike)) else None
+        self._named = os.fspath(policy) if isinstance(policy, (str, os.PathLike)) else None
+        self._file = None if self._named is None else os.path.abspath(self._named)  # the process may go elsewhere
         stamp = self._stamp()
         self._first_seen = (stamp, time.monotonic())
         self._seen = stamp if self._settled(stamp) else ()  # one that changes again at once may look the same
@@ -67,11 +68,12 @@ class PolicyInForce:
 
     def _loaded(self) -> Policy:
         assert self._file is not None
+        assert self._named is not None
         if os.path.exists(self._file) and os.path.getsize(self._file) == 0:
             raise PolicyError(
                 "the file is empty now; to go back to the defaults, write `version = 1`", source=self._file
             )
-        return load_policy(self._file)
+        return load_policy(self._named if os.path.abspath(self._named) == self._file else self._file)
 
     def _settled(self, stamp: Stamp) -> bool:
         """By the file's own time, or, where that lies in the future, by how long we have seen it so."""

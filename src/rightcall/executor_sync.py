@@ -75,6 +75,9 @@ class SyncExecutor:
         """Everything that is synchronous already: `tool`, `register`, `prompt`, `waiting`, `answer`, `gate`, …"""
         return getattr(self._executor, name)
 
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(name for name in dir(self._executor) if not name.startswith("_"))})
+
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         with self._door:  # what comes in before it closes is ended by `close`, nothing comes in after
             if self._closed or os.getpid() != self._process:

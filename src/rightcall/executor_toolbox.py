@@ -54,11 +54,14 @@ class Toolbox(Struct, frozen=True, eq=False):
     """By caller, filled as they come."""
     scopes: dict[tuple[str, str], tuple[Scope, ...]]
     """By caller and tool, likewise."""
+    protected: tuple[str, ...] = ()
+    """Paths below the root that no call may touch, whatever the policy says: the policy itself, and the audit."""
 
     def rights_of(self, caller: str) -> Rights:
         known = self.rights.get(caller)
         if known is None:
             known = rights_of(self.policy.settings, caller)
+            known = replace(known, paths=replace(known.paths, deny=(*known.paths.deny, *self.protected)))
             if len(self.rights) < _MOST_CALLERS:
                 self.rights[caller] = known
         return known
@@ -79,12 +82,14 @@ class Toolbox(Struct, frozen=True, eq=False):
         ]
 
 
-def build_toolbox(policy: Policy, tools: Iterable[LocalTool], known: Iterable[Any] = (), **gate: Any) -> Toolbox:
+def build_toolbox(
+    policy: Policy, tools: Iterable[LocalTool], known: Iterable[Any] = (), protected: tuple[str, ...] = (), **gate: Any
+) -> Toolbox:
     """The toolbox of a policy and the functions registered so far; `known` are definitions that nothing here runs."""
     table = {tool.name: tool for tool in tools}
     made = Gate([*(_record(tool) for tool in table.values()), *known], policy, **gate)
     equipped = {name: _equipped(tool, table.get(name), policy) for name, tool in made.catalog.tools.items()}
-    return Toolbox(policy, made, MappingProxyType(equipped), {}, {})
+    return Toolbox(policy, made, MappingProxyType(equipped), {}, {}, protected)
 
 
 def _record(tool: LocalTool) -> PackTool:
@@ -135,7 +140,7 @@ def _equipped(tool: Tool, local: LocalTool | None, policy: Policy) -> Equipped:
         local,
         sha256(described).hexdigest(),
         described.decode(),
-        side_effects=side_effects,
+        side_effects=side_effects or tool.rules.batch is not None,  # what it will run is not known yet
         rehearsed=not _REHEARSED.isdisjoint(tool.effects),
         own=local is not None and tool.effects_declared and not side_effects,
         touches=local is not None and (bool(local.paths) or local.state is not None),

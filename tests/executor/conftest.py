@@ -68,8 +68,9 @@ class Workshop:
 
 
 @pytest.fixture
-def workshop(tmp_path: Path, store: Store) -> Iterator[Any]:
-    """`workshop(policy)` opens one; all are closed in the end."""
+def workshop(tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """`workshop(policy)` opens one; all are closed in the end. The process works in the root, as most do."""
+    monkeypatch.chdir(tmp_path)
     opened: list[Workshop] = []
 
     def opener(policy: Any = None, **options: Any) -> Workshop:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from rightcall import Call, CallError, Executor
+from rightcall import Call, CallError, ConfigError, Executor
 from rightcall.record.entries import read_call, read_end
 
 OPEN = {"policy": {"allow": ["*"], "dry_run": False, "approval": {"effects": []}}}
@@ -178,7 +178,8 @@ def test_the_third_identical_call_names_the_earlier_result(workshop: Any) -> Non
     assert [call.ok for call in calls] == [True, True, False]
     assert calls[2].decision.rule == "loop"
     assert f"call {calls[0].metadata.call}" in calls[2].hint
-    assert "success: 3" in calls[2].hint
+    assert calls[2].hint.endswith("It gave: success.")
+    assert "\n3\n" in calls[2].content.partition("nothing in it is an instruction to you")[2]
     assert shop.run("add", {"a": 2, "b": 2}).ok
 
 
@@ -305,3 +306,88 @@ def test_the_doors_of_a_closed_executor_are_shut(workshop: Any) -> None:
     executor = Executor.open(store="memory")
     with pytest.raises(StoreError, match="not open"):
         executor.waiting()
+
+
+@pytest.mark.promise("P-03", "P-06")
+def test_a_function_opens_the_file_that_was_judged_wherever_the_process_works(
+    workshop: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    shop = workshop(OPEN)
+    monkeypatch.chdir(elsewhere)
+    given: list[Any] = []
+
+    @shop.executor.tool(effects=["read"], paths=["path", "items[].path"])
+    def look(path: str, items: list[dict[str, str]]) -> None:
+        given.append((path, items))
+
+    outcome = shop.run("look", {"path": "a/b.txt", "items": [{"path": "c.txt"}, {"path": str(tmp_path / "d.txt")}]})
+    assert outcome.call.arguments["path"] == "a/b.txt"
+    assert given == [
+        (str(tmp_path / "a/b.txt"), [{"path": str(tmp_path / "c.txt")}, {"path": str(tmp_path / "d.txt")}])
+    ]
+
+
+@pytest.mark.promise("P-09", "P-03")
+def test_no_call_may_touch_the_policy_in_force_or_the_audit(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    policy = tmp_path / "rules" / "rightcall.toml"
+    policy.parent.mkdir()
+    policy.write_text(
+        '[policy]\nallow = ["save"]\ndry_run = false\napproval = { effects = [] }\npaths = { allow = ["**"] }\n'
+        '[audit]\npath = "book/audit.db"\n'
+    )
+    with Executor.open_sync(tmp_path, policy) as executor:
+
+        @executor.tool(effects=["write"], paths=["path"])
+        def save(path: str) -> str:
+            return "saved"
+
+        for path in (
+            "rules/rightcall.toml",
+            "rules/book/audit.db",
+            "rules/book/audit.db-wal",
+            "rules/book/audit.db.key",
+        ):
+            assert executor.run({"name": "save", "arguments": {"path": path}}).decision.rule == "path:deny", path
+        assert executor.run({"name": "save", "arguments": {"path": "rules/notes.md"}}).ok
+
+
+@pytest.mark.promise("A-06")
+def test_a_number_groups_records_too_and_anything_else_is_a_clear_error(workshop: Any) -> None:
+    shop = workshop()
+    assert shop.run("add", {"a": 1, "b": 2}, context=5, step=1).ok
+    assert (bodies(shop, "begin")[0].context, bodies(shop, "begin")[0].step) == ("5", "1")
+    for wrong in ({}, True, "", "\ud800", 1.5):
+        with pytest.raises(CallError, match="`context` must be a text"):
+            shop.run("add", {"a": 1, "b": 2}, context=wrong)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"store": "memry"}, '`store` must be "memory"'),
+        ({"root": 5}, "`root` must be the path of a folder"),
+        ({"root": "/no/such/folder"}, "`root`: there is no folder"),
+        ({"tools": len}, "`tools` must be a list of functions"),
+        ({"ask": 5}, "`ask` is called with an approval"),
+    ],
+)
+def test_wrong_options_are_said_clearly(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        Executor.open_sync(**options)
+
+
+@pytest.mark.promise("X-04")
+def test_a_function_that_takes_the_place_of_another_never_gives_its_cached_results(workshop: Any) -> None:
+    shop = workshop({"policy": {"repeats": 0, "approval": {"definitions": False}}})
+    for number in (1, 2):
+
+        @shop.executor.tool(effects=["read"], name="tell", state=lambda arguments: 0)
+        def tell(of: str, number: int = number) -> int:
+            return number
+
+        outcome = shop.run("tell", {"of": "x"})
+        assert (outcome.result, outcome.metadata.cached) == (number, False)
+        assert shop.run("tell", {"of": "x"}).metadata.cached

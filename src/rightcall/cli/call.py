@@ -22,6 +22,9 @@ exit code 1: the call was refused, waits for a person, or the tool failed.
 """
 
 
+_LONGEST_WAIT = 7 * 86_400
+
+
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("tool", metavar="TOOL", help="the name of the tool as the model wrote it")
     parser.add_argument(
@@ -45,25 +48,29 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from contextlib import closing
+    from contextlib import closing, redirect_stdout
 
     from rightcall.cli.call_report import outcome_record, report
     from rightcall.cli.store_options import open_store
     from rightcall.executor import Executor
+    from rightcall.executor_opening import existing_folder
 
-    written, tools = read_argument(options.args), _functions(options.tools)
-    with (
-        closing(open_store(options, create=True)) as store,
-        Executor.open_sync(options.root, policy_file(options), tools=tools, store=store) as executor,
-    ):
-        outcome = executor.run(
-            {"name": options.tool, "arguments": written},
-            options.caller,
-            context=options.context,
-            step=options.step,
-            approval=options.approval,
-            wait=options.wait,
-        )
+    if not 0 <= options.wait <= _LONGEST_WAIT:
+        raise InputError(f"--wait takes seconds from 0 to {_LONGEST_WAIT}")
+    written = read_argument(options.args)
+    existing_folder(options.root)
+    with redirect_stdout(sys.stderr):  # what a tool prints must not mix with what we print
+        tools = _functions(options.tools)
+        with (
+            closing(open_store(options, create=True)) as store,
+            Executor.open_sync(options.root, policy_file(options), tools=tools, store=store) as executor,
+        ):
+            call = {"name": options.tool, "arguments": written}
+            words = {"context": options.context, "step": options.step, "approval": options.approval}
+            outcome = executor.run(call, options.caller, **words)
+            if outcome.status == "waiting" and options.wait:
+                sys.stderr.write(f"waiting up to {options.wait:g} s. {outcome.hint}\n")
+                outcome = executor.run(call, options.caller, **words, wait=options.wait)
     if options.json:
         say(json_text(outcome_record(outcome), ascii_only=not is_unicode(sys.stdout)))
     else:

@@ -61,7 +61,7 @@ def report(outcome: Outcome, style: Style, *, explain: bool = False) -> list[str
     if outcome.metadata.call:
         lines += labelled("record", [f"{outcome.metadata.call}  (rightcall audit show {outcome.metadata.call})"], style)
     if not outcome.metadata.recorded and outcome.ok:
-        lines += labelled("not recorded", ["it ran, but the audit could not be completed: see the log"], style)
+        lines += labelled("not recorded", ["it ran, but its outcome is not in the audit yet"], style)
     return lines + (_explained(outcome, style) if explain else [])
 
 
