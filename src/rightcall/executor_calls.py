@@ -11,13 +11,15 @@ from msgspec.structs import replace
 
 from rightcall.errors import StoreError
 from rightcall.gate import Gate
-from rightcall.record.admission import Admission, Question
+from rightcall.present.summary import LONGEST as LONGEST_SUMMARY
+from rightcall.present.summary import short
+from rightcall.record.admission import Admission, Decide, Question
 from rightcall.record.entries import CallBody, EndBody
 from rightcall.text.escape import shown
 from rightcall.text.patterns import loosely
 from rightcall.text.redact import Redactor
 from rightcall.types import Problem, Repair, Verdict
-from rightcall.types_running import Decision, Request, Result
+from rightcall.types_running import Decision, Facts, Request, Result
 
 LONGEST_EMISSION = 4000
 LONGEST_VALUE = 2000
@@ -114,17 +116,17 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
     verdict = written.verdict
     call = verdict.call or verdict.found
     given = request.arguments if request else written.arguments
-    params, digest = redactor.value(given), request.digest if request else written.digest
+    params, digest = redactor.beside(given, given), request.digest if request else written.digest
     body = CallBody(
         caller=who.caller,
-        tool=request.tool if request else call.name if call else written.name,
+        tool=request.tool if request else redactor.beside(call.name if call else written.name, written.arguments),
         params=_kept(params),
         # who knows a call but for one short secret must not be able to try values until the digest fits
         digest=digest if params is given else redactor.keyed(digest.encode()),
         decision="deny",
         rule="",
-        context=who.context,
-        step=who.step,
+        context=None if who.context is None else redactor.value(who.context),
+        step=None if who.step is None else redactor.value(who.step),
         policy=who.policy,
         provider=who.provider,
     )
@@ -152,11 +154,24 @@ def end_body(result: Result, summary: str, tokens: int, arguments: Any, redactor
     return EndBody(
         status="success" if result.ok else "failed",
         execution_time=round(result.seconds * 1e3, 3),
-        error=None if result.error is None else redactor.beside(result.error, arguments)[:LONGEST_VALUE],
-        summary=redactor.beside(summary, arguments)[:LONGEST_VALUE],
+        error=None if result.error is None else _said(result.error, LONGEST_VALUE, arguments, redactor),
+        summary=short(_said(summary, LONGEST_SUMMARY + 1, arguments, redactor)),
         tokens=tokens,
         cached=result.cached,
     )
+
+
+def hushed(decide: Decide, redactor: Redactor) -> Decide:
+    """Decides the same, with a reason that can be recorded: it may quote the call."""
+
+    def decided(request: Request, facts: Facts) -> Decision:
+        decision = decide(request, facts)
+        if not decision.reason:
+            return decision
+        reason = redactor.beside(decision.reason, request.arguments)
+        return decision if reason == decision.reason else replace(decision, reason=reason)
+
+    return decided
 
 
 def question(request: Request, verdict: Verdict, described: str, preview: str) -> Question:
@@ -178,11 +193,19 @@ def unrecorded(error: StoreError) -> Admission:
 
 def _emission(written: Written, redactor: Redactor) -> Any:
     if written.text is not None:
-        return redactor.beside(written.text[: LONGEST_EMISSION * 2], written.arguments)[:LONGEST_EMISSION]
+        return _said(written.text, LONGEST_EMISSION, written.arguments, redactor)
     found = written.verdict.found
     if found is None:
-        return written.name[:LONGEST_VALUE]
-    return {"name": found.name, "arguments": _kept(redactor.beside(found.arguments, written.arguments))}
+        return _said(written.name, LONGEST_VALUE, written.arguments, redactor)
+    name = _said(found.name, LONGEST_VALUE, written.arguments, redactor)
+    return {"name": name, "arguments": _kept(redactor.beside(found.arguments, written.arguments))}
+
+
+def _said(text: str, most: int, arguments: Any, redactor: Redactor) -> str:
+    """A text without secrets, and only then cut: half a secret is not known for one. Of a text too long to be looked
+    at as a whole, what was looked at last does not count: it may end with such a half."""
+    clean: str = redactor.beside(text[: most * 4], arguments)
+    return clean[:most] if len(text) <= most * 4 else clean[: -most * 2][:most]
 
 
 def _kept(value: Any) -> Any:

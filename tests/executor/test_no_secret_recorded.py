@@ -1,6 +1,7 @@
 """Whatever way a secret takes through a call, it does not come into its records."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,8 @@ CALLS: dict[str, Any] = {
     "as a name": {"name": "login", "arguments": {"user": "ann", "password": SECRET, TOKEN: 1}},
     "of an unknown tool": {"name": "log_in_now", "arguments": {"password": SECRET, "note": TOKEN}},
     "many of them": {"name": "login", "arguments": {"user": 5, "password": [f"{SECRET} {n}" for n in range(100)]}},
+    "as the tool": {"name": TOKEN, "arguments": {"user": "ann", "password": SECRET}},
+    "as the tool, with nothing else": {"name": TOKEN, "arguments": "password=" + SECRET},
     "in a command line": {"name": "login", "arguments": {"user": f"ann --password {SECRET}", "password": ""}},
 }
 
@@ -67,3 +70,71 @@ def test_the_digest_of_a_call_with_a_secret_cannot_be_guessed_from_the_rest_of_i
     guess = b'{"arguments":{"password":"1234","pin":1,"user":"ann"},"name":"login"}'
     assert sha256(guess).hexdigest() not in digests
     assert digests[1] == digests[2] != digests[0], "equal calls can still be recognised"
+
+
+def recorded(store: MemoryStore) -> str:
+    return "\n".join(entry.body.decode() for entry in store.look(lambda tables: list(tables.entries())))
+
+
+@pytest.mark.promise("A-02")
+def test_ids_of_the_host_that_hold_a_secret_are_hidden_and_still_group_the_records() -> None:
+    store = MemoryStore()
+    with Executor.open_sync(store=store) as ex:
+
+        @ex.tool(effects=["read"])
+        def look(at: str) -> str:
+            return at
+
+        for at in ("one", "two"):
+            ex.run({"name": "look", "arguments": {"at": at}}, context=f"password={SECRET}", step=TOKEN)
+        ex.note_message("default", f"password={SECRET}")
+        ex.note_diagnosis("default", f"password={SECRET}", None)
+    assert SECRET not in recorded(store)
+    assert TOKEN not in recorded(store)
+    bodies = [json.loads(line) for line in recorded(store).splitlines()]
+    contexts = {body["context"] for body in bodies if "context" in body}
+    noted = {body["data"]["context"] for body in bodies if body.get("what") in ("message", "diagnosis")}
+    assert contexts == noted
+    assert len(contexts) == 1
+    assert len({body["step"] for body in bodies if "step" in body}) == 1
+
+
+@pytest.mark.promise("A-02")
+def test_the_reason_of_a_decision_quotes_no_secret(tmp_path: Path) -> None:
+    store = MemoryStore()
+    with Executor.open_sync(tmp_path, store=store) as ex:
+
+        @ex.tool(effects=["read"], paths=["path"])
+        def peek(path: str, password: str = "") -> str:
+            return path
+
+        outcome = ex.run({"name": "peek", "arguments": {"path": f"../{TOKEN}/{SECRET}.txt", "password": SECRET}})
+    assert outcome.decision is not None
+    assert outcome.decision.rule.startswith("path"), outcome.decision
+    assert TOKEN not in recorded(store)
+    assert SECRET not in recorded(store)
+
+
+@pytest.mark.promise("A-02")
+@pytest.mark.parametrize("before", range(140, 205, 5))
+def test_a_secret_at_the_place_where_a_text_is_cut_is_hidden_before_the_cut(before: int) -> None:
+    store = MemoryStore()
+    key = "-----BEGIN PRIVATE KEY----- " + "QUJD " * (780 + before) + "-----END PRIVATE KEY----- "
+    with Executor.open_sync(store=store) as ex:
+
+        @ex.tool(effects=["read"])
+        def login(text: str, password: str) -> str:
+            return "x" * before + " " + text
+
+        @ex.tool(effects=["read"])
+        def fail(password: str) -> str:
+            raise ValueError("x" * (1850 + before) + " " + password)
+
+        call = {"name": "login", "arguments": {"text": TOKEN, "password": SECRET}}
+        ex.run(call)
+        ex.run({"name": "fail", "arguments": {"password": SECRET}})
+        long = {"name": "login", "arguments": {"text": key * 2 + f"{SECRET} " * 2000, "password": SECRET}}
+        ex.run_all(f"<tool_call>{json.dumps(long)}</tool_call>")
+    assert TOKEN[:12] not in recorded(store)
+    assert SECRET[:6] not in recorded(store)
+    assert max(len(json.loads(line).get("summary", "")) for line in recorded(store).splitlines()) <= 200
