@@ -8,10 +8,8 @@ Asynchronous; `Executor.open_sync` gives its synchronous twin.
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from inspect import isawaitable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Union, overload
 
 from msgspec.structs import replace
@@ -19,9 +17,10 @@ from msgspec.structs import replace
 from rightcall.errors import CallError, ConfigError, StoreError
 from rightcall.execute.cache import Cache
 from rightcall.execute.functions import LocalTool, local_tool, tool
+from rightcall.executor_asking import Ask, answered
 from rightcall.executor_calls import OnStage, Who, Written
-from rightcall.executor_opening import open_store, store_path
-from rightcall.executor_outcomes import equipped
+from rightcall.executor_opening import existing_folder, guarded_paths, listed, open_store, store_path
+from rightcall.executor_outcomes import equipped, nobody_answered
 from rightcall.executor_pipeline import Pipeline
 from rightcall.executor_policy import PolicyInForce
 from rightcall.executor_reading import groups, one_call, writings
@@ -43,15 +42,11 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 PolicySource = Union[str, os.PathLike[str], Mapping[str, Any], "Policy", None]
 StoreSource = Store | Literal["memory"] | None
-Ask = Callable[[Approval], str | Awaitable[str | None] | None]
-"""Asks a person about a call: the name of who said yes, None for no."""
-
-log = logging.getLogger("rightcall")
+Label = str | int | None
+"""What groups records: a chat, a task, a step."""
 
 DEFAULT_CALLER = "default"
 _LONGEST_NAME = 200
-_POLL = 0.1
-"""Seconds between two looks whether a person has answered."""
 
 
 class Executor:
@@ -78,11 +73,13 @@ class Executor:
         self, root: str | os.PathLike[str], policy: PolicySource, tools: Iterable[Any], store: StoreSource,
         clock: Clock | None, ask: Ask | None, on_stage: OnStage | None, gate: Mapping[str, Any],
     ) -> None:  # fmt: skip
-        self.root: str = os.path.abspath(os.fspath(root))
-        self._policy_file = os.fspath(policy) if isinstance(policy, (str, os.PathLike)) else None
+        self.root: str = existing_folder(root)
+        if ask is not None and not callable(ask):
+            raise ConfigError(f"`ask` is called with an approval, so it must be a function, not {type(ask).__name__}")
+        self._policy_file = os.path.abspath(policy) if isinstance(policy, (str, os.PathLike)) else None
         self._policy = PolicyInForce(policy)
         self._gate_options = dict(gate)
-        self._tools = {one.name: one for one in map(local_tool, tools)}
+        self._tools = {one.name: one for one in map(local_tool, listed(tools))}
         self._toolbox = self._built(self._policy.current, self._tools)
         self._store_source: StoreSource = store
         self._clock = clock
@@ -183,7 +180,7 @@ class Executor:
         self._cache.clear()  # another function of the same name may give other results
 
     async def run(
-        self, call: Any, caller: str = DEFAULT_CALLER, *, context: str | None = None, step: str | None = None,
+        self, call: Any, caller: str = DEFAULT_CALLER, *, context: Label = None, step: Label = None,
         approval: str | None = None, wait: float = 0.0,
     ) -> Outcome:  # fmt: skip
         """Run one call: a `Call`, a dict with a name and arguments (a dict, JSON or broken text), or a message that
@@ -192,7 +189,7 @@ class Executor:
         return await self._run(written, self._who(caller, context, step), approval, wait)
 
     async def run_all(
-        self, message: Any, caller: str = DEFAULT_CALLER, *, context: str | None = None, step: str | None = None,
+        self, message: Any, caller: str = DEFAULT_CALLER, *, context: Label = None, step: Label = None,
         finish_reason: str | None = None, wait: float = 0.0, emission: str | None = None,
     ) -> list[Outcome]:  # fmt: skip
         """Run every call in a text, a native message or a `Reading`; the outcomes are in the order of the calls. Calls
@@ -262,8 +259,13 @@ class Executor:
         outcome = await self._through(written, who, approval)
         if outcome.status != "waiting" or outcome.decision is None or outcome.decision.approval is None:
             return outcome
-        answered = await self._answered(outcome.decision.approval, wait)
-        return await self._through(written, who) if answered else outcome
+        match await answered(self, outcome.decision.approval, self._ask, wait):
+            case "answered":
+                return await self._through(written, who)
+            case "expired":
+                return nobody_answered(outcome)
+            case "waiting":
+                return outcome
 
     async def _through(self, written: Written, who: Who, approval: str | None = None) -> Outcome:
         """Under the policy of this moment: a call that was checked under another is checked again."""
@@ -274,44 +276,10 @@ class Executor:
             written.checked_by(toolbox.gate), replace(who, policy=toolbox.policy.digest), approval
         )
 
-    async def _answered(self, id: str, wait: float) -> bool:
-        """Whether a person has answered by now: one who is asked here, or one who answers elsewhere in time."""
-        if self._ask is not None:
-            return await self._asked(id, self._ask)
-        deadline = asyncio.get_running_loop().time() + wait
-        while asyncio.get_running_loop().time() < deadline:
-            await asyncio.sleep(_POLL)
-            try:
-                approval = await asyncio.to_thread(self._approval, id)
-            except StoreError as error:  # it may come back before the time is over
-                log.warning("whether approval %s was answered cannot be seen: %s", id, error)
-                continue
-            if approval is None or approval.status != "waiting":
-                return True
-        return False
-
-    async def _asked(self, id: str, ask: Ask) -> bool:
-        """What the host's own way of asking says; when it fails, nobody has said yes."""
-        try:
-            approval = await asyncio.to_thread(self._approval, id)
-            if approval is None or approval.status != "waiting":
-                return True
-            said = ask(approval)
-            name = await said if isawaitable(said) else said
-            word: Literal["approved", "denied"] = "approved" if name else "denied"
-            await asyncio.to_thread(self.answer, id, word, by=name or "(nobody)", digest=approval.digest)
-        except Exception:  # the host's own code
-            log.exception("rightcall: asking a person about approval %s failed, so it still waits", id)
-            return False
-        return True
-
-    def _approval(self, id: str) -> Approval | None:
-        return self.store.look(lambda tables: tables.approval(id))
-
-    def _who(self, caller: str, context: str | None, step: str | None) -> Who:
+    def _who(self, caller: str, context: Label, step: Label) -> Who:
         if not isinstance(caller, str) or not caller.strip() or len(caller) > _LONGEST_NAME or not caller.isprintable():  # pyright: ignore[reportUnnecessaryIsInstance] - callers are programs without types, too
             raise CallError(f"a caller needs a name of 1 to {_LONGEST_NAME} printable characters, not {caller!r:.60}")
-        return Who(caller, context, step, self._gate_options.get("provider") or "")
+        return Who(caller, _label("context", context), _label("step", step), self._gate_options.get("provider") or "")
 
     def _now(self) -> Toolbox:
         """The toolbox of the policy as its file is at this moment."""
@@ -332,7 +300,8 @@ class Executor:
         return toolbox
 
     def _built(self, policy: Policy, tools: Mapping[str, LocalTool]) -> Toolbox:
-        return build_toolbox(policy, tools.values(), **self._gate_options)
+        protected = guarded_paths(self.root, self._policy_file, store_path(policy, self._policy_file, self.root))
+        return build_toolbox(policy, tools.values(), protected=protected, **self._gate_options)
 
     def _new_redactor(self) -> Redactor | None:
         if self._store is None:
@@ -346,3 +315,12 @@ class Executor:
         note = NoteBody(what, data=about | ({"problem": self._policy.problem} if self._policy.problem else {}))
         digest = self._policy.current.digest
         self._store.later(lambda tables: note_policy(tables, note, digest))
+
+
+def _label(name: str, value: object) -> str | None:
+    """An id that groups records: a text, or a whole number, which is common for chats."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if value is None or (isinstance(value, str) and value.isprintable() and 0 < len(value) <= _LONGEST_NAME * 5):
+        return value
+    raise CallError(f"`{name}` must be a text of 1 to {_LONGEST_NAME * 5} printable characters, not {value!r:.60}")

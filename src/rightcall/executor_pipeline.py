@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from os import urandom
+from time import perf_counter
 from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
@@ -21,10 +22,12 @@ from rightcall.config_settings import Budgets, Rights
 from rightcall.errors import StoreError
 from rightcall.execute.cache import Cache
 from rightcall.execute.functions import LocalTool
+from rightcall.execute.placing import placed
 from rightcall.execute.preview import DRY_RUN, preview
 from rightcall.execute.run import run
 from rightcall.execute.state import keepable, state_of
 from rightcall.executor_calls import OnStage, Stopwatch, Who, Written, call_body, end_body, hushed, question, unrecorded
+from rightcall.executor_hints import discreet
 from rightcall.executor_outcomes import equipped, objection, ran, refused
 from rightcall.executor_request import build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
@@ -79,7 +82,8 @@ class Pipeline(Struct, frozen=True, eq=False):
         watch.stage("present")
         call = Call(request.tool, request.arguments, *_identity(written))
         metadata = Metadata(result.seconds * 1e3, shown.tokens, result.cached, admission.call, recorded, watch.taken)
-        outcome = ran(call, written.verdict, admission.decision, result, shown, metadata)
+        told = discreet(written.verdict, tool, self.toolbox, rights)
+        outcome = ran(call, told, admission.decision, result, shown, metadata)
         watch.stage("")
         return outcome
 
@@ -114,8 +118,8 @@ class Pipeline(Struct, frozen=True, eq=False):
             return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
         at = self.store.clock.now()
         return build_request(
-            found, exact, rights, at=at, root=self.root, verdict=written.verdict, approval=approval,
-            scopes=self.toolbox.scopes_of(rights, found.tool.name),
+            found, exact, rights, toolbox=self.toolbox, at=at, root=self.root, verdict=written.verdict,
+            approval=approval, scopes=self.toolbox.scopes_of(rights, found.tool.name),
         )  # fmt: skip
 
     async def _admit(
@@ -185,28 +189,37 @@ class Pipeline(Struct, frozen=True, eq=False):
             return ""
         if await self._likely(request) != "ask":
             return ""
-        shown = await preview(local, request.arguments, request.canonical, seconds=self._budget(request).seconds)
+        given = self._given(request, local)
+        shown = await preview(local, given, request.canonical, seconds=self._budget(request).seconds)
         return str(shown.value if shown.ok else shown.error).removeprefix(f"{DRY_RUN}\n")
 
     async def _execute(self, request: Request, found: Equipped, admission: Admission) -> Result:
         """Run it, or rehearse it; what can be taken from the cache was authorised and recorded all the same."""
         assert found.local is not None
         budget = self._budget(request)
+        began = perf_counter()
         try:
             if admission.decision.approval is not None and await self._state(request, found) != request.state:
                 return CHANGED  # a last look, as late as possible
             if admission.decision.kind == "dry_run":
-                return await preview(found.local, request.arguments, request.canonical, seconds=budget.seconds)
+                given = self._given(request, found.local)
+                return await preview(found.local, given, request.canonical, seconds=budget.seconds)
             key = self._cache_key(request, found.local)
             if key is not None and (known := self.cache.get(key)) is not None:
                 return known
-            result = await run(found.local, request.arguments, seconds=budget.seconds, output=budget.output)
+            given = self._given(request, found.local)
+            result = await run(found.local, given, seconds=budget.seconds, output=budget.output)
             if key is not None and result.ok and await self._state(request, found) == request.state:
                 self.cache.put(key, result)
             return result
         except asyncio.CancelledError:
-            self._later(self._ending(request, admission, GIVEN_UP))
+            end = replace(GIVEN_UP, execution_time=round((perf_counter() - began) * 1e3, 3))
+            self._later(self._ending(request, admission, end))
             raise
+
+    def _given(self, request: Request, local: LocalTool) -> dict[str, Any]:
+        """What the function gets: the call as it was judged, its paths counted from the root."""
+        return placed(request.arguments, local.paths, self.root)
 
     async def _complete(self, request: Request, admission: Admission, end: EndBody) -> bool:
         """Complete the record. It has run: if the store fails now, it is written as soon as the store works again."""
