@@ -25,7 +25,7 @@ from rightcall.execute.functions import LocalTool
 from rightcall.execute.placing import placed
 from rightcall.execute.preview import DRY_RUN, preview
 from rightcall.execute.run import run
-from rightcall.execute.state import keepable, state_of
+from rightcall.execute.state import keepable, state_of, telling
 from rightcall.executor_calls import OnStage, Stopwatch, Who, Written, call_body, end_body, hushed, question, unrecorded
 from rightcall.executor_hints import discreet
 from rightcall.executor_outcomes import equipped, objection, ran, refused
@@ -97,7 +97,9 @@ class Pipeline(Struct, frozen=True, eq=False):
             own = found.local is not None and found.local.state is not None
             if own and await self._likely(request) == "deny":
                 return request
-            return replace(request, state=await self._state(request, found))
+            known = found.local is None or telling(found.local, request.arguments, self.root)
+            state = await self._state(request, found)
+            return replace(request, state=state, repeatable=request.repeatable or not known)
         except StoreError as error:
             return unrecorded(error).decision
         except Exception as error:  # an error of ours must not become the host's, and must not let a call pass

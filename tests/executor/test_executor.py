@@ -391,3 +391,17 @@ def test_a_function_that_takes_the_place_of_another_never_gives_its_cached_resul
         outcome = shop.run("tell", {"of": "x"})
         assert (outcome.result, outcome.metadata.cached) == (number, False)
         assert shop.run("tell", {"of": "x"}).metadata.cached
+
+
+@pytest.mark.promise("P-07")
+def test_a_folder_is_never_said_to_be_unchanged(workshop: Any, tmp_path: Any) -> None:
+    shop = workshop()
+    (tmp_path / "sub").mkdir()
+
+    @shop.executor.tool(effects=["read"], paths=["folder"])
+    def read(folder: str) -> list[str]:
+        return [file.read_text() for file in (tmp_path / folder).iterdir()]
+
+    for number in range(4):
+        (tmp_path / "sub" / "a.txt").write_text(str(number))
+        assert shop.run("read", {"folder": "sub"}).result == [str(number)]

@@ -2,8 +2,10 @@
 it was given would open another file than the one that was judged: so it is given the whole path."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
+
+from msgspec import json
 
 
 def placed(arguments: Mapping[str, Any], places: tuple[str, ...], root: str) -> dict[str, Any]:
@@ -31,6 +33,8 @@ def _rewritten(value: Any, steps: list[str], root: str) -> Any:
     """A copy of the value with the paths at the place joined to the root."""
     if not steps:
         return _joined(value, root)
+    if isinstance(value, str):
+        return _text(value, lambda inner: _rewritten(inner, steps, root))
     name = steps[0].rstrip("[]")
     if not isinstance(value, Mapping):
         return value
@@ -40,7 +44,17 @@ def _rewritten(value: Any, steps: list[str], root: str) -> Any:
     return table
 
 
+def _text(text: str, rewrite: Callable[[Any], Any]) -> str:
+    """JSON as text, where the place goes on inside it; what cannot be read was refused before."""
+    try:
+        return json.encode(rewrite(json.decode(text))).decode()
+    except (ValueError, TypeError, RecursionError):
+        return text
+
+
 def _inside(value: Any, lists: int, steps: list[str], root: str) -> Any:
+    if lists and isinstance(value, str):
+        return _text(value, lambda inner: _inside(inner, lists, steps, root))
     if lists and isinstance(value, list):
         return [_inside(item, lists - 1, steps, root) for item in cast("list[Any]", value)]
     return _rewritten(value, steps, root)

@@ -40,6 +40,14 @@ def state_of(tool: LocalTool, arguments: Mapping[str, Any], root: str) -> str:
         return f"unknown-{os.urandom(16).hex()}"
 
 
+def telling(tool: LocalTool, arguments: Mapping[str, Any], root: str) -> bool:
+    """Whether the same state means that nothing has changed. A folder's own look says nothing of what is deeper inside;
+    a tool that reads folders can say it itself."""
+    return tool.state is not None or not any(
+        os.path.isdir(os.path.join(root, path)) for path in _paths(tool, arguments)
+    )
+
+
 def keepable(tool: LocalTool, arguments: Mapping[str, Any], root: str) -> bool:
     """Whether the state says enough for a result to be kept under it: a folder's own look says nothing of what is
     deeper inside, unless the tool's `state` does, and a file must have rested for a moment."""
