@@ -262,3 +262,19 @@ def test_a_mistake_of_one_work_is_no_fault_of_the_database(open_sqlite: OpenSqli
         with pytest.raises(error):
             store.transact(mistake)
     resumed(store, 0)
+
+
+@pytest.mark.promise("A-04")
+def test_files_left_by_a_reader_while_it_was_read_only_do_not_stay_read_only(tmp_path: Path) -> None:
+    path = tmp_path / "audit.db"
+    store = SqliteStore(str(path))
+    store.transact(lambda tables: tables.append("message", 0, b"{}"))
+    store.close()
+    for end in ("-wal", "-shm"):  # as a reader leaves them that could not write the database itself
+        left = path.with_name(path.name + end)
+        left.touch()
+        left.chmod(0o400)
+    again = SqliteStore(str(path))
+    assert again.transact(lambda tables: tables.append("message", 0, b"{}")) == 2
+    assert all(path.with_name(path.name + end).stat().st_mode & 0o200 for end in ("-wal", "-shm"))
+    again.close()
