@@ -15,6 +15,7 @@ from record.refusing import locked, not_opened, refused, resumed
 from record.works import BODY, OpenSqlite, add, numbers, records
 from rightcall.errors import StoreError
 from rightcall.record.sqlite import SqliteStore
+from rightcall.record.sqlite_file import open_up
 
 pytestmark = pytest.mark.promise("A-04")
 
@@ -270,11 +271,12 @@ def test_files_left_by_a_reader_while_it_was_read_only_do_not_stay_read_only(tmp
     store = SqliteStore(str(path))
     store.transact(lambda tables: tables.append("message", 0, b"{}"))
     store.close()
-    for end in ("-wal", "-shm"):  # as a reader leaves them that could not write the database itself
-        left = path.with_name(path.name + end)
-        left.touch()
-        left.chmod(0o400)
+    left = [path.with_name(path.name + end) for end in ("-wal", "-shm")]
+    for file in left:  # as a reader leaves them that could not write the database itself
+        file.touch()
+        file.chmod(0o400)
+    open_up(path)
+    assert [file.stat().st_mode & 0o777 for file in left] == [0o600, 0o600]
     again = SqliteStore(str(path))
     assert again.transact(lambda tables: tables.append("message", 0, b"{}")) == 2
-    assert all(path.with_name(path.name + end).stat().st_mode & 0o200 for end in ("-wal", "-shm"))
     again.close()

@@ -69,6 +69,7 @@ def connect(path: Path, deadline: float, *, new: bool) -> sqlite3.Connection:
     """The connection that writes. Only a `new` database may still be empty: its tables are made."""
     if not os.access(path, os.R_OK | os.W_OK):  # before SQLite makes files beside it with the same permissions
         raise read_only(path)
+    open_up(path)
     connection = _open(path, "mode=rw")
     try:
         patiently(lambda: _set_up(connection, path, new), deadline)
@@ -76,6 +77,15 @@ def connect(path: Path, deadline: float, *, new: bool) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def open_up(path: Path) -> None:
+    """Whoever looked into a database that could only be read has left files beside it that can only be read: once it
+    can be written again, so must they."""
+    for beside in (path.with_name(f"{path.name}{end}") for end in ("-wal", "-shm")):
+        with suppress(OSError):
+            if not beside.stat().st_mode & 0o200:
+                beside.chmod(path.stat().st_mode & 0o777)
 
 
 def connect_reader(path: Path, deadline: float) -> sqlite3.Connection:
