@@ -15,6 +15,9 @@ _STATUS, _TIME = 11, 8
 _LEAST_CALLER, _LEAST_TOOL = 6, 10
 _MOST_CALLER, _MOST_TOOL = 20, 28
 _DETAIL = 400
+_LEAST_DETAIL = 6
+_WIDE, _NARROW = 100, 70
+"""Columns of a terminal below which lines go without the date, and without the time a call took."""
 
 
 class Table:
@@ -22,24 +25,30 @@ class Table:
 
     def __init__(self, style: Style, records: Iterable[CallRecord] = ()) -> None:
         self._style = style
+        self._dated, self._timed = style.width >= _WIDE, style.width >= _NARROW
         self._caller, self._tool = _LEAST_CALLER, _LEAST_TOOL
         for record in records:
             self._widen(record)
 
     def header(self) -> str:
-        words = f"{'record':>6}  {pad('time (UTC)', 14)}  {pad('status', _STATUS)}  {pad('caller', self._caller)}  "
-        return self._style.tint(f"{words}{pad('tool', self._tool)}  {'took':>{_TIME}}  what", "bold")
+        when = pad("time (UTC)", 14) if self._dated else pad("UTC", 8)
+        words = f"{'record':>6}  {when}  {pad('status', _STATUS)}  {pad('caller', self._caller)}  "
+        return self._style.tint(f"{words}{pad('tool', self._tool)}  {self._took('took')}what", "bold")
 
     def line(self, record: CallRecord) -> str:
         """Number, time, how it went, who, what, how long, and what with or why not."""
         self._widen(record)
         status = self._style.tint(pad(record.status, _STATUS), TINTS[record.status])
+        when = escaped(record.timestamp[5 if self._dated else 11 : 19], 14)
         start = (
-            f"{record.id:>6}  {escaped(record.timestamp[5:19], 14)}  {status}  {column(record.caller, self._caller)}  "
-            f"{column(record.tool, self._tool)}  {took(record):>{_TIME}}  "
+            f"{record.id:>6}  {when}  {status}  {column(record.caller, self._caller)}  "
+            f"{column(record.tool, self._tool)}  {self._took(took(record))}"
         )
-        room = max(20, self._style.width - visible_width(start))
+        room = max(_LEAST_DETAIL, self._style.width - visible_width(start))
         return (start + fitting(detail(record), room)).rstrip()
+
+    def _took(self, text: str) -> str:
+        return f"{text:>{_TIME}}  " if self._timed else ""
 
     def _widen(self, record: CallRecord) -> None:
         self._caller = min(_MOST_CALLER, max(self._caller, visible_width(escaped(record.caller, 200))))
