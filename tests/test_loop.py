@@ -198,7 +198,7 @@ def test_a_model_that_makes_the_same_call_again_is_told_of_the_earlier_result(lo
     assert [outcome.status for outcome in result.outcomes] == ["success", "success", "refused"]
     said = loops.model.asked[3].said
     assert "the third time within a minute" in said
-    assert "It gave: success: " in said
+    assert "It gave: success." in said
     assert result.text == "I see."
 
 

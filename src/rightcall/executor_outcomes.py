@@ -7,7 +7,9 @@ from msgspec.structs import replace
 from rightcall.authorise.allowlist import denial, may_use, not_whitelisted
 from rightcall.config_settings import Rights
 from rightcall.executor_calls import Written
+from rightcall.executor_hints import as_written, discreet, forbidden_inside, without_names
 from rightcall.executor_toolbox import Equipped, Toolbox
+from rightcall.present.marks import mark_as_data
 from rightcall.present.messages import Content, error_content
 from rightcall.present.summary import short
 from rightcall.record.admission import Admission
@@ -39,7 +41,10 @@ def objection(written: Written, found: Equipped | None, toolbox: Toolbox, rights
         return _unknown(written.name, toolbox, rights)
     name = found.tool.name
     if not may_use(rights, name, own=found.own):
-        return Decision("deny", denial(rights, name) or "allowlist", not_whitelisted(name))
+        return Decision("deny", denial(rights, name) or "allowlist", not_whitelisted(as_written(written, name)))
+    inside = forbidden_inside(verdict, found, toolbox, rights)
+    if inside is not None:
+        return inside
     if not verdict.ok or verdict.call is None or type(verdict.call.arguments) is not dict:
         return _invalid(verdict, found, toolbox, rights)
     if found.local is None:
@@ -50,7 +55,8 @@ def objection(written: Written, found: Equipped | None, toolbox: Toolbox, rights
 def _unread(verdict: Verdict, toolbox: Toolbox, rights: Rights) -> Decision:
     """Markup of a call that holds none: made up, cut off, or damaged beyond reading."""
     problem = verdict.problems[0]
-    reason = f"Validation failed: {problem.message}"
+    hidden = [name for name, one in toolbox.tools.items() if not may_use(rights, name, own=one.own)]
+    reason = f"Validation failed: {without_names(problem.message, hidden)}"
     if problem.code != "unknown_tool":
         return Decision("deny", "validation", reason)  # which says all that the hint would
     names = ", ".join(escaped(one.tool.name, 100) for one in toolbox.usable(rights)) or "none"
@@ -65,11 +71,12 @@ def _unknown(name: str, toolbox: Toolbox, rights: Rights) -> Decision:
 
 
 def _invalid(verdict: Verdict, found: Equipped, toolbox: Toolbox, rights: Rights) -> Decision:
-    problems = "; ".join(problem.message for problem in verdict.problems) or "the arguments cannot be read"
     other = found.tool.rules.replaced_by
     usable = {one.tool.name for one in toolbox.usable(rights)}
     if other is not None and other not in usable:
         return Decision("deny", "deprecated", f"Tool '{escaped(found.tool.name, 100)}' is no longer there")
+    verdict = discreet(verdict, found, toolbox, rights)
+    problems = "; ".join(problem.message for problem in verdict.problems) or "the arguments cannot be read"
     return Decision("deny", "validation", f"Validation failed: {problems}", verdict.hint)
 
 
@@ -79,10 +86,13 @@ def refused(written: Written, admission: Admission, stages: Mapping[str, float])
     waiting = decision.kind == "ask"
     hint = _waiting_hint(decision) if waiting else _hint(admission)
     call = verdict.call or verdict.found
+    name = call.name if call is not None else written.name
+    content, summary = error_content(decision.reason, hint), admission.earlier.partition(": ")[2]
     return Outcome(
         ok=False,
-        tool=call.name if call is not None else written.name,
-        content=error_content(decision.reason, hint),
+        # a name that it was mapped to may be that of a tool which this caller may not know of
+        tool=name if waiting else as_written(written, name),
+        content=f"{content}\n{mark_as_data(name, summary)}" if summary else content,
         error=decision.reason,
         hint=hint,
         decision=decision,
@@ -101,8 +111,8 @@ def _waiting_hint(decision: Decision) -> str:
 
 def _hint(admission: Admission) -> str | None:
     hint = admission.decision.hint
-    if admission.earlier:
-        hint = f"{hint or ''} It gave: {admission.earlier}".strip()
+    if admission.earlier:  # the rest of it are a tool's own words, which are no hint
+        hint = f"{hint or ''} It gave: {admission.earlier.partition(': ')[0]}.".strip()
     if admission.refusals < STUBBORN or admission.decision.rule == "quarantine":
         return hint
     times = f"This very call was refused {admission.refusals} times"
@@ -130,3 +140,10 @@ def ran(
     if verdict.mode == "warn" and verdict.problems and verdict.hint:
         return replace(outcome, hint=verdict.hint, content=f"{shown.text}\n\n{verdict.hint}")
     return outcome
+
+
+def nobody_answered(outcome: Outcome) -> Outcome:
+    """A call whose question has expired while it waited: nobody to ask means no."""
+    error = "Nobody has answered in time, so the answer is no"
+    hint = "Making the same call again asks again."
+    return replace(outcome, status="refused", error=error, hint=hint, content=error_content(error, hint))

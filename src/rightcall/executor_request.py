@@ -2,9 +2,9 @@
 are the bytes made here."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct, json
 
@@ -12,12 +12,15 @@ from rightcall.authorise.limits import scopes_of
 from rightcall.catalog import Tool
 from rightcall.config_settings import Rights
 from rightcall.execute.state import values_at
-from rightcall.executor_toolbox import Equipped
-from rightcall.types import Batch, Verdict
+from rightcall.executor_batches import Inner, effects_inside, inner_calls, names_judged
+from rightcall.executor_toolbox import Equipped, Toolbox
+from rightcall.types import Effect, Verdict
 from rightcall.types_running import Request, Scope
 
 _encode = json.Encoder(order="deterministic").encode
 _PLAIN = Verdict(True, None)
+REHEARSED: frozenset[Effect] = frozenset[Effect](("write", "execute"))
+"""Effects that a policy with `dry_run` only rehearses."""
 
 
 class Canonical(Struct, frozen=True):
@@ -27,6 +30,13 @@ class Canonical(Struct, frozen=True):
     digest: str
     arguments: dict[str, Any]
     """Read back from the bytes: what runs is what was shown."""
+
+
+class _Path(NamedTuple):
+    written: str
+    resolved: str
+    """Below the root after every link; outside it stays absolute."""
+    linked: bool
 
 
 def canonical(tool: str, arguments: Mapping[str, Any]) -> Canonical:
@@ -40,13 +50,16 @@ def canonical(tool: str, arguments: Mapping[str, Any]) -> Canonical:
 
 
 def build_request(
-    equipped: Equipped, call: Canonical, rights: Rights, *, at: int, root: str, verdict: Verdict = _PLAIN,
-    approval: str | None = None, scopes: tuple[Scope, ...] | None = None, state: str = "",
+    equipped: Equipped, call: Canonical, rights: Rights, *, toolbox: Toolbox, at: int, root: str,
+    verdict: Verdict = _PLAIN, approval: str | None = None, scopes: tuple[Scope, ...] | None = None, state: str = "",
 ) -> Request:  # fmt: skip
-    """Everything that a decision is made of, apart from the shared tables. `scopes` are those of rights and tool, where
-    they are known already."""
+    """Everything that a decision is made of, apart from the shared tables. `toolbox` knows the tools that a batch would
+    run; `scopes` are those of rights and tool, where they are known already."""
     tool = equipped.tool
     rules = tool.rules
+    inner = tuple(inner_calls(toolbox, rules.batch, call.arguments)) if rules.batch is not None else ()
+    effects = tool.effects | effects_inside(inner) if inner else tool.effects
+    paths = _paths(tool, call.arguments, inner, root) if rules.paths or inner else ()
     return Request(
         caller=rights.caller,
         tool=tool.name,
@@ -54,42 +67,42 @@ def build_request(
         canonical=call.raw,
         digest=call.digest,
         definition=equipped.definition,
-        effects=tool.effects,
+        effects=effects,
         rights=rights,
         at=at,
         state=state,
         scopes=scopes_of(rights, tool.name) if scopes is None else scopes,
         own=equipped.own,
         repeatable=rules.repeatable,
-        dry_run=rights.dry_run and equipped.rehearsed,
+        dry_run=rights.dry_run and not REHEARSED.isdisjoint(effects),
         truncated=verdict.truncated,
         repaired=bool(verdict.repairs) and verdict.mode != "observe",
         confidence=verdict.confidence,
-        paths=tuple(_paths(tool, call.arguments, root)) if rules.paths else (),
-        inner=tuple(_inner(rules.batch, call.arguments)) if rules.batch is not None else (),
+        paths=tuple((path.written, path.resolved) for path in paths),
+        linked=any(path.linked for path in paths),
+        inner=names_judged(toolbox, inner) if inner else (),
         approval=approval,
     )
 
 
-def _paths(tool: Tool, arguments: dict[str, Any], root: str) -> Iterator[tuple[str, str]]:
-    """Each path as written, and below the root after every link; outside it stays absolute."""
-    for place in tool.rules.paths:
-        for written in values_at(arguments, place):
-            yield written, _below(root, written)
-
-
-def _below(root: str, written: str) -> str:
-    if "\0" in written:
-        return "/"
+def _paths(tool: Tool, arguments: dict[str, Any], inner: tuple[Inner, ...], root: str) -> tuple[_Path, ...]:
     base = os.path.realpath(root)
-    resolved = os.path.realpath(os.path.join(base, written))
+    return tuple(_resolved(base, written) for written in _places(tool, arguments, inner))
+
+
+def _places(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner]) -> Iterator[str]:
+    """The paths as they are written, in the call and in the calls within it."""
+    calls = [(tool, arguments), *((known, given) for one in inner for known in one.tools for given in one.arguments)]
+    for called, given in calls:
+        for place in called.rules.paths:
+            yield from values_at(given, place)
+
+
+def _resolved(base: str, written: str) -> _Path:
+    if "\0" in written:
+        return _Path(written, "/", True)
+    whole = os.path.join(base, written)
+    resolved = os.path.realpath(whole)
     relative = os.path.relpath(resolved, base).replace(os.sep, "/")
-    return resolved if relative == ".." or relative.startswith("../") else relative
-
-
-def _inner(batch: Batch, arguments: dict[str, Any]) -> Iterator[str]:
-    """The names of the tools that a batch would run; one that cannot be told is named so that nothing allows it."""
-    calls = arguments.get(batch.list)
-    for call in calls if isinstance(calls, list) else ():  # pyright: ignore[reportUnknownVariableType] - a model wrote it
-        names = [call[key] for key in batch.name if isinstance(call, dict) and key in call]  # pyright: ignore[reportUnknownVariableType]
-        yield names[0] if names and isinstance(names[0], str) else "(unnamed)"
+    below = resolved if relative == ".." or relative.startswith("../") else relative
+    return _Path(written, below, os.path.normpath(whole) != resolved)

@@ -65,6 +65,7 @@ class Request(Struct, frozen=True):
     definition: str
     """Digest of the tool's definition."""
     effects: frozenset[Effect]
+    """A batch's are its own and those of all the tools it would run."""
     rights: "Rights"
     """What the policy says of this caller."""
     at: int
@@ -81,8 +82,10 @@ class Request(Struct, frozen=True):
     confidence: float = 1.0
     paths: tuple[tuple[str, str], ...] = ()
     """The arguments that are paths: as written, and resolved below the root (one that starts with `/` is outside)."""
+    linked: bool = False
+    """Whether one of them goes through a link: what is written is not what is touched."""
     inner: tuple[str, ...] = ()
-    """Tools that a batch would run."""
+    """Tools that a batch would run; "" for a call that does not name exactly one."""
     approval: str | None = None
     """An approval's id, when the caller names one."""
 

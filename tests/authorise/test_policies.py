@@ -91,9 +91,30 @@ def test_a_function_of_the_program_that_only_reads_needs_no_name_on_a_list(table
 @pytest.mark.promise("P-01")
 def test_a_batch_needs_every_tool_it_would_run_on_the_list(tables: MemoryTables) -> None:
     policy = {"policy": {"allow": ["batch"], "deny": ["ping"]}}
-    assert decide(asked("batch", policy, inner=("code/read",)), tables).kind == "allow"
-    assert decide(asked("batch", policy, inner=("code/read", "file/save")), tables).rule == "allowlist"
+    assert decide(asked("batch", policy, inner=("code/list",)), tables).kind == "allow"
+    assert decide(asked("batch", policy, inner=("code/list", "file/save")), tables).rule == "allowlist"
     assert decide(asked("batch", policy, inner=("ping",)), tables).rule == "policy:deny"
+    everything = {"policy": {"allow": ["*"]}}
+    assert decide(asked("batch", everything, inner=("any",)), tables).kind == "allow"
+    nameless = decide(asked("batch", everything, inner=("",)), tables)
+    assert (nameless.rule, nameless.reason) == ("allowlist", "Tool '(unnamed)' is not whitelisted for AI use")
+
+
+@pytest.mark.promise("P-02", "P-06")
+def test_what_is_counted_or_asked_about_by_itself_is_not_batched(tables: MemoryTables) -> None:
+    policy = {"policy": {"allow": ["*"], "approval": {"tools": ["mail/*"]}}}
+    for tool in ("code/read", "Code_Read", "mail/send", "MAIL.send"):
+        assert decide(asked("batch", policy, inner=("ping", tool)), tables).rule == "batch", tool
+    for tool in ("code/list", "email/send"):
+        assert decide(asked("batch", policy, inner=("ping", tool)), tables).kind == "allow", tool
+
+
+@pytest.mark.promise("P-06")
+def test_a_grant_is_not_used_where_a_path_goes_through_a_link(tables: MemoryTables) -> None:
+    policy = {"policy": {"stage": "full", "dry_run": False}}
+    tables.put_grant(Grant("g", "teacher", "file/save", {}, 5, NOW + HOUR, "somebody", ""))
+    assert decide(asked("file/save", policy, effects=["write"]), tables).rule == "approval:grant"
+    assert decide(asked("file/save", policy, effects=["write"], linked=True), tables).rule == "approval:write"
 
 
 @pytest.mark.promise("P-02")
@@ -208,5 +229,5 @@ def test_an_approval_that_is_named_must_be_for_exactly_this_call(tables: MemoryT
 
 def test_the_order_of_the_policies_is_fixed() -> None:
     names = [name for name, _ in POLICIES]
-    assert names == ["denied", "allowed", "quarantine", "truncated", "paths", "loops", "limits", "definition",
+    assert names == ["denied", "allowed", "batch", "quarantine", "truncated", "paths", "loops", "limits", "definition",
                      "effects", "approval"]  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from rightcall.authorise.allowlist import allowed, denied
 from rightcall.authorise.approval import approved
+from rightcall.authorise.batches import by_itself
 from rightcall.authorise.damage import truncated
 from rightcall.authorise.definitions import unchanged
 from rightcall.authorise.effects import dry_run
@@ -22,6 +23,7 @@ Policy = Callable[[Request, Facts], Decision | None]
 POLICIES: tuple[tuple[str, Policy], ...] = (
     ("denied", denied),
     ("allowed", allowed),
+    ("batch", by_itself),
     ("quarantine", not_quarantined),
     ("truncated", truncated),
     ("paths", inside),

@@ -18,12 +18,13 @@ def denied(request: Request, _facts: Facts) -> Decision | None:
 
 
 def allowed(request: Request, _facts: Facts) -> Decision | None:
-    """The tool must be on a list, and so must every tool that a batch would run."""
+    """The tool must be on a list, and so must every tool that a batch would run; a call in it that names none, or more
+    than one, is on no list."""
     rule = permission(request.rights, request.tool, own=request.own)
     if rule is None:
         return _not_allowed("allowlist", request.tool)
     for tool in request.inner:
-        if permission(request.rights, tool) is None:
+        if not tool or permission(request.rights, tool) is None:
             return _not_allowed("allowlist", tool)
     return Decision("allow", rule)
 
@@ -50,7 +51,7 @@ def may_use(rights: Rights, tool: str, *, own: bool = False) -> bool:
 
 def not_whitelisted(tool: str) -> str:
     """The design's words for it."""
-    return f"Tool '{escaped(tool, 100)}' is not whitelisted for AI use"
+    return f"Tool '{escaped(tool, 100) or '(unnamed)'}' is not whitelisted for AI use"
 
 
 def _not_allowed(rule: str, tool: str) -> Decision:

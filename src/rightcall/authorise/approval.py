@@ -25,7 +25,8 @@ def approved(request: Request, facts: Facts) -> Decision | None:
             return Decision("allow", "approval:given", approval=answer.id)
         if answer.status == "denied":
             return _refused("denied", "A person has refused this call")
-    if rule != "approval:confidence":  # an uncertain repair is nothing that could be granted in advance
+    # an uncertain repair is nothing that could be granted in advance, nor is what a link leads to
+    if rule != "approval:confidence" and not request.linked:
         for grant in facts.grants(request.caller, request.tool):
             if grant.expires_at > request.at and grant.uses > 0 and grant_matches(grant, request.arguments):
                 return Decision("allow", "approval:grant", grant=grant.id)
@@ -40,12 +41,16 @@ def _why(request: Request) -> tuple[str, str] | None:
         return "approval:confidence", reason
     if asking.tools and any(hits(pattern, request.tool) for pattern in asking.tools):
         return "approval:tool", f"'{escaped(request.tool, 100)}' always asks"
-    if asking.never and any(matches(pattern, request.tool) for pattern in asking.never):
+    if asking.never and all(_never(asking.never, tool) for tool in (request.tool, *request.inner)):
         return None
     for effect in asking.effects:
         if effect in request.effects:
             return f"approval:{effect}", f"'{escaped(request.tool, 100)}' can {effect}"
     return None
+
+
+def _never(patterns: tuple[str, ...], tool: str) -> bool:
+    return any(matches(pattern, tool) for pattern in patterns)
 
 
 def _by_id(request: Request, facts: Facts, id: str) -> Decision:

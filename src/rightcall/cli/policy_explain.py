@@ -76,7 +76,7 @@ def explain(options: Namespace) -> Explanation:
     verdict = None if written is None else toolbox.gate.check(name, read_argument(written))
     rights = toolbox.rights_of(options.caller)
     with closing(open_store(options) if options.live else MemoryStore()) as store:
-        request = _request(tool, verdict, rights, store, options.root)
+        request = _request(toolbox, tool, verdict, rights, store, options.root)
         decision, steps, limits = store.look(lambda facts: _judged(request, facts, live=options.live))
     if verdict is not None and not verdict.ok and may_use(rights, tool.tool.name, own=tool.own):
         decision = _invalid(verdict)
@@ -134,7 +134,9 @@ def _tool(toolbox: Toolbox, name: str) -> Equipped:
     raise InputError(f"there is no tool `{name}`: " + (f"did you mean {near}? ({known})" if near else known))
 
 
-def _request(tool: Equipped, verdict: Verdict | None, rights: Rights, store: Store, root: str) -> Request:
+def _request(
+    toolbox: Toolbox, tool: Equipped, verdict: Verdict | None, rights: Rights, store: Store, root: str
+) -> Request:
     """The request as the executor builds it; arguments that are not known, or not right, count as none."""
     call = verdict.call if verdict is not None and verdict.ok else None
     given: Any = {} if call is None else call.arguments
@@ -143,7 +145,10 @@ def _request(tool: Equipped, verdict: Verdict | None, rights: Rights, store: Sto
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
         raise InputError(f"the arguments are no JSON: {fault}") from None
     found = verdict or Verdict(True, None)
-    return build_request(tool, exact, rights, at=store.clock.now(), root=os.path.abspath(root), verdict=found)
+    return build_request(
+        tool, exact, rights, toolbox=toolbox, at=store.clock.now(), root=os.path.abspath(root),
+        verdict=found,
+    )  # fmt: skip
 
 
 def _judged(request: Request, facts: Facts, *, live: bool) -> tuple[Decision, tuple[Step, ...], tuple[Limit, ...]]:
