@@ -24,7 +24,7 @@ def rounds(chance: random.Random, *, policies: int, requests: int) -> Iterator[C
         settings = settings_of(rules)
         asked = [request(chance) for _ in range(requests)]
         for one in asked:
-            yield Case(rules, settings, one, world(chance, asked))
+            yield Case(rules, settings, one, world(chance, asked, one))
 
 
 def disagreement(case: Case) -> str | None:

@@ -35,6 +35,7 @@ def verdict(policy: dict[str, Any], request: dict[str, Any], world: dict[str, An
     objection = (
         denied(rules, caller, request)
         or not_listed(rules, caller, request)
+        or unbatchable(rules, request)
         or quarantined(rules, request, world)
         or cut_off(request)
         or bad_path(rules, request)
@@ -84,8 +85,22 @@ def why_listed(rules: Any, caller: Any, request: Any, tool: str | None = None) -
 def not_listed(rules: Any, caller: Any, request: Any) -> Any:
     if why_listed(rules, caller, request) is None:
         return "deny", "allowlist"
-    if any(why_listed(rules, caller, request, tool) is None for tool in request["inner"]):
+    if any(tool == "" or why_listed(rules, caller, request, tool) is None for tool in request["inner"]):
         return "deny", "allowlist"
+    return None
+
+
+def unbatchable(rules: Any, request: Any) -> Any:
+    """Inside a batch nobody counts a tool and nobody is asked about it, so it must be one that needs neither."""
+    asking = rules.get("approval", {}).get("tools", [])
+    preset = {name: {"minute": most} for name, most in NUMBERS[rules.get("preset", "personal")].items() if "/" in name}
+    stated = rules.get("limits", {}).get("tools", {})
+    limited = [name for name in {**preset, **stated} if any({**preset.get(name, {}), **stated.get(name, {})}.values())]
+    for tool in request["inner"]:
+        if loose(tool) in [loose(name) for name in limited]:
+            return "deny", "batch"
+        if any(like(one, tool) or like(loose(one), loose(tool)) for one in asking):
+            return "deny", "batch"
     return None
 
 
@@ -164,10 +179,18 @@ def redefined(rules: Any, request: Any, world: Any) -> Any:
     if not rules.get("approval", {}).get("definitions", True):
         return None
     known = world["definitions"].get(request["tool"])
-    return ("ask", "definition:changed") if known and known != request["definition"] else None
+    if not known or known == request["definition"]:
+        return None
+    for answer in world["answers"]:
+        about = (answer["tool"], answer["definition"]) == (request["tool"], request["definition"])
+        if about and answer["status"] == "denied" and answer["left"] > 0:
+            return "deny", "approval:denied"
+    return "ask", "definition:changed"
 
 
 def person(rules: Any, request: Any, world: Any) -> Any:
+    if request["approval"] is not None:
+        return named(request, world)
     asking = rules.get("approval", {})
     tool = request["tool"]
     why = None
@@ -179,20 +202,41 @@ def person(rules: Any, request: Any, world: Any) -> Any:
         why = "approval:confidence"
     elif any(like(one, tool) or like(loose(one), loose(tool)) for one in asking.get("tools", [])):
         why = "approval:tool"
-    elif not any(like(one, tool) for one in asking.get("never", [])):
+    elif not all(any(like(one, each) for one in asking.get("never", [])) for each in [tool, *request["inner"]]):
         for effect in asking.get("effects", ["write", "execute"]):
             if effect in request["effects"]:
                 why = f"approval:{effect}"
                 break
     if why is None:
         return None
-    bound = ("caller", "digest", "definition", "state")
-    mine = [a for a in world["approvals"] if all(a[key] == request[key] for key in bound) and a["left"] > 0]
+    mine = [a for a in world["approvals"] if about_this(a, request) and a["left"] > 0]
     if any(a["status"] == "approved" for a in mine):
         return "allow", "approval:given"
     if any(a["status"] == "denied" for a in mine):
         return "deny", "approval:denied"
     grants = [g for g in world["grants"] if (g["caller"], g["tool"]) == (request["caller"], tool) and g["left"] > 0]
-    if why != "approval:confidence" and any(g["where"] in ({}, {"n": request["n"]}) for g in grants):
+    if (
+        why != "approval:confidence"
+        and not request["linked"]
+        and any(g["where"] in ({}, {"n": request["n"]}) for g in grants)
+    ):
         return "allow", "approval:grant"
     return "ask", why
+
+
+def about_this(approval: Any, request: Any) -> bool:
+    return all(approval[key] == request[key] for key in ("caller", "digest", "definition", "state"))
+
+
+def named(request: Any, world: Any) -> tuple[str, str]:
+    """The approval that the caller itself names: it must be for this very call, and good."""
+    found = [a for a in world["approvals"] if a["id"] == request["approval"]]
+    if not found:
+        return "deny", "approval:unknown"
+    approval = found[0]
+    if not about_this(approval, request):
+        return "deny", "approval:mismatch"
+    if approval["left"] <= 0:
+        return "deny", "approval:expired"
+    words = {"approved": ("allow", "approval:given"), "waiting": ("ask", "approval:waiting")}
+    return words.get(approval["status"], ("deny", f"approval:{approval['status']}"))

@@ -6,7 +6,7 @@ from typing import Any
 from rightcall.authorise.limits import scopes_of
 from rightcall.config import load_policy
 from rightcall.config_settings import Rights, Settings, rights_of
-from rightcall.keys import binding, refused_scope, same_scope
+from rightcall.keys import binding, definition_binding, refused_scope, same_scope
 from rightcall.record.clock import ManualClock
 from rightcall.record.memory_tables import MemoryTables
 from rightcall.types_running import Approval, Grant, Request
@@ -14,6 +14,8 @@ from rightcall.types_running import Approval, Grant, Request
 CALLERS = ["teacher", "pupil", "helper"]
 TOOLS = ["code/read", "code/search", "code/execute/python", "file/save", "code/merge", "add", "Ping", "mail/send"]
 PATTERNS = [*TOOLS, "code/*", "*", "mail*", "*/python", "CODE-READ", "file.save", "x*y"]
+INNER = [*TOOLS, "Code_Read", "other", ""]
+STATUSES = ["approved", "denied", "used", "expired", "waiting"]
 EFFECTS = ["read", "write", "execute", "network"]
 PATHS = ["src/a.py", "/etc/passwd", "private/a", "site.pem", ".hidden", ".gitignore"]
 START = 10_000 * 10**9
@@ -73,16 +75,21 @@ def request(chance: random.Random) -> dict[str, Any]:
         "truncated": chance.random() < 0.1, "repaired": chance.random() < 0.3,
         "confidence": chance.choice([0.4, 0.9, 1]),
         "paths": some(chance, PATHS, 1) if chance.random() < 0.3 else [],
-        "inner": some(chance, TOOLS, 2) if chance.random() < 0.1 else [],
+        "inner": some(chance, INNER, 3) if chance.random() < 0.2 else [],
+        "linked": chance.random() < 0.2, "approval": chance.choice([None] * 12 + ["a0"] * 6 + ["a1", "d0", "none"]),
     }  # fmt: skip
 
 
-def world(chance: random.Random, like: list[dict[str, Any]]) -> dict[str, Any]:
-    """A past in which the same requests were made; ages in whole seconds, the edges of the windows among them."""
+def world(chance: random.Random, like: list[dict[str, Any]], this: dict[str, Any]) -> dict[str, Any]:
+    """A past in which the same requests were made, and people were often asked about this one; ages in whole seconds,
+    the edges of the windows among them."""
     ages = [0, 1, 1, 2, 30, 59, 60, 61, 3599, 3600, 3601]
 
     def event() -> dict[str, Any]:
         return {**chance.choice(like), "ago": chance.choice(ages)}
+
+    def asked() -> dict[str, Any]:
+        return {**this, "ago": 0} if chance.random() < 0.5 else event()
 
     calls = sorted((event() | {"changes": chance.choice([0, 0, 1])} for _ in range(chance.randint(0, 8))), key=age)
     return {
@@ -90,8 +97,10 @@ def world(chance: random.Random, like: list[dict[str, Any]]) -> dict[str, Any]:
         "refusals": sorted((event() for _ in range(chance.randint(0, 4))), key=age)[::-1],
         "changes": chance.choice([0, 0, 1]),
         "definitions": dict.fromkeys(some(chance, TOOLS, len(TOOLS)), "one"),
-        "approvals": distinct([event() | {"status": status, "left": chance.choice([-1, 0, 1, 60])}
-                               for status in some(chance, ["approved", "denied", "used", "expired"], 2)]),
+        "approvals": distinct([asked() | {"status": status, "left": chance.choice([-1, 0, 1, 60]), "id": f"a{number}"}
+                               for number, status in enumerate(some(chance, STATUSES, 2))]),
+        "answers": [{"tool": asked()["tool"], "definition": chance.choice(["one", "two"]), "id": "d0",
+                     "status": status, "left": chance.choice([-1, 0, 60])} for status in some(chance, STATUSES, 1)],
         "grants": [event() | {"left": chance.choice([-1, 0, 60]), "where": chance.choice([{}, {"n": 1}, {"n": 9}])}
                    for _ in range(chance.randint(0, 2))],
     }  # fmt: skip
@@ -113,7 +122,7 @@ def ours(raw: dict[str, Any], rights: Rights, at: int) -> Request:
         scopes=scopes_of(rights, raw["tool"]), own=raw["own"], repeatable=raw["repeatable"],
         dry_run=rights.dry_run and bool({"write", "execute"} & set(raw["effects"])), truncated=raw["truncated"],
         repaired=raw["repaired"], confidence=raw["confidence"], paths=tuple((path, path) for path in raw["paths"]),
-        inner=tuple(raw["inner"]),
+        inner=tuple(raw["inner"]), linked=raw["linked"], approval=raw["approval"],
     )  # fmt: skip
 
 
@@ -142,18 +151,30 @@ def tables_of(raw: dict[str, Any], settings: Settings) -> MemoryTables:
         tables.changed(f"change {turn}")
     for tool, definition in raw["definitions"].items():
         tables.pin(tool, definition)
-    for number, event in enumerate(raw["approvals"]):
-        tables.put_approval(approval(event, settings, str(number)))
+    for event in raw["approvals"]:
+        tables.put_approval(approval(event, settings))
+    for event in raw["answers"]:
+        tables.put_approval(answer(event))
     for number, event in enumerate(raw["grants"]):
         end = START + event["left"] * 10**9
         tables.put_grant(Grant(str(number), event["caller"], event["tool"], event["where"], 1, end, "somebody", ""))
     return tables
 
 
-def approval(event: dict[str, Any], settings: Settings, number: str) -> Approval:
+def approval(event: dict[str, Any], settings: Settings) -> Approval:
     bound = binding(ours(event, rights_of(settings, event["caller"]), START))
     return Approval(
-        id=number, kind="call", caller=event["caller"], tool=event["tool"], canonical="", digest=event["digest"],
+        id=event["id"], kind="call", caller=event["caller"], tool=event["tool"], canonical="", digest=event["digest"],
         binding=bound, definition=event["definition"], state=event["state"], why="", details="", asked_at=0, asked="",
+        expires_at=START + event["left"] * 10**9, status=event["status"],
+    )  # fmt: skip
+
+
+def answer(event: dict[str, Any]) -> Approval:
+    """What a person said of a changed definition."""
+    bound = definition_binding(event["tool"], event["definition"])
+    return Approval(
+        id=event["id"], kind="definition", caller="", tool=event["tool"], canonical="", digest="", binding=bound,
+        definition=event["definition"], state="", why="", details="", asked_at=0, asked="",
         expires_at=START + event["left"] * 10**9, status=event["status"],
     )  # fmt: skip

@@ -1,4 +1,5 @@
-"""Many at once against one limit: how many are let through?
+"""Many at once against one limit: how many are let through? Ends with 1 unless that is exactly the limit, and every
+attempt was answered.
 
 python tests/executor/crowding.py threads|processes [--attempts 10000] [--workers 8] [--limit 100]
 """
@@ -21,6 +22,10 @@ def policy(limit: int) -> dict[str, object]:
     return {"policy": {"limits": limits, "repeats": 0}}
 
 
+def shares(attempts: int, workers: int) -> list[int]:
+    return [attempts // workers + (number < attempts % workers) for number in range(workers)]
+
+
 def work(folder: str, attempts: int, limit: int, threads: int) -> Counter[str]:
     """What came of so many attempts by one caller."""
     counts: Counter[str] = Counter()
@@ -36,7 +41,7 @@ def work(folder: str, attempts: int, limit: int, threads: int) -> Counter[str]:
             with lock:
                 counts.update(found)
 
-        crowd = [threading.Thread(target=some, args=(attempts // threads,)) for _ in range(threads)]
+        crowd = [threading.Thread(target=some, args=(number,)) for number in shares(attempts, threads)]
         for one in crowd:
             one.start()
         for one in crowd:
@@ -45,10 +50,10 @@ def work(folder: str, attempts: int, limit: int, threads: int) -> Counter[str]:
 
 
 def processes(folder: str, attempts: int, limit: int, workers: int) -> Counter[str]:
-    each = [sys.executable, __file__, "work", "--folder", folder, "--attempts", str(attempts // workers)]
+    each = [sys.executable, __file__, "work", "--folder", folder, "--limit", str(limit), "--workers", "5"]
     crowd = [
-        subprocess.Popen([*each, "--limit", str(limit), "--workers", "5"], stdout=subprocess.PIPE, text=True)
-        for _ in range(workers)
+        subprocess.Popen([*each, "--attempts", str(number)], stdout=subprocess.PIPE, text=True)
+        for number in shares(attempts, workers)
     ]
     total: Counter[str] = Counter()
     for one in crowd:
@@ -56,7 +61,12 @@ def processes(folder: str, attempts: int, limit: int, workers: int) -> Counter[s
     return total
 
 
-def main() -> None:
+def kept(counts: Counter[str], attempts: int, limit: int) -> bool:
+    """Whether the limit held, and nobody was left without an answer."""
+    return counts == Counter(success=min(limit, attempts), refused=max(0, attempts - limit))
+
+
+def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("kind", choices=["threads", "processes", "work"])
     parser.add_argument("--attempts", type=int, default=10_000)
@@ -68,7 +78,11 @@ def main() -> None:
         folder, how = options.folder or fresh, processes if options.kind == "processes" else work
         counts = how(folder, options.attempts, options.limit, options.workers)
     sys.stdout.write(json.dumps(counts) + "\n")
+    if options.kind == "work" or kept(counts, options.attempts, options.limit):
+        return 0
+    sys.stderr.write(f"of {options.attempts} attempts exactly {options.limit} should have succeeded\n")
+    return 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
