@@ -80,18 +80,20 @@ def _invalid(verdict: Verdict, found: Equipped, toolbox: Toolbox, rights: Rights
     return Decision("deny", "validation", f"Validation failed: {problems}", verdict.hint)
 
 
-def refused(written: Written, admission: Admission, stages: Mapping[str, float]) -> Outcome:
-    """A call that did not run, or that waits for a person."""
+def refused(
+    written: Written, admission: Admission, found: Equipped | None, rights: Rights, stages: Mapping[str, float]
+) -> Outcome:
+    """A call that did not run, or that waits for a person. A name that it was mapped to is only told to a caller who
+    may know of that tool."""
     decision, verdict = admission.decision, written.verdict
     waiting = decision.kind == "ask"
     hint = _waiting_hint(decision) if waiting else _hint(admission)
-    call = verdict.call or verdict.found
-    name = call.name if call is not None else written.name
+    known = found is not None and may_use(rights, found.tool.name, own=found.own)
+    name = found.tool.name if found is not None and known else as_written(written, written.name)
     content, summary = error_content(decision.reason, hint), admission.earlier.partition(": ")[2]
     return Outcome(
         ok=False,
-        # a name that it was mapped to may be that of a tool which this caller may not know of
-        tool=name if waiting else as_written(written, name),
+        tool=name,
         content=f"{content}\n{mark_as_data(name, summary)}" if summary else content,
         error=decision.reason,
         hint=hint,

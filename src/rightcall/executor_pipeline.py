@@ -71,7 +71,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         admission = await self._admit(written, who, request, tool)
         if isinstance(request, Decision) or tool is None or admission.decision.kind in ("deny", "ask"):
             watch.stage("")
-            return refused(written, admission, watch.taken)
+            return refused(written, admission, tool, rights, watch.taken)
         watch.stage("execute")
         result = await self._execute(request, tool, admission)
         watch.stage("record")
