@@ -211,6 +211,7 @@ def test_the_designs_example_is_refused_by_the_default_and_says_how_to_allow_it(
         "  tool          pack:code; execute\n"
         "  policies      denied      no opinion\n"
         "                allowed     denied      allowlist  ◀ decides\n"
+        "                batch       no opinion\n"
         "                quarantine  no opinion\n"
         "                truncated   no opinion\n"
         "                paths       no opinion\n"
