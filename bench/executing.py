@@ -63,7 +63,7 @@ def deciding(store: Store, folder: str, *, record: bool) -> Callable[[Tables], o
         exact = canonical(CALL["name"], {**CALL["arguments"], "text": f"call {next(numbers)}"})
         scopes = toolbox.scopes_of(rights, tool.tool.name)
         now = store.clock.now()
-        return build_request(tool, exact, rights, at=now, root=folder, verdict=verdict, scopes=scopes)
+        return build_request(tool, exact, rights, toolbox=toolbox, at=now, root=folder, verdict=verdict, scopes=scopes)
 
     def one(tables: Tables) -> object:
         asked = request()

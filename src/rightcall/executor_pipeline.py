@@ -29,7 +29,7 @@ from rightcall.execute.state import keepable, state_of, telling
 from rightcall.executor_calls import OnStage, Stopwatch, Who, Written, call_body, end_body, hushed, question, unrecorded
 from rightcall.executor_hints import discreet
 from rightcall.executor_outcomes import equipped, objection, ran, refused
-from rightcall.executor_request import build_request, canonical
+from rightcall.executor_request import TooManyPaths, build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.present.messages import Content, content, error_content
 from rightcall.record.admission import Admission, Question, admit, finish_once, refuse
@@ -116,13 +116,14 @@ class Pipeline(Struct, frozen=True, eq=False):
             return against or UNREADABLE
         try:
             exact = canonical(found.tool.name, call.arguments)
+            return build_request(
+                found, exact, rights, toolbox=self.toolbox, at=self.store.clock.now(), root=self.root,
+                verdict=written.verdict, approval=approval, scopes=self.toolbox.scopes_of(rights, found.tool.name),
+            )  # fmt: skip
+        except TooManyPaths as fault:
+            return Decision("deny", "validation", f"Validation failed: {fault}", "Make several calls instead.")
         except (TypeError, ValueError, OverflowError, RecursionError) as fault:
             return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
-        at = self.store.clock.now()
-        return build_request(
-            found, exact, rights, toolbox=self.toolbox, at=at, root=self.root, verdict=written.verdict,
-            approval=approval, scopes=self.toolbox.scopes_of(rights, found.tool.name),
-        )  # fmt: skip
 
     async def _admit(
         self, written: Written, who: Who, request: Request | Decision, found: Equipped | None

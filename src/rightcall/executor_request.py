@@ -4,6 +4,7 @@ are the bytes made here."""
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
+from itertools import islice
 from typing import Any, NamedTuple
 
 from msgspec import Struct, json
@@ -21,6 +22,14 @@ _encode = json.Encoder(order="deterministic").encode
 _PLAIN = Verdict(True, None)
 REHEARSED: frozenset[Effect] = frozenset[Effect](("write", "execute"))
 """Effects that a policy with `dry_run` only rehearses."""
+
+
+MOST_PATHS = 1000
+"""In one call: each is resolved while others wait."""
+
+
+class TooManyPaths(ValueError):
+    """A call names more paths than can be judged in good time."""
 
 
 class Canonical(Struct, frozen=True):
@@ -87,7 +96,10 @@ def build_request(
 
 def _paths(tool: Tool, arguments: dict[str, Any], inner: tuple[Inner, ...], root: str) -> tuple[_Path, ...]:
     base = os.path.realpath(root)
-    return tuple(_resolved(base, written) for written in _places(tool, arguments, inner))
+    written = tuple(islice(_places(tool, arguments, inner), MOST_PATHS + 1))
+    if len(written) > MOST_PATHS:
+        raise TooManyPaths(f"more than {MOST_PATHS} paths in one call")
+    return tuple(_resolved(base, one) for one in written)
 
 
 def _places(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner]) -> Iterator[str]:

@@ -21,7 +21,6 @@ from rightcall.types import Rules
 from rightcall.types_running import Scope
 
 _READ_ONLY = frozenset(("read",))
-_REHEARSED = frozenset(("write", "execute"))
 _MOST_CALLERS = 1000
 """Callers whose rights are kept ready; beyond that they are worked out anew."""
 
@@ -36,8 +35,6 @@ class Equipped(Struct, frozen=True):
     """The definition as JSON: what a person is shown when it has changed."""
     side_effects: bool
     """Whether running it can do more than read."""
-    rehearsed: bool
-    """Whether it is one that a policy with `dry_run` only rehearses."""
     own: bool
     """A function of this program that is declared to only read."""
     touches: bool
@@ -141,7 +138,6 @@ def _equipped(tool: Tool, local: LocalTool | None, policy: Policy) -> Equipped:
         sha256(described).hexdigest(),
         described.decode(),
         side_effects=side_effects or tool.rules.batch is not None,  # what it will run is not known yet
-        rehearsed=not _REHEARSED.isdisjoint(tool.effects),
         own=local is not None and tool.effects_declared and not side_effects,
         touches=local is not None and (bool(local.paths) or local.state is not None),
     )

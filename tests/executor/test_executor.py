@@ -405,3 +405,16 @@ def test_a_folder_is_never_said_to_be_unchanged(workshop: Any, tmp_path: Any) ->
     for number in range(4):
         (tmp_path / "sub" / "a.txt").write_text(str(number))
         assert shop.run("read", {"folder": "sub"}).result == [str(number)]
+
+
+@pytest.mark.promise("X-03", "P-03")
+def test_a_call_with_thousands_of_paths_keeps_nobody_waiting(workshop: Any) -> None:
+    shop = workshop()
+
+    @shop.executor.tool(effects=["read"], paths=["files"])
+    def read(files: list[str]) -> int:
+        return len(files)
+
+    assert shop.run("read", {"files": ["a"] * 1000}).result == 1000
+    outcome = shop.run("read", {"files": ["a"] * 60_000})
+    assert outcome.error == "Validation failed: more than 1000 paths in one call"
