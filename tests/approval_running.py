@@ -57,7 +57,7 @@ def say(
     shown = store.look(lambda tables: tables.approval(id))
     seen = digest if digest is not None else shown.digest if shown else "0" * 64
     now = store.clock.now()
-    return store.transact(lambda tables: answer(tables, id, said, by, seen, now, expires, callers, reason))
+    return store.transact(lambda tables: answer(tables, id, said, by, seen, now, expires, callers, reason, str))
 
 
 class Desk:

@@ -43,9 +43,9 @@ async def answered(desk: Desk, id: str, ask: Ask | None, wait: float) -> Answere
         except StoreError as error:  # it may come back before the time is over
             log.warning("whether approval %s was answered cannot be seen: %s", id, error)
             continue
-        if approval is None or approval.status != "waiting":
+        if approval is None or approval.status not in ("waiting", "expired"):
             return "answered"
-        if approval.expires_at <= desk.store.clock.now():
+        if approval.status == "expired" or approval.expires_at <= desk.store.clock.now():
             return "expired"
     return "waiting"
 

@@ -40,6 +40,20 @@ def test_a_grant_lets_matching_calls_run_as_often_as_it_says(run: Runner, desk: 
     assert [desk.try_({"path": f"docs/{n}.md"}).decision.kind for n in range(3)] == ["allow", "allow", "ask"]
 
 
+@pytest.mark.promise("A-02")
+def test_a_grant_and_a_no_are_recorded_without_their_secrets(run: Runner, desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "rightcall.toml").write_text('[audit]\nredact = ["page_mark"]\n')
+    secret = "Zq8hunter2"
+    add(run, "--where", f"page_mark={secret}", "--where", "path=docs/*", "--note", f"password={secret}")
+    run("approvals", "deny", desk.ask(), "--reason", f"the password={secret} is known", "--by", "anna")
+    bodies = [entry.body.decode() for entry in desk.store.look(lambda t: t.newest(9, ("grant", "answer")))]
+    assert len(bodies) == 2
+    for body in bodies:
+        assert secret not in body
+        assert "[redacted " in body
+    assert '"path":"docs/*"' in bodies[1]
+
+
 @pytest.mark.parametrize(
     ("written", "meant"),
     [

@@ -11,11 +11,23 @@ from msgspec.structs import replace
 from approval_running import PERSON, START, Desk, request_of, say
 from rightcall.errors import AnswerError
 from rightcall.record import asking
-from rightcall.record.asking import ask, earlier_definition, give_grant, revoke_grant, use
+from rightcall.record.asking import (
+    UNSAID,
+    Hide,
+    answer,
+    answerable,
+    ask,
+    earlier_definition,
+    give_grant,
+    revoke_grant,
+    unsaid,
+    use,
+)  # fmt: skip
 from rightcall.record.clock import ManualClock
 from rightcall.record.entries import read_answer, read_note
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import EntryKind
+from rightcall.text.redact import Redactor
 from rightcall.types_running import HOUR, Approval, Decision, Grant
 
 pytestmark = pytest.mark.promise("P-06")
@@ -54,8 +66,8 @@ def grant_of(**more: Any) -> Grant:
     return Grant(**(fields | more))
 
 
-def give(desk: Desk, callers: tuple[str, ...] = (), **more: Any) -> None:
-    desk.store.transact(lambda t: give_grant(t, grant_of(**more), callers))
+def give(desk: Desk, callers: tuple[str, ...] = (), hide: Hide = str, **more: Any) -> None:
+    desk.store.transact(lambda t: give_grant(t, grant_of(**more), callers, hide))
 
 
 def test_the_same_call_asks_one_question_however_often_it_is_made(desk: Desk) -> None:
@@ -90,6 +102,37 @@ def test_what_nobody_answered_or_used_in_time_is_not_kept(desk: Desk) -> None:
     assert [(found(desk, one).status, found(desk, one).canonical) for one in (waiting, approved)] == [
         ("expired", "")
     ] * 2
+
+
+@pytest.mark.promise("A-02")
+def test_the_next_question_empties_those_whose_time_is_over(desk: Desk) -> None:
+    waiting, approved, denied = desk.ask({"n": 1}), desk.approved({"n": 2}), desk.ask({"n": 3})
+    say(desk.store, denied, "denied")
+    desk.clock.advance(600)
+    request = desk.request({"n": 4})
+    desk.store.transact(lambda t: ask(t, request, ASK, "{}", "{}"))
+    over = [found(desk, one) for one in (waiting, approved)]
+    assert [(one.status, one.canonical, one.details) for one in over] == [("expired", "", "{}")] * 2
+    assert found(desk, denied).status == "denied"
+
+
+@pytest.mark.promise("A-02")
+def test_a_question_that_nobody_comes_back_to_is_emptied_by_the_store_itself(tmp_path: Path) -> None:
+    clock = ManualClock(START)
+    store = SqliteStore(tmp_path / "audit.db", clock)
+    desk = Desk(store)
+    desk.clock = clock
+    asked, later = desk.ask({"password": "Zq8hunter2"}), desk.ask({"n": 2})
+    clock.advance(599)
+    say(store, later)
+    clock.advance(6)
+    store.transact(lambda t: t.wall())
+    over = found(desk, asked)
+    store.close()
+    assert (over.status, over.canonical, over.details) == ("expired", "", "{}")
+    assert found(Desk(SqliteStore(tmp_path / "audit.db", clock)), later).status == "approved"
+    with pytest.raises(AnswerError, match="has expired"):
+        answerable(over, clock.now())
 
 
 def test_an_id_that_is_taken_is_not_given_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,6 +239,31 @@ def test_a_grant_is_used_as_often_as_it_says_and_its_end_is_recorded(desk: Desk)
     notes = [read_note(json.dumps(body).encode()) for body in bodies(desk, "grant")]
     assert [(note.what, note.data["uses"]) for note in notes] == [("made", 2), ("used up", 1)]
     assert notes[0].data["note"] == "the report"
+
+
+@pytest.mark.promise("A-02")
+def test_what_a_person_writes_is_recorded_only_as_it_may_stand_there(desk: Desk) -> None:
+    redactor = Redactor(b"k" * 32)
+    secret = "Zq8hunter2"
+    give(desk, hide=redactor.value, where={"path": "docs/*", "password": secret}, note=f"password={secret}", uses=2)
+    give(desk, hide=unsaid, id="g2", where={"to": secret}, note=secret)
+    desk.store.transact(lambda t: give_grant(t, grant_of(id="g3", where={"to": secret}, note=secret)))
+    for one in ("g2", "g3"):
+        desk.store.transact(lambda t, one=one: revoke_grant(t, one, PERSON))
+    for n in range(2):
+        assert desk.try_({"path": f"docs/{n}", "password": secret}).decision.grant == "g1"
+    asked, other = desk.ask({"n": 1}), desk.ask({"n": 2})
+    desk.store.transact(lambda t: answer(t, asked, "denied", PERSON, "", desk.now, 60, reason=secret))
+    said = f"not with password={secret}"
+    desk.store.transact(lambda t: answer(t, other, "denied", PERSON, "", desk.now, 60, (), said, redactor.value))
+    grants, answers = bodies(desk, "grant"), bodies(desk, "answer")
+    assert secret not in json.dumps(grants + answers)
+    assert grants[0]["data"]["where"] == {"path": "docs/*", "password": redactor.mark(secret)}
+    assert grants[0]["data"]["note"] == f"password={redactor.mark(secret)}"
+    assert [(one["what"], one["data"]["id"]) for one in grants] == [
+        ("made", "g1"), ("made", "g2"), ("made", "g3"), ("revoked", "g2"), ("revoked", "g3"), ("used up", "g1"),
+    ]  # fmt: skip
+    assert [one["reason"] for one in answers] == [UNSAID, f"not with password={redactor.mark(secret)}"]
 
 
 def test_a_grant_can_be_taken_back(desk: Desk) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from rightcall.cli.persons import who
 from rightcall.cli.questions import columns, found_approval, whole_view
-from rightcall.cli.store_options import policy_of
+from rightcall.cli.store_options import policy_of, redactor_of
 from rightcall.cli.terminal import say
 from rightcall.errors import AnswerError
 from rightcall.record.asking import answer, answerable
@@ -38,7 +38,8 @@ def answered(
     settings = policy_of(options).settings
     by, callers = who(options), tuple(settings.callers)
     now, expires = store.clock.now(), settings.approval.expires
-    done = store.transact(lambda tables: answer(tables, id, said, by, digest, now, expires, callers, reason))
+    hide = redactor_of(options, store).value
+    done = store.transact(lambda tables: answer(tables, id, said, by, digest, now, expires, callers, reason, hide))
     if done.kind == "definition":
         return f"{done.id}: the changed definition is {'accepted' if said == 'approved' else 'not accepted'}."
     if said == "approved":

@@ -9,7 +9,7 @@ from rightcall.cli.grant_terms import condition_text, conditions, duration, uses
 from rightcall.cli.options import json_option
 from rightcall.cli.persons import person_option, who
 from rightcall.cli.questions import json_line, named
-from rightcall.cli.store_options import open_store, policy_of, store_options
+from rightcall.cli.store_options import open_store, policy_of, redactor_of, store_options
 from rightcall.cli.terminal import Style, count, say, style_for, table, wrap
 from rightcall.record.asking import give_grant, revoke_grant
 from rightcall.text.question import time_left
@@ -99,7 +99,8 @@ def _add(store: "Store", options: Namespace) -> int:
         note=options.note,
     )
     callers = tuple(policy_of(options).settings.callers)
-    store.transact(lambda tables: give_grant(tables, grant, callers))
+    hide = redactor_of(options, store).value
+    store.transact(lambda tables: give_grant(tables, grant, callers, hide))
     say(*_told(grant, style_for(sys.stdout)))
     return OK
 

@@ -15,6 +15,7 @@ from rightcall.errors import StoreError
 if TYPE_CHECKING:
     from rightcall.config import Policy
     from rightcall.record.tables import Store, Tables
+    from rightcall.text.redact import Redactor
 
 T = TypeVar("T")
 
@@ -44,6 +45,13 @@ def policy_of(options: Namespace) -> "Policy":
     from rightcall.config import load_policy
 
     return load_policy(policy_file(options))
+
+
+def redactor_of(options: Namespace, store: "Store") -> "Redactor":
+    """Hides what must not stand in the records of this store."""
+    from rightcall.text.redact import Redactor
+
+    return Redactor(store.key(), policy_of(options).settings.audit.redact)
 
 
 def database_of(options: Namespace) -> str:

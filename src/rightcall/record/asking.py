@@ -4,9 +4,10 @@ An approval is bound to caller, canonical call, definition and state (`keys.bind
 than the caller, who names the digest of what was shown; it is used once; and it expires.
 """
 
-from collections.abc import Collection
+import sys
+from collections.abc import Callable, Collection
 from secrets import token_hex
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
@@ -20,9 +21,19 @@ from rightcall.types_running import SECOND, Approval, Decision, Grant, Request
 LEAST_DIGEST = 8
 """Characters of the digest that an answer must name at least."""
 
+Hide = Callable[[Any], Any]
+"""From what a person wrote to what may stand in the record, such as `Redactor.value`."""
+
+UNSAID = "[not recorded]"
+
 LONGEST_NAME = 100
 _MOST_DEFINITIONS = 10_000
 """Records of definitions that are looked through for an earlier one."""
+
+
+def unsaid(_: Any) -> Any:
+    """For whoever has no redactor: nobody knows whether it holds a secret, so it is not recorded."""
+    return UNSAID
 
 
 def ask(tables: Tables, request: Request, decision: Decision, details: str, definition: str) -> str:
@@ -32,7 +43,8 @@ def ask(tables: Tables, request: Request, decision: Decision, details: str, defi
     known = tables.answered(bound)
     if known is not None and known.status == "waiting" and known.expires_at > request.at:
         return known.id
-    if known is not None and known.expires_at <= request.at:
+    sweep(tables, request.at)
+    if known is not None and known.status == "denied" and known.expires_at <= request.at:
         _expire(tables, known)
     approval = Approval(
         id=_new_id(tables),
@@ -82,16 +94,17 @@ def use(tables: Tables, decision: Decision, call: int) -> None:
 
 def answer(
     tables: Tables, id: str, said: Literal["approved", "denied"], by: str, digest: str, now: int, expires: int,
-    callers: Collection[str] = (), reason: str = "",
+    callers: Collection[str] = (), reason: str = "", hide: Hide = unsaid,
 ) -> Approval:  # fmt: skip
     """A person answers. `digest` is what stood below the call they were shown (a no needs none); `expires` is how many
-    seconds the answer holds; `callers` are the names that the policy knows as callers, who cannot answer."""
+    seconds the answer holds; `callers` are the names that the policy knows as callers, who cannot answer; `hide` says
+    what the record keeps of the reason."""
     approval = approval_of(tables, id)
     answerable(approval, now)
     if said == "approved" or digest:
         _same_digest(approval, digest)
     person(by, approval.caller, callers)
-    _sweep(tables, now)
+    sweep(tables, now)
     answered = replace(approval, status=said, by=by, answered=tables.wall(), expires_at=now + expires * SECOND)
     if said == "approved" and approval.kind == "definition":
         _accept(tables, approval, by)
@@ -99,7 +112,8 @@ def answer(
     if answered.status != "approved":
         answered = replace(answered, canonical="", details="{}")
     tables.put_approval(answered)
-    body = AnswerBody(id, said, by, approval.digest, approval.kind, approval.tool, approval.caller, reason)
+    why = hide(reason) if reason else ""
+    body = AnswerBody(id, said, by, approval.digest, approval.kind, approval.tool, approval.caller, why)
     tables.append("answer", 0, encode(body))
     return answered
 
@@ -113,10 +127,10 @@ def approval_of(tables: Tables, id: str) -> Approval:
 
 def answerable(approval: Approval, now: int) -> None:
     """Raises when a question cannot be answered any more."""
+    if approval.status == "expired" or (approval.status == "waiting" and approval.expires_at <= now):
+        raise AnswerError(f"approval {approval.id} has expired; the call must be made again")
     if approval.status != "waiting":
         raise AnswerError(f"approval {approval.id} is already {approval.status}; an answer is given once")
-    if approval.expires_at <= now:
-        raise AnswerError(f"approval {approval.id} has expired; the call must be made again")
 
 
 def _same_digest(approval: Approval, digest: str) -> None:
@@ -163,7 +177,7 @@ def _alike(name: str) -> str:
     return skeleton(name)
 
 
-def _sweep(tables: Tables, now: int) -> None:
+def sweep(tables: Tables, now: int) -> None:
     """What nobody answered or used in time is not kept: a call can hold secrets."""
     for approval in tables.approvals("waiting", "approved"):
         if approval.expires_at <= now:
@@ -172,19 +186,22 @@ def _sweep(tables: Tables, now: int) -> None:
 
 def _expire(tables: Tables, approval: Approval) -> None:
     tables.put_approval(replace(approval, status="expired", canonical="", details="{}"))
-    body = AnswerBody(approval.id, "expired", "", approval.digest, approval.kind, approval.tool, approval.caller)
+    kind = sys.intern(approval.kind)  # only then a default is known as one, and left out, whichever store it is from
+    body = AnswerBody(approval.id, "expired", "", approval.digest, kind, approval.tool, approval.caller)
     tables.append("answer", 0, encode(body))
 
 
-def give_grant(tables: Tables, grant: Grant, callers: Collection[str] = ()) -> None:
-    """Somebody says yes in advance; never for oneself."""
+def give_grant(tables: Tables, grant: Grant, callers: Collection[str] = (), hide: Hide = unsaid) -> None:
+    """Somebody says yes in advance; never for oneself. `hide` says what the record keeps of conditions and note."""
     person(grant.by, grant.caller, callers)
     if grant.uses < 1:
         raise AnswerError(f"a grant is for at least one use, not {grant.uses}")
     if any(one.id == grant.id for one in tables.all_grants()):
         raise AnswerError(f"there is a grant {grant.id} already; try again")
     tables.put_grant(grant)
-    tables.append("grant", 0, encode(NoteBody("made", grant.by, _grant_data(grant))))
+    where: Any = hide(dict(grant.where)) if grant.where else {}
+    said = {"where": where, "note": hide(grant.note) if grant.note else ""}
+    tables.append("grant", 0, encode(NoteBody("made", grant.by, _grant_data(grant) | said)))
 
 
 def revoke_grant(tables: Tables, id: str, by: str) -> Grant:
@@ -202,7 +219,4 @@ def _grant(tables: Tables, id: str) -> Grant:
 
 
 def _grant_data(grant: Grant) -> dict[str, object]:
-    return {
-        "id": grant.id, "caller": grant.caller, "tool": grant.tool, "uses": grant.uses, "where": dict(grant.where),
-        "note": grant.note,
-    }  # fmt: skip
+    return {"id": grant.id, "caller": grant.caller, "tool": grant.tool, "uses": grant.uses}

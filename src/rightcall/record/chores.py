@@ -1,11 +1,13 @@
 """What the store does by itself, inside its own transactions: it completes the records of calls whose process died,
-keeps monotonic times right when the machine starts anew and its clock begins at zero, and forgets old starts."""
+keeps monotonic times right when the machine starts anew and its clock begins at zero, empties questions whose time is
+over, and forgets old starts."""
 
 from datetime import UTC, datetime
 from pathlib import Path
 
 from msgspec import MsgspecError
 
+from rightcall.record.asking import sweep
 from rightcall.record.clock import Clock
 from rightcall.record.entries import EndBody, encode, read_call
 from rightcall.record.sqlite_tables import SqliteTables
@@ -23,6 +25,7 @@ def tidy(tables: SqliteTables, clock: Clock) -> None:
     """At the start of a transaction, every few seconds."""
     complete_interrupted(tables)
     keep_clocks(tables, clock)
+    sweep(tables, clock.now())
     tables.purge(clock.now())
 
 

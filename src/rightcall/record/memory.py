@@ -6,12 +6,16 @@ from os import urandom
 from typing import cast
 
 from rightcall.errors import StoreError
+from rightcall.record.asking import sweep
 from rightcall.record.clock import Clock, SystemClock
 from rightcall.record.memory_tables import MemoryTables
 from rightcall.record.tables import ReadOnly, T, Tables, report
+from rightcall.types_running import SECOND
 
 RECORDS = 50_000
 """Records that are kept unless told otherwise."""
+_TIDY = 5 * SECOND
+"""How often questions whose time is over are looked for."""
 
 
 class MemoryStore:
@@ -27,6 +31,7 @@ class MemoryStore:
         self._inside = False
         self._later: list[Callable[[Tables], object]] = []
         self._closed = False
+        self._tidied: int | None = None
         self._key = urandom(32)
 
     def transact(self, work: Callable[[Tables], T]) -> T:
@@ -37,6 +42,7 @@ class MemoryStore:
                 raise _closed()
             if self._later:
                 self._do_what_was_left()
+            self._tidy()
             self._inside = True
             try:
                 value = work(self._tables)
@@ -47,6 +53,13 @@ class MemoryStore:
                 self._inside = False
             self._tables.keep()
             return value
+
+    def _tidy(self) -> None:
+        now = self.clock.now()
+        if self._tidied is None or now - self._tidied >= _TIDY:
+            sweep(self._tables, now)
+            self._tables.keep()
+            self._tidied = now
 
     async def atransact(self, work: Callable[[Tables], T]) -> T:
         return self.transact(work)  # never waits for longer than one small work
