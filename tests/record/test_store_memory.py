@@ -2,10 +2,12 @@
 
 import pytest
 
+from audit_writing import Diary
 from record.works import BODY, add, approval, chained, numbers, records
 from rightcall.record.clock import ManualClock
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import Tables
+from rightcall.record.verify import verify
 
 
 def test_only_the_newest_records_are_kept_and_numbering_goes_on(clock: ManualClock) -> None:
@@ -15,11 +17,43 @@ def test_only_the_newest_records_are_kept_and_numbering_goes_on(clock: ManualClo
         store.transact(add("end", 7))
         assert len(numbers(records(store))) <= 100
     found = records(store)
-    assert numbers(found) == list(range(1002 - len(found), 1002))
+    last = numbers(found)[-1]
+    assert numbers(found) == list(range(last + 1 - len(found), last + 1))
     assert len(found) > 90
     assert chained(found[1:], found[0].hash)
     assert store.look(lambda tables: tables.entry(first)) is None
-    assert store.look(lambda tables: tables.belonging(7)) == found
+    ends = [entry for entry in found if entry.kind == "end"]
+    assert store.look(lambda tables: tables.belonging(7)) == ends
+    assert len(ends) > 70
+
+
+@pytest.mark.promise("A-03")
+@pytest.mark.parametrize("most", [1, 2, 3, 10, 100])
+def test_a_store_that_dropped_its_oldest_records_still_verifies(clock: ManualClock, most: int) -> None:
+    store = MemoryStore(clock, records=most)
+    diary = Diary(store, clock)
+    long = diary.begin()
+    for number in range(60):
+        diary.ran(caller=f"caller {number}")
+        found = store.look(verify)
+        assert (found.ok, found.problem) == (True, "")
+    assert found.pruned >= long
+    ended = diary.end(long)  # a call that went on for longer than its record was kept
+    assert store.look(verify).ok
+    assert store.look(lambda tables: tables.entry(ended)) is not None
+    assert len(records(store)) <= max(most, 2)
+
+
+@pytest.mark.promise("A-03")
+def test_a_call_whose_beginning_was_dropped_still_ends_only_once(clock: ManualClock) -> None:
+    diary = Diary(MemoryStore(clock, records=20), clock)
+    long = diary.begin()
+    for _ in range(20):
+        diary.refused()
+    diary.end(long)
+    assert diary.store.look(verify).ok
+    again = diary.end(long)
+    assert diary.store.look(verify).first_wrong == again
 
 
 def records_of_one(store: MemoryStore) -> int:

@@ -66,6 +66,7 @@ def test_an_audit_as_it_was_written_is_right(kind: str, tmp_path: Path) -> None:
         ("UPDATE audit SET body = replace(body, 'caller 3', 'caller 4') WHERE seq = 7", 7),
         ("UPDATE audit SET body = body || ' ' WHERE seq = 20", 20),
         ("UPDATE audit SET body = '' WHERE seq = 1", 1),
+        ("UPDATE audit SET body = CAST(body AS BLOB) WHERE seq = 3", 3),
         ("UPDATE audit SET kind = 'refused' WHERE seq = 5", 5),
         ("UPDATE audit SET call = 3 WHERE seq = 6", 6),
         ("UPDATE audit SET at = '2026-01-01 12:00:00.001' WHERE seq = 1", 1),

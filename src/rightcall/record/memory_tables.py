@@ -23,7 +23,8 @@ class MemoryTables:
 
     def __init__(self, clock: Clock, most: int) -> None:
         self._clock = clock
-        self._most = most
+        self._most = max(most, 2)
+        """One of them is the checkpoint, once any have gone."""
         self._undo: list[str | tuple[Callable[..., object], tuple[Any, ...]]] = []
         """What to call to go back; a bare name is a scope with one mark too many."""
         self._now: int | None = None
@@ -46,13 +47,21 @@ class MemoryTables:
     def keep(self) -> None:
         """It was done: what it did stays. What is too much goes."""
         if len(self._entries) > self._most:
-            self.remove_through(self._first + len(self._entries) - self._most + self._most // 16 - 1)
+            self._drop_oldest()
         if len(self._approvals) > _APPROVALS:
             self._drop_approval(next(iter(self._approvals)))
         if self._marked >= _SWEEP:
             self._sweep()
         self._undo.clear()
         self._now = None
+
+    def _drop_oldest(self) -> None:
+        """So that there is room for some, behind a checkpoint with which the chain still verifies."""
+        from rightcall.record.prune import checkpoint_body  # late: few programs fill it
+
+        last = self._entries[-max(self._most - 1 - self._most // 16, 1) - 1]
+        self.append("prune", 0, checkpoint_body(self._first, last))
+        self.remove_through(last.seq)
 
     def _sweep(self) -> None:
         self._marked = 0

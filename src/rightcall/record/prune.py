@@ -69,9 +69,15 @@ def prune(
     last = tables.entry(cut.through) if cut.count else None
     if last is None:
         return Pruned(0, 0)
-    data = {"seq": last.seq, "hash": last.hash.hex(), "count": cut.count, "first": cut.first, "at": last.at}
-    checkpoint = tables.append("prune", 0, encode(NoteBody("through", by, data)))
+    checkpoint = tables.append("prune", 0, checkpoint_body(cut.first, last, by))
     return Pruned(tables.remove_through(last.seq), last.seq, checkpoint)
+
+
+def checkpoint_body(first: int, last: Entry, by: str = "") -> bytes:
+    """What vouches for the records that are removed, from `first` to `last`."""
+    count = last.seq - first + 1
+    data = {"seq": last.seq, "hash": last.hash.hex(), "count": count, "first": first, "at": last.at}
+    return encode(NoteBody("through", by, data))
 
 
 def prune_in_steps(

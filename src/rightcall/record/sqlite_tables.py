@@ -37,7 +37,9 @@ def _upsert(table: str, fields: tuple[str, ...]) -> str:
     return f"INSERT INTO {table} ({_columns(fields)}) VALUES ({places}) ON CONFLICT (id) DO UPDATE SET {values}"
 
 
-_ENTRIES = "SELECT seq, kind, call, at, CAST(body AS BLOB), CAST(hash AS BLOB) FROM audit"
+_BODY = "CASE typeof(body) WHEN 'text' THEN CAST(body AS BLOB) ELSE x'' END"
+"""Anything but text is not of ours, even if its bytes are the same: the views would read it as something else."""
+_ENTRIES = f"SELECT seq, kind, call, at, {_BODY}, CAST(hash AS BLOB) FROM audit"
 """As bytes, whatever somebody may have put there with another program."""
 _APPROVALS = f"SELECT {_columns(Approval.__struct_fields__)} FROM approvals"
 _GRANTS = f"SELECT {_columns(Grant.__struct_fields__)} FROM grants"

@@ -75,6 +75,8 @@ class _Walk:
         self.head = (0, START)
         self._open: set[int] = set()
         """Calls that have begun and not ended."""
+        self._ended: set[int] = set()
+        """Calls whose beginning is gone and whose end is not."""
 
     def begin(self) -> None:
         """Where the records start: with the first, or behind what a prune record in the chain vouches for."""
@@ -105,9 +107,12 @@ class _Walk:
         if kind == "begin":
             self._open.add(seq)
         elif kind == "end":
-            if call not in self._open:
+            if call in self._open:
+                self._open.remove(call)
+            elif 0 < call <= self.pruned.seq and call not in self._ended:
+                self._ended.add(call)
+            else:
                 raise _Wrong(seq, f"record {seq} ends call {call}, which had not begun or had already ended")
-            self._open.remove(call)
         self.head = seq, entry.hash
         self.checked += 1
 
