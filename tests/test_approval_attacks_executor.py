@@ -48,9 +48,7 @@ class Office:
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def office(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Office]:
+def office(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Office]:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("old")
     store: Any = "memory" if request.param == "memory" else None

@@ -190,7 +190,7 @@ def test_a_batch_in_a_message_runs_alone(tmp_path: Path) -> None:
     @executor.tool(effects=["read"])
     def run(calls: list[Any]) -> None: ...
 
-    toolbox = executor._now()  # pyright: ignore[reportPrivateUsage]
+    toolbox = executor._now()
     found = equipped(one_call({"name": "run", "arguments": {"calls": []}}, toolbox.gate), toolbox)
     assert found is not None
     assert found.side_effects, "nobody knows beforehand what it will run"

@@ -49,7 +49,7 @@ def test_a_pack_adds_to_what_the_author_declared_and_takes_nothing_away(tmp_path
     assert one.tool.effects == {"read", "write"}
     assert one.tool.rules.paths == one.local.paths == ("src", "dst")
     assert one.tool.rules.commands == one.local.commands == ("run", "then")
-    assert (one.own, one.side_effects, one.rehearsed, one.touches) == (False, True, True, True)
+    assert (one.own, one.side_effects, one.touches) == (False, True, True)
     assert json.loads(one.described)["effects"] == ["read", "write"], "a person is shown what holds"
 
 

@@ -350,7 +350,8 @@ def test_no_call_may_touch_the_policy_in_force_or_the_audit(tmp_path: Any, monke
             "rules/book/audit.db-wal",
             "rules/book/audit.db.key",
         ):
-            assert executor.run({"name": "save", "arguments": {"path": path}}).decision.rule == "path:deny", path
+            outcome: Any = executor.run({"name": "save", "arguments": {"path": path}})
+            assert outcome.decision.rule == "path:deny", path
         assert executor.run({"name": "save", "arguments": {"path": "rules/notes.md"}}).ok
 
 

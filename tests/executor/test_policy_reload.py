@@ -123,7 +123,7 @@ def test_a_call_that_waits_is_checked_again_under_a_policy_that_changed_meanwhil
             sent.append(text)
             return "sent"
 
-        outcome = executor.run({"name": "send", "arguments": {"text": "hi"}})
+        outcome: Any = executor.run({"name": "send", "arguments": {"text": "hi"}})
         assert (outcome.ok, outcome.decision.rule) == (False, "validation")
         assert sent == []
 
