@@ -87,8 +87,8 @@ def build_request(
         truncated=verdict.truncated,
         repaired=bool(verdict.repairs) and verdict.mode != "observe",
         confidence=verdict.confidence,
-        paths=tuple((path.written, path.resolved) for path in paths),
-        linked=any(path.linked for path in paths),
+        paths=tuple((path.written, path.resolved) for path in paths) if paths else (),
+        linked=bool(paths) and any(path.linked for path in paths),
         inner=names_judged(toolbox, inner) if inner else (),
         approval=approval,
     )
