@@ -89,7 +89,7 @@ def test_show_is_short_unless_asked_for_everything(run: Runner, desk: Desk) -> N
 
 
 def test_the_only_question_can_be_shown_without_its_id(run: Runner, desk: Desk) -> None:
-    assert "0 questions waiting for an answer: name one" in run("approvals", "show").err
+    assert "no question is waiting for an answer" in run("approvals", "show").err
     asked = desk.ask()
     assert run("approvals", "show").out.startswith(f"question    {asked} about a call")
     desk.ask({"n": 2})

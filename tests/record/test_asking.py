@@ -283,6 +283,9 @@ def test_a_grant_can_be_taken_back(desk: Desk) -> None:
         ({"by": "helper", "callers": ("helper",)}, "a caller of the policy"),
         ({"by": ""}, "say who you are"),
         ({"uses": 0}, "at least one use"),
+        ({"caller": " "}, "a grant is for one caller"),
+        ({"tool": ""}, "a grant is for one tool"),
+        ({"tool": "file/*"}, "a grant is for one tool"),
     ],
 )
 def test_a_grant_that_nobody_could_give_is_not_taken(desk: Desk, wrong: dict[str, Any], said: str) -> None:

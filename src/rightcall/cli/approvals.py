@@ -112,7 +112,9 @@ def _show(store: "Store", options: Namespace) -> int:
 
 def _only_one(store: "Store") -> str:
     waiting = waiting_ids(store)
-    if len(waiting) != 1:
+    if not waiting:
+        raise AnswerError("no question is waiting for an answer")
+    if len(waiting) > 1:
         raise AnswerError(f"{count(waiting, 'question')} waiting for an answer: name one, as `approvals list` shows it")
     return waiting[0]
 

@@ -194,6 +194,9 @@ def _expire(tables: Tables, approval: Approval) -> None:
 def give_grant(tables: Tables, grant: Grant, callers: Collection[str] = (), hide: Hide = unsaid) -> None:
     """Somebody says yes in advance; never for oneself. `hide` says what the record keeps of conditions and note."""
     person(grant.by, grant.caller, callers)
+    for what, name in (("caller", grant.caller), ("tool", grant.tool)):
+        if not name.strip() or not name.isprintable() or "*" in name:
+            raise AnswerError(f"a grant is for one {what}, by its whole name; {escaped(name, 40)!r} is none")
     if grant.uses < 1:
         raise AnswerError(f"a grant is for at least one use, not {grant.uses}")
     if any(one.id == grant.id for one in tables.all_grants()):
