@@ -273,7 +273,7 @@ def test_whatever_stands_anywhere_is_read_or_is_a_policy_error(place: tuple[str,
         settings = load_policy(value).settings
     except PolicyError:
         return
-    rights_of(settings, "x")
+    assert rights_of(settings, "x").caller == "x"
 
 
 @pytest.mark.promise("P-09")

@@ -13,7 +13,7 @@ from rightcall.record.tables import Store
 
 def store_path(policy: Policy, policy_file: str | None, root: str) -> str:
     """The database; a relative path counts from the policy's folder, without a policy file from the root."""
-    base = os.path.dirname(os.path.abspath(policy_file)) if policy_file is not None else root
+    base = os.path.dirname(policy_file) if policy_file is not None else root
     return os.path.join(base, policy.settings.audit.path)
 
 

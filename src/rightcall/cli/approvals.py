@@ -2,6 +2,7 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from rightcall.cli import OK, REFUSED
@@ -79,11 +80,8 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    store = open_store(options)
-    try:
+    with closing(open_store(options)) as store:
         return _ACTIONS[options.action](store, options)
-    finally:
-        store.close()
 
 
 def _list(store: "Store", options: Namespace) -> int:

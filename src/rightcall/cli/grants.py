@@ -2,6 +2,7 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from rightcall.cli import OK
@@ -65,11 +66,8 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    store = open_store(options, create=options.action == "add")
-    try:
+    with closing(open_store(options, create=options.action == "add")) as store:
         return _ACTIONS[options.action](store, options)
-    finally:
-        store.close()
 
 
 def _list(store: "Store", options: Namespace) -> int:

@@ -58,9 +58,9 @@ def database_of(options: Namespace) -> str:
     """Where the store's file is, or would be."""
     if options.db is not None:
         return options.db
-    policy = policy_file(options)
-    folder = options.root if policy is None else os.path.dirname(policy)
-    return os.path.join(folder, policy_of(options).settings.audit.path)
+    from rightcall.executor_opening import store_path
+
+    return store_path(policy_of(options), policy_file(options), options.root)
 
 
 def open_store(options: Namespace, *, create: bool = False) -> "Store":
