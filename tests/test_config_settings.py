@@ -298,3 +298,12 @@ def test_dicts_that_mean_the_same_have_one_digest() -> None:
 def test_later_tables_hold_only_what_json_can_carry() -> None:
     with pytest.raises(PolicyError, match=r"servers\.x: must be something JSON can carry"):
         load_policy({"servers": {"x": object()}})
+
+
+@pytest.mark.promise("P-09")
+@pytest.mark.parametrize(
+    "policy", [{3: None}, {"policy": {3: None}}, {"callers": {None: {}}}, {"callers": {"x": {1: 2}}}]
+)
+def test_a_key_that_is_no_text_is_a_policy_error(policy: Any) -> None:
+    with pytest.raises(PolicyError, match="must have texts for keys"):
+        load_policy(policy)

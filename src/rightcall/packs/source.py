@@ -64,12 +64,15 @@ class Source:
     def table(self, path: KeyPath, value: Any) -> Table:
         if not is_table(value):
             raise self.wrong(path, f"must be a table, not {kind(value)}")
+        for key in cast("Mapping[Any, Any]", value):
+            if not isinstance(key, str):  # possible in a dict, never in TOML
+                raise self.wrong(path, f"must have texts for keys, not {key!r:.60}")
         return value
 
     def keys(self, path: KeyPath, table: Table, known: Iterable[str]) -> None:
         """Refuse the first key that nobody knows."""
         known = tuple(known)
-        for key in table:
+        for key in self.table(path, table):
             if key not in known:
                 raise self.wrong((*path, key), f"unknown key; {instead(key, known)}")
 
