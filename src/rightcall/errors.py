@@ -4,6 +4,7 @@ RightCallError
 ├── Unreadable          no reading of a text is likely (`rightcall.loads`)
 ├── StoreError          the store cannot be used now: nothing runs until it can
 ├── CallError           `Executor.run` was given something that is not one call
+├── ToolFailure         a tool says why it cannot do what was asked; its text is for the model
 ├── AnswerError         an approval cannot be answered so: expired, used, another call, one's own
 └── ConfigError         something a person wrote is wrong: the message says where and what would be right
     ├── PolicyError     the policy file
@@ -39,6 +40,10 @@ class StoreError(RightCallError):
 
 class CallError(RightCallError, ValueError):
     """What was given to run is not one call, or nobody can be named as its caller."""
+
+
+class ToolFailure(RightCallError):
+    """A tool cannot do what was asked, and says so in words that the model may read as they are."""
 
 
 class AnswerError(RightCallError, ValueError):

@@ -7,9 +7,10 @@ from typing import Any, cast
 
 from msgspec import Struct
 
+from rightcall.errors import ToolFailure
 from rightcall.execute.functions import Function, LocalTool, fixed_arguments, own_copy
 from rightcall.execute.plain import COMMON, Gatherer, Shaped, is_iterator, shaped
-from rightcall.text.faults import fault_text
+from rightcall.text.faults import fault_text, message_of
 
 _AT_ONCE = 20_000
 """Bytes of output that are made plain on the event loop; more is done in a thread."""
@@ -100,6 +101,8 @@ def _called(tool: LocalTool, arguments: Mapping[str, Any]) -> Any:
 
 
 def _failed(error: BaseException) -> Failed:
+    if isinstance(error, ToolFailure):
+        return Failed(message_of(error))
     return Failed(str(error) if isinstance(error, _UnfitError) else fault_text(error))
 
 

@@ -2,6 +2,8 @@
 of p components against a path of n costs p times n steps, and the text within a component is matched without
 backtracking into others."""
 
+import re
+
 
 def path_matches(pattern: str, path: str) -> bool:
     """Whether a path below the root matches. Both are case-folded; a pattern that names a folder matches all below it.
@@ -71,3 +73,28 @@ def component_matches(pattern: str, name: str) -> bool:
         else:
             return False
     return all(character == "*" for character in pattern[at:])
+
+
+def expression(pattern: str) -> str:
+    """The same as a regular expression, to be matched in full against a path that ends in `/`; case counts.
+
+    >>> import re
+    >>> bool(re.fullmatch(expression("private/**"), "private/a/b.txt/"))
+    True
+    """
+    parts = [part for part in pattern.split("/") if part]
+    found = "".join(_ANY if part == "**" else _component(part) for part, before in _pairs(parts) if part != before)
+    return found if parts and parts[-1] == "**" else found + _ANY
+
+
+_ANY = "(?:[^/]+/)*"
+
+
+def _pairs(parts: list[str]) -> list[tuple[str, str | None]]:
+    """Each with the one before it, where both are `**`: together they mean no more than one."""
+    befores = [None, *parts]
+    return [(part, before if part == "**" else None) for part, before in zip(parts, befores, strict=False)]
+
+
+def _component(part: str) -> str:
+    return "".join("[^/]*" if one == "*" else "[^/]" if one == "?" else re.escape(one) for one in part) + "/"

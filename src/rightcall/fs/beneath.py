@@ -1,0 +1,102 @@
+"""Opening beneath a folder without following a single link, so that the names that were opened are the true names.
+
+Linux does it in one system call, `openat2`. Where the kernel has none (or a sandbox forbids it), each component is
+opened from the one before it with O_NOFOLLOW, which comes to the same.
+"""
+
+import ctypes
+import errno
+import os
+import sys
+
+_OPENAT2 = 437
+"""The number of the call, the same on every architecture."""
+_NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
+_AT_FDCWD = -100
+_ABSENT = frozenset((errno.ENOSYS, errno.EPERM, errno.E2BIG))
+"""An old kernel; a filter that forbids calls it does not know; one that knows another shape of it."""
+_TRIES = 100
+"""While somebody renames folders around us, the kernel asks to try again."""
+
+O_PATH = getattr(os, "O_PATH", 0)
+_PLAIN = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+
+
+class _How(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+def open_beneath(folder: int, path: str, flags: int = os.O_RDONLY) -> int:
+    """Open a path of plain components below an open folder; `""` is the folder itself. Any link in it is an error
+    (ELOOP), and nothing waits: a pipe without a writer opens at once. Raises OSError."""
+    if not path:
+        path = "."
+    if has_openat2():
+        return _openat2(folder, path, flags | _PLAIN, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
+    return _walk(folder, path, flags | _PLAIN)
+
+
+def open_anywhere(folder: int, path: str) -> int:
+    """Where a path leads, links and all, as the kernel follows them: a descriptor that can only be looked at. Links
+    that are no names, such as those of /proc, are errors. Linux with openat2 only. Raises OSError."""
+    return _openat2(folder, path, O_PATH | os.O_CLOEXEC, _NO_MAGICLINKS)
+
+
+def _openat2(folder: int, path: str, flags: int, resolve: int) -> int:
+    how = _How(flags, 0, resolve)
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise OSError(errno.EINVAL, "a name holds a NUL byte")
+    for _ in range(_TRIES):
+        found = _syscall(_OPENAT2, folder, name, ctypes.byref(how), ctypes.sizeof(how))
+        if found >= 0:
+            return found
+        number = ctypes.get_errno()
+        if number not in (errno.EAGAIN, errno.EINTR):
+            raise OSError(number, os.strerror(number))
+    raise OSError(errno.EAGAIN, "the folders above change all the time")
+
+
+def _walk(folder: int, path: str, flags: int) -> int:
+    parts = path.split("/")
+    if any(part in ("", "..") for part in parts):
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+    at = os.dup(folder)
+    try:
+        for part in parts[:-1]:
+            below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | _PLAIN, dir_fd=at)
+            os.close(at)
+            at = below
+        return os.open(parts[-1], flags, dir_fd=at)
+    finally:
+        os.close(at)
+
+
+def has_openat2() -> bool:
+    """Whether this kernel can do it all in one call; asked once."""
+    global _known
+    if _known is None:
+        _known = _probe()
+    return _known
+
+
+def _probe() -> bool:
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        os.close(_openat2(_AT_FDCWD, "/", O_PATH | os.O_CLOEXEC, _NO_MAGICLINKS))
+    except OSError as error:
+        if error.errno in _ABSENT:
+            return False
+        raise
+    return True
+
+
+_known: bool | None = None
+if sys.platform == "win32":  # the tools that open files are for other systems; importing must not fail here
+
+    def _syscall(*_: object) -> int:
+        raise OSError(errno.ENOSYS, "no openat2 on this system")
+else:
+    _syscall = ctypes.CDLL(None, use_errno=True).syscall
+    _syscall.restype = ctypes.c_long

@@ -1,0 +1,188 @@
+"""What may be seen: a root, and the rules for the paths below it. Everything that reads files goes through here.
+
+    a path as written ─▶ its true path (resolve) ─▶ the rules ─▶ opened by that path, no links (beneath) ─▶ looked at
+
+A swapped link cannot help: what is opened is opened by the very names that the rules have judged.
+"""
+
+import os
+import stat
+from types import TracebackType
+from typing import Self
+
+from rightcall.errors import ToolFailure
+from rightcall.fs.beneath import O_PATH, open_beneath
+from rightcall.fs.resolve import real_path, true_path
+from rightcall.fs.rules import PathRules
+from rightcall.text.escape import escaped
+
+_SHOWN = 200
+_TRIES = 3
+"""A path may change between finding out where it leads and opening it there; then it is found out anew."""
+
+
+class Unseen(ToolFailure):
+    """Not there, or not to be seen: the answer is the same, so that a refusal tells nothing."""
+
+    def __init__(self, written: str) -> None:
+        super().__init__(f"No such file or folder: {escaped(written, _SHOWN)}")
+
+
+class Opened:
+    """A file or folder that was opened beneath the root and may be seen. `with` closes it."""
+
+    __slots__ = ("fd", "path", "stat")
+
+    def __init__(self, fd: int, path: str, seen: os.stat_result) -> None:
+        self.fd = fd
+        self.path = path
+        """Its true path below the root, `/` between components; `""` is the root itself."""
+        self.stat = seen
+
+    @property
+    def is_folder(self) -> bool:
+        return stat.S_ISDIR(self.stat.st_mode)
+
+    def read(self, most: int) -> bytes:
+        """The content from its beginning, at most so many bytes."""
+        parts: list[bytes] = []
+        at = 0
+        while at < most and (part := os.pread(self.fd, min(most - at, 1 << 20), at)):
+            parts.append(part)
+            at += len(part)
+        return b"".join(parts)
+
+    def close(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.close()
+
+
+class Sight:
+    """A root and its path rules. Holds nothing open, so it can be kept as long as one likes.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> _ = open(os.path.join(folder.name, "a.txt"), "w").write("hello")
+    >>> with Sight(folder.name).file("./a.txt") as file:
+    ...     file.path, file.read(100)
+    ('a.txt', b'hello')
+    >>> folder.cleanup()
+    """
+
+    __slots__ = ("root", "rules")
+
+    def __init__(self, root: str | os.PathLike[str], rules: PathRules | None = None) -> None:
+        self.root: str = os.path.abspath(root)
+        self.rules = rules if rules is not None else PathRules()
+
+    def file(self, path: str) -> Opened:
+        """A regular file, opened to be read; Unseen for anything else but a folder, which gets an answer of its own."""
+        opened = self.open(path)
+        if stat.S_ISREG(opened.stat.st_mode):
+            return opened
+        opened.close()
+        if opened.is_folder:
+            raise ToolFailure(f"{escaped(path, _SHOWN)} is a folder; code/list shows what is in it")
+        raise Unseen(path)
+
+    def folder(self, path: str = ".") -> Opened:
+        """A folder, opened to be listed."""
+        opened = self.open(path)
+        if opened.is_folder:
+            return opened
+        opened.close()
+        raise ToolFailure(f"{escaped(path, _SHOWN)} is no folder; code/read shows a file")
+
+    def open(self, path: str) -> Opened:
+        """A file or folder, opened to be read; Unseen for anything else."""
+        try:
+            root = self.open_root()
+        except OSError:
+            raise Unseen(path) from None
+        try:
+            return self._opened(root, path)
+        except (OSError, ValueError):  # ValueError: a name that no file can have
+            raise Unseen(path) from None
+        finally:
+            os.close(root)
+
+    def open_root(self) -> int:
+        """The root itself; the caller closes it."""
+        return os.open(self.root, (O_PATH or os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def reopen(self, root: int, path: str) -> Opened:
+        """Open a true path below the open root, as a walk has found it, without asking where it leads. Raises OSError
+        when it is not to be seen or has changed its kind."""
+        if self.rules.refuses(path) is not None:
+            raise OSError(f"not to be seen: {path!r}")
+        fd = open_beneath(root, path, os.O_RDONLY)
+        try:
+            seen = os.fstat(fd)
+            if not (stat.S_ISREG(seen.st_mode) or stat.S_ISDIR(seen.st_mode)):
+                raise OSError(f"neither a file nor a folder: {path!r}")
+            return Opened(fd, path, seen)
+        except BaseException:
+            os.close(fd)
+            raise
+
+    def named(self, path: str) -> str:
+        """The path that a history would know something by: where it leads if it is there, else as it is written, which
+        then must be plain. Raises Unseen when it may not be seen."""
+        root = self.open_root()
+        try:
+            real = real_path(root, self.root)
+            try:
+                found = true_path(root, real, path)
+            except (OSError, ValueError):
+                found = _plain(path, (self.root, real))
+        finally:
+            os.close(root)
+        if found is None or self.rules.refuses(found) is not None:
+            raise Unseen(path)
+        return found
+
+    def sees(self, path: str) -> bool:
+        """Whether the rules let a true path be seen."""
+        return self.rules.refuses(path) is None
+
+    def _opened(self, root: int, path: str) -> Opened:
+        for last in range(_TRIES, 0, -1):
+            found = true_path(root, real_path(root, self.root), path)
+            if self.rules.refuses(found) is not None:
+                raise Unseen(path)
+            try:
+                looked = open_beneath(root, found, O_PATH) if O_PATH else -1
+                try:
+                    if looked >= 0 and not _readable(os.fstat(looked)):
+                        raise Unseen(path)  # a pipe, a device, a socket: not even opened
+                finally:
+                    if looked >= 0:
+                        os.close(looked)
+                return self.reopen(root, found)
+            except OSError:
+                if last == 1:
+                    raise
+        raise Unseen(path)
+
+
+def _readable(seen: os.stat_result) -> bool:
+    return stat.S_ISREG(seen.st_mode) or stat.S_ISDIR(seen.st_mode)
+
+
+def _plain(path: str, roots: tuple[str, ...]) -> str | None:
+    """A path that is not there, relative to the root; None when it holds `..` or lies elsewhere."""
+    for root in roots:
+        if path.startswith(root.rstrip("/") + "/"):
+            path = path[len(root.rstrip("/")) + 1 :]
+            break
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if path.startswith("/") or ".." in parts or "\0" in path:
+        return None
+    return "/".join(parts)
