@@ -19,7 +19,8 @@ _TRIES = 100
 """While somebody renames folders around us, the kernel asks to try again."""
 
 O_PATH = getattr(os, "O_PATH", 0)
-_PLAIN = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_LOOKING = os.O_CLOEXEC | os.O_NOFOLLOW
+_PLAIN = _LOOKING | os.O_NONBLOCK | os.O_NOCTTY
 
 
 class _How(ctypes.Structure):
@@ -29,11 +30,10 @@ class _How(ctypes.Structure):
 def open_beneath(folder: int, path: str, flags: int = os.O_RDONLY) -> int:
     """Open a path of plain components below an open folder; `""` is the folder itself. Any link in it is an error
     (ELOOP), and nothing waits: a pipe without a writer opens at once. Raises OSError."""
-    if not path:
-        path = "."
+    flags |= _LOOKING if O_PATH and flags & O_PATH else _PLAIN
     if has_openat2():
-        return _openat2(folder, path, flags | _PLAIN, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
-    return _walk(folder, path, flags | _PLAIN)
+        return _openat2(folder, path or ".", flags, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
+    return _walk(folder, path or ".", flags)
 
 
 def open_anywhere(folder: int, path: str) -> int:

@@ -6,6 +6,7 @@ import selectors
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from time import monotonic
 
 from msgspec import Struct
@@ -129,10 +130,8 @@ class _Conversation:
 def _end(process: "subprocess.Popen[bytes]") -> None:
     """It and whatever it has started."""
     if process.poll() is None:
-        try:
+        with suppress(ProcessLookupError):  # it has gone by itself
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:  # it has gone by itself
-            pass
         process.wait()
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
