@@ -222,7 +222,8 @@ class Pipeline(Struct, frozen=True, eq=False):
 
     def _given(self, request: Request, local: LocalTool) -> dict[str, Any]:
         """What the function gets: the call as it was judged, its paths counted from the root."""
-        return placed(request.arguments, local.paths, self.root)
+        given = dict(request.arguments) if local.rooted else placed(request.arguments, local.paths, self.root)
+        return given if local.caller is None else given | {local.caller: request.caller}
 
     async def _complete(self, request: Request, admission: Admission, end: EndBody) -> bool:
         """Complete the record. It has run: if the store fails now, it is written as soon as the store works again."""

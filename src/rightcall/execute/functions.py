@@ -54,6 +54,10 @@ class LocalTool(Struct, frozen=True, eq=False):
     example: Mapping[str, Any] | None = None
     convert: Converter | None = None
     """From the call's JSON to the types the function declares; None: it takes the JSON as it is."""
+    rooted: bool = False
+    """It resolves its paths below the root itself, and gets them as they were written."""
+    caller: str | None = None
+    """The argument in which it is told who calls; no model can set it."""
 
 
 class Declared(TypedDict, total=False):
