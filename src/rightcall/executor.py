@@ -24,6 +24,7 @@ from rightcall.executor_outcomes import equipped, nobody_answered
 from rightcall.executor_pipeline import Pipeline
 from rightcall.executor_policy import PolicyInForce
 from rightcall.executor_reading import groups, one_call, writings
+from rightcall.executor_shipped import shipped_tools
 from rightcall.executor_toolbox import Toolbox, build_toolbox
 from rightcall.record.asking import answer
 from rightcall.record.entries import NoteBody
@@ -72,6 +73,7 @@ class Executor:
     def __init__(
         self, root: str | os.PathLike[str], policy: PolicySource, tools: Iterable[Any], store: StoreSource,
         clock: Clock | None, ask: Ask | None, on_stage: OnStage | None, gate: Mapping[str, Any],
+        code: bool = False,
     ) -> None:  # fmt: skip
         self.root: str = existing_folder(root)
         if ask is not None and not callable(ask):
@@ -79,6 +81,7 @@ class Executor:
         self._policy_file = os.path.abspath(policy) if isinstance(policy, (str, os.PathLike)) else None
         self._policy = PolicyInForce(policy)
         self._gate_options = dict(gate)
+        self._code = code
         self._tools = {one.name: one for one in map(local_tool, listed(tools))}
         self._toolbox = self._built(self._policy.current, self._tools)
         self._store_source: StoreSource = store
@@ -94,11 +97,12 @@ class Executor:
         cls, root: str | os.PathLike[str] = ".", policy: PolicySource = None, *, tools: Iterable[Any] = (),
         store: StoreSource = None, clock: Clock | None = None, ask: Ask | None = None, packs: Iterable[str] = (),
         provider: str | None = None, on_event: Callable[[Event], object] | None = None, on_stage: OnStage | None = None,
+        code: bool = False,
     ) -> Self:  # fmt: skip
         """`async with Executor.open(root, policy) as ex:` Raises PolicyError or ToolError at once, StoreError on
-        entering."""
+        entering. `code` False leaves out the tools that ship with us: then only those in `tools` are there."""
         gate = {"packs": packs, "provider": provider, "on_event": on_event}
-        return cls(root, policy, tools, store, clock, ask, on_stage, gate)
+        return cls(root, policy, tools, store, clock, ask, on_stage, gate, code)
 
     @classmethod
     def open_sync(cls, root: str | os.PathLike[str] = ".", policy: PolicySource = None, **options: Any) -> SyncExecutor:
@@ -301,7 +305,8 @@ class Executor:
 
     def _built(self, policy: Policy, tools: Mapping[str, LocalTool]) -> Toolbox:
         protected = guarded_paths(self.root, self._policy_file, store_path(policy, self._policy_file, self.root))
-        return build_toolbox(policy, tools.values(), protected=protected, **self._gate_options)
+        shipped = shipped_tools(self.root, policy, protected, lambda: self.store) if self._code else {}
+        return build_toolbox(policy, (shipped | dict(tools)).values(), protected=protected, **self._gate_options)
 
     def _new_redactor(self) -> Redactor | None:
         if self._store is None:

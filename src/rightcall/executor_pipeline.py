@@ -254,7 +254,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         """What the model will read of a result."""
         if result.ok:
             return content(request.tool, result.value, self._budget(request).tokens, cut=result.cut)
-        text = error_content(result.error or "It gave no reason.", tool=request.tool)
+        text = error_content(result.error or "It gave no reason.", tool=None if result.plain else request.tool)
         return Content(text, estimate(text), "")
 
     def _budget(self, request: Request) -> Budgets:

@@ -91,6 +91,8 @@ def build_toolbox(
 
 def _record(tool: LocalTool) -> PackTool:
     """Functions of the program itself may declare effects and rules, unlike definitions that come from a server."""
+    if tool.about is not None:
+        return tool.about
     rules = Rules(repeatable=tool.repeatable, paths=tool.paths, commands=tool.commands, example=tool.example)
     about = tool.definition
     return PackTool(tool.name, about.get("description") or "", about["parameters"], tool.effects, rules, "given")

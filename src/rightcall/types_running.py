@@ -189,6 +189,8 @@ class Result(Struct, frozen=True):
     cached: bool = False
     cut: str | None = None
     """What was left out, where the output was over its cap."""
+    plain: bool = False
+    """The error is a sentence of ours, which a model may read as it is; any other is a tool's own text."""
 
 
 class Metadata(Struct, frozen=True):

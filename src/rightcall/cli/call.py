@@ -13,6 +13,8 @@ from rightcall.cli.terminal import say, style_for
 
 EXAMPLES = """\
 examples:
+  rightcall call code/search '{pattern: "TODO"}'
+  rightcall call code/read '{path: "README.md", endLine: 20}' --root ~/project
   rightcall call word_count '{"text": "to be or not"}' --tools examples.mytools:TOOLS --as teacher
   rightcall call word_count "{'txt': 'to be'}" --tools examples.mytools:TOOLS --as teacher --explain
   rightcall call append_note @arguments.json --tools examples.mytools:TOOLS --as teacher --json
@@ -34,7 +36,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--as", dest="caller", default="default", metavar="CALLER", help="on whose behalf (default)")
     parser.add_argument(
         "--tools", action="append", default=[], metavar="MODULE:NAME",
-        help="Python functions, as module:attribute (imports that module); repeatable",
+        help="Python functions beside the tools that ship with us, as module:attribute (imports that module); repeatable",
     )  # fmt: skip
     parser.add_argument("--context", metavar="ID", help="groups records: a chat, a task")
     parser.add_argument("--step", metavar="ID", help="the step of a plan that the call belongs to")
@@ -81,6 +83,6 @@ def run(options: Namespace) -> int:
 def _functions(sources: list[str]) -> list[Any]:
     from rightcall.cli.toolfiles import load_tools
 
-    if not sources or any(":" not in source for source in sources):
-        raise InputError("which functions can be called? --tools MODULE:NAME, such as --tools examples.mytools:TOOLS")
+    if any(":" not in source for source in sources):
+        raise InputError("--tools takes functions as MODULE:NAME, such as --tools examples.mytools:TOOLS")
     return load_tools(sources)

@@ -33,7 +33,7 @@ class Cache:
     >>> cache = Cache()
     >>> cache.put("add 1 2", Result(True, 3), 1)
     >>> cache.get("add 1 2")
-    Result(ok=True, value=3, error=None, seconds=0.0, cached=True, cut=None)
+    Result(ok=True, value=3, error=None, seconds=0.0, cached=True, cut=None, plain=False)
     """
 
     def __init__(self, entries: int = ENTRIES, bytes: int = BYTES) -> None:

@@ -17,9 +17,10 @@ _AT_ONCE = 20_000
 
 
 class Failed(Struct, frozen=True):
-    """No result, and why, as the model may read it."""
+    """No result, and why, as the model may read it. `plain`: in words of ours."""
 
     error: str
+    plain: bool = False
 
 
 class Awaited(Struct, frozen=True):
@@ -102,7 +103,7 @@ def _called(tool: LocalTool, arguments: Mapping[str, Any]) -> Any:
 
 def _failed(error: BaseException) -> Failed:
     if isinstance(error, ToolFailure):
-        return Failed(message_of(error))
+        return Failed(message_of(error), plain=True)
     return Failed(str(error) if isinstance(error, _UnfitError) else fault_text(error))
 
 

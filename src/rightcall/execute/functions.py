@@ -14,6 +14,7 @@ from typing import Any, TypedDict, TypeVar, Unpack, cast, overload
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
+from rightcall.catalog import PackTool
 from rightcall.catalog.convert import Converter, converter
 from rightcall.catalog.functions import from_python
 from rightcall.errors import ToolError
@@ -58,6 +59,8 @@ class LocalTool(Struct, frozen=True, eq=False):
     """It resolves its paths below the root itself, and gets them as they were written."""
     caller: str | None = None
     """The argument in which it is told who calls; no model can set it."""
+    about: PackTool | None = None
+    """The pack's own word on a tool that ships with us: more rules than a function can declare."""
 
 
 class Declared(TypedDict, total=False):

@@ -63,7 +63,8 @@ async def _outcome(tool: LocalTool, arguments: Mapping[str, Any], limit: float, 
 def _result(outcome: Any, limit: float, seconds: float) -> Result:
     if isinstance(outcome, Shaped):
         return Result(ok=True, value=outcome.value, seconds=seconds, cut=outcome.cut)
-    return Result(ok=False, error=_error(outcome, limit), seconds=seconds)
+    plain = isinstance(outcome, Failed) and outcome.plain
+    return Result(ok=False, error=_error(outcome, limit), seconds=seconds, plain=plain)
 
 
 def _error(outcome: Any, limit: float) -> str:

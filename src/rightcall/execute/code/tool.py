@@ -50,6 +50,7 @@ def local(tool: CodeTool, about: PackTool, sight: Sight) -> LocalTool:
         paths=about.rules.paths,
         example=about.rules.example,
         rooted=True,
+        about=about,
     )
 
 
