@@ -2,7 +2,7 @@
 with `/` between its components: what a link or `..` hides has been followed before."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from rightcall.fs.globs import expression
@@ -82,6 +82,21 @@ class PathRules:
         if (hidden or own_hidden) and not (self._dotfiles is not None and self._dotfiles.fullmatch(whole)):
             return "path:dotfile"
         return None
+
+    def within(self, folder: str) -> Callable[[str], bool]:
+        """For one folder: whether a name in it may be touched. The same as asking `refuses` for each, at a fraction of
+        the cost where the folder is an ordinary one and the name that of a source file."""
+        top = f"{folder}/" if folder else ""
+        ordinary = self._deny is None and _judged(folder) == (None, False, False)
+
+        def touchable(name: str) -> bool:
+            if ordinary and name.isascii() and name[:1] != "." and "\\" not in name and "\0" not in name:
+                stem, dot, ending = name.rpartition(".")
+                if dot and stem and ending in NEVER_SECRET:
+                    return True
+            return self.refuses(top + name) is None
+
+        return touchable
 
 
 def path_rule(

@@ -1,0 +1,90 @@
+"""Going through folders: each is opened beneath the root by the very names that the rules have judged, so that a
+folder swapped for a link while we walk leads nowhere. Links are told, never followed."""
+
+import os
+from collections.abc import Generator
+
+from rightcall.fs.beneath import open_beneath
+from rightcall.fs.sight import Opened, Sight
+
+
+class Place:
+    """One folder and what may be seen in it: names, sorted. Pipes, devices and sockets never appear, nor does what the
+    rules refuse. A name taken out of `folders` before the next step is not gone into."""
+
+    __slots__ = ("fd", "files", "folders", "links", "path")
+
+    def __init__(self, path: str, fd: int) -> None:
+        self.path = path
+        """The folder's true path below the root, `""` for the root itself."""
+        self.fd = fd
+        """The open folder, until the next step."""
+        self.folders: list[str] = []
+        self.files: list[str] = []
+        self.links: list[str] = []
+
+    @property
+    def depth(self) -> int:
+        """How many folders it lies below the root."""
+        return self.path.count("/") + 1 if self.path else 0
+
+
+def walk(sight: Sight, start: Opened) -> Generator[Place, None, None]:
+    """The folder and all below it, parents first, names in order. Two descriptors at most are open at once, however
+    deep it goes; what has vanished meanwhile, or cannot be opened, is left out."""
+    root = sight.open_root()
+    try:
+        place = Place(start.path, start.fd)
+        if not _looked(sight, place):
+            return
+        yield place
+        todo = _below(place)
+        while todo:
+            path = todo.pop()
+            try:
+                fd = open_beneath(root, path, os.O_RDONLY | os.O_DIRECTORY)
+            except (OSError, ValueError):
+                continue
+            try:
+                place = Place(path, fd)
+                if _looked(sight, place):
+                    yield place
+                    todo += _below(place)
+            finally:
+                os.close(fd)
+    finally:
+        os.close(root)
+
+
+def _below(place: Place) -> list[str]:
+    """The folders to go into, the first one last."""
+    top = f"{place.path}/" if place.path else ""
+    return [top + name for name in reversed(place.folders)]
+
+
+def _looked(sight: Sight, place: Place) -> bool:
+    """Fill in what is there; False when the folder cannot be listed."""
+    touchable = sight.rules.within(place.path)
+    try:
+        with os.scandir(place.fd) as entries:
+            for entry in entries:
+                name = entry.name
+                if touchable(name):
+                    _put(name, entry, place)
+    except OSError:
+        return False
+    for names in (place.folders, place.files, place.links):
+        names.sort()
+    return True
+
+
+def _put(name: str, entry: os.DirEntry[str], place: Place) -> None:
+    try:
+        if entry.is_file(follow_symlinks=False):
+            place.files.append(name)
+        elif entry.is_dir(follow_symlinks=False):
+            place.folders.append(name)
+        elif entry.is_symlink():
+            place.links.append(name)
+    except OSError:  # a file system that does not tell kinds, and a name that has gone
+        return
