@@ -67,9 +67,9 @@ class Opened:
 class Sight:
     """A root and its path rules. Holds nothing open, so it can be kept as long as one likes.
 
-    >>> import os, tempfile
+    >>> import pathlib, tempfile
     >>> folder = tempfile.TemporaryDirectory()
-    >>> _ = open(os.path.join(folder.name, "a.txt"), "w").write("hello")
+    >>> _ = pathlib.Path(folder.name, "a.txt").write_text("hello")
     >>> with Sight(folder.name).file("./a.txt") as file:
     ...     file.path, file.read(100)
     ('a.txt', b'hello')
