@@ -103,7 +103,7 @@ class Loops:
     def __call__(self, replies: Any, request: Any = "Tell me.", **options: Any) -> LoopResult:
         self.model = replies if callable(replies) else ScriptedModel(replies)
         options.setdefault("caller", "teacher")
-        opened = {"root": self.folder, "policy": self.policy, "tools": self.tools, "store": self.store}
+        opened = {"root": self.folder, "policy": self.policy, "tools": self.tools, "store": self.store, "code": False}
         if self.how == "sync":
             with Executor.open_sync(**opened) as executor:
                 return run_loop_sync(self.model, executor, request, **options)

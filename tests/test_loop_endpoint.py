@@ -74,7 +74,7 @@ def test_a_request_is_answered_over_http(tmp_path: Path, chat: Any, serve: Calla
     answer = {"message": {"role": "assistant", "content": "It is a class."}, "finish_reason": "stop"}
     server = serve(call, answer)
     model = chat(f"http://127.0.0.1:{server.server_port}/v1", "local", "key")
-    with Executor.open_sync(code_base(tmp_path), tools=code_tools(tmp_path), store="memory") as executor:
+    with Executor.open_sync(code_base(tmp_path), tools=code_tools(tmp_path), store="memory", code=False) as executor:
         result = run_loop_sync(model, executor, "What is Room?", caller="teacher", model_seconds=60)
     assert (result.text, result.stopped) == ("It is a class.", "answer")
     first, second = server.bodies

@@ -97,8 +97,8 @@ def test_a_tool_that_fails_ends_with_one_and_its_error_is_shown_escaped(
 
 
 def test_wrong_usage_is_said_clearly(call: Caller, run: Runner, folder: Path) -> None:
-    ran = run("call", "word_count", "{}")
-    assert (ran.code, "--tools MODULE:NAME" in ran.err) == (2, True)
+    ran = run("call", "word_count", "{}", "--tools", "tools.json")
+    assert (ran.code, "MODULE:NAME" in ran.err) == (2, True)
     ran = run("call", "word_count", "{}", "--tools", "nowhere:TOOLS")
     assert (ran.code, "importing nowhere failed" in ran.err) == (2, True)
     (folder / "rightcall.toml").write_text("[policy]\nstage = 'all'\n")
