@@ -8,6 +8,7 @@ import json
 import os
 import pkgutil
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -45,7 +46,7 @@ pages = pytest.mark.parametrize("page", PAGES, ids=name_of)
 @pytest.fixture
 def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder as a reader has it: the examples beside him, `rightcall` on the path, no colours."""
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "bin").mkdir()
     script = tmp_path / "bin" / "rightcall"
     script.write_text(f"#!{sys.executable}\nimport sys\nfrom rightcall.cli import main\nsys.exit(main())\n")
