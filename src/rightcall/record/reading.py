@@ -106,7 +106,7 @@ def calls(
         if len(found) >= limit:
             break
         if wanted.may_have(entry.body):
-            record = _joined(entry, _end_of(tables, entry), running)
+            record = joined(entry, _end_of(tables, entry), running)
             if wanted.has(record):
                 found.append(record)
     return found
@@ -119,7 +119,7 @@ def call(tables: Tables, seq: int) -> CallRecord | None:
         entry = tables.entry(entry.call)
     if entry is None or entry.kind not in CALLS:
         return None
-    return _joined(entry, _end_of(tables, entry), frozenset(tables.running()))
+    return joined(entry, _end_of(tables, entry), frozenset(tables.running()))
 
 
 def neighbours(tables: Tables, record: CallRecord, most: int = 3) -> list[CallRecord]:
@@ -185,7 +185,7 @@ def _streamed(tables: Tables, wanted: _Wanted, after: int = 0, through: int | No
         elif entry.kind == "end" and entry.call in begun:
             ends[entry.call] = entry
     running = frozenset(tables.running())
-    records = (_joined(entry, ends.get(entry.seq), running) for entry in begun.values())
+    records = (joined(entry, ends.get(entry.seq), running) for entry in begun.values())
     return [record for record in records if wanted.has(record)]
 
 
@@ -199,7 +199,8 @@ def _ends(entries: Iterable[Entry]) -> Iterator[Entry]:
     return (entry for entry in entries if entry.kind == "end")
 
 
-def _joined(entry: Entry, end: Entry | None, running: frozenset[int]) -> CallRecord:
+def joined(entry: Entry, end: Entry | None, running: frozenset[int]) -> CallRecord:
+    """The call of a record and of its end; `running` are the calls that run now."""
     try:
         body = read_call(entry.body)
         done = None if end is None else read_end(end.body)

@@ -1,0 +1,116 @@
+"""The small read-only tools of an executor (C-11): ping, system/monitor, debug/logs, data/list, data/read, ai/report.
+
+What they are called, what they take and what they are for stands in the pack `code`. The store is asked for when one
+is called, since an executor opens it late.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct, ValidationError, convert, to_builtins
+
+from rightcall.catalog import PackTool
+from rightcall.errors import ToolFailure
+from rightcall.execute.functions import LocalTool
+from rightcall.record.period import Period
+from rightcall.record.tables import Store
+from rightcall.text.escape import escaped
+
+_CALLER = "caller"
+"""The argument in which `ai/report` is told who calls; its schema has none of that name."""
+
+
+class NoArguments(Struct, frozen=True):
+    pass
+
+
+class LogsArguments(Struct, frozen=True, kw_only=True):
+    limit: int = 50
+
+
+class ListArguments(Struct, frozen=True, kw_only=True):
+    collection: str
+    filter: dict[str, Any] | None = None
+    limit: int = 20
+
+
+class ReadArguments(Struct, frozen=True, kw_only=True):
+    collection: str
+    id: str | int
+
+
+class ReportArguments(Struct, frozen=True, kw_only=True):
+    caller: str
+    period: Period = "1day"
+
+
+def small_tools(store: Callable[[], Store], root: str = ".") -> list[LocalTool]:
+    """All of them, as an executor runs them; `root` lies on the file system whose room is told."""
+    from rightcall.packs import load_pack
+
+    about = {tool.name: tool for tool in load_pack("code").tools}
+    runs: list[tuple[str, type[Struct], Callable[[Any], Any]]] = [
+        ("ping", NoArguments, _ping),
+        ("system/monitor", NoArguments, lambda _: _monitor(root)),
+        ("debug/logs", LogsArguments, lambda asked: _logs(store(), asked)),
+        ("data/list", ListArguments, lambda asked: _list(store(), asked)),
+        ("data/read", ReadArguments, lambda asked: _read(store(), asked)),
+        ("ai/report", ReportArguments, lambda asked: _report(store(), asked)),
+    ]
+    return [_tool(about[name], arguments, run) for name, arguments, run in runs]
+
+
+def _tool(about: PackTool, arguments: type[Struct], run: Callable[[Any], Any]) -> LocalTool:
+    def called(**given: Any) -> Any:
+        try:
+            asked = convert(given, arguments)
+        except ValidationError as fault:  # what a schema lets pass, such as 1e300 for a whole number
+            raise ToolFailure(f"{about.name}: {escaped(str(fault), 200)}") from fault
+        return to_builtins(run(asked))
+
+    return LocalTool(
+        name=about.name,
+        function=called,
+        definition={"name": about.name, "description": about.description, "parameters": about.schema},
+        effects=about.effects,
+        repeatable=about.rules.repeatable,
+        example=about.rules.example,
+        caller=_CALLER if _CALLER in arguments.__struct_fields__ else None,
+        about=about,
+    )
+
+
+def _ping(_: NoArguments) -> Any:
+    from rightcall.execute.small import ping
+
+    return ping()
+
+
+def _monitor(root: str) -> Any:
+    from rightcall.execute.small import monitor
+
+    return monitor(root)
+
+
+def _logs(store: Store, asked: LogsArguments) -> Any:
+    from rightcall.record.log_lines import log_lines
+
+    return log_lines(store, asked.limit)
+
+
+def _list(store: Store, asked: ListArguments) -> Any:
+    from rightcall.record.browsing import list_records
+
+    return list_records(store, asked.collection, asked.filter, asked.limit)
+
+
+def _read(store: Store, asked: ReadArguments) -> Any:
+    from rightcall.record.browsing import read_record
+
+    return read_record(store, asked.collection, asked.id)
+
+
+def _report(store: Store, asked: ReportArguments) -> Any:
+    from rightcall.record.own_report import own_report
+
+    return own_report(store, asked.caller, asked.period)

@@ -1,0 +1,255 @@
+"""Which parts of the store may be looked at by a tool, and which of their columns: a closed list.
+
+What is not named here is not shown: the whole call of a question that waits, which a person sees before anything is
+redacted; the conditions and the note of a grant; who answered; where the policy file lies; keys.
+
+    entries, newest first ─▶ rows that are read when they are wanted ─▶ data/list, data/read
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import islice
+from types import MappingProxyType
+from typing import Any, Final
+
+from msgspec import DecodeError, Struct, to_builtins
+from msgspec.json import decode
+from msgspec.structs import asdict
+
+from rightcall.record.reading import CALLS, CallRecord, call, joined
+from rightcall.record.release import Held, refused_calls
+from rightcall.record.tables import Entry, Tables
+from rightcall.types_running import Approval, Grant
+
+SEARCHED: Final = 50_000
+"""The newest records of the audit are looked through, so many and no more."""
+_PAGE = 1000
+_LONGEST_NUMBER = 18
+"""Digits of a record's number: more is none, and too much for SQLite."""
+
+Row = dict[str, Any]
+Rows = Iterator[Callable[[], Row]]
+
+
+class Collection(Struct, frozen=True):
+    """Some of what the store holds, as rows of the same columns; the first column is the id."""
+
+    columns: tuple[str, ...]
+    rows: Callable[[Tables], Rows]
+    """Newest first; each is only read when it is called."""
+    row: Callable[[Tables, str], Row | None]
+    """The one with that id."""
+    bounded: bool = True
+    """Whether its rows are among the newest records of the audit only."""
+
+
+def newest_first(tables: Tables) -> Iterator[Entry]:
+    """The newest records of the audit, a page at a time: what is not asked for is not read."""
+    last = tables.head()[0]
+    for end in range(last, max(0, last - SEARCHED), -_PAGE):
+        page = islice(tables.entries(max(0, end - _PAGE)), _PAGE)
+        yield from reversed([entry for entry in page if entry.seq <= end])
+
+
+def has_older(tables: Tables) -> bool:
+    """Whether there are records that are not looked through."""
+    first = next(tables.entries(), None)
+    return first is not None and first.seq <= tables.head()[0] - SEARCHED
+
+
+def moment(at: str) -> str:
+    """A time of the audit as results write it.
+
+    >>> moment("2026-01-01 12:00:00.000")
+    '2026-01-01T12:00:00.000Z'
+    """
+    return f"{str(at).replace(' ', 'T', 1)}Z" if at else ""  # text, unless somebody has changed the file
+
+
+def joined_calls(tables: Tables, entries: Iterator[Entry]) -> Iterator[tuple[Entry, Callable[[], CallRecord] | None]]:
+    """Records from the newest back, without the ends of calls: those belong to the calls, which come with them."""
+    ends: dict[int, Entry] = {}
+    running = frozenset(tables.running())
+    for entry in entries:
+        if entry.kind == "end":
+            ends[entry.call] = entry
+        elif entry.kind in CALLS:
+            yield entry, partial(joined, entry, ends.pop(entry.seq, None), running)
+        else:
+            yield entry, None
+
+
+# Calls, in the words of the design and in ours
+
+_USAGE = (
+    "id", "timestamp", "persona_id", "persona_name", "context_id", "step_id", "tool", "params", "status",
+    "execution_time", "error", "result_summary", "tokens_consumed", "success", "cached", "rule", "decision",
+)  # fmt: skip
+_CALL = (
+    "id", "timestamp", "caller", "tool", "params", "status", "decision", "rule", "reason", "execution_time", "error",
+    "summary", "tokens", "cached", "sandbox", "ended", "context", "step", "emission", "repairs", "strategy",
+    "confidence", "truncated", "problems", "origin", "effects", "approval", "grant", "earlier", "retry_after",
+    "provider", "digest",
+)  # fmt: skip
+
+
+def _usage(record: CallRecord) -> Row:
+    """The columns of the view `tool_usage_logs`."""
+    values = (
+        record.id, moment(record.timestamp), record.caller, record.caller, record.context, record.step, record.tool,
+        record.params, record.status, record.execution_time, record.error, record.summary or None, record.tokens,
+        record.status == "success", record.cached, record.rule, record.decision,
+    )  # fmt: skip
+    return dict(zip(_USAGE, values, strict=True))
+
+
+def _call(record: CallRecord) -> Row:
+    row = {name: to_builtins(getattr(record, name)) for name in _CALL}
+    return row | {"timestamp": moment(record.timestamp), "ended": moment(record.ended) if record.ended else None}
+
+
+def _calls(columns: tuple[str, ...], show: Callable[[CallRecord], Row]) -> Collection:
+    def rows(tables: Tables) -> Rows:
+        for _, read in joined_calls(tables, newest_first(tables)):
+            if read is not None:
+                yield lambda read=read: show(read())
+
+    def row(tables: Tables, id: str) -> Row | None:
+        number = _number(id)
+        found = None if number is None else call(tables, number)
+        return show(found) if found is not None and found.id == number else None
+
+    return Collection(columns, rows, row)
+
+
+# Records of every kind
+
+_AUDIT = ("id", "timestamp", "kind", "call", "caller", "tool", "what")
+_MESSAGE = ("id", "timestamp", "what", "caller", "context", "task", "used_tools", "correct")
+
+
+class _Whom(Struct, frozen=True):
+    caller: str | None = None
+    tool: str | None = None
+
+
+class _Named(Struct, frozen=True):
+    """What records of different kinds may have in common."""
+
+    caller: str | None = None
+    tool: str | None = None
+    status: str | None = None
+    rule: str | None = None
+    what: str | None = None
+    data: _Whom | None = None
+
+
+class _Said(Struct, frozen=True):
+    caller: str | None = None
+    context: str | None = None
+    task: str | None = None
+    used_tools: bool | None = None
+    correct: bool | None = None
+
+
+class _Told(Struct, frozen=True):
+    what: str
+    data: _Said = _Said()
+
+
+def read_named(body: bytes) -> Row:
+    """Caller, tool, and in a few words what was recorded, wherever a record of that kind has them."""
+    try:
+        found = decode(body, type=_Named)
+    except DecodeError:
+        return {"caller": None, "tool": None, "what": "damaged"}
+    whom = found.data or _Whom()
+    return {
+        "caller": found.caller or whom.caller,
+        "tool": found.tool or whom.tool,
+        "what": found.what or found.status or found.rule,
+    }
+
+
+def _audit(entry: Entry) -> Row:
+    return {**_of_entry(entry), "kind": entry.kind, "call": entry.call or None, **read_named(entry.body)}
+
+
+def _message(entry: Entry) -> Row:
+    try:
+        told = decode(entry.body, type=_Told)
+    except DecodeError:
+        told = _Told("damaged")
+    return {**_of_entry(entry), "what": told.what, **asdict(told.data)}
+
+
+def _of_entry(entry: Entry) -> Row:
+    return {"id": entry.seq, "timestamp": moment(entry.at)}
+
+
+def _entries(columns: tuple[str, ...], show: Callable[[Entry], Row], kind: str | None = None) -> Collection:
+    def rows(tables: Tables) -> Rows:
+        return (partial(show, entry) for entry in newest_first(tables) if kind in (None, entry.kind))
+
+    def row(tables: Tables, id: str) -> Row | None:
+        number = _number(id)
+        entry = None if number is None else tables.entry(number)
+        return show(entry) if entry is not None and kind in (None, entry.kind) else None
+
+    return Collection(columns, rows, row)
+
+
+def _number(id: str) -> int | None:
+    """
+    >>> _number("12"), _number("-1"), _number("9" * 400)
+    (12, None, None)
+    """
+    return int(id) if id.isascii() and id.isdecimal() and len(id) <= _LONGEST_NUMBER else None
+
+
+# What processes share beside the audit
+
+_APPROVAL = ("id", "kind", "caller", "tool", "why", "asked", "status", "answered", "used_by", "digest")
+_GRANT = ("id", "caller", "tool", "uses", "made")
+_HELD = ("id", "caller", "tool", "refusals", "rule", "digest")
+
+
+def _approval(approval: Approval) -> Row:
+    row = {name: getattr(approval, name) for name in _APPROVAL}
+    times = {"asked": moment(approval.asked), "answered": moment(approval.answered) or None}
+    return row | times | {"used_by": approval.used_by or None}
+
+
+def _grant(grant: Grant) -> Row:
+    return {name: getattr(grant, name) for name in _GRANT} | {"made": moment(grant.made)}
+
+
+def _held(held: Held) -> Row:
+    row = {name: getattr(held, name) for name in _HELD[1:]}
+    return {"id": f"{held.caller}:{held.digest}"} | row
+
+
+def _few(columns: tuple[str, ...], newest: Callable[[Tables], list[Row]]) -> Collection:
+    """A table that is read as a whole."""
+
+    def rows(tables: Tables) -> Rows:
+        return ((lambda row=row: row) for row in newest(tables))
+
+    def row(tables: Tables, id: str) -> Row | None:
+        return next((row for row in newest(tables) if row["id"] == id), None)
+
+    return Collection(columns, rows, row, bounded=False)
+
+
+COLLECTIONS: Final[Mapping[str, Collection]] = MappingProxyType(
+    {
+        "tool_usage_logs": _calls(_USAGE, _usage),
+        "calls": _calls(_CALL, _call),
+        "audit": _entries(_AUDIT, _audit),
+        "messages": _entries(_MESSAGE, _message, "message"),
+        "approvals": _few(_APPROVAL, lambda tables: [_approval(one) for one in reversed(tables.approvals())]),
+        "grants": _few(_GRANT, lambda tables: [_grant(one) for one in reversed(tables.all_grants())]),
+        "quarantine": _few(_HELD, lambda tables: [_held(one) for one in refused_calls(tables)]),
+    }
+)
+"""By name, as models ask for them."""
