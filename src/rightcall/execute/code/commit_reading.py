@@ -1,0 +1,74 @@
+"""Reads commits as `git log -z` writes them in a format of our own: six fields, each ended by a NUL, which neither a
+name nor a message can hold; then what the commit changed, behind a line end."""
+
+from msgspec import Struct
+
+from rightcall.execute.code.changes import FileDiff, GitCommit, Stats, View, moment, text_of
+from rightcall.execute.code.diff_reading import DiffReader, Garbled, Room
+from rightcall.execute.code.file_diffs import DIFF_OPTIONS, read_changes, read_names
+
+_LONGEST = 20_000
+"""Characters of a message."""
+
+LOG_OPTIONS = (
+    "--format=%H%x00%h%x00%an%x00%ae%x00%at%x00%B", "--encoding=UTF-8", "--no-mailmap", "--no-notes",
+    "--no-show-signature", "--no-decorate", "--diff-merges=first-parent", "--numstat", *DIFF_OPTIONS,
+)  # fmt: skip
+"""A merge is compared with the first of its parents."""
+PATCH_OPTIONS = ("--raw", "--patch", "--unified=3")
+
+
+class Commits(Struct, frozen=True):
+    """The commits as they came. `cut`: something of their changes is left out; `whole`: there was no more to read."""
+
+    commits: list[GitCommit]
+    cut: bool
+    whole: bool
+
+
+def read_commits(output: bytes, view: View, *, most: int, room: Room | None, whole: bool = True) -> Commits:
+    """At most so many commits. `room`: the changes themselves are in the output (PATCH_OPTIONS), and so much of them is
+    kept in all."""
+    reader = DiffReader(output, whole=whole)
+    commits: list[GitCommit] = []
+    cut = False
+    while not reader.done and len(commits) < most:
+        try:
+            commit, short = _commit(reader, view, room)
+        except Garbled:
+            if whole:
+                raise
+            return Commits(commits, cut, False)
+        commits.append(commit)
+        cut = cut or short
+    return Commits(commits, cut, whole and reader.done)
+
+
+def _commit(reader: DiffReader, view: View, room: Room | None) -> tuple[GitCommit, bool]:
+    full, short, author, email, seconds, message = (text_of(reader.field()) for _ in range(6))
+    changed = reader.skipped(b"\n")
+    if room is None or not changed:
+        named = read_names(reader, view)
+        files, totals, cut = named.files, named.totals, False
+        diffs: list[FileDiff] | None = None if room is None else []
+    else:
+        changes = read_changes(reader, view, room)
+        files = [diff.path for diff in changes.diffs]
+        totals, diffs, cut = changes.totals, changes.diffs, changes.truncated
+    commit = GitCommit(
+        hash=full,
+        short_hash=short,
+        author=author,
+        email=email,
+        date=moment(int(seconds) if seconds.isdecimal() else 0),
+        message=_bounded(message.rstrip("\n")),
+        files_changed=files,
+        stats=Stats(totals.insertions, totals.deletions),
+        more_files=totals.files_changed - len(files),
+        diff=diffs,
+    )
+    return commit, cut
+
+
+def _bounded(message: str) -> str:
+    return message if len(message) <= _LONGEST else message[: _LONGEST - 1] + "…"

@@ -1,0 +1,214 @@
+"""Reads what `git diff --raw --numstat -z -p` writes: which files, how many lines, then the changes themselves.
+
+    :100644 100644 1d… 5f… M ␀ a.txt ␀      the files (raw)
+    3 ⇥ 1 ⇥ a.txt ␀                          lines that came and went (numstat)
+    ␀ diff --git a/a.txt b/a.txt …           the changes (patch)
+
+Names are taken from the first two parts only, where a NUL ends them. In the third everything is counted: a hunk says
+how many lines it has, and those are content, whatever they look like. So nothing in a file can pass for structure.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from rightcall.execute.code.changes import DiffHunk, DiffLine, LineType, Status, text_of
+
+_STATUS: dict[bytes, Status] = {b"A": "added", b"C": "added", b"D": "deleted", b"R": "renamed"}
+_RAW = re.compile(rb":\d+ \d+ [0-9a-f]+ [0-9a-f]+ ([A-Z])\d*\0")
+_COUNT = re.compile(rb"(\d+|-)\t(\d+|-)\t")
+_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@[^\n]*\n")
+_FILE = b"diff --git "
+_UNMERGED = b"* Unmerged path "
+_ABOUT = tuple(
+    b"old mode |new mode |new file mode |deleted file mode |similarity index |dissimilarity index |rename from |"
+    b"rename to |copy from |copy to |index |--- |+++ |Binary files ".split(b"|")
+)
+"""How the lines begin that stand between a file's name and its hunks."""
+_NO_NEWLINE = b"\\"
+_KINDS: dict[int, LineType] = {0x20: "context", 0x2B: "addition", 0x2D: "deletion"}
+_ODD = re.compile(rb'[\x00-\x1f\x7f"\\]')
+_ODD_OR_HIGH = re.compile(rb'[\x00-\x1f\x7f-\xff"\\]')
+_SHORT = {7: b"a", 8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r", 34: b'"', 92: b"\\"}
+
+
+class Garbled(Exception):
+    """Not what git would write; or its end is missing, because it was cut."""
+
+
+class Changed(Struct, frozen=True):
+    """One file of the raw part, with the names it had before and has now (the same, but for a rename)."""
+
+    status: Status
+    old: bytes
+    new: bytes
+
+
+class Counts(Struct, frozen=True):
+    """One file of the numstat part. `binary`: no lines to count."""
+
+    old: bytes
+    new: bytes
+    insertions: int
+    deletions: int
+    binary: bool
+
+
+class Room:
+    """How many bytes of changes are still to be kept. Once something did not fit, nothing more does."""
+
+    def __init__(self, size: int) -> None:
+        self.left = size
+
+    def take(self, size: int) -> bool:
+        self.left = self.left - size if size <= self.left else -1
+        return self.left >= 0
+
+
+class FileHunks(Struct):
+    """The hunks of one file as far as they were kept; `cut` as long as not all were."""
+
+    hunks: list[DiffHunk]
+    cut: bool = True
+
+
+class DiffReader:
+    """Goes through the output. `Garbled` is raised where something else comes than should, and at the end of an output
+    that is not `whole`."""
+
+    def __init__(self, data: bytes, *, whole: bool = True) -> None:
+        self.data = data
+        self.at = 0
+        self.whole = whole
+
+    @property
+    def done(self) -> bool:
+        return self.at >= len(self.data)
+
+    def field(self) -> bytes:
+        """Up to the next NUL, which is passed."""
+        return self._until(b"\0")
+
+    def skipped(self, mark: bytes) -> bool:
+        """Whether this stands here; if so it is passed."""
+        if not self.data.startswith(mark, self.at):
+            return False
+        self.at += len(mark)
+        return True
+
+    def raw(self) -> list[Changed]:
+        files: list[Changed] = []
+        while match := _RAW.match(self.data, self.at):
+            self.at = match.end()
+            letter = match[1]
+            old = self.field()
+            new = self.field() if letter in (b"R", b"C") else old
+            if letter != b"U":  # a conflict: the same file comes once more, with what it looks like now
+                files.append(Changed(_STATUS.get(letter, "modified"), old, new))
+        return files
+
+    def counts(self) -> list[Counts]:
+        files: list[Counts] = []
+        while match := _COUNT.match(self.data, self.at):
+            self.at = match.end()
+            name = self.field()
+            old, new = (name, name) if name else (self.field(), self.field())
+            binary = match[1] == b"-"
+            files.append(Counts(old, new, 0 if binary else int(match[1]), 0 if binary else int(match[2]), binary))
+        return files
+
+    def patch(
+        self, files: Sequence[Changed], room: Room, wanted: Callable[[Changed], bool], kept: list[FileHunks]
+    ) -> None:
+        """Add to `kept` the hunks of each wanted file, in the order of `files`; what came before a `Garbled` stays."""
+        kept.extend(FileHunks([]) for _ in files)
+        at = 0
+        while not self.done:
+            if self.skipped(_UNMERGED):
+                self._line()
+                continue
+            if not self.data.startswith(_FILE, self.at):
+                break
+            header = self._line()
+            while header not in _headers(files[at]):
+                kept[at].cut = False  # nothing came: its changes are all in blanks, and those are ignored
+                at += 1
+                if at == len(files):
+                    raise Garbled
+            self._file(room if wanted(files[at]) else None, kept[at])
+        for untold in kept[at:][1:]:
+            untold.cut = False
+
+    def _file(self, room: Room | None, into: FileHunks) -> None:
+        while self.data.startswith(_ABOUT, self.at):
+            self._line()
+        whole = True
+        while self.data.startswith(b"@@ -", self.at):
+            whole = self._hunk(room, into) and whole
+        if self.done and not self.whole:
+            raise Garbled
+        into.cut = not whole
+
+    def _hunk(self, room: Room | None, into: FileHunks) -> bool:
+        """Whether all of it was kept."""
+        match = _HUNK.match(self.data, self.at)
+        if match is None:
+            raise Garbled
+        old, old_lines, new, new_lines = (1 if part is None else int(part) for part in match.groups())
+        keep = room is not None and room.left >= 0
+        hunk = DiffHunk(old, old_lines, new, new_lines, [])
+        self.at = match.end()
+        old_end, new_end = old + old_lines, new + new_lines
+        while old < old_end or new < new_end:
+            line = self._line()
+            ends = self.data.startswith(_NO_NEWLINE, self.at)
+            if ends:
+                self._line()
+            kind = _KINDS.get(line[0]) if line else None
+            if kind is None:
+                raise Garbled
+            number = old if kind == "deletion" else new
+            old += kind != "addition"
+            new += kind != "deletion"
+            keep = keep and room is not None and room.take(len(line) + 1)
+            if keep and not hunk.lines:
+                into.hunks.append(hunk)
+            if keep:
+                hunk.lines.append(DiffLine(kind, number, text_of(line[1:]), ends))
+        if old != old_end or new != new_end:
+            raise Garbled
+        return keep
+
+    def _line(self) -> bytes:
+        return self._until(b"\n")
+
+    def _until(self, mark: bytes) -> bytes:
+        end = self.data.find(mark, self.at)
+        if end < 0:
+            raise Garbled
+        start, self.at = self.at, end + 1
+        return self.data[start:end]
+
+
+def _headers(file: Changed) -> tuple[bytes, bytes]:
+    """The line that git begins the changes of a file with, for both ways in which it spells names out."""
+    names = (b"a/" + file.old, b"b/" + file.new)
+    plain, high = (b" ".join(_spelled(name, odd) for name in names) for odd in (_ODD, _ODD_OR_HIGH))
+    return _FILE + plain, _FILE + high
+
+
+def _spelled(name: bytes, odd: re.Pattern[bytes]) -> bytes:
+    """A name as git writes it: in quotes when there is something odd in it.
+
+    >>> _spelled(b'a/b"c', _ODD), _spelled("a/é".encode(), _ODD_OR_HIGH), _spelled(b"a/b c", _ODD)
+    (b'"a/b\\\\"c"', b'"a/\\\\303\\\\251"', b'a/b c')
+    """
+    if odd.search(name) is None:
+        return name
+    return b'"' + odd.sub(_escape, name) + b'"'
+
+
+def _escape(match: re.Match[bytes]) -> bytes:
+    code = match[0][0]
+    return b"\\" + (_SHORT.get(code) or b"%03o" % code)
