@@ -1,0 +1,157 @@
+"""Globs that a model writes: `*`, `?`, `[a-z]`, `[!a-z]`, `{a,b}`, `**`, and `\\` before a character that is meant
+itself. Case counts. Whatever was written, a path is matched in time linear in its length: the patterns become one
+expression of an engine that never goes back (re2)."""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from rightcall.errors import ToolFailure
+from rightcall.execute.code.globs_parsing import ANY, STAR, GlobFault, Token, parsed
+from rightcall.text.escape import escaped
+
+_MOST_PATTERNS = 100
+_MOST_TOKENS = 20_000
+"""Of all the alternatives together."""
+_NOT_SLASH = "[^/]"
+_FOLDERS = f"(?:{_NOT_SLASH}+/)*"
+_DEEP: list[Token] = [STAR, STAR]
+
+Component = list[Token]
+
+
+class Globs:
+    """Compiled patterns. Called with a path (true names, `/` between them) it says whether one of them matches."""
+
+    __slots__ = ("_match", "_prefixes", "_suffixes")
+
+    def __init__(self, alternatives: Sequence[list[Component]]) -> None:
+        suffixes = [_suffix(parts) for parts in alternatives]
+        self._suffixes = tuple(suffix for suffix in suffixes if suffix is not None)
+        rest = [parts for parts, suffix in zip(alternatives, suffixes, strict=True) if suffix is None]
+        self._match = _engine("|".join(_expression(parts) for parts in rest)) if rest else None
+        self._prefixes = [_prefix(parts) for parts in alternatives]
+
+    def __call__(self, path: str) -> bool:
+        if self._suffixes and path.endswith(self._suffixes):  # the common patterns, `**/*.py`, need no engine
+            return True
+        return self._match is not None and self._match(path)
+
+    def reaches(self, folder: str) -> bool:
+        """Whether anything below a folder can match, as far as fixed names and depths tell."""
+        parts = folder.split("/") if folder else []
+        return any(
+            (deepest is None or len(parts) < deepest) and all(a == b for a, b in zip(fixed, parts, strict=False))
+            for fixed, deepest in self._prefixes
+        )
+
+
+def compile_globs(patterns: Sequence[str], *, anywhere: bool, argument: str = "pattern") -> Globs:
+    """One matcher for all the patterns. `anywhere`: one without a slash matches in any folder, as ripgrep's `--glob`
+    has it, and a leading slash ties it to the top. A slash at the end means all below that folder. Raises ToolFailure,
+    which says what is wrong in which argument.
+
+    >>> match = compile_globs(["*.{py,pyi}", "docs/"], anywhere=True)
+    >>> match("a/b.pyi"), match("docs/x/y.md"), match("a/b.js")
+    (True, True, False)
+    """
+    if len(patterns) > _MOST_PATTERNS:
+        raise ToolFailure(f"{argument}: at most {_MOST_PATTERNS} patterns, these are {len(patterns)}")
+    alternatives: list[list[Component]] = []
+    for pattern in patterns:
+        try:
+            alternatives += [_components(tokens, anywhere) for tokens in parsed(pattern)]
+            if sum(len(part) + 1 for parts in alternatives for part in parts) > _MOST_TOKENS:
+                raise GlobFault("it is too much at once; use fewer or shorter alternatives")
+        except GlobFault as fault:
+            raise ToolFailure(f'{argument} "{escaped(pattern, 200)}": {escaped(str(fault))}') from None
+    try:
+        return Globs(alternatives)
+    except GlobFault as fault:
+        raise ToolFailure(f"{argument}: {fault}") from None
+
+
+def _components(tokens: list[Token], anywhere: bool) -> list[Component]:
+    """The parts between slashes; `.` is nothing, `..` leads out."""
+    parts: list[Component] = [[]]
+    for token in tokens:
+        if token == "/":
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    if len(parts) > 1 and not parts[0] and not anywhere:
+        raise GlobFault("it must be relative, such as src/**/*.py")
+    if ["."] * 2 in parts:
+        raise GlobFault('it must not hold ".."')
+    below = len(parts) > 1 and not parts[-1]
+    tied = len(parts) > 1 + below
+    found = [_DEEP if _deep(part) else part for part in parts if part and part != ["."]]
+    if not found:
+        raise GlobFault("it is empty; ** stands for everything")
+    if anywhere and not tied:
+        found = [_DEEP, *found]
+    if below:
+        found = [*found, _DEEP]
+    return [part for at, part in enumerate(found) if part is not _DEEP or at == 0 or found[at - 1] is not _DEEP]
+
+
+def _deep(part: Component) -> bool:
+    return len(part) > 1 and all(token is STAR for token in part)
+
+
+def _suffix(parts: list[Component]) -> str | None:
+    """What a path must end with, where that is all a pattern asks for."""
+    if parts == [_DEEP]:
+        return ""
+    if len(parts) == 2 and parts[0] is _DEEP and parts[1][0] is STAR and all(_fixed(token) for token in parts[1][1:]):
+        return "".join(parts[1][1:])
+    return None
+
+
+def _prefix(parts: list[Component]) -> tuple[list[str], int | None]:
+    """The names it begins with, and how deep at most it goes."""
+    fixed: list[str] = []
+    for part in parts[:-1]:
+        if not all(_fixed(token) for token in part):
+            break
+        fixed.append("".join(part))
+    return fixed, None if _DEEP in parts else len(parts)
+
+
+def _fixed(token: Token) -> bool:
+    return len(token) == 1
+
+
+def _expression(parts: list[Component]) -> str:
+    found = "".join(
+        (_FOLDERS if part is _DEEP else "".join(_written(token) for token in part) + "/") for part in parts[:-1]
+    )
+    last = parts[-1]
+    return found + ("(?s:.+)" if last is _DEEP else "".join(_written(token) for token in last))
+
+
+def _written(token: Token) -> str:
+    if token is STAR:
+        return f"{_NOT_SLASH}*"
+    if token is ANY:
+        return _NOT_SLASH
+    return token if len(token) > 1 else f"\\x{{{ord(token):x}}}"
+
+
+def _engine(expression: str) -> Callable[[str], bool]:
+    re2: Any = import_module("re2")  # late: only who matches needs it; and it tells no types
+
+    options: Any = re2.Options()
+    options.log_errors = False
+    options.max_mem = 64 << 20
+    one: Any = re2.Set.FullMatchSet(options)  # half the cost of a compiled pattern, which makes a match object
+    try:
+        one.Add(expression)
+        one.Compile()
+    except re2.error as fault:
+        raise GlobFault("it is too much at once; use fewer or shorter alternatives") from fault
+
+    def match(path: str) -> bool:  # what is no text stands as a question mark, here and in the pattern
+        return one.Match(path.encode(errors="replace")) is not None
+
+    return match
