@@ -105,6 +105,16 @@ def blame_result(runs: dict[int, int], first: int = 1) -> dict[str, Any]:
     return {"success": True, "path": "src/app.py", "lines": lines}
 
 
+def records_result(count: int, total: int) -> dict[str, Any]:
+    records = [{"id": 900 - n, "caller": "ada", "tool": f"code/read {n}", "error": None} for n in range(count)]
+    return {"success": True, "collection": "calls", "records": records, "total": total, "truncated": count < total}
+
+
+def logs_result(count: int) -> dict[str, Any]:
+    lines = [f"2026-01-01T12:00:00.000Z #{900 - n} ada code/read success 1.0 ms" for n in range(count)]
+    return {"success": True, "lines": lines, "truncated": True}
+
+
 RESULTS: dict[str, dict[str, Any]] = {
     "code/read": read_result(200, 11, 900),
     "code/search": search_result({f"src/f{n}.py": n for n in range(1, 9)}),
@@ -113,5 +123,7 @@ RESULTS: dict[str, dict[str, Any]] = {
     "code/log": log_result(20),
     "code/blame": blame_result({1: 30, 2: 5, 3: 40}, 11),
     "code/show": {"success": True, "commit": commit(3, diff=[file_diff(f"src/f{n}.py", 9) for n in range(4)])},
+    "data/list": records_result(60, 900),
+    "debug/logs": logs_result(60),
 }
 """One of each, too long for a small budget."""

@@ -24,6 +24,8 @@ from rightcall.present.summary import summarise
         ("code/log", "Showed 20 of 143 commits"),
         ("code/blame", "Blamed 75 lines of src/app.py"),
         ("code/show", "Showed commit 0000003: Fix the clock"),
+        ("data/list", "Listed 60 of 900 records of calls"),
+        ("debug/logs", "Showed 60 log lines"),
     ],
 )
 def test_a_result_is_summed_up(tool: str, line: str) -> None:

@@ -1,7 +1,8 @@
 """Which parts of the store may be looked at by a tool, and which of their columns: a closed list.
 
 What is not named here is not shown: the whole call of a question that waits, which a person sees before anything is
-redacted; the conditions and the note of a grant; who answered; where the policy file lies; keys.
+redacted, and its digest, from which a short secret in it could be guessed; the conditions and the note of a grant; who
+answered; where the policy file lies; keys.
 
     entries, newest first ─▶ rows that are read when they are wanted ─▶ data/list, data/read
 """
@@ -17,7 +18,6 @@ from msgspec.json import decode
 from msgspec.structs import asdict
 
 from rightcall.record.reading import CALLS, CallRecord, call, joined
-from rightcall.record.release import Held, refused_calls
 from rightcall.record.tables import Entry, Tables
 from rightcall.types_running import Approval, Grant
 
@@ -209,9 +209,11 @@ def _number(id: str) -> int | None:
 
 # What processes share beside the audit
 
-_APPROVAL = ("id", "kind", "caller", "tool", "why", "asked", "status", "answered", "used_by", "digest")
+_APPROVAL = ("id", "kind", "caller", "tool", "why", "asked", "status", "answered", "used_by")
 _GRANT = ("id", "caller", "tool", "uses", "made")
-_HELD = ("id", "caller", "tool", "refusals", "rule", "digest")
+_HELD = ("id", "timestamp", "caller", "tool", "refusals", "rule")
+_REFUSED = "refused\0"
+"""How scopes begin in which refusals are counted (`keys.refused_scope`)."""
 
 
 def _approval(approval: Approval) -> Row:
@@ -224,9 +226,17 @@ def _grant(grant: Grant) -> Row:
     return {name: getattr(grant, name) for name in _GRANT} | {"made": moment(grant.made)}
 
 
-def _held(held: Held) -> Row:
-    row = {name: getattr(held, name) for name in _HELD[1:]}
-    return {"id": f"{held.caller}:{held.digest}"} | row
+def _held(tables: Tables) -> list[Row]:
+    """Calls that were refused within the last hour, and how often; the id is the record of the last time."""
+    last = ((tables.nth_last(scope, 1), times) for scope, times in tables.scopes(_REFUSED))
+    found = sorted(((mark.call, times) for mark, times in last if mark is not None), reverse=True)
+    records = ((call(tables, number), times) for number, times in found)
+    return [_refused(record, times) for record, times in records if record is not None]
+
+
+def _refused(record: CallRecord, times: int) -> Row:
+    values = record.id, moment(record.timestamp), record.caller, record.tool, times, record.rule
+    return dict(zip(_HELD, values, strict=True))
 
 
 def _few(columns: tuple[str, ...], newest: Callable[[Tables], list[Row]]) -> Collection:
@@ -236,7 +246,7 @@ def _few(columns: tuple[str, ...], newest: Callable[[Tables], list[Row]]) -> Col
         return ((lambda row=row: row) for row in newest(tables))
 
     def row(tables: Tables, id: str) -> Row | None:
-        return next((row for row in newest(tables) if row["id"] == id), None)
+        return next((row for row in newest(tables) if str(row["id"]) == id), None)
 
     return Collection(columns, rows, row, bounded=False)
 
@@ -249,7 +259,7 @@ COLLECTIONS: Final[Mapping[str, Collection]] = MappingProxyType(
         "messages": _entries(_MESSAGE, _message, "message"),
         "approvals": _few(_APPROVAL, lambda tables: [_approval(one) for one in reversed(tables.approvals())]),
         "grants": _few(_GRANT, lambda tables: [_grant(one) for one in reversed(tables.all_grants())]),
-        "quarantine": _few(_HELD, lambda tables: [_held(one) for one in refused_calls(tables)]),
+        "quarantine": _few(_HELD, _held),
     }
 )
 """By name, as models ask for them."""

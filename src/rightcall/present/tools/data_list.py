@@ -1,0 +1,39 @@
+"""`data/list`: records of the audit's own tables."""
+
+from typing import Any
+
+from rightcall.present.fields import Fields, number, own, records, text, with_truncated
+from rightcall.present.registry import Losses, View
+
+
+def shape(result: Any) -> dict[str, Any]:
+    """Without the columns in which a record has nothing."""
+    result = own(result)
+    shown = [{column: value for column, value in record.items() if not _is_empty(value)} for record in _rows(result)]
+    return with_truncated({"summary": _counted(result), "records": shown}, result)
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or value in ("", [], {})
+
+
+def _rows(result: Fields) -> Any:
+    return records(result, "records")
+
+
+def _counted(result: Fields) -> str:
+    return f"{len(_rows(result))} of {number(result, 'total')} records of {text(result, 'collection')}"
+
+
+def summary(result: Any) -> str:
+    return f"Listed {_counted(own(result))}"
+
+
+def note(_cut: dict[str, Any], losses: Losses) -> str | None:
+    loss = losses.get(("records",))
+    if loss is None:
+        return None
+    return f"{loss.total - loss.kept} of {loss.total} records left out: use a filter or a smaller limit"
+
+
+VIEW = View("data/list", shape, summary, note)
