@@ -1,0 +1,190 @@
+"""What of a repository may be handed to git: objects, refs and reflogs, as long as they are real files and folders of
+the repository. A link could lead anywhere, so there is none in what is handed on; everything else stays behind."""
+
+import os
+import re
+import stat
+
+from msgspec import Struct, field
+
+from rightcall.errors import ToolFailure
+from rightcall.execute.code.git.pointers import small_file
+from rightcall.execute.code.git.repository import Repository
+
+_DEEPEST = 40
+_FAN_OUT = re.compile(r"[0-9a-f]{2}")
+_ID = re.compile(rb"([0-9a-f]{64}|[0-9a-f]{40})\s")
+_BRANCH = re.compile(rb"ref:\s*(refs/[^\0-\x20\x7f~^:?*\[\\]+)")
+_PSEUDO = ("ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "BISECT_HEAD", "FETCH_HEAD")
+
+Stamp = tuple[int, ...]
+
+
+class Listing(Struct, frozen=True):
+    """A folder as it was: real files and folders, and whether that is all there was."""
+
+    files: tuple[str, ...]
+    folders: tuple[str, ...]
+    pure: bool
+
+
+class Layout(Struct):
+    """What the private git directory is to hold: links to real files and folders, folders of its own around them, and
+    small files as they are written. `stamps` tells when it is out of date."""
+
+    links: dict[str, str] = field(default_factory=dict[str, str])
+    folders: list[str] = field(default_factory=list[str])
+    files: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    stamps: dict[str, Stamp] = field(default_factory=dict[str, Stamp])
+    sha256: bool = False
+    reftable: bool = False
+
+    def current(self) -> bool:
+        """Whether nothing has been added, removed or replaced since."""
+        return all(stamp(path) == was for path, was in self.stamps.items())
+
+
+def stamp(path: str) -> Stamp:
+    """How a file or folder looks; of no length when there is none."""
+    try:
+        seen = os.lstat(path)
+    except OSError:
+        return ()
+    return seen.st_mode, seen.st_ino, seen.st_dev, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
+
+
+class Surveyor:
+    """Draws the layout of one repository; folders that look as before are not listed again."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._known: dict[str, tuple[Stamp, Listing]] = {}
+        self._layout = Layout()
+
+    def survey(self) -> Layout:
+        """The layout as of now. Raises ToolFailure when it is no repository that git could read."""
+        layout = self._layout = Layout()
+        own, common = self._repository.git_dir, self._repository.common_dir
+        self._objects(os.path.join(common, "objects"))
+        self._tree(os.path.join(common, "refs"), "refs")
+        self._tree(os.path.join(common, "logs", "refs"), "logs/refs")
+        self._file(os.path.join(own, "logs", "HEAD"), "logs/HEAD")
+        self._file(os.path.join(common, "packed-refs"), "packed-refs")
+        self._file(os.path.join(common, "shallow"), ".own/shallow")
+        if stat.S_ISDIR(_mode(os.path.join(common, "reftable"))):
+            layout.reftable = True
+            self._tree(os.path.join(common, "reftable"), "reftable")
+        self._heads(own)
+        layout.sha256 = self._is_sha256()
+        return layout
+
+    def _heads(self, git_dir: str) -> None:
+        """HEAD and its like are parsed here and written anew, so that nothing else can stand in them."""
+        layout = self._layout
+        for name in ("HEAD", *_PSEUDO):
+            path = os.path.join(git_dir, name)
+            layout.stamps[path] = stamp(path)
+            content = small_file(path, 1 << 20) if layout.stamps[path] else None
+            if content is None:
+                continue
+            if found := _ID.match(content + b"\n"):
+                layout.files[name] = found[1] + b"\n"
+            elif name == "HEAD" and (found := _BRANCH.match(content)) and b".." not in found[1]:
+                layout.files[name] = b"ref: " + found[1] + b"\n"
+        if "HEAD" not in layout.files:
+            raise ToolFailure("The git repository is damaged: its HEAD names neither a branch nor a commit")
+
+    def _objects(self, folder: str) -> None:
+        self._layout.folders += ["objects", "objects/info"]
+        for name in self._listing(folder).folders:
+            if name == "pack" or _FAN_OUT.fullmatch(name):
+                self._flat(os.path.join(folder, name), f"objects/{name}")
+
+    def _flat(self, folder: str, name: str) -> None:
+        """A folder of files: handed on as a whole if they are all real, else one by one."""
+        listing = self._listing(folder)
+        if listing.pure and not listing.folders:
+            self._layout.links[name] = folder
+            return
+        self._layout.folders.append(name)
+        for file in listing.files:
+            self._layout.links[f"{name}/{file}"] = os.path.join(folder, file)
+
+    def _tree(self, folder: str, name: str) -> None:
+        """The same with folders inside."""
+        if self._all_real(folder, _DEEPEST):
+            self._layout.links[name] = folder
+        else:
+            self._one_by_one(folder, name, _DEEPEST)
+
+    def _one_by_one(self, folder: str, name: str, depth: int) -> None:
+        listing = self._listing(folder)
+        self._layout.folders.append(name)
+        for file in listing.files:
+            self._layout.links[f"{name}/{file}"] = os.path.join(folder, file)
+        for inner in listing.folders if depth else ():
+            self._one_by_one(os.path.join(folder, inner), f"{name}/{inner}", depth - 1)
+
+    def _all_real(self, folder: str, depth: int) -> bool:
+        listing = self._listing(folder)
+        return (
+            depth > 0
+            and listing.pure
+            and all([self._all_real(os.path.join(folder, inner), depth - 1) for inner in listing.folders])
+        )
+
+    def _file(self, path: str, name: str) -> None:
+        self._layout.stamps[path] = looks = stamp(path)
+        if looks and stat.S_ISREG(looks[0]):
+            self._layout.links[name] = path
+
+    def _listing(self, folder: str) -> Listing:
+        looks = self._layout.stamps[folder] = stamp(folder)
+        known = self._known.get(folder)
+        if known is not None and known[0] == looks:
+            return known[1]
+        listing = _listed(folder) if looks and stat.S_ISDIR(looks[0]) else Listing((), (), pure=False)
+        self._known[folder] = looks, listing
+        return listing
+
+    def _is_sha256(self) -> bool:
+        """Ids have twice the length then: of HEAD, of its branch, of any object."""
+        head = self._layout.files["HEAD"]
+        if head.startswith(b"ref: "):
+            branch = os.path.join(self._repository.common_dir, os.fsdecode(head[5:].strip()))
+            head = small_file(branch) or b""
+        if found := _ID.match(head):
+            return len(found[1]) == 64
+        objects = os.path.join(self._repository.common_dir, "objects")
+        for folder, (_, listing) in self._known.items():
+            if os.path.dirname(folder) != objects:
+                continue
+            pack = os.path.basename(folder) == "pack"
+            for file in listing.files:
+                digits = file.partition(".")[0].removeprefix("pack-") if pack else file
+                if len(digits) in ((40, 64) if pack else (38, 62)):
+                    return len(digits) > 60
+        return False
+
+
+def _listed(folder: str) -> Listing:
+    files: list[str] = []
+    folders: list[str] = []
+    pure = True
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_file(follow_symlinks=False):
+                    files.append(entry.name)
+                elif entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.name)
+                else:
+                    pure = False
+    except OSError:
+        pure = False
+    return Listing(tuple(files), tuple(folders), pure)
+
+
+def _mode(path: str) -> int:
+    looks = stamp(path)
+    return looks[0] if looks else 0

@@ -1,0 +1,175 @@
+"""The private git directory: one per process and repository, outside the root and for nobody else to open. Git is run
+in it and sees a configuration of our own, and links to the objects, refs and reflogs of the repository.
+
+It is made once, looked over before each use (a `stat` for each folder that is linked), and removed with the process.
+"""
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections import OrderedDict
+from threading import Lock
+
+from rightcall.errors import ToolFailure
+from rightcall.execute.code.git.graph import linked_graph
+from rightcall.execute.code.git.layout import Layout, Stamp, Surveyor, stamp
+from rightcall.execute.code.git.pointers import small_file
+from rightcall.execute.code.git.repository import Repository
+from rightcall.execute.code.git.settings import OWN, config
+
+_MOST = 16
+"""Private directories that a process keeps at a time."""
+_MOST_INDEX = 1 << 30
+
+
+class _Outgrown(Exception):
+    """The directory cannot be brought up to date in place, while others may be using it."""
+
+
+class Private:
+    """One private git directory. Whoever runs git in it holds this object meanwhile: it goes when nobody does."""
+
+    def __init__(self, repository: Repository) -> None:
+        self.repository = repository
+        self._surveyor = Surveyor(repository)
+        self._lock = Lock()
+        self._index: Stamp = ()
+        layout = self._surveyor.survey()
+        self.path = _new_folder(repository.root)
+        weakref.finalize(self, _remove, self.path, os.getpid())
+        self._fill(layout)
+        self._layout = layout
+
+    def refresh(self) -> None:
+        """Bring it up to date. Raises _Outgrown when another one has to be made."""
+        with self._lock:
+            if not os.path.exists(os.path.join(self.path, "config")):
+                raise _Outgrown  # somebody has tidied up
+            if self._layout.current():
+                return
+            layout = self._surveyor.survey()
+            old = self._layout
+            if layout.folders != old.folders or (layout.sha256, layout.reftable) != (old.sha256, old.reftable):
+                raise _Outgrown
+            if any(layout.links.get(name, target) != target for name, target in old.links.items()):
+                raise _Outgrown
+            self._update(old, layout)
+            self._layout = layout
+
+    def take_index(self) -> None:
+        """A copy of the index, which tells which files have not been touched. A link would not do: git writes to it."""
+        source = os.path.join(self.repository.git_dir, "index")
+        with self._lock:
+            looks = stamp(source)
+            if looks == self._index:
+                return
+            self._copied(source, f"{OWN}/index")
+            for name in os.listdir(self.repository.git_dir):
+                if name.startswith("sharedindex."):
+                    self._copied(os.path.join(self.repository.git_dir, name), name)
+            self._index = looks
+
+    def _fill(self, layout: Layout) -> None:
+        for folder in (OWN, f"{OWN}/empty", "logs", *layout.folders):
+            os.makedirs(os.path.join(self.path, folder), exist_ok=True)
+        for name, target in layout.links.items():
+            os.symlink(target, os.path.join(self.path, name))
+        if "refs" not in layout.links:
+            os.makedirs(os.path.join(self.path, "refs"), exist_ok=True)
+        for name, content in layout.files.items():
+            self._write(name, content)
+        linked_graph(self.repository, os.path.join(self.path, "objects", "info"))
+        self._write("config", config(sha256=layout.sha256, reftable=layout.reftable).encode())
+
+    def _update(self, old: Layout, new: Layout) -> None:
+        for name in new.links.keys() - old.links.keys():
+            os.symlink(new.links[name], os.path.join(self.path, name))
+        for name in old.links.keys() - new.links.keys():
+            os.unlink(os.path.join(self.path, name))
+        for name, content in new.files.items():
+            if old.files.get(name) != content:
+                self._write(name, content)
+        for name in old.files.keys() - new.files.keys():
+            os.unlink(os.path.join(self.path, name))
+
+    def _write(self, name: str, content: bytes) -> None:
+        """All at once: another thread may be reading it."""
+        whole = os.path.join(self.path, name)
+        with open(whole + "~", "wb") as file:
+            file.write(content)
+        os.replace(whole + "~", whole)
+
+    def _copied(self, source: str, name: str) -> None:
+        content = small_file(source, _MOST_INDEX)
+        if content is None:
+            return
+        seen = os.lstat(source)
+        whole = os.path.join(self.path, name)
+        with open(whole + "~", "wb") as file:
+            file.write(content)
+        # git trusts only entries that are older than the index: a copy must look as old as what it is a copy of
+        os.utime(whole + "~", ns=(seen.st_atime_ns, seen.st_mtime_ns))
+        os.replace(whole + "~", whole)
+
+
+def private_for(repository: Repository) -> Private:
+    """The private git directory of a repository, made or brought up to date."""
+    found = _kept.get(repository)
+    if found is not None:
+        try:
+            found.refresh()
+            return found
+        except _Outgrown:
+            pass
+    made = Private(repository)
+    _kept.put(repository, made)
+    return made
+
+
+class _Kept:
+    """The directories in use by this process, the latest last."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._all: OrderedDict[Repository, Private] = OrderedDict()
+
+    def get(self, repository: Repository) -> Private | None:
+        with self._lock:
+            if repository in self._all:
+                self._all.move_to_end(repository)
+            return self._all.get(repository)
+
+    def put(self, repository: Repository, made: Private) -> None:
+        with self._lock:
+            self._all[repository] = made
+            gone = [self._all.popitem(last=False)[1] for _ in range(len(self._all) - _MOST)]
+        del gone  # outside the lock: files are removed
+
+    def forget(self) -> None:
+        """In a child after a fork: what the parent has made is the parent's."""
+        self._lock = Lock()
+        self._all = OrderedDict()
+
+
+def _new_folder(root: str) -> str:
+    """A fresh folder, outside the root wherever there is such a place; its name is one that the path rules refuse."""
+    places = [tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm", "/var/tmp"]
+    top = root.rstrip("/") + "/"
+    usable = [place for place in places if os.path.isabs(place) and os.access(place, os.W_OK | os.X_OK)]
+    outside = [place for place in usable if not (os.path.realpath(place) + "/").startswith(top)]
+    for place in outside or usable:
+        try:
+            return tempfile.mkdtemp(prefix=".rightcall-git-", dir=os.path.realpath(place))
+        except OSError:
+            continue
+    raise ToolFailure("git cannot be run safely: there is no folder for temporary files that can be written to")
+
+
+def _remove(path: str, maker: int) -> None:
+    if os.getpid() == maker:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+_kept = _Kept()
+os.register_at_fork(after_in_child=_kept.forget)

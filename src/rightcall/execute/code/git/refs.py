@@ -1,0 +1,209 @@
+"""Names of commits. What a name means, only git knows: it is asked, and given names as data, where no option can be.
+What a name may be is decided before: nothing of the index, no path that may not be seen, no file that is no ref."""
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from rightcall.errors import ToolFailure
+from rightcall.execute.code.git.repository import Repository
+from rightcall.execute.code.git.run import checked, failure_of, run_git
+from rightcall.fs.sight import Sight, Unseen
+from rightcall.text.escape import escaped
+
+_SHOWN = 200
+_SECONDS = 10.0
+_LONGEST = 2_000
+_COMMIT = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) commit")
+_EMPTY_TREE = {
+    40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+}
+_NO_REF = re.compile(
+    r"(?:logs|objects|worktrees|modules|hooks|info|reftable)/|(?:config|packed-refs|index|shallow)(?![\w./-])"
+)
+"""Files of a git directory that git would take for refs of that name."""
+_COUNTED = re.compile(r"\{\s*\d")
+
+
+class Span(Struct, frozen=True):
+    """What is compared: a commit (or the empty tree) with another, or with the working tree. `path`, as the repository
+    names it, when only that is meant."""
+
+    base: str
+    compare: str | None
+    path: str | None = None
+
+
+def commit_of(repository: Repository, ref: str) -> str:
+    """The full id of the commit that a name means. Raises ToolFailure when there is none."""
+    return commits_of(repository, (ref,))[0]
+
+
+def commits_of(repository: Repository, refs: Sequence[str]) -> list[str]:
+    """The same for several names, in one go."""
+    found = _looked_up(repository, [_question(ref) for ref in refs])
+    return [_commit(repository, ref, answer) for ref, answer in zip(refs, found, strict=True)]
+
+
+def split_path(sight: Sight, ref: str, repository: Repository | None = None) -> tuple[str, str | None]:
+    """`rev:path` in its two parts, the path as the repository names it; None where there is none. Raises Unseen for a
+    path that may not be seen."""
+    at = _outside_braces(ref, ":")
+    if at is None or ref.startswith(":"):
+        return ref, None
+    rev, path = ref[:at] or "HEAD", ref[at + 1 :]
+    if not path:
+        return rev, None
+    parts = path.removeprefix("./").rstrip("/").split("/")
+    if any(part in ("", ".", "..") for part in parts) or any(not _is_plain(part) for part in parts):
+        raise Unseen(ref)
+    inside = "/".join(parts)
+    if not sight.sees(repository.outside(inside) if repository is not None else inside):
+        raise Unseen(ref)
+    return rev, inside
+
+
+def span(sight: Sight, repository: Repository, base: str, compare: str | None) -> Span:
+    """What `base` and `compare` mean together; `base` alone may be `a..b`, `a...b` (since their common ancestor) or
+    `c^!` (what one commit changed). Raises ToolFailure."""
+    both = _range(base)
+    if both is None:
+        return _two(sight, repository, base, compare)
+    if compare is not None:
+        raise ToolFailure(f'base names both sides already, with "{escaped(base, _SHOWN)}": leave compare out')
+    left, dots, right = both
+    if dots == "^!":
+        return _one_commit(sight, repository, left)
+    if not left and not right:
+        raise _no_commit(base)
+    found = _two(sight, repository, left or "HEAD", right or "HEAD")
+    if dots == "..":
+        return found
+    assert found.compare is not None
+    return Span(_common(repository, found.base, found.compare), found.compare, found.path)
+
+
+def _two(sight: Sight, repository: Repository, base: str, compare: str | None) -> Span:
+    sides = [split_path(sight, _without_tree(side), repository) for side in (base, compare) if side is not None]
+    paths = {path for _, path in sides}
+    if len(paths) > 1:
+        raise ToolFailure("base and compare name different paths: name the commits, and the path in paths")
+    path = paths.pop()
+    commits = commits_of(repository, [rev for rev, _ in sides])
+    if path is not None:
+        _must_exist(repository, commits, path, base)
+    return Span(commits[0], commits[1] if compare is not None else None, path)
+
+
+def _one_commit(sight: Sight, repository: Repository, written: str) -> Span:
+    rev, path = split_path(sight, written, repository)
+    commit = commit_of(repository, rev)
+    parent = _looked_up(repository, [f"{commit}^1^{{commit}}"])[0]
+    found = _COMMIT.fullmatch(parent)
+    return Span(found[1].decode() if found else _EMPTY_TREE[len(commit)], commit, path)
+
+
+def _common(repository: Repository, one: str, other: str) -> str:
+    finished = run_git(repository, ["merge-base", one, other], seconds=_SECONDS, most=1_000)
+    if finished.code == 1:
+        raise ToolFailure("The two commits have no common ancestor: compare them with two dots, a..b")
+    return checked(finished).split()[0].decode()
+
+
+def _must_exist(repository: Repository, commits: Sequence[str], path: str, written: str) -> None:
+    """In one of the commits at least: a file may be new, or gone."""
+    answers = _looked_up(repository, [f"{commit}:{path}" for commit in commits])
+    if not any(re.fullmatch(rb"[0-9a-f]+ (blob|tree|commit)", answer) for answer in answers):
+        raise Unseen(written)
+
+
+def _question(ref: str) -> str:
+    """A name as git is asked for it."""
+    if not ref or len(ref) > _LONGEST or ref.startswith("-") or not _is_plain(ref):
+        raise _no_commit(ref)
+    text = _text_looked_for(ref)
+    if text is not None and _COUNTED.search(text):
+        raise ToolFailure(f"{escaped(ref, _SHOWN)}: no repeat counts in a text that is looked for; code/log has grep")
+    if ref.startswith(":/") and len(ref) > 2:
+        return ref
+    if ref.startswith(":"):
+        raise ToolFailure(f"{escaped(ref, _SHOWN)} is no commit: what is staged cannot be named, only commits can")
+    if _NO_REF.match(ref):
+        ref = f"heads/{ref}"
+    return f"{ref}^{{commit}}"
+
+
+def _text_looked_for(ref: str) -> str | None:
+    if ref.startswith(":/"):
+        return ref[2:]
+    return ref.partition("^{/")[2] or None
+
+
+def _looked_up(repository: Repository, names: Sequence[str]) -> list[bytes]:
+    """What each name is, a line each: `<id> <kind>`, or something else."""
+    try:
+        asked = "".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise _no_commit(names[0]) from None
+    finished = run_git(
+        repository, ["cat-file", "--batch-check=%(objectname) %(objecttype)"],
+        seconds=_SECONDS, most=len(asked) + 200 * len(names), stdin=asked,
+    )  # fmt: skip
+    lines = finished.out.split(b"\n")
+    if finished.late or len(lines) != len(names) + 1:
+        raise failure_of(finished)
+    return lines[:-1]
+
+
+def _commit(repository: Repository, ref: str, answer: bytes) -> str:
+    if found := _COMMIT.fullmatch(answer):
+        return found[1].decode()
+    if answer.endswith(b" ambiguous"):
+        raise ToolFailure(f"More than one commit begins with {escaped(ref, _SHOWN)}: write more digits")
+    any_commit = run_git(repository, ["rev-list", "--max-count=1", "--all", "HEAD"], seconds=_SECONDS, most=1_000)
+    if not any_commit.out:
+        raise ToolFailure("The repository has no commits yet")
+    raise _no_commit(ref)
+
+
+def _no_commit(ref: str) -> ToolFailure:
+    return ToolFailure(
+        f"No such commit: {escaped(ref, _SHOWN)}. A branch, a tag, a commit id, HEAD or HEAD~2 would be right"
+    )
+
+
+def _range(base: str) -> tuple[str, str, str] | None:
+    """The two sides of a range and what stands between them."""
+    for end in ("^!", "^-"):
+        if base.endswith(end) and len(base) > 2:
+            return base[:-2], "^!", ""
+    at = _outside_braces(base, "..")
+    if at is None or base.startswith(":/"):
+        return None
+    dots = "..." if base.startswith("...", at) else ".."
+    left, right = base[:at], base[at + len(dots) :]
+    if _outside_braces(left, ":") is not None and _outside_braces(right, ":") is None:
+        return None  # two dots in the name of a file
+    return left, dots, right
+
+
+def _outside_braces(text: str, mark: str) -> int | None:
+    depth = 0
+    for at, character in enumerate(text):
+        if character == "{":
+            depth += 1
+        elif character == "}" and depth:
+            depth -= 1
+        elif not depth and text.startswith(mark, at):
+            return at
+    return None
+
+
+def _without_tree(ref: str) -> str:
+    return ref.removesuffix("^{tree}")
+
+
+def _is_plain(text: str) -> bool:
+    return not any(character < " " or character == "\x7f" for character in text)

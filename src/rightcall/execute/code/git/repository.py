@@ -1,0 +1,157 @@
+"""Which repository a path belongs to: the innermost one at or below the root. Nothing above the root is ever looked at,
+and a `.git` that leads elsewhere is followed only where the other side says the same."""
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from rightcall.errors import ToolFailure
+from rightcall.execute.code.git.pointers import folder_behind, main_of_worktree, work_tree_named
+from rightcall.fs.beneath import O_PATH, open_beneath
+from rightcall.fs.resolve import below, real_path, true_path
+from rightcall.fs.sight import Sight
+
+
+class Repository(Struct, frozen=True):
+    """Where a repository lies. `common_dir` differs from `git_dir` in a linked worktree: objects and refs are there."""
+
+    git_dir: str
+    """Its true path, absolute."""
+    common_dir: str
+    folder: str
+    """Its work tree below the root; `""` is the root itself."""
+    root: str
+    """The true path of the root."""
+    bare: bool = False
+
+    @property
+    def work_tree(self) -> str:
+        """The true path of its files."""
+        return os.path.join(self.root, self.folder) if self.folder else self.root
+
+    def inside(self, path: str) -> str:
+        """A true path below the root as the repository names it, `""` for its top."""
+        if not self.folder:
+            return path
+        if path == self.folder:
+            return ""
+        if not path.startswith(self.folder + "/"):
+            raise ValueError(f"not in this repository: {path!r}")
+        return path[len(self.folder) + 1 :]
+
+    def outside(self, path: str) -> str:
+        """A path as the repository names it, seen from the root."""
+        return f"{self.folder}/{path}".rstrip("/") if self.folder else path
+
+
+def repository_for(sight: Sight, paths: Sequence[str] = ()) -> Repository:
+    """The innermost repository that holds all these true paths, at or below the root; the root's own when there are
+    none. Raises ToolFailure when there is no repository."""
+    try:
+        root = sight.open_root()
+    except OSError:
+        raise _none() from None
+    try:
+        real = real_path(root, sight.root)
+        for folder in _upwards(paths):
+            if (found := _at(sight, root, real, folder)) is not None:
+                return found
+        if (found := _whole(real, "", real, bare=True)) is not None:
+            return found
+    except OSError:
+        raise _none() from None
+    finally:
+        os.close(root)
+    raise _none()
+
+
+def _none() -> ToolFailure:
+    return ToolFailure(
+        "There is no git repository at the root. code/diff, code/log, code/blame and code/show need one; "
+        "code/read, code/list and code/search work without."
+    )
+
+
+def _upwards(paths: Sequence[str]) -> list[str]:
+    """The folders that may hold all the paths, innermost first; the root is the last."""
+    if not paths:
+        return [""]
+    common = [part for part in paths[0].split("/") if part]
+    for path in paths[1:]:
+        other = path.split("/")
+        same = 0
+        while same < min(len(common), len(other)) and common[same] == other[same]:
+            same += 1
+        common = common[:same]
+    return ["/".join(common[:length]) for length in range(len(common), -1, -1)]
+
+
+def _at(sight: Sight, root: int, real: str, folder: str) -> Repository | None:
+    """The repository whose work tree is this folder."""
+    name = f"{folder}/.git" if folder else ".git"
+    try:
+        fd = open_beneath(root, name, O_PATH or os.O_RDONLY)
+    except OSError as error:
+        return _linked(root, real, folder, name) if error.errno == errno.ELOOP else None
+    try:
+        kind = os.fstat(fd).st_mode
+    finally:
+        os.close(fd)
+    path = os.path.join(real, name)
+    if stat.S_ISDIR(kind):
+        return _whole(path, folder, real)
+    return _pointed(sight, root, real, folder, name) if stat.S_ISREG(kind) else None
+
+
+def _linked(root: int, real: str, folder: str, name: str) -> Repository | None:
+    """`.git` is a link: it counts when it ends in a git directory below the root."""
+    try:
+        found = true_path(root, real, name)
+    except OSError:
+        return None
+    return _whole(os.path.join(real, found), folder, real) if found else None
+
+
+def _pointed(sight: Sight, root: int, real: str, folder: str, name: str) -> Repository | None:
+    """`.git` is a file that names the git directory: of a submodule, or of a linked worktree. Whoever writes such a
+    file could name anybody's repository, so the other side must say that it belongs here, or lie in sight."""
+    gitfile = os.path.join(real, name)
+    home = os.path.dirname(gitfile)
+    target = folder_behind(root, name, home)
+    if target is None:
+        return None
+    if (common := main_of_worktree(target, gitfile)) is not None:
+        return Repository(target, common, folder, real) if _is_kind(target, "HEAD", stat.S_ISREG) else None
+    if work_tree_named(target) == home or _in_sight(sight, target, real):
+        return _whole(target, folder, real)
+    return None
+
+
+def _in_sight(sight: Sight, target: str, real: str) -> bool:
+    """Whether a git directory lies below the root, in a folder that may be seen."""
+    try:
+        holder = below(target, real).partition(".git/")[0].rstrip("/")
+    except OSError:
+        return False
+    return not holder or sight.sees(holder)
+
+
+def _whole(path: str, folder: str, real: str, *, bare: bool = False) -> Repository | None:
+    """A git directory that has everything in itself."""
+    if not (
+        _is_kind(path, "HEAD", stat.S_ISREG)
+        and _is_kind(path, "objects", stat.S_ISDIR)
+        and _is_kind(path, "refs", stat.S_ISDIR)
+    ):
+        return None
+    return Repository(path, path, folder, real, bare)
+
+
+def _is_kind(folder: str, name: str, kind: Callable[[int], bool]) -> bool:
+    try:
+        return kind(os.lstat(os.path.join(folder, name)).st_mode)
+    except OSError:
+        return False

@@ -1,0 +1,70 @@
+"""Running git, in the private git directory of a repository. What git complains about may hold a piece of any file: it
+is turned into a sentence of our own, and never shown."""
+
+import os
+from collections.abc import Callable, Sequence
+
+from rightcall.errors import ToolFailure
+from rightcall.execute.code.git.private import private_for
+from rightcall.execute.code.git.repository import Repository
+from rightcall.execute.code.git.settings import OWN, environment, git_program
+from rightcall.execute.code.process import Finished, run_program
+
+_IN_FILES = frozenset(("diff", "diff-index", "diff-files"))
+
+
+def run_git(
+    repository: Repository, arguments: Sequence[str], *, seconds: float, most: int, stdin: bytes | None = None,
+    work_tree: str | None = None, enough: Callable[[bytes], bool] | None = None,
+) -> Finished:  # fmt: skip
+    """Run git on a repository, to its end, its deadline, or until it has written `most` bytes. Without a work tree it
+    sees an empty one: no file, attribute or mailmap. Paths among the arguments are taken as they are, without
+    patterns. Raises ToolFailure when there is no git, or the repository cannot be read."""
+    private = private_for(repository)
+    given = list(arguments)
+    if work_tree is not None:
+        private.take_index()
+        if given and given[0] in _IN_FILES:
+            # a look into a submodule would be a look by its own configuration
+            given.insert(1, "--ignore-submodules=all")
+    return run_program(
+        [git_program(), "--no-pager", "--no-optional-locks", *given],
+        env=environment(private.path, work_tree),
+        cwd=os.path.join(private.path, OWN, "empty") if work_tree is None else work_tree,
+        seconds=seconds, most=most, stdin=stdin, enough=enough,
+    )  # fmt: skip
+
+
+def checked(finished: Finished) -> bytes:
+    """What git has written, when all went well. Raises the ToolFailure that fits otherwise."""
+    if finished.code == 0 or finished.full:
+        return finished.out
+    raise failure_of(finished)
+
+
+_SAID: tuple[tuple[tuple[bytes, ...], str], ...] = (
+    ((b"does not have any commits yet",), "The repository has no commits yet"),
+    ((b"is ambiguous", b"ambiguous argument"), "A name is ambiguous: write more of it"),
+    (
+        (b"unknown revision", b"bad revision", b"Needed a single revision", b"bad object", b"not a valid object name"),
+        "No such commit",
+    ),
+    ((b"no such path", b"does not exist in", b"exists on disk, but not in"), "No such file in that commit"),
+    ((b"file ", b"has only "), "The file has fewer lines than that"),
+    (
+        (b"corrupt", b"loose object", b"unable to read", b"bad tree", b"inflate", b"packfile", b"missing", b"broken"),
+        "The git repository is damaged, or a part of its history is not here",
+    ),
+    ((b"unknown repository extension", b"expected git repo version"), "This git is too old for the repository"),
+)
+
+
+def failure_of(finished: Finished) -> ToolFailure:
+    """Why git has failed, in words of our own."""
+    if finished.late:
+        return ToolFailure("git took too long: ask for less, with a path, a smaller range or a smaller limit")
+    said = finished.err
+    for marks, sentence in _SAID:
+        if any(mark in said for mark in marks):
+            return ToolFailure(sentence)
+    return ToolFailure("git could not do this; the repository may be damaged")

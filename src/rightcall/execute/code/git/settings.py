@@ -1,0 +1,129 @@
+"""What git is told about the world: a configuration and an environment of our own, with everything off that could run
+a program, ask somebody, or read a file that nobody named."""
+
+import os
+import shutil
+from functools import lru_cache
+
+from rightcall.errors import ToolFailure
+
+OWN = ".own"
+"""A folder inside the private git directory for what must not be found under its usual name: git takes any file there
+for a ref of that name."""
+_CONFIG = """\
+[core]
+	repositoryformatversion = {version}
+	bare = false
+	filemode = true
+	hooksPath = /dev/null
+	fsmonitor = false
+	untrackedCache = false
+	splitIndex = false
+	attributesFile = /dev/null
+	excludesFile = /dev/null
+	pager = cat
+	editor = false
+	askPass = false
+	sshCommand = false
+	useReplaceRefs = false
+	commitGraph = true
+	bigFileThreshold = 5m
+	quotePath = false
+	logAllRefUpdates = false
+	checkStat = default
+	warnAmbiguousRefs = false
+[gc]
+	auto = 0
+	autoDetach = false
+[maintenance]
+	auto = false
+[protocol]
+	allow = never
+[diff]
+	autoRefreshIndex = false
+	submodule = short
+	mnemonicPrefix = false
+	noprefix = false
+[log]
+	mailmap = false
+	showSignature = false
+	showRoot = true
+	decorate = false
+[gpg]
+	program = false
+[gpg "ssh"]
+	program = false
+[gpg "x509"]
+	program = false
+[credential]
+	helper =
+[submodule]
+	recurse = false
+[feature]
+	manyFiles = false
+[advice]
+	detachedHead = false
+	objectNameWarning = false
+[trace2]
+	normalTarget = 0
+	perfTarget = 0
+	eventTarget = 0
+"""
+"""`false` as a program: should anything ever be asked to run, it is one that does nothing."""
+
+
+def config(*, sha256: bool, reftable: bool) -> str:
+    """The only configuration that git sees."""
+    text = _CONFIG.format(version=1 if sha256 or reftable else 0)
+    if sha256 or reftable:
+        text += "[extensions]\n"
+    if sha256:
+        text += "\tobjectFormat = sha256\n"
+    if reftable:
+        text += "\trefStorage = reftable\n"
+    return text
+
+
+@lru_cache(1)
+def git_program() -> str:
+    """The git that is installed, by its whole path. What stands relative in PATH does not count: it could lie in the
+    very repository that is looked at."""
+    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)]
+    found = shutil.which("git", path=os.pathsep.join(folders)) if folders else None
+    if found is None:
+        raise ToolFailure("git is not installed on this machine: code/diff, code/log, code/blame and code/show need it")
+    return found
+
+
+def environment(private: str, work_tree: str | None) -> dict[str, str]:
+    """All that git has of an environment. Nothing of the caller's is handed on. Without a work tree there is an empty
+    one, and no index."""
+    own = os.path.join(private, OWN)
+    return {
+        "PATH": os.pathsep.join(dict.fromkeys((os.path.dirname(git_program()), "/usr/bin", "/bin"))),
+        "HOME": "/nonexistent",
+        "XDG_CONFIG_HOME": "/nonexistent",
+        "LC_ALL": "C.UTF-8",
+        "TZ": "UTC",
+        "TERM": "dumb",
+        "GIT_DIR": private,
+        "GIT_WORK_TREE": os.path.join(own, "empty") if work_tree is None else work_tree,
+        "GIT_INDEX_FILE": os.path.join(own, "none" if work_tree is None else "index"),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_CONFIG_SYSTEM": "/dev/null",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_GRAFT_FILE": "/dev/null",
+        "GIT_SHALLOW_FILE": os.path.join(own, "shallow"),
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "false",
+        "GIT_SSH_COMMAND": "false",
+        "GIT_PAGER": "cat",
+        "GIT_EDITOR": "false",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_PROTOCOL_FROM_USER": "0",
+        "GIT_LITERAL_PATHSPECS": "1",
+    }

@@ -1,0 +1,44 @@
+"""In which state a history is: changes whenever a commit is made, a branch moved, a reflog written."""
+
+import os
+import stat
+from time import time_ns
+
+from rightcall.execute.code.git.layout import Stamp, stamp
+from rightcall.execute.code.git.repository import Repository
+from rightcall.fs.sight import Sight
+
+_MOST = 5_000
+"""Refs that are looked at one by one; a repository with more has most of them in one file, or pays with its cache."""
+_SETTLED = 20_000_000
+"""Nanoseconds in which a file can change twice and look the same."""
+
+
+def history_state(sight: Sight, repository: Repository) -> object:
+    """The looks of everything that names a commit. Raises OSError when that is too much, or has changed just now."""
+    del sight  # what may be seen of a history does not depend on its state
+    looks: list[tuple[str, Stamp]] = []
+    own, common = repository.git_dir, repository.common_dir
+    for path in (os.path.join(own, "HEAD"), os.path.join(own, "logs", "HEAD")):
+        looks.append((path, stamp(path)))
+    for name in ("packed-refs", "shallow", "objects/pack"):
+        looks.append((name, stamp(os.path.join(common, name))))
+    for name in ("refs", "logs/refs", "reftable"):
+        _tree(os.path.join(common, name), looks)
+    latest = max((look[4] for _, look in looks if look), default=0)
+    if abs(time_ns() - latest) < _SETTLED:
+        raise OSError("changed a moment ago")
+    return looks
+
+
+def _tree(folder: str, looks: list[tuple[str, Stamp]]) -> None:
+    todo = [folder]
+    while todo:
+        at = todo.pop()
+        seen = stamp(at)
+        looks.append((at, seen))
+        if len(looks) > _MOST:
+            raise OSError("too many refs to look at")
+        if seen and stat.S_ISDIR(seen[0]):
+            with os.scandir(at) as entries:
+                todo.extend(sorted(entry.path for entry in entries))

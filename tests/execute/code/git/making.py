@@ -1,0 +1,64 @@
+"""Real repositories for tests: made by git itself, with an environment of their own and fixed times."""
+
+import os
+import subprocess
+from pathlib import Path
+
+MOMENT = 1_700_000_000
+"""When the first commit is made; each further one a minute later."""
+
+
+def clean_environment(home: Path) -> dict[str, str]:
+    return {
+        "PATH": os.environ["PATH"], "HOME": str(home), "LC_ALL": "C.UTF-8", "TZ": "UTC",
+        "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.org",
+        "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.org",
+    }  # fmt: skip
+
+
+class Made:
+    """A repository that a test builds up."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.commits = 0
+
+    @property
+    def git_dir(self) -> Path:
+        return self.folder / ".git"
+
+    def git(self, *arguments: str, env: dict[str, str] | None = None, input: bytes | None = None) -> str:
+        """Run git there as its owner would; what it writes, without the last newline."""
+        done = subprocess.run(
+            ["git", *arguments], cwd=self.folder, env=clean_environment(self.folder) | (env or {}), input=input,
+            capture_output=True, check=False, timeout=60,
+        )  # fmt: skip
+        assert done.returncode == 0, (arguments, done.stderr)
+        return done.stdout.decode(errors="surrogateescape").rstrip("\n")
+
+    def write(self, path: str, content: str | bytes) -> Path:
+        target = self.folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return target
+
+    def commit(self, message: str = "work", author: str | None = None, **files: str | bytes) -> str:
+        """Commit everything, after writing files given as `name=content` (a `__` stands for a dot)."""
+        for name, content in files.items():
+            self.write(name.replace("__", "."), content)
+        when = f"{MOMENT + 60 * self.commits} +0000"
+        self.commits += 1
+        self.git("add", "-A")
+        by = ["--author", author] if author else []
+        dates = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
+        self.git("commit", "-q", "--allow-empty", "--cleanup=verbatim", *by, "-m", message, env=dates)
+        return self.git("rev-parse", "HEAD")
+
+
+def made(folder: Path, *options: str) -> Made:
+    """An empty repository."""
+    folder.mkdir(parents=True, exist_ok=True)
+    repository = Made(folder)
+    repository.git("init", "-q", "-b", "main", *options)
+    return repository
