@@ -14,9 +14,9 @@ MOST_FILES = 1000
 
 DIFF_OPTIONS = (
     "--no-ext-diff", "--no-textconv", "--no-color", "--no-color-moved", "--no-relative", "--submodule=short",
-    "--ignore-submodules=dirty", "--find-renames", "-l400", "--src-prefix=a/", "--dst-prefix=b/", "-z",
+    "--find-renames", "-l400", "--src-prefix=a/", "--dst-prefix=b/", "-z",
 )  # fmt: skip
-"""For every comparison. No program is started for it, also not git in a submodule; with more than 400 files to compare
+"""For every comparison. No program is started for it; with more than 400 files that came and went to compare
 with each other only those are taken for renamed that are the same."""
 
 

@@ -1,0 +1,56 @@
+"""What the tools that ask git have in common: texts and paths of a caller as arguments, and answers that came too
+late."""
+
+from collections.abc import Sequence
+
+from rightcall.errors import ToolFailure
+from rightcall.execute.code.git.repository import Repository
+from rightcall.execute.code.git.run import checked
+from rightcall.execute.code.process import Finished
+from rightcall.fs.sight import Sight, Unseen
+
+_LONGEST = 1000
+
+
+def named_paths(sight: Sight, written: Sequence[str]) -> list[str]:
+    """The paths of a caller, below the root; they may be gone from it by now."""
+    paths: list[str] = []
+    for path in written:
+        try:
+            found = sight.named(path)
+            found.encode(errors="surrogateescape")
+        except (OSError, ValueError):  # no file can have such a name
+            raise Unseen(path) from None
+        paths.append(found)
+    return paths
+
+
+def pathspecs(repository: Repository, paths: Sequence[str]) -> list[str]:
+    """The same as git is told of them; nothing where all of the repository is meant."""
+    inside = [repository.inside(path) for path in paths]
+    return [] if "" in inside else inside
+
+
+def line_of(text: str, argument: str) -> str:
+    """A text to look for: one line that a program can be given."""
+    if len(text) > _LONGEST:
+        raise ToolFailure(f"{argument} is longer than {_LONGEST} characters: give a part of it")
+    if not text.isprintable() and any(mark in text for mark in "\0\n\r"):
+        raise ToolFailure(f"{argument} must be one line of text")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ToolFailure(f"{argument} holds characters that are no text") from None
+    return text
+
+
+def in_time(finished: Finished, seconds: float, narrower: str) -> bytes:
+    """What git has written. Raises a ToolFailure that says what would have been quicker, or what went wrong."""
+    if finished.late:
+        raise ToolFailure(f"git was not done after {seconds:g} seconds; {narrower}")
+    return checked(finished)
+
+
+def unreadable() -> ToolFailure:
+    """The answer is not one that git would give."""
+    return ToolFailure("git's answer could not be read; the repository may be damaged")

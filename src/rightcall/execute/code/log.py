@@ -1,0 +1,94 @@
+"""`code/log`: the commits of a repository, or those that changed a file or folder."""
+
+from time import time
+
+from msgspec import Struct
+
+from rightcall.errors import ToolFailure
+from rightcall.execute.code.asking import in_time, line_of, named_paths, pathspecs, unreadable
+from rightcall.execute.code.changes import GitCommit, View
+from rightcall.execute.code.commit_reading import LOG_OPTIONS, PATCH_OPTIONS, read_commits
+from rightcall.execute.code.diff_reading import Garbled, Room
+from rightcall.execute.code.git.dates import seconds_of
+from rightcall.execute.code.git.repository import repository_for
+from rightcall.execute.code.git.run import run_git
+from rightcall.execute.code.git.state import history_state
+from rightcall.execute.code.tool import CodeTool
+from rightcall.fs.sight import Sight
+
+_SECONDS = 10.0
+_MOST_COMMITS = 100
+_MOST_OUTPUT = 32 << 20
+_LARGEST = 50 * 1024
+"""Bytes of changes in all."""
+_NARROWER = "ask for fewer commits with limit, or for a narrower time with since"
+
+
+class LogArguments(Struct, frozen=True, rename="camel", kw_only=True):
+    path: str | None = None
+    limit: int = 20
+    since: str | None = None
+    until: str | None = None
+    author: str | None = None
+    grep: str | None = None
+    include_diff: bool = False
+
+
+class LogResult(Struct, frozen=True, rename="camel", kw_only=True):
+    """`total_commits` is how many were found; when there are more commits than were asked for, at least one more. So
+    `truncated` with as many as there are means that something of their changes is left out."""
+
+    success: bool = True
+    commits: list[GitCommit]
+    total_commits: int
+    truncated: bool
+
+
+def log(sight: Sight, asked: LogArguments) -> LogResult:
+    """The newest commits first. `author` and `grep` are looked for as they are written, in any case of letters:
+    they are no expressions."""
+    written = named_paths(sight, () if asked.path is None else (asked.path,))
+    repository = repository_for(sight, written)
+    limit = max(1, min(asked.limit, _MOST_COMMITS))
+    command = ["log", f"--max-count={limit + 1}", *LOG_OPTIONS, *_filters(asked)]
+    if asked.include_diff:
+        command += PATCH_OPTIONS
+    command += ["--end-of-options", "HEAD", "--", *pathspecs(repository, written)]
+    finished = run_git(repository, command, seconds=_SECONDS, most=_MOST_OUTPUT)
+    output = in_time(finished, _SECONDS, _NARROWER)
+    room = Room(_LARGEST) if asked.include_diff else None
+    try:
+        found = read_commits(output, View(sight, repository.folder), most=limit, room=room, whole=not finished.full)
+    except Garbled:
+        raise unreadable() from None
+    if not found.commits and not found.whole:
+        raise ToolFailure(f"The newest of these commits is too large to be read with its changes; {_NARROWER}")
+    return LogResult(
+        commits=found.commits,
+        total_commits=len(found.commits) + (not found.whole),
+        truncated=found.cut or not found.whole,
+    )
+
+
+def _filters(asked: LogArguments) -> list[str]:
+    filters: list[str] = []
+    now = time()
+    if asked.since is not None:
+        filters.append(f"--max-age={seconds_of(asked.since, now, argument='since')}")
+    if asked.until is not None:
+        filters.append(f"--min-age={seconds_of(asked.until, now, argument='until')}")
+    if asked.author:
+        filters.append(f"--author={line_of(asked.author, 'author')}")
+    if asked.grep:
+        filters.append(f"--grep={line_of(asked.grep, 'grep')}")
+    return [*filters, "--fixed-strings", "--regexp-ignore-case"] if filters else []
+
+
+def _state(sight: Sight, asked: LogArguments) -> object:
+    for text, argument in ((asked.since, "since"), (asked.until, "until")):
+        if text is not None and seconds_of(text, 0.0, argument=argument) != seconds_of(text, 1e9, argument=argument):
+            raise ToolFailure(f"{argument} depends on when it is asked")
+    return history_state(sight, repository_for(sight, named_paths(sight, () if asked.path is None else (asked.path,))))
+
+
+TOOL = CodeTool("code/log", LogArguments, log, _SECONDS, _state)

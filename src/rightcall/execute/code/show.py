@@ -1,0 +1,92 @@
+"""`code/show`: one commit with what it changed, or a file as it was then (`commit:path`)."""
+
+from msgspec import UNSET, Struct, UnsetType
+
+from rightcall.errors import ToolFailure
+from rightcall.execute.code.asking import in_time, unreadable
+from rightcall.execute.code.changes import GitCommit, View, text_of
+from rightcall.execute.code.commit_reading import LOG_OPTIONS, PATCH_OPTIONS, Commits, read_commits
+from rightcall.execute.code.diff_reading import Garbled, Room
+from rightcall.execute.code.git.refs import commit_of, split_path
+from rightcall.execute.code.git.repository import Repository, repository_for
+from rightcall.execute.code.git.run import run_git
+from rightcall.execute.code.git.state import history_state
+from rightcall.execute.code.tool import CodeTool
+from rightcall.fs.names import shown_name
+from rightcall.fs.sight import Sight, Unseen
+from rightcall.text.escape import escaped
+
+_SECONDS = 10.0
+_MOST_OUTPUT = 32 << 20
+_LARGEST = 50 * 1024
+"""Bytes of changes."""
+_LARGEST_FILE = 1 << 20
+_NARROWER = "ask without includeDiff, or for single files with code/diff and paths"
+
+
+class ShowArguments(Struct, frozen=True, rename="camel", kw_only=True):
+    commit: str
+    include_diff: bool | None = None
+    """As if true; for a file at a commit as if false."""
+
+
+class ShowResult(Struct, frozen=True, rename="camel", kw_only=True):
+    """`path` and `content` only where a file at that commit was asked for."""
+
+    success: bool = True
+    commit: GitCommit
+    truncated: bool
+    path: str | UnsetType = UNSET
+    content: str | UnsetType = UNSET
+
+
+def show(sight: Sight, asked: ShowArguments) -> ShowResult:
+    """The commit against the first of its parents; against nothing when it is the first of all."""
+    repository = repository_for(sight)
+    ref, path = split_path(sight, asked.commit, repository)
+    full = commit_of(repository, ref)
+    content = None if path is None else _file_at(repository, full, path, asked.commit)
+    found = _commit_at(sight, repository, full, path is None if asked.include_diff is None else asked.include_diff)
+    commit = found.commits[0]
+    truncated = found.cut or commit.more_files > 0
+    if path is None or content is None:
+        return ShowResult(commit=commit, truncated=truncated)
+    shown = shown_name(repository.outside(path))
+    return ShowResult(commit=commit, truncated=truncated, path=shown, content=content)
+
+
+def _commit_at(sight: Sight, repository: Repository, full: str, with_diff: bool) -> Commits:
+    command = ["log", "--no-walk", "--max-count=1", *LOG_OPTIONS, *(PATCH_OPTIONS if with_diff else ())]
+    command += ["--end-of-options", full, "--"]
+    finished = run_git(repository, command, seconds=_SECONDS, most=_MOST_OUTPUT)
+    output = in_time(finished, _SECONDS, _NARROWER)
+    room = Room(_LARGEST) if with_diff else None
+    try:
+        found = read_commits(output, View(sight, repository.folder), most=1, room=room, whole=not finished.full)
+    except Garbled:
+        raise unreadable() from None
+    if not found.commits:
+        raise ToolFailure(f"The commit is too large to be read; {_NARROWER}") if finished.full else unreadable()
+    return found
+
+
+def _file_at(repository: Repository, full: str, path: str, written: str) -> str:
+    """The content of a file as it was at a commit."""
+    finished = run_git(repository, ["cat-file", "blob", f"{full}:{path}"], seconds=_SECONDS, most=_LARGEST_FILE)
+    if finished.full:
+        raise ToolFailure(f"{escaped(written, 200)} is larger than 1 MB; code/diff shows what changed in it")
+    if finished.code != 0 and not finished.late:
+        raise Unseen(written)
+    content = in_time(finished, _SECONDS, "ask for the commit alone")
+    if b"\0" in content:
+        raise ToolFailure(f"{escaped(written, 200)} is binary")
+    return text_of(content)
+
+
+def _state(sight: Sight, asked: ShowArguments) -> object:
+    if "@{" in asked.commit:
+        raise ToolFailure("what this names depends on when it is asked")
+    return history_state(sight, repository_for(sight))
+
+
+TOOL = CodeTool("code/show", ShowArguments, show, _SECONDS, _state)
