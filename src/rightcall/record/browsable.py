@@ -46,8 +46,9 @@ class Collection(Struct, frozen=True):
 def newest_first(tables: Tables) -> Iterator[Entry]:
     """The newest records of the audit, a page at a time: what is not asked for is not read."""
     last = tables.head()[0]
-    for end in range(last, max(0, last - SEARCHED), -_PAGE):
-        page = islice(tables.entries(max(0, end - _PAGE)), _PAGE)
+    first = max(0, last - SEARCHED)
+    for end in range(last, first, -_PAGE):
+        page = islice(tables.entries(max(first, end - _PAGE)), _PAGE)
         yield from reversed([entry for entry in page if entry.seq <= end])
 
 
@@ -97,8 +98,8 @@ def _usage(record: CallRecord) -> Row:
     """The columns of the view `tool_usage_logs`."""
     values = (
         record.id, moment(record.timestamp), record.caller, record.caller, record.context, record.step, record.tool,
-        record.params, record.status, record.execution_time, record.error, record.summary or None, record.tokens,
-        record.status == "success", record.cached, record.rule, record.decision,
+        record.params, record.status, record.execution_time, record.error or None, record.summary or None,
+        record.tokens, record.status == "success", record.cached, record.rule, record.decision,
     )  # fmt: skip
     return dict(zip(_USAGE, values, strict=True))
 

@@ -14,7 +14,7 @@ def shape(result: Any) -> dict[str, Any]:
 
 
 def _is_empty(value: Any) -> bool:
-    return value is None or value in ("", [], {})
+    return value is None or value in ("", [], (), {})
 
 
 def _rows(result: Fields) -> Any:
