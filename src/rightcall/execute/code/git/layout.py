@@ -8,8 +8,10 @@ import stat
 from msgspec import Struct, field
 
 from rightcall.errors import ToolFailure
+from rightcall.execute.code.git.cache import graph_file, is_ours
 from rightcall.execute.code.git.pointers import small_file
 from rightcall.execute.code.git.repository import Repository
+from rightcall.execute.code.git.settings import OWN
 
 _DEEPEST = 40
 _FAN_OUT = re.compile(r"[0-9a-f]{2}")
@@ -56,8 +58,9 @@ def stamp(path: str) -> Stamp:
 class Surveyor:
     """Draws the layout of one repository; folders that look as before are not listed again."""
 
-    def __init__(self, repository: Repository) -> None:
+    def __init__(self, repository: Repository, *, with_graph: bool = True) -> None:
         self._repository = repository
+        self._with_graph = with_graph
         self._known: dict[str, tuple[Stamp, Listing]] = {}
         self._layout = Layout()
 
@@ -67,13 +70,14 @@ class Surveyor:
         own, common = self._repository.git_dir, self._repository.common_dir
         self._objects(os.path.join(common, "objects"))
         self._tree(os.path.join(common, "refs"), "refs")
-        self._tree(os.path.join(common, "logs", "refs"), "logs/refs")
-        self._file(os.path.join(own, "logs", "HEAD"), "logs/HEAD")
+        if "refs" in self._listing(os.path.join(common, "logs")).folders:
+            self._tree(os.path.join(common, "logs", "refs"), "logs/refs")
+        if "HEAD" in self._listing(os.path.join(own, "logs")).files:
+            self._file(os.path.join(own, "logs", "HEAD"), "logs/HEAD")
         self._file(os.path.join(common, "packed-refs"), "packed-refs")
-        self._file(os.path.join(common, "shallow"), ".own/shallow")
-        if stat.S_ISDIR(_mode(os.path.join(common, "reftable"))):
-            layout.reftable = True
-            self._tree(os.path.join(common, "reftable"), "reftable")
+        self._file(os.path.join(common, "shallow"), f"{OWN}/shallow")
+        self._reftable(os.path.join(common, "reftable"))
+        self._graph()
         self._heads(own)
         layout.sha256 = self._is_sha256()
         return layout
@@ -93,6 +97,19 @@ class Surveyor:
                 layout.files[name] = b"ref: " + found[1] + b"\n"
         if "HEAD" not in layout.files:
             raise ToolFailure("The git repository is damaged: its HEAD names neither a branch nor a commit")
+
+    def _reftable(self, folder: str) -> None:
+        """The newer way to keep refs. HEAD is in there as well."""
+        looks = self._layout.stamps[folder] = stamp(folder)
+        if looks and stat.S_ISDIR(looks[0]):
+            self._layout.reftable = True
+            self._tree(folder, "reftable")
+
+    def _graph(self) -> None:
+        path = graph_file(self._repository)
+        self._layout.stamps[path] = stamp(path)
+        if self._with_graph and is_ours(path):
+            self._layout.links["objects/info/commit-graph"] = path
 
     def _objects(self, folder: str) -> None:
         self._layout.folders += ["objects", "objects/info"]
@@ -130,7 +147,7 @@ class Surveyor:
         return (
             depth > 0
             and listing.pure
-            and all([self._all_real(os.path.join(folder, inner), depth - 1) for inner in listing.folders])
+            and all(self._all_real(os.path.join(folder, inner), depth - 1) for inner in listing.folders)
         )
 
     def _file(self, path: str, name: str) -> None:
@@ -183,8 +200,3 @@ def _listed(folder: str) -> Listing:
     except OSError:
         pure = False
     return Listing(tuple(files), tuple(folders), pure)
-
-
-def _mode(path: str) -> int:
-    looks = stamp(path)
-    return looks[0] if looks else 0

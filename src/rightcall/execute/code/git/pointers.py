@@ -56,7 +56,7 @@ def work_tree_named(git_dir: str) -> str | None:
             section = text.lower()
         key, equals, value = text.partition("=")
         if section == "[core]" and equals and key.strip().lower() == "worktree":
-            return _real_folder(git_dir, os.fsencode(value.strip()))
+            return _real_folder(git_dir, os.fsencode(value.strip().strip('"')))
     return None
 
 

@@ -6,21 +6,20 @@ It is made once, looked over before each use (a `stat` for each folder that is l
 
 import os
 import shutil
+import stat
 import tempfile
 import weakref
 from collections import OrderedDict
+from contextlib import suppress
 from threading import Lock
 
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.git.graph import linked_graph
 from rightcall.execute.code.git.layout import Layout, Stamp, Surveyor, stamp
-from rightcall.execute.code.git.pointers import small_file
 from rightcall.execute.code.git.repository import Repository
 from rightcall.execute.code.git.settings import OWN, config
 
 _MOST = 16
 """Private directories that a process keeps at a time."""
-_MOST_INDEX = 1 << 30
 
 
 class _Outgrown(Exception):
@@ -30,9 +29,9 @@ class _Outgrown(Exception):
 class Private:
     """One private git directory. Whoever runs git in it holds this object meanwhile: it goes when nobody does."""
 
-    def __init__(self, repository: Repository) -> None:
+    def __init__(self, repository: Repository, *, with_graph: bool = True) -> None:
         self.repository = repository
-        self._surveyor = Surveyor(repository)
+        self._surveyor = Surveyor(repository, with_graph=with_graph)
         self._lock = Lock()
         self._index: Stamp = ()
         layout = self._surveyor.survey()
@@ -64,10 +63,10 @@ class Private:
             looks = stamp(source)
             if looks == self._index:
                 return
-            self._copied(source, f"{OWN}/index")
+            self._copy(source, f"{OWN}/index")
             for name in os.listdir(self.repository.git_dir):
                 if name.startswith("sharedindex."):
-                    self._copied(os.path.join(self.repository.git_dir, name), name)
+                    self._copy(os.path.join(self.repository.git_dir, name), name)
             self._index = looks
 
     def _fill(self, layout: Layout) -> None:
@@ -79,7 +78,6 @@ class Private:
             os.makedirs(os.path.join(self.path, "refs"), exist_ok=True)
         for name, content in layout.files.items():
             self._write(name, content)
-        linked_graph(self.repository, os.path.join(self.path, "objects", "info"))
         self._write("config", config(sha256=layout.sha256, reftable=layout.reftable).encode())
 
     def _update(self, old: Layout, new: Layout) -> None:
@@ -100,14 +98,19 @@ class Private:
             file.write(content)
         os.replace(whole + "~", whole)
 
-    def _copied(self, source: str, name: str) -> None:
-        content = small_file(source, _MOST_INDEX)
-        if content is None:
-            return
-        seen = os.lstat(source)
+    def _copy(self, source: str, name: str) -> None:
         whole = os.path.join(self.path, name)
-        with open(whole + "~", "wb") as file:
-            file.write(content)
+        try:
+            fd = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        except OSError:
+            with suppress(FileNotFoundError):
+                os.unlink(whole)
+            return
+        with os.fdopen(fd, "rb") as old, open(whole + "~", "wb") as new:
+            seen = os.fstat(fd)
+            if not stat.S_ISREG(seen.st_mode):
+                return
+            shutil.copyfileobj(old, new, 1 << 20)
         # git trusts only entries that are older than the index: a copy must look as old as what it is a copy of
         os.utime(whole + "~", ns=(seen.st_atime_ns, seen.st_mtime_ns))
         os.replace(whole + "~", whole)
@@ -172,4 +175,5 @@ def _remove(path: str, maker: int) -> None:
 
 
 _kept = _Kept()
-os.register_at_fork(after_in_child=_kept.forget)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_kept.forget)

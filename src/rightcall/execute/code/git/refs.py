@@ -20,9 +20,7 @@ _EMPTY_TREE = {
     40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
-_NO_REF = re.compile(
-    r"(?:logs|objects|worktrees|modules|hooks|info|reftable)/|(?:config|packed-refs|index|shallow)(?![\w./-])"
-)
+_NO_REF = re.compile(r"(?:logs|objects|reftable)/|(?:config|packed-refs)(?![\w./-])")
 """Files of a git directory that git would take for refs of that name."""
 _COUNTED = re.compile(r"\{\s*\d")
 
@@ -162,8 +160,8 @@ def _commit(repository: Repository, ref: str, answer: bytes) -> str:
         return found[1].decode()
     if answer.endswith(b" ambiguous"):
         raise ToolFailure(f"More than one commit begins with {escaped(ref, _SHOWN)}: write more digits")
-    any_commit = run_git(repository, ["rev-list", "--max-count=1", "--all", "HEAD"], seconds=_SECONDS, most=1_000)
-    if not any_commit.out:
+    any_commit = run_git(repository, ["rev-list", "--max-count=1", "--all"], seconds=_SECONDS, most=1_000)
+    if any_commit.code == 0 and not any_commit.out:
         raise ToolFailure("The repository has no commits yet")
     raise _no_commit(ref)
 

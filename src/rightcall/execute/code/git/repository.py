@@ -1,7 +1,6 @@
 """Which repository a path belongs to: the innermost one at or below the root. Nothing above the root is ever looked at,
 and a `.git` that leads elsewhere is followed only where the other side says the same."""
 
-import errno
 import os
 import stat
 from collections.abc import Callable, Sequence
@@ -91,28 +90,31 @@ def _upwards(paths: Sequence[str]) -> list[str]:
 
 def _at(sight: Sight, root: int, real: str, folder: str) -> Repository | None:
     """The repository whose work tree is this folder."""
-    name = f"{folder}/.git" if folder else ".git"
     try:
-        fd = open_beneath(root, name, O_PATH or os.O_RDONLY)
-    except OSError as error:
-        return _linked(root, real, folder, name) if error.errno == errno.ELOOP else None
+        holder = open_beneath(root, folder, (O_PATH or os.O_RDONLY) | os.O_DIRECTORY)
+    except (OSError, ValueError):
+        return None
     try:
-        kind = os.fstat(fd).st_mode
+        kind = os.stat(".git", dir_fd=holder, follow_symlinks=False).st_mode
+    except OSError:
+        return None
     finally:
-        os.close(fd)
-    path = os.path.join(real, name)
+        os.close(holder)
+    name = f"{folder}/.git" if folder else ".git"
     if stat.S_ISDIR(kind):
-        return _whole(path, folder, real)
+        return _whole(os.path.join(real, name), folder, real)
+    if stat.S_ISLNK(kind):
+        return _linked(sight, root, real, folder, name)
     return _pointed(sight, root, real, folder, name) if stat.S_ISREG(kind) else None
 
 
-def _linked(root: int, real: str, folder: str, name: str) -> Repository | None:
-    """`.git` is a link: it counts when it ends in a git directory below the root."""
+def _linked(sight: Sight, root: int, real: str, folder: str, name: str) -> Repository | None:
+    """`.git` is a link: it counts when it ends in a git directory below the root that lies in sight."""
     try:
-        found = true_path(root, real, name)
+        target = os.path.join(real, true_path(root, real, name))
     except OSError:
         return None
-    return _whole(os.path.join(real, found), folder, real) if found else None
+    return _whole(target, folder, real) if _in_sight(sight, target, real) else None
 
 
 def _pointed(sight: Sight, root: int, real: str, folder: str, name: str) -> Repository | None:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.git.private import private_for
+from rightcall.execute.code.git.private import Private, private_for
 from rightcall.execute.code.git.repository import Repository
 from rightcall.execute.code.git.settings import OWN, environment, git_program
 from rightcall.execute.code.process import Finished, run_program
@@ -21,6 +21,14 @@ def run_git(
     sees an empty one: no file, attribute or mailmap. Paths among the arguments are taken as they are, without
     patterns. Raises ToolFailure when there is no git, or the repository cannot be read."""
     private = private_for(repository)
+    return run_in(private, arguments, seconds=seconds, most=most, stdin=stdin, work_tree=work_tree, enough=enough)
+
+
+def run_in(
+    private: Private, arguments: Sequence[str], *, seconds: float, most: int, stdin: bytes | None = None,
+    work_tree: str | None = None, enough: Callable[[bytes], bool] | None = None,
+) -> Finished:  # fmt: skip
+    """The same in a private git directory that is at hand."""
     given = list(arguments)
     if work_tree is not None:
         private.take_index()

@@ -64,10 +64,6 @@ _CONFIG = """\
 [advice]
 	detachedHead = false
 	objectNameWarning = false
-[trace2]
-	normalTarget = 0
-	perfTarget = 0
-	eventTarget = 0
 """
 """`false` as a program: should anything ever be asked to run, it is one that does nothing."""
 
@@ -126,4 +122,5 @@ def environment(private: str, work_tree: str | None) -> dict[str, str]:
         "GIT_ALLOW_PROTOCOL": "none",
         "GIT_PROTOCOL_FROM_USER": "0",
         "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_ALLOC_LIMIT": "512m",
     }

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from hashlib import sha256
 from time import time_ns
 
 from rightcall.execute.code.git.layout import Stamp, stamp
@@ -17,18 +18,16 @@ _SETTLED = 20_000_000
 def history_state(sight: Sight, repository: Repository) -> object:
     """The looks of everything that names a commit. Raises OSError when that is too much, or has changed just now."""
     del sight  # what may be seen of a history does not depend on its state
-    looks: list[tuple[str, Stamp]] = []
     own, common = repository.git_dir, repository.common_dir
-    for path in (os.path.join(own, "HEAD"), os.path.join(own, "logs", "HEAD")):
-        looks.append((path, stamp(path)))
-    for name in ("packed-refs", "shallow", "objects/pack"):
-        looks.append((name, stamp(os.path.join(common, name))))
+    paths = [os.path.join(own, name) for name in ("HEAD", "logs/HEAD")]
+    paths += [os.path.join(common, name) for name in ("packed-refs", "shallow", "objects/pack")]
+    looks = [(path, stamp(path)) for path in paths]
     for name in ("refs", "logs/refs", "reftable"):
         _tree(os.path.join(common, name), looks)
     latest = max((look[4] for _, look in looks if look), default=0)
     if abs(time_ns() - latest) < _SETTLED:
         raise OSError("changed a moment ago")
-    return looks
+    return sha256(repr(looks).encode(errors="surrogateescape")).hexdigest()
 
 
 def _tree(folder: str, looks: list[tuple[str, Stamp]]) -> None:
