@@ -64,12 +64,13 @@ def _below(place: Place) -> list[str]:
 
 def _looked(sight: Sight, place: Place) -> bool:
     """Fill in what is there; False when the folder cannot be listed."""
-    touchable = sight.rules.within(place.path)
+    refuses = sight.rules.refuses
+    top = f"{place.path}/" if place.path else ""
     try:
         with os.scandir(place.fd) as entries:
             for entry in entries:
                 name = entry.name
-                if touchable(name):
+                if refuses(top + name) is None:
                     _put(name, entry, place)
     except OSError:
         return False
