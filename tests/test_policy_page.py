@@ -24,6 +24,8 @@ from rightcall.config_settings import (
     Window,
 )
 from rightcall.errors import PolicyError, StoreFault
+from rightcall.fs.refused import REFUSED_FOLDERS, SECRET_FILES, SECRET_FOLDERS
+from rightcall.fs.rules import DOTFILES
 from rightcall.types import Effect
 
 ROOT = Path(__file__).parent.parent
@@ -151,6 +153,18 @@ def windows_of(*presets: Limits) -> dict[str, list[Window]]:
         "each caller": [preset.caller for preset in presets],
         **tools,
     }
+
+
+@pytest.mark.promise("P-03")
+def test_the_names_that_are_refused_are_the_pages() -> None:
+    stated = {
+        title: re.findall(r"`([^`]+)`", text)
+        for title, text in re.findall(r"^- \*\*([\w ]+)\*\*(.*?)(?=^- |\n\n)", PAGE, re.MULTILINE | re.DOTALL)
+    }
+    assert sorted(stated["internals"]) == sorted(REFUSED_FOLDERS)
+    assert stated["secrets"] == list(SECRET_FILES)
+    assert stated["folders of secrets"] == list(SECRET_FOLDERS)
+    assert stated["dotfiles"] == list(DOTFILES)
 
 
 ORDER = PAGE[PAGE.index("## The order of the policies") : PAGE.index("## Changing it while running")]

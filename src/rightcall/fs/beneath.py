@@ -7,20 +7,22 @@ opened from the one before it with O_NOFOLLOW, which comes to the same.
 import ctypes
 import errno
 import os
+import stat
 import sys
 
 _OPENAT2 = 437
-"""The number of the call, the same on every architecture."""
+"""The number of the call; where it has another one, this one does not exist, and the walk is taken."""
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 _AT_FDCWD = -100
-_ABSENT = frozenset((errno.ENOSYS, errno.EPERM, errno.E2BIG))
-"""An old kernel; a filter that forbids calls it does not know; one that knows another shape of it."""
+_FOR_NOW = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM))
+"""Errors that say nothing about the call; after any other one, such as that of an old kernel or of a filter that
+forbids what it does not know, the walk is taken."""
 _TRIES = 100
 """While somebody renames folders around us, the kernel asks to try again."""
 
 O_PATH = getattr(os, "O_PATH", 0)
-_LOOKING = os.O_CLOEXEC | os.O_NOFOLLOW
-_PLAIN = _LOOKING | os.O_NONBLOCK | os.O_NOCTTY
+_PLAIN = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_STEP = (O_PATH or os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class _How(ctypes.Structure):
@@ -30,7 +32,9 @@ class _How(ctypes.Structure):
 def open_beneath(folder: int, path: str, flags: int = os.O_RDONLY) -> int:
     """Open a path of plain components below an open folder; `""` is the folder itself. Any link in it is an error
     (ELOOP), and nothing waits: a pipe without a writer opens at once. Raises OSError."""
-    flags |= _LOOKING if O_PATH and flags & O_PATH else _PLAIN
+    if any(part in ("", "..") for part in path.split("/")) and path:
+        raise OSError(errno.EXDEV, "not a path of plain components")
+    flags |= os.O_CLOEXEC if O_PATH and flags & O_PATH else _PLAIN
     if has_openat2():
         return _openat2(folder, path or ".", flags, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
     return _walk(folder, path or ".", flags)
@@ -58,18 +62,20 @@ def _openat2(folder: int, path: str, flags: int, resolve: int) -> int:
 
 
 def _walk(folder: int, path: str, flags: int) -> int:
-    parts = path.split("/")
-    if any(part in ("", "..") for part in parts):
-        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+    *above, last = path.split("/")
     at = os.dup(folder)
     try:
-        for part in parts[:-1]:
-            below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | _PLAIN, dir_fd=at)
+        for part in above:
+            below = os.open(part, _STEP, dir_fd=at)
             os.close(at)
             at = below
-        return os.open(parts[-1], flags, dir_fd=at)
+        found = os.open(last, flags | os.O_NOFOLLOW, dir_fd=at)
     finally:
         os.close(at)
+    if O_PATH and flags & O_PATH and stat.S_ISLNK(os.fstat(found).st_mode):  # to look at one is no error to the system
+        os.close(found)
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return found
 
 
 def has_openat2() -> bool:
@@ -86,9 +92,9 @@ def _probe() -> bool:
     try:
         os.close(_openat2(_AT_FDCWD, "/", O_PATH | os.O_CLOEXEC, _NO_MAGICLINKS))
     except OSError as error:
-        if error.errno in _ABSENT:
-            return False
-        raise
+        if error.errno in _FOR_NOW:
+            raise
+        return False
     return True
 
 
@@ -100,3 +106,4 @@ if sys.platform == "win32":  # the tools that open files are for other systems; 
 else:
     _syscall = ctypes.CDLL(None, use_errno=True).syscall
     _syscall.restype = ctypes.c_long
+    _syscall.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)

@@ -13,8 +13,8 @@ def path_matches(pattern: str, path: str) -> bool:
     >>> path_matches("**/*.pem", "certs/site.pem"), path_matches("private", "private/a/b.txt")
     (True, True)
     """
-    parts = [part for part in path.casefold().split("/") if part]
-    wanted = [part for part in pattern.casefold().split("/") if part]
+    parts = [part for part in folded(path).split("/") if part]
+    wanted = [part for part in folded(pattern).split("/") if part]
     reached = {0}  # how many components of the pattern are used up, every possibility at once
     for done, part in enumerate(parts):
         reached = _step(wanted, reached, part)
@@ -76,25 +76,44 @@ def component_matches(pattern: str, name: str) -> bool:
 
 
 def expression(pattern: str) -> str:
-    """The same as a regular expression, to be matched in full against a path that ends in `/`; case counts.
+    """The same as a regular expression, to be matched in full against a path that ends in `/`; case counts. Whatever
+    follows a `*` or `**` is taken where it first fits, and never looked for again: that is enough, and linear.
 
     >>> import re
     >>> bool(re.fullmatch(expression("private/**"), "private/a/b.txt/"))
     True
     """
     parts = [part for part in pattern.split("/") if part]
-    found = "".join(_ANY if part == "**" else _component(part) for part, before in _pairs(parts) if part != before)
-    return found if parts and parts[-1] == "**" else found + _ANY
+    if not parts:
+        return ""  # the root itself, and nothing below it
+    found = run = ""
+    spanning = False
+    for part in (*parts, "**"):
+        if part != "**":
+            run += _component(part)
+            continue
+        if run:
+            found += f"(?>{_ANY}?{run})" if spanning else run
+        run, spanning = "", True
+    return found + _ANY
+
+
+def folded(text: str) -> str:
+    """Without the differences that some file systems do not make: case, and how an accent is put together."""
+    if text.isascii():
+        return text.lower()
+    from unicodedata import normalize  # hardly ever needed
+
+    return normalize("NFC", normalize("NFD", text).casefold())
 
 
 _ANY = "(?:[^/]+/)*"
 
 
-def _pairs(parts: list[str]) -> list[tuple[str, str | None]]:
-    """Each with the one before it, where both are `**`: together they mean no more than one."""
-    befores = [None, *parts]
-    return [(part, before if part == "**" else None) for part, before in zip(parts, befores, strict=False)]
-
-
 def _component(part: str) -> str:
-    return "".join("[^/]*" if one == "*" else "[^/]" if one == "?" else re.escape(one) for one in part) + "/"
+    first, *others = [
+        "".join("[^/]" if one == "?" else re.escape(one) for one in piece) for piece in re.split(r"\*+", part)
+    ]
+    if not others:
+        return first + "/"
+    return first + "".join(f"(?>[^/]*?{piece})" for piece in others[:-1]) + f"[^/]*{others[-1]}/"

@@ -4,11 +4,13 @@ here; whoever opens the file opens it again by the true path, without following 
 import errno
 import os
 import stat
+from functools import lru_cache
 
 from rightcall.fs.beneath import has_openat2, open_anywhere
 
 _MOST_LINKS = 40
-"""As many as the kernel follows."""
+_LONGEST = 4095
+"""As many links as the kernel follows, and as many bytes as it reads of a path."""
 
 
 def true_path(root: int, real_root: str, path: str) -> str:
@@ -16,15 +18,27 @@ def true_path(root: int, real_root: str, path: str) -> str:
     and come back. Raises OSError: EXDEV when it ends outside."""
     if not path:
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
-    whole = _by_kernel(root, path) if has_openat2() else _by_hand(real_root, path)
+    if len(path) > _LONGEST or len(os.fsencode(path)) > _LONGEST:
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+    whole = _by_kernel(root, path) if _tells_names() else _by_hand(real_root, path)
     return below(whole, real_root)
 
 
 def real_path(folder: int, given: str) -> str:
     """The true path of an open folder."""
-    if has_openat2():
+    if _tells_names():
         return os.readlink(f"/proc/self/fd/{folder}")
     return os.path.realpath(given, strict=True)
+
+
+def _tells_names() -> bool:
+    """Whether the kernel says where a path has led; it needs /proc for that, which not every sandbox has."""
+    return has_openat2() and _has_proc()
+
+
+@lru_cache(1)
+def _has_proc() -> bool:
+    return os.path.islink("/proc/self")
 
 
 def below(whole: str, real_root: str) -> str:

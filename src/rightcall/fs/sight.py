@@ -5,6 +5,7 @@
 A swapped link cannot help: what is opened is opened by the very names that the rules have judged.
 """
 
+import errno
 import os
 import stat
 from types import TracebackType
@@ -135,15 +136,10 @@ class Sight:
     def named(self, path: str) -> str:
         """The path that a history would know something by: where it leads if it is there, else as it is written, which
         then must be plain. Raises Unseen when it may not be seen."""
-        root = self.open_root()
         try:
-            real = real_path(root, self.root)
-            try:
-                found = true_path(root, real, path)
-            except (OSError, ValueError):
-                found = _plain(path, (self.root, real))
-        finally:
-            os.close(root)
+            found = self._named(path)
+        except (OSError, ValueError):
+            found = None
         if found is None or self.rules.refuses(found) is not None:
             raise Unseen(path)
         return found
@@ -151,6 +147,19 @@ class Sight:
     def sees(self, path: str) -> bool:
         """Whether the rules let a true path be seen."""
         return self.rules.refuses(path) is None
+
+    def _named(self, path: str) -> str | None:
+        root = self.open_root()
+        try:
+            real = real_path(root, self.root)
+            try:
+                return true_path(root, real, path)
+            except OSError as error:
+                if error.errno == errno.ENOTDIR and path.endswith("/"):  # a file that is taken for a folder
+                    raise
+                return _plain(path, (self.root, real))
+        finally:
+            os.close(root)
 
     def _opened(self, root: int, path: str) -> Opened:
         for last in range(_TRIES, 0, -1):
@@ -183,6 +192,6 @@ def _plain(path: str, roots: tuple[str, ...]) -> str | None:
             path = path[len(root.rstrip("/")) + 1 :]
             break
     parts = [part for part in path.split("/") if part not in ("", ".")]
-    if path.startswith("/") or ".." in parts or "\0" in path:
+    if not path or path.startswith("/") or ".." in parts or "\0" in path:
         return None
     return "/".join(parts)

@@ -1,0 +1,112 @@
+"""What a single component of a path says about it: an internal, a secret, hidden, or a way out. Whoever reads the path
+later may read the component differently than we do (another system, another file system), so every reading is judged
+and the strictest holds."""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from rightcall.fs.globs import expression, folded
+
+REFUSED_FOLDERS = frozenset(("node_modules", ".git", ".hg", ".svn"))
+SECRET_FOLDERS = frozenset(("secrets",))
+SECRET_FILES = (
+    ".env*", "*.env", "secret.*", "secrets.*", "*_secret.json", "password.*", "passwords.*", "*_password.txt",
+    "*htpasswd", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_*_sk", "*.pem", "*.key", "*.p12",
+    "*.pfx", "*.jks", "*.keystore",
+    "credentials.json", "service-account.json", "kubeconfig", "*.tfstate",
+    "*.tfstate.backup", "*.ppk", "*.kdbx",
+)  # fmt: skip
+NEVER_SECRET = frozenset(
+    (
+        "py", "pyi", "js", "jsx", "ts", "tsx", "mjs", "cjs", "java", "kt", "go", "rs", "c", "h", "cc", "cpp", "hpp",
+        "cs", "rb", "php", "swift", "scala", "sh", "lua", "r", "sql", "html", "css", "scss", "vue", "svelte",
+        "md", "rst", "adoc", "tex",
+    )
+)  # fmt: skip
+"""Endings of source and prose: `secrets.py` and `password.md` are about secrets, they are none."""
+
+
+class Component(NamedTuple):
+    """`rule` refuses it and all that is in it; `secret`: it is named like a secret file; `hidden`: like a dotfile."""
+
+    rule: str | None
+    secret: bool
+    hidden: bool
+
+
+OUTSIDE = Component("path:outside", True, True)
+PLAIN = Component(None, False, False)
+
+_SEPARATOR = re.compile(r"[/\\]")
+"""A backslash separates nothing here, but on another system it does."""
+_ELSEWHERE = re.compile(r"(?:[A-Za-z]:)?\\|[A-Za-z]:\Z")
+"""`C:\\x` and `\\\\server\\x`: whole paths to whoever takes them for such."""
+_STREAM = re.compile(r"::?\$.*", re.DOTALL)
+"""`a.pem::$DATA` is `a.pem` on NTFS, as is `a.pem.` and `a.pem` with a blank behind it."""
+_UNSEEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u206a-\u206f\ufeff]")
+"""Characters that nobody sees; HFS+ takes a name with them for the name without."""
+_LONGEST = 255
+"""No file has a longer name, so no judgement of one is worth keeping."""
+
+_SECRET = re.compile("|".join(expression(pattern) for pattern in SECRET_FILES))
+_STARTS = tuple(
+    {pattern.partition("*")[0] for pattern in SECRET_FILES if pattern[0] != "*"}
+    | REFUSED_FOLDERS
+    | SECRET_FOLDERS
+    | {"."}
+)
+_ENDS = tuple({pattern[1:] for pattern in SECRET_FILES if pattern[0] == "*"} | {".", " "})
+_FIRST = frozenset(start[0] for start in _STARTS)
+_LAST = frozenset(end[-1] for end in _ENDS)
+"""Few names begin or end like these: a look at two characters spares the others the long lists."""
+
+
+def component(name: str) -> Component:
+    """The judgement of one component; of the usual ones at once.
+
+    >>> component("README.md"), component("Prod.ENV").secret, component(".git").rule
+    (Component(rule=None, secret=False, hidden=False), True, 'path:internal')
+    """
+    if name.isascii() and "\\" not in name and ":" not in name and "\0" not in name and name:
+        low = name.lower()
+        if (low[0] not in _FIRST or not low.startswith(_STARTS)) and (low[-1] not in _LAST or not low.endswith(_ENDS)):
+            return PLAIN
+    return _judged(name) if len(name) <= _LONGEST else _judged.__wrapped__(name)
+
+
+def is_source(name: str) -> bool:
+    """Whether its ending is one of source or prose."""
+    stem, dot, ending = name.lower().rpartition(".")
+    return bool(dot and stem.strip(".")) and ending in NEVER_SECRET
+
+
+@lru_cache(10_000)
+def _judged(name: str) -> Component:
+    if "\0" in name or _ELSEWHERE.match(name):
+        return OUTSIDE
+    rule: str | None = None
+    secret = hidden = False
+    for one in _readings(name):
+        if one.rstrip(" ") == ".." or (one == "." and name != "."):
+            return OUTSIDE
+        if one in REFUSED_FOLDERS:
+            rule = "path:internal"
+        elif one in SECRET_FOLDERS:
+            rule = rule or "path:secret"
+        secret |= _is_secret(one)
+        hidden |= one.startswith(".") and one != "."
+    found = Component(rule, secret, hidden)
+    return PLAIN if found == PLAIN else found
+
+
+def _readings(name: str) -> set[str]:
+    found = set(_SEPARATOR.split(folded(name)))
+    found |= {_UNSEEN.sub("", one) for one in found}
+    return found | {bare for one in found if (bare := _STREAM.sub("", one).rstrip(". "))}
+
+
+def _is_secret(name: str) -> bool:
+    if is_source(name):
+        return name.startswith(".env")
+    return _SECRET.fullmatch(f"{name}/") is not None

@@ -1,0 +1,85 @@
+"""Every path of the table, opened by the kernel's one call and by the walk, by root and by nobody."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from path_table import TREASURE, Tree, problem, problems, readable_cases, refused_cases, refused_files
+from rightcall.fs import beneath
+from rightcall.fs.globs import component_matches
+from rightcall.fs.refused import REFUSED_FOLDERS, SECRET_FILES, SECRET_FOLDERS
+from rightcall.fs.rules import DOTFILES
+from rightcall.fs.sight import Sight
+
+READABLE = list(readable_cases().items())
+REFUSED = refused_cases()
+
+pytestmark = [
+    pytest.mark.promise("P-03"),
+    pytest.mark.skipif(sys.platform != "linux", reason="the table holds links of /proc and names in two cases"),
+]
+
+
+@pytest.fixture(scope="module")
+def tree() -> Iterator[Tree]:
+    with tempfile.TemporaryDirectory() as folder:  # not below tmp_path, which nobody else may enter
+        os.chmod(folder, 0o755)
+        made = Tree(Path(folder).resolve())
+        yield made
+        made.close()
+
+
+@pytest.fixture(params=["openat2", "walk"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "walk":
+        monkeypatch.setattr(beneath, "_known", False)
+    elif not beneath.has_openat2():
+        pytest.skip("this kernel has no openat2")
+    return request.param
+
+
+@pytest.mark.parametrize(("path", "true"), READABLE, ids=[ascii(path)[:60] for path, _ in READABLE])
+def test_what_may_be_read_is_read(tree: Tree, way: str, path: str, true: str) -> None:
+    assert problem(Sight(tree.root), tree, path, true) is None
+
+
+@pytest.mark.parametrize("path", REFUSED, ids=[ascii(path)[:60] for path in REFUSED])
+def test_what_may_not_be_read_is_not_there(tree: Tree, way: str, path: str) -> None:
+    assert problem(Sight(tree.root), tree, path, None) is None
+
+
+@pytest.mark.parametrize("root", ["by-link", "root/../by-link", "root/self-folder", "root/"])
+def test_the_same_holds_when_the_root_is_reached_through_a_link(tree: Tree, way: str, root: str) -> None:
+    assert problems(Sight(f"{tree.base}/{root}"), tree) == []
+
+
+@pytest.mark.parametrize("how", ["openat2", "walk"])
+def test_the_same_holds_for_a_user_who_is_not_root(how: str) -> None:
+    """Root may search every folder; for others a walk could fail where the kernel's one call does not."""
+    command = [sys.executable, str(Path(__file__).parents[1] / "path_table.py"), how]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("all looked at", "")
+
+
+def test_the_table_is_large_and_knows_every_name_of_the_rules(tree: Tree) -> None:
+    assert len(READABLE) > 180
+    assert len(REFUSED) > 400
+    assert len({path for path, _ in READABLE} & set(REFUSED)) == 0
+    parts = {part.casefold() for path in REFUSED if len(path) < 256 for part in path.split("/")}
+    for pattern in (*SECRET_FILES, *SECRET_FOLDERS, *REFUSED_FOLDERS):
+        assert any(component_matches(pattern, part) for part in parts), pattern
+    seen = {part for path, _ in READABLE for part in path.split("/")}
+    for pattern in DOTFILES:
+        assert any(component_matches(pattern.split("/")[0], part) for part in seen), pattern
+
+
+def test_every_refused_file_of_the_tree_is_really_there(tree: Tree) -> None:
+    """Else the table would prove nothing."""
+    for name in refused_files():
+        with open(tree.root / name, encoding="utf-8") as file:
+            assert file.read() == TREASURE
