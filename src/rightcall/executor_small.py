@@ -7,17 +7,18 @@ is called, since an executor opens it late.
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec import Struct
 
-from rightcall.catalog import PackTool
-from rightcall.errors import ToolFailure
 from rightcall.execute.functions import LocalTool
+from rightcall.execute.packed import packed_tool
 from rightcall.record.period import Period
 from rightcall.record.tables import Store
-from rightcall.text.escape import escaped
 
 _CALLER = "caller"
 """The argument in which `ai/report` is told who calls; its schema has none of that name."""
+
+_LIVELY = frozenset(("data/list", "data/read"))
+"""They show the audit, which grows with every call: asking again is no loop."""
 
 
 class NoArguments(Struct, frozen=True):
@@ -57,27 +58,18 @@ def small_tools(store: Callable[[], Store], root: str = ".") -> list[LocalTool]:
         ("data/read", ReadArguments, lambda asked: _read(store(), asked)),
         ("ai/report", ReportArguments, lambda asked: _report(store(), asked)),
     ]
-    return [_tool(about[name], arguments, run) for name, arguments, run in runs]
+    return [
+        packed_tool(
+            about[name], arguments, run,
+            state=_unknown if name in _LIVELY else None,
+            caller=_CALLER if _CALLER in arguments.__struct_fields__ else None,
+        )
+        for name, arguments, run in runs
+    ]  # fmt: skip
 
 
-def _tool(about: PackTool, arguments: type[Struct], run: Callable[[Any], Any]) -> LocalTool:
-    def called(**given: Any) -> Any:
-        try:
-            asked = convert(given, arguments)
-        except ValidationError as fault:  # what a schema lets pass, such as 1e300 for a whole number
-            raise ToolFailure(f"{about.name}: {escaped(str(fault), 200)}") from fault
-        return to_builtins(run(asked))
-
-    return LocalTool(
-        name=about.name,
-        function=called,
-        definition={"name": about.name, "description": about.description, "parameters": about.schema},
-        effects=about.effects,
-        repeatable=about.rules.repeatable,
-        example=about.rules.example,
-        caller=_CALLER if _CALLER in arguments.__struct_fields__ else None,
-        about=about,
-    )
+def _unknown(_: Any) -> object:
+    raise LookupError("the audit has changed, if only by this call")
 
 
 def _ping(_: NoArguments) -> Any:

@@ -36,7 +36,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--as", dest="caller", default="default", metavar="CALLER", help="on whose behalf (default)")
     parser.add_argument(
         "--tools", action="append", default=[], metavar="MODULE:NAME",
-        help="Python functions beside the tools that ship with us, as module:attribute (imports that module); repeatable",
+        help="Python functions beside the tools that ship with us, as module:attribute (imports it); repeatable",
     )  # fmt: skip
     parser.add_argument("--context", metavar="ID", help="groups records: a chat, a task")
     parser.add_argument("--step", metavar="ID", help="the step of a plan that the call belongs to")
