@@ -135,7 +135,7 @@ def _pointed(sight: Sight, root: int, real: str, folder: str, name: str) -> Repo
 def _in_sight(sight: Sight, target: str, real: str) -> bool:
     """Whether a git directory lies below the root, in a folder that may be seen."""
     try:
-        holder = below(target, real).partition(".git/")[0].rstrip("/")
+        holder = f"/{below(target, real)}/".partition("/.git/")[0].strip("/")
     except OSError:
         return False
     return not holder or sight.sees(holder)

@@ -110,7 +110,7 @@ def environment(private: str, work_tree: str | None) -> dict[str, str]:
         "GIT_CONFIG_SYSTEM": "/dev/null",
         "GIT_ATTR_NOSYSTEM": "1",
         "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_GRAFT_FILE": "/dev/null",
+        "GIT_GRAFT_FILE": os.path.join(own, "none"),
         "GIT_SHALLOW_FILE": os.path.join(own, "shallow"),
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
