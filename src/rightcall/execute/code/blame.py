@@ -5,10 +5,12 @@ from msgspec import Struct
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.asking import in_time, named_paths, unreadable
-from rightcall.execute.code.changes import moment, text_of
+from rightcall.execute.code.changes import text_of
+from rightcall.execute.code.git.refs import commit_of
 from rightcall.execute.code.git.repository import Repository, repository_for
 from rightcall.execute.code.git.run import run_git
 from rightcall.execute.code.git.state import history_state
+from rightcall.execute.code.moments import utc
 from rightcall.execute.code.tool import CodeTool
 from rightcall.fs.names import shown_name
 from rightcall.fs.sight import Sight, Unseen
@@ -133,6 +135,8 @@ def _blamed(repository: Repository, file: _File, first: int, last: int) -> bytes
         raise ToolFailure(f"The lines are too long for one answer; {_NARROWER}")
     if b"no such path" in finished.err:
         raise ToolFailure(f"{escaped(shown_name(file.path), 200)} is in no commit yet: nobody can be blamed for it")
+    if finished.code:
+        commit_of(repository, "HEAD")  # it says best that there is none
     return in_time(finished, _SECONDS, _NARROWER)
 
 
@@ -166,9 +170,9 @@ def _lines(output: bytes, file: _File, *, with_content: bool) -> list[BlameLine]
 
 def _commit(full: str, about: dict[bytes, bytes], file: _File) -> BlameCommit:
     if not full.strip("0"):
-        return BlameCommit(full, full[:_SHORT], _NOT_YET, moment(file.seconds), _NOT_YET)
+        return BlameCommit(full, full[:_SHORT], _NOT_YET, utc(file.seconds), _NOT_YET)
     seconds = about.get(b"author-time", b"")
-    date = moment(int(seconds) if seconds.isdigit() else 0)
+    date = utc(int(seconds) if seconds.isdigit() else 0)
     message = text_of(about.get(b"summary", b""))
     return BlameCommit(full, full[:_SHORT], text_of(about[b"author"]), date, message)
 

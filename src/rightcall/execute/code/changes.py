@@ -1,7 +1,6 @@
 """What changed, as records: lines in hunks in files, and the commits that did it (design 002 §5.4 to §5.7). The fields
 are what a caller gets, in camelCase; those with a default are left out where they say nothing."""
 
-from datetime import UTC, datetime
 from typing import Literal
 
 from msgspec import Struct
@@ -86,16 +85,6 @@ class View(Struct, frozen=True):
 
     def below_root(self, name: str) -> str:
         return f"{self.folder}/{name}" if self.folder else name
-
-
-def moment(seconds: int) -> str:
-    """A time as text. What no calendar holds becomes the nearest that it does.
-
-    >>> moment(0), moment(10**15)
-    ('1970-01-01T00:00:00Z', '9999-12-31T23:59:59Z')
-    """
-    bounded = min(max(seconds, 0), 253_402_300_799)
-    return datetime.fromtimestamp(bounded, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def text_of(content: bytes) -> str:

@@ -3,9 +3,10 @@ name nor a message can hold; then what the commit changed, behind a line end."""
 
 from msgspec import Struct
 
-from rightcall.execute.code.changes import FileDiff, GitCommit, Stats, View, moment, text_of
+from rightcall.execute.code.changes import FileDiff, GitCommit, Stats, View, text_of
 from rightcall.execute.code.diff_reading import DiffReader, Garbled, Room
 from rightcall.execute.code.file_diffs import DIFF_OPTIONS, read_changes, read_names
+from rightcall.execute.code.moments import utc
 
 _LONGEST = 20_000
 """Characters of a message."""
@@ -60,7 +61,7 @@ def _commit(reader: DiffReader, view: View, room: Room | None) -> tuple[GitCommi
         short_hash=short,
         author=author,
         email=email,
-        date=moment(int(seconds) if seconds.isdecimal() else 0),
+        date=utc(int(seconds) if seconds.isdecimal() else 0),
         message=_bounded(message.rstrip("\n")),
         files_changed=files,
         stats=Stats(totals.insertions, totals.deletions),

@@ -19,6 +19,7 @@ _STATUS: dict[bytes, Status] = {b"A": "added", b"C": "added", b"D": "deleted", b
 _RAW = re.compile(rb":\d+ \d+ [0-9a-f]+ [0-9a-f]+ ([A-Z])\d*\0")
 _COUNT = re.compile(rb"(\d+|-)\t(\d+|-)\t")
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@[^\n]*\n")
+_COMMIT = re.compile(rb"[0-9a-f]{40,64}\0")
 _FILE = b"diff --git "
 _UNMERGED = b"* Unmerged path "
 _ABOUT = tuple(
@@ -123,7 +124,7 @@ class DiffReader:
     ) -> None:
         """Add to `kept` the hunks of each wanted file, in the order of `files`; what came before a `Garbled` stays."""
         kept.extend(FileHunks([]) for _ in files)
-        at = 0
+        todo = 0  # the first file that nothing was told of yet
         while not self.done:
             if self.skipped(_UNMERGED):
                 self._line()
@@ -131,14 +132,18 @@ class DiffReader:
             if not self.data.startswith(_FILE, self.at):
                 break
             header = self._line()
-            while header not in _headers(files[at]):
-                kept[at].cut = False  # nothing came: its changes are all in blanks, and those are ignored
+            at = max(todo - 1, 0)  # a file that became a link comes twice: as it went, and as it came
+            while at < len(files) and header not in _headers(files[at]):
                 at += 1
-                if at == len(files):
-                    raise Garbled
+            if at == len(files):
+                raise Garbled
+            for blank in kept[todo:at]:  # their changes are all in blanks, and those are ignored
+                blank.cut = False
+            todo = at + 1
             self._file(room if wanted(files[at]) else None, kept[at])
-        for untold in kept[at:][1:]:
-            untold.cut = False
+        self._must_be_over()
+        for blank in kept[todo:]:
+            blank.cut = False
 
     def _file(self, room: Room | None, into: FileHunks) -> None:
         while self.data.startswith(_ABOUT, self.at):
@@ -146,9 +151,14 @@ class DiffReader:
         whole = True
         while self.data.startswith(b"@@ -", self.at):
             whole = self._hunk(room, into) and whole
-        if self.done and not self.whole:
-            raise Garbled
+        if not self.data.startswith((_FILE, _UNMERGED), self.at):
+            self._must_be_over()
         into.cut = not whole
+
+    def _must_be_over(self) -> None:
+        """Behind the last file there is nothing, or another commit."""
+        if not (self.whole if self.done else _COMMIT.match(self.data, self.at)):
+            raise Garbled
 
     def _hunk(self, room: Room | None, into: FileHunks) -> bool:
         """Whether all of it was kept."""

@@ -39,7 +39,7 @@ def read_changes(reader: DiffReader, view: View, room: Room) -> Changes:
     """Raw, numstat and patch. An output that was cut before the patch raises Garbled: the sums are always whole."""
     files = reader.raw()
     counts = reader.counts()
-    if files and not reader.skipped(b"\0"):
+    if not (reader.skipped(b"\0") if files else reader.done and reader.whole):
         raise Garbled
     paths = _paths(view, files)
     kept: list[FileHunks] = []

@@ -10,6 +10,7 @@ from rightcall.execute.code.changes import GitCommit, View
 from rightcall.execute.code.commit_reading import LOG_OPTIONS, PATCH_OPTIONS, read_commits
 from rightcall.execute.code.diff_reading import Garbled, Room
 from rightcall.execute.code.git.dates import seconds_of
+from rightcall.execute.code.git.refs import commit_of
 from rightcall.execute.code.git.repository import repository_for
 from rightcall.execute.code.git.run import run_git
 from rightcall.execute.code.git.state import history_state
@@ -55,6 +56,8 @@ def log(sight: Sight, asked: LogArguments) -> LogResult:
         command += PATCH_OPTIONS
     command += ["--end-of-options", "HEAD", "--", *pathspecs(repository, written)]
     finished = run_git(repository, command, seconds=_SECONDS, most=_MOST_OUTPUT)
+    if finished.code:
+        commit_of(repository, "HEAD")  # it says best that there is none
     output = in_time(finished, _SECONDS, _NARROWER)
     room = Room(_LARGEST) if asked.include_diff else None
     try:
@@ -73,9 +76,9 @@ def log(sight: Sight, asked: LogArguments) -> LogResult:
 def _filters(asked: LogArguments) -> list[str]:
     filters: list[str] = []
     now = time()
-    if asked.since is not None:
+    if asked.since and not asked.since.isspace():
         filters.append(f"--max-age={seconds_of(asked.since, now, argument='since')}")
-    if asked.until is not None:
+    if asked.until and not asked.until.isspace():
         filters.append(f"--min-age={seconds_of(asked.until, now, argument='until')}")
     if asked.author:
         filters.append(f"--author={line_of(asked.author, 'author')}")
@@ -86,7 +89,9 @@ def _filters(asked: LogArguments) -> list[str]:
 
 def _state(sight: Sight, asked: LogArguments) -> object:
     for text, argument in ((asked.since, "since"), (asked.until, "until")):
-        if text is not None and seconds_of(text, 0.0, argument=argument) != seconds_of(text, 1e9, argument=argument):
+        if not text or text.isspace():
+            continue
+        if seconds_of(text, 0.0, argument=argument) != seconds_of(text, 1e9, argument=argument):
             raise ToolFailure(f"{argument} depends on when it is asked")
     return history_state(sight, repository_for(sight, named_paths(sight, () if asked.path is None else (asked.path,))))
 

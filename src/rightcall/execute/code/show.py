@@ -4,8 +4,9 @@ from msgspec import UNSET, Struct, UnsetType
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.asking import in_time, unreadable
-from rightcall.execute.code.changes import GitCommit, View, text_of
+from rightcall.execute.code.changes import GitCommit, View
 from rightcall.execute.code.commit_reading import LOG_OPTIONS, PATCH_OPTIONS, Commits, read_commits
+from rightcall.execute.code.decoding import decoded
 from rightcall.execute.code.diff_reading import Garbled, Room
 from rightcall.execute.code.git.refs import commit_of, split_path
 from rightcall.execute.code.git.repository import Repository, repository_for
@@ -31,13 +32,14 @@ class ShowArguments(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class ShowResult(Struct, frozen=True, rename="camel", kw_only=True):
-    """`path` and `content` only where a file at that commit was asked for."""
+    """`path`, `content` and `encoding` only where a file at that commit was asked for."""
 
     success: bool = True
     commit: GitCommit
     truncated: bool
     path: str | UnsetType = UNSET
     content: str | UnsetType = UNSET
+    encoding: str | UnsetType = UNSET
 
 
 def show(sight: Sight, asked: ShowArguments) -> ShowResult:
@@ -45,14 +47,14 @@ def show(sight: Sight, asked: ShowArguments) -> ShowResult:
     repository = repository_for(sight)
     ref, path = split_path(sight, asked.commit, repository)
     full = commit_of(repository, ref)
-    content = None if path is None else _file_at(repository, full, path, asked.commit)
+    file = None if path is None else _file_at(repository, full, path, asked.commit)
     found = _commit_at(sight, repository, full, path is None if asked.include_diff is None else asked.include_diff)
     commit = found.commits[0]
     truncated = found.cut or commit.more_files > 0
-    if path is None or content is None:
+    if path is None or file is None:
         return ShowResult(commit=commit, truncated=truncated)
     shown = shown_name(repository.outside(path))
-    return ShowResult(commit=commit, truncated=truncated, path=shown, content=content)
+    return ShowResult(commit=commit, truncated=truncated, path=shown, content=file[0], encoding=file[1])
 
 
 def _commit_at(sight: Sight, repository: Repository, full: str, with_diff: bool) -> Commits:
@@ -70,17 +72,17 @@ def _commit_at(sight: Sight, repository: Repository, full: str, with_diff: bool)
     return found
 
 
-def _file_at(repository: Repository, full: str, path: str, written: str) -> str:
-    """The content of a file as it was at a commit."""
+def _file_at(repository: Repository, full: str, path: str, written: str) -> tuple[str, str]:
+    """The content of a file as it was at a commit, and its encoding."""
     finished = run_git(repository, ["cat-file", "blob", f"{full}:{path}"], seconds=_SECONDS, most=_LARGEST_FILE)
     if finished.full:
         raise ToolFailure(f"{escaped(written, 200)} is larger than 1 MB; code/diff shows what changed in it")
     if finished.code != 0 and not finished.late:
         raise Unseen(written)
-    content = in_time(finished, _SECONDS, "ask for the commit alone")
-    if b"\0" in content:
-        raise ToolFailure(f"{escaped(written, 200)} is binary")
-    return text_of(content)
+    found = decoded(in_time(finished, _SECONDS, "ask for the commit alone"))
+    if found is None:
+        raise ToolFailure(f"{escaped(written, 200)} is a binary file; code/show shows text only")
+    return found
 
 
 def _state(sight: Sight, asked: ShowArguments) -> object:
