@@ -57,6 +57,8 @@ _STARTS = tuple(
     | {"."}
 )
 _ENDS = tuple({pattern[1:] for pattern in SECRET_FILES if pattern[0] == "*"} | {".", " "})
+_FIRST_TWO = frozenset(start[:2] for start in _STARTS)
+_LAST_TWO = frozenset(end[-2:] for end in _ENDS)
 _FIRST = frozenset(start[0] for start in _STARTS)
 _LAST = frozenset(end[-1] for end in _ENDS)
 """Few names begin or end like these: a look at two characters spares the others the long lists."""
@@ -73,6 +75,22 @@ def component(name: str) -> Component:
         if (low[0] not in _FIRST or not low.startswith(_STARTS)) and (low[-1] not in _LAST or not low.endswith(_ENDS)):
             return PLAIN
     return _judged(name) if len(name) <= _LONGEST else _judged.__wrapped__(name)
+
+
+def unusual(names: list[str]) -> list[str]:
+    """Those of many names that `component` has to be asked about; all others are plain. Two characters at each end
+    settle most of them, and the rest is looked at for all names at once."""
+    joined = "/".join(names)
+    if not joined.isascii() or "\\" in joined or ":" in joined or "\0" in joined:
+        return names
+    low = joined.lower().split("/")
+    if len(low) != len(names):  # none at all, or something that is no name
+        return names
+    return [
+        name
+        for name, one in zip(names, low, strict=True)
+        if not one or one[0] == "." or one[:2] in _FIRST_TWO or one[-2:] in _LAST_TWO or one[-1:] in (".", " ")
+    ]
 
 
 def is_source(name: str) -> bool:

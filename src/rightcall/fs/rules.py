@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from rightcall.fs.globs import expression, folded
-from rightcall.fs.refused import OUTSIDE, PLAIN, Component, component, is_source
+from rightcall.fs.refused import OUTSIDE, PLAIN, Component, component, is_source, unusual
 
 DOTFILES = (
     ".gitignore", ".gitattributes", ".editorconfig", ".prettierrc*", ".eslintrc*", ".github/**",
@@ -30,12 +30,15 @@ class PathRules:
     (None, 'path:secret', 'path:deny')
     """
 
-    __slots__ = ("_allow", "_deny", "_dotfiles", "_folders")
+    __slots__ = ("_allow", "_deny", "_dotfiles", "_folders", "as_built")
 
     def __init__(self, deny: Iterable[str] = (), allow: Iterable[str] = (), dotfiles: Iterable[str] = ()) -> None:
+        more = tuple(dotfiles)
         self._deny = _any_of(deny)
         self._allow = _any_of(allow)
-        self._dotfiles = _any_of((*DOTFILES, *dotfiles), _IN_SIGHT)
+        self._dotfiles = _any_of((*DOTFILES, *more), _IN_SIGHT)
+        self.as_built = self._allow is None and not more
+        """Whether nothing can be seen that the built-in names refuse."""
         self._folders: dict[str, Component] = {}
 
     def refuses(self, path: str) -> str | None:
@@ -50,6 +53,15 @@ class PathRules:
         if inside is PLAIN and own is PLAIN and self._deny is None and path[:1] != "/":
             return None
         return self._judged(path, inside, own)
+
+    def touchable(self, folder: str, names: list[str]) -> list[str]:
+        """Those names in one folder that may be touched: what `refuses` says of each, but quicker for many."""
+        top = f"{folder}/" if folder else ""
+        inside = self._folders.get(folder) or self._known(folder)
+        if inside is PLAIN and self._deny is None and len(folder) < _LONGEST - 256 and folder[:1] != "/":
+            odd = {name for name in unusual(names) if self.refuses(top + name) is not None}
+            return [name for name in names if name not in odd] if odd else names
+        return [name for name in names if self.refuses(top + name) is None]
 
     def _judged(self, path: str, inside: Component, own: Component) -> str | None:
         if inside is OUTSIDE or own is OUTSIDE or path.startswith("/"):

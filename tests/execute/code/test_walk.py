@@ -150,3 +150,45 @@ def test_names_of_any_bytes_are_walked(tmp_path: Path) -> None:
 
 def test_a_place_knows_its_depth() -> None:
     assert [Place(path, -1).depth for path in ("", "a", "a/b")] == [0, 1, 2]
+
+
+@pytest.mark.promise("P-03")
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "",
+        "src",
+        ".github",
+        ".GitHub",
+        "secrets",
+        "node_modules",
+        "x.key",
+        ".hidden",
+        "a/../b",
+        "A\\b",
+        "/abs",
+        "d/" * 2040,
+    ],
+)
+@pytest.mark.parametrize("deny", [(), ("src/app.py",), ("**/*.md",)])
+def test_many_names_are_judged_as_each_of_them(folder: str, deny: tuple[str, ...]) -> None:
+    rules = PathRules(deny=deny)
+    plain = [
+        "app.py", "APP.PY", ".env.py", "secret.py", "secret.md", "secret.txt", "..", ".", ".py", "x.pem", "X.PEM",
+        "node_modules", "Node_Modules", "..py", "readme.md", "plain", "x.", "x ", ".git", "secrets", "a.ENV", "k",
+        "x.tfstate.backup", "id_rsa", "id_x_sk", "ID_ED25519", "kubeconfig", "my_password.txt", ".htpasswd", "site.KDBX", "v.p12", "",
+    ]  # fmt: skip
+    odd = [
+        "a\\.env",
+        "a\\b.py",
+        "größe.py",
+        "\0.py",
+        "C:\\x.py",
+        "C:",
+        "a.pem::$DATA",
+        "\u017fecret.json",
+        "x.\u212aey",
+    ]
+    for names in (plain, odd, plain + odd, []):
+        expected = [name for name in names if rules.refuses(f"{folder}/{name}" if folder else name) is None]
+        assert rules.touchable(folder, list(names)) == expected

@@ -64,18 +64,13 @@ def _below(place: Place) -> list[str]:
 
 def _looked(sight: Sight, place: Place) -> bool:
     """Fill in what is there; False when the folder cannot be listed."""
-    refuses = sight.rules.refuses
-    top = f"{place.path}/" if place.path else ""
     try:
         with os.scandir(place.fd) as entries:
-            for entry in entries:
-                name = entry.name
-                if refuses(top + name) is None:
-                    _put(name, entry, place)
+            found = {entry.name: entry for entry in entries}
     except OSError:
         return False
-    for names in (place.folders, place.files, place.links):
-        names.sort()
+    for name in sight.rules.touchable(place.path, sorted(found)):
+        _put(name, found[name], place)
     return True
 
 
