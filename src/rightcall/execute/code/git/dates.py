@@ -5,6 +5,7 @@ midnight    3 days ago    2 days 3 hours ago    last week    last month    1 yea
 """
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from rightcall.errors import ToolFailure
@@ -44,21 +45,23 @@ def seconds_of(text: str, now: float, *, argument: str) -> int:
     >>> seconds_of("1970-01-02", 0, argument="since"), seconds_of("2 hours ago", 10_000, argument="since")
     (86400, 2800)
     """
-    plain = " ".join(text[: _LONGEST + 1].split())
-    try:
-        found = _stamp(plain) if plain and len(plain) <= _LONGEST else None
-        if found is None:
-            found = _iso(plain)
-        if found is None:
-            found = _relative(plain.lower().replace(".", " ").replace("_", " "), now)
-    except (ValueError, OverflowError):
-        found = None
-    if found is None or len(text) > _LONGEST:
+    found = None
+    if len(text) <= _LONGEST and text.isascii() and text.isprintable() and (plain := " ".join(text.split())):
+        with suppress(ValueError, OverflowError):  # the 30th of February, a million years ago
+            found = _absolute(plain)
+            if found is None:
+                found = _relative(plain.lower().replace(".", " ").replace("_", " "), now)
+    if found is None:
         raise ToolFailure(
             f"{argument}: {escaped(text, _LONGEST)} is no date. Right would be 2024-05-01, 2024-05-01T13:45:00Z, "
             "@1700000000, yesterday or 2 weeks ago"
         )
     return found
+
+
+def _absolute(text: str) -> int | None:
+    found = _stamp(text)
+    return found if found is not None else _iso(text)
 
 
 def _stamp(text: str) -> int | None:

@@ -16,6 +16,7 @@ _SHOWN = 200
 _SECONDS = 10.0
 _LONGEST = 2_000
 _COMMIT = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) commit")
+_SHORT_ID = re.compile(r"[0-9a-fA-F]{4,63}")
 _EMPTY_TREE = {
     40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
@@ -158,7 +159,7 @@ def _looked_up(repository: Repository, names: Sequence[str]) -> list[bytes]:
 def _commit(repository: Repository, ref: str, answer: bytes) -> str:
     if found := _COMMIT.fullmatch(answer):
         return found[1].decode()
-    if answer.endswith(b" ambiguous"):
+    if _SHORT_ID.fullmatch(ref) and _looked_up(repository, [ref])[0].endswith(b" ambiguous"):
         raise ToolFailure(f"More than one commit begins with {escaped(ref, _SHOWN)}: write more digits")
     any_commit = run_git(repository, ["rev-list", "--max-count=1", "--all"], seconds=_SECONDS, most=1_000)
     if any_commit.code == 0 and not any_commit.out:
