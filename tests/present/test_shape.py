@@ -95,7 +95,7 @@ def test_files_are_listed_without_what_their_path_says_already() -> None:
 
 def test_commits_have_counts_and_no_addresses() -> None:
     assert shape("code/log", log_result(1)) == {
-        "summary": "1 commits (143 total)",
+        "summary": "1 commits, more exist",
         "commits": [
             {
                 "commit": "000001c",
@@ -142,6 +142,24 @@ def test_a_commit_is_shown_like_a_diff() -> None:
         "fullDiff": diff,
     }
     assert shape("code/show", {"commit": commit(3)})["files"] == ["src/app.py"]
+
+
+def test_commits_that_are_all_there_are_just_counted() -> None:
+    assert shape("code/log", log_result(3, total=3))["summary"] == "3 commits"
+
+
+def test_lines_that_blame_has_not_looked_at_are_named() -> None:
+    result = blame_result({1: 3}, 10) | {"totalLines": 20, "truncated": True}
+    told = "3 lines by 1 authors in 1 commits; lines 13-20 left out: call code/blame with startLine=13"
+    assert shape("code/blame", result)["summary"] == told
+
+
+def test_a_file_at_a_commit_is_shown_with_it() -> None:
+    result = {"success": True, "commit": commit(1, moreFiles=7), "truncated": True}
+    result |= {"path": "a.py", "content": "x\n", "encoding": "utf-8"}
+    shaped = shape("code/show", result)
+    assert (shaped["summary"], shaped["moreFiles"], shaped["truncated"]) == ("8 files: +3/-1", 7, True)
+    assert (shaped["path"], shaped["content"], shaped["encoding"]) == ("a.py", "x\n", "utf-8")
 
 
 def test_a_tool_nobody_knows_keeps_its_result() -> None:

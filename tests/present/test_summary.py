@@ -21,7 +21,7 @@ from rightcall.present.summary import summarise
         ("code/search", "Found 36 matches in 40 files"),
         ("code/diff", "Compared main with HEAD: 5 files: +45/-0"),
         ("code/list", "Listed 60 of 900 files"),
-        ("code/log", "Showed 20 of 143 commits"),
+        ("code/log", "Showed 20 commits, more exist"),
         ("code/blame", "Blamed 75 lines of src/app.py"),
         ("code/show", "Showed commit 0000003: Fix the clock"),
         ("data/list", "Listed 60 of 900 records of calls"),

@@ -14,12 +14,16 @@ def shape(result: Any) -> dict[str, Any]:
     runs = groupby(range(len(lines)), key=lambda at: (_hash(lines[at]), numbers[at] - at))
     blocks = [_block([lines[at] for at in run]) for _, run in runs]
     authors, commits = len({block["author"] for block in blocks}), len({block["commit"] for block in blocks})
-    return {
+    shaped: dict[str, Any] = {
         "path": text(result, "path"),
         "summary": f"{len(lines)} lines by {authors} authors in {commits} commits",
         "lineRange": f"{numbers[0]}-{numbers[-1]}" if numbers else "",
         "blocks": blocks,
     }
+    if result.get("truncated") is True and numbers:
+        rest = f"lines {numbers[-1] + 1}-{number(result, 'totalLines')} left out"
+        shaped["summary"] += f"; {rest}: call code/blame with startLine={numbers[-1] + 1}"
+    return shaped
 
 
 def _hash(line: Fields) -> str:

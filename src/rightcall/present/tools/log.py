@@ -13,8 +13,13 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z| ?[
 def shape(result: Any) -> dict[str, Any]:
     result = own(result)
     commits = [_commit(commit) for commit in records(result, "commits")]
-    shaped = {"summary": f"{len(commits)} commits ({number(result, 'totalCommits')} total)", "commits": commits}
-    return with_truncated(shaped, result)
+    return with_truncated({"summary": _counted(result), "commits": commits}, result)
+
+
+def _counted(result: Fields) -> str:
+    """How many there are in all, nobody has counted: only that there is another one."""
+    shown = len(records(result, "commits"))
+    return f"{shown} commits, more exist" if number(result, "totalCommits") > shown else f"{shown} commits"
 
 
 def _commit(commit: Fields) -> dict[str, Any]:
@@ -26,12 +31,11 @@ def _commit(commit: Fields) -> dict[str, Any]:
     }
     if commit.get("stats") is not None:
         shaped["changes"] = changes(commit["stats"])
-    return shaped | {name: commit[name] for name in ("filesChanged", "diff") if commit.get(name)}
+    return shaped | {name: commit[name] for name in ("filesChanged", "moreFiles", "diff") if commit.get(name)}
 
 
 def summary(result: Any) -> str:
-    result = own(result)
-    return f"Showed {len(records(result, 'commits'))} of {number(result, 'totalCommits')} commits"
+    return f"Showed {_counted(own(result))}"
 
 
 def note(cut: dict[str, Any], losses: Losses) -> str | None:
