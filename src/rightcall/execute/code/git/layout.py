@@ -14,7 +14,7 @@ from rightcall.execute.code.git.repository import Repository
 from rightcall.execute.code.git.settings import OWN
 
 _DEEPEST = 40
-_FAN_OUT = re.compile(r"[0-9a-f]{2}")
+_FAN_OUT = [f"{number:02x}" for number in range(256)]
 _ID = re.compile(rb"([0-9a-f]{64}|[0-9a-f]{40})\s")
 _BRANCH = re.compile(rb"ref:\s*(refs/[^\0-\x20\x7f~^:?*\[\\]+)")
 _PSEUDO = ("ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "BISECT_HEAD", "FETCH_HEAD")
@@ -70,9 +70,9 @@ class Surveyor:
         own, common = self._repository.git_dir, self._repository.common_dir
         self._objects(os.path.join(common, "objects"))
         self._tree(os.path.join(common, "refs"), "refs")
-        if "refs" in self._listing(os.path.join(common, "logs")).folders:
+        if self._is_real(os.path.join(common, "logs")):
             self._tree(os.path.join(common, "logs", "refs"), "logs/refs")
-        if "HEAD" in self._listing(os.path.join(own, "logs")).files:
+        if self._is_real(os.path.join(own, "logs")):
             self._file(os.path.join(own, "logs", "HEAD"), "logs/HEAD")
         self._file(os.path.join(common, "packed-refs"), "packed-refs")
         self._file(os.path.join(common, "shallow"), f"{OWN}/shallow")
@@ -113,12 +113,19 @@ class Surveyor:
 
     def _objects(self, folder: str) -> None:
         self._layout.folders += ["objects", "objects/info"]
-        for name in self._listing(folder).folders:
-            if name == "pack" or _FAN_OUT.fullmatch(name):
-                self._flat(os.path.join(folder, name), f"objects/{name}")
+        if not self._is_real(folder):
+            return
+        for name in ("pack", *_FAN_OUT):
+            self._flat(os.path.join(folder, name), f"objects/{name}")
+
+    def _is_real(self, folder: str) -> bool:
+        """A folder, or nothing at all so far."""
+        looks = self._layout.stamps[folder] = stamp(folder)
+        return not looks or stat.S_ISDIR(looks[0])
 
     def _flat(self, folder: str, name: str) -> None:
-        """A folder of files: handed on as a whole if they are all real, else one by one."""
+        """A folder of files: handed on as a whole if they are all real, else one by one. One that is not there yet is
+        handed on too: a commit that is made while git runs may bring it."""
         listing = self._listing(folder)
         if listing.pure and not listing.folders:
             self._layout.links[name] = folder
@@ -152,7 +159,7 @@ class Surveyor:
 
     def _file(self, path: str, name: str) -> None:
         self._layout.stamps[path] = looks = stamp(path)
-        if looks and stat.S_ISREG(looks[0]):
+        if not looks or stat.S_ISREG(looks[0]):
             self._layout.links[name] = path
 
     def _listing(self, folder: str) -> Listing:
@@ -160,7 +167,7 @@ class Surveyor:
         known = self._known.get(folder)
         if known is not None and known[0] == looks:
             return known[1]
-        listing = _listed(folder) if looks and stat.S_ISDIR(looks[0]) else Listing((), (), pure=False)
+        listing = _listed(folder) if looks and stat.S_ISDIR(looks[0]) else Listing((), (), pure=not looks)
         self._known[folder] = looks, listing
         return listing
 

@@ -52,17 +52,34 @@ def checked(finished: Finished) -> bytes:
 
 _SAID: tuple[tuple[tuple[bytes, ...], str], ...] = (
     ((b"does not have any commits yet",), "The repository has no commits yet"),
-    ((b"is ambiguous", b"ambiguous argument"), "A name is ambiguous: write more of it"),
     (
         (b"unknown revision", b"bad revision", b"Needed a single revision", b"bad object", b"not a valid object name"),
         "No such commit",
     ),
+    ((b"is ambiguous",), "A name is ambiguous: write more of it"),
     ((b"no such path", b"does not exist in", b"exists on disk, but not in"), "No such file in that commit"),
-    ((b"file ", b"has only "), "The file has fewer lines than that"),
+    ((b"has only ",), "The file has fewer lines than that"),
     (
-        (b"corrupt", b"loose object", b"unable to read", b"bad tree", b"inflate", b"packfile", b"missing", b"broken"),
+        (
+            b"corrupt",
+            b"loose object",
+            b"unable to read",
+            b"bad tree",
+            b"inflate",
+            b"packfile",
+            b"missing",
+            b"broken",
+            b"unexpected line",
+            b"bad shallow",
+            b"index file",
+            b"bad signature",
+            b"bad index",
+            b"malformed",
+            b"bad pack",
+        ),
         "The git repository is damaged, or a part of its history is not here",
     ),
+    ((b"allocate", b"out of memory"), "Something in there is too large to be looked at; name a smaller part"),
     ((b"unknown repository extension", b"expected git repo version"), "This git is too old for the repository"),
 )
 
