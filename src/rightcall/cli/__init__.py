@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "grants": "say yes in advance to certain calls of a caller, or take it back",
     "quarantine": "list the calls that were refused too often, or release one",
     "audit": "see what was recorded: tail, show, verify, head, export, prune",
+    "warm": "make a big git history fast to look at, without touching the repository",
     "formats": "list the formats in which calls are found, with an example each",
     "stats": "show how tools were used: calls, success, times, refusals, the success metrics",
     "eval": "score the gate on a corpus of emissions, damaged calls or broken JSON",

@@ -1,0 +1,106 @@
+"""Make a big git history fast to look at. Writes a commit graph, which knows the changed paths of every commit, into
+your own cache; the repository stays as it is. code/log of a path and code/blame use it from then on. Do it again now
+and then: commits that came later are found all the same, only more slowly."""
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from threading import Event, Thread
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from rightcall.cli import OK
+from rightcall.cli.options import json_option
+from rightcall.cli.output import is_unicode, json_text
+from rightcall.cli.terminal import Style, say, style_for, wrap
+from rightcall.errors import ConfigError
+from rightcall.text.escape import escaped
+
+if TYPE_CHECKING:
+    from rightcall.execute.code.git.graph import GraphReport
+
+EXAMPLES = """\
+examples:
+  rightcall warm
+  rightcall warm --root ~/src/linux
+  rightcall warm --json
+"""
+
+_LONGEST = 3600.0
+"""Seconds. The largest histories take minutes."""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--root", metavar="DIR", default=".", help="the folder with the repository (default: this one)")
+    json_option(parser, "what was written")
+
+
+def run(options: Namespace) -> int:
+    from rightcall.execute.code.git.graph import write_graph
+    from rightcall.execute.code.git.repository import repository_for
+    from rightcall.fs.sight import Sight
+
+    if not os.path.isdir(options.root):
+        raise ConfigError(f"--root: {escaped(options.root, 200)} is no folder")
+    repository = repository_for(Sight(options.root))
+    with Progress() as progress:
+        report = write_graph(repository, _LONGEST, progress.at)
+    if options.json:
+        say(json_text(_record(report), ascii_only=not is_unicode(sys.stdout)))
+    else:
+        say(*_lines(report, style_for(sys.stdout)))
+    return OK
+
+
+def _record(report: "GraphReport") -> dict[str, Any]:
+    return {
+        "commits": report.commits,
+        "seconds": round(report.seconds, 3),
+        "bytes": report.bytes,
+        "path": report.path or None,
+    }
+
+
+def _lines(report: "GraphReport", style: Style) -> list[str]:
+    if not report.commits:
+        return wrap(
+            "Nothing to make faster: the history is empty, or shallow (git makes no graph of those).", style.width
+        )
+    size = f"{report.bytes / 1e6:,.1f} MB" if report.bytes >= 1e6 else f"{report.bytes / 1e3:,.1f} kB"
+    done = f"{report.commits:,} commit{'' if report.commits == 1 else 's'} in {report.seconds:.1f} s, {size}"
+    return [
+        style.tint("✓ the history is warm", "green", "bold") + f": {done}",
+        f"  written to {escaped(report.path)}",
+        "  code/log and code/blame use it from now on; the repository is unchanged",
+    ]
+
+
+class Progress:
+    """Tells somebody who waits at a terminal what is being done, and for how long already."""
+
+    def __init__(self) -> None:
+        self._doing = "looking"
+        self._over = Event()
+        self._began = monotonic()
+        self._teller = Thread(target=self._tell, daemon=True) if sys.stderr.isatty() else None
+
+    def at(self, doing: str) -> None:
+        self._doing = doing
+
+    def _tell(self) -> None:
+        while not self._over.wait(0.2):
+            sys.stderr.write(f"\r\x1b[K{self._doing} … {monotonic() - self._began:.0f} s")
+            sys.stderr.flush()
+
+    def __enter__(self) -> Self:
+        if self._teller is not None:
+            self._teller.start()
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._over.set()
+        if self._teller is not None:
+            self._teller.join()
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
