@@ -33,9 +33,16 @@ class Globs:
         self._prefixes = [_prefix(parts) for parts in alternatives]
 
     def __call__(self, path: str) -> bool:
-        if self._suffixes and path.endswith(self._suffixes):  # the common patterns, `**/*.py`, need no engine
+        if path.endswith(self._suffixes):  # the common patterns, `**/*.py`, need no engine
             return True
         return self._match is not None and self._match(path)
+
+    def among(self, top: str, names: list[str]) -> list[str]:
+        """Those names that match in one folder; `top` is its path with a slash at the end, or nothing."""
+        suffixes, match = self._suffixes, self._match
+        if match is None:  # no suffix holds a slash: the name is enough
+            return [name for name in names if name.endswith(suffixes)]
+        return [name for name in names if name.endswith(suffixes) or match(top + name)]
 
     def reaches(self, folder: str) -> bool:
         """Whether anything below a folder can match, as far as fixed names and depths tell."""

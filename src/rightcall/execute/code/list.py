@@ -1,0 +1,253 @@
+"""`code/list`: files and folders that match a glob."""
+
+import os
+from stat import S_ISDIR
+from time import monotonic
+from typing import Literal
+
+from msgspec import Struct
+
+from rightcall.errors import ToolFailure
+from rightcall.execute.code.globbing import Globs, compile_globs
+from rightcall.execute.code.moments import utc
+from rightcall.execute.code.tool import CodeTool
+from rightcall.execute.code.walk import Place, walk
+from rightcall.fs.beneath import open_beneath
+from rightcall.fs.names import shown_name
+from rightcall.fs.resolve import real_path
+from rightcall.fs.sight import Opened, Sight
+
+MOST_FILES = 500
+DEEPEST = 10
+SECONDS = 10.0
+_MADE = "__pycache__"
+"""What is made from the sources beside it."""
+_WILD = frozenset("*?[]{}\\")
+
+
+class ListArguments(Struct, frozen=True, rename="camel", kw_only=True):
+    """The pattern is relative to the directory, whose own entries are at depth 1."""
+
+    pattern: str
+    directory: str = "."
+    max_depth: int = DEEPEST
+    include_hidden: bool = False
+    sort_by: Literal["name", "modified", "size"] = "name"
+    limit: int = MOST_FILES
+
+
+class FileEntry(Struct, frozen=True, rename="camel", kw_only=True):
+    """A link shows as what it leads to, under its own name. A folder has no size."""
+
+    path: str
+    name: str
+    size: int
+    last_modified: str
+    is_directory: bool
+
+
+class ListResult(Struct, frozen=True, rename="camel", kw_only=True):
+    """`total_files` counts all that match, folders too; `truncated`: not all of them are here."""
+
+    success: bool = True
+    files: list[FileEntry]
+    total_files: int
+    truncated: bool
+
+
+def list_files(sight: Sight, asked: ListArguments) -> ListResult:
+    """What matches, in order. Raises ToolFailure."""
+    if asked.max_depth < 1 or asked.limit < 1:
+        raise ToolFailure("maxDepth and limit must be 1 or more; the directory's own entries are at depth 1")
+    with sight.folder(asked.directory or ".") as start:
+        search = _Search(sight, asked, start)
+        late = search.late()
+    search.sort()
+    entries, gone = _entries(sight, search, min(asked.limit, MOST_FILES))
+    total = len(search.found) - gone
+    return ListResult(files=entries, total_files=total, truncated=late or len(entries) < total)
+
+
+class _Search:
+    """Goes through the folders and keeps what matches."""
+
+    def __init__(self, sight: Sight, asked: ListArguments, start: Opened) -> None:
+        self._sight = sight
+        self._asked = asked
+        self._start = start
+        self._globs = _globs(sight, asked, start)
+        self._deadline = monotonic() + SECONDS
+        self.found: list[str] = []
+        self.looks: dict[str, os.stat_result] = {}
+        """Of links, and of all when they are sorted by it; else only what is returned needs to be looked at."""
+
+    def late(self) -> bool:
+        """Find them all; True when there was no time for that."""
+        for place in walk(self._sight, self._start):
+            self._visit(place)
+            if monotonic() > self._deadline:
+                return True
+        return False
+
+    def sort(self) -> None:
+        looks = self.looks
+        if self._asked.sort_by == "name":
+            self.found.sort()
+        elif self._asked.sort_by == "modified":
+            self.found.sort(key=lambda path: (-looks[path].st_mtime_ns, path))
+        else:
+            self.found.sort(key=lambda path: (-_size(looks[path]), path))
+
+    def _visit(self, place: Place) -> None:
+        for names in (place.folders, place.files, place.links):
+            if not self._asked.include_hidden:
+                names[:] = [name for name in names if name[0] != "."]
+            if _MADE in names:
+                names.remove(_MADE)
+        whole = f"{place.path}/" if place.path else ""
+        top = whole[len(self._start.path) + 1 :] if self._start.path else whole
+        globs = self._globs
+        self._keep(place, whole, globs.among(top, place.folders + place.files))
+        if place.links:
+            self._keep_links(whole, globs.among(top, place.links))
+        if top.count("/") + 1 >= self._asked.max_depth:
+            place.folders.clear()
+        else:
+            place.folders[:] = [name for name in place.folders if globs.reaches(top + name)]
+
+    def _keep(self, place: Place, whole: str, names: list[str]) -> None:
+        if self._asked.sort_by == "name":
+            self.found += [whole + name for name in names]
+            return
+        for name in names:
+            try:
+                self.looks[whole + name] = os.stat(name, dir_fd=place.fd, follow_symlinks=False)
+            except OSError:  # it has gone
+                continue
+            self.found.append(whole + name)
+
+    def _keep_links(self, whole: str, names: list[str]) -> None:
+        """Only those that lead to something that may be seen."""
+        for name in names:
+            if monotonic() > self._deadline:
+                return
+            try:
+                with self._sight.open(whole + name) as target:
+                    self.looks[whole + name] = target.stat
+            except ToolFailure:
+                continue
+            self.found.append(whole + name)
+
+
+def _globs(sight: Sight, asked: ListArguments, start: Opened) -> Globs:
+    """The pattern, seen from the directory. A folder's name alone means what is in it."""
+    pattern = asked.pattern
+    if pattern.startswith("/"):
+        pattern = _relative(sight, pattern, start)
+    while pattern.startswith("./"):
+        pattern = pattern[2:].lstrip("/")
+    if pattern in ("", ".") and asked.pattern:
+        pattern = "*"
+    elif pattern.endswith("/"):
+        pattern += "*"
+    elif not _WILD.intersection(pattern) and _is_folder(sight, start, pattern):
+        pattern += "/*"
+    return compile_globs([pattern], anywhere=False)
+
+
+def _relative(sight: Sight, pattern: str, start: Opened) -> str:
+    """An absolute pattern below the directory; any other is left as it is, to be refused."""
+    root = sight.open_root()
+    try:
+        tops = (sight.root, real_path(root, sight.root))
+    finally:
+        os.close(root)
+    for top in tops:
+        whole = os.path.join(top, start.path)
+        if pattern.rstrip("/") == whole.rstrip("/"):
+            return "."
+        if pattern.startswith(whole.rstrip("/") + "/"):
+            return pattern[len(whole.rstrip("/")) + 1 :].lstrip("/") or "."
+    return pattern
+
+
+def _is_folder(sight: Sight, start: Opened, pattern: str) -> bool:
+    path = f"{start.path}/{pattern}" if start.path else pattern
+    try:
+        with sight.open(path) as found:
+            return found.is_folder and found.path == path  # a link is listed itself
+    except ToolFailure:
+        return False
+
+
+def _entries(sight: Sight, search: _Search, limit: int) -> tuple[list[FileEntry], int]:
+    """The first ones as they are shown, and how many have gone since they were found."""
+    entries: list[FileEntry] = []
+    gone = 0
+    looks = _Looks(sight)
+    try:
+        for path in search.found:
+            if len(entries) == limit:
+                break
+            look = search.looks.get(path) or looks.at(path)
+            if look is None:
+                gone += 1
+            else:
+                entries.append(_entry(path, look))
+    finally:
+        looks.close()
+    return entries, gone
+
+
+class _Looks:
+    """Looks at files by their true paths. Sorted, they come folder by folder: one is kept open."""
+
+    def __init__(self, sight: Sight) -> None:
+        self._root = sight.open_root()
+        self._folder: str = ""
+        self._fd: int = -1
+
+    def at(self, path: str) -> os.stat_result | None:
+        folder, _, name = path.rpartition("/")
+        try:
+            if self._fd < 0 or folder != self._folder:
+                self._leave()
+                self._fd = open_beneath(self._root, folder, os.O_RDONLY | os.O_DIRECTORY)
+                self._folder = folder
+            return os.stat(name, dir_fd=self._fd, follow_symlinks=False)
+        except OSError:
+            return None
+
+    def _leave(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def close(self) -> None:
+        self._leave()
+        os.close(self._root)
+
+
+def _entry(path: str, look: os.stat_result) -> FileEntry:
+    shown = shown_name(path)
+    return FileEntry(
+        path=shown,
+        name=shown.rpartition("/")[2],
+        size=_size(look),
+        last_modified=utc(look.st_mtime),
+        is_directory=S_ISDIR(look.st_mode),
+    )
+
+
+def _size(look: os.stat_result) -> int:
+    return 0 if S_ISDIR(look.st_mode) else look.st_size
+
+
+def _never_told(_sight: Sight, _asked: ListArguments) -> object:
+    """What is deep in a folder can change unseen: no two lists are the same call again."""
+    raise NotImplementedError
+
+
+TOOL = CodeTool(
+    name="code/list", arguments=ListArguments, run=list_files, seconds=SECONDS, state=_never_told, cached=False
+)

@@ -1,0 +1,160 @@
+"""`code/read`: the lines of a file, exactly as they stand there."""
+
+from typing import Any
+
+from msgspec import UNSET, Struct, UnsetType
+
+from rightcall.errors import ToolFailure
+from rightcall.execute.code.decoding import decoded
+from rightcall.execute.code.moments import utc
+from rightcall.execute.code.tool import CodeTool
+from rightcall.fs.names import shown_name
+from rightcall.fs.sight import Opened, Sight
+from rightcall.text.escape import escaped
+
+MOST_BYTES = 1 << 20
+MOST_LINES = 500
+SECONDS = 10.0
+
+
+class ReadArguments(Struct, frozen=True, rename="camel", kw_only=True):
+    """Lines are counted from 1, both ends belong to the range."""
+
+    path: str
+    start_line: int | None = None
+    end_line: int | None = None
+    max_lines: int = MOST_LINES
+    syntax_highlight: bool = False
+    include_metadata: bool = True
+    include_structure: bool = False
+
+
+class ReadMetadata(Struct, frozen=True, rename="camel", kw_only=True):
+    """`end_line` is the last line returned: there is more when it is below `total_lines`. An empty file has no lines,
+    and its range is 0 to 0."""
+
+    total_lines: int
+    lines_returned: int
+    start_line: int
+    end_line: int
+    last_modified: str | UnsetType = UNSET
+    size: int | UnsetType = UNSET
+    encoding: str | UnsetType = UNSET
+    """Left out with the rest only where it is UTF-8: what was decoded otherwise cannot be written back as it stands."""
+
+
+class ReadResult(Struct, frozen=True, rename="camel", kw_only=True):
+    """The design's result; `structure` and `note` come when the structure was asked for."""
+
+    success: bool = True
+    path: str
+    content: str
+    metadata: ReadMetadata
+    syntax_tokens: list[Any] | UnsetType = UNSET
+    structure: Any = UNSET
+    note: str | UnsetType = UNSET
+    """Why there is no structure."""
+
+
+def read(sight: Sight, asked: ReadArguments) -> ReadResult:
+    """The lines that were asked for. Raises ToolFailure."""
+    with sight.file(asked.path) as file:
+        text, encoding = _text(file, asked.path)
+        total = line_count(text)
+        first, last = _range(asked, total)
+        content = _lines(text, first, last, total)
+        told = asked.include_metadata
+        metadata = ReadMetadata(
+            total_lines=total,
+            lines_returned=last - first + 1 if total else 0,
+            start_line=first,
+            end_line=last,
+            last_modified=utc(file.stat.st_mtime) if told else UNSET,
+            size=file.stat.st_size if told else UNSET,
+            encoding=encoding if told or encoding != "utf-8" else UNSET,
+        )
+    path = shown_name(file.path)
+    if not asked.syntax_highlight and not asked.include_structure:
+        return ReadResult(path=path, content=content, metadata=metadata)
+    return _with_more(asked, ReadResult(path=path, content=content, metadata=metadata), text, file.path)
+
+
+def _text(file: Opened, written: str) -> tuple[str, str]:
+    size = file.stat.st_size
+    data = file.read(size + 1) if size <= MOST_BYTES else b""
+    if len(data) > size:  # it has grown since we looked
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES or size > MOST_BYTES:
+        raise ToolFailure(
+            f"{escaped(written, 200)} has {max(size, len(data)):,} bytes, code/read takes at most {MOST_BYTES:,}; "
+            "code/search finds lines in it"
+        )
+    found = decoded(data)
+    if found is None:
+        raise ToolFailure(f"{escaped(written, 200)} is a binary file ({size:,} bytes); code/read shows text only")
+    return found
+
+
+def line_count(text: str) -> int:
+    """A line break at the end begins no other line."""
+    return text.count("\n") + (not text.endswith("\n") and text != "")
+
+
+def _range(asked: ReadArguments, total: int) -> tuple[int, int]:
+    first = 1 if asked.start_line is None else asked.start_line
+    last = total if asked.end_line is None else asked.end_line
+    if first < 1 or asked.max_lines < 1:
+        raise ToolFailure("startLine and maxLines must be 1 or more; lines are counted from 1")
+    if asked.end_line is not None and last < first:
+        raise ToolFailure(f"endLine {last} lies before startLine {first}; the file has {total:,} lines")
+    if not total and first == 1:
+        return 0, 0
+    if first > total:
+        raise ToolFailure(f"startLine {first} lies beyond the end; the file has {total:,} lines")
+    return first, min(last, total, first + min(asked.max_lines, MOST_LINES) - 1)
+
+
+def _lines(text: str, first: int, last: int, total: int) -> str:
+    if first <= 1 and last == total:
+        return text
+    start = _line_start(text, first - 1, 0)
+    return text[start : _line_start(text, last - first + 1, start)]
+
+
+def _line_start(text: str, breaks: int, start: int) -> int:
+    """The place after so many line breaks from `start` on, the end where there are fewer. A few are stepped over;
+    for many the place is closed in on by halves, so that a file of nothing but line breaks costs no more."""
+    if breaks <= MOST_LINES:
+        for _ in range(breaks):
+            start = text.find("\n", start) + 1
+            if not start:
+                return len(text)
+        return start
+    low, high = start, len(text)
+    while high - low > 1:
+        middle = (low + high) // 2
+        here = text.count("\n", low, middle)
+        if here >= breaks:
+            high = middle
+        else:
+            low, breaks = middle, breaks - here
+    return high
+
+
+def _with_more(asked: ReadArguments, result: ReadResult, text: str, path: str) -> ReadResult:
+    from msgspec.structs import replace
+
+    if asked.syntax_highlight:
+        from rightcall.execute.code.tokens import tokens_of
+
+        lines = result.metadata
+        result = replace(result, syntax_tokens=tokens_of(text, path, lines.start_line, lines.end_line))
+    if asked.include_structure:
+        from rightcall.execute.code.structure import structure_of
+
+        structure, note = structure_of(text, path)
+        result = replace(result, structure=structure, note=note or UNSET)
+    return result
+
+
+TOOL = CodeTool(name="code/read", arguments=ReadArguments, run=read, seconds=SECONDS)
