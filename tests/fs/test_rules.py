@@ -215,3 +215,18 @@ def test_names_by_the_thousand_are_judged_in_no_time() -> None:
             rules.refuses(path)
         taken.append(process_time() - began)
     assert min(taken) < 0.075
+
+
+@pytest.mark.promise("P-03")
+@settings(max_examples=300)
+@given(
+    st.sampled_from(["", "a", "a/b", ".github", ".hidden", "secrets", "x.pem", "node_modules", "é", "a\\.env"]),
+    st.lists(
+        RULE_NAMES | st.sampled_from(["id_rsa.", ".env ", "a\\b", "a:b", "É.PEM", "..", "", "x" * 300]), max_size=6
+    ),
+    st.sampled_from([(), ("a/**",), ("**/*.py",)]),
+)
+def test_many_names_at_once_are_judged_as_each_by_itself(folder: str, names: list[str], deny: tuple[str, ...]) -> None:
+    rules = PathRules(deny=deny)
+    top = f"{folder}/" if folder else ""
+    assert rules.touchable(folder, names) == [name for name in names if rules.refuses(top + name) is None]

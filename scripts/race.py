@@ -1,0 +1,176 @@
+"""Links that are swapped while files are read: does anything from outside the root, or a secret in it, ever come out?
+
+    python scripts/race.py [--seconds 60]
+
+Processes exchange a file for a link to one outside, a file for a link to `.env`, and a folder for a link to one
+outside, as fast as they can, while others read and search. One reader does it wrongly on purpose (it looks where the
+path leads, then opens it): it shows that the race is real. Ends with 1 when anything leaked, when a reader never saw
+what it may see, or when the wrong one never leaked.
+"""
+
+import argparse
+import ctypes
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rightcall.errors import ToolFailure
+from rightcall.execute.code import read, search
+from rightcall.fs import beneath
+from rightcall.fs.sight import Sight
+
+TREASURE, REAL = "TREASURE", "REAL"
+EITHER = f"{TREASURE}|{REAL}"
+FILES = ("file.txt", "note.txt", "folder/x.txt")
+SWAPPED = ("file.txt", "note.txt", "folder")
+EXCHANGE, HERE = 2, -100
+Reader = Callable[[Sight, str], str]
+
+
+def plant(base: Path) -> Path:
+    """The tree, and beside it what each of the three is exchanged for."""
+    root = base / "root"
+    for folder in ("root/folder", "outside", "spare"):
+        (base / folder).mkdir(parents=True)
+    for name in FILES:
+        (root / name).write_text(f"{REAL} {name}\n" * 20)
+    (root / "still.txt").write_text(f"{REAL} still\n")
+    for secret in (base / "outside/treasure.txt", base / "outside/x.txt", root / ".env"):
+        secret.write_text(f"{TREASURE} {secret.name}\n" * 20)
+    (base / "spare/file.txt").symlink_to(base / "outside/treasure.txt")
+    (base / "spare/note.txt").symlink_to(root / ".env")
+    (base / "spare/folder").symlink_to(base / "outside")
+    return root
+
+
+def exchanger() -> Callable[[str, str], None]:
+    """Two names change places: in one step where the system can, else in three."""
+    try:
+        call = ctypes.CDLL(None, use_errno=True).renameat2
+    except AttributeError:
+        call = None
+
+    def exchange(one: str, other: str) -> None:
+        if call is None or call(HERE, os.fsencode(one), HERE, os.fsencode(other), EXCHANGE) != 0:
+            os.rename(one, other + "~")
+            os.rename(other, one)
+            os.rename(other + "~", other)
+
+    return exchange
+
+
+def swap(base: str, name: str, until: float, told: Any) -> None:
+    exchange = exchanger()
+    one, other = os.path.join(base, "root", name), os.path.join(base, "spare", name)
+    count = 0
+    while time.monotonic() < until:
+        exchange(one, other)
+        count += 1
+    told.put((f"swaps of {name}", Counter(tries=count)))
+
+
+def by_read(sight: Sight, path: str) -> str:
+    return read.TOOL.run(sight, read.TOOL.arguments(path=path)).content
+
+
+def by_walk(sight: Sight, path: str) -> str:
+    beneath._known = False  # as on a kernel without openat2
+    return by_read(sight, path)
+
+
+def by_search(sight: Sight, _path: str) -> str:
+    return repr(search.TOOL.run(sight, search.TOOL.arguments(pattern=EITHER)).matches)
+
+
+def by_search_within(sight: Sight, path: str) -> str:
+    return repr(search.TOOL.run(sight, search.TOOL.arguments(pattern=EITHER, paths=[path.split("/")[0]])).matches)
+
+
+def by_search_alone(sight: Sight, _path: str) -> str:
+    asked = search.SearchArguments(pattern=EITHER)
+    return repr(search.search(sight, asked, engine="linear").matches)
+
+
+def wrongly(sight: Sight, path: str) -> str:
+    """Looks where the path leads, and then opens it."""
+    whole = os.path.join(sight.root, path)
+    true = os.path.realpath(whole)
+    if not true.startswith(sight.root + "/") or not sight.sees(true[len(sight.root) + 1 :]):
+        raise ToolFailure("no such file")
+    return Path(whole).read_text()
+
+
+READERS: dict[str, Reader] = {
+    "code/read": by_read,
+    "code/read, by the walk": by_walk,
+    "code/search": by_search,
+    "code/search in a path": by_search_within,
+    "code/search, no ripgrep": by_search_alone,
+    "wrongly": wrongly,
+}
+
+
+def look(base: str, name: str, until: float, told: Any) -> None:
+    """One reader, until the time is over: how often it looked, saw what it may see, and saw what it may not."""
+    sight = Sight(os.path.join(base, "root"))
+    counts = Counter(tries=0, real=0, leaks=0)
+    while time.monotonic() < until:
+        path = FILES[counts["tries"] % len(FILES)]
+        counts["tries"] += 1
+        try:
+            text = READERS[name](sight, path)
+        except (ToolFailure, OSError):
+            continue
+        counts["real"] += f"{REAL} {path}" in text
+        counts["leaks"] += TREASURE in text
+    told.put((name, counts))
+
+
+def race(seconds: float) -> dict[str, Counter[str]]:
+    processes = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory() as folder:
+        base = str(Path(folder).resolve())
+        plant(Path(base))
+        told = processes.Queue()
+        until = time.monotonic() + seconds + 1.0  # a process needs some time to start
+        parts = [(swap, name) for name in SWAPPED] + [(look, name) for name in READERS]
+        running = [processes.Process(target=part, args=(base, name, until, told)) for part, name in parts]
+        for process in running:
+            process.start()
+        found = dict(told.get(timeout=seconds + 60) for _ in running)
+        for process in running:
+            process.join()
+    return found
+
+
+def verdict(found: dict[str, Counter[str]]) -> list[str]:
+    """What is wrong; nothing, it is to be hoped."""
+    wrong = [f"{name} leaked {counts['leaks']} times" for name, counts in found.items() if counts["leaks"]]
+    wrong = [line for line in wrong if not line.startswith("wrongly ")]
+    wrong += [f"{name} never saw what it may see" for name in READERS if not found[name]["real"]]
+    if not found["wrongly"]["leaks"]:
+        wrong.append("even reading wrongly leaked nothing: this was no race")
+    return wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    found = race(parser.parse_args().seconds)
+    print(f"{'':<24}{'tries':>10}{'real':>10}{'leaks':>10}")
+    for name, counts in sorted(found.items()):
+        shown = [f"{counts[key]:,}" if key in counts else "" for key in ("tries", "real", "leaks")]
+        print(f"{name:<24}{shown[0]:>10}{shown[1]:>10}{shown[2]:>10}")
+    wrong = verdict(found)
+    print(*wrong or ["nothing leaked, except where it was done wrongly on purpose"], sep="\n")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
