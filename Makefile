@@ -14,7 +14,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint types tests bench fuzz hostile kill crowd policies docs format clean python
+.PHONY: help run test lint types tests bench fuzz hostile kill crowd policies race docs format clean python
 
 help: ## list the targets
 	@echo "RightCall: every tool call a model emits comes out right, or not at all."
@@ -46,7 +46,7 @@ types: $(VENV)/.dev
 
 tests: $(VENV)/.dev
 	@echo "== tests"
-	@$(BIN)/python -m pytest -n 2 $(ARGS)
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 2 $(ARGS)
 
 docs: $(VENV)/.dev ## run every example and command of README and docs, and check their links
 	@$(BIN)/python -m pytest tests/test_docs.py tests/test_promises.py $(ARGS)
@@ -70,6 +70,9 @@ crowd: $(VENV)/.dev ## 10,000 attempts from 8 threads, then from 8 processes, ag
 
 policies: $(VENV)/.dev ## a million random policies and requests, judged twice [ARGS=--cases N]
 	@$(BIN)/python scripts/policies.py $(ARGS)
+
+race: $(VENV)/.dev ## swap links while files are read and searched: nothing may leak [ARGS=--seconds N, else 60]
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/race.py $(ARGS)
 
 format: $(VENV)/.dev ## format the code and fix what lint can fix
 	@$(BIN)/ruff format .
@@ -96,17 +99,18 @@ $(BENCH)/bin/python: | python
 # The stamps make a second run start at once; a changed pyproject.toml installs again.
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	@echo "-- installing rightcall"
-	@$(BIN)/pip install $(PIP_QUIET) --editable .
+	@$(BIN)/pip install $(PIP_QUIET) --editable '.[all]'
 	@$(BIN)/python -m compileall -q src # an editable package is else compiled anew at every start where caches are off
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.dev: pyproject.toml scripts/ripgrep.py | $(VENV)/bin/python
 	@echo "-- installing rightcall and what its tests need (a minute the first time)"
 	@$(BIN)/pip install $(PIP_QUIET) --editable '.[dev]'
 	@$(BIN)/python -m compileall -q src
+	@$(BIN)/python scripts/ripgrep.py $(BIN)
 	@touch $@ $(VENV)/.installed
 
 $(BENCH)/.installed: pyproject.toml | $(BENCH)/bin/python
 	@echo "-- installing rightcall and its peers into $(BENCH)"
-	@$(BENCH)/bin/pip install $(PIP_QUIET) --editable '.[bench]'
+	@$(BENCH)/bin/pip install $(PIP_QUIET) --editable '.[all,bench]'
 	@touch $@

@@ -33,8 +33,9 @@ RANK = {part: rank for rank, tier in enumerate(TIERS) for part in tier}
 # `Outcome.message` likewise. `Request.rights` is a record of the settings, named for the type checker alone.
 UPWARD = {("types", "text"), ("types", "present"), ("types", "config")}
 
-MAY_LOAD = {"msgspec", "jsonschema_rs", "rapidfuzz"}  # the declared dependencies
-MAY_LOAD_IF_THERE = {"pydantic"}  # to read a user's own models; never at the top of a module
+MAY_LOAD = {"msgspec", "jsonschema_rs", "rapidfuzz", "re2"}  # the declared dependencies
+MODULES = {"google_re2": "re2"}  # where the package has another name than the module
+MAY_LOAD_IF_THERE = {"pydantic", "ast_grep_py"}  # a user's own models, the extra `code`; never at the top of a module
 
 
 class Import(NamedTuple):
@@ -71,9 +72,20 @@ def imports_of(file: Path) -> Iterator[Import]:
             assert node.module
             submodules = [alias.name for alias in node.names if is_module(f"{node.module}.{alias.name}")]
             targets = [f"{node.module}.{name}" for name in submodules] or [node.module]
+        elif by_name := named_import(node):
+            targets = [by_name]
         else:
             continue
-        yield from (Import(file, node.lineno, target, id(node) in late) for target in targets)
+        line = node.lineno  # type: ignore[attr-defined]
+        yield from (Import(file, line, target, id(node) in late) for target in targets)
+
+
+def named_import(node: ast.AST) -> str | None:
+    """`import_module("re2")`, as one loads what tells no types."""
+    match node:
+        case ast.Call(func=ast.Name(id="import_module"), args=[ast.Constant(value=str(name))]):
+            return name
+    return None
 
 
 def is_module(name: str) -> bool:
@@ -147,7 +159,8 @@ def test_only_declared_dependencies_are_imported_and_optional_ones_late() -> Non
 
 def test_the_declared_dependencies_are_the_ones_that_are_imported() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    declared = {requirement.split(">")[0].replace("-", "_") for requirement in project["dependencies"]}
+    packages = [requirement.split(">")[0].replace("-", "_") for requirement in project["dependencies"]]
+    declared = {MODULES.get(package, package) for package in packages}
     used = {found.target.split(".")[0] for found in own_imports()}
     assert declared == MAY_LOAD
     assert declared <= used
