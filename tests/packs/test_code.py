@@ -17,6 +17,7 @@ SEVEN: dict[str, tuple[Row, ...]] = {
         ("maxLines", False, "integer", "default 500"),
         ("syntaxHighlight", False, "boolean", "default false"),
         ("includeMetadata", False, "boolean", "default true"),
+        ("includeStructure", False, "boolean", "default false"),  # not in the design: promise C-10
     ),
     "code/search": (
         ("pattern", True, "string", ""),

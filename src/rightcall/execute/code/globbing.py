@@ -23,26 +23,30 @@ Component = list[Token]
 class Globs:
     """Compiled patterns. Called with a path (true names, `/` between them) it says whether one of them matches."""
 
-    __slots__ = ("_match", "_prefixes", "_suffixes")
+    __slots__ = ("_ends", "_match", "_prefixes", "_suffixes")
 
     def __init__(self, alternatives: Sequence[list[Component]]) -> None:
-        suffixes = [_suffix(parts) for parts in alternatives]
-        self._suffixes = tuple(suffix for suffix in suffixes if suffix is not None)
-        rest = [parts for parts, suffix in zip(alternatives, suffixes, strict=True) if suffix is None]
+        ends = [_ends(parts) for parts in alternatives]
+        self._suffixes = tuple(end for start, end in filter(None, ends) if not start)
+        self._ends = [both for both in ends if both is not None and both[0]]
+        rest = [parts for parts, both in zip(alternatives, ends, strict=True) if both is None]
         self._match = _engine("|".join(_expression(parts) for parts in rest)) if rest else None
         self._prefixes = [_prefix(parts) for parts in alternatives]
 
     def __call__(self, path: str) -> bool:
-        if path.endswith(self._suffixes):  # the common patterns, `**/*.py`, need no engine
-            return True
-        return self._match is not None and self._match(path)
+        top, slash, name = path.rpartition("/")
+        return bool(self.among(top + slash, [name]))
 
     def among(self, top: str, names: list[str]) -> list[str]:
         """Those names that match in one folder; `top` is its path with a slash at the end, or nothing."""
-        suffixes, match = self._suffixes, self._match
-        if match is None:  # no suffix holds a slash: the name is enough
+        suffixes, ends, match = self._suffixes, self._ends, self._match
+        if match is None and not ends:  # the common patterns, `**/*.py`, need neither the path nor an engine
             return [name for name in names if name.endswith(suffixes)]
-        return [name for name in names if name.endswith(suffixes) or match(top + name)]
+        return [
+            name
+            for name in names
+            if name.endswith(suffixes) or (ends and _between(ends, name)) or (match is not None and match(top + name))
+        ]
 
     def reaches(self, folder: str) -> bool:
         """Whether anything below a folder can match, as far as fixed names and depths tell."""
@@ -106,13 +110,21 @@ def _deep(part: Component) -> bool:
     return len(part) > 1 and all(token is STAR for token in part)
 
 
-def _suffix(parts: list[Component]) -> str | None:
-    """What a path must end with, where that is all a pattern asks for."""
+def _ends(parts: list[Component]) -> tuple[str, str] | None:
+    """What a name must begin and end with, where that is all a pattern asks for, in whatever folder: `**/test_*.py`."""
     if parts == [_DEEP]:
-        return ""
-    if len(parts) == 2 and parts[0] is _DEEP and parts[1][0] is STAR and all(_fixed(token) for token in parts[1][1:]):
-        return "".join(parts[1][1:])
-    return None
+        return "", ""
+    if len(parts) != 2 or parts[0] is not _DEEP or parts[1].count(STAR) != 1:
+        return None
+    at = parts[1].index(STAR)
+    start, end = parts[1][:at], parts[1][at + 1 :]
+    return ("".join(start), "".join(end)) if all(_fixed(token) for token in (*start, *end)) else None
+
+
+def _between(ends: list[tuple[str, str]], name: str) -> bool:
+    return any(
+        name.startswith(start) and name.endswith(end) and len(name) >= len(start) + len(end) for start, end in ends
+    )
 
 
 def _prefix(parts: list[Component]) -> tuple[list[str], int | None]:

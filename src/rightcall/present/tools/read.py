@@ -19,6 +19,8 @@ def shape(result: Any) -> dict[str, Any]:
     }
     if result.get("structure") is not None:
         shaped["structure"] = result["structure"]
+    elif isinstance(result.get("note"), str):
+        shaped["note"] = result["note"]  # it was asked for, and this is why there is none
     encoding = about.get("encoding")
     if isinstance(encoding, str) and encoding.lower() not in _PLAIN:
         shaped["encoding"] = encoding  # what was decoded otherwise cannot be written back as it stands here
