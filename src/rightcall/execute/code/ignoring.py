@@ -1,0 +1,188 @@
+"""What `.gitignore`, `.ignore` and `.git/info/exclude` leave out, as git reads such lines: from the root down, nothing
+above it and no file of the user's own. A nearer file beats one further up, a later line an earlier one, `.ignore` beats
+`.gitignore`, and nothing below a folder that is left out comes back.
+
+The files belong to whoever wrote the repository: they are opened without following links, large ones are not read, and
+lines become expressions of an engine that never goes back (re2).
+"""
+
+import os
+import stat
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from rightcall.execute.code.ignoring_lines import IgnoreLine, ignore_lines
+from rightcall.fs.beneath import open_beneath
+
+_LARGEST = 1 << 20
+"""Bytes of an ignore file; larger ones are not read."""
+_MEMORY = 2 << 20
+EXCLUDE = ".git/info/exclude"
+
+_Search = Callable[[bytes], object]
+
+
+class IgnoreFile:
+    """The lines of one file. Neighbours that say the same (leave out, or do not) are matched together."""
+
+    __slots__ = ("_runs", "_suspects", "lines", "negates")
+
+    def __init__(self, lines: Sequence[IgnoreLine]) -> None:
+        self.lines = lines
+        self.negates = any(line.negated for line in lines)
+        runs = [(run[0].negated, run) for run in _runs(lines)]
+        self._runs = [
+            (
+                not negated,
+                _any([line.expression for line in run]),
+                _any([one.expression for one in run if not one.folder]),
+            )
+            for negated, run in reversed(runs)
+        ]
+        self._suspects = _any([line.expression for line in lines if not line.negated])
+
+    def suspects(self, paths: bytes) -> bool:
+        """Whether a line could leave out one of the paths, each between NUL bytes."""
+        return self._suspects(paths)
+
+    def verdict(self, path: bytes, folder: bool) -> bool | None:
+        """Whether to leave out a path, between NUL bytes, as seen from the file's own folder; None when no line is
+        about it."""
+        for leaves_out, for_folders, for_files in self._runs:
+            if (for_folders if folder else for_files)(path):
+                return leaves_out
+        return None
+
+
+class Ignoring:
+    """All the ignore files that count in one folder. Folders without one of their own share that of the one above."""
+
+    __slots__ = ("_asked", "negates_below")
+
+    def __init__(self, asked: tuple[tuple[int, int, IgnoreFile], ...] = (), *, negates_below: bool = False) -> None:
+        self._asked = asked
+        """Kind, length of the path of its folder, and the file itself: who is asked first stands first."""
+        self.negates_below = negates_below
+
+    def below(self, path: str, folder: int, names: Sequence[str] = (".gitignore",)) -> "Ignoring":
+        """What counts in a folder below, given its path, its descriptor and the names that are known to be in it."""
+        found = [(0, _read(folder, ".ignore"))]
+        if ".gitignore" in names:
+            found.append((1, _read(folder, ".gitignore")))
+        if not path:
+            found.append((2, _read(folder, EXCLUDE)))
+        own = tuple((kind, len(_base(path)), file) for kind, file in found if file is not None)
+        if not own:
+            return self
+        asked = sorted((*own, *self._asked), key=lambda one: (one[0], -one[1]))
+        negates = self.negates_below or bool(path and any(file.negates for *_, file in own))
+        return Ignoring(tuple(asked), negates_below=negates)
+
+    def suspects(self, path: str, names: Sequence[str]) -> bool:
+        """Whether any of the names in a folder might be left out: one look at all of them."""
+        if not self._asked or not names:
+            return False
+        base = _base(path)
+        joined = os.fsencode("\0".join(names))
+        for _, length, file in self._asked:
+            above = base[length:]
+            if file.suspects(b"\0" + above + joined.replace(b"\0", b"\0\0" + above) + b"\0"):
+                return True
+        return False
+
+    def kept(self, path: str, names: Sequence[str], *, folders: bool) -> list[str]:
+        """Those of the names in a folder that are not left out."""
+        base = _base(path)
+        return [name for name in names if not self._leaves_out(base + os.fsencode(name), folders)]
+
+    def files(self) -> tuple[IgnoreFile, ...]:
+        """The files that are asked, the last word first."""
+        return tuple(file for *_, file in self._asked)
+
+    def _leaves_out(self, path: bytes, folder: bool) -> bool:
+        for _, length, file in self._asked:
+            verdict = file.verdict(b"\0" + path[length:] + b"\0", folder)
+            if verdict is not None:
+                return verdict
+        return False
+
+
+def ignoring_at(root: int, path: str) -> Ignoring:
+    """What counts above a folder: the ignore files of the root and of every folder between."""
+    found = Ignoring()
+    parts = path.split("/") if path else []
+    for depth in range(len(parts)):
+        above = "/".join(parts[:depth])
+        try:
+            folder = open_beneath(root, above, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            continue
+        try:
+            found = found.below(above, folder)
+        finally:
+            os.close(folder)
+    return found
+
+
+def _read(folder: int, name: str) -> IgnoreFile | None:
+    try:
+        if "/" in name:
+            file = open_beneath(folder, name)
+        else:
+            file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return None
+    try:
+        seen = os.fstat(file)
+        if not stat.S_ISREG(seen.st_mode) or not 0 < seen.st_size <= _LARGEST:
+            return None
+        lines = ignore_lines(os.read(file, _LARGEST))
+        return IgnoreFile(lines) if lines else None
+    except OSError:
+        return None
+    finally:
+        os.close(file)
+
+
+def _base(path: str) -> bytes:
+    return os.fsencode(path) + b"/" if path else b""
+
+
+def _runs(lines: Sequence[IgnoreLine]) -> list[list[IgnoreLine]]:
+    found: list[list[IgnoreLine]] = []
+    for line in lines:
+        if found and found[-1][0].negated == line.negated:
+            found[-1].append(line)
+        else:
+            found.append([line])
+    return found
+
+
+def _any(expressions: list[bytes]) -> Callable[[bytes], bool]:
+    """One question for many expressions; made when it is first asked, in parts where it is too large for one."""
+    made: list[_Search] | None = None
+
+    def ask(text: bytes) -> bool:
+        nonlocal made
+        if made is None:
+            made = _compiled(expressions)
+        return any(search(text) is not None for search in made)
+
+    return ask
+
+
+def _compiled(expressions: list[bytes]) -> list[_Search]:
+    if not expressions:
+        return []
+    re2: Any = import_module("re2")  # late: only who searches needs it
+    options: Any = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1  # names are bytes
+    options.log_errors = False
+    options.never_capture = True
+    options.max_mem = _MEMORY
+    try:
+        return [re2.compile(b"\\x00(?s:" + b"|".join(expressions) + b")\\x00", options).search]
+    except re2.error:
+        half = len(expressions) // 2
+        return _compiled(expressions[:half]) + _compiled(expressions[half:]) if half else []

@@ -1,0 +1,139 @@
+"""`code/search`: lines that match a regular expression, line by line.
+
+    which files (search_files) ─▶ which of them have matches (ripgrep, or all are opened) ─▶ their lines, by our own
+    engine in what was opened beneath the root ─▶ as they are shown
+
+Ripgrep only saves opening files in vain; results are the same with it and without.
+"""
+
+from contextlib import ExitStack
+from time import monotonic
+from typing import Literal, NoReturn
+
+from msgspec import UNSET, Struct, UnsetType
+
+from rightcall.errors import ToolFailure
+from rightcall.execute.code.globbing import compile_globs
+from rightcall.execute.code.search_candidates import Candidates, candidates
+from rightcall.execute.code.search_files import Wanted
+from rightcall.execute.code.search_lines import look_into
+from rightcall.execute.code.search_opening import Opener
+from rightcall.execute.code.search_pattern import Pattern, read_pattern
+from rightcall.execute.code.search_showing import CodeMatch, shown
+from rightcall.execute.code.tool import CodeTool
+from rightcall.fs.sight import Opened, Sight
+
+MOST_MATCHES = 100
+MOST_CONTEXT = 20
+MOST_PATHS = 100
+_SECONDS = 10.0
+_MARGIN = 0.5
+"""Seconds kept back for showing what was found."""
+_LATE = "Time ran out: this is what was found until then. Narrow the search with paths or filePattern."
+
+Engine = Literal["ripgrep", "linear"]
+
+
+class SearchArguments(Struct, frozen=True, rename="camel", kw_only=True):
+    """What is looked for, and where."""
+
+    pattern: str
+    paths: list[str] = []
+    file_pattern: str | None = None
+    exclude_patterns: list[str] = []
+    context_lines: int = 2
+    case_sensitive: bool = False
+    max_matches: int = MOST_MATCHES
+    include_line_numbers: bool = True
+
+
+class SearchResult(Struct, frozen=True, rename="camel", kw_only=True):
+    """What was found. `total_matches` counts lines, also those that are not shown; `note` says when time ran out."""
+
+    success: bool = True
+    pattern: str
+    matches: list[CodeMatch]
+    total_matches: int
+    files_searched: int
+    truncated: bool
+    note: str | UnsetType = UNSET
+
+
+def search(sight: Sight, asked: SearchArguments, *, engine: Engine | None = None) -> SearchResult:
+    """The matching lines, in the order of their files' paths. Without an engine named, ripgrep where there is one."""
+    deadline = monotonic() + _SECONDS - _MARGIN
+    pattern = read_pattern(asked.pattern, case_sensitive=asked.case_sensitive)
+    wanted = _wanted(asked)
+    starts = _opened(sight, asked)
+    try:
+        found = candidates(sight, starts, wanted, pattern, deadline, ripgrep=engine != "linear")
+    finally:
+        for start in starts:
+            start.close()
+    return _looked_through(sight, asked, pattern, found, deadline)
+
+
+def _looked_through(
+    sight: Sight, asked: SearchArguments, pattern: Pattern, found: Candidates, deadline: float
+) -> SearchResult:
+    matches: list[CodeMatch] = []
+    total, late = 0, found.late
+    with Opener(sight) as opener:
+        for path, count in found.files:
+            left = asked.max_matches - len(matches)
+            if left == 0 and count is not None:
+                total += count
+                continue
+            file = opener.file(path)
+            if file is None:
+                continue
+            with file:
+                looked = look_into(file, pattern, left, deadline)
+                if looked is None:
+                    continue
+                total += looked.total
+                late = late or looked.late
+                matches += [shown(path, looked, hit, asked) for hit in looked.hits]
+            if monotonic() > deadline:
+                late = True
+                break
+    return SearchResult(
+        pattern=asked.pattern,
+        matches=matches,
+        total_matches=total,
+        files_searched=found.searched,
+        truncated=late or total > len(matches),
+        note=_LATE if late else UNSET,
+    )
+
+
+def _wanted(asked: SearchArguments) -> Wanted:
+    _in_range("maxMatches", asked.max_matches, 1, MOST_MATCHES)
+    _in_range("contextLines", asked.context_lines, 0, MOST_CONTEXT)
+    _in_range("paths", len(asked.paths), 0, MOST_PATHS)
+    included, excluded = asked.file_pattern, asked.exclude_patterns
+    return Wanted(
+        compile_globs([included], anywhere=True, argument="filePattern") if included else None,
+        compile_globs(excluded, anywhere=True, argument="excludePatterns") if excluded else None,
+        included or None,
+    )
+
+
+def _in_range(argument: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise ToolFailure(f"{argument}: is {value}, from {least} to {most} is possible")
+
+
+def _opened(sight: Sight, asked: SearchArguments) -> list[Opened]:
+    with ExitStack() as opened:
+        starts = [opened.enter_context(sight.open(path)) for path in asked.paths or ["."]]
+        opened.pop_all()  # all of them: whoever asked closes them
+    return starts
+
+
+def _untold(_sight: Sight, _asked: SearchArguments) -> NoReturn:
+    """What a search reads is too much to look at twice: no two searches are known to be the same."""
+    raise ToolFailure("the state of all files is not known")
+
+
+TOOL = CodeTool("code/search", SearchArguments, search, seconds=_SECONDS, state=_untold, cached=False)

@@ -1,0 +1,72 @@
+"""The files of a search, and what is known of each before it is opened: how many of its lines match, where ripgrep has
+said so. It works while we walk."""
+
+from time import monotonic
+
+from msgspec import Struct
+
+from rightcall.execute.code import search_ripgrep
+from rightcall.execute.code.ignoring import Ignoring
+from rightcall.execute.code.search_files import Listing, Wanted, files_below
+from rightcall.execute.code.search_pattern import Pattern
+from rightcall.execute.code.search_ripgrep import Counting, told_glob, told_lines
+from rightcall.fs.sight import Opened, Sight
+
+_MOST_AT_ONCE = 4
+"""Folders for each of which ripgrep is worth starting."""
+
+
+class Candidates(Struct, frozen=True):
+    """Files in the order of their paths, each with the number of its matching lines, None where nobody has looked yet;
+    those without any are left out. `searched` counts them too."""
+
+    files: list[tuple[str, int | None]]
+    searched: int
+    late: bool
+
+
+def candidates(
+    sight: Sight, starts: list[Opened], wanted: Wanted, pattern: Pattern, deadline: float, *, ripgrep: bool
+) -> Candidates:
+    """Everything below the folders, and the files, that a search was told to begin with."""
+    program = search_ripgrep.ripgrep() if ripgrep and len(starts) <= _MOST_AT_ONCE else None
+    known: dict[str, int | None] = {}
+    late = False
+    for start in starts:
+        if not start.is_folder:
+            if wanted.file(start.path):
+                known[start.path] = None
+            continue
+        found, was_late = _below(sight, start, wanted, pattern, deadline, program)
+        known.update(found)
+        late = late or was_late
+    return Candidates([(path, known[path]) for path in sorted(known) if known[path] != 0], len(known), late)
+
+
+def _below(
+    sight: Sight, start: Opened, wanted: Wanted, pattern: Pattern, deadline: float, program: str | None
+) -> tuple[dict[str, int | None], bool]:
+    if program is None:
+        listing = files_below(sight, start, wanted, deadline)
+        return dict.fromkeys(listing.files), listing.late
+    root_rules = Ignoring().below("", start.fd) if not start.path else None
+    counting = Counting(
+        program, start.fd, pattern.ripgrep, told_lines(root_rules, as_built=sight.rules.as_built),
+        told_glob(wanted.written), deadline - monotonic(),
+    )  # fmt: skip
+    try:
+        listing = files_below(sight, start, wanted, deadline)
+    finally:
+        counted = counting.counts()  # also when something went wrong: nobody is left behind
+    if counted is None or listing.negates_below:
+        return dict.fromkeys(listing.files), listing.late
+    return _joined(listing, start.path, counted[0]), listing.late or counted[1]
+
+
+def _joined(listing: Listing, folder: str, counts: dict[str, int]) -> dict[str, int | None]:
+    top = f"{folder}/" if folder else ""
+    found: dict[str, int | None] = dict.fromkeys(listing.files, 0)
+    for path, count in counts.items():
+        if top + path in found:
+            found[top + path] = count
+    return found

@@ -1,0 +1,192 @@
+"""The lines of one file in which a pattern matches, found by our own engine in what was opened beneath the root. A
+file with a NUL byte is binary and has none, unless it begins with the mark of UTF-16."""
+
+import codecs
+import os
+from collections.abc import Callable, Iterator
+from time import monotonic
+
+from msgspec import Struct
+
+from rightcall.execute.code.search_pattern import Pattern
+from rightcall.fs.sight import Opened
+
+_BLOCK = 4 << 20
+"""Bytes that are looked through at once."""
+_LONGEST_LINE = 16 << 20
+"""Bytes of one line; where it is longer, what follows counts as another with the same number."""
+_LARGEST_WIDE = 32 << 20
+"""Bytes of a file in UTF-16, which has to be rewritten as a whole."""
+_WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_NEWLINE = 0x0A
+
+Slice = Callable[[int, int], bytes]
+"""The text from one byte to another, wherever it is kept."""
+
+
+class Hit(Struct, frozen=True):
+    """A line that matches: its number, counted from 1, where it begins and ends, and where the match begins."""
+
+    number: int
+    start: int
+    end: int
+    match: int
+
+
+class Looked(Struct):
+    """What a file holds: the first hits, how many lines match, and how to get at its text."""
+
+    hits: list[Hit]
+    total: int
+    text: Slice
+    size: int
+    begin: int = 0
+    """Where the text begins: after a mark of its encoding."""
+    late: bool = False
+
+
+class _Binary(Exception):
+    """The file is no text."""
+
+
+def look_into(file: Opened, pattern: Pattern, most: int, deadline: float) -> Looked | None:
+    """Search an open file; at most so many hits are kept. None when nothing is in it, or it is binary."""
+    size = file.stat.st_size
+    try:
+        first = os.read(file.fd, min(size + 1, _BLOCK))
+        if len(first) > size or len(first) == _BLOCK or first[:2] in _WIDE or not first:
+            return _look_at_length(file, pattern, most, deadline)
+    except OSError:
+        return None
+    return None if b"\0" in first else _look_whole(_unmarked(first), pattern, most, deadline)
+
+
+def _look_at_length(file: Opened, pattern: Pattern, most: int, deadline: float) -> Looked | None:
+    """A file that is large, that grows meanwhile, or that has to be rewritten."""
+    first = file.read(_BLOCK)
+    if first[:2] in _WIDE:
+        whole = file.read(_LARGEST_WIDE + 1) if file.stat.st_size <= _LARGEST_WIDE else b""
+        text = whole[2:].decode(_WIDE[first[:2]], "replace").encode()
+        return None if b"\0" in text else _look_whole(text, pattern, most, deadline)
+    begin = len(first) - len(_unmarked(first))
+    found = Looked([], 0, lambda start, end: os.pread(file.fd, end - start, start), os.fstat(file.fd).st_size, begin)
+    lines = 0
+    try:
+        for block, at in _blocks(file, first, begin):
+            _add(found, block, at, lines, pattern, most, deadline)
+            if found.late:
+                break
+            lines += block.count(b"\n") if len(found.hits) < most else 0
+    except _Binary:
+        return None
+    return found
+
+
+def _unmarked(text: bytes) -> bytes:
+    return text.removeprefix(codecs.BOM_UTF8)
+
+
+def _look_whole(text: bytes, pattern: Pattern, most: int, deadline: float) -> Looked | None:
+    if len(text) <= pattern.reach and pattern.find(text, 0, len(text)) < 0:  # most files
+        return None
+    found = Looked([], 0, lambda start, end: text[start:end], len(text))
+    _add(found, text, 0, 0, pattern, most, deadline)
+    return found
+
+
+def _add(found: Looked, text: bytes, at: int, lines: int, pattern: Pattern, most: int, deadline: float) -> None:
+    """Add what a block of whole lines holds, after so many lines."""
+    counted, number = 0, lines + 1
+    for start, end, match in matching(text, pattern, deadline):
+        if start < 0:
+            found.late = True
+            return
+        found.total += 1
+        if len(found.hits) < most:
+            number += text.count(b"\n", counted, start)
+            counted = start
+            found.hits.append(Hit(number, at + start, at + end, at + match))
+        elif end - start < pattern.reach:
+            more, found.late = _count(text, end + 1, pattern, deadline)
+            found.total += more
+            return
+
+
+def _count(text: bytes, at: int, pattern: Pattern, deadline: float) -> tuple[int, bool]:
+    """How many lines match from here on, where nobody wants to see them, and whether time ran out."""
+    find, whole, total = pattern.find, len(text), 0
+    while at < whole:
+        if monotonic() > deadline:
+            return total, True
+        stop = min(at + pattern.reach, whole)
+        match = find(text, at, stop)
+        if match < 0 and stop < whole:
+            at = max(text.rfind(b"\n", at, stop) + 1, at + pattern.reach // 2)
+            continue
+        if match < 0 or (match == whole and text[-1] == _NEWLINE):
+            break
+        total += 1
+        end = text.find(b"\n", match)
+        if end < 0:
+            break
+        at = end + 1
+    return total, False
+
+
+def matching(text: bytes, pattern: Pattern, deadline: float) -> Iterator[tuple[int, int, int]]:
+    """Each line that matches: where it begins and ends, and where its first match begins. (-1, -1, -1) at the end
+    means that time ran out."""
+    find, reach = pattern.find, pattern.reach
+    at, whole = 0, len(text)
+    while at < whole:
+        stop = min(at + reach, whole)
+        if stop < whole:
+            stop = text.rfind(b"\n", at, stop) + 1
+            if stop == 0:
+                stop = text.find(b"\n", at) + 1 or whole
+                match = _within(text, at, stop, pattern)
+                if match >= 0:
+                    yield at, stop - (text[stop - 1] == _NEWLINE), match
+                at = stop
+        while at < stop and (match := find(text, at, stop)) >= 0:
+            if match >= stop and (stop < whole or text[-1] == _NEWLINE):
+                break  # at the beginning of the next line, if there is one
+            start = text.rfind(b"\n", at, match) + 1 or at
+            end = text.find(b"\n", match)
+            end = whole if end < 0 else end
+            yield start, end, match
+            at = end + 1
+        at = max(at, stop)
+        if at < whole and monotonic() > deadline:
+            yield -1, -1, -1
+            return
+
+
+def _within(text: bytes, start: int, stop: int, pattern: Pattern) -> int:
+    """The first match in a line that is too long to be looked through at once, or -1: piece by piece, each half over
+    the one before, so that nothing short of half a piece is missed."""
+    for at in range(start, stop, pattern.reach // 2):
+        match = pattern.find(text, at, min(at + pattern.reach, stop))
+        if match >= 0 and (match < stop or text[-1] != _NEWLINE):
+            return match
+    return -1
+
+
+def _blocks(file: Opened, first: bytes, begin: int) -> Iterator[tuple[bytes, int]]:
+    """A large file in blocks of whole lines, and where each begins. Raises _Binary and OSError."""
+    rest, at, read = first[begin:], begin, len(first)
+    block = first
+    while block:
+        if b"\0" in block:
+            raise _Binary
+        cut = rest.rfind(b"\n") + 1
+        if cut == 0 and len(rest) > _LONGEST_LINE:
+            cut = len(rest)
+        if cut:
+            yield rest[:cut], at
+            rest, at = rest[cut:], at + cut
+        block = os.pread(file.fd, _BLOCK, read)
+        read += len(block)
+        rest += block
+    if rest:
+        yield rest, at

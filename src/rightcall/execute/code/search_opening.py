@@ -1,0 +1,53 @@
+"""Opening one file after the other, as a walk has found them: by the true names that the rules have judged, without
+following a link. Neighbours share their open folder, which is half the work."""
+
+import os
+import stat
+from types import TracebackType
+from typing import Self
+
+from rightcall.fs.beneath import open_beneath
+from rightcall.fs.sight import Opened, Sight
+
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+class Opener:
+    """Holds the root and the folder of the last file open, until it is closed."""
+
+    def __init__(self, sight: Sight) -> None:
+        self._root = sight.open_root()
+        self._path: str = ""
+        self._folder = -1
+
+    def file(self, path: str) -> Opened | None:
+        """A regular file, which the caller closes; None when it is gone, or something else by now."""
+        folder, _, name = path.rpartition("/")
+        try:
+            file = os.open(name, _FLAGS, dir_fd=self._folder_of(folder))
+        except (OSError, ValueError):
+            return None
+        seen = os.fstat(file)
+        if stat.S_ISREG(seen.st_mode):
+            return Opened(file, path, seen)
+        os.close(file)
+        return None
+
+    def _folder_of(self, path: str) -> int:
+        if self._folder < 0 or path != self._path:
+            self._forget()
+            self._folder = open_beneath(self._root, path, os.O_RDONLY | os.O_DIRECTORY)
+            self._path = path
+        return self._folder
+
+    def _forget(self) -> None:
+        if self._folder >= 0:
+            os.close(self._folder)
+            self._folder = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._forget()
+        os.close(self._root)
