@@ -72,7 +72,7 @@ LIMITS = {
     ("code/read", "endLine"): {"minimum": 1},
     ("code/read", "maxLines"): {"minimum": 1, "maximum": 500},
     ("code/search", "pattern"): {"maxLength": 1000},
-    ("code/search", "contextLines"): {"minimum": 0},
+    ("code/search", "contextLines"): {"minimum": 0, "maximum": 20},
     ("code/search", "maxMatches"): {"minimum": 1, "maximum": 100},
     ("code/list", "maxDepth"): {"minimum": 1, "maximum": 10},
     ("code/list", "sortBy"): {"enum": ["name", "modified", "size"]},
