@@ -65,14 +65,16 @@ def exchanger() -> Callable[[str, str], None]:
     return exchange
 
 
-def swap(base: str, name: str, until: float, told: Any) -> None:
+def swap(base: str, name: str, seconds: float, ready: Any) -> Counter[str]:
     exchange = exchanger()
     one, other = os.path.join(base, "root", name), os.path.join(base, "spare", name)
-    count = 0
+    counts = Counter(tries=0)
+    ready.wait()
+    until = time.monotonic() + seconds
     while time.monotonic() < until:
         exchange(one, other)
-        count += 1
-    told.put((f"swaps of {name}", Counter(tries=count)))
+        counts["tries"] += 1
+    return counts
 
 
 def by_read(sight: Sight, path: str) -> str:
@@ -116,10 +118,12 @@ READERS: dict[str, Reader] = {
 }
 
 
-def look(base: str, name: str, until: float, told: Any) -> None:
+def look(base: str, name: str, seconds: float, ready: Any) -> Counter[str]:
     """One reader, until the time is over: how often it looked, saw what it may see, and saw what it may not."""
     sight = Sight(os.path.join(base, "root"))
     counts = Counter(tries=0, real=0, leaks=0)
+    ready.wait()
+    until = time.monotonic() + seconds
     while time.monotonic() < until:
         path = FILES[counts["tries"] % len(FILES)]
         counts["tries"] += 1
@@ -127,9 +131,18 @@ def look(base: str, name: str, until: float, told: Any) -> None:
             text = READERS[name](sight, path)
         except (ToolFailure, OSError):
             continue
-        counts["real"] += f"{REAL} {path}" in text
+        counts["real"] += any(f"{REAL} {swapped}" in text for swapped in FILES)
         counts["leaks"] += TREASURE in text
-    told.put((name, counts))
+    return counts
+
+
+def part(work: Callable[..., Counter[str]], base: str, name: str, seconds: float, ready: Any, told: Any) -> None:
+    """One process of the race; it begins when all are there, and tells what came of it whatever happens."""
+    found = Counter(crashes=1)
+    try:
+        found = work(base, name, seconds, ready)
+    finally:
+        told.put((name, found))
 
 
 def race(seconds: float) -> dict[str, Counter[str]]:
@@ -138,12 +151,14 @@ def race(seconds: float) -> dict[str, Counter[str]]:
         base = str(Path(folder).resolve())
         plant(Path(base))
         told = processes.Queue()
-        until = time.monotonic() + seconds + 1.0  # a process needs some time to start
         parts = [(swap, name) for name in SWAPPED] + [(look, name) for name in READERS]
-        running = [processes.Process(target=part, args=(base, name, until, told)) for part, name in parts]
+        ready = processes.Barrier(len(parts), timeout=60)
+        running = [
+            processes.Process(target=part, args=(work, base, name, seconds, ready, told)) for work, name in parts
+        ]
         for process in running:
             process.start()
-        found = dict(told.get(timeout=seconds + 60) for _ in running)
+        found = dict(told.get(timeout=seconds + 90) for _ in running)
         for process in running:
             process.join()
     return found
@@ -153,6 +168,7 @@ def verdict(found: dict[str, Counter[str]]) -> list[str]:
     """What is wrong; nothing, it is to be hoped."""
     wrong = [f"{name} leaked {counts['leaks']} times" for name, counts in found.items() if counts["leaks"]]
     wrong = [line for line in wrong if not line.startswith("wrongly ")]
+    wrong += [f"{name} crashed" for name, counts in found.items() if counts["crashes"]]
     wrong += [f"{name} never saw what it may see" for name in READERS if not found[name]["real"]]
     if not found["wrongly"]["leaks"]:
         wrong.append("even reading wrongly leaked nothing: this was no race")
@@ -166,7 +182,7 @@ def main() -> int:
     print(f"{'':<24}{'tries':>10}{'real':>10}{'leaks':>10}")
     for name, counts in sorted(found.items()):
         shown = [f"{counts[key]:,}" if key in counts else "" for key in ("tries", "real", "leaks")]
-        print(f"{name:<24}{shown[0]:>10}{shown[1]:>10}{shown[2]:>10}")
+        print(f"{'swaps of ' * (name in SWAPPED) + name:<24}{shown[0]:>10}{shown[1]:>10}{shown[2]:>10}")
     wrong = verdict(found)
     print(*wrong or ["nothing leaked, except where it was done wrongly on purpose"], sep="\n")
     return 1 if wrong else 0

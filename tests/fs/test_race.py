@@ -14,7 +14,7 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "race.py"
 @pytest.mark.promise("P-03")
 def test_a_swapped_link_never_shows_what_it_leads_to() -> None:
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), "--seconds", "2"], capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, str(SCRIPT), "--seconds", "2"], capture_output=True, text=True, timeout=110, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "nothing leaked" in done.stdout
