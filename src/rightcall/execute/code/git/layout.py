@@ -62,6 +62,7 @@ class Surveyor:
         self._repository = repository
         self._with_graph = with_graph
         self._known: dict[str, tuple[Stamp, Listing]] = {}
+        self._clean: dict[str, Stamp] = {}
         self._layout = Layout()
 
     def survey(self) -> Layout:
@@ -115,8 +116,13 @@ class Surveyor:
         self._layout.folders += ["objects", "objects/info"]
         if not self._is_real(folder):
             return
+        listing = self._listing(folder)
+        present = frozenset(listing.folders) | frozenset(listing.files)
         for name in ("pack", *_FAN_OUT):
-            self._flat(os.path.join(folder, name), f"objects/{name}")
+            if name in present or not listing.pure:
+                self._flat(os.path.join(folder, name), f"objects/{name}")
+            else:  # a commit that is made while git runs may bring it
+                self._layout.links[f"objects/{name}"] = os.path.join(folder, name)
 
     def _is_real(self, folder: str) -> bool:
         """A folder, or nothing at all so far."""
@@ -124,15 +130,17 @@ class Surveyor:
         return not looks or stat.S_ISDIR(looks[0])
 
     def _flat(self, folder: str, name: str) -> None:
-        """A folder of files: handed on as a whole if they are all real, else one by one. One that is not there yet is
-        handed on too: a commit that is made while git runs may bring it."""
-        listing = self._listing(folder)
-        if listing.pure and not listing.folders:
-            self._layout.links[name] = folder
-            return
-        self._layout.folders.append(name)
-        for file in listing.files:
-            self._layout.links[f"{name}/{file}"] = os.path.join(folder, file)
+        """A folder of files: handed on as a whole if they are all real, else one by one."""
+        looks = self._layout.stamps[folder] = stamp(folder)
+        if self._clean.get(folder) != looks:
+            self._clean.pop(folder, None)
+            if looks and not (stat.S_ISDIR(looks[0]) and _only_files(folder)):
+                self._layout.folders.append(name)
+                for file in self._listing(folder).files:
+                    self._layout.links[f"{name}/{file}"] = os.path.join(folder, file)
+                return
+            self._clean[folder] = looks
+        self._layout.links[name] = folder
 
     def _tree(self, folder: str, name: str) -> None:
         """The same with folders inside."""
@@ -180,14 +188,12 @@ class Surveyor:
         if found := _ID.match(head):
             return len(found[1]) == 64
         objects = os.path.join(self._repository.common_dir, "objects")
-        for folder, (_, listing) in self._known.items():
-            if os.path.dirname(folder) != objects:
-                continue
-            pack = os.path.basename(folder) == "pack"
-            for file in listing.files:
-                digits = file.partition(".")[0].removeprefix("pack-") if pack else file
-                if len(digits) in ((40, 64) if pack else (38, 62)):
-                    return len(digits) > 60
+        for name in self._listing(objects).folders:
+            if name == "pack" or name in _FAN_OUT:
+                for file in _listed(os.path.join(objects, name)).files:
+                    digits = len(file.partition(".")[0].removeprefix("pack-"))
+                    if digits in (38, 40, 62, 64):
+                        return digits > 60
         return False
 
 
@@ -207,3 +213,12 @@ def _listed(folder: str) -> Listing:
     except OSError:
         pure = False
     return Listing(tuple(files), tuple(folders), pure)
+
+
+def _only_files(folder: str) -> bool:
+    """The same question for thousands of objects, without their names."""
+    try:
+        with os.scandir(folder) as entries:
+            return not [entry for entry in entries if not entry.is_file(follow_symlinks=False)]
+    except OSError:
+        return False

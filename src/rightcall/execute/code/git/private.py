@@ -34,11 +34,9 @@ class Private:
         self._surveyor = Surveyor(repository, with_graph=with_graph)
         self._lock = Lock()
         self._index: Stamp = ()
-        layout = self._surveyor.survey()
-        self.path = _new_folder(repository.root)
+        self._layout = self._surveyor.survey()
+        self.path = self._made()
         weakref.finalize(self, _remove, self.path, os.getpid())
-        self._fill(layout)
-        self._layout = layout
 
     def refresh(self) -> None:
         """Bring it up to date. Raises _Outgrown when another one has to be made."""
@@ -53,7 +51,10 @@ class Private:
                 raise _Outgrown
             if any(layout.links.get(name, target) != target for name, target in old.links.items()):
                 raise _Outgrown
-            self._update(old, layout)
+            try:
+                self._update(old, layout)
+            except OSError:
+                raise _Outgrown from None
             self._layout = layout
 
     def take_index(self) -> None:
@@ -68,6 +69,20 @@ class Private:
                 if name.startswith("sharedindex."):
                     self._copy(os.path.join(self.repository.git_dir, name), name)
             self._index = looks
+
+    def _made(self) -> str:
+        """In the first place where there is room for it."""
+        for place in _places(self.repository.root):
+            try:
+                self.path = tempfile.mkdtemp(prefix=".rightcall-git-", dir=place)
+            except OSError:
+                continue
+            try:
+                self._fill(self._layout)
+                return self.path
+            except OSError:
+                _remove(self.path, os.getpid())
+        raise ToolFailure("git cannot be run safely: there is no folder for temporary files that can be written to")
 
     def _fill(self, layout: Layout) -> None:
         for folder in (OWN, f"{OWN}/empty", "logs", *layout.folders):
@@ -106,11 +121,15 @@ class Private:
             with suppress(FileNotFoundError):
                 os.unlink(whole)
             return
-        with os.fdopen(fd, "rb") as old, open(whole + "~", "wb") as new:
+        with os.fdopen(fd, "rb") as old:
             seen = os.fstat(fd)
             if not stat.S_ISREG(seen.st_mode):
                 return
-            shutil.copyfileobj(old, new, 1 << 20)
+            try:
+                with open(whole + "~", "wb") as new:
+                    shutil.copyfileobj(old, new, 1 << 20)
+            except OSError as error:
+                raise ToolFailure("There is no room for a copy of the repository's index") from error
         # git trusts only entries that are older than the index: a copy must look as old as what it is a copy of
         os.utime(whole + "~", ns=(seen.st_atime_ns, seen.st_mtime_ns))
         os.replace(whole + "~", whole)
@@ -155,18 +174,15 @@ class _Kept:
         self._all = OrderedDict()
 
 
-def _new_folder(root: str) -> str:
-    """A fresh folder, outside the root wherever there is such a place; its name is one that the path rules refuse."""
-    places = [tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm", "/var/tmp"]
+def _places(root: str) -> list[str]:
+    """Where a private directory can be, the best first: in memory, since it is many small links; outside the root if
+    there is such a place (if not, its name is still one that the path rules refuse)."""
     top = root.rstrip("/") + "/"
-    usable = [place for place in places if os.path.isabs(place) and os.access(place, os.W_OK | os.X_OK)]
-    outside = [place for place in usable if not (os.path.realpath(place) + "/").startswith(top)]
-    for place in outside or usable:
-        try:
-            return tempfile.mkdtemp(prefix=".rightcall-git-", dir=os.path.realpath(place))
-        except OSError:
-            continue
-    raise ToolFailure("git cannot be run safely: there is no folder for temporary files that can be written to")
+    wanted = (os.environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm", tempfile.gettempdir(), "/var/tmp")
+    usable = [
+        os.path.realpath(place) for place in wanted if os.path.isabs(place) and os.access(place, os.W_OK | os.X_OK)
+    ]
+    return [place for place in usable if not f"{place}/".startswith(top)] or usable
 
 
 def _remove(path: str, maker: int) -> None:
