@@ -73,7 +73,7 @@ class Executor:
     def __init__(
         self, root: str | os.PathLike[str], policy: PolicySource, tools: Iterable[Any], store: StoreSource,
         clock: Clock | None, ask: Ask | None, on_stage: OnStage | None, gate: Mapping[str, Any],
-        code: bool = False,
+        code: bool = True,
     ) -> None:  # fmt: skip
         self.root: str = existing_folder(root)
         if ask is not None and not callable(ask):
@@ -97,7 +97,7 @@ class Executor:
         cls, root: str | os.PathLike[str] = ".", policy: PolicySource = None, *, tools: Iterable[Any] = (),
         store: StoreSource = None, clock: Clock | None = None, ask: Ask | None = None, packs: Iterable[str] = (),
         provider: str | None = None, on_event: Callable[[Event], object] | None = None, on_stage: OnStage | None = None,
-        code: bool = False,
+        code: bool = True,
     ) -> Self:  # fmt: skip
         """`async with Executor.open(root, policy) as ex:` Raises PolicyError or ToolError at once, StoreError on
         entering. `code` False leaves out the tools that ship with us: then only those in `tools` are there."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from rightcall.cli.code_report import code_lines
 from rightcall.cli.output import call_record, repair_record
 from rightcall.cli.render import cut, labelled, repair_lines, value_text
 from rightcall.cli.terminal import Style, harmless_lines
@@ -51,7 +52,10 @@ def outcome_record(outcome: Outcome) -> dict[str, Any]:
 def report(outcome: Outcome, style: Style, *, explain: bool = False) -> list[str]:
     """Line by line."""
     lines = [_headline(outcome, style)]
-    if outcome.ok:
+    shown = code_lines(outcome.tool, outcome.result, style) if outcome.ok else None
+    if shown is not None:
+        lines += shown
+    elif outcome.ok:
         text = outcome.result if isinstance(outcome.result, str) else value_text(outcome.result)
         lines += labelled("result", harmless_lines(cut(text, _LONGEST)), style)
     else:
