@@ -1,0 +1,211 @@
+"""The code tools as a model calls them through an executor: there by default, under the policy, cached by state."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightcall import Executor
+from rightcall.execute.code.tools import CODE_TOOLS
+from rightcall.record.clock import ManualClock
+from rightcall.record.tables import Store
+
+NAMES = ["code/read", "code/search", "code/list", "code/diff", "code/log", "code/blame", "code/show"]
+FREE: dict[str, Any] = {"policy": {"repeats": 0, "limits": {name: {"minute": 0} for name in ("all", "caller")}}}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A repository beside the store, which is in the folder above."""
+    root = tmp_path / "project"
+    (root / "src").mkdir(parents=True)
+    (root / "src" / "app.py").write_text("import os\n\n\ndef main():\n    return os.name\n")
+    (root / ".env").write_text("TOKEN=hidden-words\n")
+    (root / "private").mkdir()
+    (root / "private" / "plan.txt").write_text("main plan\n")
+    git = ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "init.defaultBranch=main"]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "First"]):
+        subprocess.run([*git, *command], cwd=root, check=True, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
+    return root
+
+
+@pytest.fixture
+def opened(project: Path, store: Store) -> Any:
+    def make(policy: Any = FREE, **options: Any) -> Any:
+        return Executor.open_sync(project, policy, store=store, **options)
+
+    return make
+
+
+def call(executor: Any, name: str, **arguments: Any) -> Any:
+    return executor.run({"name": name, "arguments": arguments}, caller="teacher")
+
+
+@pytest.mark.promise("C-01", "C-02", "C-03", "C-04", "C-05", "C-06", "C-07")
+def test_an_executor_has_the_seven_by_default_and_each_runs(opened: Any) -> None:
+    asked: dict[str, dict[str, Any]] = {
+        "code/read": {"path": "src/app.py"},
+        "code/search": {"pattern": "main"},
+        "code/list": {"pattern": "**/*.py"},
+        "code/diff": {},
+        "code/log": {},
+        "code/blame": {"path": "src/app.py"},
+        "code/show": {"commit": "HEAD"},
+    }
+    with opened() as executor:
+        assert [tool.name for tool in CODE_TOOLS] == NAMES
+        for name in NAMES:
+            outcome = call(executor, name, **asked[name])
+            assert (outcome.ok, outcome.decision.rule) == (True, "stage:read-only"), outcome
+            assert outcome.result["success"] is True
+            assert "hidden-words" not in outcome.content
+        assert set(NAMES) <= {one["function"]["name"].replace("_", "/") for one in executor.definitions("teacher")}
+
+
+def test_without_them_only_the_tools_of_ones_own_are_there(opened: Any) -> None:
+    with opened(code=False) as executor:
+        assert executor.definitions("teacher") == []
+        assert call(executor, "code/read", path="src/app.py").decision.rule == "unknown_tool"
+
+
+def test_a_function_of_ones_own_takes_the_place_of_one_that_ships(opened: Any) -> None:
+    with opened() as executor:
+
+        @executor.tool(name="code/read", effects=["read"])
+        def own(path: str) -> str:
+            return f"own {path}"
+
+        assert call(executor, "code/read", path="src/app.py").result == "own src/app.py"
+
+
+def test_the_aliases_of_the_pack_work(opened: Any) -> None:
+    with opened() as executor:
+        outcome = executor.run(
+            {"name": "codeRead", "arguments": "{'file': 'src/app.py', 'limit': '2'}"}, caller="teacher"
+        )
+    assert outcome.result["content"] == "import os\n\n"
+
+
+@pytest.mark.promise("P-03")
+@pytest.mark.parametrize("name", ["code/read", "code/blame"])
+def test_a_refused_path_and_an_absent_one_answer_alike(opened: Any, project: Path, name: str) -> None:
+    (project / "link.txt").symlink_to(".env")
+    (project / "out.txt").symlink_to("/etc/passwd")
+    os.mkfifo(project / "pipe")
+    with opened(policy=FREE | {"policy": FREE["policy"] | {"paths": {"deny": ["private/**"]}}}) as executor:
+        for path in (".env", "link.txt", "out.txt", "pipe", "private/plan.txt", "nope.txt", "/etc/passwd", ".git/HEAD"):
+            outcome = call(executor, name, path=path)
+            assert (outcome.ok, outcome.content) == (False, f"Error: No such file or folder: {path}"), outcome
+
+
+@pytest.mark.promise("P-03")
+def test_what_the_policy_denies_is_seen_by_no_tool(opened: Any) -> None:
+    policy = FREE | {"policy": FREE["policy"] | {"paths": {"deny": ["private/**"]}}}
+    with opened(policy) as executor:
+        assert [one["file"] for one in call(executor, "code/search", pattern="main").result["matches"]] == [
+            "src/app.py"
+        ]
+        assert [one["path"] for one in call(executor, "code/list", pattern="**").result["files"]] == [
+            "src",
+            "src/app.py",
+        ]
+        shown = call(executor, "code/show", commit="HEAD").result["commit"]
+        assert (shown["filesChanged"], [one["path"] for one in shown["diff"]]) == (["src/app.py"], ["src/app.py"])
+        assert call(executor, "code/show", commit="HEAD:private/plan.txt").ok is False
+    with opened() as executor:
+        assert len(call(executor, "code/search", pattern="main").result["matches"]) == 2
+
+
+@pytest.mark.promise("P-03")
+def test_the_policy_file_and_the_audit_are_out_of_sight(tmp_path: Path, project: Path) -> None:
+    policy = project / "rightcall.toml"
+    policy.write_text("[policy]\nrepeats = 0\n# main\n")
+    with Executor.open_sync(project, policy) as executor:
+        assert (
+            call(executor, "code/read", path="rightcall.toml").content
+            == "Error: No such file or folder: rightcall.toml"
+        )
+        files = {one["file"] for one in call(executor, "code/search", pattern="main").result["matches"]}
+        assert files == {"src/app.py", "private/plan.txt"}
+
+
+@pytest.mark.promise("P-03", "P-09")
+def test_path_rules_change_with_the_policy_file(project: Path, tmp_path: Path) -> None:
+    policy = tmp_path / "rightcall.toml"
+    policy.write_text("[policy]\nrepeats = 0\n")
+    with Executor.open_sync(project, policy, store="memory") as executor:
+        assert call(executor, "code/search", pattern="main plan").result["totalMatches"] == 1
+        policy.write_text('[policy]\nrepeats = 0\n[policy.paths]\ndeny = ["private/**"]\n')
+        os.utime(policy, ns=(1, 1))  # it has rested for long
+        assert call(executor, "code/search", pattern="main plan").result["totalMatches"] == 0
+        assert call(executor, "code/read", path="private/plan.txt").ok is False
+
+
+@pytest.mark.promise("C-09", "X-04")
+def test_a_repeated_read_comes_from_the_cache_until_the_file_changes(opened: Any, project: Path) -> None:
+    file = project / "src" / "app.py"
+    os.utime(file, ns=(10**18, 10**18))
+    seen: list[bool] = []
+    with opened() as executor:
+        rested(file)
+        for text in (None, None, "changed\n", "hanged!\n"):
+            if text is not None:
+                file.write_text(text)
+            outcome = call(executor, "code/read", path="src/app.py")
+            seen.append(outcome.metadata.cached)
+            assert outcome.result["content"] == (text or "import os\n\n\ndef main():\n    return os.name\n")
+    assert seen[0] is False
+    assert seen[2:] == [False, False]
+
+
+def rested(file: Path) -> None:
+    """Wait until the clock of the files has moved on: what changed a moment ago is not kept."""
+    from time import monotonic, time_ns
+
+    until = monotonic() + 4
+    while time_ns() - file.stat().st_ctime_ns < 50_000_000:
+        assert monotonic() < until
+
+
+@pytest.mark.promise("C-09")
+def test_a_history_is_kept_until_a_commit_is_made(opened: Any, project: Path, tmp_path: Path) -> None:
+    rested(project / ".git" / "HEAD")
+    rested(project / ".git" / "logs" / "HEAD")
+    with opened() as executor:
+        first, second = call(executor, "code/log"), call(executor, "code/log")
+        assert (first.metadata.cached, second.metadata.cached) == (False, True)
+        git = ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+        subprocess.run(
+            [*git, "commit", "-q", "--allow-empty", "-m", "Second"], cwd=project, check=True,
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+        )  # fmt: skip
+        third = call(executor, "code/log")
+    assert [commit["message"] for commit in third.result["commits"]] == ["Second", "First"]
+
+
+@pytest.mark.promise("P-07")
+def test_searching_again_is_no_loop_but_reading_the_same_unchanged_file_is(opened: Any, clock: ManualClock) -> None:
+    policy = FREE | {"policy": FREE["policy"] | {"repeats": 3}}
+    with opened(policy) as executor:
+        assert all(call(executor, "code/search", pattern="main").ok for _ in range(4))
+        assert [call(executor, "code/read", path="src/app.py").ok for _ in range(4)] == [True, True, False, False]
+
+
+@pytest.mark.promise("P-08")
+def test_a_new_version_of_the_package_needs_no_new_approval_for_its_own_tools(
+    opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from msgspec.structs import replace
+
+    import rightcall.execute.code.tools as module
+
+    with opened() as executor:
+        assert call(executor, "code/read", path="src/app.py").ok
+    pack = module.load_pack("code")
+    newer = replace(pack, tools=tuple(replace(tool, description=f"{tool.description} Better.") for tool in pack.tools))
+    monkeypatch.setattr(module, "load_pack", lambda name: newer)
+    with opened() as executor:
+        assert "Better." in str(executor.definitions("teacher"))
+        assert call(executor, "code/read", path="src/app.py").ok
