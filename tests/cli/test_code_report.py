@@ -1,4 +1,4 @@
-"""`rightcall call` shows what the code tools found as a person wants to see it, and nothing in it can harm a terminal."""
+"""`rightcall call` shows what the code tools found as a person wants it, and nothing in it can harm a terminal."""
 
 import subprocess
 from pathlib import Path
@@ -45,7 +45,7 @@ def test_matches_stand_below_their_file(lines) -> None:
 
 def test_files_have_their_size_and_folders_a_slash(lines, tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
-    assert lines("code/list", pattern="*") == ["        30  app.py", "            src/", "2 in all"]
+    assert lines("code/list", pattern="*") == ["        28  app.py", "            src/", "2 in all"]
 
 
 def test_changes_look_like_a_diff(lines, tmp_path: Path) -> None:
