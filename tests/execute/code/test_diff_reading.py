@@ -1,5 +1,6 @@
 """Whatever files hold and are called, a diff of them is read as what it is."""
 
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -42,7 +43,7 @@ def quoted(name: str) -> bytes:
 
 
 @pytest.mark.promise("C-04")
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(old=TREES, new=TREES, context=st.integers(0, 4))
 def test_a_diff_applied_to_the_old_files_gives_the_new_ones(
     old: dict[str, str], new: dict[str, str], context: int
@@ -56,6 +57,38 @@ def test_a_diff_applied_to_the_old_files_gives_the_new_ones(
     for kind, count in (("addition", "insertions"), ("deletion", "deletions")):
         lines = [line for file in result["diffs"] for hunk in file["hunks"] for line in hunk["lines"]]
         assert sum(line["type"] == kind for line in lines) == result["totalChanges"][count]
+
+
+@pytest.mark.promise("C-04")
+@settings(max_examples=20)
+@given(old=TREES, new=TREES, size=st.integers(1, 60), deny=st.sets(st.sampled_from(("a", "b c", "-x", "d/e"))))
+def test_less_room_keeps_the_first_lines_of_the_same_diff_and_refused_files_take_none(
+    old: dict[str, str], new: dict[str, str], size: int, deny: set[str]
+) -> None:
+    seen = [{name: text for name, text in tree.items() if name not in deny} for tree in (old, new)]
+    with TemporaryDirectory() as folder:
+        repository = made(Path(folder))
+        imported(repository, old, new, *seen)
+        asked = {"base": "HEAD~1", "compare": "HEAD", "contextLines": 1}
+        whole = ask_diff(repository.folder, **asked)
+        asked["base"], asked["compare"] = "HEAD~3", "HEAD~2"
+        cut = ask_diff(repository.folder, deny=deny, maxDiffSize=size, **asked)
+        every = repository.git("diff", "--name-status", "-M", "-z", "HEAD~3", "HEAD~2").split("\0")
+    paths = {name for file in cut["diffs"] for name in (file["path"], file.get("oldPath"))}
+    assert not paths & deny
+    if any(file["status"] == "renamed" for file in whole["diffs"]) or any(
+        re.fullmatch(r"R\d+", word) for word in every
+    ):
+        return  # whether two files are taken for one depends on all files
+    assert cut["totalChanges"] == whole["totalChanges"]
+    lines = flat(cut)
+    assert lines == flat(whole)[: len(lines)]
+    assert cut["truncated"] == (len(lines) < len(flat(whole)))
+    assert sum(len(line["content"].encode()) + 2 for _, line in lines) <= size
+
+
+def flat(result: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    return [(file["path"], line) for file in result["diffs"] for hunk in file["hunks"] for line in hunk["lines"]]
 
 
 def made_of(old: dict[str, str], result: dict[str, Any]) -> dict[str, str]:

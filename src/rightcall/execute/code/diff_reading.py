@@ -27,7 +27,6 @@ _ABOUT = tuple(
     b"rename to |copy from |copy to |index |--- |+++ |Binary files ".split(b"|")
 )
 """How the lines begin that stand between a file's name and its hunks."""
-_NO_NEWLINE = b"\\"
 _KINDS: dict[int, LineType] = {0x20: "context", 0x2B: "addition", 0x2D: "deletion"}
 _ODD = re.compile(rb'[\x00-\x1f\x7f"\\]')
 _ODD_OR_HIGH = re.compile(rb'[\x00-\x1f\x7f-\xff"\\]')
@@ -166,29 +165,60 @@ class DiffReader:
         if match is None:
             raise Garbled
         old, old_lines, new, new_lines = (1 if part is None else int(part) for part in match.groups())
-        keep = room is not None and room.left >= 0
-        hunk = DiffHunk(old, old_lines, new, new_lines, [])
         self.at = match.end()
+        hunk = DiffHunk(old, old_lines, new, new_lines, [])
         old_end, new_end = old + old_lines, new + new_lines
         while old < old_end or new < new_end:
+            if room is None or room.left < 0:
+                self._pass_over(old_end - old, new_end - new)
+                return False
+            start = self.at
             line = self._line()
-            ends = self.data.startswith(_NO_NEWLINE, self.at)
-            if ends:
-                self._line()
             kind = _KINDS.get(line[0]) if line else None
             if kind is None:
                 raise Garbled
-            number = old if kind == "deletion" else new
+            if not room.take(len(line) + 1):
+                self.at = start
+                continue
+            ends = self._no_newline()
+            if not hunk.lines:
+                into.hunks.append(hunk)
+            hunk.lines.append(DiffLine(kind, old if kind == "deletion" else new, text_of(line[1:]), ends))
             old += kind != "addition"
             new += kind != "deletion"
-            keep = keep and room is not None and room.take(len(line) + 1)
-            if keep and not hunk.lines:
-                into.hunks.append(hunk)
-            if keep:
-                hunk.lines.append(DiffLine(kind, number, text_of(line[1:]), ends))
         if old != old_end or new != new_end:
             raise Garbled
-        return keep
+        return True
+
+    def _pass_over(self, old: int, new: int) -> None:
+        """So many lines of the old and of the new file, as quickly as can be: they may be millions."""
+        data, at = self.data, self.at
+        while old > 0 or new > 0:
+            end = data.find(b"\n", at) + 1
+            if not end:
+                raise Garbled
+            kind = data[at]
+            if kind == 0x20:
+                old -= 1
+                new -= 1
+            elif kind == 0x2B:
+                new -= 1
+            elif kind == 0x2D:
+                old -= 1
+            elif kind != 0x5C:
+                raise Garbled
+            at = end
+        self.at = at
+        if old or new:
+            raise Garbled
+        self._no_newline()
+
+    def _no_newline(self) -> bool:
+        """Whether the line before was the last of its file, and has no end."""
+        ends = self.skipped(b"\\")
+        if ends:
+            self._line()
+        return ends
 
     def _line(self) -> bytes:
         return self._until(b"\n")
