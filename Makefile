@@ -53,7 +53,7 @@ docs: $(VENV)/.dev ## run every example and command of README and docs, and chec
 
 bench: $(BENCH)/.installed ## speed beside the peers, as ratios [CORPORA=folder scores corpora, PAGES=folder pages without a call]
 	@$(BENCH)/bin/python -m compileall -q src # measure the package as it is installed, not as it is compiled
-	@$(BENCH)/bin/python -m bench $(if $(CORPORA),--corpora "$(CORPORA)") $(if $(PAGES),--pages "$(PAGES)") $(ARGS)
+	@PATH="$(CURDIR)/$(BENCH)/bin:$(CURDIR)/$(BIN):$$PATH" $(BENCH)/bin/python -m bench $(if $(CORPORA),--corpora "$(CORPORA)") $(if $(PAGES),--pages "$(PAGES)") $(ARGS)
 
 fuzz: $(VENV)/.dev ## look for broken promises in random calls [FUZZ_SECONDS=600]
 	@$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS) $(ARGS)
@@ -113,4 +113,5 @@ $(VENV)/.dev: pyproject.toml scripts/ripgrep.py | $(VENV)/bin/python
 $(BENCH)/.installed: pyproject.toml | $(BENCH)/bin/python
 	@echo "-- installing rightcall and its peers into $(BENCH)"
 	@$(BENCH)/bin/pip install $(PIP_QUIET) --editable '.[all,bench]'
+	@$(BENCH)/bin/python scripts/ripgrep.py $(BENCH)/bin
 	@touch $@

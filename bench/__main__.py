@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from bench.coding import coding
 from bench.executing import executing
 from bench.reading import read_speed
 from bench.scores import CORPORA, corpora, pages
@@ -31,6 +32,7 @@ def measures(each: bool) -> dict[str, Callable[[], Iterator[Figure]]]:
         "stream": stream_speed,
         "long": long_texts,
         "execute": executing,
+        "code": coding,
         "start": startup,
     }
 
