@@ -380,7 +380,7 @@ def escapes_in_every_name(it: Trap) -> None:
 def gigantic_blob(it: Trap) -> None:
     it.made.git("config", "core.compression", "1")
     with (it.root / "zeros").open("wb") as file:
-        file.truncate(200_000_000)
+        file.truncate(60_000_000)
     it.made.commit("zeros")
     (it.root / "zeros").unlink()
     it.made.write("a.py", "changed\n")

@@ -200,13 +200,27 @@ def test_many_threads_can_look_while_the_history_goes_on(it: Made) -> None:
 
 def test_a_file_changed_in_the_same_moment_as_the_index_is_seen(it: Made) -> None:
     """The copy of the index must not look newer than the index, or git would believe it."""
+    moment = 1_700_000_000
+    for content in ("5\n", "6\n"):
+        os.utime(it.write("a.py", content), (moment, moment))
+        it.git("add", "a.py") if content == "5\n" else None
+    os.utime(it.git_dir / "index", (moment, moment))
     repository = of(it)
-    for number in range(5):
-        it.write("a.py", f"{number}\n")
-        it.git("add", "a.py")
-        it.write("a.py", f"{number + 5}\n")
-        diff = run_git(repository, ["diff", "HEAD"], seconds=10, most=9_999, work_tree=repository.work_tree)
-        assert f"+{number + 5}\n".encode() in checked(diff)
+    diff = run_git(repository, ["diff", "HEAD"], seconds=10, most=9_999, work_tree=repository.work_tree)
+    assert b"-1\n+6\n" in checked(diff)
+
+
+def test_a_sparse_checkout_is_not_a_deletion(it: Made) -> None:
+    it.write("in/x.py", "x\n")
+    it.write("out/y.py", "y\n")
+    it.commit("folders")
+    it.git("sparse-checkout", "set", "--cone", "--sparse-index", "in")
+    assert not (it.folder / "out").exists()
+    repository = of(it)
+    diff = ["diff", "--name-status", "HEAD"]
+    assert checked(run_git(repository, diff, seconds=10, most=9_999, work_tree=repository.work_tree)) == b""
+    it.write("in/x.py", "z\n")
+    assert checked(run_git(repository, diff, seconds=10, most=9_999, work_tree=repository.work_tree)) == b"M\tin/x.py\n"
 
 
 def test_a_staged_file_is_part_of_the_working_tree(it: Made) -> None:
