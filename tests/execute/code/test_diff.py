@@ -316,6 +316,28 @@ def test_two_commits_have_a_state_and_the_working_directory_has_none(repository:
     repository.commit(a="2\n")
     aged(repository.git_dir)
     assert state_of(diff.TOOL, repository.folder, base="HEAD", compare="main") != before
-    for arguments in ({}, {"base": "HEAD"}, {"base": "HEAD@{1 hour ago}", "compare": "HEAD"}):
+    for arguments in (
+        {},
+        {"base": "HEAD"},
+        {"base": "HEAD:a..b"},
+        {"base": "HEAD^{/a..b}"},
+        {"base": "HEAD@{1 hour ago}", "compare": "HEAD"},
+    ):
         with pytest.raises(ToolFailure):
             state_of(diff.TOOL, repository.folder, **arguments)
+
+
+@pytest.mark.promise("P-03")
+def test_a_folder_or_file_that_became_a_link_shows_nothing_of_where_it_leads(repository: Made, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "x").write_text("treasure\n")
+    repository.write("src/x", "1\n")
+    repository.commit("one", a="1\n")
+    (repository.folder / "src" / "x").unlink()
+    (repository.folder / "src").rmdir()
+    (repository.folder / "src").symlink_to(tmp_path / "outside")
+    (repository.folder / "a").unlink()
+    (repository.folder / "a").symlink_to(tmp_path / "outside" / "x")
+    result = ask_diff(repository.folder)
+    assert {file["path"]: file["status"] for file in result["diffs"]} == {"a": "modified", "src/x": "deleted"}
+    assert "treasure" not in repr(result)

@@ -85,7 +85,7 @@ def diff(sight: Sight, asked: DiffArguments) -> DiffResult:
 def _compared(base: str) -> str:
     """What the second side is called when both were written as one: `a..b`, `a...b`, or `c^!`, a commit by itself."""
     both = base.replace("...", "..").partition("..")
-    return (both[2] or "HEAD") if both[1] else base.removesuffix("^!")
+    return (both[2] or "HEAD") if both[1] else base.removesuffix("^!").removesuffix("^-")
 
 
 def _command(between: Span, asked: DiffArguments, paths: list[str]) -> list[str]:
@@ -124,10 +124,11 @@ class Enough:
 
 
 def _state(sight: Sight, asked: DiffArguments) -> object:
-    """Of files that may be anywhere no state can be told; neither of a name that means a time."""
-    if asked.compare is None and _compared(asked.base) == asked.base:
+    """Of files that may be anywhere no state can be told; neither of a name that means a time. Two dots may also stand
+    in the name of a file or in a text that is looked for: then they name no second side."""
+    if asked.compare is None and (":" in asked.base or _compared(asked.base) == asked.base):
         raise ToolFailure("the working directory changes without a word")
-    if "@{" in asked.base or "@{" in (asked.compare or ""):
+    if "{" in asked.base or "{" in (asked.compare or ""):
         raise ToolFailure("what these name depends on when it is asked")
     return history_state(sight, repository_for(sight, named_paths(sight, asked.paths or ())))
 
