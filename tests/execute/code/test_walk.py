@@ -176,8 +176,8 @@ def test_many_names_are_judged_as_each_of_them(folder: str, deny: tuple[str, ...
     plain = [
         "app.py", "APP.PY", ".env.py", "secret.py", "secret.md", "secret.txt", "..", ".", ".py", "x.pem", "X.PEM",
         "node_modules", "Node_Modules", "..py", "readme.md", "plain", "x.", "x ", ".git", "secrets", "a.ENV", "k",
-        "x.tfstate.backup", "id_rsa", "id_x_sk", "ID_ED25519", "kubeconfig", "my_password.txt", ".htpasswd", "site.KDBX",
-        "v.p12", "",
+        "x.tfstate.backup", "id_rsa", "id_x_sk", "ID_ED25519", "kubeconfig", "my_password.txt", ".htpasswd",
+        "site.KDBX", "v.p12", "",
     ]  # fmt: skip
     odd = [
         "a\\.env",
