@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from time import monotonic
 from typing import Any
 
 from rightcall.execute.code.ignoring_lines import IgnoreLine, ignore_lines
@@ -20,7 +21,14 @@ _LARGEST = 1 << 20
 _MEMORY = 2 << 20
 EXCLUDE = ".git/info/exclude"
 
+_AT_ONCE = 1_000
+"""Names that are looked at together."""
+
 _Search = Callable[[bytes], object]
+
+
+class OutOfTime(Exception):
+    """The ignore files take too long."""
 
 
 class IgnoreFile:
@@ -58,9 +66,12 @@ class IgnoreFile:
 class Ignoring:
     """All the ignore files that count in one folder. Folders without one of their own share that of the one above."""
 
-    __slots__ = ("_asked", "negates_below")
+    __slots__ = ("_asked", "_deadline", "negates_below")
 
-    def __init__(self, asked: tuple[tuple[int, int, IgnoreFile], ...] = (), *, negates_below: bool = False) -> None:
+    def __init__(
+        self, deadline: float, asked: tuple[tuple[int, int, IgnoreFile], ...] = (), *, negates_below: bool = False
+    ) -> None:
+        self._deadline = deadline
         self._asked = asked
         """Kind, length of the path of its folder, and the file itself: who is asked first stands first."""
         self.negates_below = negates_below
@@ -77,22 +88,26 @@ class Ignoring:
             return self
         asked = sorted((*own, *self._asked), key=lambda one: (one[0], -one[1]))
         negates = self.negates_below or bool(path and any(file.negates for *_, file in own))
-        return Ignoring(tuple(asked), negates_below=negates)
+        return Ignoring(self._deadline, tuple(asked), negates_below=negates)
 
     def suspects(self, path: str, names: Sequence[str]) -> bool:
-        """Whether any of the names in a folder might be left out: one look at all of them."""
-        if not self._asked or not names:
-            return False
-        base = _base(path)
-        joined = os.fsencode("\0".join(names))
+        """Whether any of the names in a folder might be left out: one look at many of them. Raises OutOfTime."""
+        return bool(self._asked) and any(
+            self._suspects(_base(path), os.fsencode("\0".join(names[at : at + _AT_ONCE])))
+            for at in range(0, len(names), _AT_ONCE)
+        )
+
+    def _suspects(self, base: bytes, names: bytes) -> bool:
         for _, length, file in self._asked:
+            if monotonic() > self._deadline:
+                raise OutOfTime
             above = base[length:]
-            if file.suspects(b"\0" + above + joined.replace(b"\0", b"\0\0" + above) + b"\0"):
+            if file.suspects(b"\0" + above + names.replace(b"\0", b"\0\0" + above) + b"\0"):
                 return True
         return False
 
     def kept(self, path: str, names: Sequence[str], *, folders: bool) -> list[str]:
-        """Those of the names in a folder that are not left out."""
+        """Those of the names in a folder that are not left out. Raises OutOfTime."""
         base = _base(path)
         return [name for name in names if not self._leaves_out(base + os.fsencode(name), folders)]
 
@@ -102,15 +117,18 @@ class Ignoring:
 
     def _leaves_out(self, path: bytes, folder: bool) -> bool:
         for _, length, file in self._asked:
+            if monotonic() > self._deadline:
+                raise OutOfTime
             verdict = file.verdict(b"\0" + path[length:] + b"\0", folder)
             if verdict is not None:
                 return verdict
         return False
 
 
-def ignoring_at(root: int, path: str) -> Ignoring:
-    """What counts above a folder: the ignore files of the root and of every folder between."""
-    found = Ignoring()
+def ignoring_at(root: int, path: str, deadline: float) -> Ignoring:
+    """What counts above a folder: the ignore files of the root and of every folder between. After the deadline it
+    raises OutOfTime instead of an answer."""
+    found = Ignoring(deadline)
     parts = path.split("/") if path else []
     for depth in range(len(parts)):
         above = "/".join(parts[:depth])

@@ -8,6 +8,10 @@ from msgspec import Struct
 _MOST_LINES = 5_000
 _LONGEST = 4_096
 """Bytes of one line: no path is longer."""
+_MOST_WILD = 16
+"""Signs of one line that stand for more than themselves; a line with more of them means nothing."""
+_MOST_WILD_OF_ALL = 2_000
+_WILD = re.compile(rb"[*?\[]")
 _NAME = b"[^/\\x00]"
 _ANYTHING = b"[^\\x00]"
 _DEEP = b"(?:" + _ANYTHING + b"*/)?"
@@ -33,10 +37,13 @@ def ignore_lines(text: bytes) -> list[IgnoreLine]:
     [(b'*.log', False, False), (b'keep.log', False, True), (b'build', True, False)]
     """
     found: list[IgnoreLine] = []
+    left = _MOST_WILD_OF_ALL
     for raw in text.removeprefix(b"\xef\xbb\xbf").split(b"\n", _MOST_LINES)[:_MOST_LINES]:
         line = _line(raw.removesuffix(b"\r"))
         if line is not None:
-            found.append(line)
+            left -= len(_WILD.findall(line.written))
+            if left >= 0:
+                found.append(line)
     return found
 
 
@@ -48,7 +55,7 @@ def _line(raw: bytes) -> IgnoreLine | None:
     text = text[negated:]
     folder = text.endswith(b"/")
     text = text[:-1] if folder else text
-    if not text:
+    if not text or len(_WILD.findall(text)) > _MOST_WILD:
         return None
     anchored = b"/" in text
     expression = _expression(text.removeprefix(b"/"))

@@ -49,7 +49,7 @@ def _below(
     if program is None:
         listing = files_below(sight, start, wanted, deadline)
         return dict.fromkeys(listing.files), listing.late
-    root_rules = Ignoring().below("", start.fd) if not start.path else None
+    root_rules = Ignoring(deadline).below("", start.fd) if not start.path else None
     counting = Counting(
         program, start.fd, pattern.ripgrep, told_lines(root_rules, as_built=sight.rules.as_built),
         told_glob(wanted.written), deadline - monotonic(),

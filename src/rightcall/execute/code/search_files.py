@@ -7,7 +7,7 @@ from time import monotonic
 
 from msgspec import Struct
 
-from rightcall.execute.code.ignoring import Ignoring, ignoring_at
+from rightcall.execute.code.ignoring import Ignoring, OutOfTime, ignoring_at
 from rightcall.execute.code.walk import Place, walk
 from rightcall.fs.sight import Opened, Sight
 
@@ -46,7 +46,7 @@ def files_below(sight: Sight, start: Opened, wanted: Wanted, deadline: float) ->
     """The files below an open folder, in the order of the walk."""
     root = sight.open_root()
     try:
-        above = ignoring_at(root, start.path)
+        above = ignoring_at(root, start.path, deadline)
     finally:
         os.close(root)
     found = Listing([])
@@ -57,7 +57,11 @@ def files_below(sight: Sight, start: Opened, wanted: Wanted, deadline: float) ->
             break
         here = ignoring.pop(place.path, above).below(place.path, place.fd, place.files)
         found.negates_below = found.negates_below or here.negates_below
-        _leave_out(place, here)
+        try:
+            _leave_out(place, here)
+        except OutOfTime:
+            found.late = True
+            break
         top = f"{place.path}/" if place.path else ""
         if wanted.excluded is not None:
             place.folders[:] = [name for name in place.folders if wanted.folder(top + name)]
