@@ -76,7 +76,7 @@ def test_a_pattern_without_end_is_stopped_by_the_deadline(it: Made) -> None:
         (b"fatal: file a.py has only 2 lines", "The file has fewer lines than that"),
         (b"error: inflate: data stream error", "The git repository is damaged, or a part of its history is not here"),
         (b"fatal: unexpected line in .git/packed-refs: TOP-SECRET", "The git repository is damaged"),
-        (b"error: attempting to allocate 999 over limit 536870912", "too large"),
+        (b"error: attempting to allocate 999 over limit 5\nfatal: unable to read 4fce", "too large to be compared"),
         (b"fatal: TOP-SECRET", "git could not do this; the repository may be damaged"),
         (b"", "git could not do this; the repository may be damaged"),
     ],

@@ -79,15 +79,22 @@ _SAID: tuple[tuple[tuple[bytes, ...], str], ...] = (
         ),
         "The git repository is damaged, or a part of its history is not here",
     ),
-    ((b"allocate", b"out of memory"), "Something in there is too large to be looked at; name a smaller part"),
     ((b"unknown repository extension", b"expected git repo version"), "This git is too old for the repository"),
 )
+
+
+def is_too_large(finished: Finished) -> bool:
+    """Whether git has given up on a file of hundreds of megabytes: it reads those whole that were added or removed, or
+    may have been renamed. Without the patch and without renames there is still something to tell."""
+    return finished.code not in (None, 0) and (b"over limit" in finished.err or b"out of memory" in finished.err)
 
 
 def failure_of(finished: Finished) -> ToolFailure:
     """Why git has failed, in words of our own."""
     if finished.late:
         return ToolFailure("git took too long: ask for less, with a path, a smaller range or a smaller limit")
+    if is_too_large(finished):
+        return ToolFailure("A file in there is too large to be compared: name smaller ones in paths")
     said = finished.err
     for marks, sentence in _SAID:
         if any(mark in said for mark in marks):
