@@ -50,9 +50,10 @@ def _below(
         listing = files_below(sight, start, wanted, deadline)
         return dict.fromkeys(listing.files), listing.late
     root_rules = Ignoring(deadline).below("", start.fd) if not start.path else None
+    in_the_open = sight.rules.as_built and "/." not in f"/{start.path}"  # below a hidden folder others can be seen
     counting = Counting(
-        program, start.fd, pattern.ripgrep, told_lines(root_rules, as_built=sight.rules.as_built),
-        told_glob(wanted.written), deadline - monotonic(),
+        program, start.fd, pattern.ripgrep, told_lines(root_rules, as_built=in_the_open), told_glob(wanted.written),
+        deadline - monotonic(),
     )  # fmt: skip
     try:
         listing = files_below(sight, start, wanted, deadline)
@@ -69,4 +70,7 @@ def _joined(listing: Listing, folder: str, counts: dict[str, int]) -> dict[str, 
     for path, count in counts.items():
         if top + path in found:
             found[top + path] = count
+    for path in listing.files:
+        if "\n" in path:  # ripgrep's globs do not always see past the end of a line
+            found[path] = None
     return found

@@ -23,11 +23,11 @@ _PLAIN = re.compile(rb"/?(?:\*\.)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _GLOB = re.compile(r"(?:\*\*/)?(?:\*|[A-Za-z0-9_-])[A-Za-z0-9_.-]*(?:\{[A-Za-z0-9_.-]+(?:,[A-Za-z0-9_.-]+)*\})?")
 _COUNTED = re.compile(rb"(?:\./)?([^\0]+)\0([0-9]+)\n")
 _FAILED = 2
-_SEEN = tuple(
-    b"!" + "".join(f"[{one}{one.upper()}]" if one.isalpha() else one for one in pattern.split("/")[0]).encode() + b"/"
-    for pattern in DOTFILES
+_SHOWN_FOLDERS = (
+    "".join(f"[{one}{one.upper()}]" if one.isalpha() else one for one in pattern.split("/")[0]) for pattern in DOTFILES
 )
-"""Hidden folders that can be seen, in upper and lower case."""
+_SEEN = tuple(line.encode() for name in _SHOWN_FOLDERS for line in (f"!{name}/", f"!**/{name}/**"))
+"""Hidden folders that can be seen with all that is in them, in upper and lower case."""
 
 
 @cache
