@@ -51,6 +51,29 @@ def test_where_the_temporary_folder_is_below_the_root_another_is_taken(
     assert Path(Private(of(it)).path).parent == tmp_path.resolve()
 
 
+def test_a_place_where_others_could_swap_it_is_not_used(
+    it: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, mode in (("everybodys", 0o777), ("apart", 0o1777)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(mode)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "everybodys"))
+    assert tmp_path not in Path(Private(of(it)).path).parents
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "apart"))
+    assert tmp_path in Path(Private(of(it)).path).parents
+
+
+def test_where_there_is_no_room_the_next_place_is_tried(
+    it: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = [str(tmp_path / "gone"), str(it.folder / "a.py"), str(tmp_path)]
+    monkeypatch.setattr("rightcall.execute.code.git.private._places", lambda _: places)
+    assert Path(Private(of(it)).path).parent == tmp_path
+    monkeypatch.setattr("rightcall.execute.code.git.private._places", lambda _: places[:2])
+    with pytest.raises(ToolFailure, match="no folder for temporary files that can be written to"):
+        Private(of(it))
+
+
 def test_it_holds_nothing_of_the_repository_but_objects_refs_and_reflogs(it: Made) -> None:
     it.git("update-server-info")
     (it.git_dir / "info/grafts").write_text("x\n")

@@ -98,6 +98,12 @@ def test_where_git_is_not_installed_it_says_so(it: Made, monkeypatch: pytest.Mon
         settings.git_program.cache_clear()
 
 
+@pytest.mark.parametrize("text", ["a\0b", "\ud800"])
+def test_what_no_program_can_be_given_is_refused(it: Made, text: str) -> None:
+    with pytest.raises(ToolFailure, match="holds a character that no name or text in a history can have"):
+        run_git(of(it), ["log", f"--author={text}"], seconds=10, most=99)
+
+
 def settled(it: Made) -> object:
     """The state, once the last change is old enough to be told from another; time is moved instead of waited for."""
     for where, folders, files in os.walk(it.git_dir):

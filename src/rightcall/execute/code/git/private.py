@@ -179,10 +179,19 @@ def _places(root: str) -> list[str]:
     there is such a place (if not, its name is still one that the path rules refuse)."""
     top = root.rstrip("/") + "/"
     wanted = (os.environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm", tempfile.gettempdir(), "/var/tmp")
-    usable = [
-        os.path.realpath(place) for place in wanted if os.path.isabs(place) and os.access(place, os.W_OK | os.X_OK)
-    ]
+    usable = [os.path.realpath(place) for place in wanted if os.path.isabs(place) and _is_safe(place)]
     return [place for place in usable if not f"{place}/".startswith(top)] or usable
+
+
+def _is_safe(place: str) -> bool:
+    """Whether nobody else can put another folder in the place of ours: it is ours, or everybody's with the bit that
+    keeps them apart."""
+    try:
+        seen = os.stat(place)
+    except OSError:
+        return False
+    apart = not seen.st_mode & 0o022 or bool(seen.st_mode & stat.S_ISVTX)
+    return seen.st_uid in (0, os.geteuid()) and apart and os.access(place, os.W_OK | os.X_OK)
 
 
 def _remove(path: str, maker: int) -> None:

@@ -92,7 +92,7 @@ def _two(sight: Sight, repository: Repository, base: str, compare: str | None) -
     path = paths.pop()
     commits = commits_of(repository, [rev for rev, _ in sides])
     if path is not None:
-        _must_exist(repository, commits, path, base)
+        must_exist(repository, commits, path, base)
     return Span(commits[0], commits[1] if compare is not None else None, path)
 
 
@@ -111,7 +111,7 @@ def _common(repository: Repository, one: str, other: str) -> str:
     return checked(finished).split()[0].decode()
 
 
-def _must_exist(repository: Repository, commits: Sequence[str], path: str, written: str) -> None:
+def must_exist(repository: Repository, commits: Sequence[str], path: str, written: str) -> None:
     """In one of the commits at least: a file may be new, or gone."""
     answers = _looked_up(repository, [f"{commit}:{path}" for commit in commits])
     if not any(re.fullmatch(rb"[0-9a-f]+ (blob|tree|commit)", answer) for answer in answers):

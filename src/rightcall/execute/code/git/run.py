@@ -9,6 +9,7 @@ from rightcall.execute.code.git.private import Private, private_for
 from rightcall.execute.code.git.repository import Repository
 from rightcall.execute.code.git.settings import OWN, environment, git_program
 from rightcall.execute.code.process import Finished, run_program
+from rightcall.text.escape import escaped
 
 _IN_FILES = frozenset(("diff", "diff-index", "diff-files"))
 
@@ -29,7 +30,7 @@ def run_in(
     work_tree: str | None = None, enough: Callable[[bytes], bool] | None = None,
 ) -> Finished:  # fmt: skip
     """The same in a private git directory that is at hand."""
-    given = list(arguments)
+    given = [_sayable(argument) for argument in arguments]
     if work_tree is not None:
         private.take_index()
         if given and given[0] in _IN_FILES:
@@ -41,6 +42,16 @@ def run_in(
         cwd=os.path.join(private.path, OWN, "empty") if work_tree is None else work_tree,
         seconds=seconds, most=most, stdin=stdin, enough=enough,
     )  # fmt: skip
+
+
+def _sayable(argument: str) -> str:
+    """An argument that a program can be given at all."""
+    try:
+        if b"\0" not in os.fsencode(argument):
+            return argument
+    except UnicodeEncodeError:
+        pass
+    raise ToolFailure(f"{escaped(argument, 200)} holds a character that no name or text in a history can have")
 
 
 def checked(finished: Finished) -> bytes:
