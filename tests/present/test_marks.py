@@ -14,6 +14,7 @@ from present.test_shape import json_values
 from recover.soup import TOOLS, soup
 from rightcall import Gate
 from rightcall.present.marks import mark_as_data, neutral
+from rightcall.present.messages import content
 from rightcall.recover.registry import REASONING, builtin_formats
 
 pytestmark = pytest.mark.promise("O-04")
@@ -187,3 +188,12 @@ def test_a_long_text_is_marked_in_linear_time() -> None:
     for piece in ("<", "`", "<a:", "[", "</", "<|", "[Tool", "<a_", "]<]", "\n"):
         text = piece * (300_000 // len(piece))  # anything but linear would take more than a test may
         assert len(mark_as_data("t", text)) > len(text)
+
+
+@pytest.mark.promise("A-07", "C-08")
+@pytest.mark.parametrize("value", ["a\x1b[31m\x9b2J\u202eb\x7f\rc", {"k\x9b": ["a\x1b]0;x\x07", "\u2066"]}])
+def test_nothing_in_a_result_steers_a_terminal(value: object) -> None:
+    text = content("notes", value, 4000).text
+    assert [one for one in text if not one.isprintable() and one != "\n"] == []
+    assert "\\u001b" in text
+    assert "stands for" not in text

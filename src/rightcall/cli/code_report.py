@@ -43,6 +43,17 @@ def _read(result: Fields, style: Style) -> Iterator[str]:
         yield f"{style.tint(place, 'dim')}  {_text(line.removesuffix(chr(13)))}"
     if about["endLine"] < about["totalLines"]:
         yield style.tint(f"… {about['totalLines']} lines in all; startLine {about['endLine'] + 1} goes on", "dim")
+    if result.get("note"):
+        yield style.tint(_text(result["note"]), "dim")
+    yield from _structure(result.get("structure") or {}, style)
+
+
+def _structure(structure: Fields, style: Style) -> Iterator[str]:
+    """What a file declares, where it was asked for."""
+    for kind in ("imports", "classes", "functions", "exports"):
+        entries = [f"{_text(one.get('name') or one.get('text'))} ({one['line']})" for one in structure.get(kind) or ()]
+        if entries:
+            yield f"{style.tint(f'{kind:<10}', 'dim')} {', '.join(entries)}"
 
 
 def _search(result: Fields, style: Style) -> Iterator[str]:

@@ -33,16 +33,20 @@ _MOST_TICKS = 16
 _ROW = re.compile(f"(`{{{_MOST_TICKS - 1}}})`")
 """A longer row of backticks is broken by an escape, so that a longer fence is always possible."""
 
+_UNSEEN = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\r(?!\n)")
+"""Terminal sequences begin with some of these, others turn the reading direction. Line breaks and tabs stay."""
+
 _NO_NAME = re.compile(r"[^\w./:@-]")
 
 
 def neutral(text: str) -> str:
-    """The text without a special word of any model in it; where there was one its first character is an escape.
+    """The text without a special word of any model in it; where there was one its first character is an escape, and so
+    is every character that steers a terminal.
 
     >>> neutral("a < b, <div>, <|im_end|>, [TOOL_CALLS]")
     'a < b, <div>, \\\\u003c|im_end|>, \\\\u005bTOOL_CALLS]'
     """
-    return _SPECIAL.sub(_escape, text)
+    return _SPECIAL.sub(_escape, _UNSEEN.sub(_escape, text) if not text.isprintable() else text)
 
 
 def _escape(found: re.Match[str]) -> str:
@@ -73,6 +77,8 @@ def _legend(text: str, inside: str) -> str:
     if inside == text:
         return ""
     used = [(f"\\u{ord(sign):04x}", name) for sign, name in _ESCAPED.items() if text.count(sign) != inside.count(sign)]
+    if not used:
+        return ""
     return f" In it {', '.join(f'{escape} stands for {name}' for escape, name in used)}."
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from execute.code.asking_git import aged, applied, ask_log, state_of
+from execute.code.asking_git import aged, applied, ask_diff, ask_log, state_of
 from execute.code.git.making import MOMENT, Made, made
 from rightcall.errors import ToolFailure
 from rightcall.execute.code import log
@@ -76,7 +76,8 @@ def test_a_path_chooses_the_commits_that_changed_it(repository: Made) -> None:
     assert messages(ask_log(repository.folder, path=str(repository.folder / "src" / "x.py"))) == ["three"]
     assert messages(ask_log(repository.folder, path="a")) == ["gone", "one"]
     assert ask_log(repository.folder, path="src")["commits"][0]["filesChanged"] == ["src/x.py"]
-    assert messages(ask_log(repository.folder, path="*")) == []
+    with pytest.raises(Unseen):
+        ask_log(repository.folder, path="*")
 
 
 def test_times_choose_by_the_second(repository: Made) -> None:
@@ -252,3 +253,24 @@ def test_the_state_changes_with_the_history_and_with_the_clock(repository: Made)
     assert state_of(log.TOOL, repository.folder, since="2020-01-01") != before
     with pytest.raises(ToolFailure, match="since"):
         state_of(log.TOOL, repository.folder, since="1 week ago")
+
+
+@pytest.mark.promise("C-05", "P-03")
+def test_a_path_that_is_nowhere_is_said_to_be_absent_as_a_refused_one_is(repository: Made) -> None:
+    root = repository.folder
+    repository.commit("first", a="a\n", gone="b\n")
+    repository.git("rm", "-q", "gone")
+    repository.commit("second", b="b\n")
+    repository.write("new.txt", "not committed\n")
+    for path in ("nope.txt", ".env", "src/nope"):
+        for ask, arguments in (
+            (ask_log, {"path": path}),
+            (ask_diff, {"base": "HEAD~1", "compare": "HEAD", "paths": [path]}),
+            (ask_diff, {"paths": [path]}),
+        ):
+            with pytest.raises(Unseen, match=f"No such file or folder: {path}"):
+                ask(root, **arguments)
+    assert messages(ask_log(root, path="gone")) == ["second", "first"]
+    assert messages(ask_log(root, path="new.txt")) == []
+    assert messages(ask_log(root, path="nope.txt", author="Nobody")) == []
+    assert ask_diff(root, paths=["a", "new.txt"])["diffs"] == []

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import convert, to_builtins
+from msgspec import convert, json, to_builtins
 
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.read import MOST_BYTES, TOOL, ReadArguments
+from rightcall.execute.code.read import MOST_BYTES, MOST_CONTENT, TOOL, ReadArguments
 from rightcall.fs.rules import PathRules
 from rightcall.fs.sight import Sight
 from rightcall.present.tools.read import VIEW
@@ -152,8 +152,9 @@ def test_a_binary_file_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.promise("C-01")
 def test_a_file_of_one_megabyte_is_read_and_a_larger_one_is_refused_at_once(tmp_path: Path) -> None:
-    write(tmp_path, "fits.txt", b"a" * MOST_BYTES)
-    assert len(read(tmp_path, "fits.txt")["content"]) == MOST_BYTES
+    write(tmp_path, "fits.txt", (b"a" * 8191 + b"\n") * 128)
+    assert (tmp_path / "fits.txt").stat().st_size == MOST_BYTES
+    assert read(tmp_path, "fits.txt", endLine=100)["content"] == ("a" * 8191 + "\n") * 100
     write(tmp_path, "over.txt", b"a" * (MOST_BYTES + 1))
     assert refused(tmp_path, "over.txt") == (
         "over.txt has 1,048,577 bytes, code/read takes at most 1,048,576; code/search finds lines in it"
@@ -308,3 +309,15 @@ def test_structure_and_tokens_come_when_asked(tmp_path: Path) -> None:
     result = read(tmp_path, "a.txt", includeStructure=True)
     assert (result["structure"], result["note"]) == (None, "no structure: not a language whose structure is known")
     assert VIEW.shape(result)["note"] == "no structure: not a language whose structure is known"
+
+
+@pytest.mark.promise("C-01")
+def test_lines_too_long_for_one_answer_are_left_for_the_next(tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text(("\u00fc" * 249_999 + "\n") * 2)
+    (tmp_path / "one.js").write_text('"' * 900_000)
+    found = read(tmp_path, "long.txt")
+    about = found["metadata"]
+    assert (about["linesReturned"], about["endLine"], about["totalLines"], len(found["content"])) == (1, 1, 2, 250_000)
+    found = read(tmp_path, "one.js")
+    assert found["note"] == f"line 1 is cut after {len(found['content']):,} of 900,000 characters"
+    assert 900_000 < len(json.encode(found["content"])) <= MOST_CONTENT + 100

@@ -1,5 +1,7 @@
 """`code/diff`: what differs between two commits, or between a commit and the files as they are now."""
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from rightcall.errors import ToolFailure
@@ -7,8 +9,8 @@ from rightcall.execute.code.asking import in_time, named_paths, pathspecs, unrea
 from rightcall.execute.code.changes import FileDiff, TotalChanges, View
 from rightcall.execute.code.diff_reading import DiffReader, Garbled, Room
 from rightcall.execute.code.file_diffs import DIFF_OPTIONS, read_changes
-from rightcall.execute.code.git.refs import Span, span
-from rightcall.execute.code.git.repository import repository_for
+from rightcall.execute.code.git.refs import Span, must_exist, span
+from rightcall.execute.code.git.repository import Repository, repository_for
 from rightcall.execute.code.git.run import run_git
 from rightcall.execute.code.git.state import history_state
 from rightcall.execute.code.tool import CodeTool
@@ -73,6 +75,8 @@ def diff(sight: Sight, asked: DiffArguments) -> DiffResult:
         if finished.full:
             raise ToolFailure(f"Too many files differ; {_NARROWER}") from None
         raise unreadable() from None
+    if not changes.totals.files_changed:
+        _there(sight, repository, between, asked.paths or ())
     return DiffResult(
         base=asked.base,
         compare=WORKING if between.compare is None else asked.compare or _compared(asked.base),
@@ -80,6 +84,16 @@ def diff(sight: Sight, asked: DiffArguments) -> DiffResult:
         total_changes=changes.totals,
         truncated=changes.truncated,
     )
+
+
+def _there(sight: Sight, repository: Repository, between: Span, paths: Sequence[str]) -> None:
+    """Nothing has changed in a path that is nowhere, but whoever asked should know that it is."""
+    commits = [one for one in (between.base, between.compare) if one is not None]
+    for written in paths:
+        try:
+            sight.open(written).close()
+        except ToolFailure:
+            must_exist(repository, commits, repository.inside(sight.named(written)), written)
 
 
 def _compared(base: str) -> str:

@@ -66,6 +66,8 @@ def log(sight: Sight, asked: LogArguments) -> LogResult:
         raise unreadable() from None
     if not found.commits and not found.whole:
         raise ToolFailure(f"The newest of these commits is too large to be read with its changes; {_NARROWER}")
+    if not found.commits and asked.path is not None and not _filters(asked):
+        sight.open(asked.path).close()  # neither in the history nor in the files: then it is not there
     return LogResult(
         commits=found.commits,
         total_commits=len(found.commits) + (not found.whole),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, json
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.decoding import decoded
@@ -14,6 +14,8 @@ from rightcall.text.escape import escaped
 
 MOST_BYTES = 1 << 20
 MOST_LINES = 500
+MOST_CONTENT = 990_000
+"""Bytes of content as JSON: what an executor keeps of a result has its bounds, and lines may be of any length."""
 SECONDS = 10.0
 
 
@@ -44,7 +46,7 @@ class ReadMetadata(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class ReadResult(Struct, frozen=True, rename="camel", kw_only=True):
-    """The design's result; `structure` and `note` come when the structure was asked for."""
+    """The design's result; `structure` comes when it was asked for."""
 
     success: bool = True
     path: str
@@ -53,7 +55,7 @@ class ReadResult(Struct, frozen=True, rename="camel", kw_only=True):
     syntax_tokens: list[Any] | UnsetType = UNSET
     structure: Any = UNSET
     note: str | UnsetType = UNSET
-    """Why there is no structure."""
+    """Why there is no structure, or that a line is cut."""
 
 
 def read(sight: Sight, asked: ReadArguments) -> ReadResult:
@@ -62,7 +64,7 @@ def read(sight: Sight, asked: ReadArguments) -> ReadResult:
         text, encoding = _text(file, asked.path)
         total = line_count(text)
         first, last = _range(asked, total)
-        content = _lines(text, first, last, total)
+        content, last, note = _fitting(_lines(text, first, last, total), first, last)
         told = asked.include_metadata
         metadata = ReadMetadata(
             total_lines=total,
@@ -74,9 +76,10 @@ def read(sight: Sight, asked: ReadArguments) -> ReadResult:
             encoding=encoding if told or encoding != "utf-8" else UNSET,
         )
     path = shown_name(file.path)
+    result = ReadResult(path=path, content=content, metadata=metadata, note=note)
     if not asked.syntax_highlight and not asked.include_structure:
-        return ReadResult(path=path, content=content, metadata=metadata)
-    return _with_more(asked, ReadResult(path=path, content=content, metadata=metadata), text, file.path)
+        return result
+    return _with_more(asked, result, text, file.path)
 
 
 def _text(file: Opened, written: str) -> tuple[str, str]:
@@ -121,6 +124,19 @@ def _lines(text: str, first: int, last: int, total: int) -> str:
     return text[start : _line_start(text, last - first + 1, start)]
 
 
+def _fitting(content: str, first: int, last: int) -> tuple[str, int, str | UnsetType]:
+    """As many of the lines as fit into an answer; of a single one that does not, the beginning."""
+    size = len(content) if len(content) * 6 <= MOST_CONTENT else len(json.encode(content))
+    if size <= MOST_CONTENT:
+        return content, last, UNSET
+    room = max(len(content) * MOST_CONTENT // size, 1)
+    end = content.rfind("\n", 0, room) + 1
+    if end:
+        return _fitting(content[:end], first, first + content.count("\n", 0, end) - 1)
+    line = content.find("\n") + 1 or len(content)
+    return content[:room], first, f"line {first} is cut after {room:,} of {line:,} characters"
+
+
 def _line_start(text: str, breaks: int, start: int) -> int:
     """The place after so many line breaks from `start` on, the end where there are fewer. A few are stepped over;
     for many the place is closed in on by halves, so that a file of nothing but line breaks costs no more."""
@@ -153,7 +169,7 @@ def _with_more(asked: ReadArguments, result: ReadResult, text: str, path: str) -
         from rightcall.execute.code.structure import structure_of
 
         structure, note = structure_of(text, path)
-        result = replace(result, structure=structure, note=note or UNSET)
+        result = replace(result, structure=structure, note=note or result.note)
     return result
 
 
