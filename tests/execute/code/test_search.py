@@ -317,6 +317,7 @@ def test_when_time_runs_out_what_was_found_is_told(ask: Ask, tmp_path: Path, mon
     assert result.truncated
     assert isinstance(result.note, str)
     assert result.note.startswith("Time ran out")
+    assert shape(to_builtins(result))["note"] == result.note
     assert result.total_matches < 20
     monkeypatch.setattr("rightcall.execute.code.search._SECONDS", 10.0)
     assert ask("needle").total_matches == 20

@@ -20,6 +20,8 @@ def shape(result: Any) -> dict[str, Any]:
         "matchesByFile": by_file,
         "topFiles": [{"file": file, "count": len(matches)} for file, matches in most],
     }
+    if "note" in result:  # why not everything was searched
+        shaped["note"] = text(result, "note")
     return with_truncated(shaped, result)
 
 
@@ -39,4 +41,4 @@ def note(_cut: dict[str, Any], losses: Losses) -> str | None:
     return f"{lost}{unseen}: use a narrower pattern, filePattern or paths"
 
 
-VIEW = View("code/search", shape, summary, note, first=("summary", "pattern"), spread="matchesByFile")
+VIEW = View("code/search", shape, summary, note, first=("summary", "pattern", "note"), spread="matchesByFile")
