@@ -29,6 +29,7 @@ run: $(VENV)/.installed ## set up, then a guided first minute: broken calls thro
 	@echo "  $(BIN)/rightcall read --help       the calls in whatever a model wrote"
 	@echo "  $(BIN)/rightcall formats           the formats in which calls are found"
 	@echo "  $(BIN)/rightcall init              a policy file; then 'rightcall call --help' runs calls under it"
+	@echo "  $(BIN)/rightcall call code/search '{pattern: \"TODO\"}'  look at a repository, as a model would"
 	@echo "  make test                           lint, types and tests"
 	@echo "  README.md                           the library in ten lines"
 
