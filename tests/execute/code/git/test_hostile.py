@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from execute.code.git.hostile import SECRET, SPRUNG_BY_PLAIN_GIT, TRAPS, Trap
+from execute.code.git.hostile import SPRUNG_BY_PLAIN_GIT, TRAPS
 from execute.code.git.making import clean_environment
+from execute.code.git.traps import SECRET, Trap
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.refs import commit_of
 from rightcall.execute.code.git.repository import Repository, repository_for

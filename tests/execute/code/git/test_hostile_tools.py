@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from execute.code.git.hostile import SECRET, TRAPS, Trap
+from execute.code.git.hostile import TRAPS
 from execute.code.git.test_hostile import HONEST, looks_of
+from execute.code.git.traps import SECRET, Trap
 from rightcall import Executor
 
 pytestmark = pytest.mark.promise("C-08", "C-04", "C-05", "C-06", "C-07")
