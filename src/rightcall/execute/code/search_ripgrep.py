@@ -32,8 +32,10 @@ _SEEN = tuple(line.encode() for name in _SHOWN_FOLDERS for line in (f"!{name}/",
 
 @cache
 def ripgrep() -> str | None:
-    """Where it is; looked for once."""
-    return shutil.which("rg")
+    """Where it is, by its whole path; looked for once. What stands relative in PATH does not count: it could lie in the
+    very folder that is searched."""
+    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)]
+    return shutil.which("rg", path=os.pathsep.join(folders)) if folders else None
 
 
 class Counting:
