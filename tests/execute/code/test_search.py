@@ -2,7 +2,7 @@
 
 import codecs
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ def ask(request: pytest.FixtureRequest, tmp_path: Path) -> Ask:
     return asked
 
 
-def plant(root: Path, files: dict[str, str | bytes]) -> None:
+def plant(root: Path, files: Mapping[str, str | bytes]) -> None:
     for path, content in files.items():
         file = root / path
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -55,10 +55,8 @@ def _below(
         program, start.fd, pattern.ripgrep, told_lines(root_rules, as_built=in_the_open), told_glob(wanted.written),
         deadline - monotonic(),
     )  # fmt: skip
-    try:
-        listing = files_below(sight, start, wanted, deadline)
-    finally:
-        counted = counting.counts()  # also when something went wrong: nobody is left behind
+    listing = files_below(sight, start, wanted, deadline)
+    counted = counting.counts()
     if counted is None or listing.negates_below:
         return dict.fromkeys(listing.files), listing.late
     return _joined(listing, start.path, counted[0]), listing.late or counted[1]

@@ -21,7 +21,7 @@ from rightcall.execute.code.search_reading import MOST_CHARACTERS, Reader
 
 MEMORY = 8 << 20
 """Bytes for a compiled pattern and what it learns on the way."""
-_MOST_STEPS = 25_000
+_MOST_STEPS = 10_000
 """Instructions of the compiled pattern: each character of a text costs so many at worst."""
 _WORK = 40_000_000
 """Such steps at one go, about a third of a second, after which the clock is looked at."""

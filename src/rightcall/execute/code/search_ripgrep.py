@@ -23,6 +23,8 @@ _PLAIN = re.compile(rb"/?(?:\*\.)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _GLOB = re.compile(r"(?:\*\*/)?(?:\*|[A-Za-z0-9_-])[A-Za-z0-9_.-]*(?:\{[A-Za-z0-9_.-]+(?:,[A-Za-z0-9_.-]+)*\})?")
 _COUNTED = re.compile(rb"(?:\./)?([^\0]+)\0([0-9]+)\n")
 _FAILED = 2
+_SLICE = 0.05
+"""Seconds after which a waiting thread looks up, so that it can be stopped from outside."""
 _SHOWN_FOLDERS = (
     "".join(f"[{one}{one.upper()}]" if one.isalpha() else one for one in pattern.split("/")[0]) for pattern in DOTFILES
 )
@@ -43,14 +45,15 @@ class Counting:
 
     def __init__(self, program: str, folder: int, pattern: str, tell: bytes, glob: str | None, seconds: float) -> None:
         self._finished: Finished | None = None
-        self._work = (program, folder, pattern, tell, glob, seconds)
+        self._work = (program, os.dup(folder), pattern, tell, glob, seconds)  # who asked may be gone before it starts
         self._thread = Thread(target=self._run, name="rightcall-ripgrep", daemon=True)
         self._thread.start()
 
     def counts(self) -> tuple[dict[str, int], bool] | None:
         """How many lines match in each file that has any, by its path below the folder, and whether time ran out. None
         when ripgrep cannot do it."""
-        self._thread.join()
+        while self._thread.is_alive():
+            self._thread.join(_SLICE)
         done = self._finished
         if done is None or done.full or (done.code is not None and done.code >= _FAILED and done.err):
             return None
@@ -74,6 +77,7 @@ class Counting:
             self._finished = None
         finally:
             os.close(told)
+            os.close(folder)
 
 
 def _place(folder: int) -> str:
