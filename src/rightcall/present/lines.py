@@ -1,5 +1,7 @@
 """Cutting a text: at the end of a line, and inside one only where not even the first line fits."""
 
+from contextlib import suppress
+from json.decoder import scanstring
 from typing import NamedTuple
 
 from rightcall.present.measure import quoted_text
@@ -45,13 +47,10 @@ def cut_text(text: str, room: int, *, as_json: bool) -> tuple[str, Loss]:
 
 def _end_in_json(text: str, room: int) -> int:
     """How many characters of a text are no longer than `room` in JSON."""
-    low, high = 0, len(text)
-    if len(quoted_text(text)) - 2 <= room:
-        low = high
-    while low < high:
-        middle = (low + high + 1) // 2
-        if len(quoted_text(text[:middle])) - 2 <= room:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    written = quoted_text(text)
+    if len(written) - 2 <= room:
+        return len(text)
+    for end in range(1 + max(room, 0), 0, -1):
+        with suppress(ValueError):  # an escape is cut in the middle; none is longer than six characters
+            return len(scanstring(f'{written[1:end]}"', 0)[0])
+    return 0

@@ -45,7 +45,8 @@ def trim(value: Any, tokens: int, tool: str = "") -> Trimmed:
         body, note = _trimmed(value, room, view_of(tool))
     except Exception as error:  # noqa: BLE001  (whatever a tool returned, and whoever changes it meanwhile)
         body, note = "", f"the result cannot be shown ({type(error).__name__})"
-    body = _SURROGATES.sub("�", body)  # half a character, which no encoder takes
+    if not body.isascii():
+        body = _SURROGATES.sub("�", body)  # half a character, which no encoder takes
     if not note:
         return Trimmed(body, estimate(body))
     note = f"[… {note}]"
