@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.execute.code import search_candidates, search_ripgrep
+from rightcall.execute.code import search_ripgrep
 from rightcall.execute.code.search import SearchArguments, search
 from rightcall.fs.rules import PathRules
 from rightcall.fs.sight import Sight
@@ -126,11 +126,11 @@ def test_ripgrep_is_believed_only_when_it_has_done_its_work(tmp_path: Path, monk
     ):
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
-        monkeypatch.setattr(search_candidates.search_ripgrep, "ripgrep", lambda: str(program))
+        monkeypatch.setattr(search_ripgrep, "ripgrep", lambda: str(program))
         result = search(Sight(root), SearchArguments(pattern="needle"))
         assert result.total_matches == (0 if script == "exit 1" else 1), script
         assert result.files_searched == 1
-    monkeypatch.setattr(search_candidates.search_ripgrep, "ripgrep", lambda: str(tmp_path / "absent"))
+    monkeypatch.setattr(search_ripgrep, "ripgrep", lambda: str(tmp_path / "absent"))
     assert search(Sight(root), SearchArguments(pattern="needle")).total_matches == 1
 
 

@@ -5,11 +5,9 @@ from time import monotonic
 
 from msgspec import Struct
 
-from rightcall.execute.code import search_ripgrep
 from rightcall.execute.code.ignoring import Ignoring
 from rightcall.execute.code.search_files import Listing, Wanted, files_below
 from rightcall.execute.code.search_pattern import Pattern
-from rightcall.execute.code.search_ripgrep import Counting, told_glob, told_lines
 from rightcall.fs.sight import Opened, Sight
 
 _MOST_AT_ONCE = 4
@@ -29,6 +27,8 @@ def candidates(
     sight: Sight, starts: list[Opened], wanted: Wanted, pattern: Pattern, deadline: float, *, ripgrep: bool
 ) -> Candidates:
     """Everything below the folders, and the files, that a search was told to begin with."""
+    from rightcall.execute.code import search_ripgrep  # late: it can start programs, and takes 20 ms
+
     program = search_ripgrep.ripgrep() if ripgrep and len(starts) <= _MOST_AT_ONCE else None
     known: dict[str, int | None] = {}
     late = False
@@ -49,6 +49,8 @@ def _below(
     if program is None:
         listing = files_below(sight, start, wanted, deadline)
         return dict.fromkeys(listing.files), listing.late
+    from rightcall.execute.code.search_ripgrep import Counting, told_glob, told_lines
+
     root_rules = Ignoring(deadline).below("", start.fd) if not start.path else None
     in_the_open = sight.rules.as_built and "/." not in f"/{start.path}"  # below a hidden folder others can be seen
     counting = Counting(
