@@ -1,6 +1,7 @@
 """What may be written as a search pattern, and that both engines read it alike."""
 
 import os
+import random
 import re
 import subprocess
 import sys
@@ -12,7 +13,8 @@ import pytest
 
 from execute.code.search_cases import AS_PYTHON, EXPLOSIVE, LINES, REFUSED
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.search_lines import look_into, matching
+from rightcall.execute.code.search import SearchArguments, search
+from rightcall.execute.code.search_lines import Effort, look_into, matching
 from rightcall.execute.code.search_pattern import Pattern, read_pattern
 from rightcall.execute.code.search_ripgrep import Counting, ripgrep, told_lines
 from rightcall.fs.sight import Sight
@@ -21,7 +23,7 @@ from rightcall.fs.sight import Sight
 def lines_found(pattern: Pattern, file: Path) -> list[int]:
     sight = Sight(file.parent)
     with sight.file(file.name) as opened:
-        looked = look_into(opened, pattern, 10_000, monotonic() + 60)
+        looked = look_into(opened, pattern, 10_000, Effort(monotonic() + 60))
     return [] if looked is None else [hit.number for hit in looked.hits]
 
 
@@ -151,7 +153,7 @@ def test_no_pattern_takes_long_or_much_memory(tmp_path: Path) -> None:
 _EXPLODE = """
 import resource, sys, time
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.search_lines import matching
+from rightcall.execute.code.search_lines import Effort, matching
 from rightcall.execute.code.search_pattern import read_pattern
 
 import random
@@ -167,7 +169,7 @@ for written in sys.stdin.read().split("\\n"):
         pattern = None
     for text in texts if pattern else ():
         begun = time.thread_time()
-        for _ in matching(text, pattern, time.monotonic() + 60):
+        for _ in matching(text, pattern, Effort(time.monotonic() + 60)):
             pass
         slowest = max(slowest, time.thread_time() - begun)
     print(slowest, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
@@ -178,8 +180,22 @@ for written in sys.stdin.read().split("\\n"):
 def test_a_search_stops_at_its_deadline() -> None:
     pattern = read_pattern("a.{1000}c", case_sensitive=True)
     text = b"ab" * (1 << 13) + b"\n" + b"ab" * 100
-    assert list(matching(text, pattern, monotonic() - 1)) == [(-1, -1, -1)]
-    assert list(matching(text, pattern, monotonic() + 60)) == []
+    over, ample = Effort(monotonic() - 1), Effort(monotonic() + 60)
+    assert list(matching(text, pattern, over)) == list(matching(text, pattern, ample)) == []
+    assert (over.late, ample.late) == (True, False)
+
+
+@pytest.mark.promise("C-02")
+def test_a_costly_pattern_gives_up_on_a_very_long_line_and_says_so(tmp_path: Path) -> None:
+    text = bytes(random.Random(7).choices(b"ab", k=3_000_000))
+    (tmp_path / "hard.txt").write_bytes(text + b"\nplain c\n")
+    begun = monotonic()
+    found = search(Sight(tmp_path), SearchArguments(pattern="a.{300}c|plain"))
+    assert monotonic() - begun < 4
+    assert [match.line for match in found.matches] == [2]
+    assert found.truncated
+    assert "very long lines" in str(found.note)
+    assert search(Sight(tmp_path), SearchArguments(pattern="ab+a|plain")).total_matches == 2
 
 
 @pytest.mark.promise("C-02")

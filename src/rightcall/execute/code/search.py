@@ -16,7 +16,7 @@ from rightcall.errors import ToolFailure
 from rightcall.execute.code.globbing import compile_globs
 from rightcall.execute.code.search_candidates import Candidates, candidates
 from rightcall.execute.code.search_files import Wanted
-from rightcall.execute.code.search_lines import look_into
+from rightcall.execute.code.search_lines import Effort, look_into
 from rightcall.execute.code.search_opening import Opener
 from rightcall.execute.code.search_pattern import Pattern, read_pattern
 from rightcall.execute.code.search_showing import CodeMatch, shown
@@ -30,6 +30,7 @@ _SECONDS = 10.0
 _MARGIN = 0.5
 """Seconds kept back for showing what was found."""
 _LATE = "Time ran out: this is what was found until then. Narrow the search with paths or filePattern."
+_CUT = "For this pattern very long lines were not searched to their end; a shorter pattern is."
 
 Engine = Literal["ripgrep", "linear"]
 
@@ -48,7 +49,8 @@ class SearchArguments(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class SearchResult(Struct, frozen=True, rename="camel", kw_only=True):
-    """What was found. `total_matches` counts lines, also those that are not shown; `note` says when time ran out."""
+    """What was found. `total_matches` counts lines, also those that are not shown; `note` says when not all of the
+    text was searched."""
 
     success: bool = True
     pattern: str
@@ -66,7 +68,8 @@ def search(sight: Sight, asked: SearchArguments, *, engine: Engine | None = None
     wanted = _wanted(asked)
     starts = _opened(sight, asked)
     try:
-        found = candidates(sight, starts, wanted, pattern, deadline, ripgrep=engine != "linear")
+        ripgrep = engine != "linear" and not pattern.costly
+        found = candidates(sight, starts, wanted, pattern, deadline, ripgrep=ripgrep)
     finally:
         for start in starts:
             start.close()
@@ -77,7 +80,8 @@ def _looked_through(
     sight: Sight, asked: SearchArguments, pattern: Pattern, found: Candidates, deadline: float
 ) -> SearchResult:
     matches: list[CodeMatch] = []
-    total, late = 0, found.late
+    total, effort = 0, Effort(deadline)
+    effort.late = found.late
     with Opener(sight) as opener:
         for path, count in found.files:
             left = asked.max_matches - len(matches)
@@ -88,22 +92,20 @@ def _looked_through(
             if file is None:
                 continue
             with file:
-                looked = look_into(file, pattern, left, deadline)
+                looked = look_into(file, pattern, left, effort)
                 if looked is None:
                     continue
                 total += looked.total
-                late = late or looked.late
                 matches += [shown(path, looked, hit, asked) for hit in looked.hits]
-            if monotonic() > deadline:
-                late = True
+            if effort.over():
                 break
     return SearchResult(
         pattern=asked.pattern,
         matches=matches,
         total_matches=total,
         files_searched=found.searched,
-        truncated=late or total > len(matches),
-        note=_LATE if late else UNSET,
+        truncated=effort.late or effort.cut or total > len(matches),
+        note=_LATE if effort.late else _CUT if effort.cut else UNSET,
     )
 
 

@@ -23,9 +23,11 @@ MEMORY = 8 << 20
 """Bytes for a compiled pattern and what it learns on the way."""
 _MOST_STEPS = 10_000
 """Instructions of the compiled pattern: each character of a text costs so many at worst."""
-_WORK = 40_000_000
-"""Such steps at one go, about a third of a second, after which the clock is looked at."""
+_WORK = 20_000_000
+"""Such steps at one go, about a sixth of a second at worst, after which the clock is looked at."""
 _SHORTEST, _LONGEST = 1 << 12, 1 << 22
+_COSTLY = 150
+"""Steps from which on a text can be made to cost so much that it is left to our own engine, which we can bound."""
 
 _TOO_LARGE = "pattern: is too large to be searched for; repeat less, or search for a part of it"
 
@@ -40,6 +42,8 @@ class Pattern(Struct, frozen=True):
     ripgrep: str
     reach: int
     """Bytes of text that `find` may be given at one go."""
+    costly: bool = False
+    """Whether a character of a text can cost so much that no other engine is asked."""
 
 
 def read_pattern(written: str, *, case_sensitive: bool) -> Pattern:
@@ -52,7 +56,7 @@ def read_pattern(written: str, *, case_sensitive: bool) -> Pattern:
     ours = flags + Reader(written, lambda letter: f"\\{letter}").read()
     find, steps = _compiled(ours)
     theirs = flags + Reader(written, lambda letter: f"(?-u:\\{letter})").read()
-    return Pattern(find, theirs, min(max(_WORK // steps, _SHORTEST), _LONGEST))
+    return Pattern(find, theirs, min(max(_WORK // steps, _SHORTEST), _LONGEST), steps > _COSTLY)
 
 
 def _compiled(pattern: str) -> tuple[Finder, int]:
