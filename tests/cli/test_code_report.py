@@ -39,7 +39,7 @@ def test_a_file_has_numbers_before_its_lines(lines) -> None:
 
 def test_matches_stand_below_their_file(lines) -> None:
     assert lines("code/search", pattern="return") == [
-        "app.py", "     2      return '\\u001b[31m'", "1 matching lines, 1 files searched",
+        "app.py", "     2      return '\\u001b[31m'", "1 matching line, 1 file searched",
     ]  # fmt: skip
 
 
@@ -56,14 +56,14 @@ def test_changes_look_like_a_diff(lines, tmp_path: Path) -> None:
         " def main():",
         "-    return '\\u001b[31m'",
         "+    return 1",
-        "1 files, +1 -1",
+        "1 file, +1 -1",
     ]
 
 
 def test_commits_have_their_message_and_who_made_them(lines) -> None:
     head, about, body = lines("code/log")
     assert head.endswith("  First")
-    assert about == "    Ada, 2026-01-02T03:04:05Z, 1 files, +2 -0"
+    assert about == "    Ada, 2026-01-02T03:04:05Z, 1 file, +2 -0"
     assert body == "    With \\u001b[2J a body"
     assert lines("code/show", commit="HEAD")[3:5] == ["added  app.py", "@@ -0,0 +1,2 @@"]
     assert lines("code/show", commit="HEAD:app.py")[-2:] == ["def main():", "    return '\\u001b[31m'"]
@@ -71,7 +71,7 @@ def test_commits_have_their_message_and_who_made_them(lines) -> None:
 
 def test_blamed_lines_have_commit_day_and_author_before_them(lines) -> None:
     first = lines("code/blame", path="app.py")[0]
-    assert first.partition(" ")[2] == "2026-01-02 Ada              1  def main():"
+    assert first.partition(" ")[2] == "2026-01-02 Ada               1  def main():"
 
 
 def test_colours_only_where_they_are_wanted(lines) -> None:

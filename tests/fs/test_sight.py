@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rightcall.errors import ToolFailure
+from rightcall.execute.code.walk import walk
 from rightcall.fs import beneath
 from rightcall.fs.rules import PathRules
 from rightcall.fs.sight import Sight, Unseen
@@ -148,3 +149,21 @@ def test_the_rules_of_a_policy_hold(root: Path) -> None:
     assert told(sight.file, "src/main.py") == "No such file or folder: src/main.py"
     with sight.file("harmless") as file:
         assert file.path == ".env"
+
+
+@pytest.mark.promise("P-03")
+def test_the_files_of_a_bare_repository_are_not_to_be_read_under_any_name(tmp_path: Path) -> None:
+    bare = tmp_path / "backup"
+    for name in ("objects", "refs"):
+        (bare / name).mkdir(parents=True)
+    (bare / "HEAD").write_text("ref: refs/heads/main\n")
+    (bare / "config").write_text("url = https://token@example.org\n")
+    (tmp_path / "HEAD").write_text("no repository\n")
+    for path in ("backup/config", "backup/HEAD", "backup", "backup/refs"):
+        with pytest.raises(Unseen):
+            Sight(tmp_path).open(path)
+    with pytest.raises(ToolFailure, match="bare git repository"):
+        Sight(bare).open("config")
+    with Sight(tmp_path).folder() as folder:
+        assert [(place.path, place.files) for place in walk(Sight(tmp_path), folder)] == [("", ["HEAD"])]
+    assert Sight(bare).named("config") == "config"  # a history may have a file of that name

@@ -29,6 +29,11 @@ def code_lines(tool: str, result: Any, style: Style) -> list[str] | None:
         return None
 
 
+def counted(number: int, thing: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def _text(value: Any) -> str:
     return escaped(str(value).replace("\t", "    "), _WIDEST)
 
@@ -65,8 +70,10 @@ def _search(result: Fields, style: Style) -> Iterator[str]:
         number = f"{match['line']:>6}  " if "line" in match else "  "
         yield f"{style.tint(number, 'dim')}{_text(match['matchedText'])}"
     shown, total = len(result["matches"]), result["totalMatches"]
-    some = f"{shown} of {total}" if shown < total else str(total)
-    yield style.tint(f"{some} matching lines, {result['filesSearched']} files searched", "dim")
+    some = f"{shown} of {total} matching lines" if shown < total else counted(total, "matching line")
+    yield style.tint(f"{some}, {counted(result['filesSearched'], 'file')} searched", "dim")
+    if result.get("note"):
+        yield style.tint(_text(result["note"]), "dim")
 
 
 def _list(result: Fields, style: Style) -> Iterator[str]:
@@ -83,7 +90,7 @@ def _list(result: Fields, style: Style) -> Iterator[str]:
 def _diff(result: Fields, style: Style) -> Iterator[str]:
     yield from _changes(result["diffs"], style)
     totals = result["totalChanges"]
-    counts = f"{totals['filesChanged']} files, +{totals['insertions']} -{totals['deletions']}"
+    counts = f"{counted(totals['filesChanged'], 'file')}, +{totals['insertions']} -{totals['deletions']}"
     yield style.tint(f"{counts}{'; not all is shown' if result['truncated'] else ''}", "dim")
 
 
@@ -102,6 +109,8 @@ def _changes(diffs: list[Fields], style: Style) -> Iterator[str]:
 def _log(result: Fields, style: Style) -> Iterator[str]:
     for commit in result["commits"]:
         yield from _commit(commit, style)
+    if not result["commits"]:
+        yield style.tint("no commits", "dim")
     if result["truncated"]:
         yield style.tint("more exist: limit, since and path narrow it down", "dim")
 
@@ -111,7 +120,7 @@ def _commit(commit: Fields, style: Style) -> Iterator[str]:
     yield f"{style.tint(_text(commit['shortHash']), 'yellow')}  {_text(first)}"
     stats: Fields = commit.get("stats") or {}
     counts = f", +{stats['insertions']} -{stats['deletions']}" if stats else ""
-    about = f"{commit['author']}, {commit['date']}, {len(commit['filesChanged'])} files{counts}"
+    about = f"{commit['author']}, {commit['date']}, {counted(len(commit['filesChanged']), 'file')}{counts}"
     yield style.tint(f"    {_text(about)}", "dim")
     yield from (f"    {_text(line)}" for line in rest.strip().split("\n") if line)
     yield from _changes(commit.get("diff") or [], style)
@@ -128,7 +137,7 @@ def _blame(result: Fields, style: Style) -> Iterator[str]:
     width = len(str(result["lines"][-1]["lineNumber"])) if result["lines"] else 1
     for line in result["lines"]:
         commit = line["commit"]
-        who = f"{commit['shortHash']} {str(commit['date'])[:10]} {_text(commit['author'])[:16]:<16}"
+        who = f"{commit['shortHash']} {str(commit['date'])[:10]} {_text(commit['author'])[:17]:<17}"
         place = f"{who} {line['lineNumber']:>{width}}"
         yield f"{style.tint(place, 'dim')}  {_text(line.get('content') or '')}"
 

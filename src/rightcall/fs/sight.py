@@ -13,11 +13,13 @@ from typing import Self
 
 from rightcall.errors import ToolFailure
 from rightcall.fs.beneath import O_PATH, open_beneath
+from rightcall.fs.gitdirs import in_git_directory
 from rightcall.fs.resolve import real_path, true_path
 from rightcall.fs.rules import PathRules
 from rightcall.text.escape import escaped
 
 _SHOWN = 200
+_BARE = "The root is a bare git repository, which has no files: code/log, code/show and code/diff show what is in it"
 _TRIES = 3
 """A path may change between finding out where it leads and opening it there; then it is found out anew."""
 
@@ -166,6 +168,8 @@ class Sight:
             found = true_path(root, real_path(root, self.root), path)
             if self.rules.refuses(found) is not None:
                 raise Unseen(path)
+            if in_git_directory(root, found):
+                raise ToolFailure(_BARE) if in_git_directory(root, "") else Unseen(path)
             try:
                 looked = open_beneath(root, found, O_PATH) if O_PATH else -1
                 try:

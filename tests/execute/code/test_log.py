@@ -274,3 +274,22 @@ def test_a_path_that_is_nowhere_is_said_to_be_absent_as_a_refused_one_is(reposit
     assert messages(ask_log(root, path="new.txt")) == []
     assert messages(ask_log(root, path="nope.txt", author="Nobody")) == []
     assert ask_diff(root, paths=["a", "new.txt"])["diffs"] == []
+
+
+def test_a_merge_that_has_not_changed_a_path_is_not_in_its_history(repository: Made) -> None:
+    repository.commit("first", a="1\n", b="1\n")
+    repository.git("checkout", "-q", "-b", "side")
+    repository.commit("on the side", b="2\n")
+    repository.git("checkout", "-q", "-")
+    repository.commit("meanwhile", a="2\n")
+    repository.git("merge", "-q", "--no-ff", "-m", "merged", "side")
+    assert messages(ask_log(repository.folder, path="a")) == ["meanwhile", "first"]
+    assert sorted(messages(ask_log(repository.folder, path="b"))) == ["first", "on the side"]
+    assert ask_log(repository.folder)["commits"][0]["filesChanged"] == ["b"]
+
+
+def test_borrowed_objects_are_said_to_be_missing(repository: Made, tmp_path: Path) -> None:
+    repository.commit("first", a="1\n")
+    repository.git("clone", "-q", "--shared", str(repository.folder), str(tmp_path / "shared"))
+    with pytest.raises(ToolFailure, match="borrows objects from another one"):
+        ask_log(tmp_path / "shared")

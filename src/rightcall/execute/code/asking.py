@@ -25,6 +25,14 @@ def named_paths(sight: Sight, written: Sequence[str]) -> list[str]:
     return paths
 
 
+def must_be_there(sight: Sight, path: str) -> None:
+    """Raises Unseen when nothing is there that may be seen."""
+    try:
+        sight.open(path).close()
+    except ToolFailure:
+        raise Unseen(path) from None
+
+
 def pathspecs(repository: Repository, paths: Sequence[str]) -> list[str]:
     """The same as git is told of them; nothing where all of the repository is meant."""
     inside = [repository.inside(path) for path in paths]

@@ -13,8 +13,9 @@ _LONGEST = 20_000
 
 LOG_OPTIONS = (
     "--format=%H%x00%h%x00%an%x00%ae%x00%at%x00%B", "--encoding=UTF-8", "--no-mailmap", "--no-notes",
-    "--no-show-signature", "--no-decorate", "--diff-merges=first-parent", "--numstat", *DIFF_OPTIONS,
+    "--no-show-signature", "--no-decorate", "--numstat", *DIFF_OPTIONS,
 )  # fmt: skip
+MERGES = "--diff-merges=first-parent"
 """A merge is compared with the first of its parents."""
 PATCH_OPTIONS = ("--raw", "--patch", "--unified=3")
 

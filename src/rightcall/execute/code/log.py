@@ -5,9 +5,9 @@ from time import time
 from msgspec import Struct
 
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.asking import in_time, line_of, named_paths, pathspecs, unreadable
+from rightcall.execute.code.asking import in_time, line_of, must_be_there, named_paths, pathspecs, unreadable
 from rightcall.execute.code.changes import GitCommit, View
-from rightcall.execute.code.commit_reading import LOG_OPTIONS, PATCH_OPTIONS, read_commits
+from rightcall.execute.code.commit_reading import LOG_OPTIONS, MERGES, PATCH_OPTIONS, read_commits
 from rightcall.execute.code.diff_reading import Garbled, Room
 from rightcall.execute.code.git.dates import seconds_of
 from rightcall.execute.code.git.refs import commit_of
@@ -52,6 +52,8 @@ def log(sight: Sight, asked: LogArguments) -> LogResult:
     repository = repository_for(sight, written)
     limit = max(1, min(asked.limit, _MOST_COMMITS))
     command = ["log", f"--max-count={limit + 1}", *LOG_OPTIONS, *_filters(asked)]
+    if asked.path is None:
+        command.append(MERGES)  # with a path it would bring in merges that have not changed it
     if asked.include_diff:
         command += PATCH_OPTIONS
     command += ["--end-of-options", "HEAD", "--", *pathspecs(repository, written)]
@@ -67,7 +69,7 @@ def log(sight: Sight, asked: LogArguments) -> LogResult:
     if not found.commits and not found.whole:
         raise ToolFailure(f"The newest of these commits is too large to be read with its changes; {_NARROWER}")
     if not found.commits and asked.path is not None and not _filters(asked):
-        sight.open(asked.path).close()  # neither in the history nor in the files: then it is not there
+        must_be_there(sight, asked.path)  # it is not in the history
     return LogResult(
         commits=found.commits,
         total_commits=len(found.commits) + (not found.whole),

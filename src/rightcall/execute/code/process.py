@@ -33,9 +33,11 @@ class Finished(Struct, frozen=True):
 def run_program(
     command: Sequence[str], *, env: Mapping[str, str], cwd: str, seconds: float, most: int,
     stdin: bytes | None = None, fds: Sequence[int] = (), enough: Callable[[bytes], bool] | None = None,
+    unwanted: Callable[[], bool] = lambda: False,
 ) -> Finished:  # fmt: skip
     """Run a program to its end, to its deadline, or until it has written `most` bytes. `enough` is given each block as
-    it comes and says whether that will do. Raises ToolFailure when the program cannot be started."""
+    it comes and says whether that will do; `unwanted` is asked now and then whether anybody still waits for it. Raises
+    ToolFailure when the program cannot be started."""
     deadline = monotonic() + seconds
     try:
         process = subprocess.Popen(
@@ -47,7 +49,7 @@ def run_program(
         name = os.path.basename(command[0])
         raise ToolFailure(f"{name} could not be started: {os.strerror(error.errno or 0)}") from error
     try:
-        return _Conversation(process, stdin or b"", most, enough).until(deadline)
+        return _Conversation(process, stdin or b"", most, enough).until(deadline, unwanted)
     finally:
         _end(process)
 
@@ -67,7 +69,7 @@ class _Conversation:
         self._said = self._complained = 0
         self._full = False
 
-    def until(self, deadline: float) -> Finished:
+    def until(self, deadline: float, unwanted: Callable[[], bool]) -> Finished:
         process = self._process
         with selectors.DefaultSelector() as selector:
             for pipe, events in (
@@ -80,7 +82,7 @@ class _Conversation:
                     selector.register(pipe, events)
             while selector.get_map() and not self._full:
                 left = deadline - monotonic()
-                if left <= 0:
+                if left <= 0 or unwanted():
                     return self._finished(late=True)
                 for key, _ in selector.select(min(left, _SLICE)):
                     if self._over(key.fileobj):

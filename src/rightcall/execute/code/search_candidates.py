@@ -57,8 +57,12 @@ def _below(
         program, start.fd, pattern.ripgrep, told_lines(root_rules, as_built=in_the_open), told_glob(wanted.written),
         deadline - monotonic(),
     )  # fmt: skip
-    listing = files_below(sight, start, wanted, deadline)
-    counted = counting.counts()
+    try:
+        listing = files_below(sight, start, wanted, deadline)
+        counted = counting.counts()
+    except BaseException:
+        counting.stop()
+        raise
     if counted is None or listing.negates_below:
         return dict.fromkeys(listing.files), listing.late
     return _joined(listing, start.path, counted[0]), listing.late or counted[1]

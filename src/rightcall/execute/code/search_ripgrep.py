@@ -7,7 +7,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from functools import cache
-from threading import Thread
+from threading import Event, Thread
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.ignoring import Ignoring
@@ -45,6 +45,7 @@ class Counting:
 
     def __init__(self, program: str, folder: int, pattern: str, tell: bytes, glob: str | None, seconds: float) -> None:
         self._finished: Finished | None = None
+        self._unwanted = Event()
         self._work = (program, os.dup(folder), pattern, tell, glob, seconds)  # who asked may be gone before it starts
         self._thread = Thread(target=self._run, name="rightcall-ripgrep", daemon=True)
         self._thread.start()
@@ -62,6 +63,10 @@ class Counting:
         found = {os.fsdecode(one[1]): int(one[2]) for one in _COUNTED.finditer(done.out)}
         return found, done.late
 
+    def stop(self) -> None:
+        """Nobody waits for it any more."""
+        self._unwanted.set()
+
     def _run(self) -> None:
         program, folder, pattern, tell, glob, seconds = self._work
         told, teller = os.pipe()
@@ -71,7 +76,7 @@ class Counting:
             command = _command(program, pattern, f"/dev/fd/{told}", glob)
             self._finished = run_program(
                 command, env={"PATH": os.defpath, "LC_ALL": "C.UTF-8"}, cwd=_place(folder), seconds=seconds,
-                most=_MOST_OUTPUT, fds=(told,),
+                most=_MOST_OUTPUT, fds=(told,), unwanted=self._unwanted.is_set,
             )  # fmt: skip
         except (ToolFailure, OSError):
             self._finished = None

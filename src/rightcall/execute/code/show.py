@@ -5,7 +5,7 @@ from msgspec import UNSET, Struct, UnsetType
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.asking import in_time, unreadable
 from rightcall.execute.code.changes import GitCommit, View
-from rightcall.execute.code.commit_reading import LOG_OPTIONS, PATCH_OPTIONS, Commits, read_commits
+from rightcall.execute.code.commit_reading import LOG_OPTIONS, MERGES, PATCH_OPTIONS, Commits, read_commits
 from rightcall.execute.code.decoding import decoded
 from rightcall.execute.code.diff_reading import Garbled, Room
 from rightcall.execute.code.git.refs import commit_of, split_path
@@ -58,7 +58,7 @@ def show(sight: Sight, asked: ShowArguments) -> ShowResult:
 
 
 def _commit_at(sight: Sight, repository: Repository, full: str, with_diff: bool) -> Commits:
-    command = ["log", "--no-walk", "--max-count=1", *LOG_OPTIONS, *(PATCH_OPTIONS if with_diff else ())]
+    command = ["log", "--no-walk", "--max-count=1", *LOG_OPTIONS, MERGES, *(PATCH_OPTIONS if with_diff else ())]
     command += ["--end-of-options", full, "--"]
     finished = run_git(repository, command, seconds=_SECONDS, most=_MOST_OUTPUT)
     output = in_time(finished, _SECONDS, _NARROWER)

@@ -5,6 +5,7 @@ import os
 from collections.abc import Generator
 
 from rightcall.fs.beneath import open_beneath
+from rightcall.fs.gitdirs import MARKS
 from rightcall.fs.sight import Opened, Sight
 
 
@@ -63,11 +64,13 @@ def _below(place: Place) -> list[str]:
 
 
 def _looked(sight: Sight, place: Place) -> bool:
-    """Fill in what is there; False when the folder cannot be listed."""
+    """Fill in what is there; False when the folder cannot be listed, or is one of git's own."""
     try:
         with os.scandir(place.fd) as entries:
             found = {entry.name: entry for entry in entries}
     except OSError:
+        return False
+    if all(name in found for name in MARKS):
         return False
     for name in sight.rules.touchable(place.path, sorted(found)):
         _put(name, found[name], place)

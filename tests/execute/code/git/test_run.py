@@ -77,8 +77,8 @@ def test_a_pattern_without_end_is_stopped_by_the_deadline(it: Made) -> None:
         (b"error: inflate: data stream error", "The git repository is damaged, or a part of its history is not here"),
         (b"fatal: unexpected line in .git/packed-refs: TOP-SECRET", "The git repository is damaged"),
         (b"error: attempting to allocate 999 over limit 5\nfatal: unable to read 4fce", "too large to be compared"),
-        (b"fatal: TOP-SECRET", "git could not do this; the repository may be damaged"),
-        (b"", "git could not do this; the repository may be damaged"),
+        (b"fatal: TOP-SECRET", "git could not do this: a file cannot be read, or the repository is damaged"),
+        (b"", "git could not do this: a file cannot be read, or the repository is damaged"),
     ],
 )
 def test_what_git_complains_about_is_said_in_our_own_words(said: bytes, means: str) -> None:

@@ -1,6 +1,7 @@
 """Names of commits. What a name means, only git knows: it is asked, and given names as data, where no option can be.
 What a name may be is decided before: nothing of the index, no path that may not be seen, no file that is no ref."""
 
+import os
 import re
 from collections.abc import Sequence
 
@@ -161,6 +162,11 @@ def _commit(repository: Repository, ref: str, answer: bytes) -> str:
         return found[1].decode()
     if _SHORT_ID.fullmatch(ref) and _looked_up(repository, [ref])[0].endswith(b" ambiguous"):
         raise ToolFailure(f"More than one commit begins with {escaped(ref, _SHOWN)}: write more digits")
+    if os.path.lexists(os.path.join(repository.common_dir, "objects", "info", "alternates")):
+        raise ToolFailure(
+            f"No such commit: {escaped(ref, _SHOWN)}. This repository borrows objects from another one, which is not "
+            "looked at; `git repack -a -d` makes it whole"
+        )
     any_commit = run_git(repository, ["rev-list", "--max-count=1", "--all"], seconds=_SECONDS, most=1_000)
     if any_commit.code == 0 and not any_commit.out:
         raise ToolFailure("The repository has no commits yet")

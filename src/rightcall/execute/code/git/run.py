@@ -110,4 +110,4 @@ def failure_of(finished: Finished) -> ToolFailure:
     for marks, sentence in _SAID:
         if any(mark in said for mark in marks):
             return ToolFailure(sentence)
-    return ToolFailure("git could not do this; the repository may be damaged")
+    return ToolFailure("git could not do this: a file cannot be read, or the repository is damaged")
