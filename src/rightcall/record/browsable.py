@@ -18,6 +18,7 @@ from msgspec import DecodeError, Struct
 from msgspec.json import decode
 from msgspec.structs import asdict
 
+from rightcall.record.notes import Told
 from rightcall.record.reading import CALLS, CallRecord, call, joined
 from rightcall.record.tables import Entry, Tables
 from rightcall.types_running import Approval, Grant
@@ -151,19 +152,6 @@ class _Named(Struct, frozen=True):
     data: _Whom | None = None
 
 
-class _Said(Struct, frozen=True):
-    caller: str | None = None
-    context: str | None = None
-    task: str | None = None
-    used_tools: bool | None = None
-    correct: bool | None = None
-
-
-class _Told(Struct, frozen=True):
-    what: str
-    data: _Said = _Said()
-
-
 def read_named(body: bytes) -> Row:
     """Caller, tool, and in a few words what was recorded, wherever a record of that kind has them."""
     try:
@@ -184,9 +172,9 @@ def _audit(entry: Entry) -> Row:
 
 def _message(entry: Entry) -> Row:
     try:
-        told = decode(entry.body, type=_Told)
+        told = decode(entry.body, type=Told)
     except DecodeError:
-        told = _Told("damaged")
+        told = Told("damaged")
     return {**_of_entry(entry), "what": told.what, **asdict(told.data)}
 
 

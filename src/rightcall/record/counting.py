@@ -16,6 +16,7 @@ from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
 from rightcall.errors import StoreError
+from rightcall.record.notes import Told
 from rightcall.record.period import Period, Window, window_of
 from rightcall.record.tables import Entry, Tables
 from rightcall.types_running import Status
@@ -158,7 +159,7 @@ class Counts:
         asker = (caller, call.context)
         self.begun[asker] = self.begun.get(asker, 0) + 1
 
-    def _told(self, told: "_Told") -> None:
+    def _told(self, told: Told) -> None:
         said = told.data
         if self.caller is not None and said.caller != self.caller:
             return
@@ -242,21 +243,6 @@ class _End(Struct, frozen=True, gc=False):
     cached: bool = False
 
 
-class _Said(Struct, frozen=True, gc=False):
-    """What `notes.py` writes."""
-
-    caller: str = ""
-    context: str | None = None
-    task: str | None = None
-    used_tools: bool | None = None
-    correct: bool | None = None
-
-
-class _Told(Struct, frozen=True):
-    what: str
-    data: _Said = _Said()
-
-
 _read_call = Decoder(_Call).decode
 _read_end = Decoder(_End).decode
-_read_told = Decoder(_Told).decode
+_read_told = Decoder(Told).decode

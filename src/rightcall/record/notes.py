@@ -4,6 +4,8 @@ whether a diagnosis was right. Two of the success metrics need the messages, one
 
 from typing import Any
 
+from msgspec import Struct
+
 from rightcall.errors import ConfigError
 from rightcall.record.entries import NoteBody, encode
 from rightcall.record.tables import Tables
@@ -11,6 +13,21 @@ from rightcall.text.escape import shown
 
 LONGEST = 500
 """Characters of a name."""
+
+
+class Said(Struct, frozen=True, gc=False):
+    """What a host has told, as it is read back."""
+
+    caller: str = ""
+    context: str | None = None
+    task: str | None = None
+    used_tools: bool | None = None
+    correct: bool | None = None
+
+
+class Told(Struct, frozen=True):
+    what: str
+    data: Said = Said()
 
 
 def note_message(
