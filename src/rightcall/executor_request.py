@@ -28,6 +28,10 @@ MOST_PATHS = 1000
 """In one call: each is resolved while others wait."""
 
 
+LONGEST_PATH = 4096
+"""Characters; no system opens a longer one, and following it would hold up everybody else."""
+
+
 class TooManyPaths(ValueError):
     """A call names more paths than can be judged in good time."""
 
@@ -111,7 +115,7 @@ def _places(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner]) -> It
 
 
 def _resolved(base: str, written: str) -> _Path:
-    if "\0" in written:
+    if "\0" in written or len(written) > LONGEST_PATH:
         return _Path(written, "/", True)
     whole = os.path.join(base, written)
     resolved = os.path.realpath(whole)

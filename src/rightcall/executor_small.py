@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from rightcall.execute.functions import LocalTool
 from rightcall.execute.packed import packed_tool
+from rightcall.execute.state import untold
 from rightcall.record.period import Period
 from rightcall.record.tables import Store
 
@@ -61,15 +62,11 @@ def small_tools(store: Callable[[], Store], root: str = ".") -> list[LocalTool]:
     return [
         packed_tool(
             about[name], arguments, run,
-            state=_unknown if name in _LIVELY else None,
+            state=untold if name in _LIVELY else None,
             caller=_CALLER if _CALLER in arguments.__struct_fields__ else None,
         )
         for name, arguments, run in runs
     ]  # fmt: skip
-
-
-def _unknown(_: Any) -> object:
-    raise LookupError("the audit has changed, if only by this call")
 
 
 def _ping(_: NoArguments) -> Any:

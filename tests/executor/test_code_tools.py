@@ -199,13 +199,25 @@ def test_a_new_version_of_the_package_needs_no_new_approval_for_its_own_tools(
 ) -> None:
     from msgspec.structs import replace
 
-    import rightcall.execute.code.tools as module
+    from rightcall.packs import load_pack
 
     with opened() as executor:
         assert call(executor, "code/read", path="src/app.py").ok
-    pack = module.load_pack("code")
+    pack = load_pack("code")
     newer = replace(pack, tools=tuple(replace(tool, description=f"{tool.description} Better.") for tool in pack.tools))
-    monkeypatch.setattr(module, "load_pack", lambda name: newer)
+    monkeypatch.setattr("rightcall.execute.code.tools.load_pack", lambda name: newer)
     with opened() as executor:
         assert "Better." in str(executor.definitions("teacher"))
         assert call(executor, "code/read", path="src/app.py").ok
+
+
+@pytest.mark.promise("P-03", "X-03")
+@pytest.mark.parametrize("path", ["a/" * 500_000, "../" * 400_000, "x" * 5_000], ids=["deep", "up", "long"])
+def test_a_path_longer_than_any_system_opens_is_refused_at_once(opened: Any, path: str) -> None:
+    from time import monotonic
+
+    with opened() as executor:
+        begun = monotonic()
+        outcome = call(executor, "code/read", path=path)
+        assert monotonic() - begun < 2
+        assert outcome.content.startswith(f"Error: No such file or folder: {path[:100]}")

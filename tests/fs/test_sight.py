@@ -10,6 +10,7 @@ import pytest
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.walk import walk
 from rightcall.fs import beneath
+from rightcall.fs.names import shown_name
 from rightcall.fs.rules import PathRules
 from rightcall.fs.sight import Sight, Unseen
 
@@ -167,3 +168,22 @@ def test_the_files_of_a_bare_repository_are_not_to_be_read_under_any_name(tmp_pa
     with Sight(tmp_path).folder() as folder:
         assert [(place.path, place.files) for place in walk(Sight(tmp_path), folder)] == [("", ["HEAD"])]
     assert Sight(bare).named("config") == "config"  # a history may have a file of that name
+
+
+@pytest.mark.promise("C-01", "P-03")
+def test_a_name_that_is_no_text_is_opened_as_it_was_shown(tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.txt")
+    (tmp_path / name).write_text("odd")
+    (tmp_path / "a\\xe9.txt").write_text("plain")
+    (tmp_path / os.fsdecode(b"a\xe9.txt")).write_text("not this one")
+    sight = Sight(tmp_path)
+    assert shown_name(name) == "caf\\xe9.txt"
+    with sight.file(shown_name(name)) as file:
+        assert (file.path, file.read(9)) == (name, b"odd")
+    with sight.file("a\\xe9.txt") as file:
+        assert file.read(9) == b"plain"
+    assert sight.named(shown_name(name)) == name
+    with pytest.raises(Unseen):
+        sight.file("nope\\xe9.txt")
+    with pytest.raises(Unseen):
+        sight.file("\\x2e\\x65nv")

@@ -4,26 +4,40 @@ Approvals are bound to it, repeated calls are counted by it, results are kept un
 content is read.
 """
 
+import logging
 import os
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import PurePath
 from stat import S_ISDIR
 from time import time_ns
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from msgspec.json import encode
 
+from rightcall.errors import ToolFailure
 from rightcall.execute.functions import LocalTool, own_copy
 from rightcall.execute.places import found_at, values_at
+from rightcall.text.faults import fault_text
 
-__all__ = ["found_at", "keepable", "state_of", "values_at"]
+__all__ = ["Untold", "found_at", "keepable", "state_of", "telling", "untold", "values_at"]
 
 _SETTLED = 20_000_000
 """Nanoseconds. File times are coarse (up to 10 ms on Linux): a file that was changed a moment ago could change again
 without looking any different."""
 
+log = logging.getLogger("rightcall")
+
 _Look = tuple[str | int, ...]
+
+
+class Untold(Exception):
+    """The state of what a call touches cannot be told: no two calls are known to be the same."""
+
+
+def untold(*_: object) -> NoReturn:
+    """The `state` of a tool that reads more than can be looked at twice."""
+    raise Untold
 
 
 def state_of(tool: LocalTool, arguments: Mapping[str, Any], root: str) -> str:
@@ -36,8 +50,11 @@ def state_of(tool: LocalTool, arguments: Mapping[str, Any], root: str) -> str:
         return _digest([looks, tool.state(own_copy(arguments))])
     except KeyboardInterrupt:
         raise
-    except BaseException:  # noqa: BLE001 - the author's own code; unknown is never unchanged
-        return f"unknown-{os.urandom(16).hex()}"
+    except (Untold, ToolFailure, OSError):  # so it is meant, or what it would look at is not there
+        pass
+    except BaseException as error:  # noqa: BLE001 - the author's own code
+        log.warning("the state of what %s touches could not be told: %s", tool.name, fault_text(error))
+    return f"unknown-{os.urandom(16).hex()}"  # unknown is never unchanged
 
 
 def telling(tool: LocalTool, arguments: Mapping[str, Any], root: str) -> bool:

@@ -14,6 +14,7 @@ from typing import Self
 from rightcall.errors import ToolFailure
 from rightcall.fs.beneath import O_PATH, open_beneath
 from rightcall.fs.gitdirs import in_git_directory
+from rightcall.fs.names import unshown_name
 from rightcall.fs.resolve import real_path, true_path
 from rightcall.fs.rules import PathRules
 from rightcall.text.escape import escaped
@@ -155,7 +156,7 @@ class Sight:
         try:
             real = real_path(root, self.root)
             try:
-                return true_path(root, real, path)
+                return self._true_path(root, path)
             except OSError as error:
                 if error.errno == errno.ENOTDIR and path.endswith("/"):  # a file that is taken for a folder
                     raise
@@ -163,9 +164,19 @@ class Sight:
         finally:
             os.close(root)
 
+    def _true_path(self, root: int, path: str) -> str:
+        """Where a path leads. A name that is no text can be written as it was shown."""
+        real = real_path(root, self.root)
+        try:
+            return true_path(root, real, path)
+        except FileNotFoundError:
+            if "\\x" not in path:
+                raise
+            return true_path(root, real, unshown_name(path))
+
     def _opened(self, root: int, path: str) -> Opened:
         for last in range(_TRIES, 0, -1):
-            found = true_path(root, real_path(root, self.root), path)
+            found = self._true_path(root, path)
             if self.rules.refuses(found) is not None:
                 raise Unseen(path)
             if in_git_directory(root, found):

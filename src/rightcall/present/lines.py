@@ -1,7 +1,7 @@
 """Cutting a text: at the end of a line, and inside one only where not even the first line fits."""
 
 from contextlib import suppress
-from json.decoder import scanstring
+from json import loads
 from typing import NamedTuple
 
 from rightcall.present.measure import quoted_text
@@ -52,5 +52,5 @@ def _end_in_json(text: str, room: int) -> int:
         return len(text)
     for end in range(1 + max(room, 0), 0, -1):
         with suppress(ValueError):  # an escape is cut in the middle; none is longer than six characters
-            return len(scanstring(f'{written[1:end]}"', 0)[0])
+            return len(loads(f'"{written[1:end]}"'))
     return 0

@@ -14,6 +14,7 @@ from rightcall.execute.code.git.repository import Repository, repository_for
 from rightcall.execute.code.git.run import run_git
 from rightcall.execute.code.git.state import history_state
 from rightcall.execute.code.tool import CodeTool
+from rightcall.execute.state import Untold
 from rightcall.fs.sight import Sight
 
 WORKING = "working directory"
@@ -141,9 +142,9 @@ def _state(sight: Sight, asked: DiffArguments) -> object:
     """Of files that may be anywhere no state can be told; neither of a name that means a time. Two dots may also stand
     in the name of a file or in a text that is looked for: then they name no second side."""
     if asked.compare is None and (":" in asked.base or _compared(asked.base) == asked.base):
-        raise ToolFailure("the working directory changes without a word")
+        raise Untold("the working directory changes without a word")
     if "{" in asked.base or "{" in (asked.compare or ""):
-        raise ToolFailure("what these name depends on when it is asked")
+        raise Untold("what these name depends on when it is asked")
     return history_state(sight, repository_for(sight, named_paths(sight, asked.paths or ())))
 
 

@@ -12,6 +12,7 @@ from rightcall.execute.code.globbing import Globs, compile_globs
 from rightcall.execute.code.moments import utc
 from rightcall.execute.code.tool import CodeTool
 from rightcall.execute.code.walk import Place, walk
+from rightcall.execute.state import untold
 from rightcall.fs.beneath import open_beneath
 from rightcall.fs.names import shown_name
 from rightcall.fs.resolve import real_path
@@ -243,11 +244,6 @@ def _size(look: os.stat_result) -> int:
     return 0 if S_ISDIR(look.st_mode) else look.st_size
 
 
-def _never_told(_sight: Sight, _asked: ListArguments) -> object:
-    """What is deep in a folder can change unseen: no two lists are the same call again."""
-    raise NotImplementedError
-
-
 TOOL = CodeTool(
-    name="code/list", arguments=ListArguments, run=list_files, seconds=SECONDS, state=_never_told, cached=False
+    name="code/list", arguments=ListArguments, run=list_files, seconds=SECONDS, state=untold, cached=False
 )

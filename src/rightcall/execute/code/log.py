@@ -15,6 +15,7 @@ from rightcall.execute.code.git.repository import repository_for
 from rightcall.execute.code.git.run import run_git
 from rightcall.execute.code.git.state import history_state
 from rightcall.execute.code.tool import CodeTool
+from rightcall.execute.state import Untold
 from rightcall.fs.sight import Sight
 
 _SECONDS = 10.0
@@ -96,7 +97,7 @@ def _state(sight: Sight, asked: LogArguments) -> object:
         if not text or text.isspace():
             continue
         if seconds_of(text, 0.0, argument=argument) != seconds_of(text, 1e9, argument=argument):
-            raise ToolFailure(f"{argument} depends on when it is asked")
+            raise Untold(f"{argument} depends on when it is asked")
     return history_state(sight, repository_for(sight, named_paths(sight, () if asked.path is None else (asked.path,))))
 
 

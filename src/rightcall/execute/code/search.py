@@ -8,7 +8,7 @@ Ripgrep only saves opening files in vain; results are the same with it and witho
 
 from contextlib import ExitStack
 from time import monotonic
-from typing import Literal, NoReturn
+from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -21,6 +21,7 @@ from rightcall.execute.code.search_opening import Opener
 from rightcall.execute.code.search_pattern import Pattern, read_pattern
 from rightcall.execute.code.search_showing import CodeMatch, shown
 from rightcall.execute.code.tool import CodeTool
+from rightcall.execute.state import untold
 from rightcall.fs.sight import Opened, Sight
 
 MOST_MATCHES = 100
@@ -133,9 +134,4 @@ def _opened(sight: Sight, asked: SearchArguments) -> list[Opened]:
     return starts
 
 
-def _untold(_sight: Sight, _asked: SearchArguments) -> NoReturn:
-    """What a search reads is too much to look at twice: no two searches are known to be the same."""
-    raise ToolFailure("the state of all files is not known")
-
-
-TOOL = CodeTool("code/search", SearchArguments, search, seconds=_SECONDS, state=_untold, cached=False)
+TOOL = CodeTool("code/search", SearchArguments, search, seconds=_SECONDS, state=untold, cached=False)

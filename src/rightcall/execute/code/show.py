@@ -13,6 +13,7 @@ from rightcall.execute.code.git.repository import Repository, repository_for
 from rightcall.execute.code.git.run import run_git
 from rightcall.execute.code.git.state import history_state
 from rightcall.execute.code.tool import CodeTool
+from rightcall.execute.state import Untold
 from rightcall.fs.names import shown_name
 from rightcall.fs.sight import Sight, Unseen
 from rightcall.text.escape import escaped
@@ -87,7 +88,7 @@ def _file_at(repository: Repository, full: str, path: str, written: str) -> tupl
 
 def _state(sight: Sight, asked: ShowArguments) -> object:
     if "@{" in asked.commit:
-        raise ToolFailure("what this names depends on when it is asked")
+        raise Untold("what this names depends on when it is asked")
     return history_state(sight, repository_for(sight))
 
 

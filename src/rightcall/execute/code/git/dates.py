@@ -50,7 +50,7 @@ def seconds_of(text: str, now: float, *, argument: str) -> int:
         with suppress(ValueError, OverflowError):  # the 30th of February, a million years ago
             found = _absolute(plain)
             if found is None:
-                found = _relative(plain.lower().replace(".", " ").replace("_", " "), now)
+                found = _relative(" ".join(plain.lower().replace(".", " ").replace("_", " ").split()), now)
     if found is None:
         raise ToolFailure(
             f"{argument}: {escaped(text, _LONGEST)} is no date. Right would be 2024-05-01, 2024-05-01T13:45:00Z, "
@@ -91,6 +91,8 @@ def _offset(zone: str) -> int:
 def _relative(text: str, now: float) -> int | None:
     at = datetime.fromtimestamp(now, UTC)
     words = text.split()
+    if not words or words == ["ago"]:
+        return None
     if text == "now":
         return int(now)
     if text == "today":
