@@ -43,8 +43,10 @@ exit codes:
   1    `check`: the call is refused; `read`: a call is refused; `call`: it did not run, or failed;
        `audit verify`: a record was changed, removed or moved; `audit prune`: you said no
   2    wrong usage, a wrong tool, pack or policy file, or input or output that fails
+  129  its terminal was closed (SIGHUP)
   130  interrupted (Ctrl-C)
   141  the reader of the output closed it
+  143  ended from outside (SIGTERM)
 """
 
 
@@ -55,9 +57,16 @@ def main(argv: list[str] | None = None) -> int:
     # As a process of its own: nothing of what is loaded is ever garbage, so Python need not search it, neither now nor
     # when it ends. That is 20 ms of a start.
     gc.set_threshold(50_000)
+    from rightcall.cli.ending import Ending
+
+    ending = Ending()
     try:
-        return _main(sys.argv[1:])
+        code = _main(sys.argv[1:])
+        return code if ending.code is None else ending.code
+    except KeyboardInterrupt:  # before it had begun, or when it was all but done
+        return INTERRUPTED if ending.code is None else ending.code
     finally:
+        ending.tidying()
         gc.freeze()
 
 

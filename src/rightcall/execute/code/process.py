@@ -1,12 +1,15 @@
 """Programs that work for a tool: no shell, an environment of our own, a deadline, and no more output than was asked
 for. Whatever happens, none is left running."""
 
+import atexit
 import os
 import selectors
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from errno import ECANCELED
+from threading import Event, Lock, Thread
 from time import monotonic
 
 from msgspec import Struct
@@ -15,6 +18,8 @@ from rightcall.errors import ToolFailure
 
 _SLICE = 0.05
 """Seconds after which a waiting thread looks up, so that it can be stopped from outside."""
+_STARTING = 5.0
+"""Seconds that a start is waited for by somebody who does not want it any more."""
 _BLOCK = 1 << 16
 _ERRORS = 10_000
 """Bytes of what a program complains about; nobody but us reads them."""
@@ -39,19 +44,103 @@ def run_program(
     it comes and says whether that will do; `unwanted` is asked now and then whether anybody still waits for it. Raises
     ToolFailure when the program cannot be started."""
     deadline = monotonic() + seconds
-    try:
-        process = subprocess.Popen(
+    program = _Program(
+        os.path.basename(command[0]),
+        lambda: subprocess.Popen(
             command, env=dict(env), cwd=cwd, pass_fds=tuple(fds), start_new_session=True,
             stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
-        )  # fmt: skip
-    except OSError as error:
-        name = os.path.basename(command[0])
-        raise ToolFailure(f"{name} could not be started: {os.strerror(error.errno or 0)}") from error
+        ),
+    )  # fmt: skip
     try:
-        return _Conversation(process, stdin or b"", most, enough).until(deadline, unwanted)
+        return _Conversation(program.started(), stdin or b"", most, enough).until(deadline, unwanted)
     finally:
-        _end(process)
+        program.end()
+
+
+class _Program:
+    """A program from its start to its end. A thread of its own starts it: what stops ours, a signal or a timeout, can
+    then not come between the start and our knowing of it."""
+
+    def __init__(self, name: str, make: "Callable[[], subprocess.Popen[bytes]]") -> None:
+        self._name = name
+        self._make = make
+        self._process: subprocess.Popen[bytes] | None = None
+        self._error: OSError | None = None
+        self._lock = Lock()
+        self._settled = Event()
+        self._unwanted = False
+
+    def started(self) -> "subprocess.Popen[bytes]":
+        try:
+            Thread(target=self._start, name="rightcall-start", daemon=True).start()
+        except RuntimeError as error:
+            self._settled.set()
+            raise ToolFailure("Nothing can be started: there are too many threads, or the program ends") from error
+        self._settled.wait()
+        if self._process is None:
+            number = self._error.errno if self._error else None
+            raise ToolFailure(f"{self._name} could not be started: {os.strerror(number or 0)}")
+        return self._process
+
+    def end(self) -> None:
+        """It and whatever it has started. If it is just being started, that is waited for: it may need descriptors that
+        we close next."""
+        self._settled.wait(_STARTING)
+        with self._lock:
+            self._unwanted = True
+            process = self._process
+        if process is not None:
+            _end(process)
+
+    def _start(self) -> None:
+        try:
+            process = _running.start(self._make)
+            with self._lock:
+                self._process = process
+            if self._unwanted:
+                _end(process)
+        except OSError as error:
+            self._error = error
+        finally:
+            self._settled.set()
+
+
+class _Running:
+    """The programs that work for this process. Its threads are not waited for when it ends, so their programs are ended
+    here: before the folders they work in are removed."""
+
+    def __init__(self) -> None:
+        self._all: set[subprocess.Popen[bytes]] = set()
+        self._lock = Lock()
+        self._maker = 0
+        self._over = False
+
+    def start(self, make: "Callable[[], subprocess.Popen[bytes]]") -> "subprocess.Popen[bytes]":
+        with self._lock:
+            if self._maker != os.getpid():  # in a child after a fork: what the parent has started is the parent's
+                self._all, self._maker = set(), os.getpid()
+                atexit.register(self._end_all)
+            if self._over:
+                raise OSError(ECANCELED, "we are about to end")
+            process = make()
+            self._all.add(process)
+            return process
+
+    def discard(self, process: "subprocess.Popen[bytes]") -> None:
+        self._all.discard(process)
+
+    def forget(self) -> None:
+        """In a child after a fork: who held the lock is not here."""
+        self._lock = Lock()
+
+    def _end_all(self) -> None:
+        if self._maker != os.getpid():
+            return
+        with self._lock:
+            self._over = True
+        for process in tuple(self._all):
+            _kill(process)
 
 
 class _Conversation:
@@ -130,11 +219,21 @@ class _Conversation:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
+    _kill(process)
+    _running.discard(process)
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
     """It and whatever it has started."""
     if process.poll() is None:
         with suppress(ProcessLookupError):  # it has gone by itself
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe is not None:
-            pipe.close()
+
+
+_running = _Running()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_running.forget)

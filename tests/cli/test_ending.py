@@ -1,0 +1,113 @@
+"""Ended from outside: with a signal, in the middle of work that a program does for us."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli_running import TOOLS, environment, start
+from execute.code.git.making import Made, made
+
+pytestmark = [
+    pytest.mark.promise("C-09"),
+    pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no such signals here"),
+]
+
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+COMMANDS = [("warm",), ("call", "code/log"), ("call", "code/blame", '{path: "a"}')]
+
+
+class Busy:
+    """A repository, and a git that says that it has begun, and never ends by itself."""
+
+    def __init__(self, folder: Path) -> None:
+        self.repository: Made = made(folder / "repo")
+        self.repository.commit("one", a="1\n")
+        self._begun = folder / "begun"
+        self._programs = folder / "bin"
+        self.private = folder / "private"
+        for name in (self._programs, self.private):
+            name.mkdir(mode=0o700)
+        os.mkfifo(self._begun)
+        program = self._programs / "git"
+        program.write_text(f"#!/bin/sh\nexec 3>'{self._begun}'\necho $$ >&3\nexec sleep 99 3>&-\n")
+        program.chmod(0o755)
+
+    def start(self, *arguments: str) -> "tuple[subprocess.Popen[bytes], int]":
+        """The command, and the process number of the git that works for it."""
+        folder = str(self.repository.folder)
+        process = start(
+            *arguments, "--root", folder, PATH=f"{self._programs}:{os.environ['PATH']}",
+            XDG_RUNTIME_DIR=str(self.private), XDG_CACHE_HOME=folder + "-cache", XDG_STATE_HOME=folder + "-state",
+        )  # fmt: skip
+        return process, int(self._begun.read_text())
+
+
+@pytest.fixture
+def busy(tmp_path: Path) -> Busy:
+    return Busy(tmp_path)
+
+
+def lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
+@pytest.mark.parametrize("command", COMMANDS, ids=("warm", "log", "blame"))
+def test_a_signal_ends_it_in_order_and_leaves_nothing_behind(
+    busy: Busy, command: tuple[str, ...], number: signal.Signals
+) -> None:
+    process, git = busy.start(*command)
+    try:
+        assert list(busy.private.iterdir()) != []
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait()
+    assert (process.returncode, out, err) == (CODES[number], b"", b"")
+    assert not lives(git)
+    assert list(busy.private.iterdir()) == []
+
+
+def test_a_terminal_that_closes_may_tell_twice(busy: Busy) -> None:
+    process, git = busy.start("warm")
+    try:
+        for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGTERM):
+            process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode in (129, 143)  # they come together, in the order of their numbers or of their sending
+    assert (out, err, lives(git), list(busy.private.iterdir())) == (b"", b"", False, [])
+
+
+def test_who_ignores_hangups_is_not_ended_by_one() -> None:
+    """As `nohup` starts it."""
+    line = b'{"name": "get_weather", "arguments": {"city": "Oslo"}}\n'
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", 'trap "" HUP; exec "$@"', "sh", sys.executable, "-m", "rightcall.cli", "check", "--jsonl",
+         "--tools", TOOLS],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(),
+    )  # fmt: skip
+    assert process.stdin
+    assert process.stdout
+    try:
+        for number in (signal.SIGHUP, signal.SIGTERM):
+            process.stdin.write(line)
+            process.stdin.flush()
+            assert process.stdout.readline().startswith(b'{"ok": true')
+            process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait()
+    assert (process.returncode, out, err) == (143, b"", b"")
