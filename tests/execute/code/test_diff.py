@@ -10,6 +10,7 @@ from execute.code.asking_git import aged, applied, ask_diff, state_of
 from execute.code.git.making import Made, made
 from rightcall.errors import ToolFailure
 from rightcall.execute.code import diff
+from rightcall.execute.state import Untold
 from rightcall.fs.sight import Unseen
 
 pytestmark = pytest.mark.promise("C-04")
@@ -324,7 +325,7 @@ def test_two_commits_have_a_state_and_the_working_directory_has_none(repository:
         {"base": "HEAD^{/a..b}"},
         {"base": "HEAD@{1 hour ago}", "compare": "HEAD"},
     ):
-        with pytest.raises(ToolFailure):
+        with pytest.raises(Untold):
             state_of(diff.TOOL, repository.folder, **arguments)
 
 

@@ -11,6 +11,7 @@ from msgspec import convert, to_builtins
 from rightcall.errors import ToolFailure
 from rightcall.execute.code import list as list_module
 from rightcall.execute.code.list import TOOL, ListArguments
+from rightcall.execute.state import Untold
 from rightcall.fs.rules import PathRules
 from rightcall.fs.sight import Sight
 from rightcall.present.tools.files import VIEW
@@ -257,5 +258,18 @@ def test_a_list_leaves_nothing_open(project: Path) -> None:
 def test_no_two_lists_count_as_the_same_call_again(tmp_path: Path) -> None:
     assert TOOL.cached is False
     assert TOOL.state is not None
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(Untold):
         TOOL.state(Sight(tmp_path), ListArguments(pattern="*"))
+
+
+@pytest.mark.promise("C-03")
+def test_folders_too_deep_to_be_visited_are_told_unless_that_was_asked_for(tmp_path: Path) -> None:
+    deep = "/".join(["d"] * 10)
+    tree(tmp_path, f"{deep}/x.py", "a/b.py")
+    result = listed(tmp_path, "**/*.py")
+    assert ([entry["path"] for entry in result["files"]], result["truncated"]) == (["a/b.py"], True)
+    assert result["note"] == "What lies more than 10 folders deep was not looked at; directory can begin further down."
+    assert paths(tmp_path, "**/*.py", maxDepth=10) == ["a/b.py"]
+    assert paths(tmp_path, "**/*.py", maxDepth=1) == []
+    assert paths(tmp_path, "a/**") == ["a/b.py"]
+    assert paths(tmp_path, "**/*.py", directory="d") == [f"{deep}/x.py"]

@@ -13,6 +13,7 @@ from rightcall.errors import ToolFailure
 from rightcall.execute.code import search_lines
 from rightcall.execute.code.search import TOOL, Engine, SearchArguments, SearchResult, search
 from rightcall.execute.code.search_ripgrep import ripgrep, told_glob
+from rightcall.execute.state import Untold
 from rightcall.fs.rules import PathRules
 from rightcall.fs.sight import Sight, Unseen
 from rightcall.present.tools.search import shape
@@ -338,7 +339,7 @@ def test_nothing_stays_open(ask: Ask, tmp_path: Path) -> None:
 def test_no_two_searches_are_taken_for_the_same(tmp_path: Path) -> None:
     assert (TOOL.name, TOOL.cached, TOOL.seconds) == ("code/search", False, 10)
     assert TOOL.state is not None
-    with pytest.raises(ToolFailure):
+    with pytest.raises(Untold):
         TOOL.state(Sight(tmp_path), SearchArguments(pattern="x"))
 
 

@@ -8,6 +8,7 @@ from execute.code.asking_git import aged, applied, ask_show, state_of
 from execute.code.git.making import Made, made
 from rightcall.errors import ToolFailure
 from rightcall.execute.code import show
+from rightcall.execute.state import Untold
 from rightcall.fs.sight import Unseen
 
 pytestmark = pytest.mark.promise("C-07")
@@ -160,5 +161,5 @@ def test_a_name_has_a_state_unless_it_means_a_time(repository: Made) -> None:
     repository.commit("two", a="2\n")
     aged(repository.git_dir)
     assert state_of(show.TOOL, repository.folder, commit="HEAD") != before
-    with pytest.raises(ToolFailure):
+    with pytest.raises(Untold):
         state_of(show.TOOL, repository.folder, commit="HEAD@{yesterday}")
