@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from msgspec import convert, json, to_builtins
 
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.read import MOST_BYTES, MOST_CONTENT, TOOL, ReadArguments
+from rightcall.execute.code.read import MOST_BYTES, TOOL, ReadArguments
 from rightcall.fs.rules import PathRules
 from rightcall.fs.sight import Sight
 from rightcall.present.tools.read import VIEW
+from rightcall.text.room import MOST_ANSWER
 
 
 def read(root: Path | Sight, path: str, **more: Any) -> dict[str, Any]:
@@ -320,4 +321,11 @@ def test_lines_too_long_for_one_answer_are_left_for_the_next(tmp_path: Path) -> 
     assert (about["linesReturned"], about["endLine"], about["totalLines"], len(found["content"])) == (1, 1, 2, 250_000)
     found = read(tmp_path, "one.js")
     assert found["note"] == f"line 1 is cut after {len(found['content']):,} of 900,000 characters"
-    assert 900_000 < len(json.encode(found["content"])) <= MOST_CONTENT + 100
+    assert 900_000 < len(json.encode(found["content"])) <= MOST_ANSWER
+
+
+@pytest.mark.promise("C-01")
+def test_a_long_line_is_cut_where_it_becomes_too_much_wherever_its_costly_characters_stand(tmp_path: Path) -> None:
+    (tmp_path / "odd.js").write_text("\x01" * 400_000 + "x" * 400_000)
+    content = read(tmp_path, "odd.js")["content"]
+    assert MOST_ANSWER - 100 < len(json.encode(content)) <= MOST_ANSWER

@@ -100,12 +100,13 @@ def test_a_file_at_a_commit_comes_with_its_content(repository: Made) -> None:
 
 
 def test_a_file_that_is_binary_or_too_large_is_not_shown(repository: Made) -> None:
-    repository.commit("one", bin=b"a\0b", large=b"x" * (1 << 20) + b"y", fits=b"x" * (1 << 20))
+    repository.commit("one", bin=b"a\0b", large=b"x" * (1 << 20) + b"y", fits=b"x" * (1 << 20), whole=b"x" * 900_000)
     with pytest.raises(ToolFailure, match="binary"):
         ask_show(repository.folder, commit="HEAD:bin")
     with pytest.raises(ToolFailure, match="1 MB"):
         ask_show(repository.folder, commit="HEAD:large")
-    assert len(ask_show(repository.folder, commit="HEAD:fits")["content"]) == 1 << 20
+    assert ask_show(repository.folder, commit="HEAD:fits")["truncated"] is True
+    assert ask_show(repository.folder, commit="HEAD:whole")["content"] == "x" * 900_000
 
 
 @pytest.mark.promise("P-03")

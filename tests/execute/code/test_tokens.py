@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from rightcall.execute.code.languages import language_of
 from rightcall.execute.code.tokens import MOST_TOKENS, tokens_of
 from rightcall.execute.code.tokens_styles import STYLES
+from rightcall.text.room import AnswerRoom
 
 
 def kinds(text: str, path: str) -> list[tuple[str, str]]:
-    return [(token.type, token.text) for token in tokens_of(text, path, 1, 10_000)]
+    return [(token.type, token.text) for token in tokens_of(text, path, 1, 10_000, AnswerRoom())[0]]
 
 
 @pytest.mark.promise("C-01")
@@ -41,7 +42,7 @@ def test_each_piece_has_its_kind(path: str, text: str, expected: list[str]) -> N
 
 def test_places_are_told_and_a_comment_from_above_counts() -> None:
     text = "/* one\n   two */ let a;\n  let b; // c\nlet d;\n"
-    found = [(token.line, token.column, token.text) for token in tokens_of(text, "a.js", 2, 3)]
+    found = [(token.line, token.column, token.text) for token in tokens_of(text, "a.js", 2, 3, AnswerRoom())[0]]
     assert found == [
         (1, 1, "/* one\n   two */"), (2, 11, "let"), (2, 15, "a"), (2, 16, ";"),
         (3, 3, "let"), (3, 7, "b"), (3, 8, ";"), (3, 10, "// c"),
@@ -49,8 +50,10 @@ def test_places_are_told_and_a_comment_from_above_counts() -> None:
 
 
 def test_tokens_are_bounded_in_number_and_length() -> None:
-    assert len(tokens_of("a " * 10_000, "a.py", 1, 1)) == MOST_TOKENS
-    [token] = tokens_of("#" + "x" * 1_000, "a.py", 1, 1)
+    tokens, whole = tokens_of("a " * 10_000, "a.py", 1, 1, AnswerRoom())
+    assert (len(tokens), whole) == (MOST_TOKENS, False)
+    [token], whole = tokens_of("#" + "x" * 1_000, "a.py", 1, 1, AnswerRoom())
+    assert whole
     assert (len(token.text), token.text[-1]) == (200, "…")
 
 
@@ -58,14 +61,14 @@ def test_tokens_are_bounded_in_number_and_length() -> None:
 @pytest.mark.parametrize("path", ["a.py", "a.ts", "a.lua", "a.rb"])
 def test_hostile_text_takes_linear_time(piece: str, path: str) -> None:
     start = process_time()
-    tokens_of(piece * (300_000 // len(piece)), path, 10_000_000, 10_000_000)
+    tokens_of(piece * (300_000 // len(piece)), path, 10_000_000, 10_000_000, AnswerRoom())
     assert process_time() - start < 2
 
 
 @given(st.text(max_size=60), st.sampled_from(["a.py", "a.ts", "a.lua", "a.rb", "a.php", "a.txt"]))
 def test_tokens_and_white_space_make_up_the_text(text: str, path: str) -> None:
     left = text
-    for token in tokens_of(text, path, 1, 1_000):
+    for token in tokens_of(text, path, 1, 1_000, AnswerRoom())[0]:
         before, found, left = left.partition(token.text)
         assert found
         assert before.strip() == "" or all(not character.isprintable() for character in before.strip())

@@ -1,11 +1,15 @@
 """`code/blame`: who wrote each line of a file, and in which commit. Git is given the content that we have read: it
 opens no file itself."""
 
-from msgspec import Struct
+from itertools import takewhile
+
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.asking import in_time, named_paths, unreadable
 from rightcall.execute.code.changes import text_of
+from rightcall.execute.code.commit_reading import bounded
 from rightcall.execute.code.git.refs import commit_of
 from rightcall.execute.code.git.repository import Repository, repository_for
 from rightcall.execute.code.git.run import run_git
@@ -15,6 +19,7 @@ from rightcall.execute.code.tool import CodeTool
 from rightcall.fs.names import shown_name
 from rightcall.fs.sight import Sight, Unseen
 from rightcall.text.escape import escaped
+from rightcall.text.room import MOST_ANSWER, AnswerRoom, json_size, text_head
 
 _SECONDS = 20.0
 _LARGEST = 5 << 20
@@ -23,6 +28,8 @@ _MOST_LINES = 500
 _MOST_ASKED = 5000
 _MOST_OUTPUT = 32 << 20
 _SHORT = 10
+_LONGEST_WORDS = 1_000
+"""Characters of an author, and of a message: they come with every line."""
 _NOT_YET = "Not committed yet"
 _NARROWER = "ask for fewer lines with startLine and endLine, or run `rightcall warm` once to make histories faster"
 
@@ -35,7 +42,7 @@ class BlameArguments(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class BlameCommit(Struct, frozen=True, rename="camel"):
-    """`message` is the first line of it."""
+    """`message` is the first line of it; cut where it is very long."""
 
     hash: str
     short_hash: str
@@ -51,13 +58,14 @@ class BlameLine(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class BlameResult(Struct, frozen=True, rename="camel", kw_only=True):
-    """`truncated`: more lines were meant than are here."""
+    """`truncated`: more lines were meant than are here; `note`: a single line is too long for an answer, and is cut."""
 
     success: bool = True
     path: str
     lines: list[BlameLine]
     total_lines: int
     truncated: bool
+    note: str | UnsetType = UNSET
 
 
 class _File(Struct, frozen=True):
@@ -83,7 +91,23 @@ def blame(sight: Sight, asked: BlameArguments) -> BlameResult:
         lines = _lines(_blamed(repository, file, first, last), file, with_content=asked.include_content)
         if len(lines) != last - first + 1:
             raise unreadable()
-    return BlameResult(path=shown_name(file.path), lines=lines, total_lines=total, truncated=truncated)
+    return _fitting(shown_name(file.path), lines, total, truncated=truncated)
+
+
+def _fitting(path: str, lines: list[BlameLine], total: int, *, truncated: bool) -> BlameResult:
+    """As many of the lines as one answer holds; of a single one that it does not, the beginning."""
+    room = AnswerRoom()
+    room.take(path)
+    kept, note = list(takewhile(room.take, lines)), UNSET
+    if lines and not kept:
+        first = lines[0]
+        whole = first.content or ""
+        head = text_head(whole, MOST_ANSWER - json_size(path) - json_size(replace(first, content="…")) - 1)
+        kept = [replace(first, content=f"{head}…")]
+        note = f"line {first.line_number} is cut after {len(head):,} of {len(whole):,} characters"
+    return BlameResult(
+        path=path, lines=kept, total_lines=total, truncated=truncated or len(kept) < len(lines), note=note
+    )
 
 
 def _opened(sight: Sight, path: str) -> _File:
@@ -173,8 +197,8 @@ def _commit(full: str, about: dict[bytes, bytes], file: _File) -> BlameCommit:
         return BlameCommit(full, full[:_SHORT], _NOT_YET, utc(file.seconds), _NOT_YET)
     seconds = about.get(b"author-time", b"")
     date = utc(int(seconds) if seconds.isdigit() else 0)
-    message = text_of(about.get(b"summary", b""))
-    return BlameCommit(full, full[:_SHORT], text_of(about[b"author"]), date, message)
+    message = bounded(text_of(about.get(b"summary", b"")), _LONGEST_WORDS)
+    return BlameCommit(full, full[:_SHORT], bounded(text_of(about[b"author"]), _LONGEST_WORDS), date, message)
 
 
 def _state(sight: Sight, asked: BlameArguments) -> object:

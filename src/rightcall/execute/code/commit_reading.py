@@ -7,9 +7,13 @@ from rightcall.execute.code.changes import FileDiff, GitCommit, Stats, View, tex
 from rightcall.execute.code.diff_reading import DiffReader, Garbled, Room
 from rightcall.execute.code.file_diffs import DIFF_OPTIONS, read_changes, read_names
 from rightcall.execute.code.moments import utc
+from rightcall.text.room import AnswerRoom
 
 _LONGEST = 20_000
 """Characters of a message."""
+_LONGEST_NAME = 1_000
+"""Of an author, and of an address. With these bounds, and those of names and changes, one commit always fits into an
+answer."""
 
 LOG_OPTIONS = (
     "--format=%H%x00%h%x00%an%x00%ae%x00%at%x00%B", "--encoding=UTF-8", "--no-mailmap", "--no-notes",
@@ -21,7 +25,8 @@ PATCH_OPTIONS = ("--raw", "--patch", "--unified=3")
 
 
 class Commits(Struct, frozen=True):
-    """The commits as they came. `cut`: something of their changes is left out; `whole`: there was no more to read."""
+    """The commits as they came. `cut`: something of their changes is left out; `whole`: these are all that there were
+    to read."""
 
     commits: list[GitCommit]
     cut: bool
@@ -29,10 +34,11 @@ class Commits(Struct, frozen=True):
 
 
 def read_commits(output: bytes, view: View, *, most: int, room: Room | None, whole: bool = True) -> Commits:
-    """At most so many commits. `room`: the changes themselves are in the output (PATCH_OPTIONS), and so much of them is
-    kept in all."""
+    """At most so many commits, and no more than fit into an answer. `room`: the changes themselves are in the output
+    (PATCH_OPTIONS), and so much of them is kept in all."""
     reader = DiffReader(output, whole=whole)
     commits: list[GitCommit] = []
+    answer = AnswerRoom()
     cut = False
     while not reader.done and len(commits) < most:
         try:
@@ -40,6 +46,8 @@ def read_commits(output: bytes, view: View, *, most: int, room: Room | None, who
         except Garbled:
             if whole:
                 raise
+            return Commits(commits, cut, False)
+        if not answer.take(commit):
             return Commits(commits, cut, False)
         commits.append(commit)
         cut = cut or short
@@ -60,10 +68,10 @@ def _commit(reader: DiffReader, view: View, room: Room | None) -> tuple[GitCommi
     commit = GitCommit(
         hash=full,
         short_hash=short,
-        author=author,
-        email=email,
+        author=bounded(author, _LONGEST_NAME),
+        email=bounded(email, _LONGEST_NAME),
         date=utc(int(seconds) if seconds.isdecimal() else 0),
-        message=_bounded(message.rstrip("\n")),
+        message=bounded(message.rstrip("\n"), _LONGEST),
         files_changed=files,
         stats=Stats(totals.insertions, totals.deletions),
         more_files=totals.files_changed - len(files),
@@ -72,5 +80,6 @@ def _commit(reader: DiffReader, view: View, room: Room | None) -> tuple[GitCommi
     return commit, cut
 
 
-def _bounded(message: str) -> str:
-    return message if len(message) <= _LONGEST else message[: _LONGEST - 1] + "…"
+def bounded(text: str, most: int) -> str:
+    """A text of at most so many characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"

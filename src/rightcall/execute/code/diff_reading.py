@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from rightcall.execute.code.changes import DiffHunk, DiffLine, LineType, Status, text_of
+from rightcall.text.room import AnswerRoom
 
 _STATUS: dict[bytes, Status] = {b"A": "added", b"C": "added", b"D": "deleted", b"R": "renamed"}
 _RAW = re.compile(rb":\d+ \d+ [0-9a-f]+ [0-9a-f]+ ([A-Z])\d*\0")
@@ -30,6 +31,8 @@ _ABOUT = tuple(
 _KINDS: dict[int, LineType] = {0x20: "context", 0x2B: "addition", 0x2D: "deletion"}
 _ODD = re.compile(rb'[\x00-\x1f\x7f"\\]')
 _ODD_OR_HIGH = re.compile(rb'[\x00-\x1f\x7f-\xff"\\]')
+_MOST_RECORDS = 400_000
+"""Bytes of lines as JSON: empty ones take many times what they have in git."""
 _SHORT = {7: b"a", 8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r", 34: b'"', 92: b"\\"}
 
 
@@ -60,9 +63,11 @@ class Room:
 
     def __init__(self, size: int) -> None:
         self.left = size
+        self._records = AnswerRoom(_MOST_RECORDS)
 
-    def take(self, size: int) -> bool:
-        self.left = self.left - size if size <= self.left else -1
+    def take(self, size: int, record: object) -> bool:
+        """So many bytes of git, which become this record."""
+        self.left = self.left - size if size <= self.left and self._records.take(record) else -1
         return self.left >= 0
 
 
@@ -177,13 +182,14 @@ class DiffReader:
             kind = _KINDS.get(line[0]) if line else None
             if kind is None:
                 raise Garbled
-            if not room.take(len(line) + 1):
+            ends = self._no_newline()
+            record = DiffLine(kind, old if kind == "deletion" else new, text_of(line[1:]), ends)
+            if not room.take(len(line) + 1, record if hunk.lines else (hunk, record)):
                 self.at = start
                 continue
-            ends = self._no_newline()
             if not hunk.lines:
                 into.hunks.append(hunk)
-            hunk.lines.append(DiffLine(kind, old if kind == "deletion" else new, text_of(line[1:]), ends))
+            hunk.lines.append(record)
             old += kind != "addition"
             new += kind != "deletion"
         if old != old_end or new != new_end:

@@ -5,25 +5,28 @@ from stat import S_ISDIR
 from time import monotonic
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.globbing import Globs, compile_globs
 from rightcall.execute.code.moments import utc
+from rightcall.execute.code.opening import Opener
 from rightcall.execute.code.tool import CodeTool
 from rightcall.execute.code.walk import Place, walk
 from rightcall.execute.state import untold
-from rightcall.fs.beneath import open_beneath
 from rightcall.fs.names import shown_name
 from rightcall.fs.resolve import real_path
 from rightcall.fs.sight import Opened, Sight
+from rightcall.text.room import AnswerRoom
 
 MOST_FILES = 500
 DEEPEST = 10
+"""Where nothing else was asked for."""
 SECONDS = 10.0
 _MADE = "__pycache__"
 """What is made from the sources beside it."""
 _WILD = frozenset("*?[]{}\\")
+_DEEPER = f"What lies more than {DEEPEST} folders deep was not looked at; directory can begin further down."
 
 
 class ListArguments(Struct, frozen=True, rename="camel", kw_only=True):
@@ -31,7 +34,7 @@ class ListArguments(Struct, frozen=True, rename="camel", kw_only=True):
 
     pattern: str
     directory: str = "."
-    max_depth: int = DEEPEST
+    max_depth: int | None = None
     include_hidden: bool = False
     sort_by: Literal["name", "modified", "size"] = "name"
     limit: int = MOST_FILES
@@ -48,17 +51,19 @@ class FileEntry(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class ListResult(Struct, frozen=True, rename="camel", kw_only=True):
-    """`total_files` counts all that match, folders too; `truncated`: not all of them are here."""
+    """`total_files` counts all that match, folders too; `truncated`: not all of them are here, or there may be more
+    where nobody has looked, which `note` tells then. A `maxDepth` that was asked for is no such thing."""
 
     success: bool = True
     files: list[FileEntry]
     total_files: int
     truncated: bool
+    note: str | UnsetType = UNSET
 
 
 def list_files(sight: Sight, asked: ListArguments) -> ListResult:
     """What matches, in order. Raises ToolFailure."""
-    if asked.max_depth < 1 or asked.limit < 1:
+    if (asked.max_depth is not None and asked.max_depth < 1) or asked.limit < 1:
         raise ToolFailure("maxDepth and limit must be 1 or more; the directory's own entries are at depth 1")
     with sight.folder(asked.directory or ".") as start:
         search = _Search(sight, asked, start)
@@ -66,7 +71,12 @@ def list_files(sight: Sight, asked: ListArguments) -> ListResult:
     search.sort()
     entries, gone = _entries(sight, search, min(asked.limit, MOST_FILES))
     total = len(search.found) - gone
-    return ListResult(files=entries, total_files=total, truncated=late or len(entries) < total)
+    return ListResult(
+        files=entries,
+        total_files=total,
+        truncated=late or search.unvisited or len(entries) < total,
+        note=_DEEPER if search.unvisited else UNSET,
+    )
 
 
 class _Search:
@@ -78,6 +88,9 @@ class _Search:
         self._start = start
         self._globs = _globs(sight, asked, start)
         self._deadline = monotonic() + SECONDS
+        self._deepest = DEEPEST if asked.max_depth is None else asked.max_depth
+        self.unvisited = False
+        """Whether folders were left out that nobody has asked to leave out."""
         self.found: list[str] = []
         self.looks: dict[str, os.stat_result] = {}
         """Of links, and of all when they are sorted by it; else only what is returned needs to be looked at."""
@@ -111,10 +124,10 @@ class _Search:
         self._keep(place, whole, globs.among(top, place.folders + place.files))
         if place.links:
             self._keep_links(whole, globs.among(top, place.links))
-        if top.count("/") + 1 >= self._asked.max_depth:
+        place.folders[:] = [name for name in place.folders if globs.reaches(top + name)]
+        if top.count("/") + 1 >= self._deepest:
+            self.unvisited = self.unvisited or (self._asked.max_depth is None and bool(place.folders))
             place.folders.clear()
-        else:
-            place.folders[:] = [name for name in place.folders if globs.reaches(top + name)]
 
     def _keep(self, place: Place, whole: str, names: list[str]) -> None:
         if self._asked.sort_by == "name":
@@ -185,48 +198,20 @@ def _entries(sight: Sight, search: _Search, limit: int) -> tuple[list[FileEntry]
     """The first ones as they are shown, and how many have gone since they were found."""
     entries: list[FileEntry] = []
     gone = 0
-    looks = _Looks(sight)
-    try:
+    room = AnswerRoom()
+    with Opener(sight) as opener:  # sorted by name, they come folder by folder
         for path in search.found:
             if len(entries) == limit:
                 break
-            look = search.looks.get(path) or looks.at(path)
+            look = search.looks.get(path) or opener.look(path)
             if look is None:
                 gone += 1
-            else:
-                entries.append(_entry(path, look))
-    finally:
-        looks.close()
+                continue
+            entry = _entry(path, look)
+            if not room.take(entry):
+                break
+            entries.append(entry)
     return entries, gone
-
-
-class _Looks:
-    """Looks at files by their true paths. Sorted, they come folder by folder: one is kept open."""
-
-    def __init__(self, sight: Sight) -> None:
-        self._root = sight.open_root()
-        self._folder: str = ""
-        self._fd: int = -1
-
-    def at(self, path: str) -> os.stat_result | None:
-        folder, _, name = path.rpartition("/")
-        try:
-            if self._fd < 0 or folder != self._folder:
-                self._leave()
-                self._fd = open_beneath(self._root, folder, os.O_RDONLY | os.O_DIRECTORY)
-                self._folder = folder
-            return os.stat(name, dir_fd=self._fd, follow_symlinks=False)
-        except OSError:
-            return None
-
-    def _leave(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-
-    def close(self) -> None:
-        self._leave()
-        os.close(self._root)
 
 
 def _entry(path: str, look: os.stat_result) -> FileEntry:
@@ -244,6 +229,4 @@ def _size(look: os.stat_result) -> int:
     return 0 if S_ISDIR(look.st_mode) else look.st_size
 
 
-TOOL = CodeTool(
-    name="code/list", arguments=ListArguments, run=list_files, seconds=SECONDS, state=untold, cached=False
-)
+TOOL = CodeTool(name="code/list", arguments=ListArguments, run=list_files, seconds=SECONDS, state=untold, cached=False)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from msgspec import UNSET, Struct, UnsetType, json
+from msgspec import UNSET, Struct, UnsetType
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.decoding import decoded
@@ -11,11 +11,12 @@ from rightcall.execute.code.tool import CodeTool
 from rightcall.fs.names import shown_name
 from rightcall.fs.sight import Opened, Sight
 from rightcall.text.escape import escaped
+from rightcall.text.room import MOST_ANSWER, AnswerRoom, json_size, text_head
 
 MOST_BYTES = 1 << 20
 MOST_LINES = 500
-MOST_CONTENT = 990_000
-"""Bytes of content as JSON: what an executor keeps of a result has its bounds, and lines may be of any length."""
+_MOST_STRUCTURE = MOST_ANSWER // 2
+"""Bytes of a structure as JSON: the lines need room too."""
 SECONDS = 10.0
 
 
@@ -55,31 +56,35 @@ class ReadResult(Struct, frozen=True, rename="camel", kw_only=True):
     syntax_tokens: list[Any] | UnsetType = UNSET
     structure: Any = UNSET
     note: str | UnsetType = UNSET
-    """Why there is no structure, or that a line is cut."""
+    """Why there is no structure, that a line is cut, or that not all tokens are here."""
 
 
 def read(sight: Sight, asked: ReadArguments) -> ReadResult:
-    """The lines that were asked for. Raises ToolFailure."""
+    """The lines that were asked for. Raises ToolFailure. What stands in the file as a whole comes into the answer
+    first, then as many lines as fit, then the tokens in them."""
     with sight.file(asked.path) as file:
         text, encoding = _text(file, asked.path)
-        total = line_count(text)
-        first, last = _range(asked, total)
-        content, last, note = _fitting(_lines(text, first, last, total), first, last)
-        told = asked.include_metadata
-        metadata = ReadMetadata(
-            total_lines=total,
-            lines_returned=last - first + 1 if total else 0,
-            start_line=first,
-            end_line=last,
-            last_modified=utc(file.stat.st_mtime) if told else UNSET,
-            size=file.stat.st_size if told else UNSET,
-            encoding=encoding if told or encoding != "utf-8" else UNSET,
-        )
-    path = shown_name(file.path)
-    result = ReadResult(path=path, content=content, metadata=metadata, note=note)
-    if not asked.syntax_highlight and not asked.include_structure:
-        return result
-    return _with_more(asked, result, text, file.path)
+    total = line_count(text)
+    first, last = _range(asked, total)
+    path, room = shown_name(file.path), AnswerRoom()
+    room.take(path)
+    structure, no_structure = _structure(asked, text, file.path, room)
+    content, last, cut = _fitting(_lines(text, first, last, total), first, last, room)
+    tokens, no_tokens = _tokens(asked, text, file.path, first, last, room)
+    told = asked.include_metadata
+    metadata = ReadMetadata(
+        total_lines=total,
+        lines_returned=last - first + 1 if total else 0,
+        start_line=first,
+        end_line=last,
+        last_modified=utc(file.stat.st_mtime) if told else UNSET,
+        size=file.stat.st_size if told else UNSET,
+        encoding=encoding if told or encoding != "utf-8" else UNSET,
+    )
+    note = "; ".join(one for one in (no_structure, cut, no_tokens) if one)
+    return ReadResult(
+        path=path, content=content, metadata=metadata, syntax_tokens=tokens, structure=structure, note=note or UNSET
+    )
 
 
 def _text(file: Opened, written: str) -> tuple[str, str]:
@@ -124,17 +129,17 @@ def _lines(text: str, first: int, last: int, total: int) -> str:
     return text[start : _line_start(text, last - first + 1, start)]
 
 
-def _fitting(content: str, first: int, last: int) -> tuple[str, int, str | UnsetType]:
-    """As many of the lines as fit into an answer; of a single one that does not, the beginning."""
-    size = len(content) if len(content) * 6 <= MOST_CONTENT else len(json.encode(content))
-    if size <= MOST_CONTENT:
-        return content, last, UNSET
-    room = max(len(content) * MOST_CONTENT // size, 1)
-    end = content.rfind("\n", 0, room) + 1
-    if end:
-        return _fitting(content[:end], first, first + content.count("\n", 0, end) - 1)
+def _fitting(content: str, first: int, last: int, room: AnswerRoom) -> tuple[str, int, str | None]:
+    """As many of the lines as fit into an answer, and the last of them; of a single one that does not, the beginning,
+    and a note that says so."""
+    head = text_head(content, room.left)
+    room.left -= json_size(head)
+    if len(head) == len(content):
+        return content, last, None
+    if head.endswith("\n"):
+        return head, first + head.count("\n") - 1, None
     line = content.find("\n") + 1 or len(content)
-    return content[:room], first, f"line {first} is cut after {room:,} of {line:,} characters"
+    return head, first, f"line {first} is cut after {len(head):,} of {line:,} characters"
 
 
 def _line_start(text: str, breaks: int, start: int) -> int:
@@ -157,20 +162,30 @@ def _line_start(text: str, breaks: int, start: int) -> int:
     return high
 
 
-def _with_more(asked: ReadArguments, result: ReadResult, text: str, path: str) -> ReadResult:
-    from msgspec.structs import replace
+def _structure(asked: ReadArguments, text: str, path: str, room: AnswerRoom) -> tuple[Any, str | None]:
+    """The structure where it was asked for, or why there is none."""
+    if not asked.include_structure:
+        return UNSET, None
+    from rightcall.execute.code.structure import structure_of
 
-    if asked.syntax_highlight:
-        from rightcall.execute.code.tokens import tokens_of
+    structure, note = structure_of(text, path)
+    size = json_size(structure)
+    if size > _MOST_STRUCTURE:
+        return None, "no structure: it is too large for one answer"
+    room.left -= size
+    return structure, note
 
-        lines = result.metadata
-        result = replace(result, syntax_tokens=tokens_of(text, path, lines.start_line, lines.end_line))
-    if asked.include_structure:
-        from rightcall.execute.code.structure import structure_of
 
-        structure, note = structure_of(text, path)
-        result = replace(result, structure=structure, note=note or result.note)
-    return result
+def _tokens(
+    asked: ReadArguments, text: str, path: str, first: int, last: int, room: AnswerRoom
+) -> tuple[list[Any] | UnsetType, str | None]:
+    """The tokens where they were asked for, and what to say when they are not all here."""
+    if not asked.syntax_highlight:
+        return UNSET, None
+    from rightcall.execute.code.tokens import tokens_of
+
+    tokens, whole = tokens_of(text, path, first, last, room)
+    return tokens, None if whole else f"only the first {len(tokens):,} syntax tokens are here; fewer lines have fewer"
 
 
 TOOL = CodeTool(name="code/read", arguments=ReadArguments, run=read, seconds=SECONDS)

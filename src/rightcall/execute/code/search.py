@@ -6,7 +6,9 @@
 Ripgrep only saves opening files in vain; results are the same with it and without.
 """
 
+from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import takewhile
 from time import monotonic
 from typing import Literal
 
@@ -14,15 +16,16 @@ from msgspec import UNSET, Struct, UnsetType
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.globbing import compile_globs
+from rightcall.execute.code.opening import Opener
 from rightcall.execute.code.search_candidates import Candidates, candidates
 from rightcall.execute.code.search_files import Wanted
 from rightcall.execute.code.search_lines import Effort, look_into
-from rightcall.execute.code.search_opening import Opener
 from rightcall.execute.code.search_pattern import Pattern, read_pattern
 from rightcall.execute.code.search_showing import CodeMatch, shown
 from rightcall.execute.code.tool import CodeTool
 from rightcall.execute.state import untold
 from rightcall.fs.sight import Opened, Sight
+from rightcall.text.room import AnswerRoom
 
 MOST_MATCHES = 100
 MOST_CONTEXT = 20
@@ -32,6 +35,7 @@ _MARGIN = 0.5
 """Seconds kept back for showing what was found."""
 _LATE = "Time ran out: this is what was found until then. Narrow the search with paths or filePattern."
 _CUT = "For this pattern very long lines were not searched to their end; a shorter pattern is."
+_FULL = "No more matches fit into one answer. Ask for fewer contextLines, or narrow it with paths or filePattern."
 
 Engine = Literal["ripgrep", "linear"]
 
@@ -51,7 +55,7 @@ class SearchArguments(Struct, frozen=True, rename="camel", kw_only=True):
 
 class SearchResult(Struct, frozen=True, rename="camel", kw_only=True):
     """What was found. `total_matches` counts lines, also those that are not shown; `note` says when not all of the
-    text was searched."""
+    text was searched, or when matches with their lines around were too much for one answer."""
 
     success: bool = True
     pattern: str
@@ -81,11 +85,11 @@ def _looked_through(
     sight: Sight, asked: SearchArguments, pattern: Pattern, found: Candidates, deadline: float
 ) -> SearchResult:
     matches: list[CodeMatch] = []
-    total, effort = 0, Effort(deadline)
+    total, effort, room = 0, Effort(deadline), AnswerRoom()
     effort.late = found.late
     with Opener(sight) as opener:
         for path, count in found.files:
-            left = asked.max_matches - len(matches)
+            left = 0 if room.full else asked.max_matches - len(matches)
             if left == 0 and count is not None:
                 total += count
                 continue
@@ -97,7 +101,7 @@ def _looked_through(
                 if looked is None:
                     continue
                 total += looked.total
-                matches += [shown(path, looked, hit, asked) for hit in looked.hits]
+                matches += takewhile(room.take, (shown(path, looked, hit, asked) for hit in looked.hits))
             if effort.over():
                 break
     return SearchResult(
@@ -106,8 +110,17 @@ def _looked_through(
         total_matches=total,
         files_searched=found.searched,
         truncated=effort.late or effort.cut or total > len(matches),
-        note=_LATE if effort.late else _CUT if effort.cut else UNSET,
+        note=" ".join(_notes(effort, room)) or UNSET,
     )
+
+
+def _notes(effort: Effort, room: AnswerRoom) -> Iterator[str]:
+    if effort.late:
+        yield _LATE
+    elif effort.cut:
+        yield _CUT
+    if room.full:
+        yield _FULL
 
 
 def _wanted(asked: SearchArguments) -> Wanted:

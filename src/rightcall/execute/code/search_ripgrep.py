@@ -25,11 +25,16 @@ _COUNTED = re.compile(rb"(?:\./)?([^\0]+)\0([0-9]+)\n")
 _FAILED = 2
 _SLICE = 0.05
 """Seconds after which a waiting thread looks up, so that it can be stopped from outside."""
-_SHOWN_FOLDERS = (
-    "".join(f"[{one}{one.upper()}]" if one.isalpha() else one for one in pattern.split("/")[0]) for pattern in DOTFILES
-)
+
+
+def _in_any_case(name: str) -> str:
+    """A glob for a name in upper and lower case."""
+    return "".join(f"[{one}{one.upper()}]" if one.isalpha() else one for one in name)
+
+
+_SHOWN_FOLDERS = tuple(_in_any_case(pattern.split("/")[0]) for pattern in DOTFILES)
+"""Hidden folders that can be seen with all that is in them."""
 _SEEN = tuple(line.encode() for name in _SHOWN_FOLDERS for line in (f"!{name}/", f"!**/{name}/**"))
-"""Hidden folders that can be seen with all that is in them, in upper and lower case."""
 
 
 @cache

@@ -17,6 +17,7 @@ from rightcall.execute.state import Untold
 from rightcall.fs.names import shown_name
 from rightcall.fs.sight import Sight, Unseen
 from rightcall.text.escape import escaped
+from rightcall.text.room import MOST_ANSWER, json_size, text_head
 
 _SECONDS = 10.0
 _MOST_OUTPUT = 32 << 20
@@ -33,7 +34,8 @@ class ShowArguments(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class ShowResult(Struct, frozen=True, rename="camel", kw_only=True):
-    """`path`, `content` and `encoding` only where a file at that commit was asked for."""
+    """`path`, `content` and `encoding` only where a file at that commit was asked for; `note` says how far its content
+    is here when not all of it is."""
 
     success: bool = True
     commit: GitCommit
@@ -41,6 +43,7 @@ class ShowResult(Struct, frozen=True, rename="camel", kw_only=True):
     path: str | UnsetType = UNSET
     content: str | UnsetType = UNSET
     encoding: str | UnsetType = UNSET
+    note: str | UnsetType = UNSET
 
 
 def show(sight: Sight, asked: ShowArguments) -> ShowResult:
@@ -55,7 +58,12 @@ def show(sight: Sight, asked: ShowArguments) -> ShowResult:
     if path is None or file is None:
         return ShowResult(commit=commit, truncated=truncated)
     shown = shown_name(repository.outside(path))
-    return ShowResult(commit=commit, truncated=truncated, path=shown, content=file[0], encoding=file[1])
+    content = text_head(file[0], MOST_ANSWER - json_size(commit) - json_size(shown))
+    cut = len(content) < len(file[0])
+    note = f"The content is cut after {len(content):,} of {len(file[0]):,} characters." if cut else UNSET
+    return ShowResult(
+        commit=commit, truncated=truncated or cut, path=shown, content=content, encoding=file[1], note=note
+    )
 
 
 def _commit_at(sight: Sight, repository: Repository, full: str, with_diff: bool) -> Commits:

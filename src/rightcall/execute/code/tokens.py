@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from rightcall.execute.code.languages import language_of
 from rightcall.execute.code.tokens_styles import OTHER, STYLES
+from rightcall.text.room import AnswerRoom
 
 MOST_TOKENS = 5_000
 _LONGEST = 200
@@ -25,9 +26,10 @@ class SyntaxToken(Struct, frozen=True):
     text: str
 
 
-def tokens_of(text: str, path: str, first: int, last: int) -> list[SyntaxToken]:
-    """The tokens in these lines, so many at most; the first may begin above them. The text is the whole file: whether a
-    line lies in a comment is decided further up."""
+def tokens_of(text: str, path: str, first: int, last: int, room: AnswerRoom) -> tuple[list[SyntaxToken], bool]:
+    """The tokens in these lines, and whether that is all of them: there are so many at most, and no more than fit. The
+    first may begin above the lines. The text is the whole file: whether a line lies in a comment is decided further
+    up."""
     lexer, keywords = _lexer(language_of(path, text) or "")
     found: list[SyntaxToken] = []
     line, line_start, seen = 1, 0, 0
@@ -37,14 +39,17 @@ def tokens_of(text: str, path: str, first: int, last: int) -> list[SyntaxToken]:
             line += breaks
             line_start = text.rindex("\n", seen, start) + 1
         seen = start
-        if line > last or len(found) == MOST_TOKENS:
+        if line > last:
             break
         if line >= first or line + text.count("\n", start, token.end()) >= first:
             kind, written = token.lastgroup or "", token.group()
             kind = "keyword" if kind == "identifier" and written in keywords else kind
             shown = written if len(written) <= _LONGEST else written[: _LONGEST - 1] + "…"
-            found.append(SyntaxToken(kind, line, start - line_start + 1, shown))
-    return found
+            one = SyntaxToken(kind, line, start - line_start + 1, shown)
+            if len(found) == MOST_TOKENS or not room.take(one):
+                return found, False
+            found.append(one)
+    return found, True
 
 
 @cache

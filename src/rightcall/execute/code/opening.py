@@ -1,5 +1,5 @@
-"""Opening one file after the other, as a walk has found them: by the true names that the rules have judged, without
-following a link. Neighbours share their open folder, which is half the work."""
+"""One file after the other, as a walk has found them: by the true names that the rules have judged, without following
+a link. Neighbours share their open folder, which is half the work."""
 
 import os
 import stat
@@ -32,6 +32,14 @@ class Opener:
             return Opened(file, path, seen)
         os.close(file)
         return None
+
+    def look(self, path: str) -> os.stat_result | None:
+        """What the system tells of a file or folder without opening it; None when it is gone."""
+        folder, _, name = path.rpartition("/")
+        try:
+            return os.stat(name, dir_fd=self._folder_of(folder), follow_symlinks=False)
+        except (OSError, ValueError):
+            return None
 
     def _folder_of(self, path: str) -> int:
         if self._folder < 0 or path != self._path:
