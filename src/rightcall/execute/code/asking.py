@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.repository import Repository
-from rightcall.execute.code.git.run import checked
+from rightcall.execute.code.git.run import checked, needs_too_much
 from rightcall.execute.code.process import Finished
 from rightcall.fs.sight import Sight, Unseen
 
@@ -56,6 +56,8 @@ def in_time(finished: Finished, seconds: float, narrower: str) -> bytes:
     """What git has written. Raises a ToolFailure that says what would have been quicker, or what went wrong."""
     if finished.late:
         raise ToolFailure(f"git was not done after {seconds:g} seconds; {narrower}")
+    if needs_too_much(finished):
+        raise ToolFailure(f"This needs too much memory: too many files have changed; {narrower}")
     return checked(finished)
 
 

@@ -23,7 +23,7 @@ _MOST_COMMITS = 100
 _MOST_OUTPUT = 32 << 20
 _LARGEST = 50 * 1024
 """Bytes of changes in all."""
-_NARROWER = "ask for fewer commits with limit, or for a narrower time with since"
+_NARROWER = "ask for fewer commits with limit, for another time with since and until, or for one path"
 
 
 class LogArguments(Struct, frozen=True, rename="camel", kw_only=True):

@@ -1,5 +1,5 @@
 """Programs that work for a tool: no shell, an environment of our own, a deadline, and no more output than was asked
-for. Whatever happens, none is left running."""
+for. Whatever happens, none is left running: not even when we are killed (`limits`)."""
 
 import atexit
 import os
@@ -15,6 +15,7 @@ from time import monotonic
 from msgspec import Struct
 
 from rightcall.errors import ToolFailure
+from rightcall.execute.code.limits import MEMORY, limit
 
 _SLICE = 0.05
 """Seconds after which a waiting thread looks up, so that it can be stopped from outside."""
@@ -38,20 +39,23 @@ class Finished(Struct, frozen=True):
 def run_program(
     command: Sequence[str], *, env: Mapping[str, str], cwd: str, seconds: float, most: int,
     stdin: bytes | None = None, fds: Sequence[int] = (), enough: Callable[[bytes], bool] | None = None,
-    unwanted: Callable[[], bool] = lambda: False,
+    unwanted: Callable[[], bool] = lambda: False, memory: int = MEMORY, threads: int | None = None,
 ) -> Finished:  # fmt: skip
     """Run a program to its end, to its deadline, or until it has written `most` bytes. `enough` is given each block as
-    it comes and says whether that will do; `unwanted` is asked now and then whether anybody still waits for it. Raises
-    ToolFailure when the program cannot be started."""
+    it comes and says whether that will do; `unwanted` is asked now and then whether anybody still waits for it;
+    `memory` and `threads` limit what it may use. Raises ToolFailure when the program cannot be started."""
     deadline = monotonic() + seconds
-    program = _Program(
-        os.path.basename(command[0]),
-        lambda: subprocess.Popen(
+
+    def start() -> "subprocess.Popen[bytes]":
+        process = subprocess.Popen(
             command, env=dict(env), cwd=cwd, pass_fds=tuple(fds), start_new_session=True,
             stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
-        ),
-    )  # fmt: skip
+        )  # fmt: skip
+        limit(process.pid, seconds, memory=memory, threads=threads)
+        return process
+
+    program = _Program(os.path.basename(command[0]), start)
     try:
         return _Conversation(program.started(), stdin or b"", most, enough).until(deadline, unwanted)
     finally:

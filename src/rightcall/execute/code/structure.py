@@ -49,7 +49,7 @@ def _asked(text: str, language: str, grammar: Grammar, installed: str) -> _Answe
     command = [sys.executable, "-I", "-S", "-B", _WORKER, installed, str(_SECONDS)]
     try:
         done = run_program(
-            command, env={}, cwd="/", seconds=_SECONDS, most=_MOST_ANSWER, stdin=json.encode(question)
+            command, env={}, cwd="/", seconds=_SECONDS, most=_MOST_ANSWER, stdin=json.encode(question), threads=1
         )  # fmt: skip
         return json.decode(done.out, type=_Answer) if done.code == 0 else None
     except (ToolFailure, DecodeError):

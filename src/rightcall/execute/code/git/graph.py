@@ -18,6 +18,8 @@ from rightcall.execute.code.git.private import Private
 from rightcall.execute.code.git.repository import Repository
 from rightcall.execute.code.git.run import failure_of, run_in
 
+_MEMORY = 4 << 30
+"""Bytes. Of a million commits, everything that each has changed is kept until it is written."""
 _BLOCK = 1 << 20
 _HEADER = 8
 _ENTRY = 12
@@ -47,6 +49,7 @@ def write_graph(
         ["commit-graph", "write", "--reachable", "--changed-paths", "--no-progress"],
         seconds=seconds,
         most=1_000,
+        memory=_MEMORY,
     )
     if finished.code != 0:
         raise failure_of(finished)

@@ -11,6 +11,8 @@ from rightcall.execute.code.git.settings import OWN, environment, git_program
 from rightcall.execute.code.process import Finished, run_program
 from rightcall.text.escape import escaped
 
+_MEMORY = 1 << 30
+"""Bytes. The history of a million commits fits in there."""
 _IN_FILES = frozenset(("diff", "diff-index", "diff-files"))
 
 
@@ -27,7 +29,7 @@ def run_git(
 
 def run_in(
     private: Private, arguments: Sequence[str], *, seconds: float, most: int, stdin: bytes | None = None,
-    work_tree: str | None = None, enough: Callable[[bytes], bool] | None = None,
+    work_tree: str | None = None, enough: Callable[[bytes], bool] | None = None, memory: int | None = None,
 ) -> Finished:  # fmt: skip
     """The same in a private git directory that is at hand."""
     given = [_sayable(argument) for argument in arguments]
@@ -40,7 +42,8 @@ def run_in(
         [git_program(), "--no-pager", "--no-optional-locks", *given],
         env=environment(private.path, work_tree),
         cwd=os.path.join(private.path, OWN, "empty") if work_tree is None else work_tree,
-        seconds=seconds, most=most, stdin=stdin, enough=enough,
+        seconds=seconds, most=most, stdin=stdin, enough=enough, memory=memory or _MEMORY,
+        threads=1 if work_tree is None else None,  # many of them look at the files
     )  # fmt: skip
 
 
@@ -94,10 +97,19 @@ _SAID: tuple[tuple[tuple[bytes, ...], str], ...] = (
 )
 
 
+_OUT_OF_MEMORY = (b"out of memory", b"cannot allocate memory", b"mmap failed")
+
+
 def is_too_large(finished: Finished) -> bool:
     """Whether git has given up on a file of hundreds of megabytes: it reads those whole that were added or removed, or
     may have been renamed. Without the patch and without renames there is still something to tell."""
-    return finished.code not in (None, 0) and (b"over limit" in finished.err or b"out of memory" in finished.err)
+    return finished.code not in (None, 0) and b"over limit" in finished.err
+
+
+def needs_too_much(finished: Finished) -> bool:
+    """Whether git has come to the end of its memory: mostly by a commit that changes millions of files, and is made for
+    that."""
+    return finished.code not in (None, 0) and any(mark in finished.err.lower() for mark in _OUT_OF_MEMORY)
 
 
 def failure_of(finished: Finished) -> ToolFailure:
@@ -105,7 +117,9 @@ def failure_of(finished: Finished) -> ToolFailure:
     if finished.late:
         return ToolFailure("git took too long: ask for less, with a path, a smaller range or a smaller limit")
     if is_too_large(finished):
-        return ToolFailure("A file in there is too large to be compared: name smaller ones in paths")
+        return ToolFailure("A file in there is too large to be compared: code/diff shows others, named in paths")
+    if needs_too_much(finished):
+        return ToolFailure("This needs too much memory: ask for less, for single files or a smaller range")
     said = finished.err
     for marks, sentence in _SAID:
         if any(mark in said for mark in marks):
