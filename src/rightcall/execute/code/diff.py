@@ -1,6 +1,8 @@
 """`code/diff`: what differs between two commits, or between a commit and the files as they are now."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
+from time import monotonic
 
 from msgspec import Struct
 
@@ -12,6 +14,7 @@ from rightcall.execute.code.file_diffs import DIFF_OPTIONS, read_changes
 from rightcall.execute.code.git.refs import Span, must_exist, span
 from rightcall.execute.code.git.repository import Repository, repository_for
 from rightcall.execute.code.git.run import run_git
+from rightcall.execute.code.git.snapshot import snapshot
 from rightcall.execute.code.git.state import history_state
 from rightcall.execute.code.tool import CodeTool
 from rightcall.execute.state import Untold
@@ -60,15 +63,19 @@ def diff(sight: Sight, asked: DiffArguments) -> DiffResult:
         paths = [between.path]
     view = View(sight, repository.folder)
     room = Room(max(0, min(asked.max_diff_size, _LARGEST)))
-    enough = Enough(room.left, view)
-    finished = run_git(
-        repository,
-        _command(between, asked, paths),
-        seconds=_SECONDS,
-        most=_MOST_OUTPUT,
-        work_tree=repository.work_tree if between.compare is None else None,
-        enough=enough,
-    )
+    deadline = monotonic() + _SECONDS
+    with ExitStack() as kept:
+        files = None
+        if between.compare is None:
+            files = kept.enter_context(snapshot(sight, repository, paths, deadline))
+        finished = run_git(
+            repository,
+            _command(between, asked, paths),
+            seconds=max(deadline - monotonic(), 0),
+            most=_MOST_OUTPUT,
+            files=files,
+            enough=Enough(room.left, view),
+        )
     output = in_time(finished, _SECONDS, _NARROWER)
     try:
         changes = read_changes(DiffReader(output, whole=not finished.full), view, room)
@@ -106,6 +113,8 @@ def _compared(base: str) -> str:
 def _command(between: Span, asked: DiffArguments, paths: list[str]) -> list[str]:
     context = max(0, min(asked.context_lines, _MOST_CONTEXT))
     command = ["diff", "--raw", "--numstat", "--patch", f"--unified={context}", *DIFF_OPTIONS]
+    if between.compare is None:
+        command.append("--cached")  # with an index that says what the files are now
     if asked.ignore_whitespace:
         command.append("--ignore-all-space")
     ends = [between.base] if between.compare is None else [between.base, between.compare]

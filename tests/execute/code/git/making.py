@@ -3,6 +3,12 @@
 import os
 import subprocess
 from pathlib import Path
+from time import monotonic
+
+from rightcall.execute.code.git.repository import Repository
+from rightcall.execute.code.git.run import checked, run_git
+from rightcall.execute.code.git.snapshot import snapshot
+from rightcall.fs.sight import Sight
 
 MOMENT = 1_700_000_000
 """When the first commit is made; each further one a minute later."""
@@ -62,3 +68,10 @@ def made(folder: Path, *options: str) -> Made:
     repository = Made(folder)
     repository.git("init", "-q", "-b", "main", *options)
     return repository
+
+
+def files_compared(repository: Repository, *arguments: str) -> bytes:
+    """What `git diff` says of the files as they are now."""
+    with snapshot(Sight(repository.root), repository, (), monotonic() + 10) as files:
+        command = ["diff", "--cached", *arguments]
+        return checked(run_git(repository, command, seconds=10, most=1_000_000, files=files))

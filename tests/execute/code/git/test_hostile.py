@@ -3,16 +3,17 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from execute.code.git.hostile import SPRUNG_BY_PLAIN_GIT, TRAPS
-from execute.code.git.making import clean_environment
+from execute.code.git.making import clean_environment, files_compared
 from execute.code.git.traps import SECRET, Trap
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.refs import commit_of
-from rightcall.execute.code.git.repository import Repository, repository_for
+from rightcall.execute.code.git.repository import repository_for
 from rightcall.execute.code.git.run import checked, run_git
 from rightcall.fs.sight import Sight
 
@@ -58,9 +59,9 @@ def everything(sight: Sight, victim: str) -> bytes:
     except ToolFailure as failure:
         return str(failure).encode()
     for arguments in LOOKS:
-        said += _said(repository, arguments, None)
+        said += _said(lambda arguments=arguments: checked(run_git(repository, arguments, seconds=10, most=1_000_000)))
     for arguments in IN_FILES:
-        said += _said(repository, arguments, repository.work_tree)
+        said += _said(lambda arguments=arguments: files_compared(repository, *arguments[1:]))
     for ref in (*REFS, victim, victim[:8]):
         try:
             said.append(commit_of(repository, ref).encode())
@@ -69,9 +70,9 @@ def everything(sight: Sight, victim: str) -> bytes:
     return b"\n".join(said)
 
 
-def _said(repository: Repository, arguments: tuple[str, ...], work_tree: str | None) -> list[bytes]:
+def _said(look: Callable[[], bytes]) -> list[bytes]:
     try:
-        return [checked(run_git(repository, arguments, seconds=10, most=1_000_000, work_tree=work_tree))]
+        return [look()]
     except ToolFailure as failure:
         return [str(failure).encode()]
 
@@ -117,8 +118,8 @@ def test_its_honest_part_is_shown_all_the_same(name: str, tmp_path: Path) -> Non
     repository = repository_for(Sight(it.root))
     log = checked(run_git(repository, ["log", "--format=%s"], seconds=10, most=10_000)).decode().split("\n")
     assert log[-4:] == ["three", "two", "one", ""]
-    diff = run_git(repository, ["diff", "HEAD", "--", "a.py"], seconds=10, most=10_000, work_tree=repository.work_tree)
-    assert b"--- a/a.py\n+++ b/a.py\n@@ -1,3 +1,3 @@\n 1\n 2\n-3\n+changed" in checked(diff)
+    diff = files_compared(repository, "HEAD", "--", "a.py")
+    assert b"--- a/a.py\n+++ b/a.py\n@@ -1,3 +1,3 @@\n 1\n 2\n-3\n+changed" in diff
 
 
 @pytest.mark.parametrize("name", sorted(SPRUNG_BY_PLAIN_GIT))
@@ -172,16 +173,13 @@ def test_a_git_in_the_folder_that_is_looked_at_is_never_run(tmp_path: Path) -> N
         (it.root / name).chmod(0o755)
     script = (
         "from rightcall.fs.sight import Sight\n"
-        "from rightcall.execute.code.git.repository import repository_for\n"
-        "from rightcall.execute.code.git.run import run_git\n"
-        "found = repository_for(Sight('.'))\n"
-        "for work_tree in (None, found.work_tree):\n"
-        "    print(run_git(found, ['diff', 'HEAD~1'], seconds=10, most=9999, work_tree=work_tree).out)\n"
+        "from rightcall.execute.code import diff\n"
+        "print(diff.TOOL.run(Sight('.'), diff.TOOL.arguments(base='HEAD~1')))\n"
     )
     path = f".::{os.environ['PATH']}"
     env = {**os.environ, "PATH": path}
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=it.root, env=env, capture_output=True, check=True, timeout=60
     )
-    assert b"+changed" in done.stdout
+    assert b"changed" in done.stdout
     assert not it.mark.exists()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from execute.code.git.making import Made, made
+from execute.code.git.making import Made, files_compared, made
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.private import Private, private_for
 from rightcall.execute.code.git.refs import commit_of
@@ -229,8 +229,7 @@ def test_a_file_changed_in_the_same_moment_as_the_index_is_seen(it: Made) -> Non
         it.git("add", "a.py") if content == "5\n" else None
     os.utime(it.git_dir / "index", (moment, moment))
     repository = of(it)
-    diff = run_git(repository, ["diff", "HEAD"], seconds=10, most=9_999, work_tree=repository.work_tree)
-    assert b"-1\n+6\n" in checked(diff)
+    assert b"-1\n+6\n" in files_compared(repository, "HEAD")
 
 
 def test_a_sparse_checkout_is_not_a_deletion(it: Made) -> None:
@@ -240,21 +239,19 @@ def test_a_sparse_checkout_is_not_a_deletion(it: Made) -> None:
     it.git("sparse-checkout", "set", "--cone", "--sparse-index", "in")
     assert not (it.folder / "out").exists()
     repository = of(it)
-    diff = ["diff", "--name-status", "HEAD"]
-    assert checked(run_git(repository, diff, seconds=10, most=9_999, work_tree=repository.work_tree)) == b""
+    assert files_compared(repository, "--name-status", "HEAD") == b""
     it.write("in/x.py", "z\n")
-    assert checked(run_git(repository, diff, seconds=10, most=9_999, work_tree=repository.work_tree)) == b"M\tin/x.py\n"
+    assert files_compared(repository, "--name-status", "HEAD") == b"M\tin/x.py\n"
 
 
 def test_a_staged_file_is_part_of_the_working_tree(it: Made) -> None:
     repository = of(it)
     it.write("new.py", "n\n")
-    look = ["diff", "--name-status", "HEAD"]
-    assert checked(run_git(repository, look, seconds=10, most=999, work_tree=repository.work_tree)) == b""
+    assert files_compared(repository, "--name-status", "HEAD") == b""
     it.git("add", "-A")
-    assert checked(run_git(repository, look, seconds=10, most=999, work_tree=repository.work_tree)) == b"A\tnew.py\n"
+    assert files_compared(repository, "--name-status", "HEAD") == b"A\tnew.py\n"
     it.git("rm", "-q", "--cached", "new.py")
-    assert checked(run_git(repository, look, seconds=10, most=999, work_tree=repository.work_tree)) == b""
+    assert files_compared(repository, "--name-status", "HEAD") == b""
 
 
 def test_a_damaged_head_is_said_in_plain_words(it: Made) -> None:

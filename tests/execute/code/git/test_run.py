@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from execute.code.git.making import Made, made
+from execute.code.git.making import Made, files_compared, made
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git import settings
 from rightcall.execute.code.git.repository import Repository, repository_for
@@ -135,7 +135,7 @@ def test_the_state_of_a_history_stays_as_long_as_nothing_happens(it: Made) -> No
     sight, repository = Sight(it.folder), of(it)
     first = settled(it)
     assert checked(run_git(repository, ["log", "-p"], seconds=10, most=9_999))
-    assert checked(run_git(repository, ["diff", "HEAD"], seconds=10, most=9_999, work_tree=repository.work_tree)) == b""
+    assert files_compared(repository, "HEAD") == b""
     assert history_state(sight, repository) == first
 
 

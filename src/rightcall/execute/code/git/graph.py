@@ -8,7 +8,8 @@ does not know are read as ever.
 import os
 import tempfile
 from collections.abc import Callable
-from time import monotonic
+from contextlib import suppress
+from time import monotonic, time
 
 from msgspec import Struct
 
@@ -21,6 +22,8 @@ from rightcall.execute.code.git.run import failure_of, run_in
 _MEMORY = 4 << 30
 """Bytes. Of a million commits, everything that each has changed is kept until it is written."""
 _BLOCK = 1 << 20
+_LEFT = 3600.0
+"""Seconds after which nobody can still be writing a file."""
 _HEADER = 8
 _ENTRY = 12
 _LAST_FAN_OUT = 255 * 4
@@ -85,6 +88,7 @@ def _put(made: str, path: str) -> int:
     os.makedirs(folder, mode=0o700, exist_ok=True)
     for own in (folder, os.path.dirname(folder), os.path.dirname(os.path.dirname(folder))):
         os.chmod(own, 0o700)
+    _tidy(folder)
     size = 0
     fd, fresh = tempfile.mkstemp(dir=folder)
     try:
@@ -96,3 +100,13 @@ def _put(made: str, path: str) -> int:
         os.unlink(fresh)
         raise
     return size
+
+
+def _tidy(folder: str) -> None:
+    """What somebody was writing there when it was killed."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            seen = entry.stat(follow_symlinks=False)
+            if entry.name.startswith(tempfile.gettempprefix()) and time() - seen.st_mtime > _LEFT:
+                with suppress(OSError):
+                    os.unlink(entry.path)

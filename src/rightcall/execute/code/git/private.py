@@ -1,22 +1,23 @@
 """The private git directory: one per process and repository, outside the root and for nobody else to open. Git is run
 in it and sees a configuration of our own, and links to the objects, refs and reflogs of the repository.
 
-It is made once, looked over before each use (a `stat` for each folder that is linked), and removed with the process.
+It is made once, looked over before each use (a `stat` for each folder that is linked), and removed with the process
+(`folders`).
 """
 
 import os
 import shutil
 import stat
 import tempfile
-import weakref
 from collections import OrderedDict
 from contextlib import suppress
 from threading import Lock
 
 from rightcall.errors import ToolFailure
+from rightcall.execute.code.git.folders import PrivateFolder
 from rightcall.execute.code.git.layout import Layout, Stamp, Surveyor, stamp
 from rightcall.execute.code.git.repository import Repository
-from rightcall.execute.code.git.settings import OWN, config
+from rightcall.execute.code.git.settings import OWN, Files, config
 
 _MOST = 16
 """Private directories that a process keeps at a time."""
@@ -35,8 +36,7 @@ class Private:
         self._lock = Lock()
         self._index: Stamp = ()
         self._layout = self._surveyor.survey()
-        self.path = self._made()
-        weakref.finalize(self, _remove, self.path, os.getpid())
+        self._folder = self._made()
 
     def refresh(self) -> None:
         """Bring it up to date. Raises _Outgrown when another one has to be made."""
@@ -57,31 +57,34 @@ class Private:
                 raise _Outgrown from None
             self._layout = layout
 
-    def take_index(self) -> None:
+    def take_index(self) -> Files:
         """A copy of the index, which tells which files have not been touched. A link would not do: git writes to it."""
         source = os.path.join(self.repository.git_dir, "index")
+        taken = Files(os.path.join(self.path, OWN, "index"))
         with self._lock:
             looks = stamp(source)
             if looks == self._index:
-                return
+                return taken
             self._copy(source, f"{OWN}/index")
             for name in os.listdir(self.repository.git_dir):
                 if name.startswith("sharedindex."):
                     self._copy(os.path.join(self.repository.git_dir, name), name)
             self._index = looks
+        return taken
 
-    def _made(self) -> str:
+    def _made(self) -> PrivateFolder:
         """In the first place where there is room for it."""
         for place in _places(self.repository.root):
             try:
-                self.path = tempfile.mkdtemp(prefix=".rightcall-git-", dir=place)
+                folder = PrivateFolder(place)
             except OSError:
                 continue
+            self.path = folder.path
             try:
                 self._fill(self._layout)
-                return self.path
+                return folder
             except OSError:
-                _remove(self.path, os.getpid())
+                folder.remove()
         raise ToolFailure("git cannot be run safely: there is no folder for temporary files that can be written to")
 
     def _fill(self, layout: Layout) -> None:
@@ -192,11 +195,6 @@ def _is_safe(place: str) -> bool:
         return False
     apart = not seen.st_mode & 0o022 or bool(seen.st_mode & stat.S_ISVTX)
     return seen.st_uid in (0, os.geteuid()) and apart and os.access(place, os.W_OK | os.X_OK)
-
-
-def _remove(path: str, maker: int) -> None:
-    if os.getpid() == maker:
-        shutil.rmtree(path, ignore_errors=True)
 
 
 _kept = _Kept()

@@ -7,43 +7,37 @@ from collections.abc import Callable, Sequence
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.private import Private, private_for
 from rightcall.execute.code.git.repository import Repository
-from rightcall.execute.code.git.settings import OWN, environment, git_program
+from rightcall.execute.code.git.settings import OWN, Files, environment, git_program
 from rightcall.execute.code.process import Finished, run_program
 from rightcall.text.escape import escaped
 
 _MEMORY = 1 << 30
 """Bytes. The history of a million commits fits in there."""
-_IN_FILES = frozenset(("diff", "diff-index", "diff-files"))
 
 
 def run_git(
     repository: Repository, arguments: Sequence[str], *, seconds: float, most: int, stdin: bytes | None = None,
-    work_tree: str | None = None, enough: Callable[[bytes], bool] | None = None,
+    files: Files | None = None, enough: Callable[[bytes], bool] | None = None,
 ) -> Finished:  # fmt: skip
-    """Run git on a repository, to its end, its deadline, or until it has written `most` bytes. Without a work tree it
-    sees an empty one: no file, attribute or mailmap. Paths among the arguments are taken as they are, without
-    patterns. Raises ToolFailure when there is no git, or the repository cannot be read."""
+    """Run git on a repository, to its end, its deadline, or until it has written `most` bytes. It sees an empty work
+    tree: no file, attribute or mailmap; `files` is an index for what needs one. Paths among the arguments are taken as
+    they are, without patterns. Raises ToolFailure when there is no git, or the repository cannot be read."""
     private = private_for(repository)
-    return run_in(private, arguments, seconds=seconds, most=most, stdin=stdin, work_tree=work_tree, enough=enough)
+    return run_in(private, arguments, seconds=seconds, most=most, stdin=stdin, files=files, enough=enough)
 
 
 def run_in(
     private: Private, arguments: Sequence[str], *, seconds: float, most: int, stdin: bytes | None = None,
-    work_tree: str | None = None, enough: Callable[[bytes], bool] | None = None, memory: int | None = None,
+    files: Files | None = None, enough: Callable[[bytes], bool] | None = None, memory: int | None = None,
 ) -> Finished:  # fmt: skip
     """The same in a private git directory that is at hand."""
     given = [_sayable(argument) for argument in arguments]
-    if work_tree is not None:
-        private.take_index()
-        if given and given[0] in _IN_FILES:
-            # a look into a submodule would be a look by its own configuration
-            given.insert(1, "--ignore-submodules=all")
     return run_program(
         [git_program(), "--no-pager", "--no-optional-locks", *given],
-        env=environment(private.path, work_tree),
-        cwd=os.path.join(private.path, OWN, "empty") if work_tree is None else work_tree,
+        env=environment(private.path, files),
+        cwd=os.path.join(private.path, OWN, "empty"),
         seconds=seconds, most=most, stdin=stdin, enough=enough, memory=memory or _MEMORY,
-        threads=1 if work_tree is None else None,  # many of them look at the files
+        threads=1,
     )  # fmt: skip
 
 

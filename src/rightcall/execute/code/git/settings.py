@@ -5,6 +5,8 @@ import os
 import shutil
 from functools import lru_cache
 
+from msgspec import Struct
+
 from rightcall.errors import ToolFailure
 
 OWN = ".own"
@@ -91,11 +93,22 @@ def git_program() -> str:
     return found
 
 
-def environment(private: str, work_tree: str | None) -> dict[str, str]:
-    """All that git has of an environment. Nothing of the caller's is handed on. Without a work tree there is an empty
-    one, and no index."""
+class Files(Struct, frozen=True):
+    """An index, and where objects lie that only it knows of."""
+
+    index: str
+    objects: str = ""
+
+
+def environment(private: str, files: Files | None) -> dict[str, str]:
+    """All that git has of an environment. Nothing of the caller's is handed on. The work tree is an empty one; what is
+    in the real one, git knows from an index, if it is to know it."""
     own = os.path.join(private, OWN)
-    return {
+    made: dict[str, str] = {}
+    if files is not None and files.objects:
+        made["GIT_OBJECT_DIRECTORY"] = files.objects
+        made["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = os.path.join(private, "objects")
+    return made | {
         "PATH": os.pathsep.join(dict.fromkeys((os.path.dirname(git_program()), "/usr/bin", "/bin"))),
         "HOME": "/nonexistent",
         "XDG_CONFIG_HOME": "/nonexistent",
@@ -103,8 +116,8 @@ def environment(private: str, work_tree: str | None) -> dict[str, str]:
         "TZ": "UTC",
         "TERM": "dumb",
         "GIT_DIR": private,
-        "GIT_WORK_TREE": os.path.join(own, "empty") if work_tree is None else work_tree,
-        "GIT_INDEX_FILE": os.path.join(own, "none" if work_tree is None else "index"),
+        "GIT_WORK_TREE": os.path.join(own, "empty"),
+        "GIT_INDEX_FILE": os.path.join(own, "none") if files is None else files.index,
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": "/dev/null",
         "GIT_CONFIG_SYSTEM": "/dev/null",
