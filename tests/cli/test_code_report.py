@@ -25,7 +25,7 @@ def lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     tools = {tool.name: tool.function for tool in code_tools(Sight(tmp_path))}
 
     def run(name: str, **arguments: object) -> list[str]:
-        printed = code_lines(name, tools[name](**arguments), PLAIN)
+        printed = code_lines(name, tools[name](**arguments), PLAIN, arguments)
         assert printed is not None
         return printed
 
@@ -80,8 +80,113 @@ def test_colours_only_where_they_are_wanted(lines) -> None:
     assert "\x1b[1m" in (code_lines("code/list", result, Style(colour=True)) or [""])[0]
 
 
+def commit(folder: Path, message: str) -> None:
+    for command in (["add", "-A"], ["commit", "-q", "-m", message]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+
+
+def test_half_of_a_line_end_is_never_shown(lines, tmp_path: Path) -> None:
+    (tmp_path / "dos.txt").write_bytes(b"one\r\ntwo\r\n")
+    commit(tmp_path, "Subject\r\n\r\nBody\r\n")
+    (tmp_path / "dos.txt").write_bytes(b"one\r\nTWO\r\n")
+    assert lines("code/read", path="dos.txt") == ["1  one", "2  TWO"]
+    assert lines("code/diff")[2:5] == [" one", "-two", "+TWO"]
+    assert lines("code/show", commit="HEAD:dos.txt")[-2:] == ["one", "two"]
+    assert lines("code/blame", path="dos.txt")[0].endswith("1  one")
+    assert lines("code/search", pattern="one", contextLines=1)[1:3] == ["     1: one", "     2- TWO"]
+    assert "\\u000d" not in "\n".join(lines("code/log"))
+
+
+def test_a_file_whose_line_ends_have_changed_says_so(lines, tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_bytes(b"def main():\r\n\treturn '\x1b[31m'\r\n")
+    assert lines("code/diff")[0] == "modified  app.py (other line ends)"
+
+
+def test_lines_around_matches_are_shown_once_and_only_where_they_were_asked_for(lines, tmp_path: Path) -> None:
+    names = ["zero", "one HIT", "two", "three HIT", "four", "five", "six", "seven HIT"]
+    (tmp_path / "a.txt").write_text("\n".join(names) + "\n")
+    (tmp_path / "b.txt").write_text("HIT\n")
+    assert lines("code/search", pattern="HIT", contextLines=1, caseSensitive=True) == [
+        "a.txt",
+        "     1- zero",
+        "     2: one HIT",
+        "     3- two",
+        "     4: three HIT",
+        "     5- four",
+        "--",
+        "     7- six",
+        "     8: seven HIT",
+        "b.txt",
+        "     1: HIT",
+        "4 matching lines, 3 files searched",
+    ]
+    matches = ["a.txt", "     2  one HIT", "     4  three HIT", "     8  seven HIT", "b.txt", "     1  HIT"]
+    assert lines("code/search", pattern="HIT", caseSensitive=True)[:-1] == matches
+    assert lines("code/search", pattern="HIT", caseSensitive=True, contextLines=0)[:-1] == matches
+    bare = lines("code/search", pattern="three", contextLines=1, includeLineNumbers=False)
+    assert bare[1:4] == ["- two", ": three HIT", "- four"]
+
+
+def test_what_is_cut_says_so_and_how_to_go_on(lines, tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text("".join(f"{'x' * 100} {number}\n" for number in range(2000)))
+    commit(tmp_path, "Much")
+    assert lines("code/blame", path="long.txt")[-1] == "… 2,000 lines in all; startLine 501 goes on"
+    assert lines("code/read", path="long.txt")[-1] == "… 2,000 lines in all; startLine 501 goes on"
+    cut, how = lines("code/show", commit="HEAD")[-2:]
+    assert cut == "…"
+    assert how.startswith("… not all is shown; code/diff with base ")
+    assert how.endswith("^! and paths shows the changes of single files")
+    counts, how = lines("code/diff", base="HEAD~1")[-2:]
+    assert (counts, how) == ("1 file, +2000 -0", "… not all is shown; paths chooses files")
+    assert lines("code/log", includeDiff=True)[-1] == "… not all changes are shown; code/show has those of one commit"
+    assert lines("code/log", limit=1)[-1] == "… more exist: limit, since and path narrow it down"
+    assert lines("code/search", pattern="x", maxMatches=1)[-2:] == [
+        "1 of 2,000 matching lines, 2 files searched",
+        "… paths, filePattern or a narrower pattern show the others",
+    ]
+    assert lines("code/list", pattern="*", limit=1)[-2:] == [
+        "1 of 2", "… a narrower pattern or directory shows the others",
+    ]  # fmt: skip
+
+
+def test_notes_are_shown_whichever_tool_they_come_from(lines, tmp_path: Path) -> None:
+    (tmp_path / "/".join(["d"] * 11)).mkdir(parents=True)
+    assert lines("code/list", pattern="**")[-1].startswith("What lies more than 10 folders deep was not looked at")
+    (tmp_path / "notes.txt").write_text("a\n")
+    assert lines("code/read", path="notes.txt", includeStructure=True)[-1].startswith("no structure: ")
+    for tool, result in RESULTS.items():
+        shown = code_lines(tool, {**result, "note": "A \x1b[2J note"}, PLAIN)
+        assert (shown or [""])[-1] == "A \\u001b[2J note", tool
+
+
+RESULTS: dict[str, dict[str, object]] = {
+    "code/read": {"content": "", "metadata": {"startLine": 0, "endLine": 0, "totalLines": 0}},
+    "code/search": {"matches": [], "totalMatches": 0, "filesSearched": 1},
+    "code/list": {"files": [], "totalFiles": 0},
+    "code/diff": {"diffs": [], "totalChanges": {"filesChanged": 0, "insertions": 0, "deletions": 0}},
+    "code/log": {"commits": [], "totalCommits": 0},
+    "code/blame": {"lines": [], "totalLines": 0},
+    "debug/logs": {"lines": []},
+}
+
+
+def test_log_lines_stand_one_below_the_other() -> None:
+    result = {"lines": ["2026 #2 a long line " + "x" * 200, "2026 #1 \x1b[31m"], "truncated": True}
+    assert code_lines("debug/logs", result, PLAIN) == [
+        "2026 #2 a long line " + "x" * 200,
+        "2026 #1 \\u001b[31m",
+        "2 lines, newest first",
+        "… older lines exist; limit shows up to 500",
+    ]
+
+
 @pytest.mark.parametrize("result", [None, "cut", {}, {"matches": 3}, {"content": 1, "metadata": {}}])
 def test_a_result_of_another_form_is_left_to_others(result: object) -> None:
     assert code_lines("code/read", result, PLAIN) is None
     assert code_lines("code/search", result, PLAIN) is None
     assert code_lines("ping", result, PLAIN) is None
+
+
+def test_a_fault_inside_a_result_of_the_right_form_is_not_hidden() -> None:
+    with pytest.raises(KeyError):
+        code_lines("code/list", {"files": [{}], "totalFiles": 1}, PLAIN)

@@ -52,7 +52,8 @@ def outcome_record(outcome: Outcome) -> dict[str, Any]:
 def report(outcome: Outcome, style: Style, *, explain: bool = False) -> list[str]:
     """Line by line."""
     lines = [_headline(outcome, style)]
-    shown = code_lines(outcome.tool, outcome.result, style) if outcome.ok else None
+    asked: dict[str, Any] = outcome.call.arguments if outcome.call is not None else {}
+    shown = code_lines(outcome.tool, outcome.result, style, asked) if outcome.ok else None
     if shown is not None:
         lines += shown
     elif outcome.ok:

@@ -1,153 +1,109 @@
-"""Results of the code tools as a person wants to see them: lines with their numbers, matches below their file, changes
-as a diff. Whatever stands in them is escaped."""
+"""Results of the tools that look, as a person wants to see them: lines with their numbers, matches below their file,
+changes as a diff. Whatever stands in them is escaped; what is cut says so, and how to go on."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
-from rightcall.cli.terminal import Style, Tint
-from rightcall.text.escape import escaped
+from msgspec import Struct
 
-_WIDEST = 500
-"""Characters of a line that are shown."""
-_SIGNS: dict[str, tuple[str, tuple[Tint, ...]]] = {
-    "addition": ("+", ("green",)),
-    "deletion": ("-", ("red",)),
-    "context": (" ", ()),
-}
-
-Fields = Mapping[str, Any]
+from rightcall.cli import code_report_changes as changes
+from rightcall.cli import code_report_search as matches
+from rightcall.cli.code_report_text import Fields, counted, lines_of, safe
+from rightcall.cli.terminal import Style
 
 
-def code_lines(tool: str, result: Any, style: Style) -> list[str] | None:
-    """The lines to print; None for any other tool, and for a result that is not of the tool's form."""
-    render = _RENDERERS.get(tool)
-    if render is None:
+class Form(Struct, frozen=True):
+    """How the result of one tool is known and shown. `parts`: the fields it always has; `more`: how to go on when there
+    is more than is here, None where that needs no words."""
+
+    parts: dict[str, type]
+    show: Callable[[Fields, Style, Fields], Iterator[str]]
+    more: Callable[[Fields], str | None]
+
+
+def code_lines(tool: str, result: Any, style: Style, arguments: Fields | None = None) -> list[str] | None:
+    """The lines to print; None for any other tool, and for a result that is not of the tool's form: the output's cap
+    may have cut it, or a tool of somebody else's has that name. `arguments`: those of the call."""
+    form = _FORMS.get(tool)
+    if form is None or not isinstance(result, Mapping):
         return None
-    try:
-        return list(render(result, style))
-    except (KeyError, TypeError, ValueError, AttributeError):  # cut by the output's cap, or by another tool of the name
+    fields = cast("Fields", result)
+    if not all(isinstance(fields.get(name), kind) for name, kind in form.parts.items()):
         return None
+    lines = list(form.show(fields, style, arguments or {}))
+    if fields.get("truncated") and (how := form.more(fields)):
+        lines.append(style.tint(f"… {how}", "dim"))
+    if fields.get("note"):
+        lines.append(style.tint(safe(fields["note"]), "dim"))
+    return lines
 
 
-def counted(number: int, thing: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
-def _text(value: Any) -> str:
-    return escaped(str(value).replace("\t", "    "), _WIDEST)
-
-
-def _read(result: Fields, style: Style) -> Iterator[str]:
+def _read(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
     about = result["metadata"]
-    first = int(about["startLine"])
-    lines = str(result["content"]).removesuffix("\n").split("\n") if result["content"] else []
-    width = len(str(first + len(lines)))
-    for number, line in enumerate(lines, first):
-        place = f"{number:>{width}}"
-        yield f"{style.tint(place, 'dim')}  {_text(line.removesuffix(chr(13)))}"
+    width = len(str(about["endLine"]))
+    for number, line in enumerate(lines_of(result["content"]), about["startLine"]):
+        yield f"{style.tint(f'{number:>{width}}', 'dim')}  {line}"
     if about["endLine"] < about["totalLines"]:
-        yield style.tint(f"… {about['totalLines']} lines in all; startLine {about['endLine'] + 1} goes on", "dim")
-    if result.get("note"):
-        yield style.tint(_text(result["note"]), "dim")
+        yield style.tint(f"… {_goes_on(about['totalLines'], about['endLine'])}", "dim")
     yield from _structure(result.get("structure") or {}, style)
+
+
+def _goes_on(total: int, last: int) -> str:
+    return f"{counted(total, 'line')} in all; startLine {last + 1} goes on"
 
 
 def _structure(structure: Fields, style: Style) -> Iterator[str]:
     """What a file declares, where it was asked for."""
     for kind in ("imports", "classes", "functions", "exports"):
-        entries = [f"{_text(one.get('name') or one.get('text'))} ({one['line']})" for one in structure.get(kind) or ()]
+        entries = [f"{safe(one.get('name') or one.get('text'))} ({one['line']})" for one in structure.get(kind) or ()]
         if entries:
             yield f"{style.tint(f'{kind:<10}', 'dim')} {', '.join(entries)}"
+    if structure.get("truncated"):
+        yield style.tint("… not all of the structure is shown", "dim")
 
 
-def _search(result: Fields, style: Style) -> Iterator[str]:
-    file = None
-    for match in result["matches"]:
-        if match["file"] != file:
-            file = match["file"]
-            yield style.tint(_text(file), "bold")
-        number = f"{match['line']:>6}  " if "line" in match else "  "
-        yield f"{style.tint(number, 'dim')}{_text(match['matchedText'])}"
-    shown, total = len(result["matches"]), result["totalMatches"]
-    some = f"{shown} of {total} matching lines" if shown < total else counted(total, "matching line")
-    yield style.tint(f"{some}, {counted(result['filesSearched'], 'file')} searched", "dim")
-    if result.get("note"):
-        yield style.tint(_text(result["note"]), "dim")
-
-
-def _list(result: Fields, style: Style) -> Iterator[str]:
+def _list(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
     for entry in result["files"]:
         if entry["isDirectory"]:
-            yield style.tint(f"{'':>10}  {_text(entry['path'])}/", "bold")
+            yield style.tint(f"{'':>10}  {safe(entry['path'])}/", "bold")
         else:
             size = f"{entry['size']:>10,}"
-            yield f"{style.tint(size, 'dim')}  {_text(entry['path'])}"
+            yield f"{style.tint(size, 'dim')}  {safe(entry['path'])}"
     shown, total = len(result["files"]), result["totalFiles"]
-    yield style.tint(f"{shown} of {total}" if shown < total else f"{total} in all", "dim")
+    yield style.tint(f"{shown:,} of {total:,}" if shown < total else f"{total:,} in all", "dim")
 
 
-def _diff(result: Fields, style: Style) -> Iterator[str]:
-    yield from _changes(result["diffs"], style)
-    totals = result["totalChanges"]
-    counts = f"{counted(totals['filesChanged'], 'file')}, +{totals['insertions']} -{totals['deletions']}"
-    yield style.tint(f"{counts}{'; not all is shown' if result['truncated'] else ''}", "dim")
+def _more_files(result: Fields) -> str | None:
+    if len(result["files"]) < result["totalFiles"]:
+        return "a narrower pattern or directory shows the others"
+    return None if result.get("note") else "the time ran out; a narrower pattern or directory takes less"
 
 
-def _changes(diffs: list[Fields], style: Style) -> Iterator[str]:
-    for file in diffs:
-        renamed = f" (was {_text(file['oldPath'])})" if file.get("oldPath") else ""
-        yield style.tint(f"{file['status']}  {_text(file['path'])}{renamed}", "bold")
-        for hunk in file["hunks"]:
-            spans = f"-{hunk['oldStart']},{hunk['oldLines']} +{hunk['newStart']},{hunk['newLines']}"
-            yield style.tint(f"@@ {spans} @@", "cyan")
-            for line in hunk["lines"]:
-                sign, colour = _SIGNS[line["type"]]
-                yield style.tint(sign + _text(line["content"]), *colour)
-
-
-def _log(result: Fields, style: Style) -> Iterator[str]:
-    for commit in result["commits"]:
-        yield from _commit(commit, style)
-    if not result["commits"]:
-        yield style.tint("no commits", "dim")
-    if result["truncated"]:
-        yield style.tint("more exist: limit, since and path narrow it down", "dim")
-
-
-def _commit(commit: Fields, style: Style) -> Iterator[str]:
-    first, _, rest = str(commit["message"]).partition("\n")
-    yield f"{style.tint(_text(commit['shortHash']), 'yellow')}  {_text(first)}"
-    stats: Fields = commit.get("stats") or {}
-    counts = f", +{stats['insertions']} -{stats['deletions']}" if stats else ""
-    about = f"{commit['author']}, {commit['date']}, {counted(len(commit['filesChanged']), 'file')}{counts}"
-    yield style.tint(f"    {_text(about)}", "dim")
-    yield from (f"    {_text(line)}" for line in rest.strip().split("\n") if line)
-    yield from _changes(commit.get("diff") or [], style)
-
-
-def _show(result: Fields, style: Style) -> Iterator[str]:
-    yield from _commit(result["commit"], style)
-    if isinstance(result.get("content"), str):
-        yield style.tint(_text(result["path"]), "bold")
-        yield from (_text(line) for line in result["content"].removesuffix("\n").split("\n"))
-
-
-def _blame(result: Fields, style: Style) -> Iterator[str]:
+def _blame(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
     width = len(str(result["lines"][-1]["lineNumber"])) if result["lines"] else 1
     for line in result["lines"]:
         commit = line["commit"]
-        who = f"{commit['shortHash']} {str(commit['date'])[:10]} {_text(commit['author'])[:17]:<17}"
+        who = f"{safe(commit['shortHash'])} {safe(commit['date'])[:10]} {safe(commit['author'])[:17]:<17}"
         place = f"{who} {line['lineNumber']:>{width}}"
-        yield f"{style.tint(place, 'dim')}  {_text(line.get('content') or '')}"
+        yield f"{style.tint(place, 'dim')}  {safe(line.get('content') or '')}"
 
 
-_RENDERERS: dict[str, Callable[[Any, Style], Iterator[str]]] = {
-    "code/read": _read,
-    "code/search": _search,
-    "code/list": _list,
-    "code/diff": _diff,
-    "code/log": _log,
-    "code/show": _show,
-    "code/blame": _blame,
+def _more_blamed(result: Fields) -> str:
+    return _goes_on(result["totalLines"], result["lines"][-1]["lineNumber"])
+
+
+def _logs(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
+    yield from map(safe, result["lines"])
+    yield style.tint(f"{counted(len(result['lines']), 'line')}, newest first", "dim")
+
+
+_FORMS = {
+    "code/read": Form({"content": str, "metadata": Mapping}, _read, lambda _: None),
+    "code/search": Form({"matches": list, "totalMatches": int, "filesSearched": int}, matches.search, matches.more),
+    "code/list": Form({"files": list, "totalFiles": int}, _list, _more_files),
+    "code/diff": Form({"diffs": list, "totalChanges": Mapping}, changes.diff, changes.more_of_diff),
+    "code/log": Form({"commits": list, "totalCommits": int}, changes.log, changes.more_of_log),
+    "code/show": Form({"commit": Mapping}, changes.show, changes.more_of_show),
+    "code/blame": Form({"lines": list, "totalLines": int}, _blame, _more_blamed),
+    "debug/logs": Form({"lines": list}, _logs, lambda _: "older lines exist; limit shows up to 500"),
 }

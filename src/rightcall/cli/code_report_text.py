@@ -1,0 +1,31 @@
+"""What all reports of results have in common: text that cannot harm a terminal, and counts in words."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rightcall.text.escape import escaped
+
+Fields = Mapping[str, Any]
+
+_WIDEST = 500
+"""Characters of a line that are shown."""
+
+
+def safe(value: Any) -> str:
+    """One line of anything that was found. A CR at its end is half of a line end, and not shown."""
+    return escaped(str(value).removesuffix("\r").replace("\t", "    "), _WIDEST)
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """The lines of a text; the end of the last one begins no other."""
+    return (safe(line) for line in text.removesuffix("\n").split("\n")) if text else iter(())
+
+
+def counted(number: int, thing: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def some(shown: int, total: int, thing: str) -> str:
+    """`2 of 3 files`; `3 files` when all of them are there."""
+    return f"{shown:,} of {counted(total, thing)}" if shown < total else counted(total, thing)
