@@ -17,7 +17,7 @@ from msgspec import Struct
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.limits import MEMORY, limit
 
-_SLICE = 0.05
+SLICE = 0.05
 """Seconds after which a waiting thread looks up, so that it can be stopped from outside."""
 _STARTING = 5.0
 """Seconds that a start is waited for by somebody who does not want it any more."""
@@ -177,13 +177,13 @@ class _Conversation:
                 left = deadline - monotonic()
                 if left <= 0 or unwanted():
                     return self._finished(late=True)
-                for key, _ in selector.select(min(left, _SLICE)):
+                for key, _ in selector.select(min(left, SLICE)):
                     if self._over(key.fileobj):
                         selector.unregister(key.fileobj)
         if self._full:
             return self._finished()
         try:
-            code = process.wait(max(deadline - monotonic(), _SLICE))
+            code = process.wait(max(deadline - monotonic(), SLICE))
         except subprocess.TimeoutExpired:  # it has closed its pipes and goes on all the same
             return self._finished(late=True)
         return self._finished(code)

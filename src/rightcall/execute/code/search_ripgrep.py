@@ -11,7 +11,7 @@ from threading import Event, Thread
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.ignoring import Ignoring
-from rightcall.execute.code.process import Finished, run_program
+from rightcall.execute.code.process import SLICE, Finished, run_program
 from rightcall.execute.code.search_files import LEFT_OUT
 from rightcall.fs.refused import REFUSED_FOLDERS
 from rightcall.fs.rules import DOTFILES
@@ -23,8 +23,6 @@ _PLAIN = re.compile(rb"/?(?:\*\.)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _GLOB = re.compile(r"(?:\*\*/)?(?:\*|[A-Za-z0-9_-])[A-Za-z0-9_.-]*(?:\{[A-Za-z0-9_.-]+(?:,[A-Za-z0-9_.-]+)*\})?")
 _COUNTED = re.compile(rb"(?:\./)?([^\0]+)\0([0-9]+)\n")
 _FAILED = 2
-_SLICE = 0.05
-"""Seconds after which a waiting thread looks up, so that it can be stopped from outside."""
 
 
 def _in_any_case(name: str) -> str:
@@ -59,7 +57,7 @@ class Counting:
         """How many lines match in each file that has any, by its path below the folder, and whether time ran out. None
         when ripgrep cannot do it."""
         while self._thread.is_alive():
-            self._thread.join(_SLICE)
+            self._thread.join(SLICE)
         done = self._finished
         if done is None or done.full or (done.code is not None and done.code >= _FAILED and done.err):
             return None
