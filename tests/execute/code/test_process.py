@@ -5,6 +5,7 @@ import select
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ pytestmark = [
 ]
 
 
-def run(*command: str, seconds: float = 10.0, **more: int) -> Finished:
+def run(*command: str, seconds: float = 10.0, **more: Any) -> Finished:
     """It waits for a line of input, which comes when its limits are set."""
     env = {"PATH": os.environ["PATH"]}
     return run_program(command, env=env, cwd="/", seconds=seconds, most=9_999, stdin=b"go\n", **more)
