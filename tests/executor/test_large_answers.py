@@ -1,7 +1,7 @@
 """Whatever a tool finds, its result stays data under the executor's cap on output: it is cut at a whole item, says so,
 and its sums are those of all."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,20 @@ from rightcall import Executor
 
 FREE: dict[str, Any] = {"policy": {"repeats": 0, "limits": {name: {"minute": 0} for name in ("all", "caller")}}}
 CAP = 1_000_000
-Ask = Callable[..., dict[str, Any]]
+
+
+class Ask:
+    """Calls, and sees to it that their results are data, and much of it."""
+
+    def __init__(self, executor: Any) -> None:
+        self.executor = executor
+
+    def __call__(self, name: str, **arguments: Any) -> dict[str, Any]:
+        outcome = self.executor.run({"name": name, "arguments": arguments}, caller="teacher")
+        assert outcome.ok, outcome.error
+        assert isinstance(outcome.result, dict)
+        assert CAP // 4 < len(encode(outcome.result)) <= CAP
+        return outcome.result
 
 
 @pytest.fixture
@@ -23,17 +36,8 @@ def repository(tmp_path: Path) -> Made:
 
 @pytest.fixture
 def ask(repository: Made) -> Iterator[Ask]:
-    """The result of a call, which is data and nearly as much as fits."""
     with Executor.open_sync(repository.folder, FREE, store="memory") as executor:
-
-        def asked(name: str, **arguments: Any) -> dict[str, Any]:
-            outcome = executor.run({"name": name, "arguments": arguments}, caller="teacher")
-            assert outcome.ok, outcome.error
-            assert isinstance(outcome.result, dict)
-            assert CAP // 3 < len(encode(outcome.result)) <= CAP
-            return outcome.result
-
-        yield asked
+        yield Ask(executor)
 
 
 @pytest.mark.promise("C-06")
@@ -145,3 +149,24 @@ def test_a_large_file_of_a_commit_is_cut_after_a_whole_line(repository: Made, as
     content = result["content"]
     assert (result["truncated"], content[-1]) == (True, "\n")
     assert result["note"] == f"The content is cut after {len(content):,} of 960,000 characters."
+
+
+@pytest.mark.promise("C-10")
+def test_a_structure_too_large_for_one_answer_leaves_the_lines(repository: Made, ask: Ask) -> None:
+    repository.write("a.py", "".join(f"def {'名' * 195}{number}(): pass\n" for number in range(500)))
+    result = ask("code/read", path="a.py", includeStructure=True)
+    assert (result["structure"], result["note"]) == (None, "no structure: it is too large for one answer")
+    assert (result["metadata"]["linesReturned"], len(result["content"].splitlines())) == (500, 500)
+
+
+@pytest.mark.promise("C-11")
+def test_records_that_are_too_much_are_counted_all_the_same(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rightcall.record.browsing._LISTED", 20_000)  # as if there were many more columns
+    for number in range(90):
+        ask.executor.run({"name": "ping", "arguments": {str(number): "名" * 15_000}}, caller="teacher")
+    result = ask("data/list", collection="calls", limit=100)
+    assert result["truncated"] is True
+    assert 10 < len(result["records"]) < result["total"] == 91
+    assert [record["id"] for record in result["records"]] == sorted(
+        (record["id"] for record in result["records"]), reverse=True
+    )

@@ -14,6 +14,7 @@ from rightcall.errors import StoreError, ToolFailure
 from rightcall.record.browsable import COLLECTIONS, Collection, Row, has_older
 from rightcall.record.tables import Store, Tables
 from rightcall.text.escape import shown
+from rightcall.text.room import AnswerRoom
 
 T = TypeVar("T")
 
@@ -78,14 +79,14 @@ def looked(store: Store, work: Callable[[Tables], T]) -> T:
 def _listed(tables: Tables, name: str, wanted: Row, limit: int) -> Listed:
     collection = COLLECTIONS[name]
     records: list[Row] = []
-    total = 0
+    total, room = 0, AnswerRoom()
     for read in collection.rows(tables):
         if wanted or total < limit:
             row = read()
             if not all(_same(row[column], value) for column, value in wanted.items()):
                 continue
-            if total < limit:
-                records.append(_cut(row, _LISTED))
+            if total < limit and room.take(kept := _cut(row, _LISTED)):
+                records.append(kept)
         total += 1
     more = total > len(records) or (collection.bounded and has_older(tables))
     return Listed(collection=name, records=records, total=total, truncated=more)
