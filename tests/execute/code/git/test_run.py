@@ -8,7 +8,6 @@ import pytest
 
 from execute.code.git.making import Made, files_compared, made
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.git import settings
 from rightcall.execute.code.git.repository import Repository, repository_for
 from rightcall.execute.code.git.run import checked, failure_of, run_git
 from rightcall.execute.code.git.state import history_state
@@ -89,13 +88,9 @@ def test_what_git_complains_about_is_said_in_our_own_words(said: bytes, means: s
 
 def test_where_git_is_not_installed_it_says_so(it: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     repository = of(it)
-    settings.git_program.cache_clear()
     monkeypatch.setenv("PATH", f"{tmp_path}:relative:.:")
-    try:
-        with pytest.raises(ToolFailure, match="git is not installed on this machine"):
-            run_git(repository, ["log"], seconds=10, most=10)
-    finally:
-        settings.git_program.cache_clear()
+    with pytest.raises(ToolFailure, match="git is not installed on this machine"):
+        run_git(repository, ["log"], seconds=10, most=10)
 
 
 @pytest.mark.parametrize("text", ["a\0b", "\ud800"])

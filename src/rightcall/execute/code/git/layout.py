@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.cache import graph_file, is_ours
+from rightcall.execute.code.git.pins import Pins
 from rightcall.execute.code.git.pointers import small_file
 from rightcall.execute.code.git.repository import Repository
 from rightcall.execute.code.git.settings import OWN
@@ -58,8 +59,9 @@ def stamp(path: str) -> Stamp:
 class Surveyor:
     """Draws the layout of one repository; folders that look as before are not listed again."""
 
-    def __init__(self, repository: Repository, *, with_graph: bool = True) -> None:
+    def __init__(self, repository: Repository, pins: Pins, *, with_graph: bool = True) -> None:
         self._repository = repository
+        self._pins = pins
         self._with_graph = with_graph
         self._known: dict[str, tuple[Stamp, Listing]] = {}
         self._clean: dict[str, Stamp] = {}
@@ -68,18 +70,18 @@ class Surveyor:
     def survey(self) -> Layout:
         """The layout as of now. Raises ToolFailure when it is no repository that git could read."""
         layout = self._layout = Layout()
-        own, common = self._repository.git_dir, self._repository.common_dir
-        self._objects(os.path.join(common, "objects"))
-        self._tree(os.path.join(common, "refs"), "refs")
-        if self._is_real(os.path.join(common, "logs")):
-            self._tree(os.path.join(common, "logs", "refs"), "logs/refs")
-        if self._is_real(os.path.join(own, "logs")):
-            self._file(os.path.join(own, "logs", "HEAD"), "logs/HEAD")
-        self._file(os.path.join(common, "packed-refs"), "packed-refs")
-        self._file(os.path.join(common, "shallow"), f"{OWN}/shallow")
-        self._reftable(os.path.join(common, "reftable"))
+        own, common = self._pins.own, self._pins.common
+        self._objects()
+        self._tree(common("refs"), "refs")
+        if self._is_real(common("logs")):
+            self._tree(common("logs/refs"), "logs/refs")
+        if self._is_real(own("logs")):
+            self._file(own("logs/HEAD"), "logs/HEAD")
+        self._file(common("packed-refs"), "packed-refs")
+        self._file(common("shallow"), f"{OWN}/shallow")
+        self._reftable(common("reftable"))
         self._graph()
-        self._heads(own)
+        self._heads(own())
         layout.sha256 = self._is_sha256()
         return layout
 
@@ -112,17 +114,19 @@ class Surveyor:
         if self._with_graph and is_ours(path):
             self._layout.links["objects/info/commit-graph"] = path
 
-    def _objects(self, folder: str) -> None:
+    def _objects(self) -> None:
+        folder = self._pins.common("objects")
         self._layout.folders += ["objects", "objects/info"]
         if not self._is_real(folder):
             return
         listing = self._listing(folder)
         present = frozenset(listing.folders) | frozenset(listing.files)
         for name in ("pack", *_FAN_OUT):
+            path = self._pins.common("objects/pack") if name == "pack" else os.path.join(folder, name)
             if name in present or not listing.pure:
-                self._flat(os.path.join(folder, name), f"objects/{name}")
+                self._flat(path, f"objects/{name}")
             else:  # a commit that is made while git runs may bring it
-                self._layout.links[f"objects/{name}"] = os.path.join(folder, name)
+                self._layout.links[f"objects/{name}"] = path
 
     def _is_real(self, folder: str) -> bool:
         """A folder, or nothing at all so far."""
@@ -183,11 +187,10 @@ class Surveyor:
         """Ids have twice the length then: of HEAD, of its branch, of any object."""
         head = self._layout.files["HEAD"]
         if head.startswith(b"ref: "):
-            branch = os.path.join(self._repository.common_dir, os.fsdecode(head[5:].strip()))
-            head = small_file(branch) or b""
+            head = small_file(self._pins.common(os.fsdecode(head[5:].strip()))) or b""
         if found := _ID.match(head):
             return len(found[1]) == 64
-        objects = os.path.join(self._repository.common_dir, "objects")
+        objects = self._pins.common("objects")
         for name in self._listing(objects).folders:
             if name == "pack" or name in _FAN_OUT:
                 for file in _listed(os.path.join(objects, name)).files:

@@ -16,6 +16,7 @@ from threading import Lock
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.folders import PrivateFolder
 from rightcall.execute.code.git.layout import Layout, Stamp, Surveyor, stamp
+from rightcall.execute.code.git.pins import Pins
 from rightcall.execute.code.git.repository import Repository
 from rightcall.execute.code.git.settings import OWN, Files, config
 
@@ -32,7 +33,8 @@ class Private:
 
     def __init__(self, repository: Repository, *, with_graph: bool = True) -> None:
         self.repository = repository
-        self._surveyor = Surveyor(repository, with_graph=with_graph)
+        self._pins = Pins(repository)
+        self._surveyor = Surveyor(repository, self._pins, with_graph=with_graph)
         self._lock = Lock()
         self._index: Stamp = ()
         self._layout = self._surveyor.survey()
@@ -43,6 +45,8 @@ class Private:
         with self._lock:
             if not os.path.exists(os.path.join(self.path, "config")):
                 raise _Outgrown  # somebody has tidied up
+            if not self._pins.current():
+                raise _Outgrown
             if self._layout.current():
                 return
             layout = self._surveyor.survey()
@@ -57,18 +61,23 @@ class Private:
                 raise _Outgrown from None
             self._layout = layout
 
+    @property
+    def fds(self) -> tuple[int, ...]:
+        """Descriptors that whoever is run in it needs."""
+        return self._pins.fds
+
     def take_index(self) -> Files:
         """A copy of the index, which tells which files have not been touched. A link would not do: git writes to it."""
-        source = os.path.join(self.repository.git_dir, "index")
+        source = self._pins.own("index")
         taken = Files(os.path.join(self.path, OWN, "index"))
         with self._lock:
             looks = stamp(source)
             if looks == self._index:
                 return taken
             self._copy(source, f"{OWN}/index")
-            for name in os.listdir(self.repository.git_dir):
+            for name in os.listdir(self._pins.own()):
                 if name.startswith("sharedindex."):
-                    self._copy(os.path.join(self.repository.git_dir, name), name)
+                    self._copy(self._pins.own(name), name)
             self._index = looks
         return taken
 

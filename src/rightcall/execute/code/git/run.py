@@ -33,8 +33,9 @@ def run_in(
     """The same in a private git directory that is at hand."""
     given = [_sayable(argument) for argument in arguments]
     return run_program(
-        [git_program(), "--no-pager", "--no-optional-locks", *given],
-        env=environment(private.path, files),
+        [git_program(private.repository.root), "--no-pager", "--no-optional-locks", *given],
+        fds=private.fds,
+        env=environment(private.path, private.repository.root, files),
         cwd=os.path.join(private.path, OWN, "empty"),
         seconds=seconds, most=most, stdin=stdin, enough=enough, memory=memory or _MEMORY,
         threads=1,

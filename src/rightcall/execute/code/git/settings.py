@@ -2,12 +2,11 @@
 a program, ask somebody, or read a file that nobody named."""
 
 import os
-import shutil
-from functools import lru_cache
 
 from msgspec import Struct
 
 from rightcall.errors import ToolFailure
+from rightcall.execute.code.programs import program, search_path
 
 OWN = ".own"
 """A folder inside the private git directory for what must not be found under its usual name: git takes any file there
@@ -82,12 +81,9 @@ def config(*, sha256: bool, reftable: bool) -> str:
     return text
 
 
-@lru_cache(1)
-def git_program() -> str:
-    """The git that is installed, by its whole path. What stands relative in PATH does not count: it could lie in the
-    very repository that is looked at."""
-    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)]
-    found = shutil.which("git", path=os.pathsep.join(folders)) if folders else None
+def git_program(root: str) -> str:
+    """The git that is installed, by its whole path: none that lies below the root."""
+    found = program("git", root)
     if found is None:
         raise ToolFailure("git is not installed on this machine: code/diff, code/log, code/blame and code/show need it")
     return found
@@ -100,7 +96,7 @@ class Files(Struct, frozen=True):
     objects: str = ""
 
 
-def environment(private: str, files: Files | None) -> dict[str, str]:
+def environment(private: str, root: str, files: Files | None) -> dict[str, str]:
     """All that git has of an environment. Nothing of the caller's is handed on. The work tree is an empty one; what is
     in the real one, git knows from an index, if it is to know it."""
     own = os.path.join(private, OWN)
@@ -109,7 +105,7 @@ def environment(private: str, files: Files | None) -> dict[str, str]:
         made["GIT_OBJECT_DIRECTORY"] = files.objects
         made["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = os.path.join(private, "objects")
     return made | {
-        "PATH": os.pathsep.join(dict.fromkeys((os.path.dirname(git_program()), "/usr/bin", "/bin"))),
+        "PATH": search_path(git_program(root), root),
         "HOME": "/nonexistent",
         "XDG_CONFIG_HOME": "/nonexistent",
         "LC_ALL": "C.UTF-8",
