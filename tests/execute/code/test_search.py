@@ -20,7 +20,10 @@ from rightcall.present.tools.search import shape
 
 Ask = Callable[..., SearchResult]
 
-ENGINES = ["linear", pytest.param("ripgrep", marks=pytest.mark.skipif(ripgrep() is None, reason="no ripgrep here"))]
+ENGINES = [
+    "linear",
+    pytest.param("ripgrep", marks=pytest.mark.skipif(ripgrep("/nowhere") is None, reason="no ripgrep here")),
+]
 
 
 @pytest.fixture(params=ENGINES)

@@ -13,7 +13,7 @@ from rightcall.execute.code.search import SearchArguments, search
 from rightcall.fs.rules import PathRules
 from rightcall.fs.sight import Sight
 
-pytestmark = pytest.mark.skipif(search_ripgrep.ripgrep() is None, reason="ripgrep is not installed")
+pytestmark = pytest.mark.skipif(search_ripgrep.ripgrep("/nowhere") is None, reason="ripgrep is not installed")
 
 NAMES = [
     "a", "b.py", "c.log", "Build", "build", "dist", ".github", ".GitHub", ".hidden", ".eslintrc.d", "größe",
@@ -126,11 +126,11 @@ def test_ripgrep_is_believed_only_when_it_has_done_its_work(tmp_path: Path, monk
     ):
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
-        monkeypatch.setattr(search_ripgrep, "ripgrep", lambda: str(program))
+        monkeypatch.setattr(search_ripgrep, "ripgrep", lambda root: str(program))
         result = search(Sight(root), SearchArguments(pattern="needle"))
         assert result.total_matches == (0 if script == "exit 1" else 1), script
         assert result.files_searched == 1
-    monkeypatch.setattr(search_ripgrep, "ripgrep", lambda: str(tmp_path / "absent"))
+    monkeypatch.setattr(search_ripgrep, "ripgrep", lambda root: str(tmp_path / "absent"))
     assert search(Sight(root), SearchArguments(pattern="needle")).total_matches == 1
 
 

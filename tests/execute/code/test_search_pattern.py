@@ -102,13 +102,13 @@ def test_what_cannot_be_searched_for_is_refused_with_a_hint(written: str, says: 
     assert str(refusal.value).isprintable()
 
 
-@pytest.mark.skipif(ripgrep() is None, reason="ripgrep is not installed")
+@pytest.mark.skipif(ripgrep("/nowhere") is None, reason="ripgrep is not installed")
 @pytest.mark.promise("C-02")
 def test_ripgrep_counts_the_lines_that_we_find(tmp_path: Path) -> None:
     crlf, odd = tmp_path / "crlf.txt", tmp_path / "odd.txt"
     crlf.write_bytes("\r\n".join(LINES).encode())
     odd.write_bytes(b"caf\xe9 bar\nfoo\rbar\n\r\n\xff\xfe\n" + "\n".join(LINES).encode() + b"\n")
-    program = ripgrep()
+    program = ripgrep("/nowhere")
     assert program is not None
     folder = os.open(tmp_path, os.O_RDONLY)
     try:

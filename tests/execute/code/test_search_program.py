@@ -1,7 +1,6 @@
 """Which ripgrep is started."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,13 +8,6 @@ import pytest
 from rightcall.execute.code import search_ripgrep
 from rightcall.execute.code.search import SearchArguments, search
 from rightcall.fs.sight import Sight
-
-
-@pytest.fixture(autouse=True)
-def _looked_for_anew() -> Iterator[None]:
-    search_ripgrep.ripgrep.cache_clear()
-    yield
-    search_ripgrep.ripgrep.cache_clear()
 
 
 @pytest.mark.promise("C-02", "C-08")
@@ -36,5 +28,5 @@ def test_a_program_that_lies_in_the_folder_that_is_searched_is_not_started(
 def test_a_search_works_where_the_path_names_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.txt").write_text("TODO\n")
     monkeypatch.setenv("PATH", ".")
-    assert search_ripgrep.ripgrep() is None
+    assert search_ripgrep.ripgrep(str(tmp_path)) is None
     assert search(Sight(tmp_path), SearchArguments(pattern="TODO")).total_matches == 1

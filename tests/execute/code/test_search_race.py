@@ -13,7 +13,10 @@ from rightcall.execute.code.search import Engine, SearchArguments, search
 from rightcall.execute.code.search_ripgrep import ripgrep
 from rightcall.fs.sight import Sight, Unseen
 
-ENGINES = ["linear", pytest.param("ripgrep", marks=pytest.mark.skipif(ripgrep() is None, reason="no ripgrep here"))]
+ENGINES = [
+    "linear",
+    pytest.param("ripgrep", marks=pytest.mark.skipif(ripgrep("/nowhere") is None, reason="no ripgrep here")),
+]
 SECONDS = 1.5
 
 

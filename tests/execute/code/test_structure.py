@@ -115,7 +115,7 @@ def test_long_names_are_cut() -> None:
 
 @pytest.mark.promise("C-10")
 def test_without_the_parser_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(structure_module, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "path", [])
     assert structure_of("x = 1\n", "a.py") == (
         None,
         'no structure: its parser is not installed; pip install "rightcall[code]" brings it',

@@ -29,7 +29,7 @@ def candidates(
     """Everything below the folders, and the files, that a search was told to begin with."""
     from rightcall.execute.code import search_ripgrep  # late: it can start programs, and takes 20 ms
 
-    program = search_ripgrep.ripgrep() if ripgrep and len(starts) <= _MOST_AT_ONCE else None
+    program = search_ripgrep.ripgrep(sight.root) if ripgrep and len(starts) <= _MOST_AT_ONCE else None
     known: dict[str, int | None] = {}
     late = False
     for start in starts:

@@ -4,14 +4,13 @@ byte of what it has read is shown. Told to leave out what we leave out anyway, i
 
 import os
 import re
-import shutil
 from collections.abc import Sequence
-from functools import cache
 from threading import Event, Thread
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.ignoring import Ignoring
 from rightcall.execute.code.process import SLICE, Finished, run_program
+from rightcall.execute.code.programs import program
 from rightcall.execute.code.search_files import LEFT_OUT
 from rightcall.fs.refused import REFUSED_FOLDERS
 from rightcall.fs.rules import DOTFILES
@@ -35,12 +34,9 @@ _SHOWN_FOLDERS = tuple(_in_any_case(pattern.split("/")[0]) for pattern in DOTFIL
 _SEEN = tuple(line.encode() for name in _SHOWN_FOLDERS for line in (f"!{name}/", f"!**/{name}/**"))
 
 
-@cache
-def ripgrep() -> str | None:
-    """Where it is, by its whole path; looked for once. What stands relative in PATH does not count: it could lie in the
-    very folder that is searched."""
-    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)]
-    return shutil.which("rg", path=os.pathsep.join(folders)) if folders else None
+def ripgrep(root: str) -> str | None:
+    """Where it is, by its whole path: none that lies below the root."""
+    return program("rg", root)
 
 
 class Counting:

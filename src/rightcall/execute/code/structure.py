@@ -3,7 +3,7 @@ and works in a program of its own."""
 
 import os
 import sys
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 
 from msgspec import DecodeError, Struct, json
 
@@ -29,14 +29,23 @@ def structure_of(text: str, path: str) -> tuple[Structure | None, str | None]:
     language = language_of(path, text)
     if language is None:
         return None, "no structure: not a language whose structure is known"
-    found = find_spec("ast_grep_py")
-    if found is None or found.origin is None:
+    installed = _installed()
+    if installed is None:
         return None, _MISSING
     grammar = GRAMMARS[language]
-    answer = _asked(text, language, grammar, os.path.dirname(os.path.dirname(found.origin)))
+    answer = _asked(text, language, grammar, installed)
     if answer is None:
         return None, "no structure: the file could not be parsed within the limits of time and memory"
     return outline(language, grammar, answer.nodes, answer.more), None
+
+
+def _installed() -> str | None:
+    """The folder with the parser. The current folder does not count, where Python would look for it too: it may be the
+    very one that is looked at."""
+    here = os.path.realpath(os.curdir)
+    places = [place for place in sys.path if os.path.isabs(place) and os.path.realpath(place) != here]
+    found = PathFinder.find_spec("ast_grep_py", places)
+    return None if found is None or found.origin is None else os.path.dirname(os.path.dirname(found.origin))
 
 
 def _asked(text: str, language: str, grammar: Grammar, installed: str) -> _Answer | None:
