@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from execute.code.asking_git import aged, applied, ask_show, state_of
+from execute.code.asking_git import aged, applied, ask_diff, ask_show, state_of
 from execute.code.git.making import Made, made
 from rightcall.errors import ToolFailure
 from rightcall.execute.code import show
@@ -164,3 +164,28 @@ def test_a_name_has_a_state_unless_it_means_a_time(repository: Made) -> None:
     assert state_of(show.TOOL, repository.folder, commit="HEAD") != before
     with pytest.raises(Untold):
         state_of(show.TOOL, repository.folder, commit="HEAD@{yesterday}")
+
+
+@pytest.mark.promise("P-03")
+@pytest.mark.parametrize(("old", "new"), [(".env", "notes.txt"), ("notes.txt", ".env")])
+def test_a_rename_to_or_from_a_refused_name_shows_nothing_of_it(repository: Made, old: str, new: str) -> None:
+    repository.write(old, "TREASURE one\nTREASURE two\nTREASURE three\n")
+    repository.commit("before")
+    repository.git("mv", old, new)
+    repository.write(new, "TREASURE one\nTREASURE two\nTREASURE three\nTREASURE four\n")
+    repository.commit("after")
+    assert "TREASURE" not in str(ask_show(repository.folder, commit="HEAD"))
+    assert "TREASURE" not in str(ask_diff(repository.folder, base="HEAD~1", compare="HEAD"))
+
+
+@pytest.mark.parametrize("name", ["tab\tx", "cr\r", "\x1b[31mred", "two\nlines", "end\n", "del\x7f", "- \x01"])
+def test_a_file_can_have_any_character_in_its_name(repository: Made, name: str) -> None:
+    repository.write(name, "odd\n")
+    repository.commit("one")
+    found = ask_show(repository.folder, commit=f"HEAD:{name}")
+    assert found["content"] == "odd\n"
+    assert found["path"] == name
+    assert ask_diff(repository.folder, base=f"HEAD:{name}")["diffs"] == []
+    for refused in (f"HEAD:{name}\0", f"HEAD:.{name}", f"HEAD:{name}x"):
+        with pytest.raises(Unseen):
+            ask_show(repository.folder, commit=refused)

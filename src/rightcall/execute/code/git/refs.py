@@ -57,7 +57,7 @@ def split_path(sight: Sight, ref: str, repository: Repository | None = None) -> 
     if not path:
         return rev, None
     parts = path.removeprefix("./").rstrip("/").split("/")
-    if any(part in ("", ".", "..") for part in parts) or any(not _is_plain(part) for part in parts):
+    if any(part in ("", ".", "..") for part in parts) or "\0" in path:
         raise Unseen(ref)
     inside = "/".join(parts)
     if not sight.sees(repository.outside(inside) if repository is not None else inside):
@@ -114,8 +114,14 @@ def _common(repository: Repository, one: str, other: str) -> str:
 
 def must_exist(repository: Repository, commits: Sequence[str], path: str, written: str) -> None:
     """In one of the commits at least: a file may be new, or gone."""
-    answers = _looked_up(repository, [f"{commit}:{path}" for commit in commits])
-    if not any(re.fullmatch(rb"[0-9a-f]+ (blob|tree|commit)", answer) for answer in answers):
+    names = [f"{commit}:{path}" for commit in commits]
+    if "\n" in path or "\r" in path:  # they would end the line of a question
+        asked = (run_git(repository, ["cat-file", "-e", name], seconds=_SECONDS, most=1_000) for name in names)
+        found = any(finished.code == 0 for finished in asked)
+    else:
+        answers = _looked_up(repository, names)
+        found = any(re.fullmatch(rb"[0-9a-f]+ (blob|tree|commit)", answer) for answer in answers)
+    if not found:
         raise Unseen(written)
 
 
