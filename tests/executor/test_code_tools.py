@@ -221,3 +221,35 @@ def test_a_path_longer_than_any_system_opens_is_refused_at_once(opened: Any, pat
         outcome = call(executor, "code/read", path=path)
         assert monotonic() - begun < 2
         assert outcome.content.startswith(f"Error: No such file or folder: {path[:100]}")
+
+
+@pytest.mark.promise("C-09", "X-04")
+def test_a_change_that_restores_size_and_time_is_seen_all_the_same(opened: Any, project: Path) -> None:
+    file = project / "src" / "app.py"
+    rested(file)
+    with opened() as executor:
+        assert call(executor, "code/read", path="src/app.py").ok
+        before, text = file.stat(), file.read_text()
+        assert call(executor, "code/read", path="src/app.py").metadata.cached
+        file.write_text(text.replace("main", "niam"))
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert "niam" in call(executor, "code/read", path="src/app.py").result["content"]
+
+
+@pytest.mark.promise("C-09")
+def test_a_name_that_git_writes_anew_is_not_taken_from_the_cache(opened: Any, project: Path, tmp_path: Path) -> None:
+    git = ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    first = subprocess.run(
+        [*git, "rev-parse", "HEAD"], cwd=project, env=env, capture_output=True, text=True, check=True
+    )
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "Second"], cwd=project, env=env, check=True)
+    head = project / ".git" / "FETCH_HEAD"
+    head.write_text(first.stdout)
+    rested(head)
+    with opened() as executor:
+        told = [call(executor, "code/show", commit="FETCH_HEAD") for _ in range(2)]
+        assert [one.metadata.cached for one in told] == [False, True]
+        second = subprocess.run([*git, "rev-parse", "HEAD"], cwd=project, env=env, capture_output=True, check=True)
+        head.write_bytes(second.stdout)
+        assert call(executor, "code/show", commit="FETCH_HEAD").result["commit"]["message"] == "Second"

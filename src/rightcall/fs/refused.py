@@ -19,9 +19,14 @@ SECRET_FILES = (
 )  # fmt: skip
 NEVER_SECRET = frozenset(
     (
-        "py", "pyi", "js", "jsx", "ts", "tsx", "mjs", "cjs", "java", "kt", "go", "rs", "c", "h", "cc", "cpp", "hpp",
-        "cs", "rb", "php", "swift", "scala", "sh", "lua", "r", "sql", "html", "css", "scss", "vue", "svelte",
-        "md", "rst", "adoc", "tex",
+        "py", "pyi", "pyx", "ipynb", "js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "coffee", "vue", "svelte",
+        "java", "kt", "kts", "scala", "groovy", "clj", "cljs", "go", "rs", "zig", "nim", "cr",
+        "c", "h", "cc", "cpp", "cxx", "hh", "hpp", "hxx", "inl", "m", "mm", "swift", "cs", "fs", "fsx", "vb",
+        "rb", "php", "pl", "pm", "lua", "r", "jl", "dart", "ex", "exs", "erl", "hrl", "hs", "lhs", "ml", "mli", "elm",
+        "lisp", "el", "scm", "rkt", "sh", "bash", "zsh", "fish", "ps1", "psm1", "bat", "cmd", "tcl", "awk",
+        "asm", "f90", "pas", "ada", "adb", "ads", "sol", "sv", "vhd", "cu", "proto", "thrift", "graphql", "sql",
+        "html", "htm", "xhtml", "css", "scss", "sass", "less", "pug",
+        "md", "mdx", "markdown", "rst", "adoc", "tex", "org",
     )
 )  # fmt: skip
 """Endings of source and prose: `secrets.py` and `password.md` are about secrets, they are none."""

@@ -158,7 +158,7 @@ class Sight:
             try:
                 return self._true_path(root, path)
             except OSError as error:
-                if error.errno == errno.ENOTDIR and path.endswith("/"):  # a file that is taken for a folder
+                if error.errno == errno.ENOTDIR and path.endswith(("/", "/.")):  # a file that is taken for a folder
                     raise
                 return _plain(path, (self.root, real))
         finally:

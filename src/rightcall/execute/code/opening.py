@@ -19,6 +19,7 @@ class Opener:
         self._root = sight.open_root()
         self._path: str = ""
         self._folder = -1
+        self._settled: dict[str, bool] = {}
 
     def file(self, path: str) -> Opened | None:
         """A regular file, which the caller closes; None when it is gone, or something else by now."""
@@ -40,6 +41,19 @@ class Opener:
             return os.stat(name, dir_fd=self._folder_of(folder), follow_symlinks=False)
         except (OSError, ValueError):
             return None
+
+    def settled(self, folder: str, since: int) -> bool:
+        """Whether nothing in a folder, or in one above it, has been put in the place of something else since then
+        (nanoseconds; always the same for one opener)."""
+        known = self._settled.get(folder)
+        if known is None:
+            try:
+                seen = os.fstat(self._folder_of(folder))
+                known = seen.st_ctime_ns < since and (not folder or self.settled(folder.rpartition("/")[0], since))
+            except (OSError, ValueError):
+                known = False
+            self._settled[folder] = known
+        return known
 
     def _folder_of(self, path: str) -> int:
         if self._folder < 0 or path != self._path:

@@ -9,7 +9,7 @@ Ripgrep only saves opening files in vain; results are the same with it and witho
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import takewhile
-from time import monotonic
+from time import monotonic, time_ns
 from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
@@ -31,6 +31,8 @@ MOST_MATCHES = 100
 MOST_CONTEXT = 20
 MOST_PATHS = 100
 _SECONDS = 10.0
+_COARSE = 20_000_000
+"""Nanoseconds by which the times of files may be behind."""
 _MARGIN = 0.5
 """Seconds kept back for showing what was found."""
 _LATE = "Time ran out: this is what was found until then. Narrow the search with paths or filePattern."
@@ -68,7 +70,7 @@ class SearchResult(Struct, frozen=True, rename="camel", kw_only=True):
 
 def search(sight: Sight, asked: SearchArguments, *, engine: Engine | None = None) -> SearchResult:
     """The matching lines, in the order of their files' paths. Without an engine named, ripgrep where there is one."""
-    deadline = monotonic() + _SECONDS - _MARGIN
+    began, deadline = time_ns() - _COARSE, monotonic() + _SECONDS - _MARGIN
     pattern = read_pattern(asked.pattern, case_sensitive=asked.case_sensitive)
     wanted = _wanted(asked)
     starts = _opened(sight, asked)
@@ -78,19 +80,21 @@ def search(sight: Sight, asked: SearchArguments, *, engine: Engine | None = None
     finally:
         for start in starts:
             start.close()
-    return _looked_through(sight, asked, pattern, found, deadline)
+    return _looked_through(sight, asked, pattern, found, began, deadline)
 
 
 def _looked_through(
-    sight: Sight, asked: SearchArguments, pattern: Pattern, found: Candidates, deadline: float
+    sight: Sight, asked: SearchArguments, pattern: Pattern, found: Candidates, began: int, deadline: float
 ) -> SearchResult:
+    """Once enough lines are found, ripgrep's counts do for the rest, unless a folder has changed since it began: then
+    it may have read something else, and is not believed."""
     matches: list[CodeMatch] = []
     total, effort, room = 0, Effort(deadline), AnswerRoom()
     effort.late = found.late
     with Opener(sight) as opener:
         for path, count in found.files:
             left = 0 if room.full else asked.max_matches - len(matches)
-            if left == 0 and count is not None:
+            if left == 0 and count is not None and opener.settled(path.rpartition("/")[0], began):
                 total += count
                 continue
             file = opener.file(path)

@@ -19,7 +19,7 @@ _LARGEST_WIDE = 32 << 20
 """Bytes of a file in UTF-16, which has to be rewritten as a whole."""
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _NEWLINE = 0x0A
-_PATIENCE = 0.5
+_PATIENCE = 0.3
 """Seconds for one very long line. Most patterns need none of it; some texts are made to cost."""
 _GLANCE = 64
 """Lines after which the clock is looked at."""

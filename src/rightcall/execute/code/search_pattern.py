@@ -23,8 +23,8 @@ MEMORY = 8 << 20
 """Bytes for a compiled pattern and what it learns on the way."""
 _MOST_STEPS = 10_000
 """Instructions of the compiled pattern: each character of a text costs so many at worst."""
-_WORK = 20_000_000
-"""Such steps at one go, about a sixth of a second at worst, after which the clock is looked at."""
+_WORK = 10_000_000
+"""Such steps at one go, about a tenth of a second at worst, after which the clock is looked at."""
 _SHORTEST, _LONGEST = 1 << 12, 1 << 22
 _COSTLY = 150
 """Steps from which on a text can be made to cost so much that it is left to our own engine, which we can bound."""

@@ -18,7 +18,7 @@ _DEEPEST = 40
 _FAN_OUT = [f"{number:02x}" for number in range(256)]
 _ID = re.compile(rb"([0-9a-f]{64}|[0-9a-f]{40})\s")
 _BRANCH = re.compile(rb"ref:\s*(refs/[^\0-\x20\x7f~^:?*\[\\]+)")
-_PSEUDO = ("ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "BISECT_HEAD", "FETCH_HEAD")
+PSEUDO = ("ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "BISECT_HEAD", "FETCH_HEAD")
 
 Stamp = tuple[int, ...]
 
@@ -88,7 +88,7 @@ class Surveyor:
     def _heads(self, git_dir: str) -> None:
         """HEAD and its like are parsed here and written anew, so that nothing else can stand in them."""
         layout = self._layout
-        for name in ("HEAD", *_PSEUDO):
+        for name in ("HEAD", *PSEUDO):
             path = os.path.join(git_dir, name)
             layout.stamps[path] = stamp(path)
             content = small_file(path, 1 << 20) if layout.stamps[path] else None

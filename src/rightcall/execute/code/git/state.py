@@ -5,7 +5,7 @@ import stat
 from hashlib import sha256
 from time import time_ns
 
-from rightcall.execute.code.git.layout import Stamp, stamp
+from rightcall.execute.code.git.layout import PSEUDO, Stamp, stamp
 from rightcall.execute.code.git.repository import Repository
 from rightcall.fs.sight import Sight
 
@@ -19,7 +19,7 @@ def history_state(sight: Sight, repository: Repository) -> object:
     """The looks of everything that names a commit. Raises OSError when that is too much, or has changed just now."""
     del sight  # what may be seen of a history does not depend on its state
     own, common = repository.git_dir, repository.common_dir
-    paths = [os.path.join(own, name) for name in ("HEAD", "logs/HEAD")]
+    paths = [os.path.join(own, name) for name in ("HEAD", "logs/HEAD", *PSEUDO)]
     paths += [os.path.join(common, name) for name in ("packed-refs", "shallow", "objects/pack")]
     looks = [(path, stamp(path)) for path in paths]
     for name in ("refs", "logs/refs", "reftable"):
