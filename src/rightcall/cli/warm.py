@@ -38,12 +38,15 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     from rightcall.execute.code.git.graph import write_graph
-    from rightcall.execute.code.git.repository import repository_for
+    from rightcall.execute.code.git.repository import NoRepository, repository_for
     from rightcall.fs.sight import Sight
 
     if not os.path.isdir(options.root):
         raise ConfigError(f"--root: {escaped(options.root, 200)} is no folder")
-    repository = repository_for(Sight(options.root))
+    try:
+        repository = repository_for(Sight(options.root))
+    except NoRepository as none:
+        raise ConfigError(none.why) from none
     with Progress() as progress:
         report = write_graph(repository, _LONGEST, progress.at)
     if options.json:

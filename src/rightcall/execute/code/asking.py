@@ -2,10 +2,12 @@
 late."""
 
 from collections.abc import Sequence
+from time import monotonic
 
 from rightcall.errors import ToolFailure
+from rightcall.execute.code.commit_reading import PATCH_OPTIONS
 from rightcall.execute.code.git.repository import Repository
-from rightcall.execute.code.git.run import checked, needs_too_much
+from rightcall.execute.code.git.run import checked, is_too_large, needs_too_much, run_git
 from rightcall.execute.code.process import Finished
 from rightcall.fs.sight import Sight, Unseen
 
@@ -50,6 +52,20 @@ def line_of(text: str, argument: str) -> str:
     except UnicodeEncodeError:
         raise ToolFailure(f"{argument} holds characters that are no text") from None
     return text
+
+
+def run_log(
+    repository: Repository, command: Sequence[str], about: Sequence[str], *, patch: bool, seconds: float, most: int
+) -> tuple[Finished, bool]:
+    """`git log`, and whether the changes themselves are in it: not when they hold a file of hundreds of megabytes, which
+    git would have to read whole. Then there is still everything else to tell."""
+    deadline = monotonic() + seconds
+    with_changes = [*command, *(PATCH_OPTIONS if patch else ())]
+    finished = run_git(repository, [*with_changes, *about], seconds=seconds, most=most)
+    if not is_too_large(finished):
+        return finished, patch
+    left = deadline - monotonic()
+    return run_git(repository, [*command, "--no-renames", *about], seconds=left, most=most), False
 
 
 def in_time(finished: Finished, seconds: float, narrower: str) -> bytes:

@@ -5,14 +5,13 @@ from time import time
 from msgspec import Struct
 
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.asking import in_time, line_of, must_be_there, named_paths, pathspecs, unreadable
+from rightcall.execute.code.asking import in_time, line_of, must_be_there, named_paths, pathspecs, run_log, unreadable
 from rightcall.execute.code.changes import GitCommit, View
-from rightcall.execute.code.commit_reading import LOG_OPTIONS, MERGES, PATCH_OPTIONS, read_commits
+from rightcall.execute.code.commit_reading import LOG_OPTIONS, MERGES, read_commits
 from rightcall.execute.code.diff_reading import Garbled, Room
 from rightcall.execute.code.git.dates import seconds_of
 from rightcall.execute.code.git.refs import commit_of
 from rightcall.execute.code.git.repository import repository_for
-from rightcall.execute.code.git.run import run_git
 from rightcall.execute.code.git.state import history_state
 from rightcall.execute.code.tool import CodeTool
 from rightcall.execute.state import Untold
@@ -55,14 +54,14 @@ def log(sight: Sight, asked: LogArguments) -> LogResult:
     command = ["log", f"--max-count={limit + 1}", *LOG_OPTIONS, *_filters(asked)]
     if asked.path is None:
         command.append(MERGES)  # with a path it would bring in merges that have not changed it
-    if asked.include_diff:
-        command += PATCH_OPTIONS
-    command += ["--end-of-options", "HEAD", "--", *pathspecs(repository, written)]
-    finished = run_git(repository, command, seconds=_SECONDS, most=_MOST_OUTPUT)
+    about = ["--end-of-options", "HEAD", "--", *pathspecs(repository, written)]
+    finished, told = run_log(
+        repository, command, about, patch=asked.include_diff, seconds=_SECONDS, most=_MOST_OUTPUT
+    )  # fmt: skip
     if finished.code:
         commit_of(repository, "HEAD")  # it says best that there is none
     output = in_time(finished, _SECONDS, _NARROWER)
-    room = Room(_LARGEST) if asked.include_diff else None
+    room = Room(_LARGEST) if told else None
     try:
         found = read_commits(output, View(sight, repository.folder), most=limit, room=room, whole=not finished.full)
     except Garbled:
@@ -74,7 +73,7 @@ def log(sight: Sight, asked: LogArguments) -> LogResult:
     return LogResult(
         commits=found.commits,
         total_commits=len(found.commits) + (not found.whole),
-        truncated=found.cut or not found.whole,
+        truncated=found.cut or not found.whole or told != asked.include_diff,
     )
 
 

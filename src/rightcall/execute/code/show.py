@@ -1,11 +1,12 @@
 """`code/show`: one commit with what it changed, or a file as it was then (`commit:path`)."""
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.asking import in_time, unreadable
+from rightcall.execute.code.asking import in_time, run_log, unreadable
 from rightcall.execute.code.changes import GitCommit, View
-from rightcall.execute.code.commit_reading import LOG_OPTIONS, MERGES, PATCH_OPTIONS, Commits, read_commits
+from rightcall.execute.code.commit_reading import LOG_OPTIONS, MERGES, Commits, read_commits
 from rightcall.execute.code.decoding import decoded
 from rightcall.execute.code.diff_reading import Garbled, Room
 from rightcall.execute.code.git.refs import commit_of, split_path
@@ -67,18 +68,18 @@ def show(sight: Sight, asked: ShowArguments) -> ShowResult:
 
 
 def _commit_at(sight: Sight, repository: Repository, full: str, with_diff: bool) -> Commits:
-    command = ["log", "--no-walk", "--max-count=1", *LOG_OPTIONS, MERGES, *(PATCH_OPTIONS if with_diff else ())]
-    command += ["--end-of-options", full, "--"]
-    finished = run_git(repository, command, seconds=_SECONDS, most=_MOST_OUTPUT)
+    command = ["log", "--no-walk", "--max-count=1", *LOG_OPTIONS, MERGES]
+    about = ["--end-of-options", full, "--"]
+    finished, told = run_log(repository, command, about, patch=with_diff, seconds=_SECONDS, most=_MOST_OUTPUT)
     output = in_time(finished, _SECONDS, _NARROWER)
-    room = Room(_LARGEST) if with_diff else None
+    room = Room(_LARGEST) if told else None
     try:
         found = read_commits(output, View(sight, repository.folder), most=1, room=room, whole=not finished.full)
     except Garbled:
         raise unreadable() from None
     if not found.commits:
         raise ToolFailure(f"The commit is too large to be read; {_NARROWER}") if finished.full else unreadable()
-    return found
+    return found if told == with_diff else replace(found, cut=True)
 
 
 def _file_at(repository: Repository, full: str, path: str, written: str) -> tuple[str, str]:

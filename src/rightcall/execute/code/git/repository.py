@@ -14,6 +14,20 @@ from rightcall.fs.resolve import below, real_path, true_path
 from rightcall.fs.sight import Sight
 
 
+_ABSENT = "There is no git repository at the root"
+
+
+class NoRepository(ToolFailure):
+    """There is none, and `why`; a model is also told which tools do without."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"{why}. code/diff, code/log, code/blame and code/show need one; code/read, code/list and code/search "
+            "work without."
+        )
+        self.why = why
+
+
 class Repository(Struct, frozen=True):
     """Where a repository lies. `common_dir` differs from `git_dir` in a linked worktree: objects and refs are there."""
 
@@ -52,7 +66,7 @@ def repository_for(sight: Sight, paths: Sequence[str] = ()) -> Repository:
     try:
         root = sight.open_root()
     except OSError:
-        raise _none() from None
+        raise NoRepository(_ABSENT) from None
     try:
         real = real_path(root, sight.root)
         for folder in _upwards(paths):
@@ -60,17 +74,24 @@ def repository_for(sight: Sight, paths: Sequence[str] = ()) -> Repository:
                 return found
         if (found := _whole(real, "", real, bare=True)) is not None:
             return found
+        raise NoRepository(_why_none(root))
     except OSError:
-        raise _none() from None
+        raise NoRepository(_ABSENT) from None
     finally:
         os.close(root)
-    raise _none()
 
 
-def _none() -> ToolFailure:
-    return ToolFailure(
-        "There is no git repository at the root. code/diff, code/log, code/blame and code/show need one; "
-        "code/read, code/list and code/search work without."
+def _why_none(root: int) -> str:
+    """Whether something else exists outside the root is nobody's business, so two reasons are one."""
+    try:
+        kind = os.stat(".git", dir_fd=root, follow_symlinks=False).st_mode
+    except OSError:
+        return _ABSENT
+    if stat.S_ISDIR(kind):
+        return f"{_ABSENT} that git could read: its .git lacks HEAD, objects or refs"
+    return (
+        f"{_ABSENT} that may be looked at: its .git leads to nothing, or outside the root to a folder that does not "
+        "point back"
     )
 
 

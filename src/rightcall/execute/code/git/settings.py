@@ -8,6 +8,8 @@ from msgspec import Struct
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.programs import program, search_path
 
+_LARGEST_PIECE = "512m"
+"""The most memory that git asks for at once: larger files are not read."""
 OWN = ".own"
 """A folder inside the private git directory for what must not be found under its usual name: git takes any file there
 for a ref of that name."""
@@ -131,5 +133,5 @@ def environment(private: str, root: str, files: Files | None) -> dict[str, str]:
         "GIT_ALLOW_PROTOCOL": "none",
         "GIT_PROTOCOL_FROM_USER": "0",
         "GIT_LITERAL_PATHSPECS": "1",
-        "GIT_ALLOC_LIMIT": "512m",
+        "GIT_ALLOC_LIMIT": _LARGEST_PIECE,
     }
