@@ -93,3 +93,20 @@ def test_a_commit_that_is_too_large_is_told_as_far_as_it_was_read(
     monkeypatch.setattr("rightcall.execute.code.show._MOST_OUTPUT", 100)
     with pytest.raises(ToolFailure, match="too large"):
         ask_show(repository.folder, commit="HEAD")
+
+
+@pytest.mark.promise("C-05", "C-07")
+def test_a_commit_with_a_huge_file_is_told_without_its_changes(
+    repository: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with one of gigabytes, only that git gives up earlier."""
+    monkeypatch.setattr("rightcall.execute.code.git.settings._LARGEST_PIECE", "8m")
+    repository.commit("huge", a="2\n", huge=bytes(9 << 20))
+    shown = ask_show(repository.folder, commit="HEAD")
+    assert (shown["truncated"], shown["commit"]["filesChanged"]) == (True, ["a", "huge"])
+    assert shown["commit"]["stats"] == {"insertions": 1, "deletions": 1}
+    logged = ask_log(repository.folder, includeDiff=True)
+    assert ([commit["message"] for commit in logged["commits"]], logged["truncated"]) == (["huge", "one"], True)
+    assert ask_show(repository.folder, commit="HEAD", includeDiff=False)["truncated"] is False
+    other = ask_diff(repository.folder, base="HEAD^!", paths=["a"])
+    assert (len(other["diffs"]), other["truncated"]) == (1, False)

@@ -57,7 +57,7 @@ def line_of(text: str, argument: str) -> str:
 def run_log(
     repository: Repository, command: Sequence[str], about: Sequence[str], *, patch: bool, seconds: float, most: int
 ) -> tuple[Finished, bool]:
-    """`git log`, and whether the changes themselves are in it: not when they hold a file of hundreds of megabytes, which
+    """`git log`, and whether the changes themselves are in it: not when a file of hundreds of megabytes is, which
     git would have to read whole. Then there is still everything else to tell."""
     deadline = monotonic() + seconds
     with_changes = [*command, *(PATCH_OPTIONS if patch else ())]

@@ -8,7 +8,7 @@ import pytest
 from execute.code.git.making import Made, files_compared, made
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.refs import commit_of
-from rightcall.execute.code.git.repository import Repository, repository_for
+from rightcall.execute.code.git.repository import NoRepository, Repository, repository_for
 from rightcall.execute.code.git.run import checked, run_git
 from rightcall.fs.rules import PathRules
 from rightcall.fs.sight import Sight
@@ -267,3 +267,31 @@ def test_the_common_folder_of_an_ordinary_git_directory_is_not_asked_for(tmp_pat
     assert head(found) == own
     with pytest.raises(ToolFailure, match="No such commit"):
         commit_of(found, secret)
+
+
+@pytest.mark.parametrize("target", ["there", "nowhere"])
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_a_git_folder_outside_that_does_not_point_back_is_told_as_such(tmp_path: Path, kind: str, target: str) -> None:
+    """Whether it exists is not told."""
+    (tmp_path / "r").mkdir()
+    made(tmp_path / "r", "--separate-git-dir", str(tmp_path / "there"))
+    (tmp_path / "r/.git").unlink()
+    if kind == "file":
+        (tmp_path / "r/.git").write_text(f"gitdir: {tmp_path / target}\n")
+    else:
+        (tmp_path / "r/.git").symlink_to(tmp_path / target)
+    with pytest.raises(NoRepository) as told:
+        repository_for(Sight(tmp_path / "r"))
+    assert told.value.why == (
+        "There is no git repository at the root that may be looked at: its .git leads to nothing, or outside the root "
+        "to a folder that does not point back"
+    )
+    assert str(told.value).startswith(f"{told.value.why}. code/diff, ")
+
+
+def test_a_git_folder_that_lacks_something_is_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    with pytest.raises(
+        NoRepository, match=r"at the root that git could read: its \.git lacks HEAD, objects or refs\. "
+    ):
+        repository_for(Sight(tmp_path))

@@ -13,7 +13,6 @@ from rightcall.fs.beneath import O_PATH, open_beneath
 from rightcall.fs.resolve import below, real_path, true_path
 from rightcall.fs.sight import Sight
 
-
 _ABSENT = "There is no git repository at the root"
 
 
