@@ -25,6 +25,7 @@ TIERS: tuple[tuple[str, ...], ...] = (
     ("loop",),
     ("rightcall",),  # the public names: what `from rightcall import …` inside the package would mean
     ("hosts", "cli"),
+    ("main",),  # `python -m rightcall`
 )
 STAGES = {"reading", "recover", "normalise", "validate", "authorise", "execute", "record", "present"}
 RANK = {part: rank for rank, tier in enumerate(TIERS) for part in tier}

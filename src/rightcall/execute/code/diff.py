@@ -14,7 +14,8 @@ from rightcall.execute.code.file_diffs import DIFF_OPTIONS, read_changes
 from rightcall.execute.code.git.refs import Span, must_exist, span
 from rightcall.execute.code.git.repository import Repository, repository_for
 from rightcall.execute.code.git.run import run_git
-from rightcall.execute.code.git.snapshot import snapshot
+from rightcall.execute.code.git.settings import Files
+from rightcall.execute.code.git.snapshot import comparing, snapshot
 from rightcall.execute.code.git.state import history_state
 from rightcall.execute.code.tool import CodeTool
 from rightcall.execute.state import Untold
@@ -70,7 +71,7 @@ def diff(sight: Sight, asked: DiffArguments) -> DiffResult:
             files = kept.enter_context(snapshot(sight, repository, paths, deadline))
         finished = run_git(
             repository,
-            _command(between, asked, paths),
+            _command(between, asked, paths, files),
             seconds=max(deadline - monotonic(), 0),
             most=_MOST_OUTPUT,
             files=files,
@@ -110,11 +111,10 @@ def _compared(base: str) -> str:
     return (both[2] or "HEAD") if both[1] else base.removesuffix("^!").removesuffix("^-")
 
 
-def _command(between: Span, asked: DiffArguments, paths: list[str]) -> list[str]:
+def _command(between: Span, asked: DiffArguments, paths: list[str], files: Files | None) -> list[str]:
     context = max(0, min(asked.context_lines, _MOST_CONTEXT))
-    command = ["diff", "--raw", "--numstat", "--patch", f"--unified={context}", *DIFF_OPTIONS]
-    if between.compare is None:
-        command.append("--cached")  # with an index that says what the files are now
+    command = ["diff"] if files is None else comparing(files)
+    command = [*command, "--raw", "--numstat", "--patch", f"--unified={context}", *DIFF_OPTIONS]
     if asked.ignore_whitespace:
         command.append("--ignore-all-space")
     ends = [between.base] if between.compare is None else [between.base, between.compare]

@@ -42,6 +42,14 @@ class Opener:
         except (OSError, ValueError):
             return None
 
+    def link(self, path: str) -> bytes | None:
+        """What is written in a link, which is not followed."""
+        folder, _, name = path.rpartition("/")
+        try:
+            return os.fsencode(os.readlink(name, dir_fd=self._folder_of(folder)))
+        except (OSError, ValueError):
+            return None
+
     def settled(self, folder: str, since: int) -> bool:
         """Whether nothing in a folder, or in one above it, has been put in the place of something else since then
         (nanoseconds; always the same for one opener)."""

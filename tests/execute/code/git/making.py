@@ -7,7 +7,7 @@ from time import monotonic
 
 from rightcall.execute.code.git.repository import Repository
 from rightcall.execute.code.git.run import checked, run_git
-from rightcall.execute.code.git.snapshot import snapshot
+from rightcall.execute.code.git.snapshot import comparing, snapshot
 from rightcall.fs.sight import Sight
 
 MOMENT = 1_700_000_000
@@ -73,5 +73,5 @@ def made(folder: Path, *options: str) -> Made:
 def files_compared(repository: Repository, *arguments: str) -> bytes:
     """What `git diff` says of the files as they are now."""
     with snapshot(Sight(repository.root), repository, (), monotonic() + 10) as files:
-        command = ["diff", "--cached", *arguments]
+        command = [*comparing(files), "-p", *arguments]
         return checked(run_git(repository, command, seconds=10, most=1_000_000, files=files))

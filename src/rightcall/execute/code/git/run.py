@@ -20,7 +20,7 @@ def run_git(
     files: Files | None = None, enough: Callable[[bytes], bool] | None = None,
 ) -> Finished:  # fmt: skip
     """Run git on a repository, to its end, its deadline, or until it has written `most` bytes. It sees an empty work
-    tree: no file, attribute or mailmap; `files` is an index for what needs one. Paths among the arguments are taken as
+    tree: no file, attribute or mailmap; `files` are for what needs some. Paths among the arguments are taken as
     they are, without patterns. Raises ToolFailure when there is no git, or the repository cannot be read."""
     private = private_for(repository)
     return run_in(private, arguments, seconds=seconds, most=most, stdin=stdin, files=files, enough=enough)
@@ -38,7 +38,7 @@ def run_in(
         env=environment(private.path, private.repository.root, files),
         cwd=os.path.join(private.path, OWN, "empty"),
         seconds=seconds, most=most, stdin=stdin, enough=enough, memory=memory or _MEMORY,
-        threads=1,
+        threads=1 if files is None else None,  # many of them look at the files
     )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ _CONFIG = """\
 	fsmonitor = false
 	untrackedCache = false
 	splitIndex = false
+	preloadIndex = false
 	attributesFile = /dev/null
 	excludesFile = /dev/null
 	pager = cat
@@ -92,15 +93,16 @@ def git_program(root: str) -> str:
 
 
 class Files(Struct, frozen=True):
-    """An index, and where objects lie that only it knows of."""
+    """An index, the files that belong to it, and where objects lie that only it knows of."""
 
     index: str
+    work_tree: str = ""
     objects: str = ""
 
 
 def environment(private: str, root: str, files: Files | None) -> dict[str, str]:
-    """All that git has of an environment. Nothing of the caller's is handed on. The work tree is an empty one; what is
-    in the real one, git knows from an index, if it is to know it."""
+    """All that git has of an environment. Nothing of the caller's is handed on. Without files there is an empty work
+    tree, and no index."""
     own = os.path.join(private, OWN)
     made: dict[str, str] = {}
     if files is not None and files.objects:
@@ -114,7 +116,7 @@ def environment(private: str, root: str, files: Files | None) -> dict[str, str]:
         "TZ": "UTC",
         "TERM": "dumb",
         "GIT_DIR": private,
-        "GIT_WORK_TREE": os.path.join(own, "empty"),
+        "GIT_WORK_TREE": (files.work_tree if files is not None else "") or os.path.join(own, "empty"),
         "GIT_INDEX_FILE": os.path.join(own, "none") if files is None else files.index,
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": "/dev/null",
