@@ -111,3 +111,38 @@ def test_who_ignores_hangups_is_not_ended_by_one() -> None:
         process.kill()
         process.wait()
     assert (process.returncode, out, err) == (143, b"", b"")
+
+
+_AGAIN = """
+import os, signal
+from rightcall.cli import ending
+listening = ending.Ending()
+try:
+    os.kill(os.getpid(), signal.SIGTERM)
+except KeyboardInterrupt:
+    print("first", listening.code)
+os.kill(os.getpid(), signal.SIGTERM)
+print("again at once")
+ending._PATIENCE = 0
+os.kill(os.getpid(), signal.SIGTERM)
+print("never")
+"""
+_LATE = """
+import os, signal
+from rightcall.cli.ending import Ending
+listening = Ending()
+listening.tidying()
+os.kill(os.getpid(), signal.SIGTERM)
+print("tidy", listening.code)
+"""
+
+
+def test_who_asks_again_after_a_while_means_it() -> None:
+    done = subprocess.run([sys.executable, "-uc", _AGAIN], env=environment(), capture_output=True, timeout=30)
+    assert (done.stdout, done.stderr) == (b"first 143\nagain at once\n", b"")
+    assert done.returncode == -signal.SIGTERM
+
+
+def test_what_is_being_tidied_up_anyway_is_not_cut_short() -> None:
+    done = subprocess.run([sys.executable, "-uc", _LATE], env=environment(), capture_output=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"tidy None\n", b"")
