@@ -18,6 +18,7 @@ from present.results import (
     read_result,
     search_result,
 )
+from rightcall.present.messages import content
 from rightcall.present.registry import views
 from rightcall.present.shape import shape
 
@@ -193,3 +194,16 @@ def test_no_result_makes_shaping_raise(tool: str, value: Any, data: st.DataObjec
 
 def test_every_known_tool_has_a_sample_here() -> None:
     assert set(views()) == set(RESULTS)
+
+
+@pytest.mark.promise("O-01")
+def test_what_a_tool_says_about_its_own_limits_reaches_the_model() -> None:
+    about = {"totalLines": 9, "linesReturned": 1, "startLine": 1, "endLine": 1}
+    told = {
+        "code/read": {"path": "a", "content": "x", "metadata": about, "structure": {"language": "c"}},
+        "code/list": {"files": [], "totalFiles": 0, "truncated": True},
+        "code/search": {"pattern": "x", "matches": [], "totalMatches": 0, "filesSearched": 0, "truncated": True},
+        "code/blame": {"path": "a", "lines": [], "totalLines": 0, "truncated": True},
+    }
+    for tool, result in told.items():
+        assert "this is cut" in content(tool, result | {"success": True, "note": "this is cut"}, 1000).text, tool

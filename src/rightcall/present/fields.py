@@ -42,8 +42,10 @@ def changes(stats: Fields) -> str:
 
 
 def with_truncated(shaped: dict[str, Any], result: Fields) -> dict[str, Any]:
-    """A tool that stopped at its own limit says so."""
-    return shaped | {"truncated": True} if result.get("truncated") is True else shaped
+    """A tool that stopped at its own limit says so, and what it has to say about it."""
+    if result.get("truncated") is True:
+        shaped = shaped | {"truncated": True}
+    return shaped | {"note": result["note"]} if isinstance(result.get("note"), str) else shaped
 
 
 def _as(kind: Any, value: Any, name: str) -> Any:

@@ -3,7 +3,7 @@
 from itertools import groupby
 from typing import Any
 
-from rightcall.present.fields import Fields, fields, number, own, records, text
+from rightcall.present.fields import Fields, fields, number, own, records, text, with_truncated
 from rightcall.present.registry import Losses, View
 
 
@@ -23,7 +23,7 @@ def shape(result: Any) -> dict[str, Any]:
     if result.get("truncated") is True and numbers:
         rest = f"lines {numbers[-1] + 1}-{number(result, 'totalLines')} left out"
         shaped["summary"] += f"; {rest}: call code/blame with startLine={numbers[-1] + 1}"
-    return shaped
+    return with_truncated(shaped, result)
 
 
 def _hash(line: Fields) -> str:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rightcall.present.fields import fields, number, own, text
+from rightcall.present.fields import fields, number, own, text, with_truncated
 from rightcall.present.registry import Losses, View
 
 _PLAIN = ("utf-8", "utf8", "ascii", "us-ascii")
@@ -19,12 +19,10 @@ def shape(result: Any) -> dict[str, Any]:
     }
     if result.get("structure") is not None:
         shaped["structure"] = result["structure"]
-    elif isinstance(result.get("note"), str):
-        shaped["note"] = result["note"]  # it was asked for, and this is why there is none
     encoding = about.get("encoding")
     if isinstance(encoding, str) and encoding.lower() not in _PLAIN:
         shaped["encoding"] = encoding  # what was decoded otherwise cannot be written back as it stands here
-    return shaped
+    return with_truncated(shaped, result)
 
 
 def summary(result: Any) -> str:

@@ -20,8 +20,6 @@ def shape(result: Any) -> dict[str, Any]:
         "matchesByFile": by_file,
         "topFiles": [{"file": file, "count": len(matches)} for file, matches in most],
     }
-    if "note" in result:  # why not everything was searched
-        shaped["note"] = text(result, "note")
     return with_truncated(shaped, result)
 
 
