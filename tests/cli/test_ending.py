@@ -1,6 +1,7 @@
 """Ended from outside: with a signal, in the middle of work that a program does for us."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 from cli_running import TOOLS, environment, start
 from execute.code.git.making import Made, made
+from rightcall.execute.code.git.folders import sweep
 
 pytestmark = [
     pytest.mark.promise("C-09"),
@@ -88,6 +90,24 @@ def test_a_terminal_that_closes_may_tell_twice(busy: Busy) -> None:
         process.wait()
     assert process.returncode in (129, 143)  # they come together, in the order of their numbers or of their sending
     assert (out, err, lives(git), list(busy.private.iterdir())) == (b"", b"", False, [])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked through only on Linux")
+def test_a_git_that_waits_for_ever_for_somebody_who_was_killed_goes_with_its_folder(busy: Busy) -> None:
+    process, git = busy.start("call", "code/log")
+    process.kill()
+    process.communicate()
+    watched = os.pidfd_open(git)
+    try:
+        (folder,) = busy.private.iterdir()
+        sweep(str(busy.private))  # too young
+        assert select.select([watched], [], [], 0)[0] == []
+        os.utime(folder, (1, 1))
+        sweep(str(busy.private))
+        assert select.select([watched], [], [], 30)[0] == [watched]
+    finally:
+        os.close(watched)
+    assert list(busy.private.iterdir()) == []
 
 
 def test_who_ignores_hangups_is_not_ended_by_one() -> None:

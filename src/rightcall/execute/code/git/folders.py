@@ -7,7 +7,9 @@ Each holds a file that is locked for as long as its maker lives: the system lets
 import fcntl
 import os
 import shutil
+import signal
 import stat
+import sys
 import tempfile
 import weakref
 from contextlib import suppress
@@ -22,6 +24,8 @@ _YOUNG_WITHOUT_LOCK = 3600.0
 """The same for one that has no lock: its maker was killed at once, or is of an older version and may be at work."""
 _MOST_SEEN = 20_000
 _MOST_REMOVED = 32
+_LONGEST = 100_000
+"""Bytes of an environment; that of our git is short."""
 
 _held: set[int] = set()
 _swept: dict[str, float] = {}
@@ -71,6 +75,7 @@ def _swept_up(path: str) -> bool:
                 return False
             if not os.path.samestat(seen, os.lstat(path)):
                 return False
+            _end_workers(path)
             shutil.rmtree(path, ignore_errors=True)  # links are removed, not followed
             return True
         finally:
@@ -80,6 +85,24 @@ def _swept_up(path: str) -> bool:
         return False
     finally:
         os.close(folder)
+
+
+def _end_workers(path: str) -> None:
+    """A git that a killed process has left waiting for ever, at a pipe in the place of a file for instance, uses no CPU
+    that would come to an end. It is known by its git directory, which is nobody else's."""
+    if sys.platform != "linux":
+        return
+    mark = os.fsencode(f"GIT_DIR={path}")
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        with suppress(OSError):  # it has gone, or is not ours
+            process = os.pidfd_open(int(name))
+            try:
+                seen = os.stat(f"/proc/{name}")
+                with open(f"/proc/{name}/environ", "rb") as environ:
+                    if seen.st_uid == os.geteuid() and mark in environ.read(_LONGEST).split(b"\0"):
+                        signal.pidfd_send_signal(process, signal.SIGKILL)
+            finally:
+                os.close(process)
 
 
 def _free_lock(folder: int) -> int | None:
