@@ -16,6 +16,7 @@ _IN_SIGHT = "(?:[^/.][^/]*/)*?"
 """Folders that are not hidden: a dotfile that may be seen may be in any of them."""
 _LONGEST = 4096
 """Characters; no longer path can be opened, so none need be judged."""
+_ANYWHERE = frozenset(("", ".", ".."))
 _MOST_KNOWN = 10_000
 _WORTH_KNOWING = 500
 """Folders whose judgement is kept at hand, and how long a name of one may be."""
@@ -30,11 +31,13 @@ class PathRules:
     (None, 'path:secret', 'path:deny')
     """
 
-    __slots__ = ("_allow", "_deny", "_dotfiles", "_folders", "as_built")
+    __slots__ = ("_allow", "_denied_tops", "_deny", "_dotfiles", "_folders", "as_built")
 
     def __init__(self, deny: Iterable[str] = (), allow: Iterable[str] = (), dotfiles: Iterable[str] = ()) -> None:
         more = tuple(dotfiles)
-        self._deny = _any_of(deny)
+        denied = tuple(deny)
+        self._deny = _any_of(denied)
+        self._denied_tops = _tops(denied)
         self._allow = _any_of(allow)
         self._dotfiles = _any_of((*DOTFILES, *more), _IN_SIGHT)
         self.as_built = self._allow is None and not more
@@ -50,7 +53,7 @@ class PathRules:
         if inside is None:
             inside = self._known(folder)
         own = component(name)
-        if inside is PLAIN and own is PLAIN and self._deny is None and path[:1] != "/":
+        if inside is PLAIN and own is PLAIN and path[:1] != "/" and not self._may_deny(folder):
             return None
         return self._judged(path, inside, own)
 
@@ -58,10 +61,17 @@ class PathRules:
         """Those names in one folder that may be touched: what `refuses` says of each, but quicker for many."""
         top = f"{folder}/" if folder else ""
         inside = self._folders.get(folder) or self._known(folder)
-        if inside is PLAIN and self._deny is None and len(folder) < _LONGEST - 256 and folder[:1] != "/":
+        if inside is PLAIN and len(folder) < _LONGEST - 256 and folder[:1] != "/" and not self._may_deny(folder):
             odd = {name for name in unusual(names) if self.refuses(top + name) is not None}
             return [name for name in names if name not in odd] if odd else names
         return [name for name in names if self.refuses(top + name) is None]
+
+    def _may_deny(self, folder: str) -> bool:
+        """Whether a denial could reach into a folder: most name one folder, and leave all others alone."""
+        if self._deny is None:
+            return False
+        top = folder.partition("/")[0]
+        return self._denied_tops is None or top in _ANYWHERE or "\\" in top or folded(top) in self._denied_tops
 
     def _judged(self, path: str, inside: Component, own: Component) -> str | None:
         if inside is OUTSIDE or own is OUTSIDE or path.startswith("/"):
@@ -109,6 +119,12 @@ def _any_of(patterns: Iterable[str], above: str = "") -> re.Pattern[str] | None:
     """One expression for folded paths that end in `/`; None for no pattern at all."""
     made = [above + expression(folded(pattern)) for pattern in patterns]
     return re.compile("|".join(made)) if made else None
+
+
+def _tops(patterns: Iterable[str]) -> frozenset[str] | None:
+    """The first components of patterns, None when one of them can begin anywhere."""
+    tops = [next((part for part in folded(pattern).split("/") if part), "") for pattern in patterns]
+    return None if any(not top or "*" in top or "?" in top for top in tops) else frozenset(tops)
 
 
 def _all_of(folder: str) -> Component:
