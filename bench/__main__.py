@@ -53,7 +53,10 @@ def show(figures: list[Figure], as_json: bool) -> None:
     if as_json:
         print(json.dumps({"versions": known, "figures": [figure._asdict() for figure in figures]}, ensure_ascii=False))
     else:
-        print("CPU time, best of many, one core; " + ", ".join(f"{name} {number}" for name, number in known.items()))
+        print(
+            "CPU time, best of many, one core (code: wall time, medians); "
+            + ", ".join(f"{name} {number}" for name, number in known.items())
+        )
         print(render(figures))
 
 
