@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -133,3 +134,14 @@ def test_the_parser_is_never_loaded_into_this_process() -> None:
     assert importlib.util.find_spec("ast_grep_py") is not None
     structure_of("x = 1\n", "a.py")
     assert "ast_grep_py" not in sys.modules
+
+
+@pytest.mark.promise("C-10")
+def test_a_current_folder_that_is_gone_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    found, note = structure_of("def main(): ...\n", "a.py")
+    assert found is not None, note
+    assert [part.name for part in found.functions] == ["main"]

@@ -42,7 +42,10 @@ def structure_of(text: str, path: str) -> tuple[Structure | None, str | None]:
 def _installed() -> str | None:
     """The folder with the parser. The current folder does not count, where Python would look for it too: it may be the
     very one that is looked at."""
-    here = os.path.realpath(os.curdir)
+    try:
+        here = os.path.realpath(os.curdir)
+    except OSError:  # it has been removed: then nothing can be found in it
+        here = ""
     places = [place for place in sys.path if os.path.isabs(place) and os.path.realpath(place) != here]
     found = PathFinder.find_spec("ast_grep_py", places)
     return None if found is None or found.origin is None else os.path.dirname(os.path.dirname(found.origin))
