@@ -88,7 +88,9 @@ def _blame(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
         yield f"{style.tint(place, 'dim')}  {safe(line.get('content') or '')}"
 
 
-def _more_blamed(result: Fields) -> str:
+def _more_blamed(result: Fields) -> str | None:
+    if not result["lines"]:
+        return None
     return _goes_on(result["totalLines"], result["lines"][-1]["lineNumber"])
 
 

@@ -1,6 +1,7 @@
 """The files of a work tree as they are now, for git to compare with: copies of those that have changed, in a folder of
-ours. Git opens none of the real ones. It would follow a link swapped in at the right moment, believe what a crafted
-index says of a file, or wait for a pipe; it only says by their looks which may have changed.
+ours. Nothing that git itself reads of the real ones is shown. It would follow a link swapped in at the right moment,
+or believe what a crafted index says of a file; so it only says which may have changed: by their looks, and by content
+where one is as new as the index.
 
     which look otherwise than the index says (diff-files) ─▶ what is there, beneath the root ─▶ a copy
 """
