@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from rightcall.cli.terminal import Style, Tint, pad, visible_width
+from rightcall.cli.terminal import Style, Tint, many, pad, visible_width
 from rightcall.record.reading import CallRecord
 from rightcall.text.escape import escaped, shown
 
@@ -71,7 +71,7 @@ def detail(record: CallRecord) -> str:
 
 
 def records(number: int) -> str:
-    return f"{number:,} record{'' if number == 1 else 's'}"
+    return many(number, "record")
 
 
 def took(record: CallRecord) -> str:

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from rightcall.cli import code_report_changes as changes
 from rightcall.cli import code_report_search as matches
-from rightcall.cli.code_report_text import Fields, counted, lines_of, safe
-from rightcall.cli.terminal import Style
+from rightcall.cli.code_report_text import Fields, lines_of, safe
+from rightcall.cli.terminal import Style, many
 
 
 class Form(Struct, frozen=True):
@@ -49,7 +49,7 @@ def _read(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
 
 
 def _goes_on(total: int, last: int) -> str:
-    return f"{counted(total, 'line')} in all; startLine {last + 1} goes on"
+    return f"{many(total, 'line')} in all; startLine {last + 1} goes on"
 
 
 def _structure(structure: Fields, style: Style) -> Iterator[str]:
@@ -96,7 +96,7 @@ def _more_blamed(result: Fields) -> str | None:
 
 def _logs(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
     yield from map(safe, result["lines"])
-    yield style.tint(f"{counted(len(result['lines']), 'line')}, newest first", "dim")
+    yield style.tint(f"{many(len(result['lines']), 'line')}, newest first", "dim")
 
 
 _FORMS = {

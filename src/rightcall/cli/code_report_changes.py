@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from rightcall.cli.code_report_text import Fields, counted, lines_of, safe
-from rightcall.cli.terminal import Style, Tint
+from rightcall.cli.code_report_text import Fields, lines_of, safe
+from rightcall.cli.terminal import Style, Tint, many
 
 _SIGNS: dict[str, tuple[str, tuple[Tint, ...]]] = {
     "addition": ("+", ("green",)),
@@ -15,7 +15,7 @@ _SIGNS: dict[str, tuple[str, tuple[Tint, ...]]] = {
 def diff(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
     yield from _changes(result["diffs"], style)
     totals = result["totalChanges"]
-    counts = f"{counted(totals['filesChanged'], 'file')}, +{totals['insertions']} -{totals['deletions']}"
+    counts = f"{many(totals['filesChanged'], 'file')}, +{totals['insertions']} -{totals['deletions']}"
     yield style.tint(counts, "dim")
 
 
@@ -54,7 +54,7 @@ def _commit(commit: Fields, style: Style) -> Iterator[str]:
     first, _, rest = str(commit["message"]).partition("\n")
     yield f"{style.tint(safe(commit['shortHash']), 'yellow')}  {safe(first)}"
     stats, files = commit["stats"], len(commit["filesChanged"]) + commit.get("moreFiles", 0)
-    counts = f"{counted(files, 'file')}, +{stats['insertions']} -{stats['deletions']}"
+    counts = f"{many(files, 'file')}, +{stats['insertions']} -{stats['deletions']}"
     yield style.tint(f"    {safe(commit['author'])}, {safe(commit['date'])}, {counts}", "dim")
     yield from (f"    {line}" for line in lines_of(rest.strip()) if line)
     yield from _changes(commit.get("diff") or [], style)

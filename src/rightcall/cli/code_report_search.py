@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from rightcall.cli.code_report_text import Fields, counted, safe, some
-from rightcall.cli.terminal import Style
+from rightcall.cli.code_report_text import Fields, safe, some
+from rightcall.cli.terminal import Style, many
 
 Line = tuple[int | None, str, bool]
 """Its number, where that is known, its text, and whether it matches."""
@@ -18,7 +18,7 @@ def search(result: Fields, style: Style, arguments: Fields) -> Iterator[str]:
         found = list(matches)
         yield from _with_context(found, style) if around else (_bare(match, style) for match in found)
     count = some(len(result["matches"]), result["totalMatches"], "matching line")
-    yield style.tint(f"{count}, {counted(result['filesSearched'], 'file')} searched", "dim")
+    yield style.tint(f"{count}, {many(result['filesSearched'], 'file')} searched", "dim")
 
 
 def more(result: Fields) -> str | None:

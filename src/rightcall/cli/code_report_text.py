@@ -1,8 +1,9 @@
-"""What all reports of results have in common: text that cannot harm a terminal, and counts in words."""
+"""What all reports of results have in common: text that cannot harm a terminal, and how much of it is shown."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rightcall.cli.terminal import many
 from rightcall.text.escape import escaped
 
 Fields = Mapping[str, Any]
@@ -21,11 +22,6 @@ def lines_of(text: str) -> Iterator[str]:
     return (safe(line) for line in text.removesuffix("\n").split("\n")) if text else iter(())
 
 
-def counted(number: int, thing: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
 def some(shown: int, total: int, thing: str) -> str:
     """`2 of 3 files`; `3 files` when all of them are there."""
-    return f"{shown:,} of {counted(total, thing)}" if shown < total else counted(total, thing)
+    return f"{shown:,} of {many(total, thing)}" if shown < total else many(total, thing)

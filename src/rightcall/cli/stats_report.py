@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rightcall.cli.bars import Row, Signs, chart, fitted, levels
-from rightcall.cli.terminal import Style, Tint, pad, visible_width, wrap
+from rightcall.cli.terminal import Style, Tint, many, pad, visible_width, wrap
 from rightcall.record.analytics import Analytics, ErrorCount, persona_name
 from rightcall.record.metrics import Metric
 from rightcall.record.period import Period
@@ -202,7 +202,3 @@ def duration(milliseconds: float | None) -> str:
     if milliseconds >= 10_000:
         return f"{milliseconds / 1000:,.1f}s"
     return f"{milliseconds:.1f}ms" if milliseconds < 10 else f"{milliseconds:.0f}ms"
-
-
-def many(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"

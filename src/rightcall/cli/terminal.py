@@ -80,9 +80,14 @@ def visible_width(text: str) -> int:
     return sum(0 if combining(c) or c == "\ufe0f" else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def count(things: Sequence[object], word: str) -> str:
+def many(number: int, word: str) -> str:
     """`1 tool`, `2 tools`."""
-    return f"{len(things)} {word}{'' if len(things) == 1 else 's'}"
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def count(things: Sequence[object], word: str) -> str:
+    """The same of things that are at hand."""
+    return many(len(things), word)
 
 
 def pad(text: str, width: int) -> str:

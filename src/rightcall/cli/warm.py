@@ -11,10 +11,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from rightcall.cli import OK
-from rightcall.cli.code_report_text import counted
 from rightcall.cli.options import json_option
 from rightcall.cli.output import is_unicode, json_text
-from rightcall.cli.terminal import Style, say, style_for, wrap
+from rightcall.cli.terminal import Style, many, say, style_for, wrap
 from rightcall.errors import ConfigError
 from rightcall.text.escape import escaped
 
@@ -72,7 +71,7 @@ def _lines(report: "GraphReport", style: Style) -> list[str]:
             "Nothing to make faster: the history is empty, or shallow (git makes no graph of those).", style.width
         )
     size = f"{report.bytes / 1e6:,.1f} MB" if report.bytes >= 1e6 else f"{report.bytes / 1e3:,.1f} kB"
-    done = f"{counted(report.commits, 'commit')} in {report.seconds:.1f} s, {size}"
+    done = f"{many(report.commits, 'commit')} in {report.seconds:.1f} s, {size}"
     return [
         style.tint("✓ the history is warm", "green", "bold") + f": {done}",
         f"  written to {escaped(report.path)}",

@@ -80,11 +80,9 @@ class View(Struct, frozen=True):
 
     def path(self, name: bytes) -> str | None:
         """A path of the repository as the root knows it; None when it may not be seen."""
-        path = self.below_root(name.decode(errors="surrogateescape"))
+        inside = name.decode(errors="surrogateescape")
+        path = f"{self.folder}/{inside}" if self.folder else inside
         return shown_name(path) if self.sight.sees(path) else None
-
-    def below_root(self, name: str) -> str:
-        return f"{self.folder}/{name}" if self.folder else name
 
 
 def text_of(content: bytes) -> str:
