@@ -4,12 +4,13 @@ import os
 from collections.abc import Generator
 from pathlib import Path
 from threading import Event, Thread
-from time import monotonic
+from time import monotonic, time_ns
 
 import pytest
 from msgspec.json import encode
 
 from rightcall.execute.code.search import Engine, SearchArguments, search
+from rightcall.execute.code.search_candidates import Candidates
 from rightcall.execute.code.search_ripgrep import ripgrep
 from rightcall.fs.sight import Sight, Unseen
 
@@ -78,3 +79,26 @@ def test_a_link_that_is_swapped_in_while_a_search_runs_shows_nothing(root: Path,
             seen += any(match.file == "file.txt" for match in result.matches)
     assert searches > 10
     assert seen > 0
+
+
+@pytest.mark.promise("P-03", "C-02")
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_count_is_believed_only_where_nothing_has_changed_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swapped: bool
+) -> None:
+    """Ripgrep says of `sub/z.txt` what it has read behind a link that stood there for a moment."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a.txt").write_text("hit\n" * 100)
+    (tmp_path / "sub" / "z.txt").write_text("nothing\n")
+    until = monotonic() + 4
+    while time_ns() - (tmp_path / "sub").stat().st_ctime_ns < 100_000_000:  # nothing is new any more
+        assert monotonic() < until
+
+    def counted(*_: object, **__: object) -> Candidates:
+        if swapped:
+            (tmp_path / "sub" / "z.txt").rename(tmp_path / "sub" / "aside")
+            (tmp_path / "sub" / "aside").rename(tmp_path / "sub" / "z.txt")
+        return Candidates([("a.txt", 100), ("sub/z.txt", 7)], 2, late=False)
+
+    monkeypatch.setattr("rightcall.execute.code.search.candidates", counted)
+    assert search(Sight(tmp_path), SearchArguments(pattern="hit")).total_matches == (100 if swapped else 107)
