@@ -23,8 +23,9 @@ TIERS: tuple[tuple[str, ...], ...] = (
     ("gate",),
     ("guarding", "executor", "models"),
     ("loop",),
+    ("proxy",),
     ("rightcall",),  # the public names: what `from rightcall import …` inside the package would mean
-    ("hosts", "cli"),
+    ("hosts", "cli", "serve"),
     ("main",),  # `python -m rightcall`
 )
 STAGES = {"reading", "recover", "normalise", "validate", "authorise", "execute", "record", "present"}
@@ -37,6 +38,7 @@ UPWARD = {("types", "text"), ("types", "present"), ("types", "config")}
 MAY_LOAD = {"msgspec", "jsonschema_rs", "rapidfuzz", "re2"}  # the declared dependencies
 MODULES = {"google_re2": "re2"}  # where the package has another name than the module
 MAY_LOAD_IF_THERE = {"pydantic", "ast_grep_py"}  # a user's own models, the extra `code`; never at the top of a module
+MAY_LOAD_IN_SERVE = {"httptools", "starlette", "uvicorn", "uvloop"}  # the extra `serve`: nowhere else
 
 
 class Import(NamedTuple):
@@ -154,6 +156,7 @@ def test_only_declared_dependencies_are_imported_and_optional_ones_late() -> Non
         and top not in sys.stdlib_module_names
         and top not in MAY_LOAD
         and not (found.late and top in MAY_LOAD_IF_THERE)
+        and not (top in MAY_LOAD_IN_SERVE and part_of(module_of(found.file)) == "serve")
     ]
     assert wrong == []
 
@@ -165,6 +168,21 @@ def test_the_declared_dependencies_are_the_ones_that_are_imported() -> None:
     used = {found.target.split(".")[0] for found in own_imports()}
     assert declared == MAY_LOAD
     assert declared <= used
+
+
+def test_the_extra_for_the_server_is_what_only_the_server_may_import() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    packages = {requirement.split(">")[0] for requirement in project["optional-dependencies"]["serve"]}
+    assert packages == MAY_LOAD_IN_SERVE
+
+
+def test_no_other_part_imports_the_server_at_its_top() -> None:
+    wrong = [
+        f"{found.file.name}:{found.line} imports {found.target}"
+        for found in own_imports()
+        if part_of(found.target) == "serve" and part_of(module_of(found.file)) != "serve" and not found.late
+    ]
+    assert wrong == []
 
 
 PUBLIC = [
@@ -220,7 +238,18 @@ def modules_after(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
-HEAVY = {"argparse", "asyncio", "dataclasses", "inspect", "json", "logging", "tomllib", "pydantic", *MAY_LOAD}
+HEAVY = {
+    "argparse",
+    "asyncio",
+    "dataclasses",
+    "inspect",
+    "json",
+    "logging",
+    "tomllib",
+    "pydantic",
+    *MAY_LOAD,
+    *MAY_LOAD_IN_SERVE,
+}
 TOOL = {"name": "add", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}
 
 
