@@ -1,0 +1,143 @@
+"""The upstream's address, how a client's path is joined to it, and which headers travel with a request.
+
+**Paths.** People write the upstream with or without `/v1`, and so do the clients' base URLs. Where the end of the one
+is the beginning of the other it is taken once:
+
+    upstream http://h            client /v1/models          →  /v1/models
+    upstream http://h/v1         client /v1/models          →  /v1/models
+    upstream http://h/api/v1     client /v1/models          →  /api/v1/models
+    upstream http://h/v1         client /chat/completions   →  /v1/chat/completions
+
+Ollama's own API lies beside `/v1`, not below it, so a client's `/api/…` leaves the upstream's `/v1` away:
+
+    upstream http://h/v1         client /api/chat           →  /api/chat
+
+The client's bytes are never quoted anew: what it sent as `%2F` arrives as `%2F`.
+"""
+
+from collections.abc import Iterable
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from rightcall.errors import ConfigError
+from rightcall.text.escape import escaped
+
+Headers = list[tuple[bytes, bytes]]
+
+_SECURE = {"http": False, "https": True}
+_OF_ONE_HOP = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    }
+)
+_OF_ONE_REQUEST = _OF_ONE_HOP | {b"host", b"content-length", b"expect"}
+
+
+class Address(Struct, frozen=True):
+    """Where the upstream is. `path` has no slash at its end."""
+
+    host: str
+    port: int
+    secure: bool
+    path: str
+
+    @property
+    def authority(self) -> str:
+        """As the Host header wants it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == (443 if self.secure else 80) else f"{host}:{self.port}"
+
+    @property
+    def is_local(self) -> bool:
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def address_of(url: str) -> Address:
+    """Reads an upstream's URL. The error never repeats it: people put keys into URLs."""
+    rule = "--upstream must be an address such as http://localhost:11434 or https://api.example.com/v1"
+    try:
+        parts = urlsplit(url)
+        port, host = parts.port, parts.hostname
+    except ValueError as wrong:
+        raise ConfigError(f"{rule}: {escaped(str(wrong), 100)}") from None
+    if parts.scheme not in _SECURE:
+        raise ConfigError(f"{rule}: it begins with http:// or https://")
+    if not host or not _is_printable_ascii(host):
+        raise ConfigError(f"{rule}: it names no host, or not in ASCII")
+    if parts.username is not None or parts.password is not None:
+        raise ConfigError(f"{rule}: without a user or password; keys come from the client, in a header")
+    if parts.query or parts.fragment:
+        raise ConfigError(f"{rule}: without ? and #")
+    if not _is_printable_ascii(parts.path):
+        raise ConfigError(f"{rule}: a path is ASCII, with %XX for everything else")
+    secure = _SECURE[parts.scheme]
+    return Address(host, port or (443 if secure else 80), secure, parts.path.rstrip("/"))
+
+
+def _is_printable_ascii(text: str) -> bool:
+    return all("!" <= character <= "~" for character in text)
+
+
+def joined(base: str, target: str) -> str:
+    """The client's path and query below the upstream's path, see above."""
+    path = target.partition("?")[0]
+    if base.endswith("/v1") and path.startswith("/api/"):
+        base = base[: -len("/v1")]
+    common = _common(base, path)
+    return base[: len(base) - common] + target
+
+
+def _common(base: str, path: str) -> int:
+    """How many characters at the end of `base` are the beginning of `path`, whole segments only."""
+    start = base.find("/")
+    while start != -1:
+        end = base[start:]
+        if path == end or path.startswith(end + "/"):
+            return len(end)
+        start = base.find("/", start + 1)
+    return 0
+
+
+def forwarded(headers: Iterable[tuple[bytes, bytes]], *, plain: bool) -> Headers:
+    """The headers of a client's request that go on to the upstream, keys and all. Names are in lower case.
+
+    With `plain` the upstream is asked not to compress, since we must read its answer.
+    """
+    kept = _without(headers, _OF_ONE_REQUEST)
+    if plain:
+        kept = [header for header in kept if header[0] != b"accept-encoding"]
+        kept.append((b"accept-encoding", b"identity"))
+    return kept
+
+
+def answered(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """The headers of the upstream's answer that go back to the client. The length stays: drop it if you change the
+    body."""
+    return _without(headers, _OF_ONE_HOP)
+
+
+def _without(headers: Iterable[tuple[bytes, bytes]], dropped: frozenset[bytes]) -> Headers:
+    given = list(headers)
+    named = b",".join(value for name, value in given if name == b"connection")
+    if named:
+        dropped = dropped | {name.strip().lower() for name in named.split(b",")}
+    return [header for header in given if header[0] not in dropped]

@@ -1,0 +1,46 @@
+"""How much, how many and how long, at both ends of the server. Every number can be set; these are the defaults."""
+
+from msgspec import Struct
+
+_MB = 1_000_000
+
+
+class UpstreamLimits(Struct, frozen=True, kw_only=True):
+    """What we wait for and take from the model's server."""
+
+    connect_seconds: float = 10.0
+    """To find the host, reach it and agree on TLS."""
+    first_byte_seconds: float = 600.0
+    """From the request to the whole head of the answer: large prompts on small machines take minutes."""
+    between_seconds: float = 300.0
+    """Between two pieces of an answer."""
+    idle_seconds: float = 60.0
+    """How long a connection without a request is kept."""
+    idle_connections: int = 128
+    head_bytes: int = 64_000
+    body_bytes: int = 64 * _MB
+    """The longest answer that is read as a whole. What is passed on piece by piece may be of any length."""
+    waiting_bytes: int = 262_144
+    """How much of an answer may wait here unread before the upstream is made to wait."""
+
+
+class ServeLimits(Struct, frozen=True, kw_only=True):
+    """What we wait for and take from clients."""
+
+    connections: int = 1_000
+    head_seconds: float = 10.0
+    """From the first byte of a request, or from connecting, to the end of its head."""
+    head_bytes: int = 64_000
+    headers: int = 200
+    body_bytes: int = 32 * _MB
+    body_stall_seconds: float = 30.0
+    """Without a single byte of a body that is still to come."""
+    body_seconds: float = 120.0
+    """For a whole body, and one second more for every kilobyte: the least pace we accept."""
+    drain_bytes: int = 1 * _MB
+    """How much of a refused body is still taken, so that the client reads the refusal before the connection ends."""
+    drain_seconds: float = 2.0
+    keep_alive_seconds: float = 65.0
+    """For the next request on a connection: longer than clients keep theirs, so that it is they who close."""
+    grace_seconds: float = 30.0
+    """At a stop: how long requests that run may go on."""
