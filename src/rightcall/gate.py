@@ -20,7 +20,7 @@ from rightcall.catalog import RESERVED_KEYS, Catalog, PackTool, Tool, build_cata
 from rightcall.config import HostSettings, Policy, load_policy
 from rightcall.errors import ConfigError
 from rightcall.normalise.strategies import NAMES
-from rightcall.packs import load_pack
+from rightcall.packs import Pack, load_pack
 from rightcall.parse.hygiene import unsound
 from rightcall.parse.marks import REPAIRING
 from rightcall.parse.strict import duplicate_keys
@@ -51,7 +51,8 @@ class Gate:
     '⚠️ Invalid forecast call. Missing required fields: city. Example: {"city": "<city>"}'
 
     `tools` are dicts in the shape of OpenAI, Anthropic or MCP, Python functions, models, or a TOML file; `policy` a
-    path, a dict of the same shape, or None; `packs` names of rule packs or paths; `provider` whose settings hold.
+    path, a dict of the same shape, or None; `packs` names of rule packs, paths or loaded ones; `provider` whose
+    settings hold.
     `on_event` receives every `Event`; `repairs` maps a tool's name to a function that mends its arguments.
     """
 
@@ -59,7 +60,7 @@ class Gate:
         self,
         tools: Iterable[Any] | Mapping[str, Any] | str | os.PathLike[str] | None = None,
         policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | None = None,
-        packs: Iterable[str] = (),
+        packs: Iterable[str | Pack] = (),
         provider: str | None = None,
         *,
         host: str | None = None,
@@ -70,9 +71,11 @@ class Gate:
         self.policy = load_policy(policy)
         self.provider = provider or "unknown"
         self.host = host
-        names = dict.fromkeys((*self.policy.packs, *((packs,) if isinstance(packs, str) else packs)))
+        given = (packs,) if isinstance(packs, str) else tuple(packs)
+        names = dict.fromkeys((*self.policy.packs, *(pack for pack in given if not isinstance(pack, Pack))))
+        loaded = (*map(load_pack, names), *(pack for pack in given if isinstance(pack, Pack)))
         here = self.policy.hosts.get(host or "") or HostSettings()
-        overlays = tuple(_under(here, tool) for name in names for tool in load_pack(name).tools)
+        overlays = tuple(_under(here, tool) for pack in loaded for tool in pack.tools)
         unknown = here.unknown_argument or self.policy.unknown_argument
         self.catalog: Catalog = build_catalog(tools, (*overlays, *self.policy.tools.values()), unknown_argument=unknown)
         self._on_event = on_event
@@ -168,6 +171,11 @@ class Gate:
         100.0
         """
         return statistics(self.provider, self._counters)
+
+    @property
+    def counters(self) -> Mapping[str, Counter]:
+        """The counts themselves, by tool, for whoever adds up several gates."""
+        return self._counters
 
     def _unsound(self, arguments: Any) -> bool:
         """Where the schema leaves a place open, what no argument may hold has to be looked for."""

@@ -101,6 +101,11 @@ class Stream:
         """What looked like a call and was not taken for one, so far."""
         return self._machine.notes
 
+    @property
+    def starts(self) -> list[int]:
+        """Where each of the events that `push` or `close` returned last begins in the whole text."""
+        return self._machine.starts
+
     def push(self, chunk: str) -> list[Event]:
         """The next piece of the text: prose that can be shown, and verdicts on calls that ended in it."""
         if self._closed:

@@ -83,10 +83,10 @@ class _Message:
     def without_repetition(self) -> tuple[list[Verdict], list[Place]]:
         """Servers that lift calls out of the text sometimes leave them there: the native one counts."""
         pairs = list(zip(self.calls, self.places, strict=True))
-        native = {one for verdict, place in pairs if place.format == "native" for one in _written(verdict)}
+        native = {one for verdict, place in pairs if place.format == "native" for one in written_calls(verdict)}
         kept: list[tuple[Verdict, Place]] = []
         for verdict, place in pairs:
-            if place.format != "native" and not native.isdisjoint(_written(verdict)):
+            if place.format != "native" and not native.isdisjoint(written_calls(verdict)):
                 message = "a call in the text is also a native call of the message"
                 self.notes.append(Note("repeated", message, place.start, place.end))
             else:
@@ -94,7 +94,7 @@ class _Message:
         return [verdict for verdict, _ in kept], [place for _, place in kept]
 
 
-def _written(verdict: Verdict) -> set[tuple[str, bytes]]:
+def written_calls(verdict: Verdict) -> set[tuple[str, bytes]]:
     """A call as it was found and as it would run, in bytes: 1 is not true."""
     written: set[tuple[str, bytes]] = set()
     for call in (verdict.found, verdict.call):

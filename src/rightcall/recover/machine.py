@@ -49,6 +49,8 @@ class Machine:
         self.window = Window(tools, scanner.markers, cap)
         self.notes: list[Note] = []
         self.events: list[str | Found] = []
+        self.starts: list[int] = []
+        """Where each of the events that were handed out last begins in the whole text."""
         self.pending: list[str] = []
         self.waiting = 0  # characters in `pending`
         self.sent = 0  # up to here everything is prose that was handed out, or a call
@@ -101,6 +103,7 @@ class Machine:
             window.text += piece
             self.pending.clear()
             self.waiting = 0
+        self.starts = []
         while self._step():
             pass
         events, self.events = self.events, []
@@ -113,6 +116,7 @@ class Machine:
     def _pass_on(self, chunk: str) -> list[str | Found]:
         """Prose in which nothing can begin: the way most pieces of a stream go."""
         window = self.window
+        self.starts = [window.base + self.sent]
         window.text += chunk
         self.sent = self.at = len(window.text)
         self.signs.remember(chunk, code=False)
@@ -255,6 +259,7 @@ class Machine:
         if base:
             found = (take._replace(start=take.start + base, end=take.end + base), found[1])
         self.events.append(found)
+        self.starts.append(found[0].start)
         self.sent = self.call_end = max(self.sent, take.end)
 
     def _finish(self, result: Any) -> None:
@@ -344,6 +349,7 @@ class Machine:
         if end <= self.sent:
             return
         prose = self.window.text[self.sent : end]
+        self.starts.append(self.window.base + self.sent)
         self.sent = end
         self.events.append(prose)
         if self.reasoning:

@@ -1,0 +1,75 @@
+"""What becomes of one call: it stays as it is, is written anew, or is left alone since nobody can say what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+from msgspec.structs import replace
+
+from rightcall.gate import Gate
+from rightcall.recovering import Stream
+from rightcall.types import Call, Verdict
+
+Fate = Literal["right", "repaired", "lifted", "left", "unknown", "repeated"]
+"""right: untouched · repaired: a native call was written anew · lifted: a call in the text became a native one · left:
+wrong, and passed on as the model wrote it · unknown: of a tool that the request does not offer, passed on · repeated: a
+call in the text that the answer also has natively."""
+
+
+class Did(NamedTuple):
+    """What was done about one call, for the header, the audit and the counts."""
+
+    fate: Fate
+    verdict: Verdict
+    written: str
+    """The tool's name as the model wrote it."""
+    said: Any = None
+    """The arguments as the model wrote them, or the text of a call in the text."""
+
+
+class Settler:
+    """Judges the calls of one answer. Under `observe` nothing changes, and what would have is told all the same."""
+
+    def __init__(self, gate: Gate, *, observe: bool = False, new_id: Callable[[], str] | None = None) -> None:
+        self.gate = gate
+        self.observe = observe
+        self.new_id = new_id
+        """How the API names a call that has no name yet; None where calls have none."""
+
+    def stream(self) -> Stream:
+        return self.gate.stream()
+
+    def native(self, name: Any, arguments: Any, call_id: Any) -> tuple[Call | None, Did]:
+        """The call in place of the native one that came, or None where it stays; and what was done."""
+        given = call_id if isinstance(call_id, str) and call_id else None
+        verdict = self.gate.check(name, arguments, call_id=given)
+        written = name if isinstance(name, str) else ""
+        known = verdict.call is not None and verdict.call.name in self.gate.catalog.tools
+        if not known and verdict.ok:
+            return self._named(given, Did("unknown", verdict, written, arguments))
+        if not verdict.ok or verdict.truncated or verdict.call is None:
+            return None, Did("left", verdict, written, arguments)
+        if not verdict.repairs:
+            return self._named(given, Did("right", verdict, written, arguments))
+        did = Did("repaired", verdict, written, arguments)
+        if self.observe:
+            return None, did
+        return (replace(verdict.call, id=given or (self.new_id() if self.new_id else None)), did)
+
+    def _named(self, given: str | None, did: Did) -> tuple[Call | None, Did]:
+        """A right call without an id, where the API wants one: clients cannot answer it."""
+        call = did.verdict.call
+        if given is not None or self.new_id is None or self.observe or call is None or type(call.arguments) is not dict:
+            return None, did
+        return replace(call, id=self.new_id()), did._replace(fate="repaired")
+
+    def liftable(self, verdict: Verdict) -> bool:
+        """Whether a call in the text is one that the client could have been sent natively. What was cut off, or names
+        a tool that nobody offered, stays text."""
+        call = verdict.call
+        return verdict.ok and not verdict.truncated and call is not None and call.name in self.gate.catalog.tools
+
+    def lifted(self, verdict: Verdict) -> Call:
+        assert verdict.call is not None
+        return replace(verdict.call, id=verdict.call.id or (self.new_id() if self.new_id else None))

@@ -1,0 +1,15 @@
+"""One module for each API that models are asked over."""
+
+from __future__ import annotations
+
+from rightcall.proxy.wire import Wire
+
+
+def wires() -> tuple[Wire, ...]:
+    """All of them; a request goes to the first whose path it has."""
+    from rightcall.proxy.wires.anthropic import Anthropic
+    from rightcall.proxy.wires.ollama import Ollama
+    from rightcall.proxy.wires.openai_chat import OpenAIChat
+    from rightcall.proxy.wires.openai_responses import OpenAIResponses
+
+    return (OpenAIChat(), Anthropic(), OpenAIResponses(), Ollama())

@@ -1,0 +1,211 @@
+"""A stream of OpenAI's chat completions: chunks, each with pieces of one or more answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from rightcall.proxy.events import DROP, SAME, Delta, Ending, Event, Kind
+from rightcall.proxy.framing import ServerSentEvents, payload, sse
+from rightcall.proxy.wire import Usage
+from rightcall.proxy.wires.common import Object, a_list, added, an_object, arguments_text, decoded, encode, objects
+from rightcall.types import Call
+
+
+class _Function(Struct):
+    name: str | None = None
+    arguments: Any = None
+
+
+class _ToolCall(Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Delta(Struct):
+    content: Any = None
+    tool_calls: list[_ToolCall] | None = None
+    function_call: _Function | None = None
+
+
+class _Choice(Struct):
+    index: int = 0
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(Struct):
+    """What matters of a chunk. The rest is not even decoded, as long as nothing changes."""
+
+    choices: list[_Choice] | None = None
+
+
+_chunk = msgspec.json.Decoder(_Chunk)
+
+
+class OpenAIChatStream:
+    """Reads and writes chunks. A native call is complete when its answer is: pieces of several may alternate."""
+
+    def __init__(self) -> None:
+        self.framing = ServerSentEvents()
+        self._keys: dict[int, int] = {}  # answer → the index of its last call, for servers that leave it out
+        self._ids: dict[tuple[int, str], int] = {}
+        self._calls: dict[int, int] = {}  # answer → how many calls the client has been sent
+
+    def read(self, raw: bytes) -> Event:
+        data = payload(raw)
+        if not data.startswith(b"{"):
+            return Event(raw)
+        try:
+            chunk = _chunk.decode(data)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return Event(raw)
+        deltas: list[Delta] = []
+        for choice in chunk.choices or ():
+            if choice.delta is not None:
+                self._read(choice.index, choice.delta, deltas)
+            if choice.finish_reason:
+                deltas.append(Delta(Kind.FINISH, choice.index, text=choice.finish_reason))
+        return Event(raw, deltas)
+
+    def _read(self, answer: int, given: _Delta, deltas: list[Delta]) -> None:
+        if type(given.content) is str and given.content:
+            deltas.append(Delta(Kind.TEXT, answer, text=given.content))
+        for call in given.tool_calls or ():
+            function = call.function or _Function()
+            key = self._key(answer, call)
+            deltas.append(
+                Delta(
+                    Kind.CALL, answer, key=key, name=function.name, id=call.id,
+                    arguments="" if function.arguments is None else function.arguments,
+                )
+            )  # fmt: skip
+        if given.function_call is not None:
+            arguments = given.function_call.arguments
+            legacy = Delta(Kind.CALL, answer, key="function_call", name=given.function_call.name, id="-")
+            legacy.arguments = "" if arguments is None else arguments
+            deltas.append(legacy)
+
+    def _key(self, answer: int, call: _ToolCall) -> int:
+        """Which call a piece belongs to. Where a server leaves the index out, a new id is a new call."""
+        if call.index is not None:
+            self._keys[answer] = call.index
+            return call.index
+        last = self._keys.get(answer, -1)
+        if call.id and (answer, call.id) not in self._ids:
+            self._ids[answer, call.id] = self._keys[answer] = last + 1
+            return last + 1
+        return self._ids.get((answer, call.id or ""), max(last, 0))
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def write(self, event: Event, usage: Usage | None) -> bytes:
+        for delta in event.deltas:
+            if delta.kind is Kind.CALL and delta.new is not DROP and isinstance(delta.key, int):
+                self._calls[delta.answer] = max(self._calls.get(delta.answer, 0), delta.key + 1)
+        if event.same and usage is None:
+            return event.raw
+        chunk = decoded(payload(event.raw))
+        if chunk is None:
+            return event.raw
+        if event.same:
+            return event.raw if chunk.get("usage") is None else sse(encode(with_usage(chunk, usage)))
+        if event.again:
+            return _text_chunk(chunk, event.deltas[0])
+        return self._rewritten(chunk, event.deltas, usage)
+
+    def _rewritten(self, chunk: Object, deltas: list[Delta], usage: Usage | None) -> bytes:
+        before: list[bytes] = []
+        kept: list[Object] = []
+        for choice in objects(chunk.get("choices")):
+            index = choice.get("index", 0)
+            own = [delta for delta in deltas if delta.answer == index]
+            ending = next((delta.new for delta in own if isinstance(delta.new, Ending)), None)
+            written = _choice(choice, own, ending)
+            if ending is not None:
+                before += [_with_choice(chunk, piece) for piece in self._ended(index, ending)]
+            if written is not None:
+                kept.append(written)
+        if not kept and chunk.get("usage") is None:
+            return b"".join(before)
+        return b"".join(before) + sse(encode(with_usage({**chunk, "choices": kept}, usage)))
+
+    def _ended(self, index: int, ending: Ending) -> list[Object]:
+        """What comes before the end: the text, and each call whole."""
+        pieces: list[Object] = [{"content": ending.text}] if ending.text else []
+        for call in ending.calls:
+            at = self._calls.get(index, 0)
+            self._calls[index] = at + 1
+            pieces.append({"tool_calls": [{"index": at, **tool_call(call)}]})
+        return [{"index": index, "delta": piece, "finish_reason": None} for piece in pieces]
+
+
+def tool_call(call: Call) -> Object:
+    function = {"name": call.name, "arguments": arguments_text(call.arguments)}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _choice(choice: Object, deltas: list[Delta], ending: Ending | None) -> Object | None:
+    """A choice as decided; None where nothing is left of it."""
+    given = dict(an_object(choice.get("delta")) or {})
+    calls: list[Object] = []
+    pieces = iter([delta for delta in deltas if delta.kind is Kind.CALL and delta.key != "function_call"])
+    for piece in a_list(given.pop("tool_calls", None)):
+        delta = next(pieces, None)
+        if delta is None or delta.new is SAME:
+            calls.append(piece)
+        elif isinstance(delta.new, Call):  # the piece that began the call brings all of it
+            call = tool_call(delta.new)
+            calls.append({**piece, "id": call["id"], "function": call["function"]})
+    if calls:
+        given["tool_calls"] = calls
+    for delta in deltas:
+        if delta.kind is Kind.TEXT and delta.new is not SAME:
+            _set_text(given, delta.new)
+        elif delta.key == "function_call" and delta.new is not SAME:
+            _set_legacy(given, delta)
+    finish = choice.get("finish_reason")
+    if ending is not None and ending.calls and finish != "length":
+        finish = "tool_calls"
+    if not given and finish is None:
+        return None
+    return {**choice, "delta": given, "finish_reason": finish}
+
+
+def _set_text(given: Object, text: str) -> None:
+    if text or given.get("role"):
+        given["content"] = text
+    else:
+        given.pop("content", None)
+
+
+def _set_legacy(given: Object, delta: Delta) -> None:
+    if isinstance(delta.new, Call):
+        given["function_call"] = {"name": delta.new.name, "arguments": arguments_text(delta.new.arguments)}
+    else:
+        given.pop("function_call", None)
+
+
+def _text_chunk(chunk: Object, delta: Delta) -> bytes:
+    """The rest of a text whose beginning was sent; what else the chunk said was said then."""
+    text = delta.text if delta.new is SAME else delta.new
+    if not text:
+        return b""
+    return _with_choice(chunk, {"index": delta.answer, "delta": {"content": text}, "finish_reason": None})
+
+
+def _with_choice(chunk: Object, choice: Object) -> bytes:
+    return sse(encode({**{key: value for key, value in chunk.items() if key != "usage"}, "choices": [choice]}))
+
+
+def with_usage(answer: Object, extra: Usage | None) -> Object:
+    """An answer or a chunk with tokens of other tries added to its own, where it tells any."""
+    usage = an_object(answer.get("usage"))
+    if usage is None or extra is None:
+        return answer
+    total = (extra.prompt or 0) + (extra.completion or 0)
+    more = {"prompt_tokens": extra.prompt, "completion_tokens": extra.completion, "total_tokens": total}
+    return {**answer, "usage": {**usage, **{key: added(usage[key], n) for key, n in more.items() if key in usage}}}
