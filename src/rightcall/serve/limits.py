@@ -37,6 +37,8 @@ class ServeLimits(Struct, frozen=True, kw_only=True):
     """Without a single byte of a body that is still to come."""
     body_seconds: float = 120.0
     """For a whole body, and one second more for every kilobyte: the least pace we accept."""
+    reader_stall_seconds: float = 120.0
+    """In which a client takes nothing of an answer that is ready for it."""
     drain_bytes: int = 1 * _MB
     """How much of a refused body is still taken, so that the client reads the refusal before the connection ends."""
     drain_seconds: float = 2.0

@@ -1,0 +1,67 @@
+"""The application: our own pages, and the proxy for everything else."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from time import monotonic
+from typing import Any
+
+from msgspec import json
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from rightcall.serve.access import Access, Guard
+from rightcall.serve.answers import send_error
+from rightcall.serve.metrics import CONTENT_TYPE, Metrics
+
+Closing = Callable[[], Awaitable[None]]
+
+
+class _Front:
+    """Sends the proxy's requests past Starlette's router, which would cost them more than the rest of the way."""
+
+    def __init__(self, pages: Starlette, proxy: ASGIApp) -> None:
+        self._pages = pages
+        self._proxy = proxy
+        self._paths = frozenset(route.path for route in pages.routes if isinstance(route, Route))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        mine = scope["type"] == "lifespan" or scope["path"] in self._paths
+        await (self._pages if mine else self._proxy)(scope, receive, send)
+
+
+async def nothing_here(scope: Scope, receive: Receive, send: Send) -> None:
+    """Stands in for the proxy where there is none."""
+    del scope, receive
+    await send_error(send, 404, "not_found", "there is nothing at this path: see /health for what is served")
+
+
+def build_app(
+    *,
+    proxy: ASGIApp = nothing_here,
+    access: Access,
+    metrics: Metrics,
+    about: Mapping[str, Any],
+    closing: Sequence[Closing] = (),
+) -> ASGIApp:
+    """`about` stands in `/health` beside status and uptime; `closing` is awaited at the end, the last one first."""
+    started = monotonic()
+
+    async def health(_: Request) -> Response:
+        uptime = round(monotonic() - started, 1)
+        return Response(json.encode({"status": "ok", **about, "uptime_seconds": uptime}), media_type="application/json")
+
+    async def figures(_: Request) -> Response:
+        return Response(metrics.text(), headers={"content-type": CONTENT_TYPE})
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        async with AsyncExitStack() as stack:
+            for close in closing:
+                stack.push_async_callback(close)
+            yield
+
+    pages = Starlette(routes=[Route("/health", health), Route("/metrics", figures)], lifespan=lifespan)
+    return Guard(_Front(pages, proxy), access, metrics.refused)

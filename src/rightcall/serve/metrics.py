@@ -1,0 +1,124 @@
+"""What the server counts, in Prometheus' text format 0.0.4. Kept by hand: a few dictionaries in one thread."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, Literal
+
+from rightcall.serve.answers import Reason
+from rightcall.serve.upstream_errors import UpstreamFault
+
+Change = Literal["repaired", "lifted", "left", "retried", "taught", "observed"]
+Statistics = Callable[[], Mapping[str, Mapping[str, Any]]]
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+_MOST_TOOLS: Final = 1_000
+_OTHER: Final = "(other)"
+
+
+def _no_statistics() -> Mapping[str, Mapping[str, Any]]:
+    return {}
+
+
+class Metrics:
+    """`statistics` gives by provider what `Gate.stats()` gives; `connections` how many are open."""
+
+    def __init__(self, statistics: Statistics = _no_statistics) -> None:
+        self.statistics = statistics
+        self.connections: Callable[[], int] = lambda: 0
+        self._requests: Counter[tuple[str, int]] = Counter()
+        self._seconds: dict[str, list[int]] = {}
+        self._spent: Counter[str] = Counter()
+        self._changes: Counter[str] = Counter()
+        self._refusals: Counter[str] = Counter()
+        self._upstream_errors: Counter[str] = Counter()
+        self._streams = 0
+        self._audit_failures = 0
+
+    def request(self, wire: str, status: int, seconds: float) -> None:
+        """One request has been answered, the last byte of a stream included."""
+        self._requests[wire, status] += 1
+        buckets = self._seconds.setdefault(wire, [0] * (len(_BOUNDS) + 1))
+        buckets[bisect_left(_BOUNDS, seconds)] += 1
+        self._spent[wire] += seconds  # type: ignore[assignment]  # a Counter adds fractions as well
+
+    def changed(self, kind: Change, count: int = 1) -> None:
+        self._changes[kind] += count
+
+    def refused(self, reason: Reason) -> None:
+        self._refusals[reason] += 1
+
+    def upstream_failed(self, kind: UpstreamFault) -> None:
+        self._upstream_errors[kind] += 1
+
+    def audit_failed(self) -> None:
+        self._audit_failures += 1
+
+    def stream_began(self) -> None:
+        self._streams += 1
+
+    def stream_ended(self) -> None:
+        self._streams -= 1
+
+    def text(self) -> str:
+        families = (
+            _family("requests_total", "counter", "Requests answered.", self._request_lines()),
+            _family("request_seconds", "histogram", "Seconds until an answer's last byte.", self._second_lines()),
+            _family("calls_total", "counter", "Tool calls, by the strategy that made them right.", self._call_lines()),
+            _family("changes_total", "counter", "What was done to answers.", _by("kind", self._changes)),
+            _family("refusals_total", "counter", "Requests and clients sent away.", _by("reason", self._refusals)),
+            _family("upstream_errors_total", "counter", "Upstream failures.", _by("kind", self._upstream_errors)),
+            _family("audit_failures_total", "counter", "Records that were lost.", [("", self._audit_failures)]),
+            _family("streams_open", "gauge", "Streams under way.", [("", self._streams)]),
+            _family("connections_open", "gauge", "Connections of clients.", [("", self.connections())]),
+        )
+        return "".join(line for family in families for line in family)
+
+    def _request_lines(self) -> Iterator[tuple[str, int]]:
+        for (wire, status), count in sorted(self._requests.items()):
+            yield _labels(wire=wire, status=str(status)), count
+
+    def _second_lines(self) -> Iterator[tuple[str, float]]:
+        for wire, buckets in sorted(self._seconds.items()):
+            below = 0
+            for bound, count in zip((*map(str, _BOUNDS), "+Inf"), buckets, strict=True):
+                below += count
+                yield "_bucket" + _labels(wire=wire, le=bound), below
+            yield "_sum" + _labels(wire=wire), round(self._spent[wire], 6)
+            yield "_count" + _labels(wire=wire), below
+
+    def _call_lines(self) -> Iterator[tuple[str, int]]:
+        """Models and clients choose the names of tools, so there is an end to how many are told apart."""
+        counts: Counter[tuple[str, str, str]] = Counter()
+        seen: set[str] = set()
+        for provider, figures in self.statistics().items():
+            for tool, of_tool in figures["tools"].items():
+                if len(seen) < _MOST_TOOLS:
+                    seen.add(tool)
+                name = tool if tool in seen else _OTHER
+                for strategy, count in of_tool["normalizations"].items():
+                    counts[provider, name, strategy] += count
+        for (provider, tool, strategy), count in sorted(counts.items()):
+            if count:
+                yield _labels(provider=provider, tool=tool, strategy=strategy), count
+
+
+def _family(name: str, kind: str, about: str, lines: Iterable[tuple[str, float]]) -> Iterator[str]:
+    yield f"# HELP rightcall_{name} {about}\n# TYPE rightcall_{name} {kind}\n"
+    for rest, value in lines:
+        yield f"rightcall_{name}{rest} {value}\n"
+
+
+def _by(label: str, counts: Counter[str]) -> Iterator[tuple[str, int]]:
+    for value, count in sorted(counts.items()):
+        yield _labels(**{label: value}), count
+
+
+def _labels(**labels: str) -> str:
+    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
+
+
+def _escaped(value: str) -> str:
+    clean = value.encode("utf-8", "replace").decode()  # a lone surrogate cannot be written
+    return clean.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')

@@ -1,0 +1,256 @@
+"""uvicorn's httptools protocol with limits of size and time: a client that is slow, endless or merely connected costs
+little, and nobody else anything.
+
+What is refused is answered in HTTP where that can still be read, and the connection then ends: a little of what the
+client still sends is taken first, since closing at once would destroy the answer on its way.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import Any, ClassVar
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from rightcall.serve.answers import Reason, raw_error
+from rightcall.serve.crowd import Crowd
+from rightcall.serve.limits import ServeLimits
+
+_PACE = 1_000
+"""Bytes in a second: what a body must keep up with on the whole."""
+
+_UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
+
+
+class _State(Enum):
+    IDLE = auto()  # no byte of a request
+    HEAD = auto()
+    BODY = auto()
+    WORK = auto()  # the request is complete
+    DRAIN = auto()  # refused: what still comes is thrown away
+
+
+class _Refused(Exception):
+    """Raised in a callback only to stop the parser; the reason is kept beside it."""
+
+
+_Refusal = tuple[int, Reason, str]
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """Made by `protocol_for`, which gives it the crowd that it belongs to."""
+
+    crowd: ClassVar[Crowd]
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._state = _State.IDLE
+        self._has_asked = False
+        self._since = self._heard = self._blocked_since = 0.0
+        self._raw_bytes = self._head_bytes = self._body_bytes = self._drained = 0
+        self._refusal: _Refusal | None = None
+
+    # what the event loop calls
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._since = self._heard = self.loop.time()
+        if self.crowd.enter(self, self.loop):
+            self.crowd.waits(self)
+        else:
+            self._send_away((503, "too_many_connections", "too many connections are open; try again in a moment"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.crowd.leave(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        state = self._state
+        if state is _State.DRAIN:
+            self._drained += len(data)
+            if self._drained > self.crowd.limits.drain_bytes:
+                self.transport.abort()
+            return
+        self._heard = self.loop.time()
+        if state is _State.IDLE:
+            self._begin_head()
+            data = _without_upgrade(data)
+        self._raw_bytes += len(data)
+        super().data_received(data)
+        if self._state is _State.HEAD and self._raw_bytes > self.crowd.limits.head_bytes:
+            self._send_away(self._large_head())
+
+    def pause_writing(self) -> None:
+        self._blocked_since = self.loop.time()
+        self.crowd.blocked(self, True)
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self.crowd.blocked(self, False)
+        super().resume_writing()
+
+    # what httptools calls
+
+    def on_message_begin(self) -> None:
+        if self._state is not _State.HEAD:  # requests that follow one another in one piece
+            self._begin_head()
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        self._count_head(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._count_head(len(name) + len(value) + 4)
+        super().on_header(name, value)
+        if len(self.headers) > self.crowd.limits.headers:
+            self._refuse((431, "large_head", f"a request may have {self.crowd.limits.headers} headers"))
+
+    def on_headers_complete(self) -> None:
+        for name, value in self.headers:
+            if name == b"content-length" and int(value) > self.crowd.limits.body_bytes:
+                self._refuse(self._large_body())
+        self._state = _State.BODY
+        self._since = self._heard
+        self._body_bytes = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._body_bytes += len(body)
+        if self._body_bytes > self.crowd.limits.body_bytes:
+            self._refuse(self._large_body())
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        if self.cycle.response_complete:
+            self._rest()  # answered before it had been heard out
+        else:
+            self._state = _State.WORK
+            self.crowd.works(self)
+
+    # what uvicorn calls
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._state is _State.WORK:
+            if not self._is_answering():
+                self._rest()
+        elif not self.pipeline and (self._state is _State.BODY or not self._is_answering()):
+            self.crowd.waits(self)  # for the rest of a request that came too early
+
+    def send_400_response(self, msg: str) -> None:
+        """uvicorn's answer to whatever stops the parser, and so to our refusals."""
+        self._send_away(self._refusal or (400, "bad_request", msg))
+
+    def shutdown(self) -> None:
+        if self._state is _State.DRAIN:
+            self.transport.close()
+        else:
+            super().shutdown()
+
+    # what the crowd calls
+
+    def give_way(self) -> None:
+        self.transport.abort()
+
+    def too_slow(self, now: float) -> None:
+        limits = self.crowd.limits
+        if self.flow.write_paused:
+            if now - self._blocked_since > limits.reader_stall_seconds:
+                self.crowd.refused("slow_reader")
+                self.transport.abort()
+        elif self._state is _State.DRAIN:
+            if now - self._since > limits.drain_seconds:
+                self.transport.abort()
+        elif self._state is _State.BODY:
+            self._check_pace(now, limits)
+        elif self._is_answering():
+            self._since = now  # a request that came too early: its time has not begun
+        elif self._state is _State.IDLE and self._has_asked:
+            if now - self._since > limits.keep_alive_seconds:
+                self.transport.close()
+        elif now - self._since > limits.head_seconds:
+            self._send_away((408, "slow_head", f"a request must have come within {limits.head_seconds:g} s"))
+
+    def _check_pace(self, now: float, limits: ServeLimits) -> None:
+        if self.flow.read_paused:
+            self._heard = now  # it is us who do not read
+        slow = now - self._since > limits.body_seconds + self._body_bytes / _PACE
+        if slow or now - self._heard > limits.body_stall_seconds:
+            self._send_away((408, "slow_body", "the body of the request came too slowly"))
+
+    # refusing
+
+    def _begin_head(self) -> None:
+        self._state = _State.HEAD
+        self._since = self._heard
+        self._raw_bytes = self._head_bytes = 0
+
+    def _rest(self) -> None:
+        self._state = _State.IDLE
+        self._has_asked = True
+        self._since = self.loop.time()
+        self.crowd.waits(self)
+
+    def _is_answering(self) -> bool:
+        cycle = self._latest()
+        return bool(self.pipeline) or (cycle is not None and not cycle.response_complete)
+
+    def _latest(self) -> RequestResponseCycle | None:
+        return self.cycle  # uvicorn's own type does not say that there is none before the first request
+
+    def _count_head(self, size: int) -> None:
+        self._head_bytes += size
+        if self._head_bytes > self.crowd.limits.head_bytes:
+            self._refuse(self._large_head())
+
+    def _large_head(self) -> _Refusal:
+        return 431, "large_head", f"a request's headers may have {self.crowd.limits.head_bytes:,} bytes"
+
+    def _large_body(self) -> _Refusal:
+        return 413, "large_body", f"a request's body may have {self.crowd.limits.body_bytes:,} bytes"
+
+    def _refuse(self, refusal: _Refusal) -> None:
+        self._refusal = refusal
+        raise _Refused
+
+    def _send_away(self, refusal: _Refusal) -> None:
+        """Answers if that can still be read, and takes no more."""
+        self.crowd.refused(refusal[1])
+        cycle = self._latest()
+        started = cycle is not None and cycle.response_started
+        can_speak = not self.pipeline and (not self._is_answering() or (self._state is _State.BODY and not started))
+        if cycle is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
+        if not can_speak or self.transport.is_closing():
+            self.transport.abort()
+            return
+        self._state = _State.DRAIN
+        self._since = self.loop.time()
+        self.flow.resume_reading()
+        self.crowd.waits(self)
+        self.transport.write(raw_error(*refusal))
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+
+
+def _without_upgrade(data: bytes) -> bytes:
+    """A request that offers another protocol is an ordinary one to us; the parser, however, would drop its body.
+
+    Java's client offers HTTP/2 in this way with every request.
+    """
+    head, end, rest = data.partition(b"\r\n\r\n")
+    if b"pgrade" not in head and b"PGRADE" not in head:
+        return data
+    return _UPGRADE.sub(b"\r\nx-upgrade:", head) + end + rest
+
+
+def protocol_for(
+    limits: ServeLimits, refused: Callable[[Reason], None] = lambda _: None
+) -> tuple[type[LimitedProtocol], Crowd]:
+    """A protocol class for one server, as uvicorn's `http` takes it, and the crowd of its connections."""
+    crowd = Crowd(limits, refused)
+    return type("ServerProtocol", (LimitedProtocol,), {"crowd": crowd}), crowd
