@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
@@ -30,7 +31,11 @@ def _written(name: str, arguments: Any) -> str:
     if isinstance(arguments, str):
         with suppress(msgspec.MsgspecError, UnicodeError):  # what is no JSON is shown as the model wrote it
             arguments = msgspec.json.decode(arguments)
-    return msgspec.json.encode({"name": name, "arguments": arguments}).decode()
+    call = {"name": name, "arguments": arguments}
+    try:
+        return msgspec.json.encode(call).decode()
+    except UnicodeEncodeError:  # half a character, which nothing but an escape can write
+        return json.dumps(call)
 
 
 def result_text(result: str) -> str:
