@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from rightcall.proxy.events import Event
+from rightcall.proxy.events import DROP, SAME, Ending, Event, Kind
 from rightcall.proxy.flow import Flow
 from rightcall.proxy.wire import StreamWire, Usage
+from rightcall.types import Call
 
 
 class Editor:
@@ -32,11 +33,34 @@ class Editor:
         return b"".join([self._write(event) for event in events])
 
     def close(self) -> bytes:
-        """The answer is over, or the server is gone: what is held leaves."""
+        """The answer is over: what is held leaves."""
         self.flow.end()
         return self.ready() + self.wire.framing.rest()
+
+    def break_off(self) -> bytes:
+        """The server is gone: text that is held leaves, half an event and half a call do not."""
+        self.flow.end(faulty=True)
+        self.wire.framing.rest()
+        return self.ready()
 
     def _write(self, event: Event) -> bytes:
         if not event.same:
             self.changed = True
         return self.wire.write(event, self.extra)
+
+
+def said(event: Event) -> tuple[str, tuple[Call, ...]]:
+    """The text and the calls of a whole answer, as they were decided."""
+    text: list[str] = []
+    calls: list[Call] = []
+    for delta in event.deltas:
+        if delta.kind is Kind.TEXT and delta.new is not DROP:
+            text.append(delta.text if delta.new is SAME else delta.new)
+        elif delta.kind is Kind.CALL and isinstance(delta.new, Call):
+            calls.append(delta.new)
+        elif delta.kind is Kind.CALL and delta.new is SAME:
+            calls.append(Call(str(delta.name), delta.arguments, delta.id))
+        elif isinstance(delta.new, Ending):
+            text.append(delta.new.text)
+            calls += delta.new.calls
+    return "".join(text), tuple(calls)

@@ -15,8 +15,11 @@ from typing import Any
 from rightcall.proxy.events import DROP, SAME, Delta, Ending, Event, Kind
 from rightcall.proxy.lane import Lane
 from rightcall.proxy.settle import Did, Settler
+from rightcall.proxy.wire import Redo
 from rightcall.recovering_messages import written_calls
 from rightcall.types import Call, Verdict
+
+NOT_RUN = "This call was right but has not run, because another one beside it was wrong. Send all of them again."
 
 
 class _Building:
@@ -64,13 +67,15 @@ class Flow:
     passing: then `replace` or `give_up` goes on.
     """
 
-    def __init__(self, settler: Settler, *, lift: bool = True, hold: bool = False) -> None:
+    def __init__(self, settler: Settler, *, lift: bool = True, hold: bool = False, must_call: bool = False) -> None:
         self.settler = settler
         self.lift = lift
         self.hold = hold
+        self.must_call = must_call
+        """Whether the end of an answer without a call waits, since the model may have to be told of its tools."""
+        self.uncalled = False
         self.did: list[Did] = []
-        self.finishes = 0
-        self.text_length = 0
+        self._texts: list[str] = []
         self._queue: deque[Event] = deque()
         self._answers: dict[int, _Answer] = {}
         self._split: Delta | None = None
@@ -86,20 +91,21 @@ class Flow:
             self._hand_out_part()
         self._split = self._half_decided()
 
-    def end(self) -> None:
-        """Nothing more comes, whether or not the answer was finished."""
+    def end(self, *, faulty: bool = False) -> None:
+        """Nothing more comes. What is still undecided passes as it came; but where the server broke down, a call that
+        has not ended goes no further: no client should run half of one."""
         for answer in self._answers.values():
-            if answer.finish is None:
-                self._close_text(answer)
-                for building in answer.calls.values():
-                    for delta in building.deltas:  # a call that nobody ended is none that we could judge
-                        if not delta.done:
-                            delta.decide()
-        if not self.broken:
-            for event in self._queue:
-                for delta in event.deltas:
-                    if not delta.done:
-                        delta.decide()
+            if answer.finish is None or faulty:
+                answer.broken = []
+                for lane in answer.lanes.values():
+                    lane.release()
+        if self.broken or (self.uncalled and not faulty):
+            return
+        for event in self._queue:
+            for delta in event.deltas:
+                if not delta.done:
+                    of_call = delta.kind in (Kind.CALL, Kind.MORE, Kind.DONE)
+                    delta.decide(DROP if faulty and of_call else SAME)
 
     def ready(self) -> list[Event]:
         """The events that can leave now, in order."""
@@ -126,8 +132,23 @@ class Flow:
         """What could not be repaired in an answer that is held until the model was asked again."""
         return [verdict for answer in self._answers.values() for verdict in answer.broken]
 
+    def redo(self) -> Redo:
+        """What the model is told of its held answer."""
+        told = [self._told(building) for answer in self._answers.values() for building in answer.calls.values()]
+        hints = [verdict.hint or "" for answer in self._answers.values() for verdict in answer.broken]
+        return Redo(
+            "".join(self._texts), tuple(call for call, _ in told), tuple(hint for _, hint in told), "\n\n".join(hints)
+        )
+
+    def _told(self, building: _Building) -> tuple[Call, str]:
+        verdict = self.settler.native(building.name, building.written(), building.id)[1].verdict
+        name = building.name if isinstance(building.name, str) else ""
+        call_id = building.id if isinstance(building.id, str) and building.id else (self.settler.new_id or str)()
+        return Call(name, building.written(), call_id), (verdict.hint or NOT_RUN if not verdict.ok else NOT_RUN)
+
     def give_up(self) -> None:
         """The held answer passes as it is."""
+        self.uncalled = False
         for answer in self._answers.values():
             answer.broken = []
             for lane in answer.lanes.values():
@@ -139,6 +160,7 @@ class Flow:
     def replace(self, text: str, calls: tuple[Call, ...], did: list[Did]) -> None:
         """Another answer stands in for the calls of the held one; prose that the client has seen stays."""
         self.did = did
+        self.uncalled = False
         for answer in self._answers.values():
             answer.broken = []
             for lane in answer.lanes.values():
@@ -160,7 +182,8 @@ class Flow:
         self._lane(delta).marks.append(delta)
 
     def _text(self, delta: Delta) -> None:
-        self.text_length += len(delta.text)
+        if self.hold:
+            self._texts.append(delta.text)
         if not self.lift or not delta.text:
             delta.decide()
             return
@@ -211,11 +234,13 @@ class Flow:
         if answer.finish is not None:
             delta.decide()
             return
-        self.finishes += 1
         answer.finish = delta
         self._close_text(answer)
         if self.hold and (broken := self._unrepairable(answer)):
             answer.broken = broken
+            return
+        if self.must_call and not answer.calls and not any(lane.lifted for lane in answer.lanes.values()):
+            self.uncalled = True
             return
         self._settle_finish(answer)
 

@@ -54,6 +54,11 @@ class StreamWire(Protocol):
     @property
     def framing(self) -> Framing: ...
 
+    @property
+    def usage(self) -> Usage:
+        """The tokens that the stream has told of so far."""
+        ...
+
     def read(self, raw: bytes) -> Event:
         """What an event says. What it cannot read has no deltas, and passes. Never raises."""
         ...

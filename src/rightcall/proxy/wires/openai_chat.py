@@ -20,7 +20,7 @@ from rightcall.proxy.wires.common import (
     random_id,
     raw_list,
 )
-from rightcall.proxy.wires.openai_chat_stream import OpenAIChatStream, tool_call, with_usage
+from rightcall.proxy.wires.openai_chat_stream import OpenAIChatStream, tool_call, usage_of, with_usage
 from rightcall.proxy.wires.openai_chat_teaching import again, taught
 from rightcall.types import Call
 
@@ -93,8 +93,7 @@ class OpenAIChat:
         return answer
 
     def usage(self, answer: Any) -> Usage:
-        usage = an_object((an_object(answer) or {}).get("usage")) or {}
-        return Usage(a_number(usage.get("prompt_tokens")), a_number(usage.get("completion_tokens")))
+        return usage_of((an_object(answer) or {}).get("usage"))
 
     def with_usage(self, answer: Any, extra: Usage) -> Any:
         return with_usage(answer, extra)

@@ -10,7 +10,17 @@ from msgspec import Struct
 from rightcall.proxy.events import DROP, SAME, Delta, Ending, Event, Kind
 from rightcall.proxy.framing import ServerSentEvents, payload, sse
 from rightcall.proxy.wire import Usage
-from rightcall.proxy.wires.common import Object, a_list, added, an_object, arguments_text, decoded, encode, objects
+from rightcall.proxy.wires.common import (
+    Object,
+    a_list,
+    a_number,
+    added,
+    an_object,
+    arguments_text,
+    decoded,
+    encode,
+    objects,
+)
 from rightcall.types import Call
 
 
@@ -41,6 +51,7 @@ class _Chunk(Struct):
     """What matters of a chunk. The rest is not even decoded, as long as nothing changes."""
 
     choices: list[_Choice] | None = None
+    usage: Any = None
 
 
 _chunk = msgspec.json.Decoder(_Chunk)
@@ -51,6 +62,7 @@ class OpenAIChatStream:
 
     def __init__(self) -> None:
         self.framing = ServerSentEvents()
+        self.usage = Usage()
         self._keys: dict[int, int] = {}  # answer → the index of its last call, for servers that leave it out
         self._ids: dict[tuple[int, str], int] = {}
         self._calls: dict[int, int] = {}  # answer → how many calls the client has been sent
@@ -63,6 +75,8 @@ class OpenAIChatStream:
             chunk = _chunk.decode(data)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return Event(raw)
+        if chunk.usage is not None:
+            self.usage = usage_of(chunk.usage)
         deltas: list[Delta] = []
         for choice in chunk.choices or ():
             if choice.delta is not None:
@@ -199,6 +213,12 @@ def _text_chunk(chunk: Object, delta: Delta) -> bytes:
 
 def _with_choice(chunk: Object, choice: Object) -> bytes:
     return sse(encode({**{key: value for key, value in chunk.items() if key != "usage"}, "choices": [choice]}))
+
+
+def usage_of(given: Any) -> Usage:
+    """The tokens in a `usage` object."""
+    usage = an_object(given) or {}
+    return Usage(a_number(usage.get("prompt_tokens")), a_number(usage.get("completion_tokens")))
 
 
 def with_usage(answer: Object, extra: Usage | None) -> Object:

@@ -1,0 +1,188 @@
+"""Asking the model: once, again with a hint, or with the tools in its prompt."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import msgspec
+
+from rightcall.gate import Gate
+from rightcall.proxy.answering import said
+from rightcall.proxy.events import Event
+from rightcall.proxy.flow import Flow
+from rightcall.proxy.ignored import ignored
+from rightcall.proxy.options import Options
+from rightcall.proxy.settle import Did, Settler
+from rightcall.proxy.teaching import tool_prompt
+from rightcall.proxy.wire import Asked, Usage, Wire
+from rightcall.proxy.wires.common import plus
+from rightcall.serve.addresses import Headers
+from rightcall.serve.facts import Facts
+from rightcall.serve.incoming import Incoming
+from rightcall.serve.upstream import Upstream
+from rightcall.text.escape import escaped
+from rightcall.types import Call
+
+log = logging.getLogger("rightcall")
+
+MOST_MODELS = 1000
+
+
+class Pupils:
+    """The models that turned out not to be told of their tools by their server, so that we tell them."""
+
+    def __init__(self) -> None:
+        self._models: dict[str, str] = {}
+        self._looked: set[tuple[str, str]] = set()
+
+    def add(self, model: str, why: str) -> None:
+        if len(self._models) < MOST_MODELS and model not in self._models:
+            self._models[model] = why
+            log.info("rightcall: %s is told of its tools in the prompt from now on: %s", escaped(model, 100), why)
+
+    def is_new(self, model: str, tools: str) -> bool:
+        """Whether this model was never looked at with these tools; from now on it was."""
+        if (model, tools) in self._looked or len(self._looked) >= MOST_MODELS:
+            return False
+        self._looked.add((model, tools))
+        return True
+
+    def __contains__(self, model: str) -> bool:
+        return model in self._models
+
+
+class Asking:
+    """One request of a client to a model, however often the model is asked."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        asked: Asked,
+        gate: Gate,
+        body: bytes,
+        *,
+        upstream: Upstream,
+        target: str,
+        headers: Headers,
+        options: Options,
+        lift: bool,
+        pupils: Pupils,
+        facts: Facts,
+    ) -> None:
+        self.wire = wire
+        self.asked = asked
+        self.gate = gate
+        self.body = body
+        self.options = options
+        self.facts = facts
+        self.spent = Usage()
+        """Tokens of tries that the client does not see."""
+        self._upstream = upstream
+        self._target = target
+        self._headers = headers
+        self._lift = lift
+        self._pupils = pupils
+        self._tries = options.retry if asked.answers == 1 and not options.observe else 0
+
+    @property
+    def may_teach(self) -> bool:
+        return self.options.teach == "auto" and not self.facts.taught and not self.options.observe
+
+    @property
+    def may_retry(self) -> bool:
+        return self._tries > 0
+
+    def flow(self) -> Flow:
+        """What decides over the next answer."""
+        new_id = self.wire.new_id if self.wire.new_id() else None
+        settler = Settler(self.gate, observe=self.options.observe, new_id=new_id)
+        lift = (self._lift or self.facts.taught) and self.asked.choice != "none"
+        must_call = self.asked.choice == "required" and self.asked.stream and self.may_teach
+        return Flow(settler, lift=lift, hold=self._tries > 0, must_call=must_call)
+
+    async def first(self) -> Incoming:
+        """The model's first answer; taught at once where that is wanted."""
+        known = self.options.teach == "auto" and self.asked.model in self._pupils
+        if (self.options.teach == "on" or known) and not self.options.observe:
+            return await self.teach()
+        return await self._send(self.body)
+
+    async def teach(self) -> Incoming:
+        """The same request with the tools in the prompt instead of beside it."""
+        self.facts.taught = True
+        request = msgspec.json.decode(self.body)
+        self.body = msgspec.json.encode(self.wire.taught(request, tool_prompt(self.gate.catalog)))
+        return await self._send(self.body)
+
+    def note_refusal(self) -> None:
+        """The server said itself that it knows no tools."""
+        self._pupils.add(self.asked.model, "its server refuses requests with tools")
+
+    def note_ignored(self, flow: Flow, usage: Usage, text: str) -> bool:
+        """Whether the server ignored the tools; then the model is taught from now on."""
+        if not self.may_teach or flow.calls:
+            return False
+        if self.asked.choice != "required" and not self._pupils.is_new(self.asked.model, self.gate.catalog.digest):
+            return False
+        request = msgspec.json.decode(self.body)
+        why = ignored(self.asked, request, usage, flow.calls, text, self.gate)
+        if why is None:
+            return False
+        self._pupils.add(self.asked.model, why)
+        return True
+
+    async def redone(self, flow: Flow) -> tuple[Any, Event, Flow] | None:
+        """Another answer in place of one that could not be repaired: its JSON, and what was decided of it. None where
+        the model did no better, or the server none at all."""
+        while self._tries > 0:
+            self._tries -= 1
+            self.facts.retries += 1
+            request = self.wire.again(msgspec.json.decode(self.body), flow.redo())
+            answer = await self._whole(msgspec.json.encode(request))
+            event = self.wire.whole(answer) if answer is not None else None
+            if event is None:
+                return None
+            flow = self.flow()
+            flow.take(event)
+            if not flow.broken:
+                return answer, event, flow
+            self.spent = plus(self.spent, self.wire.usage(answer))
+        return None
+
+    async def taught_whole(self) -> tuple[Any, Event, Flow] | None:
+        """The answer of the model after it was taught, in place of one in which it could not know its tools."""
+        request = msgspec.json.decode(self.body)
+        self.facts.taught = True
+        self.body = msgspec.json.encode({**self.wire.taught(request, tool_prompt(self.gate.catalog)), "stream": False})
+        answer = await self._whole(self.body)
+        event = self.wire.whole(answer) if answer is not None else None
+        if event is None:
+            return None
+        flow = self.flow()
+        flow.take(event)
+        if flow.broken:
+            flow.give_up()
+        return answer, event, flow
+
+    async def _send(self, body: bytes) -> Incoming:
+        return await self._upstream.send("POST", self._target, self._headers, body)
+
+    async def _whole(self, body: bytes) -> Any:
+        incoming = await self._send(body)
+        try:
+            raw = await incoming.read_all()
+        finally:
+            incoming.release()
+        if incoming.status >= 400:
+            return None
+        try:
+            return msgspec.json.decode(raw)
+        except (msgspec.MsgspecError, UnicodeError):
+            return None
+
+
+def replacement(event: Event, flow: Flow) -> tuple[str, tuple[Call, ...], list[Did]]:
+    """What another answer brings into a stream that has begun."""
+    text, calls = said(event)
+    return text, calls, flow.did
