@@ -257,6 +257,14 @@ def test_tokens_of_other_tries_are_added_to_the_last_line_alone() -> None:
     assert WIRE.usage({"prompt_eval_count": True}) == Usage()
 
 
+def test_a_stream_tells_its_tokens_at_its_end() -> None:
+    stream = WIRE.stream()
+    assert stream.usage == Usage()
+    for line in scripted_ollama.events(Answer([Text("Hi")]), {"model": "m"}):
+        stream.read(line)
+    assert stream.usage == Usage(21, 13)
+
+
 REQUEST = {"model": "m", "tools": [1], "options": {"seed": 1}, "messages": [{"role": "user", "content": "Weather?"}]}
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from rightcall.proxy.events import DROP, SAME, Delta, Ending, Event, Kind
 from rightcall.proxy.framing import JsonLines
 from rightcall.proxy.wire import Usage
-from rightcall.proxy.wires.common import Object, a_list, added, an_object, decoded, encode
+from rightcall.proxy.wires.common import Object, a_list, a_number, added, an_object, decoded, encode
 from rightcall.types import Call
 
 _OF_THE_END = frozenset(
@@ -33,6 +33,8 @@ class _Line(Struct):
     message: _Message | None = None
     done: Any = False
     done_reason: Any = None
+    prompt_eval_count: Any = None
+    eval_count: Any = None
 
 
 _line = msgspec.json.Decoder(_Line)
@@ -43,6 +45,7 @@ class OllamaStream:
 
     def __init__(self) -> None:
         self.framing = JsonLines()
+        self.usage = Usage()
         self._read = 0
         self._sent = 0
 
@@ -60,6 +63,7 @@ class OllamaStream:
                 deltas += call_deltas(self._read, call)
                 self._read += 1
         if line.done is True:
+            self.usage = Usage(a_number(line.prompt_eval_count), a_number(line.eval_count))
             deltas.append(Delta(Kind.FINISH, text=str(line.done_reason or "")))
         return Event(raw, deltas)
 
