@@ -120,7 +120,7 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
     body = CallBody(
         caller=who.caller,
         tool=request.tool if request else redactor.beside(call.name if call else written.name, written.arguments),
-        params=_kept(params),
+        params=kept(params),
         # who knows a call but for one short secret must not be able to try values until the digest fits
         digest=digest if params is given else redactor.keyed(digest.encode()),
         decision="deny",
@@ -132,7 +132,7 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
     )
     if request is None:
         body = replace(
-            body, problems=_problems(verdict.problems, written.arguments, redactor),
+            body, problems=kept_problems(verdict.problems, written.arguments, redactor),
         )  # fmt: skip
     else:
         body = replace(
@@ -142,7 +142,7 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
     if verdict.repairs or verdict.truncated or call is None or call.origin == "text" or request is None:
         body = replace(
             body, emission=_emission(written, redactor),
-            repairs=_repairs(verdict.repairs, written.arguments, redactor),
+            repairs=kept_repairs(verdict.repairs, written.arguments, redactor),
             strategy=verdict.strategy, confidence=verdict.confidence, truncated=verdict.truncated,
             origin=call.origin if call else "native",
         )  # fmt: skip
@@ -154,8 +154,8 @@ def end_body(result: Result, summary: str, tokens: int, arguments: Any, redactor
     return EndBody(
         status="success" if result.ok else "failed",
         execution_time=round(result.seconds * 1e3, 3),
-        error=None if result.error is None else _said(result.error, LONGEST_VALUE, arguments, redactor),
-        summary=short(_said(summary, LONGEST_SUMMARY + 1, arguments, redactor)),
+        error=None if result.error is None else said(result.error, LONGEST_VALUE, arguments, redactor),
+        summary=short(said(summary, LONGEST_SUMMARY + 1, arguments, redactor)),
         tokens=tokens,
         cached=result.cached,
     )
@@ -193,22 +193,22 @@ def unrecorded(error: StoreError) -> Admission:
 
 def _emission(written: Written, redactor: Redactor) -> Any:
     if written.text is not None:
-        return _said(written.text, LONGEST_EMISSION, written.arguments, redactor)
+        return said(written.text, LONGEST_EMISSION, written.arguments, redactor)
     found = written.verdict.found
     if found is None:
-        return _said(written.name, LONGEST_VALUE, written.arguments, redactor)
-    name = _said(found.name, LONGEST_VALUE, written.arguments, redactor)
-    return {"name": name, "arguments": _kept(redactor.beside(found.arguments, written.arguments))}
+        return said(written.name, LONGEST_VALUE, written.arguments, redactor)
+    name = said(found.name, LONGEST_VALUE, written.arguments, redactor)
+    return {"name": name, "arguments": kept(redactor.beside(found.arguments, written.arguments))}
 
 
-def _said(text: str, most: int, arguments: Any, redactor: Redactor) -> str:
+def said(text: str, most: int, arguments: Any, redactor: Redactor) -> str:
     """A text without secrets, and only then cut: half a secret is not known for one. Of a text too long to be looked
     at as a whole, what was looked at last does not count: it may end with such a half."""
     clean: str = redactor.beside(text[: most * 4], arguments)
     return clean[:most] if len(text) <= most * 4 else clean[: -most * 2][:most]
 
 
-def _kept(value: Any) -> Any:
+def kept(value: Any) -> Any:
     """A value that a record can hold: plain JSON, long texts cut."""
     try:
         if len(json.encode(value)) <= LONGEST_VALUE:
@@ -230,10 +230,10 @@ def _cut(value: Any, depth: int) -> Any:
     return value
 
 
-def _repairs(repairs: Iterable[Repair], arguments: Any, redactor: Redactor) -> tuple[dict[str, Any], ...]:
+def kept_repairs(repairs: Iterable[Repair], arguments: Any, redactor: Redactor) -> tuple[dict[str, Any], ...]:
     """A value is as secret as the names on its path."""
     hidden = (redactor.beside(_plain_repair(one), arguments) for one in repairs)
-    return tuple(one | {word: _kept(one[word]) for word in ("before", "after")} for one in hidden)
+    return tuple(one | {word: kept(one[word]) for word in ("before", "after")} for one in hidden)
 
 
 def _plain_repair(repair: Repair) -> dict[str, Any]:
@@ -243,7 +243,7 @@ def _plain_repair(repair: Repair) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _problems(problems: Iterable[Problem], arguments: Any, redactor: Redactor) -> tuple[dict[str, str], ...]:
+def kept_problems(problems: Iterable[Problem], arguments: Any, redactor: Redactor) -> tuple[dict[str, str], ...]:
     said = ({"code": one.code, "path": one.path, "message": one.message} for one in problems)
     hidden = (redactor.beside(one, arguments) for one in said)
     return tuple(one | {"message": one["message"][:LONGEST_VALUE]} for one in hidden)

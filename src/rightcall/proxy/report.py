@@ -8,19 +8,21 @@ Nothing that a model or a client wrote is ever in those words: they are counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from rightcall.errors import CallError
-from rightcall.executor_calls import LONGEST_VALUE, Who, Written, call_body
+from rightcall.executor_calls import LONGEST_EMISSION, LONGEST_VALUE, Written, kept, kept_problems, kept_repairs, said
 from rightcall.proxy.settle import Did, Fate
 from rightcall.record.entries import CallBody
+from rightcall.text.escape import shown
 from rightcall.text.redact import Redactor
-from rightcall.types import Verdict
+from rightcall.types import Repair
 
 CALLER: Final = "proxy"
 """Who calls, where the client does not say."""
@@ -28,6 +30,10 @@ CALLER_HEADER: Final = b"x-rightcall-caller"
 
 LONGEST_NAME: Final = 200
 """Characters of a caller's and of a model's name."""
+
+LOOKED_AT: Final = 16_000
+"""Bytes of arguments that are searched for secrets as a whole."""
+_DEEPEST, _MOST_ITEMS = 4, 100
 
 _TOLD: tuple[Fate, ...] = ("repaired", "lifted", "left", "repeated")
 _WOULD: dict[Fate, str] = {"repaired": "would-repair", "lifted": "would-lift"}
@@ -39,6 +45,7 @@ _sorted = msgspec.json.Encoder(order="deterministic").encode
 def header(did: Iterable[Did], *, retries: int = 0, taught: bool = False, observe: bool = False) -> str | None:
     """The value of `x-rightcall`; None when nothing was done.
 
+    >>> from rightcall.types import Verdict
     >>> header([Did("repaired", Verdict(True, None), "add"), Did("right", Verdict(True, None), "add")], retries=1)
     'repaired=1 retried=1'
     """
@@ -84,49 +91,100 @@ def notes(
 ) -> list[CallBody]:  # fmt: skip
     """One record for each call of an answer, also for those that were right, without their secrets. `policy` is the
     digest of the one in force."""
-    who = Who(redactor.text(caller), provider=redactor.text(provider), policy=policy)
-    named = redactor.text(model[: LONGEST_NAME * 4])[:LONGEST_NAME]
-    return [
-        replace(_body(one, who, redactor, observe), wire=wire, model=named, retries=retries, taught=taught)
-        for one in did
-    ]
+    exchange = {
+        "caller": redactor.text(caller), "provider": redactor.text(provider), "policy": policy, "wire": wire,
+        "model": redactor.text(model[: LONGEST_NAME * 4])[:LONGEST_NAME], "retries": retries, "taught": taught,
+    }  # fmt: skip
+    return [_body(one, redactor, observe, exchange) for one in did]
 
 
-def _body(did: Did, who: Who, redactor: Redactor, observe: bool) -> CallBody:
+def _body(did: Did, redactor: Redactor, observe: bool, exchange: Mapping[str, Any]) -> CallBody:
     verdict = did.verdict
     call = verdict.call or verdict.found
-    from_text = call is None or call.origin == "text"  # a native call has always a name, whatever its server wrote
-    text = did.said if isinstance(did.said, str) else None
-    body = call_body(Written(verdict, did.written, text), who, None, redactor)
     given = None if call is None else call.arguments
-    same = did.fate in ("right", "unknown") and not from_text
-    return replace(
-        body,
+    small = shortened(given, redactor)
+    params = redactor.beside(small, small)
+    from_text = call is None or call.origin == "text"  # a native call always has a name, whatever its server wrote
+    tool = redactor.beside(call.name if call is not None else did.written, small)[:LONGEST_VALUE]
+    as_written = from_text or did.fate not in ("right", "unknown")
+    return CallBody(
+        tool=tool,
+        params=kept(params),
+        digest=_digest(did, given, None if params is given else redactor),
         decision="passed",
         rule=f"proxy:{word_for(did.fate, observe=observe)}",
-        reason=_reason(did, given, redactor),
-        digest=_digest(verdict, body.digest, redactor),
-        written="" if body.tool == did.written else redactor.beside(did.written, given)[:LONGEST_VALUE],
-        emission=None if same else body.emission,
+        reason=_reason(did, small, redactor),
+        written="" if did.written == tool else said(did.written, LONGEST_VALUE, small, redactor),
+        emission=_emission(did, small, redactor) if as_written else None,
+        repairs=_repairs(verdict.repairs, small, redactor) if verdict.repairs else (),
+        problems=kept_problems(verdict.problems, small, redactor) if verdict.problems else (),
+        strategy=verdict.strategy,
+        confidence=verdict.confidence,
+        truncated=verdict.truncated,
         origin="text" if from_text else "native",
+        **exchange,
     )
+
+
+def _emission(did: Did, given: Any, redactor: Redactor) -> Any:
+    """What the model wrote: the text of a call in the text, or the arguments of a native one; `written` is its name."""
+    if isinstance(did.said, str):
+        return said(did.said, LONGEST_EMISSION, given, redactor)
+    return kept(redactor.beside(shortened(did.said, redactor), given))
+
+
+def _repairs(repairs: Iterable[Repair], given: Any, redactor: Redactor) -> tuple[dict[str, Any], ...]:
+    small = (
+        replace(one, before=shortened(one.before, redactor), after=shortened(one.after, redactor)) for one in repairs
+    )
+    return kept_repairs(small, given, redactor)
 
 
 def _reason(did: Did, given: Any, redactor: Redactor) -> str:
     if did.fate == "repaired" and not did.verdict.repairs:
         return _NO_ID
     hint = did.verdict.hint
-    return redactor.beside(hint, given)[:LONGEST_VALUE] if hint else ""
+    return said(hint, LONGEST_VALUE, given, redactor) if hint else ""
 
 
-def _digest(verdict: Verdict, refused: str, redactor: Redactor) -> str:
-    """As an executor would know the call, should one run it; keyed where something in it is secret."""
-    call = verdict.call
-    if not verdict.ok or call is None or type(call.arguments) is not dict:
-        return refused
+def _digest(did: Did, given: Any, redactor: Redactor | None) -> str:
+    """Of a call that fits, as an executor would know it, should one run it. Keyed (with a `redactor`) where something
+    in it is not in the record: who knows all but one short secret must not be able to try values until it fits."""
+    call = did.verdict.call
+    digest = ""
+    if did.verdict.ok and call is not None:
+        with suppress(TypeError, ValueError, OverflowError, RecursionError):
+            digest = sha256(_sorted({"name": call.name, "arguments": given})).hexdigest()
+    digest = digest or Written(did.verdict, did.written, did.said if isinstance(did.said, str) else None).digest
+    return digest if redactor is None else redactor.keyed(digest.encode())
+
+
+def shortened(value: Any, redactor: Redactor) -> Any:
+    """The value, where it is much longer than a record keeps with its long texts cut: looking for secrets in a
+    megabyte takes longer than an answer should wait. The same object where it is not."""
+    if type(value) is str:
+        return value if len(value) <= LOOKED_AT else _cut(value, redactor)
+    if not isinstance(value, (dict, list)):
+        return value
     try:
-        raw = _sorted({"name": call.name, "arguments": call.arguments})
+        size = len(_sorted(value))
     except (TypeError, ValueError, OverflowError, RecursionError):
-        return refused
-    digest = sha256(raw).hexdigest()
-    return redactor.keyed(digest.encode()) if refused.startswith("keyed:") else digest
+        return said(shown(value, LOOKED_AT), LONGEST_VALUE, None, redactor)
+    return cast("Any", value) if size <= LOOKED_AT else _smaller(value, redactor, 0)
+
+
+def _smaller(value: Any, redactor: Redactor, depth: int) -> Any:
+    if type(value) is str:
+        return value if len(value) <= LONGEST_VALUE else _cut(value, redactor)
+    if not isinstance(value, (dict, list)):
+        return value
+    holder = cast("dict[Any, Any] | list[Any]", value)
+    if depth >= _DEEPEST or len(holder) > _MOST_ITEMS:
+        return _cut(_sorted(holder).decode(), redactor)
+    if isinstance(holder, dict):
+        return {key: _smaller(item, redactor, depth + 1) for key, item in holder.items()}
+    return [_smaller(item, redactor, depth + 1) for item in holder]
+
+
+def _cut(text: str, redactor: Redactor) -> str:
+    return f"{said(text, LONGEST_VALUE, None, redactor)}… ({len(text)} characters)"

@@ -8,7 +8,8 @@ from rightcall.types_running import DecisionKind, Status
 
 
 class CallBody(Struct, frozen=True, omit_defaults=True):
-    """`begin`, `refused` and `waiting`: who wanted what, what was made of it, and what was decided by which rule."""
+    """`begin`, `refused`, `waiting` and `proxied`: who wanted what, what was made of it, and what was decided by which
+    rule."""
 
     caller: str
     tool: str
@@ -16,7 +17,8 @@ class CallBody(Struct, frozen=True, omit_defaults=True):
     """The arguments that run, redacted."""
     digest: str
     """Of the whole canonical call, before anything was redacted."""
-    decision: DecisionKind
+    decision: DecisionKind | Literal["passed"]
+    """`passed`: nobody decided; it went from the model to the client, who may run it."""
     rule: str
     reason: str = ""
     context: str | None = None
@@ -41,6 +43,16 @@ class CallBody(Struct, frozen=True, omit_defaults=True):
     earlier: int | None = None
     retry_after: float | None = None
     provider: str = ""
+    wire: str = ""
+    """Of a call that passed through the proxy: the API,"""
+    model: str = ""
+    """the model that the client asked for,"""
+    written: str = ""
+    """the tool's name as the model wrote it, where it is another,"""
+    retries: int = 0
+    """how often the model was asked again,"""
+    taught: bool = False
+    """and whether it was told of the tools in its prompt."""
 
 
 class EndBody(Struct, frozen=True, omit_defaults=True):

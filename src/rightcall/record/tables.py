@@ -20,6 +20,7 @@ EntryKind = Literal[
     "end",  # what came of it; `call` is its begin
     "refused",  # a call that did not run
     "waiting",  # a call that waits for a person
+    "proxied",  # a call that passed through the proxy on its way to a client, who may run it
     "answer",  # what the person said, or that the question expired
     "grant",  # one was given, used up or taken back
     "definition",  # a tool was first seen, or its change was accepted
