@@ -99,6 +99,7 @@ class Flow:
                 answer.broken = []
                 for lane in answer.lanes.values():
                     lane.release()
+                    self.did += lane.did if answer.finish is None else []
         if self.broken or (self.uncalled and not faulty):
             return
         for event in self._queue:
@@ -164,7 +165,6 @@ class Flow:
         for answer in self._answers.values():
             answer.broken = []
             for lane in answer.lanes.values():
-                lane.lifted.clear()
                 if lane.stuck:
                     lane.discard()
             for building in answer.calls.values():
@@ -239,7 +239,7 @@ class Flow:
         if self.hold and (broken := self._unrepairable(answer)):
             answer.broken = broken
             return
-        if self.must_call and not answer.calls and not any(lane.lifted for lane in answer.lanes.values()):
+        if self.must_call and not answer.calls and not any(lane.did for lane in answer.lanes.values()):
             self.uncalled = True
             return
         self._settle_finish(answer)
@@ -281,15 +281,12 @@ class Flow:
             if not building.settled:
                 self._settle_call(answer, building)
         calls: list[Call] = []
-        for lane in answer.lanes.values():
-            lifted = iter(lane.lifted)
-            for did in lane.did:
-                verdict = next(lifted, None) if did.fate == "lifted" and not self.settler.observe else None
-                if verdict is not None and not answer.native.isdisjoint(written_calls(verdict)):
-                    did = did._replace(fate="repeated")
-                elif verdict is not None:
-                    calls.append(self.settler.lifted(verdict))
-                self.did.append(did)
+        for did in [did for lane in answer.lanes.values() for did in lane.did]:
+            if did.fate == "lifted" and not answer.native.isdisjoint(written_calls(did.verdict)):
+                did = did._replace(fate="repeated")
+            elif did.fate == "lifted" and not self.settler.observes(did.verdict):
+                calls.append(self.settler.lifted(did.verdict))
+            self.did.append(did)
         assert answer.finish is not None
         answer.finish.decide(Ending(tuple(calls)) if calls else SAME)
 

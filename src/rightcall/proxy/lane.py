@@ -15,7 +15,7 @@ from rightcall.types import Verdict
 
 
 class Lane:
-    """Feed it with TEXT deltas, end it with `close`. `lifted` and `did` are what it found."""
+    """Feed it with TEXT deltas, end it with `close`. `did` is what it found."""
 
     def __init__(self, settler: Settler, *, hold: bool) -> None:
         self.settler = settler
@@ -30,10 +30,10 @@ class Lane:
         self.pieces: list[str] = []  # the text from `kept` on, as far as it may still be needed
         self.kept = 0
         self.cut = False  # something was lifted out of it, or is replaced
-        self.region: list[tuple[Verdict, int, int]] = []
+        self.found: deque[tuple[str | Verdict, int, int]] = deque()  # prose and calls that were not looked at yet
+        self.region: list[tuple[Verdict, int, int]] = []  # calls since the last prose
         self.blank = True  # nothing but white space so far, which goes where a call beside it goes
         self.marks: list[Delta] = []  # OPEN and SHUT
-        self.lifted: list[Verdict] = []
         self.did: list[Did] = []
         self.broken: list[Verdict] = []
         self.stuck = False
@@ -78,18 +78,20 @@ class Lane:
     def release(self) -> None:
         """What a broken call kept back is passed on after all."""
         self.stuck = self.hold = False
-        self.decided = self.at
+        self.broken = []
+        self._look()
+        self._to_the_end()
         self.close()
-        self._settle()
 
     def discard(self) -> None:
         """What a broken call kept back is replaced by something else."""
         self._leave_out(self.decided, self.at)
-        self.lifted.clear()
+        self.found.clear()
+        self.region = []
         self.stuck = self.hold = False
         self.decided = self.at
-        self.close()
         self._settle()
+        self.close()
 
     def partly(self) -> tuple[Delta, str] | None:
         """A delta whose first part is decided, if there is one, with that part: it need not wait for the rest."""
@@ -110,9 +112,10 @@ class Lane:
 
     def _finish(self, stream: Stream) -> None:
         self._apply(stream.close(), stream.starts)
-        if not self.stuck:
-            self._close_region(self.at)
-        if not self.stuck:
+        self._to_the_end()
+
+    def _to_the_end(self) -> None:
+        if not self.stuck and self._close_region(self.at):
             self.decided = self.at
         self._settle()
 
@@ -121,48 +124,50 @@ class Lane:
         assert stream is not None
         nth = len(stream.places) - sum(1 for event in events if not isinstance(event, str))
         for event, start in zip(events, starts, strict=True):
-            if self.stuck:
-                return
             if isinstance(event, str):
-                self._close_region(start + self.offset)
-                if self.stuck:
-                    return
-                self.decided = start + self.offset + len(event)
-                if self.blank and not event.isspace():
-                    self.blank = False
+                self.found.append((event, start + self.offset, start + self.offset + len(event)))
             else:
                 place = stream.places[nth]
                 nth += 1
-                self.region.append((event, place.start + self.offset, place.end + self.offset))
+                self.found.append((event, place.start + self.offset, place.end + self.offset))
+        self._look()
 
-    def _close_region(self, until: int) -> None:
+    def _look(self) -> None:
+        """Go on through what was found, up to a call that keeps back the rest."""
+        while self.found and not self.stuck:
+            event, start, end = self.found[0]
+            if isinstance(event, str):
+                if not self._close_region(start):
+                    return
+                self.decided = end
+                self.blank = self.blank and event.isspace()
+            else:
+                self.region.append((event, start, end))
+            self.found.popleft()
+
+    def _close_region(self, until: int) -> bool:
         """The calls between two pieces of prose: those that can be lifted leave the text, markup and all. One that
-        cannot stays as it was written."""
+        cannot stays as it was written; False where it keeps back the rest."""
         if not self.region:
-            return
-        begin = self.decided
-        good = [found for found in self.region if self.settler.liftable(found[0])]
+            return True
         bad = [found for found in self.region if not self.settler.liftable(found[0])]
-        if bad and self.hold and any(verdict.retry for verdict, _, _ in bad):
+        if self.hold and any(verdict.retry for verdict, _, _ in bad):
             self.broken = [verdict for verdict, _, _ in bad]
-            self.did += [self._did("left", found) for found in bad]
             self.stuck = True
-            return
+            return False
+        stays = [found for found in self.region if found in bad or self.settler.observes(found[0])]
+        self.did += [self._did("left" if found in bad else "lifted", found) for found in self.region]
+        if stays:
+            self.blank = False
+        if len(stays) < len(self.region):
+            at = self.decided
+            for _, start, end in stays:
+                self._leave_out(at, start)
+                at = max(at, end)
+            self._leave_out(at, until)
         self.region = []
-        self.did += [self._did("left", found) for found in bad] + [self._did("lifted", found) for found in good]
-        if bad:
-            self.blank = False
-        if not good or self.settler.observe:
-            self.blank = False
-            self.decided = until
-            return
-        self.lifted += [verdict for verdict, _, _ in good]
-        at = begin
-        for _, start, end in bad:
-            self._leave_out(at, start)
-            at = max(at, end)
-        self._leave_out(at, until)
         self.decided = until
+        return True
 
     def _leave_out(self, start: int, end: int) -> None:
         if end > start:

@@ -53,16 +53,21 @@ class Settler:
         if not verdict.repairs:
             return self._named(given, Did("right", verdict, written, arguments))
         did = Did("repaired", verdict, written, arguments)
-        if self.observe:
+        if self.observes(verdict):
             return None, did
         return (replace(verdict.call, id=given or (self.new_id() if self.new_id else None)), did)
 
     def _named(self, given: str | None, did: Did) -> tuple[Call | None, Did]:
         """A right call without an id, where the API wants one: clients cannot answer it."""
         call = did.verdict.call
-        if given is not None or self.new_id is None or self.observe or call is None or type(call.arguments) is not dict:
+        wanted = given is None and self.new_id is not None and not self.observes(did.verdict)
+        if not wanted or self.new_id is None or call is None or type(call.arguments) is not dict:
             return None, did
         return replace(call, id=self.new_id()), did._replace(fate="repaired")
+
+    def observes(self, verdict: Verdict) -> bool:
+        """Whether this call is only looked at: all are, or the policy says so of the tool or of this door."""
+        return self.observe or verdict.mode == "observe"
 
     def liftable(self, verdict: Verdict) -> bool:
         """Whether a call in the text is one that the client could have been sent natively. What was cut off, or names

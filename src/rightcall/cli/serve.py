@@ -1,0 +1,65 @@
+"""Run RightCall's server: the proxy for models, /health and /metrics, in one process on this machine. Without
+--upstream a practice model answers, which breaks its calls on purpose, so that one can see what happens to them."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from rightcall.cli.serving import base_url, serve_upstream, serving_options
+from rightcall.cli.terminal import Style
+from rightcall.errors import ConfigError
+
+EXAMPLES = """\
+examples:
+  rightcall serve
+  rightcall serve --upstream http://localhost:11434
+  rightcall serve --upstream http://localhost:8080 --policy rightcall.toml --port 0 --json
+"""
+
+_BODY = """{"model": "rightcall-practice", "messages": [{"role": "user", "content": "Weather in Bern, 3 days?"}],
+        "tools": [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object",
+          "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city", "days"]}}}]}"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--upstream", metavar="URL", help="the model's server (default: the practice model)")
+    serving_options(parser)
+
+
+def run(options: Namespace) -> int:
+    if options.upstream is not None:
+        return serve_upstream(options, options.upstream, lambda base, token, style: _told(base, token, style, False))
+    try:
+        from rightcall.serve.practice import practice_app
+        from rightcall.serve.running import running
+    except ImportError as missing:
+        raise ConfigError(f"the server needs more packages: pip install 'rightcall[serve]' ({missing.name})") from None
+    with running(practice_app()) as (host, port):
+        upstream = f"http://{host}:{port}"
+        return serve_upstream(options, upstream, lambda base, token, style: _told(base, token, style, True))
+
+
+def _told(base: str, token: str | None, style: Style, practice: bool) -> list[str]:
+    url = base_url(base, token)
+    model = "the practice model, which breaks its calls on purpose" if practice else "your upstream"
+    first = (
+        f"   curl -si {url}/v1/chat/completions -H 'content-type: application/json' -d '{_BODY}'"
+        if practice
+        else f"   curl -s {url}/v1/models"
+    )
+    return [
+        f"RightCall serves {style.tint(base, 'bold')} in front of {model}.",
+        f"  health   {base}/health",
+        f"  metrics  {url}/metrics",
+        f"  token    {token or 'none is needed (--open)'}",
+        "",
+        "Three things to try:",
+        "1. A request through the proxy; the header x-rightcall says what was done to the answer:",
+        first,
+        f"2. The base URL for a client: {style.tint(f'{url}/v1', 'bold')} (Anthropic's and Ollama's: {url})",
+        "   In front of a model of yours: rightcall serve --upstream http://localhost:11434",
+        "3. A line for a policy file (rightcall init writes one), so that nothing is changed but everything told:",
+        '   [gate.hosts.proxy] with mode = "observe"; what passed is in the audit: rightcall audit tail',
+        "",
+        "Ctrl-C stops.",
+    ]
