@@ -14,7 +14,6 @@ from hashlib import sha256
 from typing import Any, Final, cast
 
 import msgspec
-from msgspec.structs import replace
 
 from rightcall.errors import CallError
 from rightcall.executor_calls import LONGEST_EMISSION, LONGEST_VALUE, Written, kept, kept_problems, kept_repairs, said
@@ -133,11 +132,22 @@ def _emission(did: Did, given: Any, redactor: Redactor) -> Any:
     return kept(redactor.beside(shortened(did.said, redactor), given))
 
 
-def _repairs(repairs: Iterable[Repair], given: Any, redactor: Redactor) -> tuple[dict[str, Any], ...]:
-    small = (
-        replace(one, before=shortened(one.before, redactor), after=shortened(one.after, redactor)) for one in repairs
-    )
-    return kept_repairs(small, given, redactor)
+def _repairs(repairs: tuple[Repair, ...], given: Any, redactor: Redactor) -> tuple[dict[str, Any], ...]:
+    """All of them looked through at once, and only what a model wrote: that is most of what a record costs."""
+    written = [
+        {"path": one.path, "before": shortened(one.before, redactor), "after": shortened(one.after, redactor)}
+        for one in repairs
+    ]
+    hidden: Any = redactor.beside(written, given)
+    if not isinstance(hidden, list):  # too many secrets to tell them apart
+        return kept_repairs(repairs, given, redactor)
+    return tuple(
+        {
+            "path": one["path"], "before": kept(one["before"]), "after": kept(one["after"]),
+            "strategy": repair.strategy, "rule": repair.rule, "confidence": repair.confidence,
+        }
+        for one, repair in zip(cast("list[dict[str, Any]]", hidden), repairs, strict=True)
+    )  # fmt: skip
 
 
 def _reason(did: Did, given: Any, redactor: Redactor) -> str:

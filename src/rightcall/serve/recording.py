@@ -1,0 +1,256 @@
+"""The record of what passed through the proxy, written beside the answers: nobody waits for the disk.
+
+    told, add ─▶ queue, bounded ─▶ one thread, many records in one commit ─▶ the store
+
+The proxy runs nothing, so that a store that cannot be used stops no answer (A-04 is for calls that run): what cannot be
+written yet waits, is tried again, and is written once the fault is gone. When too much waits, the newest is counted as
+lost.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import Iterable
+from time import monotonic, sleep
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.config import Policy
+from rightcall.errors import StoreError
+from rightcall.executor_opening import existing_folder, open_store, store_path
+from rightcall.proxy.report import CALLER, notes
+from rightcall.record.clock import Clock
+from rightcall.record.entries import CallBody, NoteBody, encode
+from rightcall.record.notes import note_policy
+from rightcall.record.tables import Store, Tables
+from rightcall.serve.facts import Facts
+from rightcall.text.escape import escaped
+from rightcall.text.redact import Redactor
+
+log = logging.getLogger("rightcall")
+
+MOST_WAITING = 20_000
+MOST_BYTES = 64_000_000
+"""Of records that wait; what comes beyond is lost."""
+_GROUP = 1000
+"""Records in one transaction: other processes want to write as well."""
+_GATHER = 0.05
+"""Seconds in which records come together, so that they share a commit. Whoever kills the process loses these."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 5.0
+"""Seconds until a store that could not be used is tried again; twice as long each time."""
+_STOPPING = 10.0
+"""Seconds in which what waits is still written when the server stops."""
+
+
+class State(Struct, frozen=True):
+    """How the record is doing, for `/health`. Says nothing of where it lies."""
+
+    ok: bool
+    fault: str
+    """In one word why nothing can be written now (`full`, `locked`, `read-only`, `corrupt` …); empty where it can."""
+    recorded: int
+    waiting: int
+    failures: int
+    """How often writing was tried in vain."""
+    lost: int
+    """Records that there was no room for, or that could not be written before the server stopped."""
+
+
+class Recording:
+    """`add` may be called from an event loop: it never waits. `stop` writes what is left, and closes the store where
+    it was opened for this."""
+
+    def __init__(
+        self, store: Store, policy: Policy | None = None, *, owned: bool = True, gather: float = _GATHER,
+        first_pause: float = _FIRST_PAUSE, most: int = MOST_WAITING, most_bytes: int = MOST_BYTES,
+    ) -> None:  # fmt: skip
+        policy = policy or Policy()
+        self.redactor = Redactor(store.key(), policy.settings.audit.redact)
+        self.policy = policy.digest
+        self.failures = 0
+        self.lost = 0
+        self.recorded = 0
+        self.fault = ""
+        self._store = store
+        self._owned = owned
+        self._gather = gather
+        self._first_pause = first_pause
+        self._most = most
+        self._most_bytes = most_bytes
+        self._waiting: deque[bytes] = deque()
+        self._bytes = 0
+        self._lock = threading.Lock()
+        self._news = threading.Event()
+        self._stopping = threading.Event()
+        self._deadline = 0.0
+        self._thread = threading.Thread(target=self._write, name="rightcall recording", daemon=True)
+        self._thread.start()
+        atexit.register(self.stop)
+
+    @property
+    def state(self) -> State:
+        fault = self.fault or ("closed" if self._stopping.is_set() else "")
+        return State(not fault, fault, self.recorded, len(self._waiting), self.failures, self.lost)
+
+    def told(self, facts: Facts) -> None:
+        """A request is over: every call of its answer is recorded. Never raises."""
+        if not facts.did:
+            return
+        try:
+            records = notes(
+                facts.did, self.redactor, wire=facts.wire, model=facts.model, provider=facts.provider,
+                caller=facts.caller or CALLER, policy=self.policy, retries=facts.retries, taught=facts.taught,
+                observe=facts.observe,
+            )  # fmt: skip
+            self.add(records)
+        except Exception:  # an error of ours must not reach the answer
+            self.lost += len(facts.did)
+            log.exception("rightcall: the calls of an answer could not be recorded")
+
+    def add(self, records: Iterable[CallBody]) -> None:
+        """Leave these to be written."""
+        bodies = [_encoded(one) for one in records]
+        with self._lock:
+            taken = 0 if self._stopping.is_set() else self._room_for(bodies)
+            self._waiting.extend(bodies[:taken])
+            self._bytes += sum(map(len, bodies[:taken]))
+            left_out = len(bodies) - taken
+            first = left_out > 0 and self.lost == 0
+            self.lost += left_out
+        if first:
+            log.error("rightcall: records of calls are lost, since too many wait to be written: see /health")
+        if taken and not self._news.is_set():
+            self._news.set()
+
+    def stop(self, timeout: float = _STOPPING) -> None:
+        """Write what waits, for as long as this at most, and end. A second time does nothing."""
+        with self._lock:
+            if not self._stopping.is_set():
+                self._deadline = monotonic() + timeout
+            self._stopping.set()
+            self._news.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(timeout + 1)
+        atexit.unregister(self.stop)
+
+    def _room_for(self, bodies: list[bytes]) -> int:
+        """How many of these have room. What came first stays: a record of an earlier call is worth no less."""
+        room, size = self._most - len(self._waiting), self._bytes
+        for nth, body in enumerate(bodies):
+            size += len(body)
+            if nth >= room or size > self._most_bytes:
+                return nth
+        return len(bodies)
+
+    # ── the thread ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _write(self) -> None:
+        pause = 0.0
+        while not self._stopping.is_set() or self._waiting:
+            if not self._waiting:
+                self._news.wait()
+            self._rest(pause)
+            self._news.clear()
+            pause = 0.0 if self._wrote_all() else min(max(self._first_pause, pause * 2), _LONGEST_PAUSE)
+        if self._owned:
+            self._store.close()
+
+    def _rest(self, pause: float) -> None:
+        """Until records have come together; after a fault, until it is time to try again."""
+        if not self._stopping.wait(pause or self._gather) or not pause:
+            return
+        if monotonic() >= self._deadline:
+            self._give_up()
+        else:  # it is worth a few more tries: nobody writes these records later
+            sleep(min(self._first_pause, max(0.0, self._deadline - monotonic())))
+
+    def _wrote_all(self) -> bool:
+        """Whether everything that waited is on disk."""
+        while self._waiting:
+            with self._lock:
+                group = [self._waiting[at] for at in range(min(_GROUP, len(self._waiting)))]
+            try:
+                self._store.transact(lambda tables, group=group: _append(tables, group))
+            except StoreError as error:
+                self._note_fault(error)
+                return False
+            except Exception:  # one of them is not what a record may be: the others are
+                log.exception("rightcall: a record of a call could not be written")
+                self._one_by_one(group)
+                continue
+            self._forget(len(group), written=len(group))
+        return True
+
+    def _one_by_one(self, group: list[bytes]) -> None:
+        for body in group:
+            written = 0
+            try:
+                self._store.transact(lambda tables, body=body: _append(tables, [body]))
+                written = 1
+            except StoreError as error:
+                self._note_fault(error)
+                return
+            except Exception:  # noqa: BLE001  it was told already
+                self.failures += 1
+            self._forget(1, written=written)
+
+    def _forget(self, count: int, *, written: int) -> None:
+        with self._lock:
+            for _ in range(count):
+                self._bytes -= len(self._waiting.popleft())
+            self.recorded += written
+            self.lost += count - written
+        if self.fault and written:
+            self.fault = ""
+            log.warning("rightcall: calls are recorded again; %d records are lost", self.lost)
+
+    def _note_fault(self, error: StoreError) -> None:
+        self.failures += 1
+        if not self.fault:
+            why = str(error).replace(" Nothing was run.", "")  # true of calls that run; these only pass
+            log.error("rightcall: calls pass and are not recorded for now: %s", escaped(why, 500))
+        self.fault = error.fault
+
+    def _give_up(self) -> None:
+        with self._lock:
+            left = len(self._waiting)
+            self.lost += left
+            self._waiting.clear()
+            self._bytes = 0
+        log.error("rightcall: %d records of calls could not be written before the end", left)
+
+
+def open_recording(
+    policy: Policy, policy_file: str | os.PathLike[str] | None = None, *, root: str | os.PathLike[str] = ".",
+    store: Store | Literal["memory"] | None = None, clock: Clock | None = None,
+) -> Recording:  # fmt: skip
+    """The audit that an executor with this policy would use: a database beside the policy file, without one below
+    `root`; or "memory", or a store that stays open. Raises StoreError when it cannot be used from the start."""
+    file = None if policy_file is None else os.path.abspath(policy_file)
+    opened = open_store(store, store_path(policy, file, existing_folder(root)), clock)
+    about = NoteBody("loaded", data={"digest": policy.digest, "source": policy.source})
+    opened.later(lambda tables: note_policy(tables, about, policy.digest))
+    return Recording(opened, policy, owned=opened is not store)
+
+
+def _append(tables: Tables, bodies: Iterable[bytes]) -> None:
+    for body in bodies:
+        tables.append("proxied", 0, body)
+
+
+def _encoded(record: CallBody) -> bytes:
+    """As it is stored. What JSON cannot carry, such as half of a character, is left out of it."""
+    try:
+        return encode(record)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        bare = CallBody(
+            record.caller, escaped(record.tool, 200), None, record.digest, record.decision, record.rule,
+            strategy=record.strategy, confidence=record.confidence, origin=record.origin, wire=record.wire,
+        )  # fmt: skip
+        return encode(replace(bare, emission="what the model wrote cannot be stored"))
