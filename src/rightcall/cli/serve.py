@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from rightcall.cli.serving import base_url, serve_upstream, serving_options
+from rightcall.cli.serving import base_url, missing_package, serve_upstream, serving_options
 from rightcall.cli.terminal import Style
-from rightcall.errors import ConfigError
 
 EXAMPLES = """\
 examples:
@@ -33,7 +32,7 @@ def run(options: Namespace) -> int:
         from rightcall.serve.practice import practice_app
         from rightcall.serve.running import running
     except ImportError as missing:
-        raise ConfigError(f"the server needs more packages: pip install 'rightcall[serve]' ({missing.name})") from None
+        raise missing_package(missing) from missing
     with running(practice_app()) as (host, port):
         upstream = f"http://{host}:{port}"
         return serve_upstream(options, upstream, lambda base, token, style: _told(base, token, style, True))

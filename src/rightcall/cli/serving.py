@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rightcall.cli.output import json_text
-from rightcall.cli.store_options import policy_of, store_options
+from rightcall.cli.store_options import POLICY_FILE, policy_file, policy_of
 from rightcall.cli.terminal import Style, say, style_for
 from rightcall.errors import ConfigError
 from rightcall.text.escape import escaped, shown
@@ -50,8 +50,10 @@ def serving_options(parser: ArgumentParser) -> None:
     access.add_argument("--open", action="store_true", help="without a token, for everybody on this machine")
     access.add_argument("--host-name", action="append", default=[], metavar="NAME", help="a further name of this host")
     access.add_argument("--origin", action="append", default=[], metavar="URL", help="a web page that may ask")
-    store_options(parser)
-    parser.add_argument("--no-audit", action="store_true", help="keep no record of the calls that pass")
+    record = parser.add_argument_group("policy and record")
+    record.add_argument("--policy", metavar="FILE", help=f"the policy file (default: {POLICY_FILE} in --root, if any)")
+    record.add_argument("--root", metavar="DIR", default=".", help="where policy and audit are (default: here)")
+    record.add_argument("--no-audit", action="store_true", help="keep no record of the calls that pass")
     parser.add_argument("--quiet", action="store_true", help="say nothing of the calls that pass")
     parser.add_argument("--json", action="store_true", help="print address and token as one JSON object")
 
@@ -64,14 +66,14 @@ def serve_upstream(options: Namespace, url: str, tell: Callable[[str, str | None
         from rightcall.serve.recording import open_recording
         from rightcall.serve.running import serve
     except ImportError as missing:
-        raise ConfigError(f"the server needs more packages: pip install 'rightcall[serve]' ({missing.name})") from None
+        raise missing_package(missing) from missing
     from rightcall.proxy.options import Options
 
     policy = policy_of(options)
     token = None if options.open else os.environ.get(TOKEN) or new_token()
     access = Access(token, bound_to=options.host, host_names=options.host_name, origins=options.origin)
     treated = Options(options.retry, options.observe, options.teach, options.lift)
-    recording = None if options.no_audit else open_recording(policy, options.db, root=options.root)
+    recording = None if options.no_audit else open_recording(policy, policy_file(options), root=options.root)
     service = assemble(
         url, policy, treated, access, provider=options.provider, recording=recording,
         watcher=None if options.quiet else _teller(style_for(sys.stderr)),
@@ -86,6 +88,14 @@ def serve_upstream(options: Namespace, url: str, tell: Callable[[str, str | None
         sys.stdout.flush()
 
     return serve(service.app, host=options.host, port=options.port, on_ready=ready, metrics=service.metrics)
+
+
+def missing_package(missing: ImportError) -> Exception:
+    """What to say where the extra is not installed; an error of our own stays what it is."""
+    name = (missing.name or "").partition(".")[0]
+    if name in ("", "rightcall"):
+        return missing
+    return ConfigError(f"the server needs {name}, which is not installed: pip install 'rightcall[serve]'")
 
 
 def base_url(base: str, token: str | None) -> str:

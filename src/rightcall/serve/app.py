@@ -44,14 +44,17 @@ def build_app(
     access: Access,
     metrics: Metrics,
     about: Mapping[str, Any],
+    state: Callable[[], Mapping[str, Any]] = dict,
     closing: Sequence[Closing] = (),
 ) -> ASGIApp:
-    """`about` stands in `/health` beside status and uptime; `closing` is awaited at the end, the last one first."""
+    """`about` and what `state` says then stand in `/health` beside status and uptime; `closing` is awaited at the end,
+    the last one first."""
     started = monotonic()
 
     async def health(_: Request) -> Response:
         uptime = round(monotonic() - started, 1)
-        return Response(json.encode({"status": "ok", **about, "uptime_seconds": uptime}), media_type="application/json")
+        told = {"status": "ok", **about, "uptime_seconds": uptime, **state()}
+        return Response(json.encode(told), media_type="application/json")
 
     async def figures(_: Request) -> Response:
         return Response(metrics.text(), headers={"content-type": CONTENT_TYPE})

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 from starlette.types import ASGIApp
 
 from rightcall import __version__
@@ -50,19 +52,28 @@ def assemble(
     gates = Gates(policy, provider, pass_unknown=options.retry == 0)
     metrics = Metrics(lambda: {provider: gates.stats()})
     if recording is not None:
-        recording.on_failure = metrics.audit_failed
+        metrics.audit_failures = lambda: recording.failures + recording.lost
 
     def told(facts: Facts) -> None:
         count(metrics, facts)
-        if recording is not None and facts.did:
-            recording.record(facts)
+        if recording is not None:
+            recording.told(facts)
         if watcher is not None:
             watcher(facts)
 
+    async def stop_recording() -> None:
+        if recording is not None:
+            await asyncio.to_thread(recording.stop)
+
+    def state() -> dict[str, Any]:
+        return {"audit": asdict(recording.state) if recording is not None else None}
+
     proxy = Proxy(upstream, gates, options, told=told)
-    about: dict[str, Any] = {"version": __version__, "upstream": upstream.host, "provider": provider}
-    closing = [proxy.aclose, recording.aclose] if recording is not None else [proxy.aclose]
-    return Service(build_app(proxy=proxy, access=access, metrics=metrics, about=about, closing=closing), proxy, metrics)
+    about = {"version": __version__, "upstream": upstream.host, "provider": provider}
+    app = build_app(
+        proxy=proxy, access=access, metrics=metrics, about=about, state=state, closing=[stop_recording, proxy.aclose]
+    )
+    return Service(app, proxy, metrics)
 
 
 def count(metrics: Metrics, facts: Facts) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 from starlette.types import Receive, Scope, Send
 
+from rightcall.errors import CallError
 from rightcall.proxy import report
 from rightcall.proxy.answering import Editor, said
 from rightcall.proxy.events import Event
@@ -41,7 +42,7 @@ log = logging.getLogger("rightcall")
 OWN = b"x-rightcall"
 """The beginning of the headers that are between the client and us."""
 
-_STATUS = {"timeout": 504}
+_STATUS = {"timeout": 504, "internal": 500}
 _STREAMS = (b"text/event-stream", b"application/x-ndjson", b"application/jsonl", b"application/stream+json")
 
 
@@ -124,6 +125,8 @@ class _Exchange:
             await self._fail(error.kind if error.kind != "tls" else "unreachable", str(error))
         except TooLong:
             await self._fail("too_large", f"{self.proxy.upstream.host} sent an event that does not end")
+        except CallError as error:
+            await self._fail("refused", str(error), 400)
         except asyncio.CancelledError as why:
             if "gone" in why.args:
                 raise Gone from None
@@ -135,7 +138,9 @@ class _Exchange:
             watch.cancel()
 
     async def _answer(self, body: bytes) -> None:
-        headers = [header for header in self.scope["headers"] if not header[0].startswith(OWN)]
+        given = self.scope["headers"]
+        self.facts.caller = report.caller_of(_header(given, report.CALLER_HEADER) or None)
+        headers = [header for header in given if not header[0].startswith(OWN)]
         target = _target(self.scope)
         asking = None
         if self.wire is not None:
@@ -185,12 +190,12 @@ class _Exchange:
         finally:
             incoming.release()
 
-    async def _fail(self, kind: FaultKind, message: str) -> None:
+    async def _fail(self, kind: FaultKind, message: str, status: int = 502) -> None:
         """The error, as clients of this API read it. In the middle of bytes that pass untouched nothing can be said:
         the connection is cut, so that nobody takes a half for the whole."""
         self.facts.fault = kind
         if not self.begun:
-            status = _STATUS.get(kind, 500 if kind == "internal" else 502)
+            status = _STATUS.get(kind, status)
             body = self.wire.error(status, kind, message) if self.wire else error_body(status, kind, message)
             await self.start(status, [(b"content-type", b"application/json"), _length(body)])
             await self.end(body)

@@ -27,6 +27,7 @@ class Metrics:
     def __init__(self, statistics: Statistics = _no_statistics) -> None:
         self.statistics = statistics
         self.connections: Callable[[], int] = lambda: 0
+        self.audit_failures: Callable[[], int] = lambda: 0
         self._requests: Counter[tuple[str, int]] = Counter()
         self._seconds: dict[str, list[int]] = {}
         self._spent: Counter[str] = Counter()
@@ -34,7 +35,6 @@ class Metrics:
         self._refusals: Counter[str] = Counter()
         self._upstream_errors: Counter[str] = Counter()
         self._streams = 0
-        self._audit_failures = 0
 
     def request(self, wire: str, status: int, seconds: float) -> None:
         """One request has been answered, the last byte of a stream included."""
@@ -52,9 +52,6 @@ class Metrics:
     def upstream_failed(self, kind: UpstreamFault) -> None:
         self._upstream_errors[kind] += 1
 
-    def audit_failed(self) -> None:
-        self._audit_failures += 1
-
     def stream_began(self) -> None:
         self._streams += 1
 
@@ -69,7 +66,12 @@ class Metrics:
             _family("changes_total", "counter", "What was done to answers.", _by("kind", self._changes)),
             _family("refusals_total", "counter", "Requests and clients sent away.", _by("reason", self._refusals)),
             _family("upstream_errors_total", "counter", "Upstream failures.", _by("kind", self._upstream_errors)),
-            _family("audit_failures_total", "counter", "Records that were lost.", [("", self._audit_failures)]),
+            _family(
+                "audit_failures_total",
+                "counter",
+                "Records lost, or not written yet.",
+                [("", self.audit_failures())],
+            ),
             _family("streams_open", "gauge", "Streams under way.", [("", self._streams)]),
             _family("connections_open", "gauge", "Connections of clients.", [("", self.connections())]),
         )
