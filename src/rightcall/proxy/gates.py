@@ -98,9 +98,9 @@ def _name(tool: Mapping[str, Any]) -> str:
 
 def _schema(tool: Mapping[str, Any]) -> Any:
     inner = _inner(tool)
-    if inner is not tool:
-        return inner.get("parameters") or {}  # a function without parameters takes none
-    return inner.get("input_schema", inner.get("parameters", {} if inner.get("type") == "function" else None))
+    if inner is not tool or inner.get("type") == "function":
+        return inner.get("parameters") or inner.get("input_schema") or {}  # a function without parameters takes none
+    return inner.get("input_schema", inner.get("parameters"))
 
 
 def _arguments(tool: Mapping[str, Any]) -> frozenset[str]:

@@ -1,0 +1,257 @@
+"""The output of a response: its items, what they said, and what was decided about them.
+
+Streams say everything several times: piece by piece, once more when a part, an item and the answer are over. What was
+decided is kept here, so that all of them say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rightcall.proxy.events import DROP, SAME, Delta, Kind
+from rightcall.proxy.wires.common import Object, a_list, an_object, arguments_text, objects, random_id
+from rightcall.types import Call
+
+MESSAGE, FUNCTION_CALL, OUTPUT_TEXT = "message", "function_call", "output_text"
+
+
+class Part:
+    """One part of a message."""
+
+    __slots__ = ("at", "dead", "index", "lane", "pieces", "read", "rewritten")
+
+    def __init__(self, lane: int, index: int) -> None:
+        self.lane = lane
+        self.index = index
+        self.read = False  # its text came already: what repeats it is no news
+        self.pieces: list[str] = []  # the text that the client was sent
+        self.rewritten = False
+        self.dead = False  # all of its text was lifted
+        self.at: int | None = None  # the index the client knows it by
+
+    @property
+    def text(self) -> str:
+        if len(self.pieces) > 1:
+            self.pieces = ["".join(self.pieces)]
+        return self.pieces[0] if self.pieces else ""
+
+
+class Item:
+    """One item of the output."""
+
+    __slots__ = (
+        "at", "begun", "fate", "foreign", "held", "id", "index", "number", "over", "parts", "read", "sent", "type",
+    )  # fmt: skip
+
+    def __init__(self, number: int, type: str, index: int | None, id: Any) -> None:
+        self.number = number
+        self.type = type
+        self.index = index  # None: a server that does not count them
+        self.id = id if isinstance(id, str) and id else None
+        self.parts: dict[int, Part] = {}
+        self.begun = self.read = self.over = False  # a call began; arguments came; it was told whole
+        self.foreign = False  # a call of a tool in a namespace, which is not among the functions that we know
+        self.fate: Any = None  # of a call: SAME, DROP, or the `Call` in its place
+        self.sent = False  # the arguments of the call in its place left
+        self.held: bytes | None = None  # the event that began it, while nothing of it is left to show
+        self.at: int | None = None
+
+
+class Output:
+    """The items of one response, in the order in which they appeared."""
+
+    def __init__(self) -> None:
+        self.items: list[Item] = []
+        self.parts: list[Part] = []
+        self._by_index: dict[int, Item] = {}
+        self._by_id: dict[str, Item] = {}
+
+    # ── who is who ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def item(self, index: Any, id: Any, type: str) -> Item:
+        """The item that an event is about. Some servers do not count, others give each event another id."""
+        placed = self._by_index.get(index) if is_index(index) else None
+        found = self._by_id.get(id) if isinstance(id, str) else None
+        if found is None or (placed is not None and placed.id == id):
+            found = placed
+        if found is None and not is_index(index) and not id:
+            found = next((item for item in reversed(self.items) if item.type == type and not item.over), None)
+        if found is None or (type and found.type and found.type != type):
+            return self.new(index, id, type)
+        found.type = found.type or type
+        return found
+
+    def new(self, index: Any, id: Any, type: str) -> Item:
+        item = Item(len(self.items), type, index if is_index(index) else None, id)
+        self.items.append(item)
+        if item.index is not None:
+            self._by_index[item.index] = item
+        if item.id is not None:
+            self._by_id[item.id] = item
+        return item
+
+    def part(self, item: Item, index: Any) -> Part:
+        at = index if is_index(index) else 0
+        part = item.parts.get(at)
+        if part is None:
+            part = item.parts[at] = Part(len(self.parts), at)
+            self.parts.append(part)
+        return part
+
+    def matched(self, output: list[Any]) -> list[Item | None]:
+        """Which item each of the final list is. Some servers change the ids on the way: then the next of its type."""
+        given = [an_object(item) or {} for item in output]
+        ids = {item["id"] for item in given if isinstance(item.get("id"), str)}
+        known = dict(self._by_id)
+        others = [item for item in self.items if item.id not in ids]
+        found: list[Item | None] = []
+        for place, item in enumerate(given):
+            kind = str(item.get("type"))
+            same = known.pop(item["id"], None) if isinstance(item.get("id"), str) else None
+            if same is None or same.type != kind:
+                same = next((other for other in others if other.type == kind), None)
+                if same is not None:
+                    others.remove(same)
+            if same is None and kind in (MESSAGE, FUNCTION_CALL):
+                same = self.new(place if place not in self._by_index else None, item.get("id"), kind)
+            found.append(same)
+        return found
+
+    # ── what an item says ────────────────────────────────────────────────────────────────────────────────────────
+
+    def told(self, item: Item, given: Object) -> Iterator[Delta]:
+        """An item as a whole: what of it is news, and that it is over."""
+        if item.over:
+            return
+        item.over = True
+        if item.type == MESSAGE:
+            content = [an_object(part) or {} for part in a_list(given.get("content"))]
+            texts = [at for at, part in enumerate(content) if part.get("type") == OUTPUT_TEXT]
+            for at in texts:
+                yield from self.told_text(self.part(item, at), content[at].get("text"))
+            if not texts:
+                yield Delta(Kind.SHUT, lane=self.part(item, 0).lane)
+        elif item.type == FUNCTION_CALL and not is_foreign(item, given):
+            yield call_delta(item, given, None if item.read else given.get("arguments"))
+            yield Delta(Kind.DONE, key=item.number)
+
+    def told_text(self, part: Part, text: Any) -> Iterator[Delta]:
+        """The text of a part as a whole."""
+        if not part.read and isinstance(text, str) and text:
+            part.read = True
+            yield Delta(Kind.TEXT, lane=part.lane, text=text)
+        yield Delta(Kind.SHUT, lane=part.lane)
+
+    # ── what was decided ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def decided(self, delta: Delta) -> None:
+        """Keeps what became of a delta. They are to be given in the order in which they were read."""
+        if delta.kind is Kind.TEXT:
+            part = self.parts[delta.lane]
+            if delta.new is SAME:
+                part.pieces.append(delta.text)
+            else:
+                part.pieces.append(delta.new)
+                part.rewritten = True
+        elif delta.kind is Kind.CALL:
+            key: int = delta.key
+            item = self.items[key]
+            if item.fate is None:
+                item.fate = delta.new
+        elif delta.new is DROP and (delta.kind is Kind.OPEN or delta.kind is Kind.SHUT):
+            self.parts[delta.lane].dead = True
+
+
+def is_index(value: Any) -> bool:
+    return type(value) is int
+
+
+def is_foreign(item: Item, given: Object) -> bool:
+    item.foreign = item.foreign or bool(given.get("namespace"))
+    return item.foreign
+
+
+def call_delta(item: Item, given: Object, arguments: Any) -> Delta:
+    item.begun = True
+    return Delta(
+        Kind.CALL, key=item.number, name=given.get("name"), id=given.get("call_id"),
+        arguments="" if arguments is None else arguments,
+    )  # fmt: skip
+
+
+# ── writing items ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def item_written(given: Object, item: Item) -> Object | None:
+    """An item as it was decided; None where nothing of it is left, the very object where nothing changed."""
+    if item.type == FUNCTION_CALL:
+        return None if item.fate is DROP else call_written(given, item.fate) if isinstance(item.fate, Call) else given
+    if item.type != MESSAGE or not any(part.dead or part.rewritten for part in item.parts.values()):
+        return given
+    content = a_list(given.get("content"))
+    kept = [part_written(part, item.parts.get(at)) for at, part in enumerate(content)]
+    if kept == content:
+        return given
+    left = [part for part in kept if part is not None]
+    return {**given, "content": left} if left or item.at is not None else None
+
+
+def part_written(given: Any, part: Part | None) -> Any:
+    told = an_object(given)
+    if told is None or part is None or told.get("type") != OUTPUT_TEXT:
+        return given
+    if part.dead:
+        return None
+    return {**told, "text": part.text} if part.rewritten and told.get("text") != part.text else told
+
+
+def call_written(given: Object, call: Call) -> Object:
+    arguments: Any = call.arguments
+    if not isinstance(given.get("arguments"), dict):  # a server that sends objects has clients that expect them
+        arguments = arguments_text(arguments)
+    return {**given, "name": call.name, "call_id": call.id, "arguments": arguments}
+
+
+def output_written(response: Object, matched: list[Item | None], more: list[Object]) -> Object:
+    """A response with its output as decided, and further items at its end."""
+    given = response.get("output")
+    if not isinstance(given, list):
+        return response  # clients put it together from the items that came before
+    output: list[Any] = []
+    for told, item in zip(a_list(given), matched, strict=True):
+        written = told if item is None or not isinstance(told, dict) else item_written(an_object(told) or {}, item)
+        if written is not None:
+            output.append(written)
+    written = {**response, "output": output + more}
+    if isinstance(response.get("output_text"), str):
+        written["output_text"] = _output_text(written["output"])
+    return written
+
+
+def _output_text(output: list[Any]) -> str:
+    """What the official clients call `output_text`, and some servers send."""
+    parts = [part for item in objects(output) if item.get("type") == MESSAGE for part in objects(item.get("content"))]
+    return "".join(str(part.get("text")) for part in parts if part.get("type") == OUTPUT_TEXT)
+
+
+def new_items(text: str, calls: tuple[Call, ...]) -> list[Object]:
+    """Items for what the server did not send as such."""
+    said = [message_item(text)] if text else []
+    return said + [call_item(call) for call in calls]
+
+
+def message_item(text: str) -> Object:
+    content: list[Object] = [{"type": OUTPUT_TEXT, "annotations": [], "logprobs": [], "text": text}]
+    return {"id": random_id("msg_"), "type": MESSAGE, "status": "completed", "content": content, "role": "assistant"}
+
+
+def call_item(call: Call) -> Object:
+    return {
+        "id": random_id("fc_"),
+        "type": FUNCTION_CALL,
+        "status": "completed",
+        "arguments": arguments_text(call.arguments),
+        "call_id": call.id,
+        "name": call.name,
+    }

@@ -1,0 +1,233 @@
+"""A stream of OpenAI's Responses.
+
+Events are numbered, and so are items and their parts. As long as nothing was added or dropped they leave as they came;
+from then on they are numbered anew.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rightcall.proxy.events import DROP, SAME, Ending, Event
+from rightcall.proxy.framing import ServerSentEvents, payload, sse
+from rightcall.proxy.wire import Usage
+from rightcall.proxy.wires.common import Object, added, an_object, arguments_text, decoded, encode
+from rightcall.proxy.wires.openai_responses_items import (
+    MESSAGE,
+    Item,
+    Output,
+    Part,
+    call_written,
+    is_index,
+    item_written,
+    new_items,
+    output_written,
+    part_written,
+)
+from rightcall.proxy.wires.openai_responses_reading import (
+    ARGUMENTS_DELTA,
+    ARGUMENTS_DONE,
+    FINAL,
+    ITEM_ADDED,
+    ITEM_DONE,
+    PART_ADDED,
+    PART_DONE,
+    TEXT_DELTA,
+    TEXT_DONE,
+    About,
+    Reader,
+)
+from rightcall.types import Call
+
+
+class OpenAIResponsesStream:
+    """Reads and writes events."""
+
+    def __init__(self) -> None:
+        self.framing = ServerSentEvents()
+        self._output = Output()
+        self._reader = Reader(self._output)
+        self._shift = 0  # how many events more, or fewer, the client was sent
+        self._top = -1  # the last index of an item that the client knows
+        self._gone = False  # an item was dropped
+        self._touched = False
+
+    def read(self, raw: bytes) -> Event:
+        return self._reader.read(raw)
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def write(self, event: Event, usage: Usage | None) -> bytes:
+        about: About | None = event.data
+        if about is None:
+            return event.raw
+        for delta in event.deltas:
+            self._output.decided(delta)
+            if delta.new is not SAME:
+                self._touched = True
+        if about.type in FINAL:
+            return self._write_final(event, about, usage)
+        item, part = about.item, about.part
+        if item is None:
+            return self._passed(event.raw, about)
+        if about.type == TEXT_DELTA and event.deltas:
+            return self._write_text(event, about)
+        if part is not None and part.dead:
+            return self._dropped()
+        if about.type == ITEM_ADDED or about.type == ITEM_DONE:
+            return self._write_item(event.raw, about, item)
+        if part is not None and part.rewritten and about.type in (TEXT_DONE, PART_DONE):
+            return self._write_done(event.raw, about, part)
+        if isinstance(item.fate, Call) and about.type in (ARGUMENTS_DELTA, ARGUMENTS_DONE):
+            return self._write_arguments(event.raw, about, item, item.fate)
+        return self._dropped() if item.fate is DROP else self._passed(event.raw, about)
+
+    def _write_text(self, event: Event, about: About) -> bytes:
+        delta = event.deltas[0]
+        text = delta.text if delta.new is SAME else delta.new
+        if event.again:  # the rest of a text whose beginning was sent is an event more
+            self._shift += bool(text)
+            return self._passed(event.raw, about, {"delta": text, "logprobs": []}) if text else b""
+        if delta.new is SAME and not (about.part is not None and about.part.dead):
+            return self._passed(event.raw, about)
+        return self._passed(event.raw, about, {"delta": text}) if text else self._dropped()
+
+    def _write_item(self, raw: bytes, about: About, item: Item) -> bytes:
+        first = item.parts.get(0)
+        begins = about.type == ITEM_ADDED
+        if begins and item.type == MESSAGE and first is not None and first.dead:
+            item.held = raw  # another part of it may have something to say
+            self._gone = True
+            return self._dropped()
+        if not self._touched:
+            return self._passed(raw, about)
+        given = an_object((decoded(payload(raw)) or {}).get("item")) or {}
+        written = item_written(given, item)
+        if written is None:
+            self._gone = True
+            return self._dropped()
+        if begins and isinstance(item.fate, Call) and (item.read or not given.get("arguments")):
+            written["arguments"] = ""  # they come in other events
+        return self._passed(raw, about, None if written is given else {"item": written})
+
+    def _write_done(self, raw: bytes, about: About, part: Part) -> bytes:
+        if about.type == TEXT_DONE:
+            return self._passed(raw, about, {"text": part.text})
+        given = (decoded(payload(raw)) or {}).get("part")
+        return self._passed(raw, about, {"part": part_written(given, part)})
+
+    def _write_arguments(self, raw: bytes, about: About, item: Item, call: Call) -> bytes:
+        """The first piece brings them all."""
+        if about.type == ARGUMENTS_DONE:
+            written = call_written(decoded(payload(raw)) or {}, call)
+            return self._passed(raw, about, {key: written[key] for key in ("name", "arguments")})
+        if item.sent:
+            return self._dropped()
+        item.sent = True
+        return self._passed(raw, about, {"delta": arguments_text(call.arguments)})
+
+    def _write_final(self, event: Event, about: About, usage: Usage | None) -> bytes:
+        if not self._touched and not self._shift and usage is None:
+            return event.raw
+        data = decoded(payload(event.raw)) or {}
+        ending = event.deltas[-1].new
+        more = new_items(ending.text, ending.calls) if isinstance(ending, Ending) else []
+        before = b"".join([self._new_item(event.raw, data, item) for item in more])
+        response = an_object(data.get("response"))
+        if response is None:
+            return before + self._passed(event.raw, about)
+        written = with_usage(output_written(response, about.items, more) if self._touched else response, usage)
+        return before + self._passed(event.raw, about, {"response": written} if written is not response else None)
+
+    # ── events that the server did not send ──────────────────────────────────────────────────────────────────────
+
+    def _new_item(self, raw: bytes, like: Object, item: Object) -> bytes:
+        """An item as the service would have streamed it."""
+        self._top += 1
+        where: Object = {"output_index": self._top}
+        within = {"item_id": item["id"], **where}
+        if item["type"] == MESSAGE:
+            part = item["content"][0]
+            within["content_index"] = 0
+            empty: Object = {"content": []}
+            middle: list[tuple[str, Object]] = [
+                (PART_ADDED, {"part": {**part, "text": ""}}),
+                (TEXT_DELTA, {"delta": part["text"], "logprobs": []}),
+                (TEXT_DONE, {"text": part["text"], "logprobs": []}),
+                (PART_DONE, {"part": part}),
+            ]
+        else:
+            empty = {"arguments": ""}
+            arguments = item["arguments"]
+            middle = [(ARGUMENTS_DELTA, {"delta": arguments}), (ARGUMENTS_DONE, {"arguments": arguments})]
+        events = [
+            (ITEM_ADDED, where | {"item": {**item, "status": "in_progress", **empty}}),
+            *[(kind, within | said) for kind, said in middle],
+            (ITEM_DONE, where | {"item": item}),
+        ]
+        return b"".join([self._new(raw, like, kind, said) for kind, said in events])
+
+    def _new(self, raw: bytes, like: Object, type: str, said: Object) -> bytes:
+        numbered = {"sequence_number": self._number(like["sequence_number"])} if "sequence_number" in like else {}
+        self._shift += 1
+        return sse(encode({"type": type, **numbered, **said}), type if raw.startswith(b"event:") else "")
+
+    # ── events that it did ───────────────────────────────────────────────────────────────────────────────────────
+
+    def _dropped(self) -> bytes:
+        self._shift -= 1
+        return b""
+
+    def _passed(self, raw: bytes, about: About, changes: Object | None = None) -> bytes:
+        """The event with these changes, and with the numbers that fit what the client was sent."""
+        before = self._place(raw, about.item, about.part) if about.item is not None else b""
+        item, part = about.item, about.part
+        moved = item is not None and item.index is not None and item.at != item.index
+        if not changes and not self._shift and not moved and (part is None or part.at == part.index):
+            return before + raw
+        data = decoded(payload(raw))
+        if data is None:
+            return before + raw
+        now: Object = {"sequence_number": self._number(data.get("sequence_number"))}
+        if item is not None:
+            now["output_index"] = item.at
+        if part is not None:
+            now["content_index"] = part.at
+        data |= {key: value for key, value in (now | (changes or {})).items() if key in data}
+        return before + _framed(raw, data)
+
+    def _place(self, raw: bytes, item: Item, part: Part | None) -> bytes:
+        """Gives an item and a part their numbers when the first event about them leaves. Where the event that began the
+        item was held back, it leaves first."""
+        before = b""
+        if item.at is None:
+            item.at = self._top + 1 if self._gone or item.index is None else item.index
+            self._top = max(self._top, item.at)
+            held = decoded(payload(item.held)) if item.held is not None else None
+            if item.held is not None and held is not None:
+                number = (decoded(payload(raw)) or {}).get("sequence_number")
+                now = {"output_index": item.at, "sequence_number": self._number(number)}
+                before = _framed(item.held, held | {key: value for key, value in now.items() if key in held})
+                self._shift += 1
+        if part is not None and part.at is None:
+            part.at = part.index - sum(1 for other in item.parts.values() if other.dead and other.index < part.index)
+        return before
+
+    def _number(self, given: Any) -> Any:
+        return given + self._shift if is_index(given) else given
+
+
+def _framed(raw: bytes, data: Object) -> bytes:
+    """An event with other data; what else its lines say stays."""
+    lines = [line for line in raw.splitlines() if line and not line.startswith(b"data:")]
+    return b"".join([line + b"\n" for line in lines]) + b"data: %s\n\n" % encode(data)
+
+
+def with_usage(response: Object, extra: Usage | None) -> Object:
+    """A response with tokens of other tries added to its own, where it tells any."""
+    usage = an_object(response.get("usage"))
+    if usage is None or extra is None:
+        return response
+    total = (extra.prompt or 0) + (extra.completion or 0)
+    more = {"input_tokens": extra.prompt, "output_tokens": extra.completion, "total_tokens": total}
+    return {**response, "usage": {**usage, **{key: added(usage[key], n) for key, n in more.items() if key in usage}}}
