@@ -30,6 +30,7 @@ examples:
 """
 
 FORMATS = ("jsonl", "csv")
+STATUSES = (*get_args(Status), "proxied")
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -44,7 +45,7 @@ def arguments(parser: ArgumentParser) -> None:
     tail.add_argument("-n", type=_count, default=20, metavar="N", help="how many (default: %(default)s)")
     tail.add_argument("--follow", "-f", action="store_true", help="go on with every new call, until Ctrl-C")
     tail.add_argument("--tool", metavar="TOOL", help="only calls of this tool")
-    tail.add_argument("--status", choices=get_args(Status), metavar="STATUS", help=f"one of {_words(get_args(Status))}")
+    tail.add_argument("--status", choices=STATUSES, metavar="STATUS", help=f"one of {_words(STATUSES)}")
     tail.add_argument("--context", metavar="ID", help="only calls of this context")
     tail.add_argument("--step", metavar="ID", help="only calls of this step")
     tail.add_argument("--json", action="store_true", help="print each call as a JSON line")

@@ -8,7 +8,7 @@ from rightcall.text.escape import escaped, shown
 
 TINTS: Mapping[str, Tint] = {
     "success": "green", "failed": "red", "refused": "yellow", "waiting": "cyan", "pending": "dim",
-    "interrupted": "red", "damaged": "red",
+    "interrupted": "red", "damaged": "red", "proxied": "cyan",
 }  # fmt: skip
 
 _STATUS, _TIME = 11, 8
@@ -66,8 +66,18 @@ def detail(record: CallRecord) -> str:
         return escaped(f"{record.rule}: {record.error}" if record.status == "refused" else record.error or "", _DETAIL)
     if record.status == "waiting":
         return escaped(f"for approval {record.approval}", _DETAIL)
+    if record.status == "proxied":
+        return _passed(record)
     given = shown(record.params, _DETAIL)
     return f"{given} → {escaped(record.summary, _DETAIL)}" if record.summary else given
+
+
+def _passed(record: CallRecord) -> str:
+    """What the proxy did about a call, the name it had, and what the client got of it."""
+    fate = record.rule.removeprefix("proxy:")
+    name = f" from {shown(record.written, 60)}" if record.written else ""
+    told = shown(record.params, _DETAIL) if fate != "left" else escaped(record.reason, _DETAIL)
+    return f"{escaped(fate, 40)}{name}: {told}"
 
 
 def records(number: int) -> str:

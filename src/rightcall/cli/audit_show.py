@@ -8,7 +8,7 @@ from msgspec import DecodeError, Struct, json, to_builtins
 from rightcall.cli.audit_lines import TINTS, call_lines, took
 from rightcall.cli.output import json_text
 from rightcall.cli.render import brief, confidence, cut, labelled, value_text, written_lines
-from rightcall.cli.terminal import Style, harmless_lines
+from rightcall.cli.terminal import Style, harmless_lines, many
 from rightcall.record.chain import START
 from rightcall.record.reading import CallRecord, call, neighbours
 from rightcall.record.tables import Entry, Tables
@@ -98,7 +98,9 @@ def whole(view: View, style: Style) -> list[str]:
 def _sections(view: View, record: CallRecord) -> Iterator[tuple[str, list[str]]]:
     yield "when", [_times(record)]
     yield "context", _given(record.context and _context(record))
+    yield "model", _given(_asked(record))
     yield "arguments", [value_text(record.params)]
+    yield "name as written", _given(record.written and escaped(record.written, 200))
     yield "the model wrote", _emission(record)
     yield "repaired", [_repair(one) for one in record.repairs]
     yield "problems", [f"{_word(one.get('message'), 500)}  [{_word(one.get('code'))}]" for one in record.problems]
@@ -170,7 +172,18 @@ def _approval(view: View, record: CallRecord) -> list[str]:
     return [said, f"{approval.status}{by}{used}"]
 
 
+def _asked(record: CallRecord) -> str:
+    """Of a call that passed through the proxy: which model wrote it, and what it took."""
+    if not record.wire:
+        return ""
+    retried = f", asked again {many(record.retries, 'time')}" if record.retries else ""
+    taught = ", told of the tools in its prompt" if record.taught else ""
+    return f"{escaped(record.model, 200) or '(not named)'} over {escaped(record.wire, 40)}{retried}{taught}"
+
+
 def _outcome(record: CallRecord) -> list[str]:
+    if record.status == "proxied":
+        return ["passed on to the client; what came of it is not known here"]
     if record.ended is None:
         return [record.status]
     parts = [record.status]

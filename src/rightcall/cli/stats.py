@@ -49,7 +49,8 @@ class Look(Struct, frozen=True):
     @property
     def empty(self) -> bool:
         told = any(metric.value is not None for metric in self.metrics)
-        return not told and not self.figures.total_calls and not self.figures.waiting
+        figures = self.figures
+        return not told and not figures.total_calls and not figures.waiting and not figures.passed.calls
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -85,7 +86,7 @@ def look(tables: "Tables", period: Period, caller: str | None) -> Look:
     """One pass over the period up to now; a second one only to say who else there is."""
     now = tables.wall()
     counts = count(tables, period=period, caller=caller, now=now)
-    newest = tables.newest(1, ("begin", "refused"))
+    newest = tables.newest(1, ("begin", "refused", "proxied"))
     found = Look(analytics_of(counts), metrics_of(counts), newest[0].at if newest else None)
     if caller is None or not found.empty or not newest:
         return found

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rightcall.cli.bars import Row, Signs, chart, fitted, levels
 from rightcall.cli.terminal import Style, Tint, many, pad, visible_width, wrap
-from rightcall.record.analytics import Analytics, ErrorCount, persona_name
+from rightcall.record.analytics import Analytics, ErrorCount, Passed, persona_name
 from rightcall.record.metrics import Metric
 from rightcall.record.period import Period
 from rightcall.text.escape import escaped
@@ -17,6 +17,7 @@ _LONGEST_ERROR = 120
 _METRIC = 19  # columns of the longest name of a metric
 _LEAST_HOW = 30  # columns below which what was counted stands on a line of its own
 _MOST_CALLERS = 10
+_MOST_MODELS = 5
 
 
 def report(figures: Analytics, metrics: Sequence[Metric], style: Style, signs: Signs) -> list[str]:
@@ -25,6 +26,7 @@ def report(figures: Analytics, metrics: Sequence[Metric], style: Style, signs: S
         _head(figures, style, signs),
         _section("Top Tools:", _tools(figures, style, signs), style),
         _section("Callers:", _callers(figures, style, signs), style),
+        _section("Through the Proxy:", _passed(figures.passed, style, signs), style),
         _section("Refusals by Rule:", _counted(figures.refusals, style, signs), style),
         _section("Repairs by Strategy:", _counted(figures.repairs, style, signs), style),
         _section("Errors:", _errors(figures.errors, style), style),
@@ -61,11 +63,13 @@ def _fact(fact: str, more: str, style: Style) -> list[str]:
 
 
 def _kinds(figures: Analytics) -> str:
+    passed = f"{figures.passed.calls:,} more passed through the proxy" if figures.passed.calls else ""
     if figures.ran == figures.total_calls:
-        return ""
+        return passed
     limits = f", {figures.limit_hits:,} of them by limits" if figures.limit_hits else ""
     parts = {"ran": figures.ran, "running": figures.running, "refused": figures.refused}
-    return ", ".join(f"{number:,} {word}" for word, number in parts.items() if number) + limits
+    said = ", ".join(f"{number:,} {word}" for word, number in parts.items() if number) + limits
+    return f"{said}; {passed}" if passed else said
 
 
 def _of_those_that_ran(figures: Analytics) -> str:
@@ -117,6 +121,16 @@ def _calls(number: int, success: float | None, time: float | None) -> str:
 
 def _counted(counts: Mapping[str, int], style: Style, signs: Signs) -> list[str]:
     return chart([Row(escaped(name), number, f"{number:,}") for name, number in counts.items()], style, signs)
+
+
+def _passed(passed: Passed, style: Style, signs: Signs) -> list[str]:
+    """Calls that a client may have run: what became of them on their way, and which models wrote them."""
+    if not passed.calls:
+        return []
+    models = [f"{escaped(name or '(not named)', 60)} {number:,}" for name, number in passed.models.items()]
+    more = f" and {many(len(models) - _MOST_MODELS, 'more model')}" if len(models) > _MOST_MODELS else ""
+    said = f"{many(passed.calls, 'call')} of {', '.join(models[:_MOST_MODELS])}{more}"
+    return [*wrap(said, style.width), *_counted(passed.fates, style, signs)]
 
 
 def _errors(errors: Sequence[ErrorCount], style: Style) -> list[str]:

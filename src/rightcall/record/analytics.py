@@ -1,9 +1,11 @@
 """How tools were used: the figures of the design's `ToolAnalytics`, and what else the audit tells.
 
-A call is a record `begin` or `refused`. `success_rate` is of all calls that have an outcome, refused ones included:
+A call is a record `begin` or `refused`. Those that only passed through the proxy are counted apart: what came of them
+nobody knows here. `success_rate` is of all calls that have an outcome, refused ones included:
 what a caller met with. `run_success_rate` is of those that ran: how well the tools work.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import Any, Final, TypeVar
@@ -44,6 +46,16 @@ class Share(Struct, frozen=True):
     p95: float | None
 
 
+class Passed(Struct, frozen=True):
+    """Calls that went from a model to its client through the proxy, which ran them or did not."""
+
+    calls: int
+    fates: Mapping[str, int]
+    """right, repaired, lifted, left, unknown, repeated; would-repair and would-lift under `--observe`."""
+    tools: Mapping[str, int]
+    models: Mapping[str, int]
+
+
 class Analytics(Struct, frozen=True):
     """One period, of one caller or (None) of all. Rates from 0 to 100, times in milliseconds; None: no such call."""
 
@@ -75,7 +87,8 @@ class Analytics(Struct, frozen=True):
     """By rule."""
     limit_hits: int
     repairs: Mapping[str, int]
-    """Calls that did not fit as they were written, by strategy; `failed` where none helped."""
+    """Calls that did not fit as they were written, by strategy; `failed` where none helped. Those that passed through
+    the proxy are among them."""
     cached: int
     tokens: int
     timeline: tuple[int, ...]
@@ -83,6 +96,8 @@ class Analytics(Struct, frozen=True):
     tool_breakdown: Mapping[str, Share]
     callers: Mapping[str, Share]
     """Empty when one caller was asked for."""
+    passed: Passed
+    """Not among `total_calls`."""
 
 
 def analytics(tables: Tables, *, period: Period, caller: str | None = None, now: str) -> Analytics:
@@ -125,6 +140,7 @@ def analytics_of(counts: Counts) -> Analytics:
         timeline=tuple(counts.slots),
         tool_breakdown=shares,
         callers={} if counts.caller is not None else {who: _share(one) for who, one in _largest(counts.by_caller())},
+        passed=_passed(counts),
     )
 
 
@@ -183,6 +199,18 @@ def percentile(ascending: Sequence[float], percent: int) -> float | None:
     (10, 95)
     """
     return ascending[-(len(ascending) * -percent // 100) - 1] if ascending else None
+
+
+def _passed(counts: Counts) -> Passed:
+    fates: Counter[str] = Counter()
+    tools: Counter[str] = Counter()
+    models: Counter[str] = Counter()
+    for (rule, _, tool, model), times in counts.passed.items():
+        fates[rule.removeprefix("proxy:")] += times
+        tools[tool] += times
+        models[model] += times
+    named = (dict(_most_first(counter)) for counter in (fates, tools, models))
+    return Passed(counts.passed.total(), *named)
 
 
 def _success_rate(tally: Tally) -> float | None:

@@ -19,8 +19,8 @@ from msgspec.json import decode
 from msgspec.structs import asdict
 
 from rightcall.record.notes import Told
-from rightcall.record.reading import CALLS, CallRecord, call, joined
-from rightcall.record.tables import Entry, Tables
+from rightcall.record.reading import CALLS, USED, CallRecord, call, joined
+from rightcall.record.tables import Entry, EntryKind, Tables
 from rightcall.types_running import Approval, Grant
 
 SEARCHED: Final = 20_000
@@ -93,7 +93,7 @@ _CALL = (
     "id", "timestamp", "caller", "tool", "params", "status", "decision", "rule", "reason", "execution_time", "error",
     "summary", "tokens", "cached", "sandbox", "ended", "context", "step", "emission", "repairs", "strategy",
     "confidence", "truncated", "problems", "origin", "effects", "approval", "grant", "earlier", "retry_after",
-    "provider", "digest",
+    "provider", "digest", "wire", "model", "written", "retries", "taught",
 )  # fmt: skip
 
 
@@ -116,16 +116,17 @@ def _call(record: CallRecord) -> Row:
     return row
 
 
-def _calls(columns: tuple[str, ...], show: Callable[[CallRecord], Row]) -> Collection:
+def _calls(columns: tuple[str, ...], show: Callable[[CallRecord], Row], kinds: tuple[EntryKind, ...]) -> Collection:
     def rows(tables: Tables) -> Rows:
-        for _, read in joined_calls(tables, newest_first(tables)):
-            if read is not None:
+        for entry, read in joined_calls(tables, newest_first(tables)):
+            if read is not None and entry.kind in kinds:
                 yield lambda read=read: show(read())
 
     def row(tables: Tables, id: str) -> Row | None:
         number = _number(id)
-        found = None if number is None else call(tables, number)
-        return show(found) if found is not None and found.id == number else None
+        entry = None if number is None else tables.entry(number)
+        found = call(tables, entry.seq) if entry is not None and entry.kind in kinds else None
+        return None if found is None else show(found)
 
     return Collection(columns, rows, row)
 
@@ -248,8 +249,8 @@ def _few(columns: tuple[str, ...], newest: Callable[[Tables], list[Row]]) -> Col
 
 COLLECTIONS: Final[Mapping[str, Collection]] = MappingProxyType(
     {
-        "tool_usage_logs": _calls(_USAGE, _usage),
-        "calls": _calls(_CALL, _call),
+        "tool_usage_logs": _calls(_USAGE, _usage, USED),
+        "calls": _calls(_CALL, _call, CALLS),
         "audit": _entries(_AUDIT, _audit),
         "messages": _entries(_MESSAGE, _message, "message"),
         "approvals": _few(_APPROVAL, lambda tables: [_approval(one) for one in reversed(tables.approvals())]),

@@ -1,7 +1,7 @@
 """One pass over the audit that counts what analytics and metrics need, without keeping the records.
 
     begin, refused ─▶ a call        end ─▶ what came of it        waiting ─▶ a question, no call yet
-    message ─▶ what the host told
+    proxied ─▶ a call that a client may run, counted apart        message ─▶ what the host told
 
 A call belongs to the period in which it was recorded; what came of it counts whenever it was written.
 """
@@ -30,6 +30,10 @@ Asker = tuple[str, str | None]
 
 Key = tuple[bool, str, str, str, str]
 """What calls are counted by: whether they were refused, caller, tool, rule, strategy."""
+
+
+Passing = tuple[str, str, str, str]
+"""What calls that passed through the proxy are counted by: rule, strategy, tool, model."""
 
 
 class Tally:
@@ -95,6 +99,8 @@ class Counts:
         """All of them together, once everything was taken."""
         self.slots = [0] * len(window.slots)
         self.waiting = 0
+        self.passed: Counter[Passing] = Counter()
+        """Calls that passed through the proxy: nobody knows here what came of them."""
         self.begun: dict[Asker, int] = {}
         """Calls that began, by caller and context; None is the context of those that named none."""
         self.messages = 0
@@ -116,8 +122,11 @@ class Counts:
         return _calls((key[3], tally) for key, tally in self.tallies.items() if key[0] is refused)
 
     def strategies(self) -> Counter[str]:
-        """Calls by how they were made to fit."""
-        return _calls((key[4], tally) for key, tally in self.tallies.items())
+        """Calls by how they were made to fit, those that passed through the proxy included."""
+        found = _calls((key[4], tally) for key, tally in self.tallies.items())
+        for (_, strategy, _, _), times in self.passed.items():
+            found[strategy] += times
+        return found
 
     def _added_by(self, part: Callable[[Key], str]) -> dict[str, Tally]:
         groups: dict[str, list[Tally]] = {}
@@ -144,6 +153,9 @@ class Counts:
             return
         if entry.kind == "waiting":
             self.waiting += 1
+            return
+        if entry.kind == "proxied":
+            self.passed[call.rule, call.strategy, call.tool, call.model] += 1
             return
         refused = entry.kind == "refused"
         key = (refused, caller, call.tool, call.rule, call.strategy)
@@ -220,7 +232,7 @@ def count(tables: Tables, *, period: Period, caller: str | None = None, now: str
     return counts
 
 
-_COUNTED = frozenset(("begin", "refused", "waiting", "message"))
+_COUNTED = frozenset(("begin", "refused", "waiting", "proxied", "message"))
 
 
 class _Call(Struct, frozen=True, gc=False):
@@ -231,6 +243,7 @@ class _Call(Struct, frozen=True, gc=False):
     rule: str
     context: str | None = None
     strategy: str = "direct"
+    model: str = ""
 
 
 class _End(Struct, frozen=True, gc=False):

@@ -2,7 +2,8 @@
 
 2026-01-01T12:00:00.000Z #12 teacher code/read success 12.5 ms stage:read-only
 2026-01-01T12:00:01.000Z #14 teacher file/save refused allowlist: Tool 'file/save' is not whitelisted for AI use
-2026-01-01T12:00:02.000Z #15 policy loaded
+2026-01-01T12:00:02.000Z #15 proxy Read proxied proxy:repaired
+2026-01-01T12:00:03.000Z #16 policy loaded
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Calls as people ask for them: each record of a call joined with the record of its end.
 
-begin, refused, waiting ─┬─▶ CallRecord ─▶ snapshot, as design 002 keeps them with the steps of a plan
-                    end ─┘
+begin, refused, waiting, proxied ─┬─▶ CallRecord ─▶ snapshot, as design 002 keeps them with the steps of a plan
+                             end ─┘
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,8 +14,11 @@ from rightcall.record.entries import CallBody, EndBody, encode, read_call, read_
 from rightcall.record.tables import Entry, EntryKind, Tables
 from rightcall.types_running import Status
 
-CALLS: tuple[EntryKind, ...] = ("begin", "refused", "waiting")
-"""The kinds of records that are a call."""
+USED: tuple[EntryKind, ...] = ("begin", "refused", "waiting")
+"""The kinds of records that are a call which was to run here."""
+
+CALLS: tuple[EntryKind, ...] = (*USED, "proxied")
+"""The kinds of records that are a call, wherever it runs."""
 
 AROUND = 10_000
 """Records before and after a call among which its neighbours are looked for."""
@@ -34,8 +37,9 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     caller: str
     tool: str
     params: Any
-    status: Status | Literal["damaged"]
-    """`damaged`: somebody has changed the record so that it cannot be read."""
+    status: Status | Literal["proxied", "damaged"]
+    """`proxied`: it went to a client through the proxy, and what came of it is not known here; `damaged`: somebody has
+    changed the record so that it cannot be read."""
     decision: str
     rule: str
     digest: str
@@ -68,6 +72,11 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     earlier: int | None = None
     retry_after: float | None = None
     provider: str = ""
+    wire: str = ""
+    model: str = ""
+    written: str = ""
+    retries: int = 0
+    taught: bool = False
 
 
 class _Wanted(Struct, frozen=True):
@@ -213,7 +222,7 @@ def _record(
     entry: Entry, body: CallBody, end: Entry | None, done: EndBody | None, running: frozenset[int]
 ) -> CallRecord:
     status, error = _came_to(entry, body, done, entry.seq in running)
-    done = done or EndBody(status)
+    done = done or EndBody("pending")
     return CallRecord(
         id=entry.seq, timestamp=entry.at, caller=body.caller, tool=body.tool, params=body.params, status=status,
         decision=body.decision, rule=body.rule, digest=body.digest, reason=body.reason, error=error,
@@ -223,11 +232,16 @@ def _record(
         confidence=body.confidence, truncated=body.truncated, problems=body.problems, origin=body.origin,
         definition=body.definition, state=body.state, effects=body.effects, policy=body.policy, rights=body.rights,
         approval=body.approval, grant=body.grant, earlier=body.earlier, retry_after=body.retry_after,
-        provider=body.provider,
+        provider=body.provider, wire=body.wire, model=body.model, written=body.written, retries=body.retries,
+        taught=body.taught,
     )  # fmt: skip
 
 
-def _came_to(entry: Entry, body: CallBody, done: EndBody | None, runs: bool) -> tuple[Status, str | None]:
+def _came_to(
+    entry: Entry, body: CallBody, done: EndBody | None, runs: bool
+) -> tuple[Status | Literal["proxied"], str | None]:
+    if entry.kind == "proxied":
+        return "proxied", body.reason or None
     if entry.kind != "begin":
         return ("refused" if entry.kind == "refused" else "waiting"), body.reason
     if done is not None:
