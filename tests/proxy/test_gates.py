@@ -1,0 +1,83 @@
+"""A gate for the tools of each request: which packs apply, what is kept, what is left alone."""
+
+import pytest
+from msgspec import json
+
+from proxy.chatting import READ, TOOLS, WEATHER, tool
+from rightcall.config import load_policy
+from rightcall.proxy import gates
+from rightcall.proxy.gates import Gates, functions
+
+pytestmark = pytest.mark.promise("H-03")
+
+
+def of(*tools: object, policy: object = None) -> object:
+    return Gates(load_policy(policy), "local").of(json.encode(list(tools)))  # type: ignore[arg-type]
+
+
+def test_the_same_tools_have_the_same_gate() -> None:
+    kept = Gates(load_policy(None), "local")
+    assert kept.of(TOOLS) is kept.of(bytes(TOOLS))
+
+
+@pytest.mark.promise("V-08")
+def test_a_pack_applies_to_the_tools_of_it_that_a_request_offers() -> None:
+    gate = of(READ)
+    verdict = gate.check("ReadFile", {"filename": "x"})  # type: ignore[attr-defined]
+    assert (verdict.call.name, verdict.call.arguments) == ("Read", {"file_path": "x"})
+
+
+def test_a_pack_brings_no_tools_that_were_not_offered() -> None:
+    assert of(READ, policy={"gate": {"packs": ["claude", "code"]}}).catalog.names == ("Read",)  # type: ignore[attr-defined]
+
+
+def test_another_tool_of_the_same_name_is_not_the_packs() -> None:
+    gate = of(tool("Read", ["book"], book={"type": "string"}, path={"type": "string"}))
+    verdict = gate.check("Read", {"book": "Emma", "path": "x"})  # type: ignore[attr-defined]
+    assert (verdict.ok, verdict.repairs) == (True, ())
+
+
+def test_unknown_tools_pass_unless_the_policy_says_otherwise() -> None:
+    assert of(WEATHER).check("launch", {"a": 1}).ok  # type: ignore[attr-defined]
+    strict = {"gate": {"hosts": {"proxy": {"unknown_tool": "refuse"}}}}
+    assert not of(WEATHER, policy=strict).check("launch", {"a": 1}).ok  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "tools", [b"", b"[]", b"[{}]", b'[{"type": "web_search"}]', b"nonsense", b'{"a": 1}', b"[" * 5000]
+)
+def test_what_is_no_list_of_functions_has_no_gate(tools: bytes) -> None:
+    assert Gates(load_policy(None), "local").of(tools) is None
+
+
+def test_two_tools_of_one_name_are_the_clients_affair() -> None:
+    assert of(WEATHER, WEATHER) is None
+
+
+def test_functions_of_every_api_are_found() -> None:
+    schema = {"type": "object", "properties": {}}
+    shapes = [
+        {"type": "function", "function": {"name": "a", "parameters": schema}},
+        {"type": "function", "function": {"name": "b"}},
+        {"type": "function", "name": "c", "parameters": schema, "strict": True},
+        {"type": "function", "name": "d", "parameters": None},
+        {"name": "e", "input_schema": schema},
+        {"type": "web_search_20250305", "name": "f"},
+        {"type": "custom", "name": "g", "format": {"type": "text"}},
+    ]
+    found = [one.get("name") or one["function"]["name"] for one in functions(shapes)]
+    assert found == ["a", "b", "c", "d", "e"]
+
+
+@pytest.mark.promise("N-16")
+def test_counts_survive_the_gates_they_were_made_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gates, "MOST", 2)
+    kept = Gates(load_policy(None), "local")
+    for nth in range(5):
+        gate = kept.of(json.encode([tool(f"t{nth}", ["city"], city={"type": "string"})]))
+        assert gate is not None
+        gate.check(f"t{nth}", {"city": "Bern"})
+        gate.check(f"t{nth}", {"City": "Bern"})
+    stats = kept.stats()
+    assert (stats["provider"], stats["total_calls"], len(stats["tools"])) == ("local", 10, 5)
+    assert stats["normalizations"]["direct"] == 5
