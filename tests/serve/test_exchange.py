@@ -1,0 +1,352 @@
+"""One request through the proxy, over real sockets: passed on, repaired, asked again, taught, watched, or failed."""
+
+import gzip
+import http.client
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from msgspec import json
+
+from proxy.chatting import TOOLS, seen
+from rightcall import load_policy
+from rightcall.proxy.options import Options
+from rightcall.record.memory import MemoryStore
+from rightcall.serve.access import Access
+from rightcall.serve.assembly import assemble
+from rightcall.serve.limits import UpstreamLimits
+from rightcall.serve.recording import Recording
+from serve.harness import Rig, post, request, serving
+from serve.scripted import Answer, Dies, Failure, NativeCall, Raw, ScriptedUpstream, Stalls, Text, Usage
+
+pytestmark = pytest.mark.promise("H-03")
+
+CHAT, RESPONSES, MESSAGES, OLLAMA = "/v1/chat/completions", "/v1/responses", "/v1/messages", "/api/chat"
+GOOD = '<tool_call>{"name": "weather", "arguments": {"city": "Bern", "days": "3"}}</tool_call>'
+BROKEN = NativeCall("weather", '{"days": 3}')
+RIGHT = NativeCall("weather", '{"city": "Bern"}')
+KEY = "sk-never-to-be-kept-0123456789abcdef"
+
+
+@contextmanager
+def rig(policy: Any = None, limits: UpstreamLimits | None = None, store: Any = None, **settings: Any) -> Iterator[Rig]:
+    """The whole server in front of a scripted upstream."""
+    access = Access(None, bound_to="127.0.0.1")
+    with ScriptedUpstream() as upstream:
+        loaded = load_policy(policy)
+        recording = Recording(store, loaded, gather=0.0, owned=False) if store is not None else None
+        service = assemble(upstream.address, loaded, Options(**settings), access, limits=limits, recording=recording)
+        with serving(service.app) as address:
+            yield Rig(upstream, address, upstream.address)
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Rig]:
+    with rig() as one:
+        yield one
+
+
+def chat(stream: bool = False, **more: Any) -> dict[str, Any]:
+    messages = [{"role": "user", "content": "Weather in Bern?"}]
+    return {"model": "m", "messages": messages, "tools": json.decode(TOOLS), "stream": stream} | more
+
+
+def calls_of(body: Any) -> list[tuple[str, Any]]:
+    message = body["choices"][0]["message"]
+    return [
+        (call["function"]["name"], json.decode(call["function"]["arguments"]))
+        for call in message.get("tool_calls") or []
+    ]
+
+
+# ── what passes ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_other_paths_pass_byte_for_byte_compressed_or_not(shared: Rig) -> None:
+    zipped = gzip.compress(b'{"models": []}')
+    shared.upstream.play([]).routes["/v1/models"] = Raw(zipped, headers={"content-encoding": "gzip", "x-odd": "1"})
+    got = request("GET", shared.address, "/v1/models?a=%2Fb&c", headers={"accept-encoding": "gzip"})
+    assert (got.status, got.body, got.headers["content-encoding"], got.headers["x-odd"]) == (200, zipped, "gzip", "1")
+    received = shared.upstream.requests[0]
+    assert received.target == "/v1/models?a=%2Fb&c"
+    assert received.header("accept-encoding") == "gzip"
+
+
+def test_a_request_without_tools_passes_byte_for_byte_both_ways(shared: Rig) -> None:
+    body = b'{ "model":"m",  "messages": [], "odd": [1, 2 ] }'
+    shared.upstream.play([Answer([Text(GOOD)])])
+    got = request("POST", shared.address, CHAT, body, {"content-type": "application/json"})
+    assert shared.upstream.requests[0].body == body
+    direct = shared.upstream.play([Answer([Text(GOOD)])])
+    assert got.body == request("POST", direct.address, CHAT, body, {"content-type": "application/json"}).body
+
+
+def test_keys_pass_through_and_our_own_headers_do_not(shared: Rig) -> None:
+    shared.upstream.play([Answer([Text("Hi")])])
+    post(shared.address, CHAT, chat(), {"authorization": f"Bearer {KEY}", "x-api-key": KEY, "x-rightcall-caller": "me"})
+    headers = dict(shared.upstream.requests[0].headers)
+    assert headers["authorization"] == f"Bearer {KEY}"
+    assert headers["x-api-key"] == KEY
+    assert not [name for name in headers if name.startswith("x-rightcall")]
+
+
+def test_errors_of_the_upstream_pass_as_they_are(shared: Rig) -> None:
+    shared.upstream.play([Failure(429, "slow down", headers={"retry-after": "7"})] * 2)
+    got = post(shared.address, CHAT, chat())
+    direct = post(shared.direct, CHAT, chat())
+    assert (got.status, got.body, got.headers["retry-after"]) == (429, direct.body, "7")
+
+
+@pytest.mark.parametrize("body", [b"", b"nonsense", b"[]", b'{"tools": 5}', b'{"tools": [{"a": 1}], "messages": "x"}'])
+def test_a_request_that_nobody_can_read_is_the_upstreams_affair(shared: Rig, body: bytes) -> None:
+    for path in (CHAT, RESPONSES, MESSAGES, OLLAMA):
+        shared.upstream.play([Failure(400, "what?")])
+        assert request("POST", shared.address, path, body).status == 400
+        assert shared.upstream.requests[0].body == body
+
+
+def test_a_caller_needs_a_name_that_can_be_shown(shared: Rig) -> None:
+    shared.upstream.play([Answer([Text("Hi")])])
+    got = post(shared.address, CHAT, chat(), {"x-rightcall-caller": "a" * 300})
+    assert got.status == 400
+    assert "x-rightcall-caller" in got.json["error"]["message"]
+    assert shared.upstream.requests == []
+
+
+# ── what is done is told ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_header_says_what_was_done(shared: Rig) -> None:
+    shared.upstream.play([Answer([Text(f"On it. {GOOD}"), NativeCall("read_file", "{'path': 'x'}")])])
+    got = post(shared.address, CHAT, chat())
+    assert got.headers["x-rightcall"] == "repaired=1 lifted=1"
+    assert calls_of(got.json) == [("Read", {"file_path": "x"}), ("weather", {"city": "Bern", "days": 3})]
+    assert got.json["choices"][0]["message"]["content"].strip() == "On it."
+
+
+def test_a_stream_ends_with_a_comment_that_says_it(shared: Rig) -> None:
+    shared.upstream.play([Answer([Text(GOOD)]), Answer([Text("Hi")])])
+    assert post(shared.address, CHAT, chat(stream=True)).body.endswith(b"data: [DONE]\n\n: rightcall lifted=1\n\n")
+    assert post(shared.address, CHAT, chat(stream=True)).body.endswith(b"data: [DONE]\n\n")
+
+
+def test_observing_changes_nothing_and_tells() -> None:
+    with rig(observe=True) as watched:
+        for stream in (False, True):
+            watched.upstream.play([Answer([Text(GOOD), NativeCall("read_file", "{'path': 'x'}")])] * 2)
+            got = post(watched.address, CHAT, chat(stream))
+            assert got.body == post(watched.direct, CHAT, chat(stream)).body
+            assert stream or got.headers["x-rightcall"] == "would-repair=1 would-lift=1"
+
+
+@pytest.mark.promise("A-02")
+def test_every_call_is_recorded_without_a_key_in_it() -> None:
+    store = MemoryStore()
+    with rig(store=store) as one:
+        one.upstream.play([Answer([Text(GOOD), NativeCall("weather", '{"city": "Bern"}')])])
+        post(one.address, CHAT, chat(), {"authorization": f"Bearer {KEY}", "x-rightcall-caller": "tests"})
+    rows = [row for row in store.look(lambda tables: list(tables.entries())) if row.kind == "proxied"]
+    assert len(rows) == 2
+    text = b"".join(row.body for row in rows)
+    assert b'"tests"' in text
+    assert b"lifted" in text
+    assert KEY.encode() not in text
+
+
+@pytest.mark.promise("N-16")
+def test_the_metrics_count_calls_by_provider_tool_and_strategy(shared: Rig) -> None:
+    shared.upstream.play([Answer([NativeCall("weather", "{'city': 'Bern'}")])])
+    post(shared.address, CHAT, chat())
+    text = request("GET", shared.address, "/metrics").body.decode()
+    line = next(line for line in text.splitlines() if line.startswith("rightcall_calls_total") and "weather" in line)
+    assert 'provider="local"' in line
+    assert "rightcall_changes_total" in text
+
+
+# ── asking again ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_call_that_cannot_be_repaired_goes_back_with_the_hint_before_the_client_sees_it(stream: bool) -> None:
+    with rig(retry=1) as one:
+        one.upstream.play([Answer([Text("Let me see."), BROKEN]), Answer([RIGHT], usage=Usage(50, 5))])
+        got = post(one.address, CHAT, chat(stream, stream_options={"include_usage": True} if stream else None))
+        second = one.upstream.requests[1].json
+        assert second["stream"] is False
+        assert second["messages"][-2]["tool_calls"][0]["function"] == {"name": "weather", "arguments": '{"days": 3}'}
+        assert "Missing required fields: city" in second["messages"][-1]["content"]
+        if stream:
+            assert seen(got.body)[:3] == ("Let me see.", [("weather", {"city": "Bern"})], "tool_calls")
+            assert b'"prompt_tokens":71' in got.body
+        else:
+            assert calls_of(got.json) == [("weather", {"city": "Bern"})]
+            assert got.json["usage"]["prompt_tokens"] == 71
+            assert got.headers["x-rightcall"] == "retried=1"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_model_that_does_no_better_is_passed_on_after_so_many_tries(stream: bool) -> None:
+    with rig(retry=2) as one:
+        one.upstream.play([Answer([BROKEN])] * 3)
+        got = post(one.address, CHAT, chat(stream))
+        assert len(one.upstream.requests) == 3
+        wanted = [("weather", {"days": 3})]
+        assert (seen(got.body).calls if stream else calls_of(got.json)) == wanted
+
+
+@pytest.mark.parametrize("path", [RESPONSES, MESSAGES, OLLAMA])
+@pytest.mark.parametrize("stream", [False, True])
+def test_asking_again_works_over_every_api(path: str, stream: bool) -> None:
+    with rig(retry=1) as one:
+        one.upstream.play([Answer([NativeCall("weather", {"days": 3})]), Answer([RIGHT])])
+        got = post(one.address, path, _request(path, stream))
+        assert got.status == 200, got.body
+        assert b"Bern" in got.body
+        assert (b"days" in _output(path, got.body)) is False
+        assert b"Missing required fields: city" in one.upstream.requests[1].body
+
+
+def _output(path: str, body: bytes) -> bytes:
+    """What the model said. Responses repeat the request's instructions and tools around it."""
+    if path != RESPONSES:
+        return body
+    whole = body if body.startswith(b"{") else body.split(b"response.completed\ndata: ")[1].split(b"\n")[0]
+    answer = json.decode(whole)
+    return json.encode(answer.get("response", answer)["output"])
+
+
+def _request(path: str, stream: bool) -> dict[str, Any]:
+    tools = json.decode(TOOLS)
+    said = [{"role": "user", "content": "Weather in Bern?"}]
+    if path == RESPONSES:
+        flat = [{"type": "function", **tool["function"]} for tool in tools]
+        return {"model": "m", "input": said, "tools": flat, "stream": stream}
+    if path == MESSAGES:
+        own = [{"name": one["function"]["name"], "input_schema": one["function"]["parameters"]} for one in tools]
+        return {"model": "m", "max_tokens": 100, "messages": said, "tools": own, "stream": stream}
+    return {"model": "m", "messages": said, "tools": tools, "stream": stream}
+
+
+# ── teaching ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES, OLLAMA])
+def test_taught_models_get_their_tools_in_the_prompt_and_clients_get_native_calls(path: str, stream: bool) -> None:
+    with rig(teach="on") as one:
+        one.upstream.play([Answer([Text(f"Sure. {GOOD}")])])
+        got = post(one.address, path, _request(path, stream))
+        sent = one.upstream.requests[0].json
+        assert not sent.get("tools")
+        assert b"weather" in one.upstream.requests[0].body
+        assert b"<tool_call>" not in _output(path, got.body)
+        assert b"Bern" in got.body
+        assert "taught=1" in got.headers["x-rightcall"]
+
+
+def test_a_server_that_refuses_tools_is_noticed_and_its_model_taught_from_then_on() -> None:
+    with rig() as one:
+        refusal = Failure(400, "registry.ollama.ai/library/old:latest does not support tools")
+        one.upstream.play([refusal, Answer([Text(GOOD)]), Answer([Text(GOOD)])])
+        assert calls_of(post(one.address, CHAT, chat()).json) == [("weather", {"city": "Bern", "days": 3})]
+        assert calls_of(post(one.address, CHAT, chat()).json) == [("weather", {"city": "Bern", "days": 3})]
+        assert [bool(received.json.get("tools")) for received in one.upstream.requests] == [True, False, False]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_call_that_was_required_and_never_came_is_asked_for_in_the_prompt(stream: bool) -> None:
+    with rig() as one:
+        one.upstream.play([Answer([Text("It is sunny.")]), Answer([Text(GOOD)])])
+        got = post(one.address, CHAT, chat(stream, tool_choice="required"))
+        found = seen(got.body).calls if stream else calls_of(got.json)
+        assert found == [("weather", {"city": "Bern", "days": 3})]
+        assert [bool(received.json.get("tools")) for received in one.upstream.requests] == [True, False]
+
+
+def test_teaching_can_be_switched_off() -> None:
+    with rig(teach="off") as one:
+        one.upstream.play([Answer([Text("It is sunny.")])])
+        post(one.address, CHAT, chat(tool_choice="required"))
+        assert len(one.upstream.requests) == 1
+
+
+def test_a_request_that_forbids_calls_gets_none() -> None:
+    with rig() as one:
+        one.upstream.play([Answer([Text(GOOD)])] * 2)
+        assert post(one.address, CHAT, chat(tool_choice="none")).body == post(one.direct, CHAT, chat()).body
+
+
+# ── what goes wrong ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES, OLLAMA])
+def test_an_upstream_that_is_not_there_is_an_error_of_the_clients_own_api(path: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    service = assemble(f"http://127.0.0.1:{port}", load_policy(None), Options(), Access(None, bound_to="127.0.0.1"))
+    with serving(service.app) as address:
+        got = post(address, path, _request(path, False))
+        error = got.json["error"]
+        assert got.status == 502
+        assert "cannot be reached" in (error if path == OLLAMA else error["message"])
+        assert (got.json.get("type") == "error") is (path == MESSAGES)
+
+
+@pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES, OLLAMA])
+@pytest.mark.parametrize("half", [False, True])
+def test_an_upstream_that_dies_in_a_stream_leaves_a_whole_error_behind(shared: Rig, path: str, half: bool) -> None:
+    shared.upstream.play([Dies(Answer([Text("one two three four five six seven eight nine")]), after=6, half=half)])
+    got = post(shared.address, path, _request(path, True))
+    last = got.body.rstrip(b"\n").split(b"\n")[-1]
+    assert got.body.endswith(b"\n")
+    assert b"one" in got.body
+    assert b"error" in json.encode(json.decode(last.removeprefix(b"data: ")))
+
+
+def test_half_a_call_of_a_dying_upstream_never_reaches_the_client(shared: Rig) -> None:
+    shared.upstream.play([Dies(Answer([NativeCall("weather", '{"city": "Bern"}', pieces=4)]), after=4)])
+    assert seen(post(shared.address, CHAT, chat(stream=True)).body.rsplit(b"data: ", 1)[0]).calls == []
+
+
+def test_an_html_page_passes_as_it_is(shared: Rig) -> None:
+    shared.upstream.play([Raw(b"<html>no</html>", status=503, content_type="text/html")] * 2)
+    assert post(shared.address, CHAT, chat())[0::2] == post(shared.direct, CHAT, chat())[0::2]
+
+
+@pytest.mark.parametrize("path", [CHAT, MESSAGES])
+def test_an_answer_that_is_too_long_is_refused_for_that_request_alone(path: str) -> None:
+    with rig(limits=UpstreamLimits(body_bytes=100_000)) as one:
+        one.upstream.play([Raw(b"x" * 200_000), Answer([RIGHT])])
+        got = post(one.address, path, _request(path, False))
+        assert (got.status, b"100,000" in got.body) == (502, True)
+        assert post(one.address, path, _request(path, False)).status == 200
+
+
+def test_an_event_that_never_ends_is_an_error_in_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rightcall.proxy.framing.MOST", 50_000)
+    with rig() as one:
+        one.upstream.play([Raw(content_type="text/event-stream", pieces=[b"data: " + b"x" * 20_000] * 5)])
+        assert b"does not end" in post(one.address, CHAT, chat(stream=True)).body
+
+
+def test_a_server_that_falls_silent_is_given_up() -> None:
+    with rig(limits=UpstreamLimits(between_seconds=0.05, first_byte_seconds=0.05)) as one:
+        one.upstream.play([Stalls(Answer([Text("a b c")]), after=2), Stalls(Answer([Text("x")]), after=0)])
+        assert b"was silent" in post(one.address, CHAT, chat(stream=True)).body
+        assert post(one.address, CHAT, chat()).status == 504
+
+
+def test_a_client_that_leaves_stops_the_model(shared: Rig) -> None:
+    shared.upstream.play([Stalls(Answer([Text("one two three")]), after=2)])
+    where = urlsplit(shared.address)
+    connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=20)
+    connection.request("POST", CHAT, json.encode(chat(stream=True)), {"content-type": "application/json"})
+    answer = connection.getresponse()
+    answer.read(10)
+    connection.sock.shutdown(socket.SHUT_RDWR) if connection.sock else None
+    answer.close()
+    connection.close()
+    shared.upstream.wait_for_hang_up()
