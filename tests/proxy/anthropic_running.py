@@ -122,3 +122,24 @@ def block_events(index: int, block: dict[str, Any], *pieces: dict[str, Any]) -> 
         *[{"type": "content_block_delta", "index": index, "delta": piece} for piece in pieces],
         {"type": "content_block_stop", "index": index},
     ]
+
+
+BEGIN: dict[str, Any] = {
+    "type": "message_start",
+    "message": {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 5, "output_tokens": 1},
+    },
+}
+
+
+def answered(*events: dict[str, Any]) -> bytes:
+    end = {"stop_reason": "tool_use", "stop_sequence": None}
+    last = [{"type": "message_delta", "delta": end, "usage": {"output_tokens": 9}}, {"type": "message_stop"}]
+    return happened(BEGIN, *events, *last)

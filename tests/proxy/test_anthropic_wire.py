@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from msgspec import json
 
 from proxy.anthropic_running import (
+    BEGIN,
     LIFTED_CALL,
     accumulated,
+    answered,
     block_events,
     data_of,
     editor,
@@ -197,7 +199,7 @@ def test_a_rewritten_whole_answer_keeps_its_unknown_fields_and_its_ids() -> None
 
 def test_an_input_that_came_with_the_beginning_of_its_block_is_repaired_too() -> None:
     block = {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Bern", "days": "3"}}
-    assert told(accumulated(through(_answered(*block_events(0, block))))) == [CALLED, "tool_use"]
+    assert told(accumulated(through(answered(*block_events(0, block))))) == [CALLED, "tool_use"]
 
 
 def test_an_input_that_is_the_text_of_an_object_becomes_one() -> None:
@@ -209,12 +211,12 @@ def test_an_input_that_is_the_text_of_an_object_becomes_one() -> None:
 def test_a_text_that_came_with_the_beginning_of_its_block_is_read_too() -> None:
     first = {"type": "text", "text": f"Well. {LIFTED_CALL[:20]}"}
     rest = {"type": "text_delta", "text": f"{LIFTED_CALL[20:]}"}
-    assert told(accumulated(through(_answered(*block_events(0, first, rest))))) == ["Well. ", CALLED, "tool_use"]
+    assert told(accumulated(through(answered(*block_events(0, first, rest))))) == ["Well. ", CALLED, "tool_use"]
 
 
 def test_a_call_without_an_id_gets_one() -> None:
     block = {"type": "tool_use", "id": "", "name": "now", "input": {}}
-    written = accumulated(through(_answered(*block_events(0, block))))
+    written = accumulated(through(answered(*block_events(0, block))))
     assert written["content"][0]["id"].startswith("toolu_")
 
 
@@ -230,7 +232,7 @@ def test_an_id_out_of_the_text_that_the_api_would_refuse_is_replaced() -> None:
 
 def test_what_belongs_to_a_block_that_was_lifted_goes_with_it_and_later_blocks_move_up() -> None:
     cited = {"type": "citations_delta", "citation": {"type": "char_location", "cited_text": "x"}}
-    data = _answered(
+    data = answered(
         *block_events(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": LIFTED_CALL}, cited),
         *block_events(1, {"type": "text", "text": ""}, {"type": "text_delta", "text": "So."}, cited),
         *block_events(2, {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}, "new": 1}),
@@ -244,7 +246,7 @@ def test_what_belongs_to_a_block_that_was_lifted_goes_with_it_and_later_blocks_m
 def test_numbers_of_blocks_that_a_server_repeats_do_not_mix_its_calls_up() -> None:
     blocks = [{"type": "tool_use", "id": f"t{n}", "name": "weather", "input": {}} for n in range(2)]
     pieces = [{"type": "input_json_delta", "partial_json": f"{{'city': '{city}'}}"} for city in ("Bern", "Wil")]
-    data = _answered(*block_events(0, blocks[0], pieces[0]), *block_events(0, blocks[1], pieces[1]))
+    data = answered(*block_events(0, blocks[0], pieces[0]), *block_events(0, blocks[1], pieces[1]))
     inputs = [one["delta"]["partial_json"] for one in data_of(through(data)) if "partial_json" in one.get("delta", {})]
     assert inputs == ['{"city":"Bern"}', '{"city":"Wil"}']
 
@@ -274,7 +276,7 @@ def test_an_answer_that_was_cut_off_stays_cut_off(reason: str) -> None:
 
 def test_a_server_that_gives_no_reason_gets_one_for_a_lifted_call() -> None:
     block = block_events(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": LIFTED_CALL})
-    data = happened(_BEGIN, *block, {"type": "message_stop"})
+    data = happened(BEGIN, *block, {"type": "message_stop"})
     assert told(accumulated(through(data))) == [CALLED, "tool_use"]
     prose = data.replace(b"weather", b"another")
     assert through(prose) == prose
@@ -283,82 +285,42 @@ def test_a_server_that_gives_no_reason_gets_one_for_a_lifted_call() -> None:
 def test_every_event_that_tells_the_reason_tells_the_same() -> None:
     block = block_events(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": LIFTED_CALL})
     end = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}}
-    written = data_of(through(happened(_BEGIN, *block, end, end, {"type": "message_stop"})))
+    written = data_of(through(happened(BEGIN, *block, end, end, {"type": "message_stop"})))
     assert [one["delta"]["stop_reason"] for one in written if one["type"] == "message_delta"] == ["tool_use"] * 2
 
 
-_BEGIN: dict[str, Any] = {
-    "type": "message_start",
-    "message": {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": "m",
-        "content": [],
-        "stop_reason": None,
-        "stop_sequence": None,
-        "usage": {"input_tokens": 5, "output_tokens": 1},
-    },
-}
+# ── whatever comes ───────────────────────────────────────────────────────────────────────────────────────────────
+
+_ODD = st.sampled_from([None, -1, True, 1.5, "", "x", [], {}, [[]], {"type": "text"}, 10**30])
 
 
-def _answered(*events: dict[str, Any]) -> bytes:
-    end = {"stop_reason": "tool_use", "stop_sequence": None}
-    last = [{"type": "message_delta", "delta": end, "usage": {"output_tokens": 9}}, {"type": "message_stop"}]
-    return happened(_BEGIN, *events, *last)
+@settings(max_examples=80)
+@given(st.data())
+def test_nothing_that_a_server_sends_raises_or_stays_behind(data: st.DataObject) -> None:
+    parts = BROKEN[data.draw(st.sampled_from(sorted(BROKEN)))][0]
+    events = data_of(streamed(Answer(parts)))
+    for _ in range(data.draw(st.integers(1, 4))):
+        _damage(data.draw(st.sampled_from(events)), data)
+    raw = b"".join(b"data: %s\n\n" % json.encode(one) for one in data.draw(st.permutations(events)))
+    running = editor(hold=data.draw(st.booleans()))
+    sent = running.feed(raw)
+    if running.flow.broken:
+        running.flow.replace("", (Call("now", {}, "t2"),), [])
+        running.extra = Tokens(1, 1)
+    sent += running.ready() + running.close()
+    assert not running.flow.waiting
+    assert all(json.decode(one.partition(b"data: ")[2]) for one in sent.split(b"\n\n")[:-1])
 
 
-# ── asking again ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-NO_CITY = '<tool_call>{"name": "weather", "arguments": {"days": 3}}</tool_call>'
-_HELD: dict[str, tuple[list[Part], list[Any]]] = {
-    "a native call": (
-        [Reasoning("Hm."), Text("Well."), NativeCall("weather", '{"days": 3}'), NativeCall("now", {})],
-        ["thinking", "Well."],
-    ),
-    "a call in the text": ([Text(NO_CITY, 5)], []),
-    "a call after prose": ([Text("Well. " + NO_CITY + " So?", 5)], ["Well. "]),
-}
+def _damage(given: dict[str, Any], data: st.DataObject) -> None:
+    key = data.draw(st.sampled_from(sorted(given))) if given else "type"
+    if isinstance(given.get(key), dict) and data.draw(st.booleans()):
+        _damage(given[key], data)
+    else:
+        given[key] = data.draw(_ODD)
 
 
-@pytest.mark.parametrize("case", _HELD)
-def test_another_answer_takes_the_place_of_calls_that_nobody_can_repair(case: str) -> None:
-    parts, kept = _HELD[case]
-    data = streamed(Answer(parts))
-    running = editor(hold=True)
-    sent = running.feed(data)
-    assert running.flow.broken
-    assert b"message_delta" not in sent
-    assert b"tool_use" not in sent
-    running.flow.replace("Now then.", (Call("weather", {"city": "Bern"}, "toolu_2"),), [])
-    running.extra = Tokens(100, 50)
-    message = accumulated(sent + running.ready() + running.close())
-    assert told(message) == [*kept, "Now then.", ("weather", {"city": "Bern"}), "tool_use"]
-    assert (message["usage"]["input_tokens"], message["usage"]["output_tokens"]) == (121, 63)
-
-
-@pytest.mark.parametrize("case", _HELD)
-def test_where_no_better_answer_comes_the_first_one_passes_as_it_was(case: str) -> None:
-    data = streamed(Answer(_HELD[case][0]))
-    running = editor(hold=True)
-    sent = running.feed(data)
-    assert running.flow.broken
-    running.flow.give_up()
-    assert accumulated(sent + running.ready() + running.close()) == accumulated(data)
-
-
-def test_an_answer_without_a_call_in_place_of_a_broken_one_ends_the_turn() -> None:
-    running = editor(hold=True)
-    sent = running.feed(streamed(Answer([NativeCall("weather", "{}")])))
-    running.flow.replace("I cannot.", (), [])
-    assert told(accumulated(sent + running.ready())) == ["I cannot.", "end_turn"]
-
-
-def test_tokens_of_the_prompt_are_added_where_only_the_beginning_tells_them() -> None:
-    block = {"type": "tool_use", "id": "t", "name": "weather", "input": {}}
-    running = editor(hold=True)
-    sent = running.feed(_answered(*block_events(0, block)))
-    running.flow.replace("", (Call("now", {}, "t2"),), [])
-    running.extra = Tokens(100, 50)
-    usage = accumulated(sent + running.ready())["usage"]
-    assert (usage["input_tokens"], usage["output_tokens"]) == (105, 59)
+@pytest.mark.parametrize("reason", [None, ["end_turn"], {}, 5])
+def test_a_reason_that_is_no_word_is_replaced_like_any_other(reason: Any) -> None:
+    message = message_of(Text(LIFTED_CALL)) | {"stop_reason": reason}
+    assert told(through_whole(message)[0]) == [CALLED, "tool_use"]

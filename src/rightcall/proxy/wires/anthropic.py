@@ -10,20 +10,11 @@ from msgspec import Raw, Struct
 from rightcall.proxy.events import DROP, SAME, Delta, Ending, Event, Kind
 from rightcall.proxy.framing import sse
 from rightcall.proxy.wire import Asked, Choice, FaultKind, Redo, Usage, WireName
-from rightcall.proxy.wires.anthropic_stream import (
-    AnthropicStream,
-    input_read,
-    new_id,
-    stop_reason,
-    tool_use,
-    usage_with,
-)
+from rightcall.proxy.wires.anthropic_blocks import input_read, new_id, stop_reason, tool_use, usage_of, usage_with
+from rightcall.proxy.wires.anthropic_stream import AnthropicStream
 from rightcall.proxy.wires.anthropic_teaching import again, taught
-from rightcall.proxy.wires.common import Object, a_list, a_number, an_object, encode, raw_list
+from rightcall.proxy.wires.common import Object, a_list, an_object, encode, raw_list
 from rightcall.types import Call
-
-PROMPT_COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-"""The three together are the prompt: what is read from a cache, or kept in one, is not in the first."""
 
 _ERRORS = {
     400: "invalid_request_error",
@@ -103,9 +94,7 @@ class Anthropic:
         return answer
 
     def usage(self, answer: Any) -> Usage:
-        usage = an_object((an_object(answer) or {}).get("usage")) or {}
-        prompt = [count for key in PROMPT_COUNTS if (count := a_number(usage.get(key))) is not None]
-        return Usage(sum(prompt) if prompt else None, a_number(usage.get("output_tokens")))
+        return usage_of((an_object(answer) or {}).get("usage"))
 
     def with_usage(self, answer: Any, extra: Usage) -> Any:
         usage = an_object((an_object(answer) or {}).get("usage"))

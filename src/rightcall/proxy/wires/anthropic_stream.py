@@ -5,22 +5,28 @@ Where a block is left out, all later ones move up; calls that were lifted out of
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from rightcall.proxy.events import DROP, SAME, Delta, Ending, Event, Kind
-from rightcall.proxy.framing import ServerSentEvents, payload, sse
+from rightcall.proxy.framing import ServerSentEvents, payload
 from rightcall.proxy.wire import Usage
-from rightcall.proxy.wires.common import Object, a_number, added, an_object, decoded, encode, random_id
+from rightcall.proxy.wires.anthropic_blocks import (
+    event_of,
+    grows,
+    input_piece,
+    input_read,
+    reframed,
+    stop_reason,
+    text_piece,
+    tool_use,
+    usage_of,
+    usage_with,
+)
+from rightcall.proxy.wires.common import Object, an_object, decoded
 from rightcall.types import Call
-
-CUT_OFF = frozenset({"max_tokens", "model_context_window_exceeded", "refusal"})
-"""Ends that stay what they are, whatever was found before them."""
-
-_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 
 class _Block(Struct):
@@ -38,12 +44,8 @@ class _Piece(Struct):
     stop_reason: Any = None
 
 
-class _Usage(Struct):
-    input_tokens: Any = None
-
-
 class _Message(Struct):
-    usage: _Usage | None = None
+    usage: Any = None
 
 
 class _Happened(Struct):
@@ -54,6 +56,7 @@ class _Happened(Struct):
     content_block: _Block | None = None
     delta: _Piece | None = None
     message: _Message | None = None
+    usage: Any = None
 
 
 _happened = msgspec.json.Decoder(_Happened)
@@ -67,11 +70,15 @@ class AnthropicStream:
         self._blocks: dict[int, tuple[Kind, int]] = {}  # index → what it ends with, and which block it is
         self._begun = 0
         self._finished = False
-        self._prompt: int | None = None
+        self._usage: Object = {}
         self._places: dict[int, int | None] = {}  # index → the one the client knows, None where it was left out
         self._moved = False
         self._next = 0
         self._ending: Ending | None = None
+
+    @property
+    def usage(self) -> Usage:
+        return usage_of(self._usage)
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -95,15 +102,20 @@ class AnthropicStream:
                 end, block = self._blocks.pop(happened.index, (None, 0))
                 return [Delta(end, lane=block, key=block)] if end is not None else []
             case "message_start":
-                usage = happened.message.usage if happened.message is not None else None
-                self._prompt = a_number(usage.input_tokens) if usage is not None else None
-            case "message_delta" if happened.delta is not None and happened.delta.stop_reason is not None:
-                return self._finish(str(happened.delta.stop_reason))
+                self._count(happened.message.usage if happened.message is not None else None)
+            case "message_delta":
+                self._count(happened.usage)
+                reason = happened.delta.stop_reason if happened.delta is not None else None
+                return self._finish(str(reason)) if reason is not None else []
             case "message_stop" if not self._finished:  # a server that gives no reason
                 return self._finish("")
             case _:
                 pass
         return []
+
+    def _count(self, usage: Any) -> None:
+        """Counts are of the whole answer so far; one that is left out is still the one that was told before."""
+        self._usage |= {key: count for key, count in (an_object(usage) or {}).items() if count is not None}
 
     def _finish(self, reason: str) -> list[Delta]:
         self._finished = True
@@ -173,7 +185,7 @@ class AnthropicStream:
                 block["text"] = delta.new
             elif isinstance(delta.new, Call):
                 block |= {"id": delta.new.id, "name": delta.new.name, "input": {}}
-                whole = _grows(place, _input_piece(delta.new))
+                whole = grows(place, input_piece(delta.new))
         return reframed(event.raw, {**data, "index": place, "content_block": block}) + whole
 
     def _write_piece(self, event: Event, index: int) -> bytes:
@@ -213,90 +225,24 @@ class AnthropicStream:
         if ending is None:
             return b""
         self._ending = ending
-        written = [self._block({"type": "text", "text": ""}, _text_piece(ending.text))] if ending.text else []
-        written += [self._block({**tool_use(call), "input": {}}, _input_piece(call)) for call in ending.calls]
+        written = [self._block({"type": "text", "text": ""}, text_piece(ending.text))] if ending.text else []
+        written += [self._block({**tool_use(call), "input": {}}, input_piece(call)) for call in ending.calls]
         if reason:
             delta = {"stop_reason": stop_reason("end_turn", ending), "stop_sequence": None}
-            written.append(_event({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 0}}))
+            written.append(event_of({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 0}}))
         return b"".join(written)
 
     def _block(self, block: Object, piece: Object) -> bytes:
         place = self._next
         self._next += 1
-        start = _event({"type": "content_block_start", "index": place, "content_block": block})
-        return start + _grows(place, piece) + _event({"type": "content_block_stop", "index": place})
+        start = event_of({"type": "content_block_start", "index": place, "content_block": block})
+        return start + grows(place, piece) + event_of({"type": "content_block_stop", "index": place})
 
     def _with_usage(self, data: Object, extra: Usage | None) -> Object:
-        """Its counts are of the whole answer, and one that it leaves out is the one of the beginning."""
+        """With tokens of other tries. Those of the prompt may have been told at the beginning only."""
         given = an_object(data.get("usage"))
         if given is None or extra is None:
             return data
-        if given.get("input_tokens") is None and self._prompt is not None:
-            given = {**given, "input_tokens": self._prompt}
+        if given.get("input_tokens") is None and "input_tokens" in self._usage:
+            given = {**given, "input_tokens": self._usage["input_tokens"]}
         return {**data, "usage": usage_with(given, extra)}
-
-
-# ── what whole answers need too ──────────────────────────────────────────────────────────────────────────────────
-
-
-def input_read(given: Any) -> Any:
-    """The arguments of a block. APIs give an object; a text in its place is a mistake that the gate has to see, so it
-    is shown what stands there: the JSON of a text.
-
-    >>> input_read({"n": 1}), input_read("{}")
-    ({'n': 1}, '"{}"')
-    """
-    if isinstance(given, str):
-        return encode(given).decode()
-    return "" if given is None else given
-
-
-def tool_use(call: Call) -> Object:
-    """A block for a call. Ids that models write into their text may be none that the API takes back."""
-    given = call.id if call.id and _ID.fullmatch(call.id) else new_id()
-    return {"type": "tool_use", "id": given, "name": call.name, "input": call.arguments}
-
-
-def new_id() -> str:
-    return random_id("toolu_")
-
-
-def stop_reason(given: Any, ending: Ending) -> Any:
-    """`tool_use` where there are calls, and only there; what was cut off stays cut off."""
-    if ending.calls:
-        return given if given in CUT_OFF else "tool_use"
-    return "end_turn" if given == "tool_use" else given
-
-
-def usage_with(usage: Object, extra: Usage) -> Object:
-    """Counts with those of other tries added. What was read from a cache there counts as input here: the sum is right,
-    and the cache's own counts stay those of this answer."""
-    more = {"input_tokens": extra.prompt, "output_tokens": extra.completion}
-    return {**usage, **{key: added(usage[key], count) for key, count in more.items() if key in usage}}
-
-
-# ── framing ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def reframed(raw: bytes, data: Object) -> bytes:
-    """An event with other data: its name, its line ends and whatever else stands beside the data stay."""
-    old = payload(raw)
-    if raw.count(old) == 1:
-        return raw.replace(old, encode(data))
-    return sse(encode(data), str(data.get("type")))
-
-
-def _event(data: Object) -> bytes:
-    return sse(encode(data), data["type"])
-
-
-def _grows(place: int, piece: Object) -> bytes:
-    return _event({"type": "content_block_delta", "index": place, "delta": piece})
-
-
-def _text_piece(text: str) -> Object:
-    return {"type": "text_delta", "text": text}
-
-
-def _input_piece(call: Call) -> Object:
-    return {"type": "input_json_delta", "partial_json": encode(call.arguments).decode()}
