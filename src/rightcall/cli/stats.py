@@ -90,8 +90,8 @@ def look(tables: "Tables", period: Period, caller: str | None) -> Look:
     found = Look(analytics_of(counts), metrics_of(counts), newest[0].at if newest else None)
     if caller is None or not found.empty or not newest:
         return found
-    others = analytics(tables, period=period, now=now).callers
-    return Look(found.figures, found.metrics, found.last, tuple(others))
+    others = analytics(tables, period=period, now=now)
+    return Look(found.figures, found.metrics, found.last, tuple({**others.callers, **others.passed.callers}))
 
 
 def record(found: Look) -> dict[str, Any]:

@@ -33,6 +33,8 @@ LONGEST_NAME: Final = 200
 LOOKED_AT: Final = 16_000
 """Bytes of arguments that are searched for secrets as a whole."""
 _DEEPEST, _MOST_ITEMS = 4, 100
+MOST_TOLD: Final = 200
+"""Repairs and problems of one call that a record names."""
 
 _TOLD: tuple[Fate, ...] = ("repaired", "lifted", "left", "repeated")
 _WOULD: dict[Fate, str] = {"repaired": "would-repair", "lifted": "would-lift"}
@@ -92,7 +94,8 @@ def notes(
     digest of the one in force."""
     exchange = {
         "caller": redactor.text(caller), "provider": redactor.text(provider), "policy": policy, "wire": wire,
-        "model": redactor.text(model[: LONGEST_NAME * 4])[:LONGEST_NAME], "retries": retries, "taught": taught,
+        "model": redactor.text(model[: LONGEST_NAME * 4])[:LONGEST_NAME], "retries": int(retries),
+        "taught": bool(taught),
     }  # fmt: skip
     return [_body(one, redactor, observe, exchange) for one in did]
 
@@ -116,7 +119,7 @@ def _body(did: Did, redactor: Redactor, observe: bool, exchange: Mapping[str, An
         written="" if did.written == tool else said(did.written, LONGEST_VALUE, small, redactor),
         emission=_emission(did, small, redactor) if as_written else None,
         repairs=_repairs(verdict.repairs, small, redactor) if verdict.repairs else (),
-        problems=kept_problems(verdict.problems, small, redactor) if verdict.problems else (),
+        problems=kept_problems(verdict.problems[:MOST_TOLD], small, redactor) if verdict.problems else (),
         strategy=verdict.strategy,
         confidence=verdict.confidence,
         truncated=verdict.truncated,
@@ -134,20 +137,22 @@ def _emission(did: Did, given: Any, redactor: Redactor) -> Any:
 
 def _repairs(repairs: tuple[Repair, ...], given: Any, redactor: Redactor) -> tuple[dict[str, Any], ...]:
     """All of them looked through at once, and only what a model wrote: that is most of what a record costs."""
+    told, left_out = repairs[:MOST_TOLD], len(repairs) - MOST_TOLD
     written = [
         {"path": one.path, "before": shortened(one.before, redactor), "after": shortened(one.after, redactor)}
-        for one in repairs
+        for one in told
     ]
     hidden: Any = redactor.beside(written, given)
     if not isinstance(hidden, list):  # too many secrets to tell them apart
-        return kept_repairs(repairs, given, redactor)
-    return tuple(
+        return kept_repairs(told, given, redactor)
+    found = tuple(
         {
             "path": one["path"], "before": kept(one["before"]), "after": kept(one["after"]),
             "strategy": repair.strategy, "rule": repair.rule, "confidence": repair.confidence,
         }
-        for one, repair in zip(cast("list[dict[str, Any]]", hidden), repairs, strict=True)
+        for one, repair in zip(cast("list[dict[str, Any]]", hidden), told, strict=True)
     )  # fmt: skip
+    return found if left_out <= 0 else (*found, {**found[-1], "path": "", "before": f"and {left_out} more"})
 
 
 def _reason(did: Did, given: Any, redactor: Redactor) -> str:
@@ -180,7 +185,10 @@ def shortened(value: Any, redactor: Redactor) -> Any:
         size = len(_sorted(value))
     except (TypeError, ValueError, OverflowError, RecursionError):
         return said(shown(value, LOOKED_AT), LONGEST_VALUE, None, redactor)
-    return cast("Any", value) if size <= LOOKED_AT else _smaller(value, redactor, 0)
+    if size <= LOOKED_AT:
+        return cast("Any", value)
+    smaller = _smaller(value, redactor, 0)
+    return smaller if len(_sorted(smaller)) <= LOOKED_AT else _cut(_sorted(value).decode(), redactor)
 
 
 def _smaller(value: Any, redactor: Redactor, depth: int) -> Any:

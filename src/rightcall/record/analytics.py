@@ -54,6 +54,7 @@ class Passed(Struct, frozen=True):
     """right, repaired, lifted, left, unknown, repeated; would-repair and would-lift under `--observe`."""
     tools: Mapping[str, int]
     models: Mapping[str, int]
+    callers: Mapping[str, int]
 
 
 class Analytics(Struct, frozen=True):
@@ -205,11 +206,13 @@ def _passed(counts: Counts) -> Passed:
     fates: Counter[str] = Counter()
     tools: Counter[str] = Counter()
     models: Counter[str] = Counter()
-    for (rule, _, tool, model), times in counts.passed.items():
+    callers: Counter[str] = Counter()
+    for (rule, _, tool, model, caller), times in counts.passed.items():
         fates[rule.removeprefix("proxy:")] += times
         tools[tool] += times
         models[model] += times
-    named = (dict(_most_first(counter)) for counter in (fates, tools, models))
+        callers[caller] += times
+    named = (dict(_most_first(counter)) for counter in (fates, tools, models, callers))
     return Passed(counts.passed.total(), *named)
 
 

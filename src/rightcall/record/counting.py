@@ -32,8 +32,8 @@ Key = tuple[bool, str, str, str, str]
 """What calls are counted by: whether they were refused, caller, tool, rule, strategy."""
 
 
-Passing = tuple[str, str, str, str]
-"""What calls that passed through the proxy are counted by: rule, strategy, tool, model."""
+Passing = tuple[str, str, str, str, str]
+"""What calls that passed through the proxy are counted by: rule, strategy, tool, model, caller."""
 
 
 class Tally:
@@ -124,7 +124,7 @@ class Counts:
     def strategies(self) -> Counter[str]:
         """Calls by how they were made to fit, those that passed through the proxy included."""
         found = _calls((key[4], tally) for key, tally in self.tallies.items())
-        for (_, strategy, _, _), times in self.passed.items():
+        for (_, strategy, _, _, _), times in self.passed.items():
             found[strategy] += times
         return found
 
@@ -155,7 +155,7 @@ class Counts:
             self.waiting += 1
             return
         if entry.kind == "proxied":
-            self.passed[call.rule, call.strategy, call.tool, call.model] += 1
+            self.passed[call.rule, call.strategy, call.tool, call.model, caller] += 1
             return
         refused = entry.kind == "refused"
         key = (refused, caller, call.tool, call.rule, call.strategy)
