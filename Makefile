@@ -21,17 +21,14 @@ help: ## list the targets
 	@echo
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(VENV)/.installed ## set up, then a guided first minute: broken calls through the gate
-	@$(BIN)/rightcall demo $(ARGS)
+run: $(VENV)/.installed ## set up, then start the server with a practice model on this machine [ARGS='--upstream URL' for a real one]
+	@echo "-- starting '$(BIN)/rightcall serve' from the environment in $(VENV)/; other things to try in a second terminal:"
+	@echo "   $(BIN)/rightcall demo               broken calls through the gate, in a minute"
+	@echo "   $(BIN)/rightcall doctor --help      how well a model of yours calls tools, without and with RightCall"
+	@echo "   $(BIN)/rightcall init               a policy file; then 'rightcall call --help' runs calls under it"
+	@echo "   make test                           lint, types and tests"
 	@echo
-	@echo "That was '$(BIN)/rightcall demo', from the environment in $(VENV)/. What to try next:"
-	@echo "  $(BIN)/rightcall check --help      one call of your own, or many as JSON lines"
-	@echo "  $(BIN)/rightcall read --help       the calls in whatever a model wrote"
-	@echo "  $(BIN)/rightcall formats           the formats in which calls are found"
-	@echo "  $(BIN)/rightcall init              a policy file; then 'rightcall call --help' runs calls under it"
-	@echo "  $(BIN)/rightcall call code/search '{pattern: \"TODO\"}'  look at a repository, as a model would"
-	@echo "  make test                           lint, types and tests"
-	@echo "  README.md                           the library in ten lines"
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/rightcall serve $(ARGS); code=$$?; [ $$code -eq 130 ] || exit $$code
 
 test: lint types tests ## set up, then lint, types and tests (what CI runs)
 	@echo "make test: all good"

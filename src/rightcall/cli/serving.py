@@ -62,6 +62,7 @@ def serve_upstream(options: Namespace, url: str, tell: Callable[[str, str | None
     """Serves until it is stopped. `tell` makes the lines for people, of the address and the token."""
     try:
         from rightcall.serve.access import Access, new_token
+        from rightcall.serve.addresses import address_of
         from rightcall.serve.assembly import assemble
         from rightcall.serve.recording import open_recording
         from rightcall.serve.running import serve
@@ -70,6 +71,7 @@ def serve_upstream(options: Namespace, url: str, tell: Callable[[str, str | None
     from rightcall.proxy.options import Options
 
     policy = policy_of(options)
+    address_of(url)  # what is wrong is said before anything is opened
     token = None if options.open else os.environ.get(TOKEN) or new_token()
     access = Access(token, bound_to=options.host, host_names=options.host_name, origins=options.origin)
     treated = Options(options.retry, options.observe, options.teach, options.lift)

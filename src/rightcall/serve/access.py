@@ -49,7 +49,7 @@ class Access:
         if token is None and not is_loopback(bound_to):
             raise ConfigError("--open: only on this machine itself; leave --host at 127.0.0.1, or use the token")
         if token is not None and not _TOKEN.fullmatch(token):
-            raise ConfigError("--token: 16 to 200 letters, digits, - and _; leave it out and one is made")
+            raise ConfigError("RIGHTCALL_TOKEN: 16 to 200 letters, digits, - and _; leave it out and one is made")
         self.token = token
         self.host_names = frozenset(_checked_name(name) for name in host_names)
         self.origins = frozenset(_checked_origin(origin) for origin in origins)
