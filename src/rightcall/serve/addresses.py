@@ -16,6 +16,7 @@ The client's bytes are never quoted anew: what it sent as `%2F` arrives as `%2F`
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -62,7 +63,9 @@ class Address(Struct, frozen=True):
         return is_loopback(self.host)
 
 
+@lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
+    """Kept for the addresses seen last: it is asked with every request."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

@@ -102,10 +102,11 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._count_head(len(name) + len(value) + 4)
-        super().on_header(name, value)
-        if len(self.headers) > self.crowd.limits.headers:
+        if len(self.headers) >= self.crowd.limits.headers:
             self._refuse((431, "large_head", f"a request may have {self.crowd.limits.headers} headers"))
+        self._count_head(len(name) + len(value) + 4)
+        if self._state is _State.HEAD:  # later ones are trailers, which may change nothing any more
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         for name, value in self.headers:
