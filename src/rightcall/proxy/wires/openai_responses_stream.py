@@ -117,14 +117,18 @@ class OpenAIResponsesStream:
         return self._passed(raw, about, {"part": part_written(given, part)})
 
     def _write_arguments(self, raw: bytes, about: About, item: Item, call: Call) -> bytes:
-        """The first piece brings them all."""
-        if about.type == ARGUMENTS_DONE:
-            written = call_written(decoded(payload(raw)) or {}, call)
-            return self._passed(raw, about, {key: written[key] for key in ("name", "arguments")})
-        if item.sent:
-            return self._dropped()
-        item.sent = True
-        return self._passed(raw, about, {"delta": arguments_text(call.arguments)})
+        """The first piece brings them all. A server that had no piece to send sends one more event."""
+        arguments = arguments_text(call.arguments)
+        begun, item.sent = item.sent, True
+        if about.type == ARGUMENTS_DELTA:
+            return self._dropped() if begun else self._passed(raw, about, {"delta": arguments})
+        data = decoded(payload(raw)) or {}
+        before = b""
+        if not begun:
+            where = {key: data[key] for key in ("item_id", "output_index") if key in data}
+            before = self._new(raw, data, ARGUMENTS_DELTA, {**where, "output_index": item.at, "delta": arguments})
+        written = call_written(data, call)
+        return before + self._passed(raw, about, {key: written[key] for key in ("name", "arguments")})
 
     def _write_final(self, event: Event, about: About, usage: Usage | None) -> bytes:
         if not self._touched and not self._shift and usage is None:
