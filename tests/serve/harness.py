@@ -14,7 +14,15 @@ from urllib.parse import urlsplit
 from msgspec import json
 from starlette.types import ASGIApp
 
+from rightcall import load_policy
+from rightcall.proxy.gates import Gates
+from rightcall.proxy.options import Options, provider_of
+from rightcall.serve.access import Access
+from rightcall.serve.app import build_app
+from rightcall.serve.exchange import Proxy
+from rightcall.serve.metrics import Metrics
 from rightcall.serve.running import running
+from rightcall.serve.upstream import Upstream
 from serve.scripted import ScriptedUpstream
 
 
@@ -63,3 +71,18 @@ def request(
 def post(address: str, target: str, body: Any, headers: dict[str, str] | None = None) -> Got:
     """A request with JSON in it."""
     return request("POST", address, target, json.encode(body), {"content-type": "application/json"} | (headers or {}))
+
+
+@contextmanager
+def proxied(**settings: Any) -> Iterator[Rig]:
+    """The proxy in front of a scripted upstream, both in threads of this process."""
+    with ScriptedUpstream() as upstream, serving(_app(upstream.address, **settings)) as address:
+        yield Rig(upstream, address, upstream.address)
+
+
+def _app(upstream: str, **settings: Any) -> ASGIApp:
+    server = Upstream(upstream)
+    provider = provider_of(server.host, is_local=server.is_local)
+    proxy = Proxy(server, Gates(load_policy(), provider), Options(**settings))
+    access = Access(None, bound_to="127.0.0.1")
+    return build_app(proxy=proxy, access=access, metrics=Metrics(), about={}, closing=[proxy.aclose])

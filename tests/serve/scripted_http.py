@@ -104,9 +104,16 @@ async def send(
 
 def _head(reply: Reply) -> bytes:
     framing = "transfer-encoding: chunked" if reply.length is None else f"content-length: {reply.length}"
-    lines = [f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}", framing]
+    lines = [f"HTTP/1.1 {reply.status} {_phrase(reply.status)}", framing]
     lines += [f"{name}: {value}" for name, value in reply.headers.items()]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:  # 529, say
+        return "Unknown"
 
 
 async def _die(writer: asyncio.StreamWriter) -> None:

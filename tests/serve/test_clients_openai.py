@@ -1,0 +1,66 @@
+"""The official client of OpenAI chat completions through the proxy: right answers are the same to the byte, broken
+calls come out right."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from serve import harness_checks as checks
+from serve.harness_cases import BROKEN, MAYBE, RIGHT
+from serve.harness_checks import Pair, pair_of
+from serve.harness_clients import Chat
+
+pytestmark = pytest.mark.promise("H-03")
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[Pair]:
+    with pair_of(Chat) as made:
+        yield made
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_is_not_broken_is_the_upstream_s_own_bytes(pair: Pair, name: str) -> None:
+    checks.check_same_bytes(pair, name)
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_is_not_broken_parses_to_the_same_objects(pair: Pair, name: str) -> None:
+    checks.check_same_objects(pair, name)
+
+
+@pytest.mark.parametrize("name", MAYBE)
+def test_what_stays_suspect_for_long_adds_up_to_the_same(pair: Pair, name: str) -> None:
+    checks.check_same_text(pair, name)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_call_comes_out_right_whole_and_streamed(pair: Pair, name: str) -> None:
+    checks.check_repaired(pair, name)
+
+
+@pytest.mark.parametrize("name", sorted(RIGHT.keys() - {"prose cut short"}))  # the helper raises, proxy or not
+def test_the_stream_helper_makes_the_same_of_what_is_not_broken(pair: Pair, name: str) -> None:
+    checks.check_helper_same(pair, name)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_stream_helper_sees_right_calls(pair: Pair, name: str) -> None:
+    checks.check_helper_repaired(pair, name)
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 529])
+def test_errors_of_the_upstream_pass_as_they_are(pair: Pair, status: int) -> None:
+    checks.check_same_error(pair, status)
+
+
+def test_an_error_page_passes_as_it_is(pair: Pair) -> None:
+    checks.check_page(pair)
+
+
+def test_a_stream_that_says_it_failed_fails_for_the_client_in_the_same_way(pair: Pair) -> None:
+    checks.check_said_failure(pair)
+
+
+def test_an_upstream_that_dies_is_an_error_the_library_knows(pair: Pair) -> None:
+    checks.check_death(pair)
