@@ -64,7 +64,7 @@ def imports_of(file: Path) -> Iterator[Import]:
     late = {
         id(inner)
         for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or is_for_types(node)
         for inner in ast.walk(node)
     }
     for node in ast.walk(tree):
@@ -81,6 +81,11 @@ def imports_of(file: Path) -> Iterator[Import]:
             continue
         line = node.lineno  # type: ignore[attr-defined]
         yield from (Import(file, line, target, id(node) in late) for target in targets)
+
+
+def is_for_types(node: ast.AST) -> bool:
+    """`if TYPE_CHECKING:`, whose imports are never loaded."""
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
 def named_import(node: ast.AST) -> str | None:
