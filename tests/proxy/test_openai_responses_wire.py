@@ -292,6 +292,7 @@ def test_tokens_of_other_tries_are_added_at_the_end_of_the_stream() -> None:
         running = editor()
         running.extra = Tokens(100, 7)
         final = heard(running.feed(stream(part)) + running.close()).final
+        assert running.wire.usage == Tokens(21, 13)
         usage = final["usage"]
         assert (usage["input_tokens"], usage["output_tokens"], usage["total_tokens"]) == (121, 20, 141)
         assert usage["output_tokens_details"] == {"reasoning_tokens": 0}

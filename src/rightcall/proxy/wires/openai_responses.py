@@ -14,9 +14,9 @@ from msgspec import Raw, Struct
 
 from rightcall.proxy.events import Delta, Ending, Event, Kind
 from rightcall.proxy.wire import Asked, Choice, FaultKind, Redo, Usage, WireName
-from rightcall.proxy.wires.common import Object, a_list, a_number, an_object, encode, random_id, raw_list
+from rightcall.proxy.wires.common import Object, a_list, an_object, encode, random_id, raw_list
 from rightcall.proxy.wires.openai_responses_items import Item, Output, new_items, output_written
-from rightcall.proxy.wires.openai_responses_reading import finish_reason
+from rightcall.proxy.wires.openai_responses_reading import finish_reason, usage_of
 from rightcall.proxy.wires.openai_responses_stream import OpenAIResponsesStream, with_usage
 from rightcall.proxy.wires.openai_responses_teaching import again, taught
 
@@ -74,8 +74,7 @@ class OpenAIResponses:
         return output_written(response, items, more)
 
     def usage(self, answer: Any) -> Usage:
-        usage = an_object((an_object(answer) or {}).get("usage")) or {}
-        return Usage(a_number(usage.get("input_tokens")), a_number(usage.get("output_tokens")))
+        return usage_of(an_object(answer) or {})
 
     def with_usage(self, answer: Any, extra: Usage) -> Any:
         return with_usage(answer, extra)

@@ -10,7 +10,8 @@ from msgspec import Raw, Struct
 
 from rightcall.proxy.events import Delta, Event, Kind
 from rightcall.proxy.framing import payload
-from rightcall.proxy.wires.common import Object, a_list, an_object, decoded
+from rightcall.proxy.wire import Usage
+from rightcall.proxy.wires.common import Object, a_list, a_number, an_object, decoded
 from rightcall.proxy.wires.openai_responses_items import (
     FUNCTION_CALL,
     MESSAGE,
@@ -65,6 +66,7 @@ class Reader:
 
     def __init__(self, output: Output) -> None:
         self._output = output
+        self.usage = Usage()
 
     def read(self, raw: bytes) -> Event:
         data = payload(raw)
@@ -144,6 +146,7 @@ class Reader:
 
     def _read_final(self, raw: bytes, happened: _Happened) -> Event:
         response = decoded(bytes(happened.response)) or {}
+        self.usage = usage_of(response)
         about = About(happened.type)
         output = a_list(response.get("output"))
         about.items = self._output.matched(output)
@@ -170,3 +173,9 @@ def finish_reason(response: Object) -> str:
     """Why a response is over: cut off, or as its status says."""
     details = an_object(response.get("incomplete_details")) or {}
     return str(details.get("reason") or response.get("status"))
+
+
+def usage_of(response: Object) -> Usage:
+    """The tokens that a response tells of."""
+    usage = an_object(response.get("usage")) or {}
+    return Usage(a_number(usage.get("input_tokens")), a_number(usage.get("output_tokens")))

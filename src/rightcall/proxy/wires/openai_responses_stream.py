@@ -52,6 +52,10 @@ class OpenAIResponsesStream:
         self._gone = False  # an item was dropped
         self._touched = False
 
+    @property
+    def usage(self) -> Usage:
+        return self._reader.usage
+
     def read(self, raw: bytes) -> Event:
         return self._reader.read(raw)
 
