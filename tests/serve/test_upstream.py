@@ -239,11 +239,9 @@ def test_what_came_before_a_failure_is_given_first() -> None:
     async def test() -> None:
         async with asking([chunked(b"one", end=b"ff\r\nha" + CLOSE)]) as (upstream, _):
             incoming = await upstream.send("GET", "/", [])
-            got = b""
+            assert await incoming.read() == b"oneha"
             with pytest.raises(UpstreamError):
-                while piece := await incoming.read():
-                    got += piece
-            assert got == b"oneha"
+                await incoming.read()
             incoming.release()
 
     run(test)
@@ -269,7 +267,7 @@ def test_an_answer_without_end_is_refused_at_the_limit() -> None:
 def test_a_caller_who_reads_slowly_makes_the_upstream_wait() -> None:
     async def test() -> None:
         size = 30_000_000
-        async with asking([answer(b"x" * size)], waiting_bytes=100_000) as (upstream, server):
+        async with asking([answer(b"x" * size)], waiting_bytes=100_000) as (upstream, _):
             incoming = await upstream.send("GET", "/", [])
             for _ in range(200):
                 await asyncio.sleep(0)
@@ -325,7 +323,7 @@ def test_nobody_at_the_address_is_unreachable() -> None:
         async with scripted([b""]) as server:
             url = server.url
         upstream = Upstream(url)
-        with pytest.raises(UpstreamError, match="cannot be reached.*is the model's server running") as raised:
+        with pytest.raises(UpstreamError, match=r"cannot be reached.*is the model's server running") as raised:
             await whole(upstream)
         assert raised.value.kind == "unreachable"
         await upstream.aclose()

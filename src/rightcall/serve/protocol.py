@@ -221,8 +221,8 @@ class LimitedProtocol(HttpToolsProtocol):
         """Answers if that can still be read, and takes no more."""
         self.crowd.refused(refusal[1])
         cycle = self._latest()
-        started = cycle is not None and cycle.response_started
-        can_speak = not self.pipeline and (not self._is_answering() or (self._state is _State.BODY and not started))
+        unanswered = cycle is not None and not cycle.response_started
+        can_speak = not self.pipeline and (unanswered if self._state is _State.BODY else not self._is_answering())
         if cycle is not None and not cycle.response_complete:
             cycle.disconnected = True
             cycle.message_event.set()

@@ -89,6 +89,7 @@ def _is_ignored(number: int) -> bool:
 
 
 def _config(app: ASGIApp, protocol: type, limits: ServeLimits) -> uvicorn.Config:
+    # what uvicorn has to say goes where ours goes
     logging.getLogger("uvicorn").parent = logging.getLogger("rightcall")
     return uvicorn.Config(
         app,
@@ -111,16 +112,17 @@ def _config(app: ASGIApp, protocol: type, limits: ServeLimits) -> uvicorn.Config
 
 def bind(host: str, port: int) -> socket.socket:
     """A listening socket, or the reason why not in words that help."""
+    if not 0 <= port <= 65_535:  # the system would take the rest of a division
+        raise ConfigError(f"--port: {port} is no port; they go from 1 to 65535, and 0 takes any that is free")
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=2048)
-    except (OSError, OverflowError) as why:
-        raise ConfigError(_unbound(host, port, why)) from None
+    except OSError as why:
+        raise ConfigError(unbound(host, port, why)) from None
 
 
-def _unbound(host: str, port: int, why: OSError | OverflowError) -> str:
-    if isinstance(why, OverflowError):
-        return f"--port: {port} is no port; they go from 1 to 65535, and 0 takes any that is free"
+def unbound(host: str, port: int, why: OSError) -> str:
+    """Why a port or an address cannot be had, and what can."""
     if why.errno == errno.EADDRINUSE:
         return f"--port: {port} is in use already; choose another one, or --port 0 for any that is free"
     if why.errno in (errno.EACCES, errno.EPERM):
@@ -143,6 +145,8 @@ def serve(
     try:
         server = Running(app, bound, limits or ServeLimits(), on_ready=on_ready, metrics=metrics)
         server.run(sockets=[bound])
+    except SystemExit:  # uvicorn's way of saying so; what happened is in the log
+        raise ConfigError("the server did not start") from None
     finally:
         bound.close()
     return 128 + server.heard if server.heard is not None else 0

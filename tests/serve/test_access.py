@@ -1,0 +1,214 @@
+"""Who is let in: by token, Host and Origin, over real sockets."""
+
+import http.client
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from msgspec import json
+from starlette.types import Receive, Scope, Send
+
+from rightcall.errors import ConfigError
+from rightcall.serve.access import Access, new_token
+from rightcall.serve.app import build_app
+from rightcall.serve.metrics import Metrics
+from rightcall.serve.running import running
+
+TOKEN = "a-token_of-24-characters"
+Address = tuple[str, int]
+
+
+async def mirror(scope: Scope, receive: Receive, send: Send) -> None:
+    """Shows the paths that reach the proxy."""
+    body = json.encode([scope["path"], scope["raw_path"].decode(), scope["query_string"].decode()])
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": body})
+
+
+@pytest.fixture(scope="module")
+def metrics() -> Metrics:
+    return Metrics()
+
+
+@pytest.fixture(scope="module")
+def guarded(metrics: Metrics) -> Iterator[Address]:
+    access = Access(
+        TOKEN, bound_to="127.0.0.1", host_names=["models.lan", "x.lan:99"], origins=["https://chat.example.com"]
+    )
+    with running(
+        build_app(proxy=mirror, access=access, metrics=metrics, about={"version": "1"}), metrics=metrics
+    ) as address:
+        yield address
+
+
+def ask(address: Address, path: str, **headers: str) -> tuple[int, Any]:
+    connection = http.client.HTTPConnection(*address, timeout=10)
+    try:
+        connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+        response = connection.getresponse()
+        body = response.read()
+        return response.status, json.decode(body) if body[:1] in (b"{", b"[") else body.decode()
+    finally:
+        connection.close()
+
+
+@pytest.mark.promise("H-03")
+@pytest.mark.parametrize(
+    ("path", "seen"),
+    [
+        (f"/{TOKEN}/v1/a%2Fb?q=%20", ["/v1/a/b", "/v1/a%2Fb", "q=%20"]),
+        (f"/{TOKEN}", ["/", "/", ""]),
+        (f"/{TOKEN}/", ["/", "/", ""]),
+        (f"/{TOKEN}//x", ["//x", "//x", ""]),
+        (f"/{TOKEN}/{TOKEN}/x", [f"/{TOKEN}/x", f"/{TOKEN}/x", ""]),
+    ],
+)
+def test_the_token_in_the_path_lets_in_and_is_taken_off(guarded: Address, path: str, seen: list[str]) -> None:
+    assert ask(guarded, path) == (200, seen)
+
+
+def test_the_token_in_its_header_lets_in(guarded: Address) -> None:
+    assert ask(guarded, "/v1/models", x_rightcall_token=TOKEN) == (200, ["/v1/models", "/v1/models", ""])
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        ("/v1/models", {}),
+        ("/", {}),
+        (f"/{TOKEN[:-1]}/v1", {}),
+        (f"/{TOKEN}x/v1", {}),
+        (f"/x/{TOKEN}/v1", {}),
+        (f"//{TOKEN}/v1", {}),
+        (f"/{TOKEN.upper()}/v1", {}),
+        (f"/%61{TOKEN[1:]}/v1", {}),
+        ("/v1", {"x_rightcall_token": TOKEN[:-1]}),
+        ("/v1", {"x_rightcall_token": ""}),
+        ("/v1", {"x_rightcall_token": "ü"}),
+        ("/v1", {"authorization": f"Bearer {TOKEN}"}),
+        ("/metrics", {}),
+        ("/health/", {}),
+        (f"/v1?{TOKEN}", {}),
+    ],
+)
+def test_without_the_right_token_nobody_gets_in(guarded: Address, path: str, headers: dict[str, str]) -> None:
+    status, body = ask(guarded, path, **headers)
+    assert status == 401
+    assert body["type"] == "error"
+    assert (body["error"]["type"], body["error"]["code"]) == ("authentication_error", "wrong_token")
+    assert "x-rightcall-token" in body["error"]["message"]
+    assert TOKEN not in str(body)
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1:1", "localhost", "", "a b", "models.lan.evil"]
+)
+def test_a_request_for_another_host_is_refused(guarded: Address, host: str) -> None:
+    status, body = ask(guarded, f"/{TOKEN}/v1", host=host.format(port=guarded[1]))
+    assert (status, body["error"]["code"]) == (403, "foreign_host")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost:{port}",
+        "LOCALHOST:{port}",
+        "127.0.0.1:{port}",
+        "[::1]:{port}",
+        "models.lan",
+        "models.lan:7",
+        "x.lan:99",
+    ],
+)
+def test_a_request_under_one_of_our_names_is_taken(guarded: Address, host: str) -> None:
+    assert ask(guarded, f"/{TOKEN}/v1", host=host.format(port=guarded[1]))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("http://127.0.0.1:{port}", 200),
+        ("https://chat.example.com", 200),
+        ("http://chat.example.com", 403),
+        ("https://evil.example", 403),
+        ("http://127.0.0.1:1", 403),
+        ("http://localhost:{port}", 403),  # another name than the Host of this request
+        ("null", 403),
+    ],
+)
+def test_pages_of_other_origins_are_refused(guarded: Address, origin: str, status: int) -> None:
+    assert ask(guarded, f"/{TOKEN}/v1", origin=origin.format(port=guarded[1]))[0] == status
+
+
+def test_two_hosts_are_none(guarded: Address) -> None:
+    connection = http.client.HTTPConnection(*guarded, timeout=10)
+    connection.putrequest("GET", f"/{TOKEN}/v1")
+    connection.putheader("host", "evil.example")
+    connection.endheaders()
+    response = connection.getresponse()
+    assert response.status == 403
+    response.read()
+    connection.close()
+
+
+def test_health_needs_no_token_and_metrics_do(guarded: Address) -> None:
+    status, body = ask(guarded, "/health")
+    assert (status, body["status"], body["version"]) == (200, "ok", "1")
+    assert body["uptime_seconds"] >= 0
+    assert ask(guarded, f"/{TOKEN}/health")[0] == 200
+    assert ask(guarded, "/metrics")[0] == 401
+    status, text = ask(guarded, f"/{TOKEN}/metrics")
+    assert status == 200
+    assert "rightcall_connections_open 1\n" in text
+
+
+def test_refusals_are_counted_and_told_in_the_log_once(
+    guarded: Address, metrics: Metrics, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = counted(metrics, "wrong_token")
+    with caplog.at_level(logging.WARNING, "rightcall"):
+        for _ in range(5):
+            ask(guarded, "/v1/wrong-guess")
+    assert counted(metrics, "wrong_token") == before + 5
+    assert len(caplog.records) <= 1
+    assert "wrong-guess" not in caplog.text
+
+
+def counted(metrics: Metrics, reason: str) -> int:
+    lines = metrics.text().splitlines()
+    return sum(int(line.split()[-1]) for line in lines if f'reason="{reason}"' in line)
+
+
+def test_an_open_server_needs_no_token_but_still_the_right_host() -> None:
+    app = build_app(access=Access(None, bound_to="127.0.0.1"), metrics=Metrics(), about={})
+    with running(app) as address:
+        status, body = ask(address, "/v1/models")
+        assert (status, body["error"]["code"]) == (404, "not_found")
+        assert ask(address, "/metrics")[0] == 200
+        assert ask(address, "/v1/models", host="evil.example")[0] == 403
+
+
+@pytest.mark.parametrize("bound_to", ["0.0.0.0", "::", "192.168.1.5", "example.com", ""])
+def test_open_is_for_this_machine_only(bound_to: str) -> None:
+    with pytest.raises(ConfigError, match="--open"):
+        Access(None, bound_to=bound_to)
+    assert Access(new_token(), bound_to=bound_to).token
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"token": "short"},
+        {"token": "has/slash/and/is/long"},
+        {"token": ""},
+        {"host_names": ["http://models.lan"]},
+        {"host_names": [""]},
+        {"origins": ["chat.example.com"]},
+        {"origins": ["https://chat.example.com/path"]},
+    ],
+)
+def test_wrong_settings_are_refused_with_their_name(wrong: dict[str, Any]) -> None:
+    option = {"token": "RIGHTCALL_TOKEN", "host_names": "--host-name", "origins": "--origin"}[next(iter(wrong))]
+    with pytest.raises(ConfigError, match=option):
+        Access(**{"token": TOKEN, "bound_to": "127.0.0.1", **wrong})

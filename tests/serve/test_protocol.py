@@ -1,0 +1,262 @@
+"""Clients that are slow, endless or rude, byte by byte over real sockets: refused, and nobody else notices."""
+
+import asyncio
+import socket
+import time
+from collections import Counter
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from rightcall.serve.limits import ServeLimits
+from rightcall.serve.metrics import Metrics
+from rightcall.serve.running import running
+
+SMALL = ServeLimits(
+    head_seconds=0.2,
+    head_bytes=4_000,
+    headers=20,
+    body_bytes=50_000,
+    body_stall_seconds=0.2,
+    drain_seconds=0.2,
+    drain_bytes=500_000,
+    reader_stall_seconds=0.2,
+)
+Address = tuple[str, int]
+heard: Counter[str] = Counter()
+
+
+async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers with the length of the body; `/endless` with a stream that never ends, `/early` before the body."""
+    if scope["type"] == "lifespan":
+        await lifespan(receive, send)
+        return
+    path, size = scope["path"], 0
+    if path == "/endless":
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while (await nothing_or(receive))["type"] != "http.disconnect":
+            await send({"type": "http.response.body", "body": b"x" * 100_000, "more_body": True})
+        heard["disconnect"] += 1
+        return
+    while path != "/early":
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            heard["disconnect"] += 1
+            return
+        size += len(message["body"])
+        if not message["more_body"]:
+            break
+    body = f"{path} {size} {len(scope['headers'])}".encode()
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def nothing_or(receive: Receive) -> dict[str, str]:
+    """What has come, without waiting for it."""
+    task = asyncio.ensure_future(receive())
+    await asyncio.sleep(0)
+    if task.done():
+        return dict(task.result())
+    task.cancel()
+    return {"type": "nothing"}
+
+
+async def lifespan(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        await send({"type": message["type"] + ".complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
+
+
+@pytest.fixture(scope="module")
+def metrics() -> Metrics:
+    return Metrics()
+
+
+@pytest.fixture(scope="module")
+def address(metrics: Metrics) -> Iterator[Address]:
+    with running(application, limits=SMALL, metrics=metrics) as bound:
+        yield bound
+
+
+@contextmanager
+def connected(address: Address) -> Generator[socket.socket]:
+    with socket.create_connection(address, timeout=10) as client:
+        yield client
+
+
+def read_to_end(client: socket.socket) -> bytes:
+    pieces: list[bytes] = []
+    try:
+        while piece := client.recv(65_536):
+            pieces.append(piece)
+    except ConnectionResetError:
+        pieces.append(b"<reset>")
+    return b"".join(pieces)
+
+
+def answer_to(address: Address, sent: bytes) -> bytes:
+    """Everything that comes back until the server ends the connection."""
+    with connected(address) as client:
+        client.sendall(sent)
+        return read_to_end(client)
+
+
+def refusals(metrics: Metrics) -> dict[str, int]:
+    lines = [line for line in metrics.text().splitlines() if line.startswith("rightcall_refusals")]
+    return {line.split('"')[1]: int(line.split()[-1]) for line in lines}
+
+
+GET = b"GET /ok HTTP/1.1\r\nhost: x\r\n"
+
+
+def ask(address: Address) -> float:
+    """How long an ordinary request takes."""
+    began = time.perf_counter()
+    assert answer_to(address, GET + b"connection: close\r\n\r\n").endswith(b"/ok 0 2")
+    return time.perf_counter() - began
+
+
+@pytest.mark.promise("H-03")
+@pytest.mark.parametrize(
+    ("sent", "status", "code"),
+    [
+        (b"", b"408 Request Timeout", "slow_head"),
+        (b"GET / HT", b"408 Request Timeout", "slow_head"),
+        (GET + b"x: y", b"408 Request Timeout", "slow_head"),
+        (b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\nhal", b"408 Request Timeout", "slow_body"),
+        (b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n", b"408 Request Timeout", "slow_body"),
+        (GET + b"x: " + b"y" * 5_000, b"431 Request Header Fields Too Large", "large_head"),
+        (GET + b"x: " + b"y" * 5_000 + b"\r\n\r\n", b"431 Request Header Fields Too Large", "large_head"),
+        (b"GET /" + b"y" * 5_000, b"431 Request Header Fields Too Large", "large_head"),
+        (GET + b"x: y\r\n" * 20 + b"\r\n", b"431 Request Header Fields Too Large", "large_head"),
+        (b"POST / HTTP/1.1\r\ncontent-length: 1000000000\r\n\r\n", b"413 ", "large_body"),
+        (b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nffff\r\n" + b"x" * 65_535, b"413 ", "large_body"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"400 Bad Request", "bad_request"),
+        (b"NONSENSE\r\n\r\n", b"400 Bad Request", "bad_request"),
+        (b"POST / HTTP/1.1\r\ncontent-length: -1\r\n\r\n", b"400 Bad Request", "bad_request"),
+        (
+            b"POST / HTTP/1.1\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+            b"400 Bad Request",
+            "bad_request",
+        ),
+    ],
+)
+def test_what_is_too_slow_too_large_or_no_http_is_answered_and_ended(
+    address: Address, metrics: Metrics, sent: bytes, status: bytes, code: str
+) -> None:
+    before = refusals(metrics).get(code, 0)
+    answer = answer_to(address, sent)
+    assert answer.startswith(b"HTTP/1.1 " + status)
+    assert answer.count(b"HTTP/1.1") == 1
+    assert f'"code":"{code}"'.encode() in answer
+    assert refusals(metrics)[code] == before + 1
+    assert ask(address) < 0.5
+
+
+def test_a_refused_client_that_goes_on_sending_still_reads_why(address: Address) -> None:
+    with connected(address) as client:
+        client.sendall(b"POST / HTTP/1.1\r\ncontent-length: 400000\r\n\r\n")
+        for _ in range(8):
+            client.sendall(b"x" * 50_000)
+        assert b'"code":"large_body"' in client.recv(65_536)
+
+
+def test_whoever_goes_on_sending_for_ever_is_cut_off(address: Address) -> None:
+    with connected(address) as client:
+        client.sendall(b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n")
+        with pytest.raises((BrokenPipeError, ConnectionResetError)):  # noqa: PT012  the first or a later piece
+            for _ in range(10_000):
+                client.sendall(b"1000\r\n" + b"x" * 4_096 + b"\r\n")
+
+
+def test_a_body_that_stops_coming_tells_the_application(address: Address) -> None:
+    before = heard["disconnect"]
+    answer_to(address, b"POST /wait HTTP/1.1\r\ncontent-length: 9\r\n\r\nhal")
+    ask(address)  # by then the application has been told
+    assert heard["disconnect"] == before + 1
+
+
+def test_a_client_that_does_not_read_is_cut_off(address: Address, metrics: Metrics) -> None:
+    with connected(address) as client:
+        client.sendall(b"GET /endless HTTP/1.1\r\n\r\n")
+        deadline = time.monotonic() + 10
+        while not refusals(metrics).get("slow_reader"):
+            assert time.monotonic() < deadline
+            ask(address)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        (GET + b"\r\n") * 3,
+        b"POST /ok HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n" + (GET + b"\r\n") * 2,
+    ],
+)
+def test_requests_sent_ahead_are_answered_in_turn(address: Address, sent: bytes) -> None:
+    with connected(address) as client:
+        client.sendall(sent + b"GET /last HTTP/1.1\r\nconnection: close\r\n\r\n")
+        got = read_to_end(client)
+    assert got.count(b"HTTP/1.1 200 OK") == 4
+    assert got.endswith(b"/last 0 1")
+
+
+def test_a_connection_is_used_again_and_each_request_has_its_own_time(address: Address) -> None:
+    with connected(address) as client:
+        for _ in range(3):
+            client.sendall(b"POST /ok HTTP/1.1\r\nhost: x\r\ncontent-length: 40000\r\n\r\n" + b"x" * 40_000)
+            assert client.recv(65_536).endswith(b"/ok 40000 2")
+        client.sendall(GET)
+        assert b'"code":"slow_head"' in read_to_end(client)
+
+
+def test_an_answer_before_the_body_leaves_the_rest_bounded(address: Address) -> None:
+    with connected(address) as client:
+        client.sendall(b"POST /early HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nhal")
+        assert client.recv(65_536).endswith(b"/early 0 2")
+        assert read_to_end(client) in (b"", b"<reset>")  # ended for want of the rest, and not answered twice
+
+
+def test_an_offer_of_another_protocol_is_an_ordinary_request(address: Address) -> None:
+    offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEA\r\n"
+    with connected(address) as client:
+        client.sendall(b"POST /ok HTTP/1.1\r\nhost: x\r\n" + offer + b"content-length: 5\r\n\r\nhello")
+        assert client.recv(65_536).endswith(b"/ok 5 5")
+
+
+def test_trailers_change_no_header(address: Address) -> None:
+    with connected(address) as client:
+        client.sendall(b"POST /ok HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n")
+        client.sendall(b"2\r\nhi\r\n0\r\nx-a: b\r\nhost: y\r\n\r\n")
+        assert client.recv(65_536).endswith(b"/ok 2 2")
+
+
+@pytest.mark.promise("H-03")
+def test_five_hundred_slow_connections_do_not_slow_a_normal_client() -> None:
+    metrics = Metrics()
+    with (
+        running(application, limits=ServeLimits(connections=100), metrics=metrics) as address,
+        ExitStack() as open_ones,
+    ):
+        for number in range(500):
+            client = open_ones.enter_context(connected(address))
+            client.sendall(
+                b"GET / HTTP/1.1\r\nx-slow: " if number % 2 else b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\n"
+            )
+        assert max(ask(address) for _ in range(20)) < 0.5
+        assert metrics.connections() <= 101
+        assert refusals(metrics)["too_many_connections"] >= 400
+
+
+def test_when_all_work_the_next_one_is_told_to_come_back() -> None:
+    with running(application, limits=ServeLimits(connections=2)) as address, ExitStack() as open_ones:
+        for _ in range(2):
+            client = open_ones.enter_context(connected(address))
+            client.sendall(b"GET /endless HTTP/1.1\r\n\r\n")
+            assert client.recv(10).startswith(b"HTTP/1.1 2")
+        answer = answer_to(address, GET + b"\r\n")
+        assert answer.startswith(b"HTTP/1.1 503 ")
+        assert b'"code":"too_many_connections"' in answer
