@@ -16,6 +16,7 @@ from rightcall.proxy.gates import Gates
 from rightcall.proxy.ignored import ignored, refused_tools
 from rightcall.proxy.teaching import tool_prompt
 from rightcall.proxy.wire import Wire
+from rightcall.proxy.wires.common import an_object, decoded
 from rightcall.serve.doctor_finding import needs_key, no_such_model
 from rightcall.serve.doctor_judging import CUT, Damage, Outcome, damages_of, judged
 from rightcall.serve.doctor_questions import Question
@@ -148,7 +149,7 @@ class Treating:
 
     def _said(self, emission: Emission) -> str:
         """What the server said, without the key, should it repeat that."""
-        text = emission.raw[:2_000].decode("utf-8", "replace")
+        text = _complaint(emission.raw) or emission.raw[:2_000].decode("utf-8", "replace")
         if self.patient.key:
             text = text.replace(self.patient.key, "…")
         return f"status {emission.status}: {escaped(' '.join(text.split()), 300)}"
@@ -162,6 +163,17 @@ class Treating:
             incoming.release()
         kind = next((value for name, value in incoming.headers if name == b"content-type"), b"")
         return Emission(incoming.status, raw, kind.partition(b";")[0].strip().lower() in _STREAMS)
+
+
+def _complaint(body: bytes) -> str:
+    """What an error says, in the shape that most servers give it.
+
+    >>> _complaint(b'{"error": {"message": "no"}}'), _complaint(b'{"error": "no"}'), _complaint(b"<html>")
+    ('no', 'no', '')
+    """
+    error = (decoded(body) or {}).get("error")
+    told = (an_object(error) or {}).get("message", error)
+    return told if isinstance(told, str) else ""
 
 
 def _unwanted(emission: Emission, request: Object) -> str | None:

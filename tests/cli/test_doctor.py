@@ -1,0 +1,216 @@
+"""`rightcall doctor`: the report, the record, its errors, and somebody who does not wait for the end."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cli.terminal_running import Terminal
+from cli_running import Runner
+from rightcall.serve.doctor_questions import Question
+from serve.doctor_model import answering, in_text, is_taught, misnamed, question_in, right
+from serve.scripted import Answer, Failure, NativeCall, Received, Scripted, ScriptedUpstream, Stalls, Text
+
+KEY = "sk-very-secret-0123456789"
+
+REPORT = """\
+gpt-4o-mini at 127.0.0.1, OpenAI's API: 23 questions in # s
+
+step                               asked  without     with
+one tool, one text                     3    0 (0)    3 (3)
+numbers, yes or no, lists              4    0 (0)    4 (4)
+the right one of five tools            4    0 (0)    0 (0)
+objects in objects, fixed choices      3    0 (0)    3 (3)
+quotes, code and lines in a text       3    3 (0)    3 (0)
+several calls in one message           3    3 (3)    3 (3)
+the same as a stream                   3    3 (3)    3 (3)
+all                                   23    9 (6)  19 (16)
+usable (also right by value)
+
+without RightCall  ███████▉              39 % usable (9 of 23), 6 right
+with RightCall     ████████████████▌     83 % usable (19 of 23), 16 right
+
+damage seen
+  7 × a call left in the text
+  4 × another tool than the one asked for
+  3 × a name that no tool has
+
+suggestions
+  - the proxy with its default settings: 19 of 23 usable instead of 9 of 23
+  - this model picks the wrong tool in 4 of 23 answers: no repair helps against that
+  - in 3 of 23 answers the call fits, but a value is not the one that was asked for
+"""
+
+TAUGHT = """\
+gpt-4o-mini at 127.0.0.1, OpenAI's API: 23 questions in # s
+
+step                               asked  without   with  --teach on
+one tool, one text                     3    0 (0)  0 (0)       3 (3)
+numbers, yes or no, lists              4    0 (0)  0 (0)       4 (4)
+the right one of five tools            4    0 (0)  0 (0)       4 (4)
+objects in objects, fixed choices      3    0 (0)  0 (0)       3 (3)
+quotes, code and lines in a text       3    0 (0)  0 (0)       3 (3)
+several calls in one message           3    0 (0)  0 (0)       3 (3)
+the same as a stream                   3    0 (0)  0 (0)       3 (3)
+all                                   23    0 (0)  0 (0)     23 (23)
+usable (also right by value)
+
+without RightCall                        0 % usable (0 of 23), 0 right
+with RightCall                           0 % usable (0 of 23), 0 right
+with --teach on    ████████████████████  100 % usable (23 of 23), 23 right
+
+damage seen
+  23 × the server refused the request because of its tools
+
+damage seen with the tools in the prompt
+  23 × a call left in the text
+
+the server said
+  status 400: it does not support tools
+
+suggestions
+  - --teach on: tools in the prompt: 23 of 23 usable instead of 0 of 23; the server refuses tools
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ScriptedUpstream]:
+    with ScriptedUpstream() as upstream:
+        yield upstream
+
+
+def mixed(question: Question, name: str, arguments: dict[str, Any]) -> NativeCall | Text:
+    """Easy ones in the text, objects under a wrong name, a wrong one of five tools, code with something else in it."""
+    if len(question.tools) == 5 and len(question.wanted) == 1 and not question.stream:
+        other = "set_timer" if name != "set_timer" else "get_weather"
+        return NativeCall(other, {"minutes": 3} if other == "set_timer" else {"city": "Bonn"})
+    if question.exact and not question.stream:
+        return NativeCall(
+            name, {key: f"{value}" if key in ("file", "language") else "x" for key, value in arguments.items()}
+        )
+    if len(question.wanted) > 1 or question.stream:
+        return right(question, name, arguments)
+    return (misnamed if "{" in str(arguments)[1:] else in_text)(question, name, arguments)
+
+
+def without_times(text: str) -> str:
+    return re.sub(r"\d+\.\d s", "# s", text)
+
+
+def test_the_report_is_a_table_two_bars_the_damage_and_what_helps(run: Runner, server: ScriptedUpstream) -> None:
+    server.play(answering(mixed))
+    done = run("doctor", "--upstream", server.address, "--model", "gpt-4o-mini")
+    assert (done.code, done.err) == (0, "")
+    assert without_times(done.out) == REPORT
+
+
+def test_teaching_has_a_column_of_its_own(run: Runner, server: ScriptedUpstream) -> None:
+    calls = answering(in_text)
+
+    def script(request: Received) -> Scripted:
+        return calls(request) if is_taught(request) else Failure(400, "it does not support tools")
+
+    server.play(script)
+    done = run("doctor", "--upstream", server.address, "--model", "gpt-4o-mini")
+    assert done.code == 0
+    assert without_times(done.out) == TAUGHT
+
+
+def test_the_record_holds_every_figure(run: Runner, server: ScriptedUpstream) -> None:
+    server.play(answering(mixed))
+    done = run("doctor", "--upstream", f"{server.address}/v1", "--json", "--wire", "ollama", "--tries", "2")
+    told = done.json
+    assert done.code == 0
+    assert (told["wire"], told["model_chosen"], told["complete"], told["tries"]) == ("ollama", True, True, 2)
+    assert told["total"]["asked"] == 46
+    assert told["total"]["with"] == {"asked": 46, "usable": 38, "right": 32}
+    assert told["damage"] == {"text": 14, "wrong tool": 8, "name": 6}
+    assert [suggestion["setting"] for suggestion in told["suggestions"]] == [None, None, None]
+    assert len(told["questions"]) == 46
+    assert told["questions"][0] == {
+        "id": "weather",
+        "step": "one tool, one text",
+        "stream": False,
+        "seconds": told["questions"][0]["seconds"],
+        "damage": ["text"],
+        "damage_when_taught": None,
+        "without": {"usable": False, "right": False},
+        "with": {"usable": True, "right": True},
+        "retry": {"usable": True, "right": True},
+    }
+
+
+def test_what_a_server_calls_its_models_is_shown_escaped(run: Runner, server: ScriptedUpstream) -> None:
+    server.play(answering(right))
+    done = run("doctor", "--upstream", server.address, "--model", "m\x1b[31m")
+    assert "m\\u001b[31m at 127.0.0.1" in done.out
+    assert "\x1b" not in done.out
+
+
+def test_nobody_at_the_address_is_an_error_with_advice(run: Runner) -> None:
+    with ScriptedUpstream() as gone:
+        address = gone.address
+    done = run("doctor", "--upstream", address)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("rightcall: 127.0.0.1 cannot be reached (")
+    assert done.err.endswith("is the model's server running, and is --upstream its address?\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--upstream", "localhost:8080"], "--upstream must be an address such as http://localhost:11434"),
+        (["--upstream", "http://h", "--key-env", "NOT_SET"], "--key-env: there is no environment variable NOT_SET"),
+        (["--upstream", "http://h", "--tries", "0"], "--tries: a number from 1 to 20, not 0"),
+        (["--upstream", "http://h", "--max-tokens", "x"], "--max-tokens: a number from 16 to 100000, not x"),
+        (["--upstream", "http://h", "--timeout", "nan"], "--timeout: seconds from 0.1 to 3600, not nan"),
+        ([], "required: --upstream"),
+    ],
+)
+def test_wrong_usage_says_what_would_be_right(run: Runner, arguments: list[str], complaint: str) -> None:
+    done = run("doctor", *arguments)
+    assert done.code == 2
+    assert complaint in done.err
+
+
+def test_the_key_is_read_from_the_environment_and_never_printed(
+    run: Runner, server: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", f"{KEY}\n")
+    server.play(lambda _: Failure(400, f"what a strange key: {KEY}"))
+    done = run("doctor", "--upstream", server.address, "--key-env", "MY_KEY")
+    assert {request.header("authorization") for request in server.requests} == {f"Bearer {KEY}"}
+    assert done.code == 2
+    assert "Not everything was asked: the server failed three times in a row" in done.out
+    assert "what a strange key" in done.out
+    assert KEY not in done.out + done.err
+    monkeypatch.setenv("MY_KEY", "two words")
+    done = run("doctor", "--upstream", server.address, "--key-env", "MY_KEY")
+    assert done.code == 2
+    assert "words" not in done.out + done.err.replace("blanks", "")
+
+
+def test_ctrl_c_at_a_terminal_prints_what_is_known_so_far(server: ScriptedUpstream) -> None:
+    calls = answering(right)
+
+    def script(request: Received) -> Scripted:
+        return Stalls(Answer([Text("hm")]), after=0) if question_in(request).id == "light" else calls(request)
+
+    server.play(script)
+    with Terminal("doctor", "--upstream", server.address) as terminal:
+        server.wait_for_stall()
+        terminal.until("4 of 23 questions")
+        terminal.interrupt()
+        code, seen = terminal.end()
+    assert code == 130
+    assert "numbers, yes or no, lists" in seen
+    assert "100 % usable (4 of 4), 4 right" in seen
+    assert "Not everything was asked: interrupted" in seen
+
+
+def test_a_narrow_terminal_gets_no_bars(run: Runner, server: ScriptedUpstream) -> None:
+    server.play(answering(right))
+    done = run("doctor", "--upstream", server.address, columns=44)
+    assert "█" not in done.out
+    assert "with RightCall: 100 % usable (23 of 23), 23\nright\n" in done.out
