@@ -127,7 +127,7 @@ BROKEN: dict[str, Broken] = {
     ),
 }
 
-CUTS: list[Pieces] = [None, 1, 2, 7, 10_000]
+CUTS: list[Pieces] = [None, 1, 7, 10_000]
 
 
 def recut(parts: list[Part], pieces: Pieces) -> list[Part]:

@@ -107,6 +107,8 @@ def call_deltas(key: int, given: Any) -> list[Delta]:
     if call is None or function is None:
         return []
     arguments = function.get("arguments")
+    if isinstance(arguments, str):  # clients take nothing but an object, so a text must not pass for right
+        arguments = encode(arguments).decode()
     begin = Delta(
         Kind.CALL, key=key, name=function.get("name"), id=call.get("id"),
         arguments="" if arguments is None else arguments,
