@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench.coding import coding
 from bench.executing import executing
+from bench.proxy import proxying
 from bench.reading import read_speed
 from bench.scores import CORPORA, corpora, pages
 from bench.speed import broken_json, fast_path, linear
@@ -18,7 +19,10 @@ from bench.streaming import long_texts, stream_speed
 from bench.table import Figure, render
 from bench.timing import one_core
 
-PACKAGES = ("rightcall", "msgspec", "jsonschema-rs", "orjson", "json-repair", "fast-json-repair", "llm-output-parser")
+PACKAGES = (
+    "rightcall", "msgspec", "jsonschema-rs", "orjson", "json-repair", "fast-json-repair", "llm-output-parser",
+    "litellm",
+)  # fmt: skip
 PAGES = "pages"
 
 
@@ -33,6 +37,7 @@ def measures(each: bool) -> dict[str, Callable[[], Iterator[Figure]]]:
         "long": long_texts,
         "execute": executing,
         "code": coding,
+        "proxy": proxying,
         "start": startup,
     }
 
@@ -54,7 +59,7 @@ def show(figures: list[Figure], as_json: bool) -> None:
         print(json.dumps({"versions": known, "figures": [figure._asdict() for figure in figures]}, ensure_ascii=False))
     else:
         print(
-            "CPU time, best of many, one core (code: wall time, medians); "
+            "CPU time, best of many, one core (code: wall time, medians; proxy: CPU of its process); "
             + ", ".join(f"{name} {number}" for name, number in known.items())
         )
         print(render(figures))
