@@ -214,3 +214,11 @@ def test_a_narrow_terminal_gets_no_bars(run: Runner, server: ScriptedUpstream) -
     done = run("doctor", "--upstream", server.address, columns=44)
     assert "█" not in done.out
     assert "with RightCall: 100 % usable (23 of 23), 23\nright\n" in done.out
+
+
+def test_in_a_hurry_one_question_of_each_step_is_asked(run: Runner, server: ScriptedUpstream) -> None:
+    server.play(answering(right))
+    told = run("doctor", "--upstream", server.address, "--quick", "--json").json
+    assert [question["id"] for question in told["questions"]] == [
+        "weather", "timer", "message", "event", "line", "cities", "weather, streamed",
+    ]  # fmt: skip

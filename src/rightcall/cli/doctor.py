@@ -46,6 +46,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--tries", metavar="N", type=_tries, default=1, help="ask every question N times (default: 1)"
     )  # fmt: skip
+    parser.add_argument("--quick", action="store_true", help="only the first question of each step, for slow machines")
     parser.add_argument(
         "--max-tokens", metavar="N", type=_positive, default=512, help="the most of one answer (default: 512)"
     )  # fmt: skip
@@ -59,14 +60,16 @@ def run(options: Namespace) -> int:
     key = _key(options.key_env)
     try:
         from rightcall.serve.doctor import Examination, Settings
+        from rightcall.serve.doctor_questions import QUICK, STEPS
     except ImportError as missing:
         from rightcall.cli.serving import missing_package
 
         raise missing_package(missing) from missing
 
     settings = Settings(
-        options.upstream, options.model, options.wire, key, options.tries, options.max_tokens, options.timeout
-    )
+        options.upstream, options.model, options.wire, key, options.tries, options.max_tokens, options.timeout,
+        QUICK if options.quick else STEPS,
+    )  # fmt: skip
     with Watched() as watched:
         examination = Examination(settings, watched.at)
         interrupted = _examined(examination)

@@ -147,3 +147,5 @@ STEPS: Final = (
     ),
 )  # fmt: skip
 """From easy to hard."""
+
+QUICK: Final = tuple(Step(step.name, step.questions[:1]) for step in STEPS)
