@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proxy.responses_running import CALL, WIRE, accumulated, answered, editor, events, sse, stream, through, told
+from proxy.responses_running import CALL, WIRE, accumulated, answered, editor, events, heard, sse, stream, through, told
 from rightcall.proxy.wire import Usage as Tokens
+from rightcall.types import Call
 from serve.scripted_parts import NativeCall, Reasoning, Text, event
 
 pytestmark = pytest.mark.promise("H-03")
@@ -120,6 +121,22 @@ def test_a_stream_that_breaks_off_leaves_what_came() -> None:
     data = stream(Text("Well. "), NativeCall("Weather", "{'city': 'Bern'}", pieces=4))
     part = data[: data.index(b"function_call_arguments.done") + 40]
     assert through(part) == part
+
+
+def test_a_server_that_breaks_down_leaves_no_half_call() -> None:
+    data = stream(Text("Well. "), NativeCall("Weather", "{'city': 'Bern'}", pieces=4))
+    running = editor()
+    out = running.feed(data[: data.index(b"function_call_arguments.done") + 40]) + running.break_off()
+    assert out == data[: data.index(b"event: response.output_item.added", data.index(b"output_item.done"))]
+
+
+def test_a_model_that_did_not_call_is_given_another_try_before_the_end() -> None:
+    running = editor(must_call=True)
+    out = running.feed(stream(Text("I cannot.")))
+    assert running.flow.uncalled
+    running.flow.replace("", (Call("weather", {"city": "Bern", "days": 3}, "call_1"),), [])
+    client = heard(out + running.ready() + running.close())
+    assert told(client.items) == ["I cannot.", CALLED]
 
 
 # ── servers that tell nonsense ───────────────────────────────────────────────────────────────────────────────────

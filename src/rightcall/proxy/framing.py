@@ -123,8 +123,9 @@ def payload(event: bytes) -> bytes:
     >>> payload(b"event: ping\\ndata: {}\\n\\n"), payload(b": hello\\n\\n")
     (b'{}', b'')
     """
-    if event.startswith(b"data: ") and event.find(b"\n") >= len(event) - 2 and b"\r" not in event:
-        return event[6:-2]
+    at = event.find(b"\n") + 1 if event.startswith(b"event: ") else 0
+    if event.startswith(b"data: ", at) and event.find(b"\n", at) >= len(event) - 2 and b"\r" not in event:
+        return event[at + 6 : -2]
     lines = [line[5:].removeprefix(b" ") for line in event.splitlines() if line.startswith(b"data:")]
     return lines[0] if len(lines) == 1 else b"\n".join(lines)
 

@@ -67,6 +67,8 @@ class Reader:
     def __init__(self, output: Output) -> None:
         self._output = output
         self.usage = Usage()
+        self._where: Any = None
+        self._last: About | None = None  # where the last piece of text belonged
 
     def read(self, raw: bytes) -> Event:
         data = payload(raw)
@@ -89,15 +91,27 @@ class Reader:
         return Event(raw, None, about)
 
     def _read_text(self, raw: bytes, happened: _Happened) -> Event:
-        item = self._output.item(happened.output_index, happened.item_id, MESSAGE)
-        part = self._output.part(item, happened.content_index)
-        about = About(happened.type, item, part)
-        if happened.type == TEXT_DONE:
-            return Event(raw, list(self._output.told_text(part, happened.text)), about)
+        about = self._about_text(happened)
+        part = about.part
+        assert part is not None
         if type(happened.delta) is not str:
             return Event(raw, None, about)
         part.read = True
         return Event(raw, [Delta(Kind.TEXT, lane=part.lane, text=happened.delta)], about)
+
+    def _read_text_done(self, raw: bytes, happened: _Happened) -> Event:
+        item = self._output.item(happened.output_index, happened.item_id, MESSAGE)
+        part = self._output.part(item, happened.content_index)
+        return Event(raw, list(self._output.told_text(part, happened.text)), About(happened.type, item, part))
+
+    def _about_text(self, happened: _Happened) -> About:
+        """Most events are pieces of the same text as the one before."""
+        where = (happened.output_index, happened.content_index, happened.item_id)
+        if where != self._where or self._last is None:
+            item = self._output.item(happened.output_index, happened.item_id, MESSAGE)
+            self._where = where
+            self._last = About(happened.type, item, self._output.part(item, happened.content_index))
+        return self._last
 
     def _read_part(self, raw: bytes, happened: _Happened) -> Event:
         item = self._output.item(happened.output_index, happened.item_id, MESSAGE)
@@ -117,6 +131,7 @@ class Reader:
         given = an_object(happened.item)
         if given is None:
             return Event(raw, None, About(happened.type))
+        self._last = None
         kind = str(given.get("type"))
         begins = happened.type == ITEM_ADDED
         item = None if begins else self._output.item(happened.output_index, given.get("id"), kind)
@@ -159,7 +174,7 @@ class Reader:
 
     _READ: dict[str, Callable[[Reader, bytes, _Happened], Event]] = {  # noqa: RUF012 - read only
         TEXT_DELTA: _read_text,
-        TEXT_DONE: _read_text,
+        TEXT_DONE: _read_text_done,
         PART_ADDED: _read_part,
         PART_DONE: _read_part,
         ITEM_ADDED: _read_item,
