@@ -11,6 +11,7 @@ which only browsers send, must be that same host. Others are allowed by name.
 import logging
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from hmac import compare_digest
 from secrets import token_urlsafe
@@ -54,12 +55,13 @@ class Access:
         self.host_names = frozenset(_checked_name(name) for name in host_names)
         self.origins = frozenset(_checked_origin(origin) for origin in origins)
         self._digest = b"" if token is None else _digest(token.encode())
+        self.is_host = lru_cache(maxsize=256)(self._is_host)  # asked with every request, and always the same
 
     def is_token(self, given: bytes) -> bool:
         """Takes as long for a wrong one as for the right one, whatever their lengths: digests are compared."""
         return self.token is not None and compare_digest(_digest(given), self._digest)
 
-    def is_host(self, host: str, server: tuple[str, int] | None) -> bool:
+    def _is_host(self, host: str, server: tuple[str, int] | None) -> bool:
         """Whether a Host header names us; `server` is the address and port that the request came in by."""
         if (parts := _HOST.fullmatch(host)) is None:
             return False

@@ -50,6 +50,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._since = self._heard = self._blocked_since = 0.0
         self._raw_bytes = self._head_bytes = self._body_bytes = self._drained = 0
         self._refusal: _Refusal | None = None
+        self._most_head, self._most_headers = self.crowd.limits.head_bytes, self.crowd.limits.headers
 
     # what the event loop calls
 
@@ -78,7 +79,7 @@ class LimitedProtocol(HttpToolsProtocol):
             data = _without_upgrade(data)
         self._raw_bytes += len(data)
         super().data_received(data)
-        if self._state is _State.HEAD and self._raw_bytes > self.crowd.limits.head_bytes:
+        if self._state is _State.HEAD and self._raw_bytes > self._most_head:
             self._send_away(self._large_head())
 
     def pause_writing(self) -> None:
@@ -98,13 +99,15 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        self._count_head(len(url))
+        self._head_bytes += len(url)
+        if self._head_bytes > self._most_head:
+            self._refuse(self._large_head())
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if len(self.headers) >= self.crowd.limits.headers:
-            self._refuse((431, "large_head", f"a request may have {self.crowd.limits.headers} headers"))
-        self._count_head(len(name) + len(value) + 4)
+        self._head_bytes += len(name) + len(value) + 4
+        if self._head_bytes > self._most_head or len(self.headers) >= self._most_headers:
+            self._refuse(self._large_head())
         if self._state is _State.HEAD:  # later ones are trailers, which may change nothing any more
             super().on_header(name, value)
 
@@ -202,13 +205,9 @@ class LimitedProtocol(HttpToolsProtocol):
     def _latest(self) -> RequestResponseCycle | None:
         return self.cycle  # uvicorn's own type does not say that there is none before the first request
 
-    def _count_head(self, size: int) -> None:
-        self._head_bytes += size
-        if self._head_bytes > self.crowd.limits.head_bytes:
-            self._refuse(self._large_head())
-
     def _large_head(self) -> _Refusal:
-        return 431, "large_head", f"a request's headers may have {self.crowd.limits.head_bytes:,} bytes"
+        most = f"{self._most_headers} headers and {self._most_head:,} bytes of them"
+        return 431, "large_head", f"a request may have {most}"
 
     def _large_body(self) -> _Refusal:
         return 413, "large_body", f"a request's body may have {self.crowd.limits.body_bytes:,} bytes"
