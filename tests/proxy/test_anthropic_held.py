@@ -83,6 +83,15 @@ def test_arguments_that_another_answer_gave_as_text_are_an_object_for_the_client
     assert told(accumulated(sent + running.ready())) == [("now", {}), "tool_use"]
 
 
+def test_an_id_that_the_api_would_not_take_back_is_replaced() -> None:
+    running = editor(hold=True)
+    sent = running.feed(streamed(Answer([NativeCall("weather", "{}")])))
+    running.flow.replace("", (Call("now", {}, "functions.now:0"), Call("now", {}, "a-1_B")), [])
+    first, second = accumulated(sent + running.ready())["content"]
+    assert first["id"].startswith("toolu_")
+    assert second["id"] == "a-1_B"
+
+
 def test_half_a_call_of_a_server_that_is_gone_reaches_nobody() -> None:
     data = streamed(Answer([Text("Well."), NativeCall("weather", {"city": "Bern"}, pieces=3)]))
     running = editor()

@@ -110,9 +110,9 @@ def test_blocks_and_events_of_other_kinds_keep_their_bytes() -> None:
     begin = {"type": "message_start", "message": {"usage": {"input_tokens": "many"}}}
     every = [one for index, block in enumerate(blocks) for one in block_events(index, block, *pieces)]
     end = [{"type": "ping"}, {"type": "message_delta", "delta": {}}, {"type": "error", "error": {}}]
-    data = (
-        happened(begin, *every, *end) + b": a comment\n\nevent: odd\ndata: [" + b"[" * 5000 + b"\n\ndata: {half\n\nda"
-    )
+    deep = b'data: {"type": "message_delta", "usage": ' + b"[" * 9000 + b"]" * 9000 + b"}\n\n"
+    odd = b": a comment\n\nevent: odd\ndata: []\n\ndata: {half\n\nda"
+    data = happened(begin, *every, *end) + deep + odd
     assert through(data) == data
 
 
@@ -220,14 +220,14 @@ def test_a_call_without_an_id_gets_one() -> None:
     assert written["content"][0]["id"].startswith("toolu_")
 
 
-def test_an_id_out_of_the_text_that_the_api_would_refuse_is_replaced() -> None:
-    text = (
-        '<|tool_calls_section_begin|><|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>{"city": "Bern"}'
+def test_a_rewritten_event_keeps_its_line_ends_and_what_stands_beside_its_data() -> None:
+    data = (
+        streamed(Answer([Text(f"Well.{LIFTED_CALL}", 500)]))
+        .replace(b"data: ", b"id: 5\ndata: ")
+        .replace(b"\n", b"\r\n")
     )
-    text += "<|tool_call_end|><|tool_calls_section_end|>"
-    written = accumulated(through(streamed(Answer([Text(text)]))))
-    assert told(written) == [("weather", {"city": "Bern"}), "tool_use"]
-    assert written["content"][0]["id"].startswith("toolu_")
+    piece = b'{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Well."}}'
+    assert b"\r\n\r\nevent: content_block_delta\r\nid: 5\r\ndata: %s\r\n\r\n" % piece in through(data)
 
 
 def test_what_belongs_to_a_block_that_was_lifted_goes_with_it_and_later_blocks_move_up() -> None:
@@ -249,6 +249,15 @@ def test_numbers_of_blocks_that_a_server_repeats_do_not_mix_its_calls_up() -> No
     data = answered(*block_events(0, blocks[0], pieces[0]), *block_events(0, blocks[1], pieces[1]))
     inputs = [one["delta"]["partial_json"] for one in data_of(through(data)) if "partial_json" in one.get("delta", {})]
     assert inputs == ['{"city":"Bern"}', '{"city":"Wil"}']
+
+
+def test_a_block_that_was_never_ended_has_nothing_to_do_with_the_next_of_its_number() -> None:
+    call = {"type": "tool_use", "id": "t1", "name": "weather", "input": {}}
+    theirs = {"type": "server_tool_use", "id": "s1", "name": "weather", "input": {}}
+    piece = {"type": "input_json_delta", "partial_json": "{'city': 'Bern'}"}
+    written = data_of(through(answered(*block_events(0, call, piece)[:2], *block_events(0, theirs, piece))))
+    inputs = [one["delta"]["partial_json"] for one in written if "partial_json" in one.get("delta", {})]
+    assert inputs == ['{"city":"Bern"}', "{'city': 'Bern'}"]
 
 
 def test_a_call_that_nobody_can_repair_passes_as_it_was_written() -> None:

@@ -65,6 +65,8 @@ _happened = msgspec.json.Decoder(_Happened)
 class AnthropicStream:
     """Reads and writes events. Blocks of other types than `text` and `tool_use` pass, only their numbers may change."""
 
+    text_alone = True
+
     def __init__(self) -> None:
         self.framing = ServerSentEvents()
         self._blocks: dict[int, tuple[Kind, int]] = {}  # index → what it ends with, and which block it is
