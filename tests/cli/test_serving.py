@@ -63,6 +63,12 @@ def test_serve_without_an_upstream_shows_a_broken_call_repaired_and_keeps_a_reco
     assert "weather" in listed.out
 
 
+def test_a_policy_that_only_watches_is_the_same_as_observe(tmp_path: Path) -> None:
+    (tmp_path / "rightcall.toml").write_text('[gate.hosts.proxy]\nmode = "observe"\n')
+    with started(tmp_path, "serve", "--open", "--no-audit") as (_, told):
+        assert [ask(told["url"]).headers["x-rightcall"] for _ in range(2)] == ["would-repair=1", "would-lift=1"]
+
+
 def test_proxy_needs_an_upstream_that_can_be_one(tmp_path: Path, run: Runner) -> None:
     for url, word in (("localhost:11434", "http://"), ("ftp://x", "http://"), ("http://u:p@x", "user or password")):
         result = run("proxy", "--upstream", url, "--root", str(tmp_path), "--port", "0")

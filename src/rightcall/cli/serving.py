@@ -15,6 +15,7 @@ from rightcall.errors import ConfigError
 from rightcall.text.escape import escaped, shown
 
 if TYPE_CHECKING:
+    from rightcall.config import Policy
     from rightcall.serve.facts import Facts
 
 PORT = 4141
@@ -71,6 +72,7 @@ def serve_upstream(options: Namespace, url: str, tell: Callable[[str, str | None
     from rightcall.proxy.options import Options
 
     policy = policy_of(options)
+    options.observe = options.observe or _only_watches(policy)
     address_of(url)  # what is wrong is said before anything is opened
     token = None if options.open else os.environ.get(TOKEN) or new_token()
     access = Access(token, bound_to=options.host, host_names=options.host_name, origins=options.origin)
@@ -90,6 +92,14 @@ def serve_upstream(options: Namespace, url: str, tell: Callable[[str, str | None
         sys.stdout.flush()
 
     return serve(service.app, host=options.host, port=options.port, on_ready=ready, metrics=service.metrics)
+
+
+def _only_watches(policy: Policy) -> bool:
+    """Whether the policy says of this door what `--observe` says."""
+    from rightcall.proxy.gates import HOST
+
+    here = policy.hosts.get(HOST)
+    return ((here.mode if here is not None else None) or policy.mode) == "observe"
 
 
 def missing_package(missing: ImportError) -> Exception:
