@@ -256,8 +256,8 @@ def test_importing_rightcall_loads_no_package_and_none_of_its_own_modules() -> N
 
 
 def test_no_command_needs_the_extra_for_the_server_before_it_runs() -> None:
-    commands = "from importlib import import_module; from rightcall.cli import COMMANDS"
-    loaded = modules_after(f"{commands}; [import_module('rightcall.cli.' + name) for name in COMMANDS if name != 'version']")
+    every = "[import_module('rightcall.cli.' + name) for name in COMMANDS if name != 'version']"
+    loaded = modules_after(f"from importlib import import_module; from rightcall.cli import COMMANDS; {every}")
     assert "rightcall.cli.serve" in loaded
     assert loaded & MAY_LOAD_IN_SERVE == set()
 

@@ -56,7 +56,12 @@ class Running(uvicorn.Server):
         self._on_ready = on_ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        try:
+            await super().startup(sockets)
+        except SystemExit:  # so newer versions of uvicorn tell it; what happened is in the log
+            self.started = False
+        if not self.started:
+            raise ConfigError("the server did not start: see what was logged just before")
         host, port = self._bound.getsockname()[:2]
         self._on_ready(host, port)
 
@@ -145,8 +150,6 @@ def serve(
     try:
         server = Running(app, bound, limits or ServeLimits(), on_ready=on_ready, metrics=metrics)
         server.run(sockets=[bound])
-    except SystemExit:  # uvicorn's way of saying so; what happened is in the log
-        raise ConfigError("the server did not start") from None
     finally:
         bound.close()
     return 128 + server.heard if server.heard is not None else 0
@@ -179,7 +182,7 @@ def running(
     ready.wait()
     try:
         if failures:
-            raise ConfigError("the server did not start") from failures[0]
+            raise failures[0]
         yield bound.getsockname()[:2]
     finally:
         server.should_exit = True
