@@ -3,19 +3,64 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from rightcall.catalog import Catalog
-from rightcall.present.prompt import system_prompt
+from rightcall.catalog import Catalog, Tool
+from rightcall.catalog.keywords import as_schema
+from rightcall.present.marks import neutral
+from rightcall.present.signature import signature
+from rightcall.text.escape import escaped, shown
+from rightcall.validate.example import example
+
+_OPENING = "You can call these tools:"
+_SHOWN = "To call it, you reply like this:"
+"""Who says it before a call shows a sample (R-06): a model that quotes its instructions calls nothing."""
+_ANY_CALL = '<tool_call>{"name":"<tool>","arguments":{}}</tool_call>'
+_CLOSING = """\
+If a tool can help with what the user asks, reply with its <tool_call> line and nothing else, with values from the \
+request. The result comes in the next message. Otherwise reply in words."""
+_NO_TOOLS = "No tools are available. Answer from what you know and what you were told; do not write tool calls."
+_LONGEST, _LONGEST_ARGUMENT, _LONGEST_EXAMPLE = 1_000, 300, 1_000
 
 
 def tool_prompt(catalog: Catalog) -> str:
-    """What to tell a model about the tools it may call in its text."""
-    return system_prompt(catalog.tools.values())
+    """What to tell a model about the tools it may call in its text: each tool in a few lines, with a call to copy.
+
+    Descriptions may come from anywhere: each is one line, escaped and cut, and cannot pass for another tool.
+    """
+    offered = [tool for tool in catalog.tools.values() if not tool.deprecated]
+    if not offered:
+        return _NO_TOOLS
+    return "\n\n".join([_OPENING, *("\n".join(_described(tool)) for tool in offered), _CLOSING])
+
+
+def _described(tool: Tool) -> Iterator[str]:
+    yield f"{_name(tool)}: {_line(tool.description, _LONGEST)}" if tool.description else _name(tool)
+    for name, argument in as_schema(tool.schema.get("properties")).items():
+        about = as_schema(argument).get("description")
+        written = neutral(signature(tool, [name])[2:-2])
+        yield f"- {written} ({_line(about, _LONGEST_ARGUMENT)})" if isinstance(about, str) and about else f"- {written}"
+    yield _SHOWN
+    yield _sample(tool)
+
+
+def _sample(tool: Tool) -> str:
+    arguments = example(tool)
+    call = "" if arguments is None else neutral(_written(tool.name, arguments))
+    return f"<tool_call>{call}</tool_call>" if 0 < len(call) <= _LONGEST_EXAMPLE else _ANY_CALL
+
+
+def _name(tool: Tool) -> str:
+    return tool.name if tool.name.isprintable() and "<" not in tool.name else neutral(shown(tool.name, 120))
+
+
+def _line(text: str, limit: int) -> str:
+    """One line, in which nothing is hidden and nothing special to a model."""
+    return neutral(escaped(" ".join(text[: 4 * limit].split()), limit))
 
 
 def as_text(calls: Iterable[tuple[str, Any]]) -> str:
