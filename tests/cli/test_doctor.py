@@ -63,9 +63,6 @@ with --teach on    ████████████████████ 
 damage seen
   23 × the server refused the request because of its tools
 
-damage seen with the tools in the prompt
-  23 × a call left in the text
-
 the server said
   status 400: it does not support tools
 

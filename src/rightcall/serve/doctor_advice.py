@@ -69,6 +69,9 @@ def _beyond_repair(found: Findings) -> Iterator[Advice]:
     asked = found.total.shares["without"].asked
     if wrong := damage.get("wrong tool", 0):
         yield "", f"this model picks the wrong tool in {wrong} of {asked} answers: no repair helps against that"
+    if not best_taught and (deaf := damage.get("ignored", 0)):
+        why = "and with the tools in its prompt the model did no better"
+        yield "", f"the server did not tell the model of its tools in {deaf} of {asked} answers, {why}"
     if none := damage.get("none", 0):
         yield "", f"this model calls no tool at all in {none} of {asked} answers, though one was asked for"
     best = max(found.total.shares.values(), key=lambda share: share.usable)

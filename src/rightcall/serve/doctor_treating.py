@@ -88,12 +88,13 @@ class Treating:
         with_lift = came if lift else through(wire, gate, emission, lift=True)
         treated = judged(wire, gate, came.message, question)
         why = self._ignored(wire, request, gate, message, with_lift) if not taught else ""
+        damage = _damage(wire, gate, message, with_lift, question, why)
         return Treated(
             without=judged(wire, gate, message, question),
             treated=treated,
             retried=await self._again(wire, request, gate, question, came, lift=lift),
             lifted=None if lift else judged(wire, gate, with_lift.message, question),
-            damage=_damage(wire, gate, message, with_lift, question, why),
+            damage=tuple(sorted(damage - {"text"} if taught else damage)),  # a taught model is told to call in the text
             ignored=why,
         )
 
@@ -104,7 +105,7 @@ class Treating:
             gate = self._gate(wire, request)
             sent = wire.taught(request, tool_prompt(gate.catalog)) if taught else request
             emission = await self._send(sent)
-            unwanted = _unwanted(emission, request) if emission.status in (400, 422) else None
+            unwanted = _unwanted(wire, emission, request) if emission.status in (400, 422) else None
             if unwanted is None:
                 return sent, emission, gate
             self.patient = replace(self.patient, plain=self.patient.plain | {unwanted})
@@ -176,14 +177,13 @@ def _complaint(body: bytes) -> str:
     return told if isinstance(told, str) else ""
 
 
-def _unwanted(emission: Emission, request: Object) -> str | None:
-    """The setting that an error complains of, if it is one that we can do without."""
-    return next((name for name in _SETTINGS if name in request and name.encode() in emission.raw), None)
+def _unwanted(wire: Wire, emission: Emission, request: Object) -> str | None:
+    """The setting that an error complains of, if it is one that this API can do without."""
+    optional = _SETTINGS if wire.name == "openai_chat" else ("temperature",)
+    return next((name for name in optional if name in request and name.encode() in emission.raw), None)
 
 
-def _damage(
-    wire: Wire, gate: Gate, message: Message, came: Through, question: Question, why: str
-) -> tuple[Damage, ...]:
+def _damage(wire: Wire, gate: Gate, message: Message, came: Through, question: Question, why: str) -> set[Damage]:
     """Everything that is wrong with an answer as it came."""
     found: set[Damage] = set()
     for call in message.calls:
@@ -202,7 +202,7 @@ def _damage(
         found.add("wrong tool")
     elif known and len(calls) != len(wanted):
         found.add("number")
-    return tuple(sorted(found))
+    return found
 
 
 def _is_text(verdict: Any) -> bool:
