@@ -126,7 +126,7 @@ class Asking:
         if self.asked.choice != "required" and not self._pupils.is_new(self.asked.model, self.gate.catalog.digest):
             return False
         request = msgspec.json.decode(self.body)
-        why = ignored(self.asked, request, usage, flow.calls, text, self.gate)
+        why = ignored(self.asked, request, usage, flow.calls, text, self.gate, wire=self.wire.name)
         if why is None:
             return False
         self._pupils.add(self.asked.model, why)

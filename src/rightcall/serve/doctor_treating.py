@@ -130,7 +130,7 @@ class Treating:
         asked = wire.asked(msgspec.json.encode(request))
         if asked is None or message.calls or came.message.calls:
             return ""
-        return ignored(asked, request, message.usage, 0, message.text, gate) or ""
+        return ignored(asked, request, message.usage, 0, message.text, gate, wire=wire.name) or ""
 
     def _failed(self, emission: Emission) -> Treated:
         status, body = emission.status, emission.raw
@@ -197,7 +197,7 @@ def _damage(wire: Wire, gate: Gate, message: Message, came: Through, question: Q
     if not calls and not message.calls and not in_text:
         found.add("ignored" if why else "none")
     wanted = [one.tool for one in question.wanted]
-    known = [call.name for call in calls if call.name in gate.catalog.tools]
+    known = [call.name for call in calls if isinstance(call.name, str) and call.name in gate.catalog.tools]
     if any(name not in wanted for name in known):
         found.add("wrong tool")
     elif known and len(calls) != len(wanted):
