@@ -23,6 +23,7 @@ _ANY_CALL = '<tool_call>{"name":"<tool>","arguments":{}}</tool_call>'
 _CLOSING = """\
 If a tool can help with what the user asks, reply with its <tool_call> line and nothing else, with values from the \
 request. The result comes in the next message. Otherwise reply in words."""
+_AGAIN = "Send the whole call again, corrected and in the same format, and nothing else."
 _NO_TOOLS = "No tools are available. Answer from what you know and what you were told; do not write tool calls."
 _LONGEST, _LONGEST_ARGUMENT, _LONGEST_EXAMPLE = 1_000, 300, 1_000
 
@@ -86,3 +87,14 @@ def _written(name: str, arguments: Any) -> str:
 def result_text(result: str) -> str:
     """The result of a call, as a message of the user."""
     return f"<tool_response>\n{result}\n</tool_response>"
+
+
+def again_text(hints: Iterable[str]) -> str:
+    """What a model is told of calls in its text that could not be read: the hints speak of the arguments alone.
+
+    >>> print(again_text(["Missing required fields: city."]))
+    Missing required fields: city.
+    <BLANKLINE>
+    Send the whole call again, corrected and in the same format, and nothing else.
+    """
+    return "\n\n".join([*filter(None, hints), _AGAIN])
