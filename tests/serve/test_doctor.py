@@ -1,6 +1,7 @@
 """The doctor: what it counts as usable and right, with which damage, and what it suggests."""
 
 import asyncio
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -377,6 +378,40 @@ def test_a_question_without_an_answer_in_time_is_counted_and_the_next_one_asked(
     assert figures(found)["with"] == (2, 2, 3)
     assert found.damage == {"slow": 1}
     assert advice(examination, found)[0][0] == "timeout"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"null",
+        b'{"choices": null}',
+        b'{"choices": [null]}',
+        b'{"choices": [{"message": {"tool_calls": [5, null, {"function": 7}]}}]}',
+        b'{"choices": [{"message": {"tool_calls": [{"id": 5, "function": {"name": ["x"], "arguments": 5}}]}}]}',
+        b'{"choices": [{"message": {"tool_calls": [{"function": {"name": {}, "arguments": "[1]"}}]}}]}',
+        b'{"choices": [{"message": {"content": "\\ud800<tool_call>{\\"name\\": \\"\\ud800\\"}"}}]}',
+        b'{"choices": [{"message": {"content": ' + b"[" * 5000 + b"]" * 5000 + b"}}]}",
+        b'{"choices": [{"message": {"tool_calls": [{"id": "1", "function": {"name": "get_weather", "arguments": "'
+        + b"[" * 3000
+        + b'"}}]}}]}',
+    ],
+    ids=itertools.count(),
+)
+def test_whatever_a_server_answers_the_doctor_goes_on(server: ScriptedUpstream, body: bytes) -> None:
+    server.play(lambda _: Raw(body))
+    examination, found = examined(server, steps=(Step("one", STEPS[0].questions[:1]),))
+    assert figures(found)["with"] == (0, 0, 1)
+    assert found.damage
+    msgspec.json.encode(record(examination, found, advice(examination, found)))
+
+
+def test_a_model_that_teaching_does_not_help_is_told_so(server: ScriptedUpstream) -> None:
+    server.play(lambda request: Answer([Text("Hm.")]) if is_taught(request) else Failure(400, "does not support tools"))
+    examination, found = examined(server)
+    assert figures(found)["teach"] == (0, 0, 3)
+    assert advice(examination, found) == [("", "no setting would have made more of these answers usable")]
 
 
 # ── the real proxy ───────────────────────────────────────────────────────────────────────────────────────────────────
