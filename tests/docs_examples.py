@@ -5,6 +5,8 @@ How an example states what it prints:
     ```python              `#> text` below the line that prints it, or `>>>` as in a docstring,
                            or a ```text block right after it that holds all it prints
     ```console             `$ command`, then its output; a line `…` stands for any lines, `…` in a line for any text
+                           `$ rightcall serve …` and `$ rightcall proxy …` run on beside what follows (docs_serving.py);
+                           in a ```console server block also beside the Python of the page
     ```bash, ```sh         commands only
     ```json, ```toml       must be readable
 """

@@ -19,6 +19,7 @@ import pytest
 
 import rightcall
 from docs_examples import Block, blocks, commands, same
+from docs_serving import STARTS, Servers
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md")), *sorted((ROOT / "examples").glob("**/*.md"))]
@@ -81,8 +82,15 @@ def run_python(block: Block, names: dict[str, object], where: str) -> str | None
 @pages
 def test_every_python_example_runs_and_prints_what_it_says(page: Path, workshop: Path) -> None:
     names: dict[str, object] = {"__name__": "__main__"}
-    found = [block for block in read(page) if block.language in ("python", "py")]
-    wrong = [complaint for block in found if (complaint := run_python(block, names, name_of(page)))]
+    wrong: list[str] = []
+    with Servers() as servers:
+        for block in read(page):
+            if block.language in ("python", "py"):
+                placed = block._replace(body=servers.located(block.body))
+                wrong += filter(None, [run_python(placed, names, name_of(page))])
+            elif block.language == "console" and block.info == "server":
+                for command in commands(block):
+                    servers.start(command.text)
     assert wrong == [], "\n".join(wrong)
 
 
@@ -102,14 +110,17 @@ def run_command(command: str) -> str:
 @pages
 def test_every_console_example_prints_what_it_says(page: Path, workshop: Path) -> None:
     wrong: list[str] = []
-    for block in read(page):
-        for command in commands(block) if block.language == "console" else ():
-            if command.text.startswith("make"):
-                assert is_target(command.text), f"{name_of(page)}:{command.line}: no such target"
-            elif not command.text.startswith(NOT_RUN):
-                printed = run_command(command.text)
-                if not same(command.output, printed):
-                    wrong.append(f"{name_of(page)}:{command.line}: {command.text}\nprints\n{printed}")
+    with Servers() as servers:
+        for block in read(page):
+            for command in commands(block) if block.language == "console" else ():
+                if command.text.startswith("make"):
+                    assert is_target(command.text), f"{name_of(page)}:{command.line}: no such target"
+                elif not command.text.startswith(NOT_RUN):
+                    starts = STARTS.match(command.text)
+                    run = servers.start if starts else run_command
+                    printed = run(servers.located(command.text))
+                    if not same(command.output, printed):
+                        wrong.append(f"{name_of(page)}:{command.line}: {command.text}\nprints\n{printed}")
     assert wrong == [], "\n".join(wrong)
 
 
