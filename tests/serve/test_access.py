@@ -1,5 +1,6 @@
 """Who is let in: by token, Host and Origin, over real sockets."""
 
+import asyncio
 import http.client
 import logging
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from msgspec import json
 from starlette.types import Receive, Scope, Send
 
 from rightcall.errors import ConfigError
-from rightcall.serve.access import Access, new_token
+from rightcall.serve.access import Access, Guard, new_token
 from rightcall.serve.app import build_app
 from rightcall.serve.metrics import Metrics
 from rightcall.serve.running import running
@@ -187,6 +188,37 @@ def test_an_open_server_needs_no_token_but_still_the_right_host() -> None:
         assert (status, body["error"]["code"]) == (404, "not_found")
         assert ask(address, "/metrics")[0] == 200
         assert ask(address, "/v1/models", host="evil.example")[0] == 403
+
+
+def test_the_address_a_request_came_in_by_is_a_name_of_ours() -> None:
+    access = Access(TOKEN, bound_to="0.0.0.0")
+    assert access.is_host("192.168.1.5:8080", ("192.168.1.5", 8080))
+    assert not access.is_host("192.168.1.6:8080", ("192.168.1.5", 8080))
+    assert not access.is_host("192.168.1.5:8080", None)
+
+
+@pytest.mark.parametrize(
+    ("server", "client", "status"),
+    [
+        (("127.0.0.1", 80), ("127.0.0.1", 5), 200),
+        (("127.0.0.1", 80), ("192.168.1.9", 5), 403),
+        (("192.168.1.5", 80), ("127.0.0.1", 5), 403),
+        (("127.0.0.1", 80), None, 403),
+    ],
+)
+def test_an_open_server_answers_this_machine_only(server: Address, client: Address | None, status: int) -> None:
+    sent: list[int] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request"}
+
+    async def send(message: Any) -> None:
+        sent.append(message.get("status", 0))
+
+    scope = {"type": "http", "path": "/", "raw_path": b"/", "query_string": b"", "server": server, "client": client}
+    scope["headers"] = [(b"host", f"{server[0]}:{server[1]}".encode())]
+    asyncio.run(Guard(mirror, Access(None, bound_to="127.0.0.1"))(scope, receive, send))
+    assert sent == [status, 0]
 
 
 @pytest.mark.parametrize("bound_to", ["0.0.0.0", "::", "192.168.1.5", "example.com", ""])

@@ -20,7 +20,7 @@ SMALL = ServeLimits(
     headers=20,
     body_bytes=50_000,
     body_stall_seconds=0.2,
-    drain_seconds=0.2,
+    drain_seconds=100.0,
     drain_bytes=500_000,
     reader_stall_seconds=0.2,
 )

@@ -227,12 +227,24 @@ def test_a_broken_answer_is_told_as_what_it_is(bytes_sent: bytes, kind: str, wor
         (b"HTTP/1.1 200 OK\r\nx: y", "first byte"),
         (b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n", "between pieces"),
         (chunked(b"one", end=b""), "between pieces"),
+        (b"HTTP/1.1 200 OK\r\n\r\nhalf of what ends with the connection", "between pieces"),
     ],
 )
 def test_an_upstream_that_stalls_is_given_up(bytes_sent: bytes, phase: str) -> None:
     error = failure(bytes_sent, first_byte_seconds=0.05, between_seconds=0.05)
     assert (error.kind, error.phase) == ("timeout", phase)
     assert "0.05 s" in str(error)
+
+
+def test_a_request_that_was_not_answered_in_time_is_not_sent_again() -> None:
+    async def test() -> None:
+        async with asking([answer(b"1"), b""], [answer(b"2")], first_byte_seconds=0.05) as (upstream, server):
+            await whole(upstream)
+            with pytest.raises(UpstreamError) as raised:
+                await whole(upstream)
+            assert (raised.value.kind, len(server.requests)) == ("timeout", 2)
+
+    run(test)
 
 
 def test_what_came_before_a_failure_is_given_first() -> None:

@@ -41,6 +41,7 @@ async def listening(*, tls: bool) -> AsyncGenerator[str]:
 
 async def ask(url: str, trust: ssl.SSLContext | None) -> bytes:
     upstream = Upstream(url, UpstreamLimits(connect_seconds=10), trust=trust)
+    body = b""
     try:
         for _ in range(2):
             incoming = await upstream.send("GET", "/", [])
