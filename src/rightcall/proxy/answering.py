@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rightcall.proxy.events import DROP, SAME, Ending, Event, Kind
 from rightcall.proxy.flow import Flow
+from rightcall.proxy.plain import PlainText
 from rightcall.proxy.wire import StreamWire, Usage
 from rightcall.types import Call
 
@@ -17,20 +18,26 @@ class Editor:
         self.extra: Usage | None = None
         """Tokens of other tries, for the event that tells them."""
         self.changed = False
+        self._plain = PlainText(wire.read) if wire.text_alone else None
 
     def feed(self, data: bytes) -> bytes:
         """More of the answer. Raises framing.TooLong."""
-        take, read = self.flow.take, self.wire.read
+        flow, read, plain = self.flow, self.wire.read, self._plain
+        out: list[bytes] = []
         for raw in self.wire.framing.feed(data):
-            take(read(raw))
-        return self.ready()
+            if plain is not None and (text := plain.text(raw)) and flow.passes(plain.answer, plain.lane, text):
+                out.append(raw)
+                continue
+            flow.take(read(raw))
+            if flow.settled:
+                out += [self._write(event) for event in flow.ready()]
+        if flow.waiting:
+            out += [self._write(event) for event in flow.ready()]
+        return out[0] if len(out) == 1 else b"".join(out)
 
     def ready(self) -> bytes:
         """What can leave now."""
-        events = self.flow.ready()
-        if not events:
-            return b""
-        return b"".join([self._write(event) for event in events])
+        return b"".join([self._write(event) for event in self.flow.ready()])
 
     def close(self) -> bytes:
         """The answer is over: what is held leaves."""
@@ -44,9 +51,12 @@ class Editor:
         return self.ready()
 
     def _write(self, event: Event) -> bytes:
+        written = self.wire.write(event, self.extra)
         if not event.same:
             self.changed = True
-        return self.wire.write(event, self.extra)
+        elif self._plain is not None and written is event.raw:
+            self._plain.learn(event)
+        return written
 
 
 def said(event: Event) -> tuple[str, tuple[Call, ...]]:

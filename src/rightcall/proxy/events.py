@@ -113,9 +113,17 @@ class Event:
 
     @property
     def done(self) -> bool:
-        return all(delta.done for delta in self.deltas)
+        for delta in self.deltas:  # noqa: SIM110 - a generator costs more than all that is in it
+            if not delta.done:
+                return False
+        return True
 
     @property
     def same(self) -> bool:
         """Whether it leaves as it came."""
-        return not self.again and all(delta.new is SAME for delta in self.deltas)
+        if self.again:
+            return False
+        for delta in self.deltas:  # noqa: SIM110 - likewise
+            if delta.new is not SAME:
+                return False
+        return True

@@ -87,9 +87,19 @@ class Flow:
         self._queue.append(event)
         for delta in event.deltas:
             self._STEPS[delta.kind](self, delta)
-        if self._split is not None:
-            self._hand_out_part()
-        self._split = self._half_decided()
+
+    def passes(self, answer: int, lane: int, text: str) -> bool:
+        """Whether a piece of text can leave at once and as it came: nothing waits before it, and it is prose. Then it
+        was taken; else nothing has happened, and its event is to be taken."""
+        if self._queue:
+            return False
+        known = self._answers.get(answer)
+        block = known.lanes.get(lane) if known is not None else None
+        if block is None or not block.passes(text):
+            return False
+        if self.hold:
+            self._texts.append(text)
+        return True
 
     def end(self, *, faulty: bool = False) -> None:
         """Nothing more comes. What is still undecided passes as it came; but where the server broke down, a call that
@@ -112,9 +122,20 @@ class Flow:
         """The events that can leave now, in order."""
         queue = self._queue
         ready: list[Event] = []
+        if self._split is not None:
+            self._hand_out_part()
         while queue and queue[0].done:
             ready.append(queue.popleft())
+        self._split = self._half_decided() if queue else None
         return ready
+
+    @property
+    def settled(self) -> bool:
+        """Whether all events that are here can leave."""
+        for event in self._queue:  # noqa: SIM110 - see Event.done
+            if not event.done:
+                return False
+        return True
 
     @property
     def waiting(self) -> bool:

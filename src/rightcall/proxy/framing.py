@@ -33,6 +33,9 @@ class _Held:
         self._pieces: list[bytes] = []
         self._size = 0
 
+    def __len__(self) -> int:
+        return len(self._pieces)
+
     def with_(self, data: bytes) -> bytes | None:
         """Everything so far, or None where nothing can have ended."""
         if not self._pieces:
@@ -68,6 +71,8 @@ class ServerSentEvents:
         self._held = _Held()
 
     def feed(self, data: bytes) -> list[bytes]:
+        if data.endswith(b"\n\n") and data.find(b"\n\n") == len(data) - 2 and b"\r" not in data and not self._held:
+            return [data]  # just one event, as most servers send them
         held = self._held.with_(data)
         if held is None:
             return []

@@ -58,6 +58,15 @@ class Lane:
         self._apply(events, stream.starts)
         self._settle()
 
+    def passes(self, text: str) -> bool:
+        """Whether a further piece is prose that nothing holds back. Then it was taken; else nothing has happened."""
+        stream = self.stream
+        if stream is None or self.waiting or self.blank or self.region or self.found or not stream.flows(text):
+            return False
+        self.at += len(text)
+        self.decided = self.kept = self.at
+        return True
+
     def pause(self) -> None:
         """A native call begins: the text before it is over, and more may follow."""
         if self.stream is not None:

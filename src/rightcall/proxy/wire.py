@@ -55,6 +55,12 @@ class StreamWire(Protocol):
     def framing(self) -> Framing: ...
 
     @property
+    def text_alone(self) -> bool:
+        """Whether events that say a piece of text and nothing else are read and written without any state: two that
+        are alike but for their text mean the same."""
+        ...
+
+    @property
     def usage(self) -> Usage:
         """The tokens that the stream has told of so far."""
         ...

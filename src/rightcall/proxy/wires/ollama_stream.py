@@ -43,6 +43,8 @@ _line = msgspec.json.Decoder(_Line)
 class OllamaStream:
     """Reads and writes lines."""
 
+    text_alone = False  # each has a time of its own
+
     def __init__(self) -> None:
         self.framing = JsonLines()
         self.usage = Usage()

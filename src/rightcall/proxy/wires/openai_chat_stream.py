@@ -60,6 +60,8 @@ _chunk = msgspec.json.Decoder(_Chunk)
 class OpenAIChatStream:
     """Reads and writes chunks. A native call is complete when its answer is: pieces of several may alternate."""
 
+    text_alone = True
+
     def __init__(self) -> None:
         self.framing = ServerSentEvents()
         self.usage = Usage()

@@ -43,6 +43,8 @@ from rightcall.types import Call
 class OpenAIResponsesStream:
     """Reads and writes events."""
 
+    text_alone = False  # each has a number of its own
+
     def __init__(self) -> None:
         self.framing = ServerSentEvents()
         self._output = Output()
