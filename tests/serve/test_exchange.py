@@ -350,3 +350,16 @@ def test_a_client_that_leaves_stops_the_model(shared: Rig) -> None:
     answer.close()
     connection.close()
     shared.upstream.wait_for_hang_up()
+
+
+def test_the_metrics_tell_how_many_streams_are_under_way(shared: Rig) -> None:
+    shared.upstream.play([Stalls(Answer([Text("one two three")]), after=2)])
+    where = urlsplit(shared.address)
+    connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=20)
+    connection.request("POST", CHAT, json.encode(chat(stream=True)), {"content-type": "application/json"})
+    answer = connection.getresponse()
+    assert b"rightcall_streams_open 1\n" in request("GET", shared.address, "/metrics").body
+    shared.upstream.release()
+    assert answer.read().endswith(b"[DONE]\n\n")
+    connection.close()
+    assert b"rightcall_streams_open 0\n" in request("GET", shared.address, "/metrics").body

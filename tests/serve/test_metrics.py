@@ -36,9 +36,7 @@ def test_everything_counted_is_shown() -> None:
     metrics.refused("wrong_token")
     metrics.upstream_failed("timeout")
     metrics.audit_failures = lambda: 1
-    metrics.stream_began()
-    metrics.stream_began()
-    metrics.stream_ended()
+    metrics.streams = lambda: 1
     shown = samples(metrics.text())
     assert shown['rightcall_requests_total{wire="openai-chat",status="200"}'] == "2"
     assert shown['rightcall_requests_total{wire="openai-chat",status="502"}'] == "1"

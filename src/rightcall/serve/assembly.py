@@ -69,6 +69,7 @@ def assemble(
         return {"audit": asdict(recording.state) if recording is not None else None}
 
     proxy = Proxy(upstream, gates, options, told=told)
+    metrics.streams = lambda: proxy.streams
     about = {"version": __version__, "upstream": upstream.host, "provider": provider}
     app = build_app(
         proxy=proxy, access=access, metrics=metrics, about=about, state=state, closing=[stop_recording, proxy.aclose]

@@ -60,6 +60,8 @@ class Proxy:
         self.gates = gates
         self.options = options
         self.pupils = Pupils()
+        self.streams = 0
+        """How many are under way."""
         self._told = told
         self._lifts = lifts(options, upstream.host)
         self._wires = wires()
@@ -223,7 +225,12 @@ class _Answering:
             if incoming.status >= 300 or _header(incoming.headers, b"content-encoding") not in (b"", b"identity"):
                 await self.exchange._pass(incoming)  # pyright: ignore[reportPrivateUsage]
             elif kind in _STREAMS:
-                await self._stream(incoming)
+                proxy = self.exchange.proxy
+                proxy.streams += 1
+                try:
+                    await self._stream(incoming)
+                finally:
+                    proxy.streams -= 1
             else:
                 await self._whole(incoming)
         finally:

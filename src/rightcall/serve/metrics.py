@@ -22,11 +22,12 @@ def _no_statistics() -> Mapping[str, Mapping[str, Any]]:
 
 
 class Metrics:
-    """`statistics` gives by provider what `Gate.stats()` gives; `connections` how many are open."""
+    """`statistics` gives by provider what `Gate.stats()` gives; `connections` and `streams` how many are open."""
 
     def __init__(self, statistics: Statistics = _no_statistics) -> None:
         self.statistics = statistics
         self.connections: Callable[[], int] = lambda: 0
+        self.streams: Callable[[], int] = lambda: 0
         self.audit_failures: Callable[[], int] = lambda: 0
         self._requests: Counter[tuple[str, int]] = Counter()
         self._seconds: dict[str, list[int]] = {}
@@ -34,7 +35,6 @@ class Metrics:
         self._changes: Counter[str] = Counter()
         self._refusals: Counter[str] = Counter()
         self._upstream_errors: Counter[str] = Counter()
-        self._streams = 0
 
     def request(self, wire: str, status: int, seconds: float) -> None:
         """One request has been answered, the last byte of a stream included."""
@@ -52,12 +52,6 @@ class Metrics:
     def upstream_failed(self, kind: UpstreamFault) -> None:
         self._upstream_errors[kind] += 1
 
-    def stream_began(self) -> None:
-        self._streams += 1
-
-    def stream_ended(self) -> None:
-        self._streams -= 1
-
     def text(self) -> str:
         families = (
             _family("requests_total", "counter", "Requests answered.", self._request_lines()),
@@ -72,7 +66,7 @@ class Metrics:
                 "Records lost, or not written yet.",
                 [("", self.audit_failures())],
             ),
-            _family("streams_open", "gauge", "Streams under way.", [("", self._streams)]),
+            _family("streams_open", "gauge", "Streams under way.", [("", self.streams())]),
             _family("connections_open", "gauge", "Connections of clients.", [("", self.connections())]),
         )
         return "".join(line for family in families for line in family)
