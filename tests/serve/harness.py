@@ -15,14 +15,10 @@ from msgspec import json
 from starlette.types import ASGIApp
 
 from rightcall import load_policy
-from rightcall.proxy.gates import Gates
-from rightcall.proxy.options import Options, provider_of
+from rightcall.proxy.options import Options
 from rightcall.serve.access import Access
-from rightcall.serve.app import build_app
-from rightcall.serve.exchange import Proxy
-from rightcall.serve.metrics import Metrics
+from rightcall.serve.assembly import assemble
 from rightcall.serve.running import running
-from rightcall.serve.upstream import Upstream
 from serve.scripted import ScriptedUpstream
 
 
@@ -76,13 +72,13 @@ def post(address: str, target: str, body: Any, headers: dict[str, str] | None = 
 @contextmanager
 def proxied(**settings: Any) -> Iterator[Rig]:
     """The proxy in front of a scripted upstream, both in threads of this process."""
-    with ScriptedUpstream() as upstream, serving(_app(upstream.address, **settings)) as address:
+    with ScriptedUpstream() as upstream, in_front_of(upstream.address, **settings) as address:
         yield Rig(upstream, address, upstream.address)
 
 
-def _app(upstream: str, **settings: Any) -> ASGIApp:
-    server = Upstream(upstream)
-    provider = provider_of(server.host, is_local=server.is_local)
-    proxy = Proxy(server, Gates(load_policy(), provider), Options(**settings))
+@contextmanager
+def in_front_of(upstream: str, **settings: Any) -> Iterator[str]:
+    """The proxy in front of anything, as `rightcall proxy --open` puts it together; `settings` are its options."""
     access = Access(None, bound_to="127.0.0.1")
-    return build_app(proxy=proxy, access=access, metrics=Metrics(), about={}, closing=[proxy.aclose])
+    with serving(assemble(upstream, load_policy(), Options(**settings), access).app) as address:
+        yield address

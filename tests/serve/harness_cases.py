@@ -34,9 +34,10 @@ TOOLS = [WEATHER, READ, NOW]
 
 PARIS = {"city": "Paris", "days": 3}
 IN_TAGS = '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}</tool_call>'
-MARKUP = (
-    'if a < b && b > c: `x = {"a": [1, 2]}` <b>bold</b> {"city": "Paris"} [1, "two"]\n'
-    "```python\nprint(\"<hi>\", {'k': 1})\n```\nÅngström 🌦️ {{ done }} </end>"
+MARKUP = "if a < b && b > c: `x` <b>bold</b> <hi/> {k} [1, 2] {{ done }} 1 << 2, Ångström 🌦️ </end> <"
+JSON = (
+    'Say `x = {"a": [1, 2]}` or {"city": "Paris"} or [1, "two"].\n'
+    "```python\nprint(\"<hi>\", {'k': 1})\n```\nThat is all."
 )
 QUOTED = f"To ask for the weather, write `{IN_TAGS}` and wait."
 
@@ -55,7 +56,6 @@ RIGHT: dict[str, Answer] = {
     "prose": told([Text("It is sunny in Paris.")]),
     "nothing at all": told([Text("")]),
     "prose that looks like markup": told([Text(MARKUP)]),
-    "markup that is quoted": told([Text(QUOTED)]),
     "prose cut short": told([Text("It is sunny in <")], finish=CUT_SHORT),
     "a right call": told([NativeCall("get_weather", PARIS)]),
     "a right call with blanks": told([NativeCall("get_weather", '{ "city" : "Paris",\n "days": 3 }')]),
@@ -79,10 +79,13 @@ RIGHT: dict[str, Answer] = {
 
 
 MAYBE: dict[str, Answer] = {
+    "markup that is quoted": told([Text(QUOTED)]),
+    "JSON and a fence in prose": told([Text(JSON)]),
     "a token of no model": told([Text("They write <|not a token|> here, and <|im_end without an end.")]),
     "a tag that never ends": told([Text("It begins with <tool_call> and then says nope.")]),
 }
-"""What stays suspect for long: the prose before it does not wait, so a piece of the stream may leave as two."""
+"""Prose that stays suspect for long. What stands before it in the same piece of a stream does not wait, so that the
+piece may leave as two; together they say the same."""
 
 
 class Broken(NamedTuple):

@@ -11,6 +11,7 @@ from serve.harness import Rig, post, proxied
 from serve.harness_cases import BROKEN, CUT_SHORT, CUTS, MAYBE, RIGHT, TOKENS, recut, told
 from serve.harness_clients import Client, Seen
 from serve.scripted import Answer, Dies, Fails, Failure, Raw, Text
+from serve.scripted_parts import Pieces
 
 __all__ = ["Pair", "pair_of"]
 
@@ -38,9 +39,12 @@ def pair_of(library: type[Client]) -> Iterator[Pair]:
 
 def check_same_bytes(pair: Pair, name: str) -> None:
     """Whatever is not changed is the upstream's own bytes, under the upstream's own headers."""
-    answer = pair.right(name)
+    _check_bytes(pair, pair.right(name), CUTS)
+
+
+def _check_bytes(pair: Pair, answer: Answer, cuts: list[Pieces]) -> None:
     for stream in (False, True):
-        for pieces in CUTS if stream else [None]:
+        for pieces in cuts if stream else [None]:
             cut = structs.replace(answer, parts=recut(answer.parts, pieces))
             pair.rig.upstream.play([cut, cut])
             here = post(pair.rig.address, pair.direct.path, pair.direct.body(stream))
@@ -64,7 +68,9 @@ def check_same_objects(pair: Pair, name: str) -> None:
 
 
 def check_same_text(pair: Pair, name: str) -> None:
+    """Nothing is lifted and nothing lost; and the bytes are the same where no piece is half suspect."""
     answer = MAYBE[name]
+    _check_bytes(pair, answer, [1, 10_000])
     for stream in (False, True):
         for pieces in CUTS if stream else [None]:
             cut = structs.replace(answer, parts=recut(answer.parts, pieces))
@@ -93,8 +99,12 @@ def _check_seen(pair: Pair, name: str, seen: Seen) -> None:
     assert seen.prose.strip() == broken.prose
     assert seen.finish == pair.proxied.called
     assert seen.tokens == (TOKENS.prompt, TOKENS.completion)
-    ids = [call[0] for call in seen.calls]
-    assert len(set(ids)) == len(ids) or not any(ids)
+    if prefix := pair.proxied.ids:
+        ids = [call[0] for call in seen.calls]
+        answer = told(broken.parts)
+        assert all(given.startswith(prefix) for given in ids)
+        assert len(set(ids)) == len(ids)
+        assert [answer.numbered(prefix, call) for call in answer.calls] == ids[: len(answer.calls)]
 
 
 HELPED = ["prose that looks like markup", "two right calls", "reasoning, prose and a call", "unknown fields"]

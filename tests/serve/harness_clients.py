@@ -41,6 +41,8 @@ class Client:
     called: ClassVar[str]
     """How an answer with calls ends, in this wire's words; `spoken` without, `cut_short` when the tokens ran out."""
     spoken: ClassVar[str]
+    ids: ClassVar[str]
+    """What the ids of calls begin with, upstream; empty where the library shows none."""
     cut_short: ClassVar[str]
 
     def __init__(self, address: str) -> None:
@@ -86,6 +88,7 @@ class _OpenAI(Client):
 class Chat(_OpenAI):
     path = "/v1/chat/completions"
     called, spoken, cut_short = "tool_calls", "stop", "length"
+    ids = "call"
 
     def body(self, stream: bool) -> dict[str, Any]:
         body: dict[str, Any] = {"model": MODEL, "messages": MESSAGES, "tools": CHAT_TOOLS}
@@ -148,6 +151,7 @@ class Responses(_OpenAI):
     path = "/v1/responses"
     error = (openai.APIError, ErrorEvent)
     called, spoken, cut_short = "completed", "completed", "incomplete"
+    ids = "call"
 
     def body(self, stream: bool) -> dict[str, Any]:
         tools = [{"type": "function", "strict": False, **tool} for tool in TOOLS]
@@ -222,6 +226,7 @@ class Messages(Client):
     error = (anthropic.APIError,)
     lost = (anthropic.APIConnectionError,)
     called, spoken, cut_short = "tool_use", "end_turn", "max_tokens"
+    ids = "toolu"
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
@@ -292,6 +297,7 @@ class Ollama(Client):
     path = "/api/chat"
     error = (ollama.ResponseError,)
     called, spoken, cut_short = "stop", "stop", "length"
+    ids = ""
 
     def __init__(self, address: str) -> None:
         super().__init__(address)

@@ -30,7 +30,7 @@ def test_what_is_not_broken_parses_to_the_same_objects(pair: Pair, name: str) ->
 
 
 @pytest.mark.parametrize("name", MAYBE)
-def test_what_stays_suspect_for_long_adds_up_to_the_same(pair: Pair, name: str) -> None:
+def test_what_stays_suspect_for_long_is_not_lifted_and_adds_up_to_the_same(pair: Pair, name: str) -> None:
     checks.check_same_text(pair, name)
 
 

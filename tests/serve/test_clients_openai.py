@@ -4,11 +4,14 @@ calls come out right."""
 from collections.abc import Iterator
 
 import pytest
+from msgspec import json, structs
 
 from serve import harness_checks as checks
-from serve.harness_cases import BROKEN, MAYBE, RIGHT
+from serve.harness import post
+from serve.harness_cases import BROKEN, IN_TAGS, MAYBE, PARIS, RIGHT, told
 from serve.harness_checks import Pair, pair_of
 from serve.harness_clients import Chat
+from serve.scripted import NativeCall, Text
 
 pytestmark = pytest.mark.promise("H-03")
 
@@ -30,7 +33,7 @@ def test_what_is_not_broken_parses_to_the_same_objects(pair: Pair, name: str) ->
 
 
 @pytest.mark.parametrize("name", MAYBE)
-def test_what_stays_suspect_for_long_adds_up_to_the_same(pair: Pair, name: str) -> None:
+def test_what_stays_suspect_for_long_is_not_lifted_and_adds_up_to_the_same(pair: Pair, name: str) -> None:
     checks.check_same_text(pair, name)
 
 
@@ -64,3 +67,16 @@ def test_a_stream_that_says_it_failed_fails_for_the_client_in_the_same_way(pair:
 
 def test_an_upstream_that_dies_is_an_error_the_library_knows(pair: Pair) -> None:
     checks.check_death(pair)
+
+
+def test_each_of_several_choices_is_repaired_for_itself(pair: Pair) -> None:
+    answer = told([Text("It is sunny.")])
+    both = structs.replace(answer, others=[[NativeCall("getWeather", PARIS)], [Text(IN_TAGS)]])
+    pair.rig.upstream.play([both] * 3)
+    body = pair.direct.body(False) | {"n": 3}
+    here, there = (post(url, pair.direct.path, body).json["choices"] for url in (pair.rig.address, pair.rig.direct))
+    assert here[0] == there[0]
+    for choice in here[1:]:
+        (call,) = choice["message"]["tool_calls"]
+        assert (call["function"]["name"], json.decode(call["function"]["arguments"])) == ("get_weather", PARIS)
+        assert choice["finish_reason"] == "tool_calls"

@@ -14,7 +14,8 @@ from rightcall import Gate
 from rightcall.serve.practice import MOST, practice_app
 from rightcall.serve.practice_model import Called, Question, Said, answer
 from rightcall.serve.practice_wires import question_of
-from serve.harness import post, request, serving
+from serve.harness import in_front_of, post, request, serving
+from serve.harness_clients import Chat, Client, Messages, Ollama, Responses
 
 WEATHER = {
     "name": "get_weather",
@@ -184,6 +185,18 @@ BODIES = st.dictionaries(st.sampled_from(["tools", "messages", "input", "tool_ch
 @example({"tools": [{"name": "a", "parameters": {"properties": {"a": 1}, "required": ["a", 2]}}]}, 0)
 def test_whatever_is_asked_is_answered(body: dict[str, Any], turn: int) -> None:
     assert any(isinstance(part, Said) for part in answer(question_of(body), turn))
+
+
+@pytest.mark.promise("H-03")
+@pytest.mark.parametrize("library", [Chat, Responses, Messages, Ollama])
+def test_through_the_proxy_every_broken_call_comes_out_right(address: str, library: type[Client]) -> None:
+    with in_front_of(address) as proxy, library(proxy) as client:
+        for stream in (False, True):
+            for _ in range(WAYS):
+                seen = client.see(stream)
+                assert seen.named == [("get_weather", {"city": "Paris"})]
+                assert seen.prose.count("not a real model") == 1
+                assert seen.finish == client.called
 
 
 # ── through the real client libraries ────────────────────────────────────────────────────────────────────────────────
