@@ -32,11 +32,13 @@ def ask(base_url: str, model: str, question: str) -> tuple[dict, str]:
     connection = HTTPConnection(address.netloc)
     connection.request("POST", path, json.dumps(body), {"content-type": "application/json"})
     answer = connection.getresponse()
-    given = json.load(answer)
+    given = answer.read()
     connection.close()
     if answer.status != 200:
-        sys.exit(f"{answer.status}: {given['error']['message']}")
-    return given["choices"][0]["message"], answer.headers.get("x-rightcall", "nothing: all was right as it came")
+        sys.exit(f"{answer.status}: {given.decode()}")
+    return json.loads(given)["choices"][0]["message"], answer.headers.get(
+        "x-rightcall", "nothing: all was right as it came"
+    )
 
 
 def main() -> None:
