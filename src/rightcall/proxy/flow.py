@@ -22,6 +22,11 @@ from rightcall.types import Call, Verdict
 NOT_RUN = "This call was right but has not run, because another one beside it was wrong. Send all of them again."
 
 
+WORTH_SENDING = 12
+"""Characters of a text, the rest of which may be the beginning of a call, that leave without it. A word or two can wait,
+so that nearly every stream leaves as the bytes that came."""
+
+
 class _Building:
     """A native call while its pieces come."""
 
@@ -318,13 +323,13 @@ class Flow:
     # ── text that is decided in part ─────────────────────────────────────────────────────────────────────────────
 
     def _half_decided(self) -> Delta | None:
-        """The text at the head of the queue, if a part of it could leave. It may wait for one more event: most often
-        that decides the rest, and it leaves as the bytes that came."""
+        """The text at the head of the queue, if a part of it that is worth it could leave. It may wait for one more
+        event: most often that decides the rest, and it leaves as the bytes that came."""
         if not self._queue or len(self._queue[0].deltas) != 1 or self._queue[0].deltas[0].kind is not Kind.TEXT:
             return None
         delta = self._queue[0].deltas[0]
         found = None if delta.done else self._lane(delta).partly()
-        return delta if found is not None and found[0] is delta else None
+        return delta if found is not None and found[0] is delta and len(found[1]) >= WORTH_SENDING else None
 
     def _hand_out_part(self) -> None:
         delta = self._half_decided()
