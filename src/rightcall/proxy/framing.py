@@ -30,17 +30,14 @@ class _Held:
     them would take quadratic time."""
 
     def __init__(self) -> None:
-        self._pieces: list[bytes] = []
+        self.pieces: list[bytes] = []
         self._size = 0
-
-    def __len__(self) -> int:
-        return len(self._pieces)
 
     def with_(self, data: bytes) -> bytes | None:
         """Everything so far, or None where nothing can have ended."""
-        if not self._pieces:
+        if not self.pieces:
             return data
-        self._pieces.append(data)
+        self.pieces.append(data)
         if b"\n" in data or b"\r" in data:
             return self.take()
         self._size += len(data)
@@ -51,12 +48,12 @@ class _Held:
     def keep(self, rest: bytes) -> None:
         if len(rest) > MOST:
             raise TooLong
-        self._pieces = [rest] if rest else []
+        self.pieces = [rest] if rest else []
         self._size = len(rest)
 
     def take(self) -> bytes:
-        held = b"".join(self._pieces)
-        self._pieces = []
+        held = b"".join(self.pieces)
+        self.pieces = []
         return held
 
 
@@ -71,7 +68,8 @@ class ServerSentEvents:
         self._held = _Held()
 
     def feed(self, data: bytes) -> list[bytes]:
-        if data.endswith(b"\n\n") and data.find(b"\n\n") == len(data) - 2 and b"\r" not in data and not self._held:
+        is_one = data.endswith(b"\n\n") and data.find(b"\n\n") == len(data) - 2
+        if is_one and b"\r" not in data and not self._held.pieces:
             return [data]  # just one event, as most servers send them
         held = self._held.with_(data)
         if held is None:

@@ -32,7 +32,7 @@ class PlainText:
     def text(self, raw: bytes) -> str | None:
         """The text of an event that says nothing but a piece of it, in the same answer and block as the one that was
         learned; None where that is not sure."""
-        if not self._is_alike(raw):
+        if not self._known or not raw.startswith(self._head) or not raw.endswith(self._tail):
             return None
         try:  # the decoder takes one whole string and nothing beside it
             text = _string.decode(raw[len(self._head) : len(raw) - len(self._tail)])
@@ -45,7 +45,8 @@ class PlainText:
         """From an event that has left as it came."""
         if len(event.deltas) != 1 or event.deltas[0].kind is not Kind.TEXT:
             return
-        if not self._tries or self._is_alike(event.raw):
+        alike = self._known and event.raw.startswith(self._head) and event.raw.endswith(self._tail)
+        if not self._tries or alike:
             return
         self._tries -= 1
         delta = event.deltas[0]
@@ -54,9 +55,6 @@ class PlainText:
             self._head, self._tail = head, tail
             self.answer, self.lane = delta.answer, delta.lane
             self._known = True
-
-    def _is_alike(self, raw: bytes) -> bool:
-        return self._known and raw.startswith(self._head) and raw.endswith(self._tail)
 
     def _is_text(self, delta: Delta, head: bytes, tail: bytes) -> bool:
         """Whether that place, and no other, holds the text: with other text in it, the wire must read just that."""

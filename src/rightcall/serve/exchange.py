@@ -176,9 +176,6 @@ class _Exchange:
         self.facts.status = status
         await self.send({"type": "http.response.start", "status": status, "headers": headers})
 
-    async def write(self, data: bytes) -> None:
-        await self.send({"type": "http.response.body", "body": data, "more_body": True})
-
     async def end(self, data: bytes = b"") -> None:
         await self.send({"type": "http.response.body", "body": data})
 
@@ -186,8 +183,9 @@ class _Exchange:
         """Byte for byte."""
         try:
             await self.start(incoming.status, answered(incoming.headers))
-            while data := await incoming.read():
-                await self.write(data)
+            send, read = self.send, incoming.read
+            while data := await read():
+                await send({"type": "http.response.body", "body": data, "more_body": True})
             await self.end()
         finally:
             incoming.release()
@@ -297,11 +295,15 @@ class _Answering:
         if self.facts.taught:
             headers.append((OWN, b"taught=1"))
         await self.exchange.start(incoming.status, headers)
-        write, feed, read = self.exchange.write, editor.feed, incoming.read
+        send, feed, read = self.exchange.send, editor.feed, incoming.read
         try:
             while data := await read():
                 if out := feed(data):
-                    await write(out)
+                    await send({"type": "http.response.body", "body": out, "more_body": True})
+            if flow.unended:
+                host = self.exchange.proxy.upstream.host
+                await self._break_off(editor, "broken", f"{host} ended its answer without the end that its API has")
+                return
             if flow.broken:
                 self._replace(editor, await self.asking.redone(flow))
             elif flow.uncalled or not flow.calls:

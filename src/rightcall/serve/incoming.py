@@ -57,7 +57,12 @@ class Incoming:
         Raises `UpstreamError` where the rest never comes, after everything that did come was given.
         """
         if not self._pieces and not self.is_complete:
-            await self._next(self._limits.between_seconds, "between pieces")
+            waiter = self._expect(self._limits.between_seconds, "between pieces")
+            try:
+                await waiter
+            finally:
+                self._waiter = self.deadline = None
+            self._check()
         pieces = self._pieces
         if not pieces:
             return b""
@@ -93,19 +98,24 @@ class Incoming:
     async def head(self) -> None:
         """Waits until status and headers are there."""
         while not self.has_head:
-            await self._next(self._limits.first_byte_seconds, "first byte")
+            waiter = self._expect(self._limits.first_byte_seconds, "first byte")
+            try:
+                await waiter
+            finally:
+                self._waiter = self.deadline = None
+            self._check()
 
-    async def _next(self, seconds: float, phase: Phase) -> None:
+    def _expect(self, seconds: float, phase: Phase) -> asyncio.Future[None]:
+        """What is done when something has come: for the caller to await, since a coroutine between would cost every
+        piece of an answer."""
         if self.error is not None:
             raise self.error
-        self._waiter = self._loop.create_future()
+        self._waiter = waiter = self._loop.create_future()
         self.phase = phase
         self.deadline = self._loop.time() + seconds
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
-            self.deadline = None
+        return waiter
+
+    def _check(self) -> None:
         if self.error is not None and not self._pieces:
             raise self.error
 
