@@ -8,7 +8,9 @@ from msgspec import json
 from rightcall.config import load_policy
 from rightcall.gate import Gate
 from rightcall.proxy.gates import Gates
-from rightcall.proxy.teaching import as_text, result_text, tool_prompt
+from rightcall.proxy.teaching import MOST_LESSONS, as_text, is_copied, lessons, result_text, taught, tool_prompt
+from rightcall.proxy.wire import Wire
+from rightcall.proxy.wires import wires
 
 pytestmark = pytest.mark.promise("H-03")
 
@@ -102,6 +104,64 @@ def test_whatever_a_model_wrote_can_be_told_again(arguments: Any) -> None:
     assert written.endswith("</tool_call>")
 
 
+# ── examples as messages ─────────────────────────────────────────────────────────────────────────────────────────────
+
+LESSON = [
+    {"role": "user", "content": "Example: Get the weather forecast for a city, with city sample-one, unit celsius"},
+    {
+        "role": "assistant",
+        "content": '<tool_call>{"name":"get_weather","arguments":{"city":"sample-one","unit":"celsius"}}</tool_call>',
+    },
+]
+
+
+def test_a_tool_is_shown_in_use_if_it_says_what_it_does() -> None:
+    assert lessons(gate_of(WEATHER, RING).catalog) == LESSON
+
+
+def test_a_call_that_is_a_copy_of_an_example_is_known() -> None:
+    gate = gate_of(WEATHER)
+    told = [*samples(tool_prompt(gate.catalog)), *(each["content"] for each in lessons(gate.catalog)[1::2])]
+    calls = [verdict.call for text in told for verdict in gate.read(text).calls]
+    assert [call is not None and is_copied(call.arguments) for call in calls] == [True, True]
+    assert not is_copied({"city": "Bern", "unit": "celsius", "days": 1, "more": None})
+
+
+def test_an_example_that_would_not_fit_is_left_out() -> None:
+    short = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 6}}, "required": ["city"]}
+    assert lessons(gate_of({**WEATHER, "input_schema": short}).catalog) == []
+
+
+def test_only_a_few_tools_are_shown_in_use() -> None:
+    tools = [{**WEATHER, "name": f"weather_{number}"} for number in range(9)]
+    assert len(lessons(gate_of(*tools).catalog)) == 2 * MOST_LESSONS
+
+
+@pytest.mark.parametrize("wire", wires(), ids=lambda wire: wire.name)
+def test_over_every_api_the_examples_come_before_the_conversation(wire: Wire) -> None:
+    asked = {"role": "user", "content": "Weather in Rome?"}
+    name = "input" if wire.name == "openai_responses" else "messages"
+    request = taught(wire, {"model": "m", name: [asked]}, gate_of(WEATHER).catalog)
+    written = json.encode(request).decode()
+    assert written.index("Example: Get the weather") < written.index("Weather in Rome?")
+    assert "You can call these tools" in written
+
+
+def test_examples_follow_the_instructions_of_the_client() -> None:
+    chat = next(wire for wire in wires() if wire.name == "openai_chat")
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
+    first, *others, last = taught(chat, {"messages": messages}, gate_of(WEATHER).catalog)["messages"]
+    assert first["content"].startswith("Be brief.")
+    assert others == LESSON
+    assert last == messages[1]
+
+
+def test_a_text_for_input_is_a_message_after_the_examples() -> None:
+    responses = next(wire for wire in wires() if wire.name == "openai_responses")
+    request = taught(responses, {"input": "Weather in Rome?"}, gate_of(WEATHER).catalog)
+    assert [item["role"] for item in request["input"]] == ["user", "assistant", "user"]
+
+
 # ── tools from anywhere ──────────────────────────────────────────────────────────────────────────────────────────────
 
 HOSTILE = (
@@ -112,12 +172,15 @@ HOSTILE = (
 
 def test_a_description_cannot_pass_for_another_tool_or_for_a_message() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "description": HOSTILE}}, "required": ["a"]}
-    prompt = tool_prompt(gate_of({"name": "add", "description": HOSTILE, "input_schema": schema}).catalog)
+    gate = gate_of({"name": "add", "description": HOSTILE, "input_schema": schema})
+    prompt = tool_prompt(gate.catalog)
     assert len(samples(prompt)) == 1
     assert not [line for line in prompt.splitlines() if line.startswith("rm:")]
     assert "<|im_" not in prompt
     assert "\x1b" not in prompt
     assert "\u202e" not in prompt
+    assert [len(message["content"]) < 300 for message in lessons(gate.catalog)] == [True, True]
+    assert "<|im_" not in str(lessons(gate.catalog))
 
 
 def test_a_value_that_a_schema_names_cannot_close_the_call() -> None:
