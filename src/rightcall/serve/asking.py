@@ -14,7 +14,7 @@ from rightcall.proxy.flow import Flow
 from rightcall.proxy.ignored import ignored
 from rightcall.proxy.options import Options
 from rightcall.proxy.settle import Did, Settler
-from rightcall.proxy.teaching import tool_prompt
+from rightcall.proxy.teaching import taught
 from rightcall.proxy.wire import Asked, Usage, Wire
 from rightcall.proxy.wires.common import plus
 from rightcall.serve.addresses import Headers
@@ -112,7 +112,7 @@ class Asking:
         """The same request with the tools in the prompt instead of beside it."""
         self.facts.taught = True
         request = msgspec.json.decode(self.body)
-        self.body = msgspec.json.encode(self.wire.taught(request, tool_prompt(self.gate.catalog)))
+        self.body = msgspec.json.encode(taught(self.wire, request, self.gate.catalog))
         return await self._send(self.body)
 
     def note_refusal(self) -> None:
@@ -154,7 +154,7 @@ class Asking:
         """The answer of the model after it was taught, in place of one in which it could not know its tools."""
         request = msgspec.json.decode(self.body)
         self.facts.taught = True
-        self.body = msgspec.json.encode({**self.wire.taught(request, tool_prompt(self.gate.catalog)), "stream": False})
+        self.body = msgspec.json.encode({**taught(self.wire, request, self.gate.catalog), "stream": False})
         answer = await self._whole(self.body)
         event = self.wire.whole(answer) if answer is not None else None
         if event is None:

@@ -14,7 +14,7 @@ from rightcall.errors import ConfigError
 from rightcall.gate import Gate
 from rightcall.proxy.gates import Gates
 from rightcall.proxy.ignored import ignored, refused_tools
-from rightcall.proxy.teaching import tool_prompt
+from rightcall.proxy.teaching import taught as as_taught
 from rightcall.proxy.wire import Wire
 from rightcall.proxy.wires.common import an_object, decoded
 from rightcall.serve.doctor_finding import needs_key, no_such_model
@@ -103,7 +103,7 @@ class Treating:
         while True:
             request = request_of(self.patient, question, seed)
             gate = self._gate(wire, request)
-            sent = wire.taught(request, tool_prompt(gate.catalog)) if taught else request
+            sent = as_taught(wire, request, gate.catalog) if taught else request
             emission = await self._send(sent)
             unwanted = _unwanted(wire, emission, request) if emission.status in (400, 422) else None
             if unwanted is None:
