@@ -116,13 +116,6 @@ class Stream:
         self._length += len(chunk)
         return self._events(self._machine.push(chunk), None)
 
-    def flows(self, chunk: str) -> bool:
-        """Whether the next piece is prose through and through. Then it was taken, as `push` would; else not."""
-        if self._closed or not self._machine.flows(chunk):
-            return False
-        self._length += len(chunk)
-        return True
-
     def close(self, finish_reason: str | None = None) -> list[Event]:
         """The end of the text: what was still held back."""
         if self._closed:

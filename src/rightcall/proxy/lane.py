@@ -37,6 +37,7 @@ class Lane:
         self.did: list[Did] = []
         self.broken: list[Verdict] = []
         self.stuck = False
+        self.ahead: list[str | Verdict] | None = None  # what the stream made of a piece that is pushed next
 
     # ── feeding ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -48,7 +49,10 @@ class Lane:
             self.offset = self.at
         delta.start = self.at
         self.at = delta.end = self.at + len(text)
-        events = stream.push(text)
+        events = self.ahead
+        if events is None:
+            events = stream.push(text)
+        self.ahead = None
         if not self.waiting and not self.blank and not self.region and len(events) == 1 and events[0] == text:
             self.decided = self.kept = self.at
             delta.decide()
@@ -59,9 +63,13 @@ class Lane:
         self._settle()
 
     def passes(self, text: str) -> bool:
-        """Whether a further piece is prose that nothing holds back. Then it was taken; else nothing has happened."""
+        """Whether a further piece is prose that nothing holds back. Then it was taken; else it has to be pushed."""
         stream = self.stream
-        if stream is None or self.waiting or self.blank or self.region or self.found or not stream.flows(text):
+        if stream is None or self.waiting or self.blank or self.region or self.found:
+            return False
+        events = stream.push(text)
+        if len(events) != 1 or events[0] != text:
+            self.ahead = events
             return False
         self.at += len(text)
         self.decided = self.kept = self.at

@@ -86,13 +86,6 @@ class Machine:
             return []  # copying a long text for every little piece would take quadratic time
         return self._advance()
 
-    def flows(self, chunk: str) -> bool:
-        """Takes a piece in which nothing can begin, if nothing has; else it is to be pushed."""
-        if not self.idle or not chunk or self.scanner.firsts.search(chunk) is not None:
-            return False
-        self._pass_on(chunk)
-        return True
-
     def hold(self, chunk: str) -> None:
         """Take more of the text without looking at it yet."""
         self.pending.append(chunk)
