@@ -51,8 +51,9 @@ class Contender(NamedTuple):
 
 class Cost(NamedTuple):
     cpu: float
-    """Seconds of the whole load, without what the process takes when idle."""
-    seen: Seen
+    """Seconds for each request, without what the process takes when idle."""
+    rate: float
+    """Requests a second."""
 
 
 def children(pid: int) -> list[int]:
@@ -97,7 +98,7 @@ def cost(contender: Contender, job: Job, resting: float) -> Cost:
     taken = contender.cpu() - before - resting * (time.perf_counter() - began)
     if seen.wrong:
         raise RuntimeError(f"{contender.name}: {seen.wrong} of {job.count} answers were wrong: {seen.example}")
-    return Cost(max(taken, 0.0), seen)
+    return Cost(max(taken, 0.0) / job.count, job.count / seen.wall)
 
 
 @contextmanager

@@ -245,6 +245,40 @@ def test_when_the_server_breaks_down_text_is_kept_and_half_a_call_goes_no_furthe
         assert out.text == ("Well <tool" if b"Well" in stream else "")
 
 
+def test_a_stream_that_gives_no_reason_to_end_still_brings_its_calls() -> None:
+    stream = chunk({"content": GOOD}) + b"data: [DONE]\n\n"
+    found = seen(through(stream))
+    assert (found.calls, found.finish) == ([("weather", {"city": "Bern", "days": 3})], "tool_calls")
+    native = call_stream(("read_file", "{'path': 'x'}", "a1")).replace(chunk({}, "tool_calls"), b"")
+    assert seen(through(native)).calls == [("Read", {"file_path": "x"})]
+    plain = chunk({"content": "Hi"}) + b"data: [DONE]\n\n"
+    assert through(plain) == plain
+
+
+def test_a_stream_that_just_stops_says_that_a_call_was_on_its_way() -> None:
+    flow = Flow(settler())
+    editor = Editor(WIRE.stream(), flow)
+    editor.feed(chunk({"content": GOOD}) + chunk({"content": " So."}))
+    assert flow.unended
+    plain = Flow(settler())
+    Editor(WIRE.stream(), plain).feed(chunk({"content": "Hi"}))
+    assert not plain.unended
+
+
+def test_a_better_answer_without_a_call_ends_as_one() -> None:
+    flow = Flow(settler(), hold=True)
+    editor = Editor(WIRE.stream(), flow)
+    out = editor.feed(call_stream(("weather", '{"days": 3}', "a1")))
+    flow.replace("Which city?", (), [])
+    assert seen(out + editor.close())[:3] == ("Which city?", [], "stop")
+
+
+@pytest.mark.parametrize("data", [b'{"choices": ' + b"[" * 20_000, b'{"choices": [], "usage": ' + b'{"a":' * 20_000])
+def test_what_is_nested_too_deep_passes(data: bytes) -> None:
+    assert through(b"data: " + data + b"\n\n") == b"data: " + data + b"\n\n"
+    assert WIRE.asked(data) is None
+
+
 def test_two_answers_to_one_request_do_not_mix() -> None:
     def both(text: str, finish: str | None) -> bytes:
         choices = [{"index": at, "delta": {"content": text}, "finish_reason": finish} for at in (0, 1)]

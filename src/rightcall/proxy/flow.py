@@ -23,7 +23,7 @@ NOT_RUN = "This call was right but has not run, because another one beside it wa
 
 
 WORTH_SENDING = 12
-"""Characters of a text, the rest of which may be the beginning of a call, that leave without it. A word or two can wait,
+"""Characters of a text that leave without the rest of it, which may be the beginning of a call. A word or two can wait,
 so that nearly every stream leaves as the bytes that came."""
 
 
@@ -95,7 +95,7 @@ class Flow:
 
     def passes(self, answer: int, lane: int, text: str) -> bool:
         """Whether a piece of text can leave at once and as it came: nothing waits before it, and it is prose. Then it
-        was taken; else nothing has happened, and its event is to be taken."""
+        was taken; else its event has to be taken next."""
         if self._queue:
             return False
         known = self._answers.get(answer)
@@ -141,6 +141,12 @@ class Flow:
             if not event.done:
                 return False
         return True
+
+    @property
+    def unended(self) -> bool:
+        """Whether calls left the text of an answer that has not ended, so that nobody was sent them."""
+        answers = [answer for answer in self._answers.values() if answer.finish is None]
+        return any(lane.cut for answer in answers for lane in answer.lanes.values())
 
     @property
     def waiting(self) -> bool:

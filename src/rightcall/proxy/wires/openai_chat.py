@@ -20,7 +20,7 @@ from rightcall.proxy.wires.common import (
     random_id,
     raw_list,
 )
-from rightcall.proxy.wires.openai_chat_stream import OpenAIChatStream, tool_call, usage_of, with_usage
+from rightcall.proxy.wires.openai_chat_stream import OpenAIChatStream, finish_reason, tool_call, usage_of, with_usage
 from rightcall.proxy.wires.openai_chat_teaching import again, taught
 from rightcall.types import Call
 
@@ -50,7 +50,7 @@ class OpenAIChat:
     def asked(self, body: bytes) -> Asked | None:
         try:
             request = _request.decode(body)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
         return Asked(
             str(request.model),
@@ -159,11 +159,6 @@ def _choice_written(choice: Object, deltas: list[Delta]) -> Object:
     if kept or "tool_calls" in message:
         message["tool_calls"] = kept
     return {**choice, "message": message, "finish_reason": finish}
-
-
-def finish_reason(given: Any, ending: Ending) -> Any:
-    """`tool_calls` where there are some; what was cut off stays cut off."""
-    return "tool_calls" if ending.calls and given != "length" else given
 
 
 def _legacy_written(message: Object, delta: Delta) -> None:

@@ -56,6 +56,8 @@ class _Chunk(Struct):
 
 _chunk = msgspec.json.Decoder(_Chunk)
 
+DONE = b"[DONE]"
+
 
 class OpenAIChatStream:
     """Reads and writes chunks. A native call is complete when its answer is: pieces of several may alternate."""
@@ -68,22 +70,27 @@ class OpenAIChatStream:
         self._keys: dict[int, int] = {}  # answer → the index of its last call, for servers that leave it out
         self._ids: dict[tuple[int, str], int] = {}
         self._calls: dict[int, int] = {}  # answer → how many calls the client has been sent
+        self._open: dict[int, bytes] = {}  # answer that no reason has ended yet → its last chunk
 
     def read(self, raw: bytes) -> Event:
         data = payload(raw)
+        if data == DONE:  # a server that gives no reason
+            return Event(raw, [Delta(Kind.FINISH, answer) for answer in self._open])
         if not data.startswith(b"{"):
             return Event(raw)
         try:
             chunk = _chunk.decode(data)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return Event(raw)
         if chunk.usage is not None:
             self.usage = usage_of(chunk.usage)
         deltas: list[Delta] = []
         for choice in chunk.choices or ():
             if choice.delta is not None:
+                self._open[choice.index] = raw
                 self._read(choice.index, choice.delta, deltas)
             if choice.finish_reason:
+                self._open.pop(choice.index, None)
                 deltas.append(Delta(Kind.FINISH, choice.index, text=choice.finish_reason))
         return Event(raw, deltas)
 
@@ -126,7 +133,7 @@ class OpenAIChatStream:
             return event.raw
         chunk = decoded(payload(event.raw))
         if chunk is None:
-            return event.raw
+            return self._unended(event) + event.raw
         if event.same:
             return event.raw if chunk.get("usage") is None else sse(encode(with_usage(chunk, usage)))
         if event.again:
@@ -148,6 +155,16 @@ class OpenAIChatStream:
         if not kept and chunk.get("usage") is None:
             return b"".join(before)
         return b"".join(before) + sse(encode(with_usage({**chunk, "choices": kept}, usage)))
+
+    def _unended(self, event: Event) -> bytes:
+        """What comes before the end of a stream that gave no reason to end."""
+        written: list[bytes] = []
+        for delta in event.deltas:
+            chunk = decoded(payload(self._open.get(delta.answer, b"")))
+            if chunk is not None and isinstance(delta.new, Ending):
+                last = {"index": delta.answer, "delta": {}, "finish_reason": finish_reason("stop", delta.new)}
+                written += [_with_choice(chunk, piece) for piece in (*self._ended(delta.answer, delta.new), last)]
+        return b"".join(written)
 
     def _ended(self, index: int, ending: Ending) -> list[Object]:
         """What comes before the end: the text, and each call whole."""
@@ -183,12 +200,17 @@ def _choice(choice: Object, deltas: list[Delta], ending: Ending | None) -> Objec
             _set_text(given, delta.new)
         elif delta.key == "function_call" and delta.new is not SAME:
             _set_legacy(given, delta)
-    finish = choice.get("finish_reason")
-    if ending is not None and ending.calls and finish != "length":
-        finish = "tool_calls"
+    finish = finish_reason(choice.get("finish_reason"), ending)
     if not given and finish is None:
         return None
     return {**choice, "delta": given, "finish_reason": finish}
+
+
+def finish_reason(given: Any, ending: Ending | None) -> Any:
+    """The reason that fits what was sent: what was cut off stays cut off."""
+    if ending is None or given == "length":
+        return given
+    return "tool_calls" if ending.calls else "stop" if given == "tool_calls" else given
 
 
 def _set_text(given: Object, text: str) -> None:
