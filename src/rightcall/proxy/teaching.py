@@ -1,7 +1,7 @@
 """Tools for models whose servers know none: described in the prompt, called in the text.
 
 Small models do not follow a description of a format, however good; they follow examples. SmolLM2 (135M) wrote no usable
-call with any system prompt alone, and one in every second answer once examples stood as messages before the question.
+call in 16 answers with two system prompts alone, and four in 8 answers with examples as messages before the question.
 """
 
 from __future__ import annotations
