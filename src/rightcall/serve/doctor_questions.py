@@ -1,6 +1,7 @@
 """What the doctor asks: tool calls of rising difficulty, each with the one right answer.
 
-Every question states the values it wants, so that an answer is right or wrong and nobody has to judge.
+Every question states the values it wants, so that an answer is right or wrong and nobody has to judge. There is no
+system prompt: whatever it said, some models would do better or worse for it.
 """
 
 from __future__ import annotations
@@ -8,11 +9,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from msgspec import Struct
-
-SYSTEM: Final = (
-    "You work with tools. Do what the user asks by calling the right tool with the values the user states. "
-    "Do not ask back, and do not answer in words."
-)
 
 
 class Wanted(Struct, frozen=True):

@@ -10,7 +10,7 @@ from rightcall.errors import ConfigError
 from rightcall.proxy.wire import Wire
 from rightcall.proxy.wires import wires
 from rightcall.serve.addresses import Headers
-from rightcall.serve.doctor_questions import SYSTEM, Question
+from rightcall.serve.doctor_questions import Question
 from rightcall.serve.doctor_tools import TOOLS
 
 Object = dict[str, Any]
@@ -78,7 +78,7 @@ def request_of(patient: Patient, question: Question, seed: int) -> Object:
 def _openai(patient: Patient, question: Question, seed: int) -> Object:
     return {
         "model": patient.model,
-        "messages": [{"role": "system", "content": SYSTEM}, {"role": "user", "content": question.text}],
+        "messages": [{"role": "user", "content": question.text}],
         "tools": _functions(question),
         "stream": question.stream,
         "temperature": 0,
@@ -92,7 +92,6 @@ def _anthropic(patient: Patient, question: Question, seed: int) -> Object:
     tools = [{"name": name, "description": TOOLS[name][0], "input_schema": TOOLS[name][1]} for name in question.tools]
     return {
         "model": patient.model,
-        "system": SYSTEM,
         "messages": [{"role": "user", "content": question.text}],
         "tools": tools,
         "stream": question.stream,
@@ -104,7 +103,7 @@ def _anthropic(patient: Patient, question: Question, seed: int) -> Object:
 def _ollama(patient: Patient, question: Question, seed: int) -> Object:
     return {
         "model": patient.model,
-        "messages": [{"role": "system", "content": SYSTEM}, {"role": "user", "content": question.text}],
+        "messages": [{"role": "user", "content": question.text}],
         "tools": _functions(question),
         "stream": question.stream,
         "options": {"temperature": 0, "seed": seed, "num_predict": patient.tokens},
