@@ -135,6 +135,7 @@ def ask(address: Address) -> float:
         (GET + b"x: y\r\n" * 20 + b"\r\n", b"431 Request Header Fields Too Large", "large_head"),
         (b"POST / HTTP/1.1\r\ncontent-length: 1000000000\r\n\r\n", b"413 ", "large_body"),
         (b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nffff\r\n" + b"x" * 65_535, b"413 ", "large_body"),
+        (b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1;" + b"x" * 1_000_000, b"400 ", "bad_request"),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"400 Bad Request", "bad_request"),
         (b"NONSENSE\r\n\r\n", b"400 Bad Request", "bad_request"),
         (b"POST / HTTP/1.1\r\ncontent-length: -1\r\n\r\n", b"400 Bad Request", "bad_request"),
@@ -163,6 +164,11 @@ def test_a_refused_client_that_goes_on_sending_still_reads_why(address: Address)
         for _ in range(8):
             client.sendall(b"x" * 50_000)
         assert b'"code":"large_body"' in client.recv(65_536)
+
+
+def test_a_body_in_chunks_of_a_byte_arrives_whole(address: Address) -> None:
+    head = b"POST / HTTP/1.1\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n"
+    assert answer_to(address, head + b"1\r\nx\r\n" * 40_000 + b"0\r\n\r\n").endswith(b"/ 40000 2")
 
 
 def test_whoever_goes_on_sending_for_ever_is_cut_off(address: Address) -> None:

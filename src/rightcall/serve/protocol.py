@@ -20,6 +20,10 @@ from rightcall.serve.limits import ServeLimits
 _PACE = 1_000
 """Bytes in a second: what a body must keep up with on the whole."""
 
+_FRAMING = 1_000_000
+"""Bytes of a body's framing (the sizes of its chunks, and what else stands beside them) beyond as many as it has of
+content: nobody needs them, and reading them costs."""
+
 _UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
 
 
@@ -50,7 +54,10 @@ class LimitedProtocol(HttpToolsProtocol):
         self._since = self._heard = self._blocked_since = 0.0
         self._raw_bytes = self._head_bytes = self._body_bytes = self._drained = 0
         self._refusal: _Refusal | None = None
+        self._pieces: list[bytes] = []
+        """Of a body, within one arrival: many thousand chunks of a byte each are handed on as one piece."""
         self._most_head, self._most_headers = self.crowd.limits.head_bytes, self.crowd.limits.headers
+        self._most_body = self.crowd.limits.body_bytes
 
     # what the event loop calls
 
@@ -79,8 +86,12 @@ class LimitedProtocol(HttpToolsProtocol):
             data = _without_upgrade(data)
         self._raw_bytes += len(data)
         super().data_received(data)
+        if self._pieces:
+            self._hand_on()
         if self._state is _State.HEAD and self._raw_bytes > self._most_head:
             self._send_away(self._large_head())
+        elif self._state is _State.BODY and self._raw_bytes > 2 * self._body_bytes + _FRAMING:
+            self._send_away((400, "bad_request", "a body in chunks needs larger ones: this is mostly their sizes"))
 
     def pause_writing(self) -> None:
         self._blocked_since = self.loop.time()
@@ -122,17 +133,25 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
-        if self._body_bytes > self.crowd.limits.body_bytes:
+        if self._body_bytes > self._most_body:
             self._refuse(self._large_body())
-        super().on_body(body)
+        self._pieces.append(body)
 
     def on_message_complete(self) -> None:
+        if self._pieces:
+            self._hand_on()
         super().on_message_complete()
         if self.cycle.response_complete:
             self._rest()  # answered before it had been heard out
         else:
             self._state = _State.WORK
             self.crowd.works(self)
+
+    def _hand_on(self) -> None:
+        body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._pieces = []
+        if self._state is not _State.DRAIN:
+            super().on_body(body)
 
     # what uvicorn calls
 
