@@ -19,7 +19,7 @@ EVIL = "\x1b[31m\u202eevil"
 
 
 def passed(diary: Diary, fate: str, **more: Any) -> None:
-    about = {"wire": "openai_chat", "model": "qwen3:4b", "provider": "local"} | more
+    about: Any = {"wire": "openai_chat", "model": "qwen3:4b", "provider": "local"} | more
     body = CallBody("proxy", "Read", {"file_path": "a.py"}, "d" * 64, "passed", f"proxy:{fate}", **about)
     diary.store.transact(lambda tables: tables.append("proxied", 0, encode(body)))
 

@@ -140,7 +140,7 @@ def test_lines_that_say_nothing_we_know_pass(line: bytes) -> None:
 
 def test_a_call_without_an_id_gets_none() -> None:
     line = {"message": {"role": "assistant", "tool_calls": [{"function": {"name": "weather", "arguments": {}}}]}}
-    line["message"]["tool_calls"][0]["function"]["arguments"] = {"CITY": "Bern"}  # type: ignore[index]
+    line["message"]["tool_calls"][0]["function"]["arguments"] = {"CITY": "Bern"}
     out = json.decode(streamed(json.encode({**line, "done": True}) + b"\n"))
     assert out["message"]["tool_calls"] == [{"function": {"name": "weather", "arguments": {"city": "Bern"}}}]
 
@@ -274,7 +274,7 @@ def test_a_model_is_asked_again_with_its_own_call_and_what_is_wrong() -> None:
         **REQUEST,
         "stream": False,
         "messages": [
-            *REQUEST["messages"],  # type: ignore[misc]
+            *REQUEST["messages"],
             {
                 "role": "assistant",
                 "content": "Well.",

@@ -59,7 +59,8 @@ def did(*fates: Any) -> list[Did]:
 
 
 def noted(one: Did, **about: Any) -> CallBody:
-    (found,) = notes([one], HIDE, **{"wire": "openai_chat", "model": "qwen3:4b", "provider": "local"} | about)
+    facts: Any = {"wire": "openai_chat", "model": "qwen3:4b", "provider": "local"} | about
+    (found,) = notes([one], HIDE, **facts)
     assert read_call(encode(found)) == found, "what is recorded is read back as it is"
     return found
 

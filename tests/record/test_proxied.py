@@ -24,7 +24,7 @@ every_store = pytest.mark.parametrize("kind", KINDS)
 
 
 def passed(diary: Diary, fate: str = "right", tool: str = "Read", caller: str = "proxy", **more: Any) -> int:
-    about = {"wire": "openai_chat", "model": "qwen3:4b"} | more
+    about: Any = {"wire": "openai_chat", "model": "qwen3:4b"} | more
     body = CallBody(caller, tool, {"file_path": "a.py"}, "d" * 64, "passed", f"proxy:{fate}", **about)
     return diary.store.transact(lambda tables: tables.append("proxied", 0, encode(body)))
 

@@ -142,6 +142,17 @@ def test_observing_changes_nothing_and_tells() -> None:
             assert stream or got.headers["x-rightcall"] == "would-repair=1 would-lift=1"
 
 
+def test_one_tool_that_is_only_observed_is_told_apart_from_the_others() -> None:
+    with rig(policy={"gate": {"tools": {"weather": {"mode": "observe"}}}}) as one:
+        one.upstream.play(
+            [Answer([NativeCall("weather", "{'city': 'Bern'}"), NativeCall("read_file", "{'path': 'x'}")])]
+        )
+        got = post(one.address, CHAT, chat())
+        assert got.headers["x-rightcall"] == "repaired=1 would-repair=1"
+        first = got.json["choices"][0]["message"]["tool_calls"][0]["function"]
+        assert first["arguments"] == "{'city': 'Bern'}"
+
+
 @pytest.mark.promise("A-02")
 def test_every_call_is_recorded_without_a_key_in_it() -> None:
     store = MemoryStore()
@@ -245,6 +256,17 @@ def test_taught_models_get_their_tools_in_the_prompt_and_clients_get_native_call
         assert b"<tool_call>" not in _output(path, got.body)
         assert b"Bern" in got.body
         assert "taught=1" in got.headers["x-rightcall"]
+
+
+def test_an_example_that_a_taught_model_only_repeats_is_no_call() -> None:
+    copied = '<tool_call>{"name": "weather", "arguments": {"city": "sample-one"}}</tool_call>'
+    with rig(teach="on") as one:
+        one.upstream.play([Answer([Text(copied)])])
+        message = post(one.address, CHAT, chat()).json["choices"][0]["message"]
+        assert (message["content"], message.get("tool_calls")) == (copied, None)
+    with rig() as one:  # who was not taught may mean it
+        one.upstream.play([Answer([Text(copied)])])
+        assert calls_of(post(one.address, CHAT, chat()).json) == [("weather", {"city": "sample-one"})]
 
 
 def test_a_server_that_refuses_tools_is_noticed_and_its_model_taught_from_then_on() -> None:

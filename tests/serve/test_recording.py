@@ -44,7 +44,8 @@ def tools(store: Store) -> list[str]:
 
 @contextmanager
 def recording(store: Store, **settings: Any) -> Iterator[Recording]:
-    made = Recording(store, owned=False, **{"gather": 0.0, "first_pause": 0.001} | settings)
+    quick: Any = {"gather": 0.0, "first_pause": 0.001} | settings
+    made = Recording(store, owned=False, **quick)
     try:
         yield made
     finally:

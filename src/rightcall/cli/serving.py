@@ -12,6 +12,7 @@ from rightcall.cli.output import json_text
 from rightcall.cli.store_options import POLICY_FILE, policy_file, policy_of
 from rightcall.cli.terminal import Style, say, style_for
 from rightcall.errors import ConfigError
+from rightcall.proxy.report import word_for
 from rightcall.text.escape import escaped, shown
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def serve_upstream(options: Namespace, url: str, tell: Callable[[str, str | None
     )  # fmt: skip
 
     def ready(host: str, port: int) -> None:
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # every address is also this one
         base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         if options.json:
             say(json_text({"url": base if token is None else f"{base}/{token}", "address": base, "token": token}))
@@ -132,7 +134,7 @@ def _line(did: Any, facts: Facts, style: Style) -> str:
     verdict = did.verdict
     name = escaped(verdict.call.name if verdict.call is not None else did.written, 60)
     tint = "yellow" if did.fate == "left" else "green"
-    word = f"would have {did.fate}" if facts.observe and did.fate != "left" else did.fate
+    word = word_for(did, observe=facts.observe)
     if did.fate == "left":
         why = "; ".join(escaped(problem.message, 100) for problem in verdict.problems[:2])
     else:

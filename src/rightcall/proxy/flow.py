@@ -15,6 +15,7 @@ from typing import Any
 from rightcall.proxy.events import DROP, SAME, Delta, Ending, Event, Kind
 from rightcall.proxy.lane import Lane
 from rightcall.proxy.settle import Did, Settler
+from rightcall.proxy.teaching import again_text
 from rightcall.proxy.wire import Redo
 from rightcall.recovering_messages import written_calls
 from rightcall.types import Call, Verdict
@@ -170,7 +171,7 @@ class Flow:
         told = [self._told(building) for answer in self._answers.values() for building in answer.calls.values()]
         hints = [verdict.hint or "" for answer in self._answers.values() for verdict in answer.broken]
         return Redo(
-            "".join(self._texts), tuple(call for call, _ in told), tuple(hint for _, hint in told), "\n\n".join(hints)
+            "".join(self._texts), tuple(call for call, _ in told), tuple(hint for _, hint in told), again_text(hints)
         )
 
     def _told(self, building: _Building) -> tuple[Call, str]:

@@ -38,6 +38,7 @@ MOST_TOLD: Final = 200
 
 _TOLD: tuple[Fate, ...] = ("repaired", "lifted", "left", "repeated")
 _WOULD: dict[Fate, str] = {"repaired": "would-repair", "lifted": "would-lift"}
+_WORDS = ("repaired", "would-repair", "lifted", "would-lift", "left", "repeated")
 _NO_ID = "The call had no id, so that nobody could have answered it; it was given one."
 
 _sorted = msgspec.json.Encoder(order="deterministic").encode
@@ -50,9 +51,8 @@ def header(did: Iterable[Did], *, retries: int = 0, taught: bool = False, observ
     >>> header([Did("repaired", Verdict(True, None), "add"), Did("right", Verdict(True, None), "add")], retries=1)
     'repaired=1 retried=1'
     """
-    fates = [one.fate for one in did]
-    counts = {word_for(fate, observe=observe): fates.count(fate) for fate in _TOLD}
-    counts |= {"retried": retries, "taught": int(taught)}
+    words = [word_for(one, observe=observe) for one in did if one.fate in _TOLD]
+    counts = {word: words.count(word) for word in _WORDS} | {"retried": retries, "taught": int(taught)}
     return " ".join(f"{word}={count}" for word, count in counts.items() if count) or None
 
 
@@ -63,13 +63,15 @@ def comment(did: Iterable[Did], *, retries: int = 0, taught: bool = False, obser
     return b"" if words is None else b": rightcall %s\n\n" % words.encode("ascii")
 
 
-def word_for(fate: Fate, *, observe: bool) -> str:
-    """What became of a call in one word; under `observe`, what would have.
+def word_for(did: Did, *, observe: bool) -> str:
+    """What became of a call in one word; where it was only looked at, what would have.
 
-    >>> word_for("lifted", observe=False), word_for("lifted", observe=True), word_for("right", observe=True)
+    >>> from rightcall.types import Verdict
+    >>> one = Did("lifted", Verdict(True, None), "add")
+    >>> word_for(one, observe=False), word_for(one, observe=True), word_for(one._replace(fate="right"), observe=True)
     ('lifted', 'would-lift', 'right')
     """
-    return _WOULD.get(fate, fate) if observe else fate
+    return _WOULD.get(did.fate, did.fate) if observe or did.verdict.mode == "observe" else did.fate
 
 
 def caller_of(given: bytes | None) -> str:
@@ -114,7 +116,7 @@ def _body(did: Did, redactor: Redactor, observe: bool, exchange: Mapping[str, An
         params=kept(params),
         digest=_digest(did, given, None if params is given else redactor),
         decision="passed",
-        rule=f"proxy:{word_for(did.fate, observe=observe)}",
+        rule=f"proxy:{word_for(did, observe=observe)}",
         reason=_reason(did, small, redactor),
         written="" if did.written == tool else said(did.written, LONGEST_VALUE, small, redactor),
         emission=_emission(did, small, redactor) if as_written else None,

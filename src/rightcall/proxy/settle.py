@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 from msgspec.structs import replace
 
 from rightcall.gate import Gate
+from rightcall.proxy.teaching import is_copied
 from rightcall.recovering import Stream
 from rightcall.types import Call, Verdict
 
@@ -31,9 +32,13 @@ class Did(NamedTuple):
 class Settler:
     """Judges the calls of one answer. Under `observe` nothing changes, and what would have is told all the same."""
 
-    def __init__(self, gate: Gate, *, observe: bool = False, new_id: Callable[[], str] | None = None) -> None:
+    def __init__(
+        self, gate: Gate, *, observe: bool = False, taught: bool = False, new_id: Callable[[], str] | None = None
+    ) -> None:
         self.gate = gate
         self.observe = observe
+        self.taught = taught
+        """Whether the model has seen examples of ours, which small ones repeat."""
         self.new_id = new_id
         """How the API names a call that has no name yet; None where calls have none."""
 
@@ -73,7 +78,9 @@ class Settler:
         """Whether a call in the text is one that the client could have been sent natively. What was cut off, or names
         a tool that nobody offered, stays text."""
         call = verdict.call
-        return verdict.ok and not verdict.truncated and call is not None and call.name in self.gate.catalog.tools
+        if not verdict.ok or verdict.truncated or call is None or call.name not in self.gate.catalog.tools:
+            return False
+        return not (self.taught and is_copied(call.arguments))
 
     def lifted(self, verdict: Verdict) -> Call:
         assert verdict.call is not None

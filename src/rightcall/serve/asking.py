@@ -96,7 +96,7 @@ class Asking:
     def flow(self) -> Flow:
         """What decides over the next answer."""
         new_id = self.wire.new_id if self.wire.new_id() else None
-        settler = Settler(self.gate, observe=self.options.observe, new_id=new_id)
+        settler = Settler(self.gate, observe=self.options.observe, taught=self.facts.taught, new_id=new_id)
         lift = (self._lift or self.facts.taught) and self.asked.choice != "none"
         must_call = self.asked.choice == "required" and self.asked.stream and self.may_teach
         return Flow(settler, lift=lift, hold=self._tries > 0, must_call=must_call)
@@ -119,14 +119,15 @@ class Asking:
         """The server said itself that it knows no tools."""
         self._pupils.add(self.asked.model, "its server refuses requests with tools")
 
-    def note_ignored(self, flow: Flow, usage: Usage, text: str) -> bool:
-        """Whether the server ignored the tools; then the model is taught from now on."""
-        if not self.may_teach or flow.calls:
+    def note_ignored(self, flow: Flow, usage: Usage) -> bool:
+        """Whether the server ignored the tools; then the model is taught from now on. Who writes a call, however
+        wrong, was told of them."""
+        if not self.may_teach or flow.did:
             return False
         if self.asked.choice != "required" and not self._pupils.is_new(self.asked.model, self.gate.catalog.digest):
             return False
         request = msgspec.json.decode(self.body)
-        why = ignored(self.asked, request, usage, flow.calls, text, self.gate, wire=self.wire.name)
+        why = ignored(self.asked, request, usage, flow.calls, "", self.gate, wire=self.wire.name)
         if why is None:
             return False
         self._pupils.add(self.asked.model, why)

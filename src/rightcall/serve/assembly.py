@@ -82,7 +82,8 @@ def count(metrics: Metrics, facts: Facts) -> None:
     metrics.request(facts.wire, facts.status, facts.seconds)
     for did in facts.did:
         if did.fate in ("repaired", "lifted", "left"):
-            metrics.changed("observed" if facts.observe and did.fate != "left" else did.fate)
+            watched = did.fate != "left" and (facts.observe or did.verdict.mode == "observe")
+            metrics.changed("observed" if watched else did.fate)
     if facts.retries:
         metrics.changed("retried", facts.retries)
     if facts.taught:

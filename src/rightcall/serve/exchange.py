@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from rightcall.errors import CallError
 from rightcall.proxy import report
-from rightcall.proxy.answering import Editor, said
+from rightcall.proxy.answering import Editor
 from rightcall.proxy.events import Event
 from rightcall.proxy.flow import Flow
 from rightcall.proxy.framing import TooLong
@@ -268,7 +268,7 @@ class _Answering:
             else:
                 result = other
             self.asking.spent = plus(self.asking.spent, spent) if other is not None else self.asking.spent
-        elif self.asking.note_ignored(flow, self.wire.usage(answer), said(event)[0]):
+        elif self.asking.note_ignored(flow, self.wire.usage(answer)):
             other = await self.asking.taught_whole()
             if other is not None:
                 self.asking.spent = plus(self.asking.spent, self.wire.usage(answer))
@@ -307,7 +307,7 @@ class _Answering:
             if flow.broken:
                 self._replace(editor, await self.asking.redone(flow))
             elif flow.uncalled or not flow.calls:
-                ignored = self.asking.note_ignored(flow, editor.wire.usage, "")
+                ignored = self.asking.note_ignored(flow, editor.wire.usage)
                 if flow.uncalled:
                     self._replace(editor, await self.asking.taught_whole() if ignored else None)
         except UpstreamError as error:

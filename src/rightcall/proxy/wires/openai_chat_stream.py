@@ -162,7 +162,7 @@ class OpenAIChatStream:
         for delta in event.deltas:
             chunk = decoded(payload(self._open.get(delta.answer, b"")))
             if chunk is not None and isinstance(delta.new, Ending):
-                last = {"index": delta.answer, "delta": {}, "finish_reason": finish_reason("stop", delta.new)}
+                last: Object = {"index": delta.answer, "delta": {}, "finish_reason": finish_reason("stop", delta.new)}
                 written += [_with_choice(chunk, piece) for piece in (*self._ended(delta.answer, delta.new), last)]
         return b"".join(written)
 
