@@ -1,21 +1,29 @@
-"""The official client of Anthropic messages through the proxy: right answers are the same to the byte, broken
-calls come out right."""
+"""The official clients of all four APIs through the proxy: right answers are the same to the byte, broken calls come
+out right."""
 
 from collections.abc import Iterator
 
 import pytest
+from msgspec import json, structs
 
 from serve import harness_checks as checks
-from serve.harness_cases import BROKEN, MAYBE, RIGHT
+from serve.harness import post
+from serve.harness_cases import BROKEN, IN_TAGS, MAYBE, PARIS, RIGHT, told
 from serve.harness_checks import Pair, pair_of
-from serve.harness_clients import Messages
+from serve.harness_clients import Chat, Client, Messages, Ollama, Responses
+from serve.scripted import NativeCall, Text
 
 pytestmark = pytest.mark.promise("H-03")
 
 
-@pytest.fixture(scope="module")
-def pair() -> Iterator[Pair]:
-    with pair_of(Messages) as made:
+helped = pytest.mark.parametrize("pair", [Chat, Messages, Responses], indirect=True)
+"""Ollama's client has no helper for streams."""
+
+
+@pytest.fixture(scope="module", params=[Chat, Messages, Ollama, Responses])
+def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
+    client: type[Client] = request.param
+    with pair_of(client) as made:
         yield made
 
 
@@ -39,11 +47,13 @@ def test_a_broken_call_comes_out_right_whole_and_streamed(pair: Pair, name: str)
     checks.check_repaired(pair, name)
 
 
+@helped
 @pytest.mark.parametrize("name", checks.HELPED)
 def test_the_stream_helper_makes_the_same_of_what_is_not_broken(pair: Pair, name: str) -> None:
     checks.check_helper_same(pair, name)
 
 
+@helped
 @pytest.mark.parametrize("name", BROKEN)
 def test_the_stream_helper_sees_right_calls(pair: Pair, name: str) -> None:
     checks.check_helper_repaired(pair, name)
@@ -64,3 +74,17 @@ def test_a_stream_that_says_it_failed_fails_for_the_client_in_the_same_way(pair:
 
 def test_an_upstream_that_dies_is_an_error_the_library_knows(pair: Pair) -> None:
     checks.check_death(pair)
+
+
+@pytest.mark.parametrize("pair", [Chat], indirect=True)
+def test_each_of_several_choices_is_repaired_for_itself(pair: Pair) -> None:
+    answer = told([Text("It is sunny.")])
+    both = structs.replace(answer, others=[[NativeCall("getWeather", PARIS)], [Text(IN_TAGS)]])
+    pair.rig.upstream.play([both] * 3)
+    body = pair.direct.body(False) | {"n": 3}
+    here, there = (post(url, pair.direct.path, body).json["choices"] for url in (pair.rig.address, pair.rig.direct))
+    assert here[0] == there[0]
+    for choice in here[1:]:
+        (call,) = choice["message"]["tool_calls"]
+        assert (call["function"]["name"], json.decode(call["function"]["arguments"])) == ("get_weather", PARIS)
+        assert choice["finish_reason"] == "tool_calls"
