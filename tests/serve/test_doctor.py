@@ -407,6 +407,14 @@ def test_whatever_a_server_answers_the_doctor_goes_on(server: ScriptedUpstream, 
     msgspec.json.encode(record(examination, found, advice(examination, found)))
 
 
+def test_what_is_wrong_with_a_taught_call_is_counted_too(server: ScriptedUpstream) -> None:
+    wrong = Text('<tool_call>{"name": "set_light", "arguments": {"room": "kitchen"}}</tool_call>')
+    server.play(lambda request: Answer([wrong if is_taught(request) else Text("Hm.")]))
+    _, found = examined(server, steps=(Step("one", FEW[0].questions[1:]),))
+    assert figures(found)["teach"] == (0, 0, 1)
+    assert found.taught_damage == {"missing": 1}
+
+
 def test_a_model_that_teaching_does_not_help_is_told_so(server: ScriptedUpstream) -> None:
     server.play(lambda request: Answer([Text("Hm.")]) if is_taught(request) else Failure(400, "does not support tools"))
     examination, found = examined(server)

@@ -31,6 +31,13 @@ _SETTINGS: Final = ("temperature", "seed", "max_tokens")
 """What some servers refuse to be told."""
 
 
+_OF_PROBLEMS: Final[dict[str, Damage]] = {
+    "missing": "missing", "missing_any": "missing", "unknown_tool": "name", "unknown_argument": "surplus",
+    "ambiguous_name": "surplus", "unreadable": "json", "duplicate_key": "json", "truncated": "cut",
+}  # fmt: skip
+"""What the gate has against a call in the text that nobody could repair."""
+
+
 class Treated(Struct, frozen=True):
     """What came of one question."""
 
@@ -191,6 +198,9 @@ def _damage(wire: Wire, gate: Gate, message: Message, came: Through, question: Q
     in_text = any(did.fate in ("lifted", "left") and _is_text(did.verdict) for did in came.did)
     if in_text:
         found.add("text")
+    for did in came.did:
+        if did.fate == "left" and _is_text(did.verdict):
+            found |= {_OF_PROBLEMS.get(problem.code, "types") for problem in did.verdict.problems}
     if message.finish in CUT:
         found.add("cut")
     calls = came.message.calls
