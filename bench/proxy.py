@@ -85,18 +85,18 @@ def streams(field: Field) -> Iterator[Figure]:
     for many, apart, turns in PACED:
         job = {"chunks": CHUNKS, "gap": apart * 1000, "count": many * turns, "connections": many}
         each = _each(field.trio(job), events_in(CHUNKS))
-        what = f"{many} streams, a chunk every {apart} ms: CPU a chunk"
+        what = f"streams at a time: {many}, a chunk every {apart} ms: CPU a chunk"
         yield from _figures(what, each, "<= 60 µs", each[0] <= 60e-6)
     for many in (1, 50):
         job = {"chunks": CHUNKS, "gap": 0, "count": 50, "connections": many}
         each = _each(field.trio(job), events_in(CHUNKS))
-        what = f"{many} streams, as fast as can be: CPU a chunk"
+        what = f"streams at a time: {many}, as fast as can be: CPU a chunk"
         yield from _figures(what, each, "<= 60 µs", each[0] <= 60e-6)
     for kind, words in WHOLE[1:]:
         check = "bytes" if kind == "right" else "call"
         job = {"kind": kind, "chunks": CHUNKS, "gap": 10_000, "count": 50, "connections": 50, "check": check}
         each = _each(field.trio(job), events_in(CHUNKS))
-        what = f"50 streams, a chunk every 10 ms, {words}: CPU a chunk"
+        what = f"streams at a time: 50, a chunk every 10 ms, {words}: CPU a chunk"
         yield from _figures(what, each, "<= 60 µs", each[0] <= 60e-6)
 
 
