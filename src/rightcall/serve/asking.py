@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 
@@ -11,7 +12,7 @@ from rightcall.gate import Gate
 from rightcall.proxy.answering import said
 from rightcall.proxy.events import Event
 from rightcall.proxy.flow import Flow
-from rightcall.proxy.ignored import ignored
+from rightcall.proxy.ignored import has_no_place, ignored
 from rightcall.proxy.options import Options
 from rightcall.proxy.settle import Did, Settler
 from rightcall.proxy.teaching import taught
@@ -21,12 +22,15 @@ from rightcall.serve.addresses import Headers
 from rightcall.serve.facts import Facts
 from rightcall.serve.incoming import Incoming
 from rightcall.serve.upstream import Upstream
+from rightcall.serve.upstream_errors import UpstreamError
 from rightcall.text.escape import escaped
 from rightcall.types import Call
 
 log = logging.getLogger("rightcall")
 
 MOST_MODELS = 1000
+LLAMA_CPP: Final = b"llama.cpp"
+"""What llama.cpp's server calls itself."""
 
 
 class Pupils:
@@ -115,6 +119,21 @@ class Asking:
         self.body = msgspec.json.encode(taught(self.wire, request, self.gate.catalog))
         return await self._send(self.body)
 
+    async def is_untold(self, incoming: Incoming) -> bool:
+        """Whether the model that begins to answer has never heard of its tools. llama.cpp drops them without a word
+        where the model's template has no place for them, but says so when it is asked: once for each model."""
+        server = next((value for name, value in incoming.headers if name == b"server"), b"")
+        if not self.may_teach or self.asked.choice == "none" or server != LLAMA_CPP:
+            return False
+        if not self._pupils.is_new(self.asked.model, "/props"):
+            return False
+        target = f"/props?model={quote(self.asked.model, safe='')}"
+        headers = [header for header in self._headers if header[0] != b"content-type"]
+        if not has_no_place(await self._json("GET", target, headers, b"")):
+            return False
+        self._pupils.add(self.asked.model, "its template has no place for tools")
+        return True
+
     def note_refusal(self) -> None:
         """The server said itself that it knows no tools."""
         self._pupils.add(self.asked.model, "its server refuses requests with tools")
@@ -155,7 +174,9 @@ class Asking:
         """The answer of the model after it was taught, in place of one in which it could not know its tools."""
         request = msgspec.json.decode(self.body)
         self.facts.taught = True
-        self.body = msgspec.json.encode({**taught(self.wire, request, self.gate.catalog), "stream": False})
+        asked = {**taught(self.wire, request, self.gate.catalog), "stream": False}
+        asked.pop("stream_options", None)  # which only a stream may have
+        self.body = msgspec.json.encode(asked)
         answer = await self._whole(self.body)
         event = self.wire.whole(answer) if answer is not None else None
         if event is None:
@@ -170,16 +191,19 @@ class Asking:
         return await self._upstream.send("POST", self._target, self._headers, body)
 
     async def _whole(self, body: bytes) -> Any:
-        incoming = await self._send(body)
+        return await self._json("POST", self._target, self._headers, body)
+
+    async def _json(self, method: str, target: str, headers: Headers, body: bytes) -> Any:
+        """What the server answers, None where that is no JSON or an error: what we ask beside the client's own request
+        must not spoil that one."""
         try:
-            raw = await incoming.read_all()
-        finally:
-            incoming.release()
-        if incoming.status >= 400:
-            return None
-        try:
-            return msgspec.json.decode(raw)
-        except (msgspec.MsgspecError, UnicodeError):
+            incoming = await self._upstream.send(method, target, headers, body)
+            try:
+                raw = await incoming.read_all()
+            finally:
+                incoming.release()
+            return None if incoming.status >= 400 else msgspec.json.decode(raw)
+        except (UpstreamError, msgspec.MsgspecError, UnicodeError, RecursionError):
             return None
 
 

@@ -219,6 +219,9 @@ class _Answering:
                 incoming = await self._refused(incoming)
                 if incoming is None:
                     return
+            if incoming.status < 300 and await self.asking.is_untold(incoming):
+                incoming.release()
+                incoming = await self.asking.teach()
             kind = _header(incoming.headers, b"content-type").partition(b";")[0].strip().lower()
             if incoming.status >= 300 or _header(incoming.headers, b"content-encoding") not in (b"", b"identity"):
                 await self.exchange._pass(incoming)  # pyright: ignore[reportPrivateUsage]
