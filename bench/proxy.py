@@ -101,7 +101,7 @@ def streams(field: Field) -> Iterator[Figure]:
 
 
 def first_token(field: Field) -> Iterator[Figure]:
-    job = {"chunks": 1, "count": 200, "connections": 1}
+    job: dict[str, Any] = {"chunks": 1, "count": 200, "connections": 1}
     each = _each(field.trio(job))
     yield from _figures("from the request to its first token: CPU", each, "<= 2 ms", each[0] <= 2e-3)
     middle: dict[str, float] = {}

@@ -42,6 +42,9 @@ def ask(base_url: str, model: str, question: str) -> tuple[dict, str]:
 
 
 def main() -> None:
+    if not 2 <= len(sys.argv) <= 3 or not sys.argv[1].startswith("http://"):
+        print(f"usage: proxy_client.py http://HOST:PORT[/TOKEN] [MODEL]\n\n{__doc__.strip()}", file=sys.stderr)
+        sys.exit(2)
     base_url, model, *_ = [*sys.argv[1:], "rightcall-practice"]
     message, done = ask(base_url, model, "What will the weather be in Bern, for 3 days?")
     print("text           ", message["content"])

@@ -322,4 +322,6 @@ def test_the_page_shows_right_policies_every_key_and_the_true_defaults() -> None
         key: value for key, value in whole.items() if key != "packs"
     }
     assert all(f"| `{key}` |" in page for key in settings)
-    assert sum(len(policy.providers) for policy in policies) == 3
+    shown = [name for example in examples for name in tomllib.loads(example).get("gate", {}).get("providers", {})]
+    assert [name for policy in policies for name in policy.providers] == shown
+    assert set(PROVIDER_DEFAULTS) < set(shown)
