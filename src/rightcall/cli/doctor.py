@@ -7,16 +7,14 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from threading import Event, Thread
-from time import monotonic
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from rightcall.cli import INTERRUPTED, OK, USAGE
 from rightcall.cli.bars import bar, signs_for
 from rightcall.cli.options import json_option
 from rightcall.cli.output import is_unicode, json_text
 from rightcall.cli.terminal import many, pad, say, style_for
+from rightcall.cli.waiting import waiting
 from rightcall.errors import ConfigError
 from rightcall.text.escape import escaped
 
@@ -70,8 +68,9 @@ def run(options: Namespace) -> int:
         options.upstream, options.model, options.wire, key, options.tries, options.max_tokens, options.timeout,
         QUICK if options.quick else STEPS,
     )  # fmt: skip
-    with Watched() as watched:
-        examination = Examination(settings, watched.at)
+    watched = Watched()
+    examination = Examination(settings, watched.at)
+    with waiting(watched.line):
         interrupted = _examined(examination)
     if interrupted and not examination.results:
         return INTERRUPTED
@@ -139,41 +138,21 @@ def _seconds(text: str) -> float:
 
 
 class Watched:
-    """A bar for somebody who waits at a terminal: how many questions, what is asked, for how long already."""
+    """How many questions there are, as a bar, what is asked, and for how long already."""
 
     def __init__(self) -> None:
         self._progress: Progress | None = None
-        self._over = Event()
-        self._began = monotonic()
         self._signs = signs_for(sys.stderr)
         self._style = style_for(sys.stderr)
-        self._teller = Thread(target=self._tell, daemon=True) if sys.stderr.isatty() else None
 
     def at(self, progress: Progress) -> None:
         self._progress = progress
 
-    def _tell(self) -> None:
-        while not self._over.wait(0.2):
-            sys.stderr.write("\r\x1b[K" + self._line())
-            sys.stderr.flush()
-
-    def _line(self) -> str:
+    def line(self, seconds: float) -> str:
         progress = self._progress
         if progress is None:
             return ""
         drawn = self._style.tint(pad(bar(progress.done, progress.of, _BAR, self._signs), _BAR), "cyan")
         asked = f"{progress.done} of {many(progress.of, 'question')}"
-        line = f"{drawn} {asked}  {monotonic() - self._began:.0f} s  {progress.doing}"
+        line = f"{drawn} {asked}  {seconds:.0f} s  {progress.doing}"
         return line[: self._style.width + len(drawn) - _BAR - 1]
-
-    def __enter__(self) -> Self:
-        if self._teller is not None:
-            self._teller.start()
-        return self
-
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self._over.set()
-        if self._teller is not None:
-            self._teller.join()
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()

@@ -5,15 +5,13 @@ and then: commits that came later are found all the same, only more slowly."""
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from threading import Event, Thread
-from time import monotonic
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from rightcall.cli import OK
 from rightcall.cli.options import json_option
 from rightcall.cli.output import is_unicode, json_text
 from rightcall.cli.terminal import Style, many, say, style_for, wrap
+from rightcall.cli.waiting import waiting
 from rightcall.errors import ConfigError
 from rightcall.text.escape import escaped
 
@@ -47,8 +45,9 @@ def run(options: Namespace) -> int:
         repository = repository_for(Sight(options.root))
     except NoRepository as none:
         raise ConfigError(none.why) from none
-    with Progress() as progress:
-        report = write_graph(repository, _LONGEST, progress.at)
+    doing = Doing()
+    with waiting(doing.line):
+        report = write_graph(repository, _LONGEST, doing.at)
     if options.json:
         say(json_text(_record(report), ascii_only=not is_unicode(sys.stdout)))
     else:
@@ -79,31 +78,14 @@ def _lines(report: "GraphReport", style: Style) -> list[str]:
     ]
 
 
-class Progress:
-    """Tells somebody who waits at a terminal what is being done, and for how long already."""
+class Doing:
+    """What is being done, in the words of whoever does it."""
 
     def __init__(self) -> None:
         self._doing = "looking"
-        self._over = Event()
-        self._began = monotonic()
-        self._teller = Thread(target=self._tell, daemon=True) if sys.stderr.isatty() else None
 
     def at(self, doing: str) -> None:
         self._doing = doing
 
-    def _tell(self) -> None:
-        while not self._over.wait(0.2):
-            sys.stderr.write(f"\r\x1b[K{self._doing} … {monotonic() - self._began:.0f} s")
-            sys.stderr.flush()
-
-    def __enter__(self) -> Self:
-        if self._teller is not None:
-            self._teller.start()
-        return self
-
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self._over.set()
-        if self._teller is not None:
-            self._teller.join()
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+    def line(self, seconds: float) -> str:
+        return f"{self._doing} … {seconds:.0f} s"
