@@ -4,14 +4,17 @@ import asyncio
 import socket
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 import pytest
+import uvicorn
 from starlette.types import Receive, Scope, Send
+from uvicorn.server import ServerState
 
 from rightcall.serve.limits import ServeLimits
 from rightcall.serve.metrics import Metrics
+from rightcall.serve.protocol import protocol_for
 from rightcall.serve.running import running
 
 SMALL = ServeLimits(
@@ -226,11 +229,99 @@ def test_an_answer_before_the_body_leaves_the_rest_bounded(address: Address) -> 
         assert read_to_end(client) in (b"", b"<reset>")  # ended for want of the rest, and not answered twice
 
 
+OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEA\r\n"
+
+
 def test_an_offer_of_another_protocol_is_an_ordinary_request(address: Address) -> None:
-    offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEA\r\n"
     with connected(address) as client:
-        client.sendall(b"POST /ok HTTP/1.1\r\nhost: x\r\n" + offer + b"content-length: 5\r\n\r\nhello")
-        assert client.recv(65_536).endswith(b"/ok 5 5")
+        client.sendall(b"POST /ok HTTP/1.1\r\nhost: x\r\n" + OFFER + b"content-length: 5\r\n\r\nhello")
+        assert client.recv(65_536).endswith(b"/ok 5 4")
+
+
+class Pieces(asyncio.Transport):
+    """The other end of a connection, where what arrives together is in the test's hand."""
+
+    def __init__(self) -> None:
+        super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})
+        self.written = b""
+        self.closed = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+    abort = close
+
+    def can_write_eof(self) -> bool:
+        return False
+
+    def pause_reading(self) -> None: ...
+    def resume_reading(self) -> None: ...
+
+
+def answers_to(pieces: Sequence[bytes]) -> list[bytes]:
+    """The bodies of the answers to what arrives in exactly these pieces."""
+
+    async def talk() -> bytes:
+        kind, _ = protocol_for(SMALL)
+        config = uvicorn.Config(application, log_config=None, lifespan="off", ws="none")
+        state, transport = ServerState(), Pieces()
+        protocol = kind(config, state, {})
+        protocol.connection_made(transport)
+        for piece in pieces:
+            protocol.data_received(piece)
+        while state.tasks:
+            await asyncio.gather(*state.tasks)
+        protocol.connection_lost(None)
+        return transport.written
+
+    return [answer.rpartition(b"\r\n\r\n")[2] for answer in asyncio.run(talk()).split(b"HTTP/1.1 ")[1:]]
+
+
+SMUGGLED = b"GET /smuggled/now HTTP/1.1\r\nhost: x\r\nUpgrade: y\r\n\r\n"
+OFFERS = {
+    "with a length": b"POST /a HTTP/1.1\r\nhost: x\r\n" + OFFER + b"content-length: 51\r\n\r\n" + SMUGGLED,
+    "in chunks": b"POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n"
+    + OFFER + b"\r\n33\r\n" + SMUGGLED + b"\r\n0\r\n\r\n",
+    "after empty lines": b"\r\n\r\nPOST /a HTTP/1.1\r\n"
+    + OFFER + b"content-length:51\r\nhost: x\r\n\r\n" + SMUGGLED,
+}  # fmt: skip
+
+
+@pytest.mark.promise("H-03")
+@pytest.mark.parametrize("offer", OFFERS.values(), ids=OFFERS)
+def test_no_body_behind_an_offer_becomes_a_request_however_it_arrives(offer: bytes) -> None:
+    assert len(SMUGGLED) == 0x33 == 51
+    sent = offer + GET + OFFER + b"\r\n" + offer.lstrip() + GET + b"\r\n"
+    expected = [b"/a 51 4", b"/ok 0 3", b"/a 51 4", b"/ok 0 1"]
+    assert answers_to([sent]) == expected
+    assert answers_to([sent[at : at + 1] for at in range(len(sent))]) == expected
+    for cut in range(1, len(sent), 3):
+        assert answers_to([sent[:cut], sent[cut:]]) == expected
+
+
+@pytest.mark.promise("H-03")
+@pytest.mark.parametrize(
+    ("line", "status", "words"),
+    [
+        (b"CONNECT h:443 HTTP/1.1", b"501 Not Implemented", b"no such method"),
+        (b"CONNECT /v1 HTTP/1.1", b"501 Not Implemented", b"no such method"),
+        (b"M-SEARCH /v1 HTTP/1.1", b"501 Not Implemented", b"no such method"),
+        (b"OPTIONS * HTTP/1.1", b"400 Bad Request", b"begins with /"),
+    ],
+)
+def test_a_request_for_no_path_or_by_an_odd_method_is_told_so(
+    address: Address, line: bytes, status: bytes, words: bytes
+) -> None:
+    answer = answer_to(address, line + b"\r\nhost: x\r\n\r\n" + GET + b"\r\n")
+    assert answer.startswith(b"HTTP/1.1 " + status)
+    assert words in answer
+    assert answer.count(b"HTTP/1.1") == 1
 
 
 def test_trailers_change_no_header(address: Address) -> None:

@@ -6,11 +6,11 @@ client still sends is taken first, since closing at once would destroy the answe
 """
 
 import asyncio
-import re
 from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any, ClassVar
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from rightcall.serve.answers import Reason, raw_error
@@ -23,8 +23,6 @@ _PACE = 1_000
 _FRAMING = 1_000_000
 """Bytes of a body's framing (the sizes of its chunks, and what else stands beside them) beyond as many as it has of
 content: nobody needs them, and reading them costs."""
-
-_UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
 
 
 class _State(Enum):
@@ -51,6 +49,8 @@ class LimitedProtocol(HttpToolsProtocol):
         super().__init__(*given, **named)
         self._state = _State.IDLE
         self._has_asked = False
+        self._offers = False
+        """Whether the head that has just come offers another protocol."""
         self._since = self._heard = self._blocked_since = 0.0
         self._raw_bytes = self._head_bytes = self._body_bytes = self._drained = 0
         self._refusal: _Refusal | None = None
@@ -83,15 +83,43 @@ class LimitedProtocol(HttpToolsProtocol):
         self._heard = self.loop.time()
         if state is _State.IDLE:
             self._begin_head()
-            data = _without_upgrade(data)
         self._raw_bytes += len(data)
-        super().data_received(data)
+        self._feed(data)
         if self._pieces:
             self._hand_on()
         if self._state is _State.HEAD and self._raw_bytes > self._most_head:
             self._send_away(self._large_head())
         elif self._state is _State.BODY and self._raw_bytes > 2 * self._body_bytes + _FRAMING:
             self._send_away((400, "bad_request", "a body in chunks needs larger ones: this is mostly their sizes"))
+
+    def _feed(self, data: bytes) -> None:
+        """As uvicorn's, but for offers of another protocol: Java's client offers HTTP/2 with every request.
+
+        To us these are ordinary requests. The parser, however, would drop their bodies, or read them as the next
+        request; so it is told the head once more, from its own reading of it, without the offer. No byte that a client
+        sent is ever looked for or changed: where a head ends and a body begins is the parser's word alone.
+        """
+        self._unset_keepalive_if_required()
+        waiting: list[bytes | memoryview] = [data]
+        while waiting:
+            piece = waiting.pop()
+            try:
+                self.parser.feed_data(piece)
+            except httptools.HttpParserUpgrade as offer:
+                rest = memoryview(piece)[offer.args[0] :]
+                waiting += [rest, self._head_without_offer()] if rest else [self._head_without_offer()]
+            except httptools.HttpParserError:
+                self.send_400_response("what came is no request in HTTP")
+                return
+
+    def _head_without_offer(self) -> bytes:
+        lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())]
+        lines += [b"%b: %b" % header for header in self.headers if header[0] != b"upgrade"]
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's own
+        self._offers = False
+        self._head_bytes = 0
+        return b"\r\n".join([*lines, b"", b""])
 
     def pause_writing(self) -> None:
         self._blocked_since = self.loop.time()
@@ -123,6 +151,10 @@ class LimitedProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
+        self._check_first_line()
+        if self.parser.should_upgrade():
+            self._offers = True  # it comes once more, see `_feed`
+            return
         for name, value in self.headers:
             if name == b"content-length" and int(value) > self.crowd.limits.body_bytes:
                 self._refuse(self._large_body())
@@ -131,6 +163,13 @@ class LimitedProtocol(HttpToolsProtocol):
         self._body_bytes = 0
         super().on_headers_complete()
 
+    def _check_first_line(self) -> None:
+        method = self.parser.get_method()
+        if method == b"CONNECT" or not method.isalpha():
+            self._refuse((501, "bad_request", "this server knows GET, POST and their like, and no such method"))
+        if not self.url.startswith((b"/", b"http://", b"https://")):
+            self._refuse((400, "bad_request", "the path of a request begins with /"))
+
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
         if self._body_bytes > self._most_body:
@@ -138,6 +177,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._pieces.append(body)
 
     def on_message_complete(self) -> None:
+        if self._offers:
+            return
         if self._pieces:
             self._hand_on()
         super().on_message_complete()
@@ -254,17 +295,6 @@ class LimitedProtocol(HttpToolsProtocol):
         self.transport.write(raw_error(*refusal))
         if self.transport.can_write_eof():
             self.transport.write_eof()
-
-
-def _without_upgrade(data: bytes) -> bytes:
-    """A request that offers another protocol is an ordinary one to us; the parser, however, would drop its body.
-
-    Java's client offers HTTP/2 in this way with every request.
-    """
-    head, end, rest = data.partition(b"\r\n\r\n")
-    if b"pgrade" not in head and b"PGRADE" not in head:
-        return data
-    return _UPGRADE.sub(b"\r\nx-upgrade:", head) + end + rest
 
 
 def protocol_for(
