@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import json
 
 from rightcall import load_policy
 from rightcall.errors import StoreError
 from rightcall.proxy.settle import Did
-from rightcall.record.entries import CallBody, read_call
+from rightcall.record.entries import read_call
 from rightcall.record.memory import MemoryStore
 from rightcall.record.reading import calls
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Entry, Store, Tables
 from rightcall.record.verify import verify
+from rightcall.serve import noting
 from rightcall.serve.facts import Facts
 from rightcall.serve.recording import Recording, open_recording
 from rightcall.types import Call, Verdict
@@ -25,12 +27,10 @@ from rightcall.types import Call, Verdict
 pytestmark = pytest.mark.promise("H-03", "A-04")
 
 
-def body(tool: str = "Read", **more: Any) -> CallBody:
-    return CallBody("proxy", tool, {}, "d" * 64, "passed", "proxy:right", **more)
-
-
-def facts(**more: Any) -> Facts:
-    did = [Did("right", Verdict(True, Call("Read", {"file_path": "a.py"})), "Read", "{}")]
+def facts(*tools: str, **more: Any) -> Facts:
+    """An answer with right calls of these tools."""
+    arguments = {"file_path": "a.py"}
+    did = [Did("right", Verdict(True, Call(tool, arguments)), tool, json.encode(arguments).decode()) for tool in tools]
     return Facts("anthropic", "local", model="m", did=did, **more)
 
 
@@ -83,7 +83,7 @@ class Faulty:
 def test_every_call_of_an_answer_is_recorded_and_can_be_read_as_a_call() -> None:
     store = MemoryStore()
     with recording(store) as found:
-        found.told(facts(caller="editor"))
+        found.told(facts("Read", caller="editor"))
         found.told(Facts("anthropic", "local"))
     (record,) = store.look(calls)
     assert (record.caller, record.tool, record.status, record.wire) == ("editor", "Read", "proxied", "anthropic")
@@ -95,10 +95,10 @@ def test_who_adds_does_not_wait_for_the_store_and_what_came_meanwhile_shares_a_c
     store = Faulty()
     store.gate.clear()
     with recording(store) as found:
-        found.add([body("first")])
+        found.told(facts("first"))
         assert store.tried.acquire(timeout=5)
         for number in range(500):
-            found.add([body(str(number))])
+            found.told(facts(str(number)))
         assert found.state.waiting == 501
         store.gate.set()
     assert tools(store.inner) == ["first", *map(str, range(500))]
@@ -108,7 +108,7 @@ def test_who_adds_does_not_wait_for_the_store_and_what_came_meanwhile_shares_a_c
 def test_stopping_writes_what_waits_and_closes_the_store(tmp_path: Path) -> None:
     found = open_recording(load_policy(None), root=tmp_path)
     for number in range(1200):
-        found.add([body(str(number))])
+        found.told(facts(str(number)))
     found.stop()
     found.stop()
     store = SqliteStore(tmp_path / ".rightcall" / "audit.db")
@@ -124,7 +124,7 @@ def test_stopping_writes_what_waits_and_closes_the_store(tmp_path: Path) -> None
 def test_what_is_added_after_the_end_is_counted_as_lost() -> None:
     with recording(MemoryStore()) as found:
         found.stop()
-        found.add([body()])
+        found.told(facts("Read"))
         assert found.state.lost == 1
 
 
@@ -133,10 +133,10 @@ def test_a_fault_is_told_once_and_work_resumes_by_itself(fault: str, caplog: pyt
     store = Faulty()
     store.fault = fault
     with caplog.at_level(logging.WARNING, "rightcall"), recording(store) as found:
-        found.add([body("a")])
+        found.told(facts("a"))
         for _ in range(3):
             assert store.tried.acquire(timeout=5)
-        found.add([body("b")])
+        found.told(facts("b"))
         state = found.state
         assert (state.ok, state.fault, state.recorded, state.waiting, state.lost) == (False, fault, 0, 2, 0)
         assert state.failures >= 2
@@ -163,7 +163,7 @@ def test_a_full_disk_under_a_real_database_loses_nothing(tmp_path: Path) -> None
     try:
         with recording(store) as found:
             store.limit_pages(1)
-            found.add([body(str(number), reason="x" * 500) for number in range(50)])
+            found.told(facts(*map(str, range(50))))
             while not found.failures:
                 threading.Event().wait(0.001)
             assert (found.state.fault, found.state.recorded) == ("full", 0)
@@ -178,22 +178,76 @@ def test_when_too_many_wait_the_oldest_stay_and_the_newest_are_counted(caplog: p
     store = Faulty()
     store.fault = "full"
     with caplog.at_level(logging.ERROR, "rightcall"), recording(store, most=3) as found:
-        found.add([body("a"), body("b")])
-        found.add([body("c"), body("d")])
-        found.add([body("e")])
+        found.told(facts("a", "b"))
+        found.told(facts("c", "d"))
+        found.told(facts("e"))
         assert (found.state.waiting, found.state.lost) == (3, 2)
         store.fault = None
     assert tools(store.inner) == ["a", "b", "c"]
     assert sum("are lost, since too many wait" in record.getMessage() for record in caplog.records) == 1
 
 
-def test_what_waits_is_bounded_in_bytes_too() -> None:
+@pytest.mark.parametrize("said", ["x" * 10_000, {"text": "x" * 10_000}])
+def test_what_waits_is_bounded_in_bytes_too(said: Any) -> None:
     store = Faulty()
-    store.fault = "full"
-    with recording(store, most_bytes=2500) as found:
-        found.add([body(reason="x" * 1000) for _ in range(5)])
-        assert (found.state.waiting, found.state.lost) == (2, 3)
-        store.fault = None
+    store.gate.clear()
+    with recording(store, most_bytes=100_000) as found:
+        found.told(facts("first"))
+        assert store.tried.acquire(timeout=5)
+        long = Did("left", Verdict(False, None), "Read", said)
+        found.told(Facts("anthropic", "local", did=[long] * 5))
+        assert (found.state.waiting, found.state.lost) == (3, 3)
+        store.gate.set()
+    assert (found.state.recorded, found.state.lost) == (3, 3)
+
+
+def test_records_are_made_beside_the_answers_and_not_where_they_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking through two thousand broken calls for secrets takes a second, in which nobody else would be served."""
+    wait, makers = threading.Event(), list[str]()
+
+    def made_slowly(*given: Any) -> list[bytes]:
+        wait.wait(10)
+        makers.append(threading.current_thread().name)
+        return noting.made(*given)
+
+    monkeypatch.setattr("rightcall.serve.recording.made", made_slowly)
+    store = MemoryStore()
+    names = [str(number) for number in range(2_000)]
+    with recording(store) as found:
+        told = facts(*names)
+        found.told(told)
+        told.did.clear()  # nothing that happens to it later matters
+        assert (found.state.waiting, found.state.recorded) == (2_000, 0)
+        wait.set()
+    assert tools(store) == names
+    assert set(makers) == {"rightcall recording"}
+
+
+def test_what_cannot_be_made_in_time_is_counted_and_what_was_made_is_written(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun, wait = threading.Event(), threading.Event()
+
+    def made_late(*given: Any) -> list[bytes]:
+        begun.set()
+        wait.wait(10)
+        return noting.made(*given)
+
+    monkeypatch.setattr("rightcall.serve.recording.made", made_late)
+    store = MemoryStore()
+    with caplog.at_level(logging.ERROR, "rightcall"):
+        found = Recording(store, owned=False, gather=0.0)
+        found.told(facts(*map(str, range(noting.AT_ONCE + 7))))
+        assert begun.wait(5)
+        stopping = threading.Thread(target=found.stop, args=[0.0])
+        stopping.start()
+        while found.state.fault != "closed":
+            stopping.join(0.001)
+        wait.set()
+        stopping.join()
+    assert tools(store) == [str(number) for number in range(noting.AT_ONCE)]
+    assert (found.state.recorded, found.state.lost, found.state.waiting) == (noting.AT_ONCE, 7, 0)
+    assert "7 records of calls could not be written before the end" in caplog.text
 
 
 def test_a_store_that_stays_broken_does_not_keep_the_server_from_stopping(caplog: pytest.LogCaptureFixture) -> None:
@@ -201,7 +255,7 @@ def test_a_store_that_stays_broken_does_not_keep_the_server_from_stopping(caplog
     store.fault = "corrupt"
     found = Recording(store, gather=0.0, first_pause=0.001)
     with caplog.at_level(logging.ERROR, "rightcall"):
-        found.add([body("a"), body("b")])
+        found.told(facts("a", "b"))
         found.stop(0.01)
     assert (found.state.lost, found.state.waiting, store.closed) == (2, 0, True)
     assert caplog.records[-1].getMessage() == "rightcall: 2 records of calls could not be written before the end"
@@ -210,7 +264,7 @@ def test_a_store_that_stays_broken_does_not_keep_the_server_from_stopping(caplog
 def test_what_json_cannot_carry_is_recorded_without_it() -> None:
     store = MemoryStore()
     with recording(store) as found:
-        found.add([body("half \ud83d", reason="\ud83d"), body("whole")])
+        found.told(facts("half \ud83d", "whole"))
     assert tools(store) == ["half \\ud83d", "whole"]
     assert found.state.lost == 0
 
@@ -221,6 +275,17 @@ def test_an_error_of_ours_reaches_no_answer(caplog: pytest.LogCaptureFixture) ->
         found.told(Facts("anthropic", "local", did=[broken]))
     assert found.state.lost == 1
     assert "could not be recorded" in caplog.records[0].getMessage()
+
+
+def test_a_call_that_cannot_be_recorded_takes_no_other_with_it(caplog: pytest.LogCaptureFixture) -> None:
+    nameless: Any = None
+    told = facts("a", "b", "c")
+    told.did[1] = Did("left", Verdict(False, None), nameless, "{}")
+    store = MemoryStore()
+    with caplog.at_level(logging.ERROR, "rightcall"), recording(store) as found:
+        found.told(told)
+    assert (tools(store), found.state.recorded, found.state.lost) == (["a", "c"], 2, 1)
+    assert "could not be recorded" in caplog.text
 
 
 @pytest.mark.promise("P-12")
@@ -250,6 +315,6 @@ def test_a_store_that_cannot_be_opened_is_said_at_the_start(tmp_path: Path) -> N
 
 def test_in_memory_nothing_is_written_beside_the_policy(tmp_path: Path) -> None:
     found = open_recording(load_policy(None), root=tmp_path, store="memory")
-    found.add([body()])
+    found.told(facts("Read"))
     found.stop()
     assert (found.state.recorded, list(tmp_path.iterdir())) == (1, [])

@@ -1,6 +1,6 @@
 """The record of what passed through the proxy, written beside the answers: nobody waits for the disk.
 
-    told, add ─▶ queue, bounded ─▶ one thread, many records in one commit ─▶ the store
+    told ─▶ queue, bounded ─▶ one thread: makes the records, without secrets ─▶ many in one commit ─▶ the store
 
 The proxy runs nothing, so that a store that cannot be used stops no answer (A-04 is for calls that run): what cannot be
 written yet waits, is tried again, and is written once the fault is gone. When too much waits, the newest is counted as
@@ -19,17 +19,16 @@ from time import monotonic, sleep
 from typing import Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from rightcall.config import Policy
 from rightcall.errors import StoreError
 from rightcall.executor_opening import existing_folder, open_store, store_path
-from rightcall.proxy.report import CALLER, notes
 from rightcall.record.clock import Clock
-from rightcall.record.entries import CallBody, NoteBody, encode
+from rightcall.record.entries import NoteBody
 from rightcall.record.notes import note_policy
 from rightcall.record.tables import Store, Tables
 from rightcall.serve.facts import Facts
+from rightcall.serve.noting import Told, made, parts_of, weight_of
 from rightcall.text.escape import escaped
 from rightcall.text.redact import Redactor
 
@@ -37,7 +36,7 @@ log = logging.getLogger("rightcall")
 
 MOST_WAITING = 20_000
 MOST_BYTES = 64_000_000
-"""Of records that wait; what comes beyond is lost."""
+"""Of calls and records that wait; what comes beyond is lost."""
 _GROUP = 1000
 """Records in one transaction: other processes want to write as well."""
 _GATHER = 0.05
@@ -63,7 +62,7 @@ class State(Struct, frozen=True):
 
 
 class Recording:
-    """`add` may be called from an event loop: it never waits. `stop` writes what is left, and closes the store where
+    """`told` may be called from an event loop: it never waits. `stop` writes what is left, and closes the store where
     it was opened for this."""
 
     def __init__(
@@ -83,6 +82,8 @@ class Recording:
         self._first_pause = first_pause
         self._most = most
         self._most_bytes = most_bytes
+        self._told: deque[Told] = deque()
+        self._told_calls = 0
         self._waiting: deque[bytes] = deque()
         self._bytes = 0
         self._lock = threading.Lock()
@@ -96,31 +97,25 @@ class Recording:
     @property
     def state(self) -> State:
         fault = self.fault or ("closed" if self._stopping.is_set() else "")
-        return State(not fault, fault, self.recorded, len(self._waiting), self.failures, self.lost)
+        return State(not fault, fault, self.recorded, self._count, self.failures, self.lost)
 
     def told(self, facts: Facts) -> None:
-        """A request is over: every call of its answer is recorded. Never raises."""
+        """A request is over: every call of its answer is recorded. Never waits and never raises."""
         if not facts.did:
             return
         try:
-            records = notes(
-                facts.did, self.redactor, wire=facts.wire, model=facts.model, provider=facts.provider,
-                caller=facts.caller or CALLER, policy=self.policy, retries=facts.retries, taught=facts.taught,
-                observe=facts.observe,
-            )  # fmt: skip
-            self.add(records)
+            self._take(facts, [weight_of(one) for one in facts.did])
         except Exception:  # an error of ours must not reach the answer
-            self.lost += len(facts.did)
+            self._lose(len(facts.did))
             log.exception("rightcall: the calls of an answer could not be recorded")
 
-    def add(self, records: Iterable[CallBody]) -> None:
-        """Leave these to be written."""
-        bodies = [_encoded(one) for one in records]
+    def _take(self, facts: Facts, weights: list[int]) -> None:
         with self._lock:
-            taken = 0 if self._stopping.is_set() else self._room_for(bodies)
-            self._waiting.extend(bodies[:taken])
-            self._bytes += sum(map(len, bodies[:taken]))
-            left_out = len(bodies) - taken
+            taken = 0 if self._stopping.is_set() else self._room_for(weights)
+            self._told.extend(parts_of(facts, weights[:taken]))
+            self._told_calls += taken
+            self._bytes += sum(weights[:taken])
+            left_out = len(weights) - taken
             first = left_out > 0 and self.lost == 0
             self.lost += left_out
         if first:
@@ -139,21 +134,29 @@ class Recording:
             self._thread.join(timeout + 1)
         atexit.unregister(self.stop)
 
-    def _room_for(self, bodies: list[bytes]) -> int:
+    @property
+    def _count(self) -> int:
+        return self._told_calls + len(self._waiting)
+
+    def _room_for(self, weights: list[int]) -> int:
         """How many of these have room. What came first stays: a record of an earlier call is worth no less."""
-        room, size = self._most - len(self._waiting), self._bytes
-        for nth, body in enumerate(bodies):
-            size += len(body)
+        room, size = self._most - self._count, self._bytes
+        for nth, weight in enumerate(weights):
+            size += weight
             if nth >= room or size > self._most_bytes:
                 return nth
-        return len(bodies)
+        return len(weights)
+
+    def _lose(self, count: int) -> None:
+        with self._lock:
+            self.lost += count
 
     # ── the thread ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def _write(self) -> None:
         pause = 0.0
-        while not self._stopping.is_set() or self._waiting:
-            if not self._waiting:
+        while not self._stopping.is_set() or self._count:
+            if not self._count:
                 self._news.wait()
             self._rest(pause)
             self._news.clear()
@@ -165,16 +168,37 @@ class Recording:
         """Until records have come together; after a fault, until it is time to try again."""
         if not self._stopping.wait(pause or self._gather) or not pause:
             return
-        if monotonic() >= self._deadline:
+        if self._is_late:
             self._give_up()
         else:  # it is worth a few more tries: nobody writes these records later
             sleep(min(self._first_pause, max(0.0, self._deadline - monotonic())))
 
+    @property
+    def _is_late(self) -> bool:
+        return self._stopping.is_set() and monotonic() >= self._deadline
+
+    def _make(self) -> None:
+        """Enough records for a transaction, of what was told; none when it is too late to make any."""
+        while self._told and len(self._waiting) < _GROUP and not self._is_late:
+            told = self._told[0]
+            records = made(told, self.redactor, self.policy)
+            with self._lock:
+                self._told.popleft()
+                self._told_calls -= len(told.did)
+                self._waiting.extend(records)
+                self._bytes += sum(map(len, records)) - told.weight
+                self.lost += len(told.did) - len(records)
+
     def _wrote_all(self) -> bool:
         """Whether everything that waited is on disk."""
-        while self._waiting:
+        while self._count:
+            self._make()
             with self._lock:
                 group = [self._waiting[at] for at in range(min(_GROUP, len(self._waiting)))]
+            if not group:
+                if self._told:
+                    self._give_up()
+                continue
             try:
                 self._store.transact(lambda tables, group=group: _append(tables, group))
             except StoreError as error:
@@ -219,8 +243,10 @@ class Recording:
 
     def _give_up(self) -> None:
         with self._lock:
-            left = len(self._waiting)
+            left = self._count
             self.lost += left
+            self._told.clear()
+            self._told_calls = 0
             self._waiting.clear()
             self._bytes = 0
         log.error("rightcall: %d records of calls could not be written before the end", left)
@@ -242,15 +268,3 @@ def open_recording(
 def _append(tables: Tables, bodies: Iterable[bytes]) -> None:
     for body in bodies:
         tables.append("proxied", 0, body)
-
-
-def _encoded(record: CallBody) -> bytes:
-    """As it is stored. What JSON cannot carry, such as half of a character, is left out of it."""
-    try:
-        return encode(record)
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        bare = CallBody(
-            record.caller, escaped(record.tool, 200), None, record.digest, record.decision, record.rule,
-            strategy=record.strategy, confidence=record.confidence, origin=record.origin, wire=record.wire,
-        )  # fmt: skip
-        return encode(replace(bare, emission="what the model wrote cannot be stored"))
