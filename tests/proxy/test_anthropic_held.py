@@ -15,10 +15,10 @@ NO_CITY = '<tool_call>{"name": "weather", "arguments": {"days": 3}}</tool_call>'
 _HELD: dict[str, tuple[list[Part], list[Any]]] = {
     "a native call": (
         [Reasoning("Hm."), Text("Well."), NativeCall("weather", '{"days": 3}'), NativeCall("now", {})],
-        ["thinking", "Well."],
+        ["thinking", "Well.", ("now", {})],
     ),
     "a call in the text": ([Text(NO_CITY, 5)], []),
-    "a call after prose": ([Text("Well. " + NO_CITY + " So?", 5)], ["Well. "]),
+    "a call after prose": ([Text("Well. " + NO_CITY + " So?", 5)], ["Well.  So?"]),
 }
 
 

@@ -17,10 +17,12 @@ from proxy.chatting import (
     settler,
     text_stream,
     through,
+    tool,
     whole_answer,
 )
 from rightcall.proxy.answering import Editor
 from rightcall.proxy.flow import Flow
+from rightcall.proxy.framing import TooLong
 from rightcall.proxy.settle import Settler
 from rightcall.types import Call
 
@@ -172,11 +174,8 @@ def test_observing_changes_no_byte_and_tells_what_would_have_been_done() -> None
 
 
 @pytest.mark.promise("V-04")
-@pytest.mark.parametrize(
-    "where", [{"hosts": {"proxy": {"mode": "observe"}}}, {"tools": {"weather": {"mode": "observe"}}}]
-)
-def test_a_policy_that_only_observes_is_obeyed(where: dict[str, object]) -> None:
-    gate = gate_for(policy={"gate": where})
+def test_a_tool_that_the_policy_only_observes_is_left_as_it_is() -> None:
+    gate = gate_for(policy={"gate": {"tools": {"weather": {"mode": "observe"}}}})
     for stream in (text_stream([GOOD]), call_stream(("weather", "{'city': 'Bern', 'days': '3'}", "a1"))):
         assert fed(stream, [], Flow(Settler(gate, new_id=WIRE.new_id))) == stream
 
@@ -221,7 +220,7 @@ def test_what_the_model_is_told_names_each_call_and_what_is_wrong_with_it() -> N
     redo = flow.redo()
     assert [(call.name, call.id) for call in redo.calls] == [("weather", "a1"), ("Read", "a2")]
     assert "Missing required fields: city" in redo.hints[0]
-    assert "has not run" in redo.hints[1]
+    assert "accepted" in redo.hints[1]
 
 
 def test_an_answer_that_had_to_call_and_did_not_waits_for_its_end() -> None:
@@ -291,3 +290,136 @@ def test_two_answers_to_one_request_do_not_mix() -> None:
             answers[choice["index"]] += [call["function"]["name"] for call in choice["delta"].get("tool_calls") or []]
     assert answers == {0: ["weather"], 1: ["weather"]}
     assert GATE.catalog.names == ("weather", "Read")
+
+
+# ── what the token limit cut off ─────────────────────────────────────────────────────────────────────────────────────
+
+RUN = json.encode([tool("run", ["command"], command={"type": "string"}), tool("now", [])])
+
+
+@pytest.mark.promise("R-08")
+@pytest.mark.parametrize("text", ["Action: run\nAction Input: rm -rf /tmp/fo", "Action: now\nAction Input: "])
+def test_a_call_in_the_text_that_only_ends_with_the_text_is_none_where_the_limit_cut_it(text: str) -> None:
+    gate = gate_for(RUN)
+    for finish, calls in (("length", 0), ("stop", 1)):
+        stream = text_stream([text], finish)
+        out = fed(stream, [], Flow(Settler(gate, new_id=WIRE.new_id)))
+        assert len(seen(out).calls) == calls
+        assert calls or out == stream
+
+
+@pytest.mark.promise("R-08")
+def test_a_native_call_that_lost_its_arguments_to_the_limit_is_not_made_one_without_any() -> None:
+    gate = gate_for(RUN)
+    for finish, name in (("length", "Now"), ("tool_calls", "now")):
+        stream = call_stream(("Now", "", "a1")).replace(
+            b'"finish_reason":"tool_calls"', b'"finish_reason":"%s"' % finish.encode()
+        )
+        found = seen(fed(stream, [], Flow(Settler(gate, new_id=WIRE.new_id))))
+        assert found.calls[0][0] == name
+
+
+@pytest.mark.promise("R-06")
+def test_what_stands_around_a_native_call_is_still_one_text() -> None:
+    stream = chunk({"content": f"<think>Perhaps {GOOD}"}) + call_stream(("Read", '{"file_path": "x"}', "a1"))
+    late = chunk({"content": " no.</think>"})
+    out = through(stream.replace(chunk({}, "tool_calls"), late + chunk({}, "tool_calls")))
+    assert seen(out).calls == [("Read", {"file_path": "x"})]
+
+
+def test_a_call_whose_answer_never_ends_stays_in_the_text() -> None:
+    stream = chunk({"content": f"Let me look. {GOOD}"})
+    flow = Flow(settler())
+    out = fed(stream, [], flow)
+    assert (out, flow.unended) == (stream, False)
+
+
+# ── asking again keeps what was right ────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        text_stream([GOOD, " and ", WRONG]),
+        text_stream([GOOD + WRONG]),
+        chunk({"content": GOOD}) + call_stream(("weather", '{"days": 3}', "a1")),
+        chunk({"content": WRONG}) + call_stream(("weather", '{"city": "Bern", "days": 3}', "a1")),
+    ],
+)
+def test_right_calls_beside_a_broken_one_are_kept_and_not_doubled(stream: bytes) -> None:
+    flow = Flow(settler(), hold=True)
+    editor = Editor(WIRE.stream(), flow)
+    out = editor.feed(stream)
+    assert "Missing required fields: city" in "".join((*flow.redo().hints, flow.redo().text))
+    again = (Call("weather", {"city": "Bern", "days": 3}, "b1"), Call("weather", {"city": "Chur", "days": 3}, "b2"))
+    flow.replace("", again, [])
+    found = seen(out + editor.close())
+    assert found.calls == [("weather", {"city": "Bern", "days": 3}), ("weather", {"city": "Chur", "days": 3})]
+
+
+@pytest.mark.parametrize(("first", "second", "told"), [("length", "stop", "tool_calls"), ("stop", "length", "length")])
+def test_the_reason_is_that_of_the_answer_that_stands_in(first: str, second: str, told: str) -> None:
+    flow = Flow(settler(), hold=True)
+    editor = Editor(WIRE.stream(), flow)
+    out = editor.feed(text_stream([f"{WRONG} So."], first))
+    flow.replace("", (Call("weather", {"city": "Bern"}, "b1"),), [], second)
+    assert seen(out + editor.close()).finish == told
+
+
+@pytest.mark.promise("N-16")
+def test_every_call_is_counted_once_also_where_answers_are_held() -> None:
+    gate = gate_for()
+    fed(call_stream(("weather", '{"city": "Bern"}', "a1")), [], Flow(Settler(gate, new_id=WIRE.new_id), hold=True))
+    assert gate.stats()["total_calls"] == 1
+
+
+# ── odd servers, odd modes ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_calls_that_all_have_the_first_index_are_told_apart_by_their_ids() -> None:
+    def piece(call_id: str | None, name: str | None, arguments: str) -> bytes:
+        function = {"name": name, "arguments": arguments} if name else {"arguments": arguments}
+        return chunk({"tool_calls": [{"index": 0, "id": call_id, "type": "function", "function": function}]})
+
+    stream = (
+        piece("a", "weather", '{"city": ')
+        + piece(None, None, '"Bern"}')
+        + piece("b", "Read", "")
+        + piece(None, None, '{"file_path": "x"}')
+    )
+    found = seen(through(stream + chunk({}, "tool_calls")))
+    assert found.calls == [("weather", {"city": "Bern"}), ("Read", {"file_path": "x"})]
+    assert found.ids == ["a", "b"]
+
+
+@pytest.mark.promise("N-13", "V-04")
+@pytest.mark.parametrize("mode", ["warn", "observe"])
+def test_a_wrong_call_is_left_alone_also_where_the_policy_only_warns(mode: str) -> None:
+    gate = gate_for(policy={"gate": {"tools": {"weather": {"mode": mode}}}})
+    for stream in (
+        text_stream([WRONG]),
+        call_stream(("weather", '{"days": 3}', "a1")),
+        call_stream(("weather", '{"days": 3}', None)),
+    ):
+        flow = Flow(Settler(gate, new_id=WIRE.new_id))
+        assert fed(stream, [], flow) == stream
+        assert [did.fate for did in flow.did] == ["left"]
+
+
+def test_observing_holds_nothing_back() -> None:
+    editor = Editor(WIRE.stream(), Flow(settler(observe=True)))
+    for event in (
+        chunk({"content": "I will look. <tool"}),
+        chunk({"content": "_call>{"}),
+        *call_stream(("weather", "{}", "a")).split(b"\n\n")[:2],
+    ):
+        data = event if event.endswith(b"\n\n") else event + b"\n\n"
+        assert editor.feed(data) == data
+
+
+def test_more_than_anybody_should_hold_back_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rightcall.proxy.flow.MOST_HELD", 20_000)
+    editor = Editor(WIRE.stream(), Flow(settler()))
+    endless = chunk({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "weather", "arguments": "x" * 500}}]})
+    with pytest.raises(TooLong):
+        editor.feed(endless * 100)

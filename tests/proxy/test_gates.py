@@ -50,8 +50,34 @@ def test_what_is_no_list_of_functions_has_no_gate(tools: bytes) -> None:
     assert Gates(load_policy(None), "local").of(tools) is None
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        tool("odd", [], a={"type": "nonsense"}),
+        tool("odd", [], a={"$ref": "#/nowhere"}),
+        tool("odd", [], a={"$ref": "https://example.com/schema"}),
+        tool("odd", [], a={"type": ["string", None]}),
+        {"type": "function", "function": {"name": "odd", "parameters": {"type": "object", "properties": []}}},
+        READ,
+    ],
+)
+def test_one_odd_tool_does_not_keep_the_others_from_being_checked(odd: object) -> None:
+    gate = of(READ, odd, WEATHER)
+    assert gate.check("weather", "{'city': 'Bern'}").call.arguments == {"city": "Bern"}  # type: ignore[attr-defined]
+
+
 def test_two_tools_of_one_name_are_the_clients_affair() -> None:
-    assert of(WEATHER, WEATHER) is None
+    gate = of(WEATHER, READ, WEATHER)
+    assert gate.catalog.names == ("Read",)  # type: ignore[attr-defined]
+
+
+def test_gates_are_kept_by_the_bytes_of_their_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gates, "MOST_BYTES", 1_000)
+    kept = Gates(load_policy(None), "local")
+    sets = [json.encode([tool(f"t{nth}", [], a={"type": "string", "description": "x" * 300})]) for nth in range(5)]
+    for one in sets:
+        kept.of(one)
+    assert [kept.knows(one) for one in sets] == [False, False, False, True, True]
 
 
 def test_functions_of_every_api_are_found() -> None:

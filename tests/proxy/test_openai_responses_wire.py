@@ -309,7 +309,7 @@ def test_tokens_of_other_tries_are_added_to_an_answer() -> None:
     ("parts", "left"),
     [
         ([Text("Well. "), NativeCall("weather", "{}", pieces=1)], ["Well. "]),
-        ([NativeCall("weather", "{}"), NativeCall("now", "{}")], []),
+        ([NativeCall("weather", "{}"), NativeCall("now", "{}")], [("now", "{}")]),
         ([Reasoning("Hm."), Text('<tool_call>{"name": "weather", "arguments": {}}</tool_call>')], ["reasoning"]),
     ],
 )

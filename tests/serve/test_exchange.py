@@ -153,6 +153,38 @@ def test_one_tool_that_is_only_observed_is_told_apart_from_the_others() -> None:
         assert first["arguments"] == "{'city': 'Bern'}"
 
 
+@pytest.mark.parametrize("policy", [{"gate": {"hosts": {"proxy": {"mode": "observe"}}}}, {"gate": {"mode": "observe"}}])
+def test_a_policy_that_only_watches_tells_the_same_as_the_option(policy: Any) -> None:
+    answer = Answer([Text(GOOD), NativeCall("read_file", "{'path': 'x'}"), BROKEN])
+    with rig(policy=policy) as one, rig(observe=True) as other:
+        told = []
+        for watched in (one, other):
+            watched.upstream.play([answer] * 2)
+            got = post(watched.address, CHAT, chat())
+            assert got.body == post(watched.direct, CHAT, chat()).body
+            told.append(got.headers["x-rightcall"])
+        assert told == ["would-repair=1 would-lift=1 left=1"] * 2
+
+
+@pytest.mark.promise("A-02")
+def test_a_call_is_recorded_also_where_the_client_leaves_before_the_end() -> None:
+    store = MemoryStore()
+    with rig(store=store) as one:
+        one.upstream.play([Stalls(Answer([NativeCall("read_file", "{'path': 'x'}")]), after=4)])
+        where = urlsplit(one.address)
+        connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=20)
+        connection.request("POST", CHAT, json.encode(chat(stream=True)), {"content-type": "application/json"})
+        answer = connection.getresponse()
+        while b'finish_reason":"tool_calls' not in (line := answer.readline()):
+            assert line
+        assert connection.sock is not None
+        connection.sock.shutdown(socket.SHUT_RDWR)
+        answer.close()
+        connection.close()
+        one.upstream.wait_for_hang_up()
+    assert [row.kind for row in store.look(lambda tables: list(tables.entries()))].count("proxied") == 1
+
+
 @pytest.mark.promise("A-02")
 def test_every_call_is_recorded_without_a_key_in_it() -> None:
     store = MemoryStore()
@@ -324,6 +356,33 @@ def test_a_call_that_was_required_and_never_came_is_asked_for_in_the_prompt(stre
         assert [bool(received.json.get("tools")) for received in one.upstream.requests] == [True, False]
 
 
+@pytest.mark.parametrize("finish", ["length", "content_filter"])
+def test_an_answer_that_was_cut_off_or_forbidden_says_nothing_of_the_server(finish: str) -> None:
+    with rig() as one:
+        one.upstream.play([Answer([Text("It is")], finish=finish)] * 2)
+        for _ in range(2):
+            post(one.address, CHAT, chat(tool_choice="required"))
+        assert [bool(received.json.get("tools")) for received in one.upstream.requests] == [True, True]
+
+
+def test_a_model_that_ever_called_a_tool_by_itself_is_never_taught() -> None:
+    with rig() as one:
+        one.upstream.play([Answer([RIGHT]), Answer([Text("No.")]), Answer([Text("No.")])])
+        for _ in range(3):
+            post(one.address, CHAT, chat(tool_choice="required"))
+        assert [bool(received.json.get("tools")) for received in one.upstream.requests] == [True] * 3
+
+
+def test_a_taught_model_that_may_not_call_is_told_that_there_are_no_tools() -> None:
+    with rig(teach="on") as one:
+        one.upstream.play([Answer([Text("Fine.")])])
+        post(one.address, CHAT, chat(tool_choice="none"))
+        sent = one.upstream.requests[0].json
+        assert not sent.get("tools")
+        assert "No tools are available" in sent["messages"][0]["content"]
+        assert b"weather" not in one.upstream.requests[0].body.replace(b"Weather in Bern", b"")
+
+
 def test_teaching_can_be_switched_off() -> None:
     with rig(teach="off") as one:
         one.upstream.play([Answer([Text("It is sunny.")])])
@@ -369,9 +428,26 @@ def test_half_a_call_of_a_dying_upstream_never_reaches_the_client(shared: Rig) -
     assert seen(post(shared.address, CHAT, chat(stream=True)).body.rsplit(b"data: ", 1)[0]).calls == []
 
 
-def test_an_html_page_passes_as_it_is(shared: Rig) -> None:
-    shared.upstream.play([Raw(b"<html>no</html>", status=503, content_type="text/html")] * 2)
-    assert post(shared.address, CHAT, chat())[0::2] == post(shared.direct, CHAT, chat())[0::2]
+@pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES, OLLAMA])
+@pytest.mark.parametrize(("status", "told"), [(200, 502), (503, 503)])
+@pytest.mark.parametrize("tools", [True, False])
+def test_a_page_for_people_is_an_error_of_the_clients_own_api(
+    shared: Rig, path: str, status: int, told: int, tools: bool
+) -> None:
+    page = b"<html><head><title>Bad\n Gateway</title></head></html>"
+    shared.upstream.play([Raw(page, status=status, content_type="text/html; charset=utf-8")])
+    body = _request(path, True)
+    got = post(shared.address, path, body if tools else body | {"tools": []})
+    error = got.json["error"]
+    assert got.status == told
+    assert "Bad Gateway" in (error if path == OLLAMA else error["message"])
+
+
+@pytest.mark.parametrize("path", [CHAT, MESSAGES])
+def test_half_an_answer_is_an_error_and_not_half_an_answer(shared: Rig, path: str) -> None:
+    shared.upstream.play([Raw(b'{"choices": [{"message": {"role": "assist')])
+    got = post(shared.address, path, _request(path, False))
+    assert (got.status, b"no JSON" in got.body) == (502, True)
 
 
 @pytest.mark.parametrize("path", [CHAT, MESSAGES])

@@ -52,6 +52,8 @@ class Ending(NamedTuple):
 
     calls: tuple[Call, ...]
     text: str = ""
+    reason: str | None = None
+    """Why the answer ended from which they come, in the API's own word, where that is another one."""
 
 
 class Delta:
@@ -61,7 +63,21 @@ class Delta:
     (the whole of it, with its id; the other pieces are dropped) and on its DONE, an `Ending` on a FINISH.
     """
 
-    __slots__ = ("answer", "arguments", "done", "end", "id", "key", "kind", "lane", "name", "new", "start", "text")
+    __slots__ = (
+        "answer",
+        "arguments",
+        "done",
+        "end",
+        "id",
+        "index",
+        "key",
+        "kind",
+        "lane",
+        "name",
+        "new",
+        "start",
+        "text",
+    )
 
     def __init__(
         self,
@@ -86,6 +102,8 @@ class Delta:
         self.id = id
         self.arguments = arguments
         self.start = self.end = 0
+        self.index: int | None = None
+        """The number that the server gave the call, where a wire needs it."""
         self.done = False
         self.new: Any = SAME
 

@@ -12,58 +12,26 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from rightcall.proxy.answer import Answer, Building
 from rightcall.proxy.events import DROP, SAME, Delta, Ending, Event, Kind
-from rightcall.proxy.lane import Lane
-from rightcall.proxy.settle import Did, Settler
+from rightcall.proxy.framing import TooLong
+from rightcall.proxy.prose import Prose
+from rightcall.proxy.settle import Did, Settler, is_wrong
 from rightcall.proxy.teaching import again_text
 from rightcall.proxy.wire import Redo
-from rightcall.recovering_messages import written_calls
 from rightcall.types import Call, Verdict
 
-NOT_RUN = "This call was right but has not run, because another one beside it was wrong. Send all of them again."
+ACCEPTED = "This call is accepted. Do not send it again; only the wrong one beside it."
 
+MOST_HELD = 16_000_000
+"""Bytes of a stream that are held back for a call. The longest arguments that are read at all are a million."""
+
+MOST_TOLD = 100_000
+"""Characters of its own text that a model is told when it is asked again."""
 
 WORTH_SENDING = 12
 """Characters of a text that leave without the rest of it, which may be the beginning of a call. A word or two can wait,
 so that nearly every stream leaves as the bytes that came."""
-
-
-class _Building:
-    """A native call while its pieces come."""
-
-    __slots__ = ("arguments", "deltas", "id", "name", "pieces", "settled")
-
-    def __init__(self) -> None:
-        self.deltas: list[Delta] = []
-        self.name: Any = None
-        self.id: Any = None
-        self.arguments: Any = None
-        self.pieces: list[str] = []
-        self.settled = False
-
-    def add(self, delta: Delta) -> None:
-        self.deltas.append(delta)
-        if delta.kind is Kind.CALL:
-            self.name = self.name or delta.name
-            self.id = self.id or delta.id
-        if isinstance(delta.arguments, str):
-            self.pieces.append(delta.arguments)
-        else:
-            self.arguments = delta.arguments
-
-    def written(self) -> Any:
-        return "".join(self.pieces) if self.arguments is None else self.arguments
-
-
-class _Answer:
-    """One of the answers to a request; nearly always the only one."""
-
-    def __init__(self) -> None:
-        self.calls: dict[Any, _Building] = {}
-        self.lanes: dict[int, Lane] = {}
-        self.native: set[tuple[str, bytes]] = set()
-        self.broken: list[Verdict] = []
-        self.finish: Delta | None = None
 
 
 class Flow:
@@ -80,31 +48,50 @@ class Flow:
         self.must_call = must_call
         """Whether the end of an answer without a call waits, since the model may have to be told of its tools."""
         self.uncalled = False
-        self.did: list[Did] = []
+        self._also: list[Did] = []  # what was done about calls of another answer that stands in
         self._texts: list[str] = []
+        self._told_length = 0
         self._queue: deque[Event] = deque()
-        self._answers: dict[int, _Answer] = {}
+        self._answers: dict[int, Answer] = {}
         self._split: Delta | None = None
+        self._held = 0  # bytes of events since one was held back
+
+    @property
+    def did(self) -> list[Did]:
+        """What was done about each call, as far as it is decided."""
+        return [did for answer in self._answers.values() for did in answer.did] + self._also
+
+    @property
+    def calls(self) -> int:
+        """How many calls the client gets, or would get."""
+        return sum(1 for did in self.did if did.fate in ("right", "repaired", "lifted", "unknown"))
+
+    @property
+    def reason(self) -> str | None:
+        """Why the (first) answer ended, in the API's own word; None where it has not."""
+        answer = self._answers.get(0)
+        return answer.finish.text if answer is not None and answer.finish is not None else None
 
     # ── feeding ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def take(self, event: Event) -> None:
-        """The next event."""
+        """The next event. Raises TooLong where more would have to be held back than anybody should."""
         self._queue.append(event)
+        if len(self._queue) > 1:
+            self._held += len(event.raw)
+            if self._held > MOST_HELD:
+                raise TooLong
         for delta in event.deltas:
             self._STEPS[delta.kind](self, delta)
 
     def passes(self, answer: int, lane: int, text: str) -> bool:
         """Whether a piece of text can leave at once and as it came: nothing waits before it, and it is prose. Then it
         was taken; else its event has to be taken next."""
-        if self._queue:
+        known = None if self._queue else self._answers.get(answer)
+        prose = known.text if known is not None else None
+        if prose is None or not prose.passes(lane, text):
             return False
-        known = self._answers.get(answer)
-        block = known.lanes.get(lane) if known is not None else None
-        if block is None or not block.passes(text):
-            return False
-        if self.hold:
-            self._texts.append(text)
+        self._remember(text)
         return True
 
     def end(self, *, faulty: bool = False) -> None:
@@ -113,9 +100,10 @@ class Flow:
         for answer in self._answers.values():
             if answer.finish is None or faulty:
                 answer.broken = []
-                for lane in answer.lanes.values():
-                    lane.release()
-                    self.did += lane.did if answer.finish is None else []
+                for text in answer.texts:
+                    text.give_back()
+                    if answer.finish is None:
+                        answer.did += text.did
         if self.broken or (self.uncalled and not faulty):
             return
         for event in self._queue:
@@ -132,6 +120,8 @@ class Flow:
             self._hand_out_part()
         while queue and queue[0].done:
             ready.append(queue.popleft())
+        if not queue:
+            self._held = 0
         self._split = self._half_decided() if queue else None
         return ready
 
@@ -144,20 +134,15 @@ class Flow:
         return True
 
     @property
-    def unended(self) -> bool:
-        """Whether calls left the text of an answer that has not ended, so that nobody was sent them."""
-        answers = [answer for answer in self._answers.values() if answer.finish is None]
-        return any(lane.cut for answer in answers for lane in answer.lanes.values())
-
-    @property
     def waiting(self) -> bool:
         """Whether an event is held back."""
         return bool(self._queue)
 
     @property
-    def calls(self) -> int:
-        """How many calls the client gets, or would get."""
-        return sum(1 for did in self.did if did.fate in ("right", "repaired", "lifted", "unknown"))
+    def unended(self) -> bool:
+        """Whether calls left the text of an answer that never ended, so that nobody was sent them."""
+        answers = [answer for answer in self._answers.values() if answer.finish is None]
+        return any(text.cut for answer in answers for text in answer.texts)
 
     # ── asking the model again ───────────────────────────────────────────────────────────────────────────────────
 
@@ -169,74 +154,84 @@ class Flow:
     def redo(self) -> Redo:
         """What the model is told of its held answer."""
         told = [self._told(building) for answer in self._answers.values() for building in answer.calls.values()]
-        hints = [verdict.hint or "" for answer in self._answers.values() for verdict in answer.broken]
+        texts = [text for answer in self._answers.values() for text in answer.texts]
+        hints = [verdict.hint or "" for text in texts for verdict in text.broken]
+        if told and hints:  # what is wrong in the text is said with the last result
+            told[-1] = (told[-1][0], f"{told[-1][1]}\n\n{again_text(hints)}")
         return Redo(
             "".join(self._texts), tuple(call for call, _ in told), tuple(hint for _, hint in told), again_text(hints)
         )
 
-    def _told(self, building: _Building) -> tuple[Call, str]:
-        verdict = self.settler.native(building.name, building.written(), building.id)[1].verdict
+    def _told(self, building: Building) -> tuple[Call, str]:
+        verdict = building.judged(self.settler)[1].verdict
         name = building.name if isinstance(building.name, str) else ""
         call_id = building.id if isinstance(building.id, str) and building.id else (self.settler.new_id or str)()
-        return Call(name, building.written(), call_id), (verdict.hint or NOT_RUN if not verdict.ok else NOT_RUN)
+        return Call(name, building.written(), call_id), (verdict.hint or "") if is_wrong(verdict) else ACCEPTED
 
     def give_up(self) -> None:
         """The held answer passes as it is."""
         self.uncalled = False
         for answer in self._answers.values():
             answer.broken = []
-            for lane in answer.lanes.values():
-                if lane.stuck:
-                    lane.release()
-            if answer.finish is not None:
-                self._settle_finish(answer)
+            for text in answer.texts:
+                if text.stuck:
+                    text.release()
+            if answer.finish is not None and not answer.finish.done:
+                answer.settle_calls()
+                calls = answer.lifted()
+                answer.finish.decide(Ending(tuple(calls)) if calls else SAME)
 
-    def replace(self, text: str, calls: tuple[Call, ...], did: list[Did]) -> None:
-        """Another answer stands in for the calls of the held one; prose that the client has seen stays."""
-        self.did = did
+    def replace(self, text: str, calls: tuple[Call, ...], did: list[Did], reason: str | None = None) -> None:
+        """Another answer stands in for what was broken in the held one, with the reason for which it ended. What was
+        right stays, and is not said twice."""
         self.uncalled = False
         for answer in self._answers.values():
+            broken = {id(one) for one in answer.calls.values() if one.broken(self.settler) is not None}
             answer.broken = []
-            for lane in answer.lanes.values():
-                if lane.stuck:
-                    lane.discard()
-            for building in answer.calls.values():
-                for delta in building.deltas:
-                    delta.decide(DROP)
+            for prose in answer.texts:
+                if prose.stuck:
+                    prose.drop_broken()
+            answer.settle_calls(but=broken)
+            kept = answer.lifted()
+            had = {(call.name, repr(call.arguments)) for call in (*kept, *_native_calls(answer, broken))}
+            new = tuple(call for call in calls if (call.name, repr(call.arguments)) not in had)
+            self._also = did
             if answer.finish is not None:
-                answer.finish.decide(Ending(calls, text))
+                answer.finish.decide(Ending((*kept, *new), text, reason))
 
     # ── one delta ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _open(self, delta: Delta) -> None:
-        if not self.lift:
+        self._answer(delta).goes_on()
+        if self._only_listens():
             delta.decide()
-            return
-        self._lane(delta).marks.append(delta)
+        if self.lift:
+            self._prose(delta).open(delta)
 
     def _text(self, delta: Delta) -> None:
-        if self.hold:
-            self._texts.append(delta.text)
-        if not self.lift or not delta.text:
+        if not delta.text:
             delta.decide()
             return
-        self._lane(delta).push(delta)
+        self._answer(delta).goes_on()
+        self._remember(delta.text)
+        if self._only_listens():
+            delta.decide()
+            delta = Delta(Kind.TEXT, delta.answer, lane=delta.lane, text=delta.text)
+        if self.lift:
+            self._prose(delta).push(delta)
 
     def _shut(self, delta: Delta) -> None:
-        if not self.lift:
+        if self._only_listens():
             delta.decide()
-            return
-        lane = self._lane(delta)
-        lane.marks.append(delta)
-        lane.close()
+        if self.lift:
+            self._prose(delta).shut(delta)
 
     def _call(self, delta: Delta) -> None:
         answer = self._answer(delta)
-        for lane in answer.lanes.values():
-            lane.pause()
         building = answer.calls.get(delta.key)
         if building is None:
-            building = answer.calls[delta.key] = _Building()
+            answer.goes_on(with_call=True)
+            building = answer.calls[delta.key] = Building()
         self._add(building, delta)
 
     def _more(self, delta: Delta) -> None:
@@ -246,11 +241,13 @@ class Flow:
         else:
             self._add(building, delta)
 
-    def _add(self, building: _Building, delta: Delta) -> None:
+    def _add(self, building: Building, delta: Delta) -> None:
         if building.settled:
             delta.decide()
-        else:
-            building.add(delta)
+            return
+        building.add(delta)
+        if self.settler.observe:
+            delta.decide()
 
     def _done(self, delta: Delta) -> None:
         answer = self._answer(delta)
@@ -259,8 +256,10 @@ class Flow:
             delta.decide()
             return
         building.deltas.append(delta)
+        if self.settler.observe:
+            delta.decide()
         if not self.hold:
-            self._settle_call(answer, building)
+            answer.complete(building)
 
     def _finish(self, delta: Delta) -> None:
         answer = self._answer(delta)
@@ -268,14 +267,17 @@ class Flow:
             delta.decide()
             return
         answer.finish = delta
-        self._close_text(answer)
+        for text in answer.texts:
+            text.finish(delta.text)
         if self.hold and (broken := self._unrepairable(answer)):
             answer.broken = broken
             return
-        if self.must_call and not answer.calls and not any(lane.did for lane in answer.lanes.values()):
+        if self.must_call and not answer.calls and not any(text.did for text in answer.texts):
             self.uncalled = True
             return
-        self._settle_finish(answer)
+        answer.settle_calls()
+        calls = answer.lifted()
+        delta.decide(Ending(tuple(calls)) if calls else SAME)
 
     _STEPS: Any = {  # noqa: RUF012 - read only
         Kind.OPEN: _open,
@@ -287,82 +289,65 @@ class Flow:
         Kind.FINISH: _finish,
     }
 
-    # ── deciding ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _unrepairable(self, answer: _Answer) -> list[Verdict]:
-        broken = [verdict for lane in answer.lanes.values() for verdict in lane.broken]
-        for building in answer.calls.values():
-            if not building.settled:
-                verdict = self.settler.native(building.name, building.written(), building.id)[1].verdict
-                if not verdict.ok and verdict.retry:
-                    broken.append(verdict)
-        return broken
-
-    def _settle_call(self, answer: _Answer, building: _Building) -> None:
-        call, did = self.settler.native(building.name, building.written(), building.id)
-        building.settled = True
-        self.did.append(did)
-        answer.native |= written_calls(did.verdict)
-        for nth, delta in enumerate(building.deltas):
-            if call is None:
-                delta.decide()
-            else:  # the first piece brings the whole call
-                delta.decide(call if nth == 0 or delta.kind is Kind.DONE else DROP)
-
-    def _settle_finish(self, answer: _Answer) -> None:
-        for building in answer.calls.values():
-            if not building.settled:
-                self._settle_call(answer, building)
-        calls: list[Call] = []
-        for did in [did for lane in answer.lanes.values() for did in lane.did]:
-            if did.fate == "lifted" and not answer.native.isdisjoint(written_calls(did.verdict)):
-                did = did._replace(fate="repeated")
-            elif did.fate == "lifted" and not self.settler.observes(did.verdict):
-                calls.append(self.settler.lifted(did.verdict))
-            self.did.append(did)
-        assert answer.finish is not None
-        answer.finish.decide(Ending(tuple(calls)) if calls else SAME)
-
-    def _close_text(self, answer: _Answer) -> None:
-        for lane in answer.lanes.values():
-            lane.close()
+    def _unrepairable(self, answer: Answer) -> list[Verdict]:
+        broken = [verdict for text in answer.texts for verdict in text.broken]
+        natives = [building.broken(self.settler) for building in answer.calls.values() if not building.settled]
+        return broken + [verdict for verdict in natives if verdict is not None]
 
     # ── text that is decided in part ─────────────────────────────────────────────────────────────────────────────
 
     def _half_decided(self) -> Delta | None:
         """The text at the head of the queue, if a part of it that is worth it could leave. It may wait for one more
-        event: most often that decides the rest, and it leaves as the bytes that came."""
+        read: most often that decides the rest, and it leaves as the bytes that came."""
         if not self._queue or len(self._queue[0].deltas) != 1 or self._queue[0].deltas[0].kind is not Kind.TEXT:
             return None
         delta = self._queue[0].deltas[0]
-        found = None if delta.done else self._lane(delta).partly()
+        prose = None if delta.done else self._answer(delta).text
+        found = prose.partly() if prose is not None else None
         return delta if found is not None and found[0] is delta and len(found[1]) >= WORTH_SENDING else None
 
     def _hand_out_part(self) -> None:
         delta = self._half_decided()
-        if delta is None or delta is not self._split:
+        prose = self._answer(delta).text if delta is not None else None
+        found = prose.partly() if prose is not None else None
+        if delta is None or prose is None or found is None or delta is not self._split:
             return
-        lane = self._lane(delta)
-        found = lane.partly()
-        assert found is not None
         event = self._queue[0]
         rest = Event(event.raw, [Delta(Kind.TEXT, delta.answer, lane=delta.lane)], event.data)
         rest.again = True
-        lane.rest(delta, rest.deltas[0])
+        prose.rest(delta, rest.deltas[0])
         delta.decide(found[1])
         self._queue.insert(1, rest)
 
     # ── who is who ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _answer(self, delta: Delta) -> _Answer:
+    def _remember(self, text: str) -> None:
+        """For when the model is asked again, and told what it wrote."""
+        if self.hold and self._told_length < MOST_TOLD:
+            self._told_length += len(text)
+            self._texts.append(text)
+
+    def _only_listens(self) -> bool:
+        """Whether nothing may change, so that nothing has to wait."""
+        return self.settler.observe or not self.lift
+
+    def _answer(self, delta: Delta) -> Answer:
         answer = self._answers.get(delta.answer)
         if answer is None:
-            answer = self._answers[delta.answer] = _Answer()
+            answer = self._answers[delta.answer] = Answer(self.settler)
         return answer
 
-    def _lane(self, delta: Delta) -> Lane:
-        lanes = self._answer(delta).lanes
-        lane = lanes.get(delta.lane)
-        if lane is None:
-            lane = lanes[delta.lane] = Lane(self.settler, hold=self.hold)
-        return lane
+    def _prose(self, delta: Delta) -> Prose:
+        answer = self._answer(delta)
+        text = answer.text
+        if text is None:
+            text = Prose(self.settler, hold=self.hold)
+            answer.texts.append(text)
+        return text
+
+
+def _native_calls(answer: Answer, but: set[int]) -> list[Call]:
+    """The native calls of an answer that the client gets, as they would run."""
+    kept = [building for building in answer.calls.values() if id(building) not in but]
+    verdicts = [building.judged(answer.settler)[1].verdict for building in kept]
+    return [verdict.call for verdict in verdicts if verdict.call is not None]

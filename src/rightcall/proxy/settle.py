@@ -29,6 +29,17 @@ class Did(NamedTuple):
     """The arguments as the model wrote them, or the text of a call in the text."""
 
 
+def is_wrong(verdict: Verdict) -> bool:
+    """Whether a call is none that anybody should run. A policy that only warns or observes calls it ok all the same;
+    but to pass a wrong call on is one thing, to make one is another."""
+    return not verdict.ok or bool(verdict.problems) or verdict.truncated or verdict.call is None
+
+
+def can_retry(verdict: Verdict) -> bool:
+    """Whether the model could do better if it were told."""
+    return is_wrong(verdict) and verdict.retry
+
+
 class Settler:
     """Judges the calls of one answer. Under `observe` nothing changes, and what would have is told all the same."""
 
@@ -51,9 +62,9 @@ class Settler:
         verdict = self.gate.check(name, arguments, call_id=given)
         written = name if isinstance(name, str) else ""
         known = verdict.call is not None and verdict.call.name in self.gate.catalog.tools
-        if not known and verdict.ok:
+        if not known and not verdict.problems:
             return self._named(given, Did("unknown", verdict, written, arguments))
-        if not verdict.ok or verdict.truncated or verdict.call is None:
+        if is_wrong(verdict) or verdict.call is None:
             return None, Did("left", verdict, written, arguments)
         if not verdict.repairs:
             return self._named(given, Did("right", verdict, written, arguments))
@@ -78,7 +89,7 @@ class Settler:
         """Whether a call in the text is one that the client could have been sent natively. What was cut off, or names
         a tool that nobody offered, stays text."""
         call = verdict.call
-        if not verdict.ok or verdict.truncated or call is None or call.name not in self.gate.catalog.tools:
+        if is_wrong(verdict) or call is None or call.name not in self.gate.catalog.tools:
             return False
         return not (self.taught and is_copied(call.arguments))
 

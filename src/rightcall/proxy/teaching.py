@@ -30,7 +30,7 @@ _CLOSING = """\
 If a tool can help with what the user asks, reply with its <tool_call> line and nothing else, with values from the \
 request. The result comes in the next message. Otherwise reply in words."""
 _AGAIN = "Send the whole call again, corrected and in the same format, and nothing else."
-_NO_TOOLS = "No tools are available. Answer from what you know and what you were told; do not write tool calls."
+NO_TOOLS = "No tools are available. Answer from what you know and what you were told; do not write tool calls."
 _LONGEST, _LONGEST_ARGUMENT, _LONGEST_EXAMPLE, _LONGEST_ASKED = 1_000, 300, 1_000, 120
 
 
@@ -112,7 +112,7 @@ def tool_prompt(catalog: Catalog) -> str:
     """
     offered = _offered(catalog)
     if not offered:
-        return _NO_TOOLS
+        return NO_TOOLS
     return "\n\n".join([_OPENING, *("\n".join(_described(tool)) for tool in offered), _CLOSING])
 
 

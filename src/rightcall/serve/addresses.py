@@ -13,22 +13,28 @@ leaves the upstream's `/v1` away:
 
     upstream http://h/v1         client /api/chat           →  /api/chat
 
-The client's bytes are never quoted anew: what it sent as `%2F` arrives as `%2F`.
+The client's bytes are never quoted anew: what it sent as `%2F` arrives as `%2F`. Nor are they resolved: a path that
+climbs (`..`, however it is quoted) is refused where the upstream has a path that it could climb out of.
 """
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import ip_address
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
-from rightcall.errors import ConfigError
+from rightcall.errors import CallError, ConfigError
 from rightcall.text.escape import escaped
 
 Headers = list[tuple[bytes, bytes]]
 
+OWN = b"x-rightcall"
+"""The beginning of the headers that are between the client and us."""
+
 _SECURE = {"http": False, "https": True}
+_SLASHES = re.compile(r"[/\\]")  # some servers take the other one for it
 _OF_ONE_HOP = frozenset(
     {
         b"connection",
@@ -102,12 +108,20 @@ def _is_printable_ascii(text: str) -> bool:
 
 
 def joined(base: str, target: str) -> str:
-    """The client's path and query below the upstream's path, see above."""
+    """The client's path and query below the upstream's path, see above. Raises CallError for a path that would leave
+    it."""
     path = target.partition("?")[0]
+    if base and "." in (plain := unquote(path)) and any(map(_climbs, _SLASHES.split(plain))):
+        raise CallError("a path with .. in it could leave the path of --upstream, and is not passed on")
     if base.endswith("/v1") and (path.startswith("/api/") or path == "/props"):
         base = base[: -len("/v1")]
     common = _common(base, path)
     return base[: len(base) - common] + target
+
+
+def _climbs(segment: str) -> bool:
+    """Also with parameters behind it, which some servers take off first."""
+    return segment.partition(";")[0] == ".."
 
 
 def _common(base: str, path: str) -> int:
@@ -135,8 +149,17 @@ def forwarded(headers: Iterable[tuple[bytes, bytes]], *, plain: bool) -> Headers
 
 def answered(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     """The headers of the upstream's answer that go back to the client. The length stays: drop it if you change the
-    body."""
-    return _without(headers, _OF_ONE_HOP)
+    body. What we did is ours to say: an upstream's own `x-rightcall` does not pass."""
+    return [header for header in _without(headers, _OF_ONE_HOP) if not header[0].startswith(OWN)]
+
+
+def header_of(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
+    """The first header of this name, in lower case; empty where there is none."""
+    return next((value for key, value in headers if key == name), b"")
+
+
+def length_of(body: bytes) -> tuple[bytes, bytes]:
+    return (b"content-length", b"%d" % len(body))
 
 
 def _without(headers: Iterable[tuple[bytes, bytes]], dropped: frozenset[bytes]) -> Headers:

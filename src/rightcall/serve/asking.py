@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import asyncio
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -13,47 +13,27 @@ from rightcall.proxy.answering import said
 from rightcall.proxy.events import Event
 from rightcall.proxy.flow import Flow
 from rightcall.proxy.ignored import has_no_place, ignored
-from rightcall.proxy.options import Options
+from rightcall.proxy.options import HOSTED, Options
 from rightcall.proxy.settle import Did, Settler
-from rightcall.proxy.teaching import taught
+from rightcall.proxy.teaching import NO_TOOLS, taught
 from rightcall.proxy.wire import Asked, Usage, Wire
 from rightcall.proxy.wires.common import plus
 from rightcall.serve.addresses import Headers
 from rightcall.serve.facts import Facts
 from rightcall.serve.incoming import Incoming
+from rightcall.serve.pupils import Pupils
 from rightcall.serve.upstream import Upstream
 from rightcall.serve.upstream_errors import UpstreamError
-from rightcall.text.escape import escaped
 from rightcall.types import Call
 
-log = logging.getLogger("rightcall")
-
-MOST_MODELS = 1000
 LLAMA_CPP: Final = b"llama.cpp"
 """What llama.cpp's server calls itself."""
 
+PROPS_SECONDS = 5.0
+"""How long it may take to tell of itself: the client waits."""
 
-class Pupils:
-    """The models that turned out not to be told of their tools by their server, so that we tell them."""
-
-    def __init__(self) -> None:
-        self._models: dict[str, str] = {}
-        self._looked: set[tuple[str, str]] = set()
-
-    def add(self, model: str, why: str) -> None:
-        if len(self._models) < MOST_MODELS and model not in self._models:
-            self._models[model] = why
-            log.info("rightcall: %s is told of its tools in the prompt from now on: %s", escaped(model, 100), why)
-
-    def is_new(self, model: str, tools: str) -> bool:
-        """Whether this model was never looked at with these tools; from now on it was."""
-        if (model, tools) in self._looked or len(self._looked) >= MOST_MODELS:
-            return False
-        self._looked.add((model, tools))
-        return True
-
-    def __contains__(self, model: str) -> bool:
-        return model in self._models
+ENDED: Final = frozenset({"stop", "end_turn", "completed", "stop_sequence", "tool_calls", "tool_use", "None", ""})
+"""Why an answer ends that says all the model had to say, over any API."""
 
 
 class Asking:
@@ -91,19 +71,18 @@ class Asking:
 
     @property
     def may_teach(self) -> bool:
-        return self.options.teach == "auto" and not self.facts.taught and not self.options.observe
+        """Whether what the server does may lead to teaching. Hosted providers tell their models themselves."""
+        if self.options.teach != "auto" or self._upstream.host in HOSTED:
+            return False
+        return not self.facts.taught and not self.options.observe
 
-    @property
-    def may_retry(self) -> bool:
-        return self._tries > 0
-
-    def flow(self) -> Flow:
+    def flow(self, *, hold: bool | None = None) -> Flow:
         """What decides over the next answer."""
         new_id = self.wire.new_id if self.wire.new_id() else None
         settler = Settler(self.gate, observe=self.options.observe, taught=self.facts.taught, new_id=new_id)
         lift = (self._lift or self.facts.taught) and self.asked.choice != "none"
         must_call = self.asked.choice == "required" and self.asked.stream and self.may_teach
-        return Flow(settler, lift=lift, hold=self._tries > 0, must_call=must_call)
+        return Flow(settler, lift=lift, hold=self._tries > 0 if hold is None else hold, must_call=must_call)
 
     async def first(self) -> Incoming:
         """The model's first answer; taught at once where that is wanted."""
@@ -115,9 +94,14 @@ class Asking:
     async def teach(self) -> Incoming:
         """The same request with the tools in the prompt instead of beside it."""
         self.facts.taught = True
-        request = msgspec.json.decode(self.body)
-        self.body = msgspec.json.encode(taught(self.wire, request, self.gate.catalog))
+        self.body = msgspec.json.encode(self._taught())
         return await self._send(self.body)
+
+    def _taught(self) -> dict[str, Any]:
+        request = msgspec.json.decode(self.body)
+        if self.asked.choice == "none":
+            return self.wire.taught(request, NO_TOOLS)
+        return taught(self.wire, request, self.gate.catalog)
 
     async def is_untold(self, incoming: Incoming) -> bool:
         """Whether the model that begins to answer has never heard of its tools. llama.cpp drops them without a word
@@ -129,7 +113,12 @@ class Asking:
             return False
         target = f"/props?model={quote(self.asked.model, safe='')}"
         headers = [header for header in self._headers if header[0] != b"content-type"]
-        if not has_no_place(await self._json("GET", target, headers, b"")):
+        try:
+            async with asyncio.timeout(PROPS_SECONDS):
+                props = await self._json("GET", target, headers, b"")
+        except TimeoutError:
+            return False
+        if not has_no_place(props):
             return False
         self._pupils.add(self.asked.model, "its template has no place for tools")
         return True
@@ -138,18 +127,22 @@ class Asking:
         """The server said itself that it knows no tools."""
         self._pupils.add(self.asked.model, "its server refuses requests with tools")
 
-    def note_ignored(self, flow: Flow, usage: Usage) -> bool:
-        """Whether the server ignored the tools; then the model is taught from now on. Who writes a call, however
-        wrong, was told of them."""
-        if not self.may_teach or flow.did:
+    def seems_ignored(self, flow: Flow, usage: Usage) -> bool:
+        """Whether the server ignored the tools, so that the model should be taught. Who writes a call, however wrong,
+        was told of them; and an answer that was cut off or forbidden says nothing."""
+        model = self.asked.model
+        if any(did.fate in ("right", "repaired") for did in flow.did) and not self.facts.taught:
+            self._pupils.called(model)
+        if not self.may_teach or flow.did or flow.reason not in ENDED or self._pupils.has_called(model):
             return False
-        if self.asked.choice != "required" and not self._pupils.is_new(self.asked.model, self.gate.catalog.digest):
+        if self.asked.choice != "required" and not self._pupils.is_new(model, self.gate.catalog.digest):
             return False
         request = msgspec.json.decode(self.body)
         why = ignored(self.asked, request, usage, flow.calls, "", self.gate, wire=self.wire.name)
         if why is None:
             return False
-        self._pupils.add(self.asked.model, why)
+        if self.asked.choice != "required":
+            self._pupils.add(model, why)
         return True
 
     async def redone(self, flow: Flow) -> tuple[Any, Event, Flow] | None:
@@ -163,7 +156,7 @@ class Asking:
             event = self.wire.whole(answer) if answer is not None else None
             if event is None:
                 return None
-            flow = self.flow()
+            flow = self.flow(hold=True)
             flow.take(event)
             if not flow.broken:
                 return answer, event, flow
@@ -172,19 +165,17 @@ class Asking:
 
     async def taught_whole(self) -> tuple[Any, Event, Flow] | None:
         """The answer of the model after it was taught, in place of one in which it could not know its tools."""
-        request = msgspec.json.decode(self.body)
-        self.facts.taught = True
-        asked = {**taught(self.wire, request, self.gate.catalog), "stream": False}
+        asked = {**self._taught(), "stream": False}
         asked.pop("stream_options", None)  # which only a stream may have
-        self.body = msgspec.json.encode(asked)
-        answer = await self._whole(self.body)
+        answer = await self._whole(msgspec.json.encode(asked))
         event = self.wire.whole(answer) if answer is not None else None
         if event is None:
             return None
-        flow = self.flow()
+        self.facts.taught = True
+        flow = self.flow(hold=False)
         flow.take(event)
-        if flow.broken:
-            flow.give_up()
+        if flow.calls:
+            self._pupils.add(self.asked.model, "told of its tools in the prompt it called one, and else it did not")
         return answer, event, flow
 
     async def _send(self, body: bytes) -> Incoming:
@@ -207,7 +198,7 @@ class Asking:
             return None
 
 
-def replacement(event: Event, flow: Flow) -> tuple[str, tuple[Call, ...], list[Did]]:
-    """What another answer brings into a stream that has begun."""
+def replacement(event: Event, flow: Flow) -> tuple[str, tuple[Call, ...], list[Did], str | None]:
+    """What another answer brings in place of what was broken in the first."""
     text, calls = said(event)
-    return text, calls, flow.did
+    return text, calls, flow.did, flow.reason

@@ -64,17 +64,17 @@ def read(wire: Wire, emission: Emission) -> Message:
     return _message(event.deltas, wire.usage(answer))
 
 
-def through(wire: Wire, gate: Gate, emission: Emission, *, lift: bool) -> Through:
+def through(wire: Wire, gate: Gate, emission: Emission, *, lift: bool, taught: bool = False) -> Through:
     """The same answer, after the engine of the proxy."""
-    flow = _flow(wire, gate, lift=lift, hold=False)
+    flow = _flow(wire, gate, lift=lift, hold=False, taught=taught)
     edited = _edited(wire, flow, emission)
-    held = _flow(wire, gate, lift=lift, hold=True)
+    held = _flow(wire, gate, lift=lift, hold=True, taught=taught)
     _edited(wire, held, emission)
     return Through(read(wire, edited), tuple(flow.did), held.redo() if held.broken else None)
 
 
-def _flow(wire: Wire, gate: Gate, *, lift: bool, hold: bool) -> Flow:
-    return Flow(Settler(gate, new_id=wire.new_id if wire.new_id() else None), lift=lift, hold=hold)
+def _flow(wire: Wire, gate: Gate, *, lift: bool, hold: bool, taught: bool) -> Flow:
+    return Flow(Settler(gate, taught=taught, new_id=wire.new_id if wire.new_id() else None), lift=lift, hold=hold)
 
 
 def _edited(wire: Wire, flow: Flow, emission: Emission) -> Emission:

@@ -69,6 +69,8 @@ class Ollama:
         ending = event.deltas[-1].new
         if isinstance(ending, Ending):
             message = with_ending(message, ending)
+            if ending.reason and "done_reason" in answer:
+                answer["done_reason"] = ending.reason
         return {**answer, "message": message}
 
     def usage(self, answer: Any) -> Usage:

@@ -99,6 +99,8 @@ class OllamaStream:
         if line.get("done") is not True and not _says_anything(message):
             return before
         written = {**line, "message": message} if "message" in line else line
+        if isinstance(ending, Ending) and ending.reason and "done_reason" in line:
+            written = {**written, "done_reason": ending.reason}
         return before + _written(with_usage(written, usage))
 
 

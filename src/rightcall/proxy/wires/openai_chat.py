@@ -118,6 +118,9 @@ class OpenAIChat:
 def _choice(given: Any) -> Choice:
     if given == "none":
         return "none"
+    allowed = an_object((an_object(given) or {}).get("allowed_tools"))
+    if allowed is not None:
+        return "required" if allowed.get("mode") == "required" else "auto"
     return "auto" if given is None or given == "auto" else "required"
 
 

@@ -67,8 +67,9 @@ class OpenAIChatStream:
     def __init__(self) -> None:
         self.framing = ServerSentEvents()
         self.usage = Usage()
-        self._keys: dict[int, int] = {}  # answer → the index of its last call, for servers that leave it out
-        self._ids: dict[tuple[int, str], int] = {}
+        self._keys: dict[int, int] = {}  # answer → the index of its last call
+        self._ids: dict[tuple[int, str], int] = {}  # answer, id → which call that is
+        self._latest: dict[tuple[int, int | None], int] = {}  # answer, the server's index → the last call it was for
         self._calls: dict[int, int] = {}  # answer → how many calls the client has been sent
         self._open: dict[int, bytes] = {}  # answer that no reason has ended yet → its last chunk
 
@@ -106,6 +107,7 @@ class OpenAIChatStream:
                     arguments="" if function.arguments is None else function.arguments,
                 )
             )  # fmt: skip
+            deltas[-1].index = call.index
         if given.function_call is not None:
             arguments = given.function_call.arguments
             legacy = Delta(Kind.CALL, answer, key="function_call", name=given.function_call.name, id="-")
@@ -113,15 +115,20 @@ class OpenAIChatStream:
             deltas.append(legacy)
 
     def _key(self, answer: int, call: _ToolCall) -> int:
-        """Which call a piece belongs to. Where a server leaves the index out, a new id is a new call."""
-        if call.index is not None:
-            self._keys[answer] = call.index
-            return call.index
-        last = self._keys.get(answer, -1)
-        if call.id and (answer, call.id) not in self._ids:
-            self._ids[answer, call.id] = self._keys[answer] = last + 1
-            return last + 1
-        return self._ids.get((answer, call.id or ""), max(last, 0))
+        """Which call a piece belongs to: the server's index says it, but where a server leaves it out, or gives all of
+        its calls the same one, a new id with a name is a new call."""
+        named = call.id is not None and call.function is not None and bool(call.function.name)
+        given = (answer, call.index)
+        if call.id and (answer, call.id) in self._ids:
+            self._latest[given] = self._ids[answer, call.id]
+        elif given not in self._latest or (named and call.id):
+            last = self._keys.get(answer, -1)
+            key = last + 1 if given in self._latest or call.index is None else call.index
+            self._latest[given] = key
+            self._keys[answer] = max(last, key)
+            if call.id:
+                self._ids[answer, call.id] = key
+        return self._latest[given]
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -129,16 +136,23 @@ class OpenAIChatStream:
         for delta in event.deltas:
             if delta.kind is Kind.CALL and delta.new is not DROP and isinstance(delta.key, int):
                 self._calls[delta.answer] = max(self._calls.get(delta.answer, 0), delta.key + 1)
-        if event.same and usage is None:
+        if event.same and usage is None and not self._renumbers(event):
             return event.raw
         chunk = decoded(payload(event.raw))
         if chunk is None:
             return self._unended(event) + event.raw
-        if event.same:
+        if event.same and not self._renumbers(event):
             return event.raw if chunk.get("usage") is None else sse(encode(with_usage(chunk, usage)))
         if event.again:
             return _text_chunk(chunk, event.deltas[0])
         return self._rewritten(chunk, event.deltas, usage)
+
+    def _renumbers(self, event: Event) -> bool:
+        """Whether the server gave a call another index than the client must be told."""
+        return any(
+            delta.kind is Kind.CALL and isinstance(delta.key, int) and delta.index not in (None, delta.key)
+            for delta in event.deltas
+        )
 
     def _rewritten(self, chunk: Object, deltas: list[Delta], usage: Usage | None) -> bytes:
         before: list[bytes] = []
@@ -188,11 +202,13 @@ def _choice(choice: Object, deltas: list[Delta], ending: Ending | None) -> Objec
     pieces = iter([delta for delta in deltas if delta.kind is Kind.CALL and delta.key != "function_call"])
     for piece in a_list(given.pop("tool_calls", None)):
         delta = next(pieces, None)
-        if delta is None or delta.new is SAME:
+        if delta is None or (delta.new is SAME and delta.index is None):
             calls.append(piece)
+        elif delta.new is SAME:
+            calls.append({**piece, "index": delta.key})
         elif isinstance(delta.new, Call):  # the piece that began the call brings all of it
             call = tool_call(delta.new)
-            calls.append({**piece, "id": call["id"], "function": call["function"]})
+            calls.append({**piece, "index": delta.key, "id": call["id"], "function": call["function"]})
     if calls:
         given["tool_calls"] = calls
     for delta in deltas:
@@ -207,8 +223,11 @@ def _choice(choice: Object, deltas: list[Delta], ending: Ending | None) -> Objec
 
 
 def finish_reason(given: Any, ending: Ending | None) -> Any:
-    """The reason that fits what was sent: what was cut off stays cut off."""
-    if ending is None or given == "length":
+    """The reason that fits what was sent: what was cut off or forbidden stays so."""
+    if ending is None:
+        return given
+    given = ending.reason or given
+    if given in ("length", "content_filter"):
         return given
     return "tool_calls" if ending.calls else "stop" if given == "tool_calls" else given
 

@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 from rightcall.proxy.events import Delta, Ending, Event, Kind
 from rightcall.proxy.wire import Asked, Choice, FaultKind, Redo, Usage, WireName
 from rightcall.proxy.wires.common import Object, a_list, an_object, encode, random_id, raw_list
-from rightcall.proxy.wires.openai_responses_items import Item, Output, new_items, output_written
+from rightcall.proxy.wires.openai_responses_items import Item, Output, ended, new_items, output_written
 from rightcall.proxy.wires.openai_responses_reading import finish_reason, usage_of
 from rightcall.proxy.wires.openai_responses_stream import OpenAIResponsesStream, with_usage
 from rightcall.proxy.wires.openai_responses_teaching import again, taught
@@ -71,6 +71,8 @@ class OpenAIResponses:
             output.decided(delta)
             if isinstance(delta.new, Ending):
                 more = new_items(delta.new.text, delta.new.calls)
+                if delta.new.reason:
+                    response = ended(response, delta.new.reason)
         return output_written(response, items, more)
 
     def usage(self, answer: Any) -> Usage:

@@ -255,3 +255,10 @@ def call_item(call: Call) -> Object:
         "call_id": call.id,
         "name": call.name,
     }
+
+
+def ended(response: Object, reason: str) -> Object:
+    """The response with another reason to end: that of the answer which stands in for a part of it."""
+    if reason in ("completed", "None"):
+        return {**response, "status": "completed", "incomplete_details": None}
+    return {**response, "status": "incomplete", "incomplete_details": {"reason": reason}}

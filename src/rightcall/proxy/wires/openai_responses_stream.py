@@ -18,6 +18,7 @@ from rightcall.proxy.wires.openai_responses_items import (
     Output,
     Part,
     call_written,
+    ended,
     is_index,
     item_written,
     new_items,
@@ -147,6 +148,11 @@ class OpenAIResponsesStream:
         if response is None:
             return before + self._passed(event.raw, about)
         written = with_usage(output_written(response, about.items, more) if self._touched else response, usage)
+        if isinstance(ending, Ending) and ending.reason:
+            written = ended(written, ending.reason)
+            kind = f"response.{written['status']}"
+            number = self._number(data.get("sequence_number"))
+            return before + sse(encode({**data, "type": kind, "sequence_number": number, "response": written}), kind)
         return before + self._passed(event.raw, about, {"response": written} if written is not response else None)
 
     # ── events that the server did not send ──────────────────────────────────────────────────────────────────────

@@ -1,0 +1,45 @@
+"""Which models have to be told of their tools, because their servers do not."""
+
+from __future__ import annotations
+
+import logging
+
+from rightcall.text.escape import escaped
+
+log = logging.getLogger("rightcall")
+
+MOST = 1000
+"""Models, and sets of tools they were looked at with."""
+
+
+class Pupils:
+    """The models that turned out to be untold, and what is known of the others. For as long as the process lives."""
+
+    def __init__(self) -> None:
+        self._models: dict[str, str] = {}
+        self._looked: set[tuple[str, str]] = set()
+        self._callers: set[str] = set()
+
+    def __contains__(self, model: str) -> bool:
+        return model in self._models
+
+    def add(self, model: str, why: str) -> None:
+        """From now on this one is told of its tools in the prompt. One that ever called a tool by itself never is."""
+        if len(self._models) < MOST and model not in self._models and model not in self._callers:
+            self._models[model] = why
+            log.info("rightcall: %s is told of its tools in the prompt from now on: %s", escaped(model, 100), why)
+
+    def called(self, model: str) -> None:
+        """This one was told: it has made a native call."""
+        if len(self._callers) < MOST:
+            self._callers.add(model)
+
+    def has_called(self, model: str) -> bool:
+        return model in self._callers
+
+    def is_new(self, model: str, tools: str) -> bool:
+        """Whether this model was never looked at with these tools; from now on it was."""
+        if (model, tools) in self._looked or len(self._looked) >= MOST:
+            return False
+        self._looked.add((model, tools))
+        return True
