@@ -126,6 +126,20 @@ def test_a_head_request_has_no_body_and_leaves_its_connection_usable() -> None:
     run(test)
 
 
+@pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
+def test_what_has_no_body_announces_none(status: bytes) -> None:
+    async def test() -> None:
+        head = b"HTTP/1.1 " + status + b"\r\ncontent-length: 120\r\netag: x\r\n\r\n"
+        async with asking([head, answer(b"next")]) as (upstream, server):
+            incoming = await upstream.send("GET", "/v1/models", HEADERS)
+            assert (incoming.headers, incoming.announced, await incoming.read()) == ([(b"etag", b"x")], None, b"")
+            incoming.release()
+            assert await whole(upstream) == (200, b"next")
+            assert server.connections == 1
+
+    run(test)
+
+
 def test_one_connection_serves_many_requests() -> None:
     async def test() -> None:
         async with asking([answer(b"1"), chunked(b"2"), answer(b"3")]) as (upstream, server):
@@ -205,6 +219,10 @@ def test_a_request_is_not_sent_again_once_a_byte_of_the_answer_has_come() -> Non
         (b"SSH-2.0-OpenSSH_9.6\r\n", "broken", "did not answer in HTTP"),
         (b"<html>not HTTP</html>", "broken", "did not answer in HTTP"),
         (b"HTTP/1.1 101 Switching\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n", "broken", "another protocol"),
+        (answer(b"{}", status=b"600 Odd"), "broken", "with the status 600"),
+        (answer(b"{}", status=b"999 Denied"), "broken", "with the status 999"),
+        (answer(b"{}", status=b"099 Early"), "broken", "with the status 99"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" + answer(b"{}", status=b"700 Odd"), "broken", "with the status 700"),
         (b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\n", "broken", "transfer encoding"),
         (b"HTTP/1.1 200 OK\r\nx: " + b"y" * 70_000, "too_large", "headers of more than 64,000 bytes"),
         (b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 12_000, "too_large", "headers of more than 64,000 bytes"),

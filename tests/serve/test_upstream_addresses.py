@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.errors import ConfigError
+from rightcall.errors import CallError, ConfigError
 from rightcall.serve.addresses import address_of, answered, forwarded, joined
 from rightcall.serve.upstream import Upstream
 
@@ -81,8 +81,29 @@ def test_a_wrong_address_is_refused_without_repeating_it(url: str, words: str) -
 def test_a_path_cannot_carry_a_second_request() -> None:
     upstream = Upstream("http://h")
     for target in ("/a b", "/a\r\nx: y", "a", "/\x00"):
-        with pytest.raises(ConfigError):
+        with pytest.raises(CallError):
             upstream._head("GET", target, [], b"")
+
+
+@pytest.mark.promise("H-03")
+@pytest.mark.parametrize(
+    "target",
+    ["/../admin", "/v1/..", "/v1/%2e%2E/%2e%2e/admin", "/v1/.%2e/x", "/v1/..%2f..%2fadmin", "/v1/..\\x", "/a/..;x/b?q"],
+)
+def test_no_path_climbs_out_of_the_upstreams_own(target: str) -> None:
+    with pytest.raises(CallError, match=r"\.\. in it could leave the path of --upstream"):
+        joined("/tenant/v1", target)
+    assert joined("", target) == target  # nothing to leave
+
+
+@pytest.mark.parametrize("target", ["/v1/a..b/x", "/v1/...", "/v1/x?path=../y", "/v1/./x", "/v1/%252e%252e/x"])
+def test_dots_that_climb_nowhere_pass(target: str) -> None:
+    assert joined("/tenant/v1", target) == f"/tenant{target}"
+
+
+def test_what_an_upstream_says_in_our_name_is_dropped() -> None:
+    said = [(b"x-rightcall", b"repaired=9"), (b"x-rightcall-token", b"t"), (b"x-right", b"1")]
+    assert answered(said) == [(b"x-right", b"1")]
 
 
 def test_headers_of_one_hop_stay_there_and_keys_travel() -> None:

@@ -178,12 +178,18 @@ class Incoming:
         status = self._flow.status()
         if status == 101:
             self.refuse(broken(self._host, "wanted to change to another protocol"))
-        if status < 200:
+        if 100 <= status < 200:
             return
+        if not 200 <= status <= 599:
+            self.refuse(broken(self._host, f"answered with the status {status}, which HTTP does not have"))
         self.status = status
         self.has_head = True
         self._read_length()
-        if self._is_head or status in (204, 304):
+        if status in (204, 304):  # which have no body, and a length would announce one
+            self.headers = [header for header in self.headers if header[0] != b"content-length"]
+            self.announced = None
+            self.on_message_complete()
+        elif self._is_head:
             self.on_message_complete()
         else:
             self._wake()

@@ -18,7 +18,7 @@ import re
 import ssl
 from collections.abc import Sequence
 
-from rightcall.errors import ConfigError
+from rightcall.errors import CallError
 from rightcall.serve.addresses import address_of, joined
 from rightcall.serve.incoming import Incoming
 from rightcall.serve.limits import UpstreamLimits
@@ -54,7 +54,7 @@ class Upstream:
         """Sends a request and returns when the head of its answer is there; give it back with `release`.
 
         `target` is path and query as the client sent them; `headers` are what `forwarded` left of its headers.
-        Raises `UpstreamError`.
+        Raises `UpstreamError`, and `CallError` for a request that cannot be passed on.
         """
         request = self._head(method, target, headers, body)
         is_head = method == "HEAD"
@@ -83,7 +83,7 @@ class Upstream:
     def _head(self, method: str, target: str, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bytes:
         path = joined(self._address.path, target)
         if _UNFIT.search(path) or not path.startswith("/") or not method.isalpha():
-            raise ConfigError("a request's method is a word and its path begins with / and has no blanks")
+            raise CallError("a request's method is a word and its path begins with / and has no blanks")
         parts = [f"{method} {path} HTTP/1.1".encode(), self._host_line]
         for name, value in headers:
             parts += (name, b": ", value, b"\r\n")
