@@ -1,13 +1,12 @@
 """A server that leaves the tools out is noticed, and one that uses them is never suspected."""
 
+from time import process_time
 from typing import Any
 
 import pytest
 from msgspec import json
 
-from rightcall.config import load_policy
-from rightcall.proxy.gates import Gates
-from rightcall.proxy.ignored import UNCALLED, ignored, least_tokens, refused_tools
+from rightcall.proxy.ignored import CHARACTERS_PER_TOKEN, MOST_READ, UNCALLED, ignored, least_tokens, refused_tools
 from rightcall.proxy.wire import Asked, Choice, Usage, WireName
 
 pytestmark = pytest.mark.promise("H-03")
@@ -27,7 +26,6 @@ TOOLS = [
         tool("set_timer", "Start a timer that rings after some minutes.", "minutes", "label"),
     )
 ]
-GATE = Gates(load_policy(None), "local").of(json.encode(TOOLS))
 CHAT = {"messages": [{"role": "user", "content": "What is the weather in Paris?"}], "tools": TOOLS}
 WITHOUT, WITH = 37, 118
 """Tokens of that prompt as SmolLM2 counts them: by its own template, which has no place for tools, and with the tools
@@ -36,12 +34,12 @@ beside it in as few words as can be (a line for each, with its name, the names o
 
 def why(
     request: dict[str, Any] | None = None, *, prompt: int | None = None, completion: int | None = None,
-    calls: int = 0, text: str = "It is sunny.", choice: Choice = "auto", wire: WireName | None = None,
+    choice: Choice = "auto", wire: WireName = "openai_chat",
 ) -> str | None:  # fmt: skip
     given = CHAT if request is None else request
     tools = given.get("tools")
     asked = Asked("m", False, json.encode(tools) if tools else b"", choice)
-    return ignored(asked, given, Usage(prompt, completion), calls, text, GATE, wire=wire)
+    return ignored(asked, given, Usage(prompt, completion), wire=wire)
 
 
 # ── required, and not called ─────────────────────────────────────────────────────────────────────────────────────────
@@ -55,15 +53,12 @@ def test_an_answer_without_the_call_that_was_required_gives_it_away() -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        {"calls": 1},
-        {"text": '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call>'},
-        {"text": '<tool_call>{"name": "get_wether_of_mars", "arguments": {"x": 1}}</tool_call>'},
         {"request": {**CHAT, "max_tokens": 16}, "completion": 16},
         {"request": {**CHAT, "max_completion_tokens": 16}, "completion": 17},
         {"request": {"messages": CHAT["messages"]}},
     ],
 )
-def test_a_call_however_broken_or_an_end_that_the_client_set_does_not(given: dict[str, Any]) -> None:
+def test_an_end_that_the_client_set_and_a_request_without_tools_do_not(given: dict[str, Any]) -> None:
     assert why(choice="required", **given) is None
     assert why(prompt=WITHOUT, **given) is None
 
@@ -111,6 +106,38 @@ def test_the_requests_of_every_api_are_understood(request_: dict[str, Any]) -> N
     flat = [each["function"] for each in TOOLS]
     assert why({**request_, "tools": flat}, prompt=30) is not None
     assert why({**request_, "tools": flat}, prompt=WITH) is None
+
+
+WORDS = "word and word, "
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"messages": [{"role": "user", "content": WORDS * 600_000}]},
+        {"messages": [{"role": "user", "content": " --- \n" * 1_000_000}]},
+        {"messages": [{"role": "user", "content": [{"text": ""}] * 400_000}]},
+        {"messages": [{"role": "assistant", "content": "a"}] * 400_000},
+        {"input": WORDS * 600_000},
+        {"messages": [], "tools": [tool("a", " --- \n" * 1_000_000)]},
+        {"messages": [], "tools": [tool("a", WORDS, *map(str, range(300_000)))]},
+        {"messages": [], "tools": [tool("a", WORDS * 100)] * 3_000},
+    ],
+    ids=["words", "rules", "parts", "messages", "input", "description", "arguments", "tools"],
+)
+def test_however_long_a_request_is_only_a_little_of_it_is_read(request_: dict[str, Any]) -> None:
+    """The client waits for its answer, and so does everybody else: ten megabytes would take a second and more."""
+    began = process_time()
+    found = why({"tools": TOOLS, **request_}, prompt=1_000)
+    assert process_time() - began < 0.25
+    assert found is None or request_.get("tools"), found
+
+
+def test_what_was_read_of_long_tools_is_enough_to_tell() -> None:
+    long = [tool(f"tool_{nth}", WORDS * 100, "one", "two") for nth in range(1_000)]
+    assert MOST_READ // CHARACTERS_PER_TOKEN // 2 < least_tokens(long) <= MOST_READ // CHARACTERS_PER_TOKEN * 2
+    assert why({**CHAT, "tools": long}, prompt=WITHOUT) is not None
+    assert why({**CHAT, "tools": long}, prompt=400_000) is None
 
 
 def test_what_no_prompt_holds_does_not_count() -> None:

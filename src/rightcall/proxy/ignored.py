@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import inf
 from typing import Any, Final
 
 import msgspec
 
-from rightcall.gate import Gate
 from rightcall.proxy.gates import functions
 from rightcall.proxy.wire import Asked, Usage, WireName
 from rightcall.proxy.wires.common import Object, a_list, a_number, an_object, objects
@@ -25,24 +25,28 @@ CHARACTERS_PER_TOKEN: Final = 8
 PER_TOOL, PER_ARGUMENT = 4, 2
 """Tokens that a tool and an argument take beside their texts, however tersely a template writes them."""
 
+MOST_READ: Final = 200_000
+"""Characters of the tools, and of the messages: what is beyond takes longer to read than a client should wait."""
+_PIECE = 10_000
+_PER_TEXT = 20
+"""What a text takes to read that has no characters."""
+
 _READ = ("system", "user", "developer")
 """Whose messages a template never shortens: of the assistant's, some leave the reasoning out."""
 _MOST_COMPLETION = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
-def ignored(
-    asked: Asked, request: Object, usage: Usage, calls: int, text: str, gate: Gate | None,
-    *, wire: WireName | None = None,
-) -> str | None:  # fmt: skip
-    """Why the server seems to have ignored the tools of this request; None where it does not. `calls` is how many calls
-    the answer had, `text` is its text.
+def ignored(asked: Asked, request: Object, usage: Usage, *, wire: WireName) -> str | None:
+    """Why the server seems to have ignored the tools of a request whose answer has no call of any kind, however wrong;
+    None where it does not seem so.
 
     A wrong yes is worse than a wrong no. Ollama is not judged by its tokens: it leaves out those it had in its cache.
     """
-    if gate is None or not asked.tools or asked.choice == "none" or calls or _was_cut(request, usage):
+    if not asked.tools or asked.choice == "none" or _was_cut(request, usage):
         return None
-    why = _why(asked, request, usage, wire)
-    return None if why is None or gate.read(text).calls else why
+    if asked.choice == "required":
+        return UNCALLED
+    return None if usage.prompt is None or wire == "ollama" else _too_few(request, usage.prompt)
 
 
 def has_no_place(props: Any) -> bool:
@@ -55,16 +59,13 @@ def has_no_place(props: Any) -> bool:
     return caps.get("supports_tools") is False
 
 
-def _why(asked: Asked, request: Object, usage: Usage, wire: WireName | None) -> str | None:
-    if asked.choice == "required":
-        return UNCALLED
-    if usage.prompt is None or wire == "ollama":
-        return None
-    said, tools = _least_said(request), least_tokens(request.get("tools"))
+def _too_few(request: Object, prompt: int) -> str | None:
+    tools = least_tokens(request.get("tools"))
     # A count below what the messages alone take counts something else, and beside long messages nothing can be told.
-    if said <= usage.prompt < said + tools and said <= tools:
-        return TOO_FEW.format(prompt=usage.prompt, least=said + tools)
-    return None
+    said = _least_said(request, min(prompt, tools))
+    if said is None or prompt >= said + tools:
+        return None
+    return TOO_FEW.format(prompt=prompt, least=said + tools)
 
 
 def _was_cut(request: Object, usage: Usage) -> bool:
@@ -83,19 +84,49 @@ def least_tokens(tools: Any) -> int:
     >>> least_tokens([{"name": "add", "description": "Adds numbers.", "input_schema": {"properties": {"n": {}}}}])
     7
     """
-    return sum(_least_of(tool) for tool in functions(tools) if tool.get("defer_loading") is not True)
+    reading = _Reading()
+    for tool in functions(tools):
+        if tool.get("defer_loading") is not True and not reading.is_over:
+            _read_tool(reading, tool)
+    return reading.tokens
 
 
-def _least_of(tool: Object) -> int:
+def _read_tool(reading: _Reading, tool: Object) -> None:
     inner = an_object(tool.get("function")) or tool
     schema = an_object(inner.get("parameters")) or an_object(inner.get("input_schema")) or {}
     arguments = an_object(schema.get("properties")) or {}
-    texts = [str(inner.get("description") or ""), *arguments]
-    return PER_TOOL + PER_ARGUMENT * len(arguments) + sum(_least(text) for text in texts)
+    reading.tokens += PER_TOOL + PER_ARGUMENT * len(arguments)
+    for text in (str(inner.get("description") or ""), *arguments):
+        if not reading.goes_on(text):
+            return
 
 
-def _least_said(request: Object) -> int:
-    return sum(_least(text) for text in _said(request))
+def _least_said(request: Object, most: int) -> int | None:
+    """None as soon as it is more than `most`, or too much to read while somebody waits."""
+    reading = _Reading(most)
+    return reading.tokens if all(map(reading.goes_on, _said(request))) else None
+
+
+class _Reading:
+    """Counts the least tokens of texts, up to a bound, and reads no more of them than can be read in no time."""
+
+    def __init__(self, most: float = inf) -> None:
+        self.tokens = 0
+        self._most = most
+        self._room = MOST_READ
+
+    @property
+    def is_over(self) -> bool:
+        return self._room < 0 or self.tokens > self._most
+
+    def goes_on(self, text: str) -> bool:
+        for start in range(0, len(text), _PIECE):
+            self.tokens += _least(text[start : start + _PIECE])
+            self._room -= _PIECE if len(text) > _PIECE else len(text)
+            if self.is_over:
+                return False
+        self._room -= _PER_TEXT
+        return not self.is_over
 
 
 def _least(text: str) -> int:
@@ -111,8 +142,7 @@ def _said(request: Object) -> Iterator[str]:
     for name in ("system", "instructions", "input"):
         yield from _texts(request.get(name))
     for message in (*objects(request.get("messages")), *objects(request.get("input"))):
-        if message.get("role") in _READ:
-            yield from _texts(message.get("content"))
+        yield from _texts(message.get("content") if message.get("role") in _READ else "")
 
 
 def _texts(content: Any) -> Iterator[str]:
@@ -120,8 +150,7 @@ def _texts(content: Any) -> Iterator[str]:
         yield content
     for part in objects(content):
         text = part.get("text")
-        if isinstance(text, str):
-            yield text
+        yield text if isinstance(text, str) else ""
 
 
 # ── servers that say so ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -67,6 +67,7 @@ class Asking:
         self._headers = headers
         self._lift = lift
         self._pupils = pupils
+        self._trial = False  # the model is taught to see whether that helps
         self._tries = options.retry if asked.answers == 1 and not options.observe else 0
 
     @property
@@ -86,8 +87,9 @@ class Asking:
 
     async def first(self) -> Incoming:
         """The model's first answer; taught at once where that is wanted."""
-        known = self.options.teach == "auto" and self.asked.model in self._pupils
-        if (self.options.teach == "on" or known) and not self.options.observe:
+        known = self.asked.model in self._pupils
+        self._trial = self.may_teach and not known and self._pupils.is_suspect(self.asked.model)
+        if (self.options.teach == "on" or (self.may_teach and known) or self._trial) and not self.options.observe:
             return await self.teach()
         return await self._send(self.body)
 
@@ -128,8 +130,8 @@ class Asking:
         self._pupils.add(self.asked.model, "its server refuses requests with tools")
 
     def seems_ignored(self, flow: Flow, usage: Usage) -> bool:
-        """Whether the server ignored the tools, so that the model should be taught. Who writes a call, however wrong,
-        was told of them; and an answer that was cut off or forbidden says nothing."""
+        """Whether the server seems to have ignored the tools. Who writes a call, however wrong, was told of them; and an
+        answer that was cut off or forbidden says nothing."""
         model = self.asked.model
         if any(did.fate in ("right", "repaired") for did in flow.did) and not self.facts.taught:
             self._pupils.called(model)
@@ -138,12 +140,14 @@ class Asking:
         if self.asked.choice != "required" and not self._pupils.is_new(model, self.gate.catalog.digest):
             return False
         request = msgspec.json.decode(self.body)
-        why = ignored(self.asked, request, usage, flow.calls, "", self.gate, wire=self.wire.name)
-        if why is None:
-            return False
-        if self.asked.choice != "required":
-            self._pupils.add(model, why)
-        return True
+        return ignored(self.asked, request, usage, wire=self.wire.name) is not None
+
+    def heard_out(self, flow: Flow, usage: Usage) -> None:
+        """A stream has said all: too late to ask otherwise now, but the next request can be taught on trial."""
+        if self._trial and flow.reason in ENDED:
+            self._pupils.tried(self.asked.model, helped=flow.calls > 0)
+        elif self.seems_ignored(flow, usage):
+            self._pupils.suspect(self.asked.model)
 
     async def redone(self, flow: Flow) -> tuple[Any, Event, Flow] | None:
         """Another answer in place of one that could not be repaired: its JSON, and what was decided of it. None where
@@ -164,7 +168,8 @@ class Asking:
         return None
 
     async def taught_whole(self) -> tuple[Any, Event, Flow] | None:
-        """The answer of the model after it was taught, in place of one in which it could not know its tools."""
+        """The answer of the model after it was taught, in place of one in which it could not know its tools. None where
+        that brings no call either: then it knew, or nothing helps."""
         asked = {**self._taught(), "stream": False}
         asked.pop("stream_options", None)  # which only a stream may have
         answer = await self._whole(msgspec.json.encode(asked))
@@ -174,9 +179,9 @@ class Asking:
         self.facts.taught = True
         flow = self.flow(hold=False)
         flow.take(event)
-        if flow.calls:
-            self._pupils.add(self.asked.model, "told of its tools in the prompt it called one, and else it did not")
-        return answer, event, flow
+        self.facts.taught = flow.calls > 0
+        self._pupils.tried(self.asked.model, helped=self.facts.taught)
+        return (answer, event, flow) if self.facts.taught else None
 
     async def _send(self, body: bytes) -> Incoming:
         return await self._upstream.send("POST", self._target, self._headers, body)

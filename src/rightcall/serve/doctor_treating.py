@@ -17,6 +17,7 @@ from rightcall.proxy.ignored import ignored, refused_tools
 from rightcall.proxy.teaching import taught as as_taught
 from rightcall.proxy.wire import Wire
 from rightcall.proxy.wires.common import an_object, decoded
+from rightcall.serve.asking import ENDED
 from rightcall.serve.doctor_finding import needs_key, no_such_model
 from rightcall.serve.doctor_judging import CUT, Damage, Outcome, damages_of, judged
 from rightcall.serve.doctor_questions import Question
@@ -94,7 +95,7 @@ class Treating:
         came = through(wire, gate, emission, lift=lift)
         with_lift = came if lift else through(wire, gate, emission, lift=True)
         treated = judged(wire, gate, came.message, question)
-        why = self._ignored(wire, request, gate, message, with_lift) if not taught else ""
+        why = "" if taught or with_lift.did else self._ignored(wire, request, message)
         damage = _damage(wire, gate, message, with_lift, question, why)
         return Treated(
             without=judged(wire, gate, message, question),
@@ -133,11 +134,13 @@ class Treating:
         assert gate is not None, "every question offers tools"
         return gate
 
-    def _ignored(self, wire: Wire, request: Object, gate: Gate, message: Message, came: Through) -> str:
+    def _ignored(self, wire: Wire, request: Object, message: Message) -> str:
+        """As the proxy: who writes a call, however wrong, was told of the tools, and an answer that was cut says
+        nothing."""
         asked = wire.asked(msgspec.json.encode(request))
-        if asked is None or message.calls or came.message.calls:
+        if asked is None or message.finish not in ENDED:
             return ""
-        return ignored(asked, request, message.usage, 0, message.text, gate, wire=wire.name) or ""
+        return ignored(asked, request, message.usage, wire=wire.name) or ""
 
     def _failed(self, emission: Emission) -> Treated:
         status, body = emission.status, emission.raw
