@@ -64,7 +64,7 @@ def test_errors_of_the_upstream_pass_as_they_are(pair: Pair, status: int) -> Non
     checks.check_same_error(pair, status)
 
 
-def test_an_error_page_passes_as_it_is(pair: Pair) -> None:
+def test_an_error_page_is_told_in_words(pair: Pair) -> None:
     checks.check_page(pair)
 
 

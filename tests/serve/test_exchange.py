@@ -356,6 +356,41 @@ def test_a_call_that_was_required_and_never_came_is_asked_for_in_the_prompt(stre
         assert [bool(received.json.get("tools")) for received in one.upstream.requests] == [True, False]
 
 
+LONG = [
+    {"type": "function", "function": {**one["function"], "description": "Does what its name says, and well. " * 20}}
+    for one in json.decode(TOOLS)
+]
+
+
+def test_a_prompt_too_short_for_the_tools_is_asked_with_them_in_it() -> None:
+    with rig() as one:
+        one.upstream.play([Answer([Text("Sunny.")], usage=Usage(20, 3)), Answer([Text(GOOD)]), Answer([Text(GOOD)])])
+        for _ in range(2):
+            got = post(one.address, CHAT, chat(tools=LONG))
+            assert calls_of(got.json) == [("weather", {"city": "Bern", "days": 3})]
+        assert [bool(received.json.get("tools")) for received in one.upstream.requests] == [True, False, False]
+
+
+def test_where_teaching_brings_no_call_either_the_first_answer_passes_byte_for_byte_and_nothing_is_concluded() -> None:
+    with rig() as one:
+        first = Answer([Text("Sunny.")], usage=Usage(20, 3), id="7")
+        one.upstream.play([first, Answer([Text("Rainy.")]), first])
+        got = post(one.address, CHAT, chat(tools=LONG))
+        assert "x-rightcall" not in got.headers
+        assert got.body == post(one.address, CHAT, chat(tools=LONG)).body
+        assert [bool(received.json.get("tools")) for received in one.upstream.requests] == [True, False, True]
+
+
+@pytest.mark.parametrize("helps", [True, False])
+def test_after_a_stream_whose_prompt_was_too_short_the_next_request_is_taught_on_trial(helps: bool) -> None:
+    with rig() as one:
+        short = Answer([Text("Sunny.")], usage=Usage(20, 3))
+        one.upstream.play([short, Answer([Text(GOOD if helps else "Well.")]), short])
+        for _ in range(3):
+            post(one.address, CHAT, chat(stream=True, tools=LONG, stream_options={"include_usage": True}))
+        assert [bool(received.json.get("tools")) for received in one.upstream.requests] == [True, False, not helps]
+
+
 @pytest.mark.parametrize("finish", ["length", "content_filter"])
 def test_an_answer_that_was_cut_off_or_forbidden_says_nothing_of_the_server(finish: str) -> None:
     with rig() as one:

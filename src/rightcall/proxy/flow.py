@@ -23,7 +23,7 @@ from rightcall.types import Call, Verdict
 
 ACCEPTED = "This call is accepted. Do not send it again; only the wrong one beside it."
 
-MOST_HELD = 16_000_000
+MOST_HELD = 32_000_000
 """Bytes of a stream that are held back for a call. The longest arguments that are read at all are a million."""
 
 MOST_TOLD = 100_000

@@ -122,7 +122,7 @@ class Answering:
                 _, event, flow = other
                 raw = b""
         self.facts.did = flow.did
-        if raw and event.same:
+        if raw and event.same and self.asking.spent == Usage():
             return raw
         return msgspec.json.encode(self.wire.with_usage(self.wire.written(event), self.asking.spent))
 
@@ -179,7 +179,7 @@ class Answering:
             self._replace(flow, await self.asking.taught_whole() if ignored else None)
             editor.extra = self.asking.spent if self.asking.spent != Usage() else None
         else:
-            self.asking.seems_ignored(flow, editor.wire.usage)
+            self.asking.heard_out(flow, editor.wire.usage)
         return editor.close()
 
     async def _break_off(self, rest: bytes, kind: FaultKind, message: str) -> None:

@@ -130,7 +130,7 @@ class Asking:
         self._pupils.add(self.asked.model, "its server refuses requests with tools")
 
     def seems_ignored(self, flow: Flow, usage: Usage) -> bool:
-        """Whether the server seems to have ignored the tools. Who writes a call, however wrong, was told of them; and an
+        """Whether the server seems to have ignored the tools. Who writes a call, however wrong, was told of them; an
         answer that was cut off or forbidden says nothing."""
         model = self.asked.model
         if any(did.fate in ("right", "repaired") for did in flow.did) and not self.facts.taught:

@@ -19,6 +19,7 @@ class Pupils:
         self._models: dict[str, str] = {}
         self._looked: set[tuple[str, str]] = set()
         self._callers: set[str] = set()
+        self._suspects: set[str] = set()
 
     def __contains__(self, model: str) -> bool:
         return model in self._models
@@ -28,6 +29,20 @@ class Pupils:
         if len(self._models) < MOST and model not in self._models and model not in self._callers:
             self._models[model] = why
             log.info("rightcall: %s is told of its tools in the prompt from now on: %s", escaped(model, 100), why)
+
+    def suspect(self, model: str) -> None:
+        """This one may be untold: the next request is taught on trial."""
+        if len(self._suspects) < MOST:
+            self._suspects.add(model)
+
+    def is_suspect(self, model: str) -> bool:
+        return model in self._suspects
+
+    def tried(self, model: str, *, helped: bool) -> None:
+        """This one was taught on trial, and called a tool then or did not."""
+        self._suspects.discard(model)
+        if helped:
+            self.add(model, "told of its tools in the prompt it called one, and else it did not")
 
     def called(self, model: str) -> None:
         """This one was told: it has made a native call."""
