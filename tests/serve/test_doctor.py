@@ -28,7 +28,19 @@ from rightcall.serve.running import running
 from rightcall.serve.upstream import Upstream
 from rightcall.serve.upstream_errors import UpstreamError
 from serve.doctor_model import FEW, answering, in_text, is_taught, misnamed, python_like, question_in, right
-from serve.scripted import Answer, Dies, Failure, NativeCall, Raw, Received, Scripted, ScriptedUpstream, Stalls, Text
+from serve.scripted import (
+    Answer,
+    Dies,
+    Failure,
+    NativeCall,
+    Raw,
+    Received,
+    Scripted,
+    ScriptedUpstream,
+    Stalls,
+    Text,
+    Usage,
+)
 
 ALL = sum(len(step.questions) for step in STEPS)
 SPEECHES: tuple[Speech, ...] = ("openai", "anthropic", "ollama")
@@ -196,6 +208,16 @@ def test_an_answer_that_was_cut_off_says_so(server: ScriptedUpstream) -> None:
 )
 def test_values_are_compared_as_the_question_means_them(given: Any, wanted: Any, exact: bool, is_same: bool) -> None:
     assert same(given, wanted, exact=exact) is is_same
+
+
+@pytest.mark.parametrize(("text", "damage"), [("Hm.", {"ignored": 1}), ("<tool_call>{}</tool_call>", {"text": 1})])
+def test_who_writes_a_call_however_wrong_was_told_of_the_tools(
+    server: ScriptedUpstream, text: str, damage: dict[str, int]
+) -> None:
+    said = text.format('{"name": "get_weather", "arguments": {"place": 1}}')
+    server.play(lambda _: Answer([Text(said)], usage=Usage(12, 5)))
+    _, found = examined(server, steps=(Step("one", STEPS[2].questions[3:]),))
+    assert {kind: count for kind, count in found.damage.items() if kind in ("ignored", "text", "none")} == damage
 
 
 # ── asking otherwise ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -415,6 +437,14 @@ def test_what_is_wrong_with_a_taught_call_is_counted_too(server: ScriptedUpstrea
     assert found.taught_damage == {"missing": 1}
 
 
+def test_an_example_of_ours_that_a_taught_model_repeats_is_no_call(server: ScriptedUpstream) -> None:
+    copied = Text('<tool_call>{"name": "get_weather", "arguments": {"city": "sample-one"}}</tool_call>')
+    server.play(lambda request: Answer([copied if is_taught(request) else Text("Hm.")]))
+    _, found = examined(server, steps=(Step("one", FEW[0].questions[:1]),))
+    assert figures(found)["teach"] == (0, 0, 1)
+    assert found.taught_damage == {"none": 1}
+
+
 def test_a_model_that_teaching_does_not_help_is_told_so(server: ScriptedUpstream) -> None:
     server.play(lambda request: Answer([Text("Hm.")]) if is_taught(request) else Failure(400, "does not support tools"))
     examination, found = examined(server)
@@ -444,6 +474,33 @@ def test_the_doctor_says_what_the_real_proxy_does(server: ScriptedUpstream, spee
         proxied = strict_client(f"http://{host}:{port}", speech)
     assert (found.total.shares["without"].usable, found.total.shares["with"].usable) == (direct, proxied)
     assert 0 < direct < proxied < ALL
+
+
+def half_right(request: Received) -> Scripted:
+    """The last call is broken; asked again, the model gives all but the first, which was right and is not repeated."""
+    question = question_in(request)
+    calls = [NativeCall(wanted.tool, wanted.values) for wanted in question.wanted]
+    if len(request.json["messages"]) > 1:
+        return Answer([*calls[1:]] or [*calls])
+    return Answer([*calls[: len(calls) - 1], NativeCall(calls[-1].name, {})])
+
+
+@pytest.mark.promise("H-03")
+@pytest.mark.parametrize("speech", SPEECHES)
+def test_the_doctor_says_what_the_real_proxy_does_with_retry(server: ScriptedUpstream, speech: Speech) -> None:
+    server.play(half_right)
+    _, found = examined(server, speech=speech, steps=STEPS)
+    service = assemble(server.address, Policy(), Options(retry=1), Access(None, bound_to="127.0.0.1"))
+    with running(service.app) as (host, port):
+        proxied = strict_client(f"http://{host}:{port}", speech)
+    assert (found.total.shares["with"].usable, found.total.shares["retry"].usable, proxied) == (0, ALL, ALL)
+
+
+def test_when_asking_again_fails_the_first_answer_stays(server: ScriptedUpstream) -> None:
+    server.play([Answer([NativeCall("get_weather", {})]), Dies(Answer([Text("Hm.")]))])
+    _, found = examined(server, steps=(Step("one", FEW[0].questions[:1]),))
+    assert figures(found) == {"without": (0, 0, 1), "with": (0, 0, 1), "retry": (0, 0, 1)}
+    assert found.damage == {"missing": 1}
 
 
 def strict_client(address: str, speech: Speech) -> int:

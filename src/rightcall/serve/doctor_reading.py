@@ -15,6 +15,10 @@ from rightcall.proxy.framing import TooLong
 from rightcall.proxy.settle import Did, Settler
 from rightcall.proxy.wire import Redo, Usage, Wire
 from rightcall.proxy.wires.common import decoded
+from rightcall.serve.asking import replacement
+from rightcall.types import Call
+
+Replacement = tuple[str, tuple[Call, ...], list[Did], str | None]
 
 
 class Emission(Struct, frozen=True):
@@ -73,23 +77,45 @@ def through(wire: Wire, gate: Gate, emission: Emission, *, lift: bool, taught: b
     return Through(read(wire, edited), tuple(flow.did), held.redo() if held.broken else None)
 
 
+def replaced(
+    wire: Wire, gate: Gate, first: Emission, second: Emission, *, lift: bool, taught: bool = False
+) -> Message | None:
+    """What a client gets with --retry: what was right in the first answer stays, and the second stands in for what was
+    broken. None where the second is no better, so that the first passes as it is."""
+    answer = decoded(second.raw) if second.status < 400 else None
+    event = wire.whole(answer) if answer is not None else None
+    if event is None:
+        return None
+    better = _flow(wire, gate, lift=lift, hold=True, taught=taught)
+    better.take(event)
+    if better.broken:
+        return None
+    held = _flow(wire, gate, lift=lift, hold=True, taught=taught)
+    return read(wire, _edited(wire, held, first, replacement(event, better)))
+
+
 def _flow(wire: Wire, gate: Gate, *, lift: bool, hold: bool, taught: bool) -> Flow:
     return Flow(Settler(gate, taught=taught, new_id=wire.new_id if wire.new_id() else None), lift=lift, hold=hold)
 
 
-def _edited(wire: Wire, flow: Flow, emission: Emission) -> Emission:
+def _edited(wire: Wire, flow: Flow, emission: Emission, other: Replacement | None = None) -> Emission:
+    """What leaves the proxy; `other` stands in for what is broken in an answer that is held."""
     if emission.stream:
         editor = Editor(wire.stream(), flow)
         try:
-            raw = editor.feed(emission.raw) + editor.close()
+            raw = editor.feed(emission.raw)
         except TooLong:
             return emission
-        return Emission(emission.status, raw, True)
+        if flow.broken and other is not None:
+            flow.replace(*other)
+        return Emission(emission.status, raw + editor.close(), True)
     answer = decoded(emission.raw)
     event = wire.whole(answer) if answer is not None else None
     if event is None:
         return emission
     flow.take(event)
+    if flow.broken and other is not None:
+        flow.replace(*other)
     if flow.broken:
         return emission
     return Emission(emission.status, msgspec.json.encode(wire.written(event)), False)

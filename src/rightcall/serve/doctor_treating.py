@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -14,6 +14,7 @@ from rightcall.errors import ConfigError
 from rightcall.gate import Gate
 from rightcall.proxy.gates import Gates
 from rightcall.proxy.ignored import ignored, refused_tools
+from rightcall.proxy.teaching import is_copied
 from rightcall.proxy.teaching import taught as as_taught
 from rightcall.proxy.wire import Wire
 from rightcall.proxy.wires.common import an_object, decoded
@@ -21,11 +22,12 @@ from rightcall.serve.asking import ENDED
 from rightcall.serve.doctor_finding import needs_key, no_such_model
 from rightcall.serve.doctor_judging import CUT, Damage, Outcome, damages_of, judged
 from rightcall.serve.doctor_questions import Question
-from rightcall.serve.doctor_reading import Emission, Message, Through, read, through
+from rightcall.serve.doctor_reading import Emission, Message, Through, read, replaced, through
 from rightcall.serve.doctor_requests import Object, Patient, request_of
 from rightcall.serve.upstream import Upstream
 from rightcall.serve.upstream_errors import UpstreamError
 from rightcall.text.escape import escaped
+from rightcall.types import Verdict
 
 _STREAMS: Final = (b"text/event-stream", b"application/x-ndjson")
 _SETTINGS: Final = ("temperature", "seed", "max_tokens")
@@ -92,15 +94,16 @@ class Treating:
         if not message.readable:
             return Treated(damage=("error",), note="the answer is none of this API")
         lift = self._lift or taught
-        came = through(wire, gate, emission, lift=lift)
+        came = through(wire, gate, emission, lift=lift, taught=taught)
         with_lift = came if lift else through(wire, gate, emission, lift=True)
         treated = judged(wire, gate, came.message, question)
         why = "" if taught or with_lift.did else self._ignored(wire, request, message)
-        damage = _damage(wire, gate, message, with_lift, question, why)
+        damage = _damage(wire, gate, message, _without_samples(with_lift) if taught else with_lift, question, why)
+        again = await self._again(wire, request, gate, emission, came, lift=lift, taught=taught)
         return Treated(
             without=judged(wire, gate, message, question),
             treated=treated,
-            retried=await self._again(wire, request, gate, question, came, lift=lift),
+            retried=None if again is None else judged(wire, gate, again, question),
             lifted=None if lift else judged(wire, gate, with_lift.message, question),
             damage=tuple(sorted(damage - {"text"} if taught else damage)),  # a taught model is told to call in the text
             ignored=why,
@@ -119,14 +122,16 @@ class Treating:
             self.patient = replace(self.patient, plain=self.patient.plain | {unwanted})
 
     async def _again(
-        self, wire: Wire, request: Object, gate: Gate, question: Question, came: Through, *, lift: bool
-    ) -> Outcome | None:
+        self, wire: Wire, request: Object, gate: Gate, first: Emission, came: Through, *, lift: bool, taught: bool
+    ) -> Message | None:
+        """What the client would have got with --retry; None where there was no reason to ask again."""
         if came.redo is None:
             return None
-        emission = await self._send(wire.again(request, came.redo))
-        again = through(wire, gate, emission, lift=lift) if emission.status < 300 else came
-        better = again if again.redo is None and again.message.readable else came  # as the proxy: else the first stays
-        return judged(wire, gate, better.message, question)
+        try:
+            second = await self._send(wire.again(request, came.redo))
+        except UpstreamError:  # as the proxy: the first answer stays
+            return came.message
+        return replaced(wire, gate, first, second, lift=lift, taught=taught) or came.message
 
     def _gate(self, wire: Wire, request: Object) -> Gate:
         asked = wire.asked(msgspec.json.encode(request))
@@ -218,6 +223,15 @@ def _damage(wire: Wire, gate: Gate, message: Message, came: Through, question: Q
     return found
 
 
-def _is_text(verdict: Any) -> bool:
+def _without_samples(came: Through) -> Through:
+    """Without the examples of ours that a taught model only repeated: those are no calls."""
+    return replace(came, did=tuple(did for did in came.did if did.fate != "left" or not _is_sample(did.verdict)))
+
+
+def _is_sample(verdict: Verdict) -> bool:
+    return verdict.call is not None and is_copied(verdict.call.arguments)
+
+
+def _is_text(verdict: Verdict) -> bool:
     call = verdict.call or verdict.found
     return call is None or call.origin == "text"
