@@ -11,6 +11,7 @@ import pytest
 from msgspec import json
 
 from rightcall import load_policy
+from rightcall.config import Policy
 from rightcall.errors import StoreError
 from rightcall.proxy.settle import Did
 from rightcall.record.entries import read_call
@@ -286,6 +287,24 @@ def test_a_call_that_cannot_be_recorded_takes_no_other_with_it(caplog: pytest.Lo
         found.told(told)
     assert (tools(store), found.state.recorded, found.state.lost) == (["a", "c"], 2, 1)
     assert "could not be recorded" in caplog.text
+
+
+def test_a_call_is_recorded_under_the_policy_that_was_in_force_when_it_passed() -> None:
+    store = Faulty()
+    store.gate.clear()
+    before, after = Policy(), load_policy({"gate": {"mode": "warn"}, "audit": {"redact": ["file_path"]}})
+    with recording(store) as found:
+        found.told(facts("first"))
+        assert store.tried.acquire(timeout=5)  # the thread is busy: what follows waits
+        found.told(facts("old"))
+        found.under(after)
+        found.told(facts("new"))
+        store.gate.set()
+    recorded = {one.tool: one for one in store.inner.look(calls)}
+    old, new = recorded["old"], recorded["new"]
+    assert (old.policy, new.policy) == (before.digest, after.digest)
+    assert old.params == {"file_path": "a.py"}
+    assert new.params["file_path"].startswith("[redacted ")
 
 
 @pytest.mark.promise("P-12")

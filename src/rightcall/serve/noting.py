@@ -38,6 +38,9 @@ class Told(NamedTuple):
     facts: Facts
     did: list[Did]
     weight: int
+    redactor: Redactor
+    policy: str
+    """The digest of the one that was in force. Another may be when the record is made."""
 
 
 def weight_of(did: Did) -> int:
@@ -55,34 +58,36 @@ def _size(said: Any) -> int:
         return _UNKNOWN
 
 
-def parts_of(facts: Facts, weights: list[int]) -> Iterator[Told]:
+def parts_of(facts: Facts, weights: list[int], redactor: Redactor, policy: str) -> Iterator[Told]:
     """The first calls of an answer, as many as there are weights, a few at a time. Nothing of it changes later."""
     kept = replace(facts, did=[], model=facts.model[: LONGEST_NAME * 4])
     for start in range(0, len(weights), AT_ONCE):
         end = min(start + AT_ONCE, len(weights))
-        yield Told(kept, facts.did[start:end], sum(weights[start:end]))
+        yield Told(kept, facts.did[start:end], sum(weights[start:end]), redactor, policy)
 
 
-def made(told: Told, redactor: Redactor, policy: str) -> list[bytes]:
+def made(told: Told) -> list[bytes]:
     """The records as they are stored, without their secrets. Never raises: what cannot be recorded is left out."""
     try:
-        return _made(told.facts, told.did, redactor, policy)
+        return _made(told)
     except Exception:  # one of them is not what we take calls to be: the others are
         log.exception("rightcall: the calls of an answer could not be recorded")
-    return [record for one in told.did for record in _alone(told.facts, one, redactor, policy)]
+    return [record for one in told.did for record in _alone(told._replace(did=[one]))]
 
 
-def _alone(facts: Facts, did: Did, redactor: Redactor, policy: str) -> list[bytes]:
+def _alone(told: Told) -> list[bytes]:
     try:
-        return _made(facts, [did], redactor, policy)
+        return _made(told)
     except Exception:  # noqa: BLE001  it was told already
         return []
 
 
-def _made(facts: Facts, did: list[Did], redactor: Redactor, policy: str) -> list[bytes]:
+def _made(told: Told) -> list[bytes]:
+    facts = told.facts
     records = notes(
-        did, redactor, wire=facts.wire, model=facts.model, provider=facts.provider, caller=facts.caller or CALLER,
-        policy=policy, retries=facts.retries, taught=facts.taught, observe=facts.observe,
+        told.did, told.redactor, wire=facts.wire, model=facts.model, provider=facts.provider,
+        caller=facts.caller or CALLER, policy=told.policy, retries=facts.retries, taught=facts.taught,
+        observe=facts.observe,
     )  # fmt: skip
     return [_encoded(record) for record in records]
 

@@ -109,10 +109,21 @@ class Recording:
             self._lose(len(facts.did))
             log.exception("rightcall: the calls of an answer could not be recorded")
 
+    def under(self, policy: Policy) -> None:
+        """From now on calls pass under this policy, which may name further secrets."""
+        self.redactor = Redactor(self._store.key(), policy.settings.audit.redact)
+        self.policy = policy.digest
+
+    def note_policy(self, what: str, policy: Policy, problem: str | None = None) -> None:
+        """Which policy is in force, or why an edit of its file was not taken: as an executor notes it."""
+        data = {"digest": policy.digest, "source": policy.source} | ({"problem": problem} if problem else {})
+        note = NoteBody(what, data=data)
+        self._store.later(lambda tables: note_policy(tables, note, policy.digest))
+
     def _take(self, facts: Facts, weights: list[int]) -> None:
         with self._lock:
             taken = 0 if self._stopping.is_set() else self._room_for(weights)
-            self._told.extend(parts_of(facts, weights[:taken]))
+            self._told.extend(parts_of(facts, weights[:taken], self.redactor, self.policy))
             self._told_calls += taken
             self._bytes += sum(weights[:taken])
             left_out = len(weights) - taken
@@ -181,7 +192,7 @@ class Recording:
         """Enough records for a transaction, of what was told; none when it is too late to make any."""
         while self._told and len(self._waiting) < _GROUP and not self._is_late:
             told = self._told[0]
-            records = made(told, self.redactor, self.policy)
+            records = made(told)
             with self._lock:
                 self._told.popleft()
                 self._told_calls -= len(told.did)
@@ -260,9 +271,9 @@ def open_recording(
     `root`; or "memory", or a store that stays open. Raises StoreError when it cannot be used from the start."""
     file = None if policy_file is None else os.path.abspath(policy_file)
     opened = open_store(store, store_path(policy, file, existing_folder(root)), clock)
-    about = NoteBody("loaded", data={"digest": policy.digest, "source": policy.source})
-    opened.later(lambda tables: note_policy(tables, about, policy.digest))
-    return Recording(opened, policy, owned=opened is not store)
+    recording = Recording(opened, policy, owned=opened is not store)
+    recording.note_policy("loaded", policy)
+    return recording
 
 
 def _append(tables: Tables, bodies: Iterable[bytes]) -> None:
