@@ -30,7 +30,10 @@ def ask(base_url: str, model: str, question: str) -> tuple[dict, str]:
     address = urlsplit(base_url)
     path = f"{address.path.rstrip('/').removesuffix('/v1')}/v1/chat/completions"
     connection = HTTPConnection(address.netloc)
-    connection.request("POST", path, json.dumps(body), {"content-type": "application/json"})
+    try:
+        connection.request("POST", path, json.dumps(body), {"content-type": "application/json"})
+    except OSError as error:
+        sys.exit(f"nobody answers at {base_url}: {error.strerror}. Is the server running, and is this its address?")
     answer = connection.getresponse()
     given = answer.read()
     connection.close()

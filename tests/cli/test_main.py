@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -203,6 +204,16 @@ def test_every_example_runs_and_prints_what_it_should(example: str) -> None:
     else:
         assert (done.returncode, done.stderr) == (0, "")
         assert [words for words in EXAMPLE_OUTPUTS[example] if words not in done.stdout] == []
+
+
+def test_the_example_client_says_that_nobody_answers() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}"  # of nobody, once it is closed
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / "proxy_client.py"), address], capture_output=True, check=False, text=True
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"nobody answers at {address}: ")
 
 
 def test_what_was_answered_before_an_interruption_is_written(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
