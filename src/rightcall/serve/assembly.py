@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import asdict
-from starlette.types import ASGIApp
+from msgspec.structs import asdict, replace
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rightcall import __version__
 from rightcall.config import Policy
-from rightcall.proxy.gates import Gates
+from rightcall.executor_policy import PolicyInForce
+from rightcall.proxy.gates import HOST, Gates
 from rightcall.proxy.options import Options, provider_of
 from rightcall.serve.access import Access
 from rightcall.serve.app import build_app
 from rightcall.serve.exchange import Proxy
 from rightcall.serve.facts import Facts
 from rightcall.serve.limits import UpstreamLimits
-from rightcall.serve.metrics import Metrics
+from rightcall.serve.metrics import Metrics, added
+from rightcall.serve.policy_watch import PolicyWatch
 from rightcall.serve.recording import Recording
 from rightcall.serve.upstream import Upstream
+
+log = logging.getLogger("rightcall")
 
 Watcher = Callable[[Facts], None]
 
@@ -36,7 +42,7 @@ class Service(Struct, frozen=True):
 
 def assemble(
     url: str,
-    policy: Policy,
+    policy: Policy | PolicyInForce,
     options: Options,
     access: Access,
     *,
@@ -45,21 +51,18 @@ def assemble(
     recording: Recording | None = None,
     watcher: Watcher | None = None,
 ) -> Service:
-    """A server in front of the upstream at `url`. `recording` keeps the audit, and is closed with the server; `watcher`
-    hears of every request."""
+    """A server in front of the upstream at `url`. A policy that is given as the one in force may change while it runs.
+    `recording` keeps the audit, and is closed with the server; `watcher` hears of every request."""
     upstream = Upstream(url, limits)
     provider = provider or provider_of(upstream.host, is_local=upstream.is_local)
-    gates = Gates(policy, provider, pass_unknown=options.retry == 0)
-    metrics = Metrics(lambda: {provider: gates.stats()})
+    in_force = policy if isinstance(policy, PolicyInForce) else PolicyInForce(policy)
+    rules = _Rules(in_force, options, provider, recording)
+    metrics = Metrics(lambda: {provider: rules.statistics(proxy)})
     if recording is not None:
         metrics.audit_failures = lambda: recording.failures + recording.lost
-
-    def told(facts: Facts) -> None:
-        count(metrics, facts)
-        if recording is not None:
-            recording.told(facts)
-        if watcher is not None:
-            watcher(facts)
+    told = [partial(count, metrics)]
+    told += [] if recording is None else [recording.told]
+    told += [] if watcher is None else [watcher]
 
     async def stop_recording() -> None:
         if recording is not None:
@@ -68,13 +71,67 @@ def assemble(
     def state() -> dict[str, Any]:
         return {"audit": asdict(recording.state) if recording is not None else None}
 
-    proxy = Proxy(upstream, gates, options, told=told)
+    async def under_the_policy_of_now(scope: Scope, receive: Receive, send: Send) -> None:
+        watch.look()
+        await proxy(scope, receive, send)
+
+    proxy = Proxy(upstream, rules.gates(), rules.options(), told=partial(_tell, told))
+    watch = PolicyWatch(in_force, lambda new: rules.take(new, proxy), rules.note)
     metrics.streams = lambda: proxy.streams
     about = {"version": __version__, "upstream": upstream.host, "provider": provider}
     app = build_app(
-        proxy=proxy, access=access, metrics=metrics, about=about, state=state, closing=[stop_recording, proxy.aclose]
-    )
+        proxy=under_the_policy_of_now, access=access, metrics=metrics, about=about, state=state,
+        closing=[stop_recording, proxy.aclose],
+    )  # fmt: skip
     return Service(app, proxy, metrics)
+
+
+class _Rules:
+    """What follows from the policy in force, and changes with it."""
+
+    def __init__(self, in_force: PolicyInForce, options: Options, provider: str, recording: Recording | None) -> None:
+        self._in_force = in_force
+        self._options = options
+        self._provider = provider
+        self._recording = recording
+        self._earlier: Mapping[str, Any] = {"tools": {}}
+        """The counts of the gates of earlier policies."""
+
+    def gates(self, policy: Policy | None = None) -> Gates:
+        return Gates(policy or self._in_force.current, self._provider, pass_unknown=self._options.retry == 0)
+
+    def options(self, policy: Policy | None = None) -> Options:
+        watches = self._options.observe or only_watches(policy or self._in_force.current)
+        return replace(self._options, observe=watches)
+
+    def take(self, policy: Policy, proxy: Proxy) -> None:
+        gates, old = self.gates(policy), proxy.gates
+        proxy.gates, proxy.options = gates, self.options(policy)
+        self._earlier = added(self._earlier, old.stats())
+        if self._recording is not None:
+            self._recording.under(policy)
+
+    def note(self, what: str, policy: Policy, problem: str | None) -> None:
+        if self._recording is not None:
+            self._recording.note_policy(what, policy, problem)
+
+    def statistics(self, proxy: Proxy) -> Mapping[str, Any]:
+        return added(self._earlier, proxy.gates.stats())
+
+
+def _tell(hooks: Iterable[Watcher], facts: Facts) -> None:
+    """The answer is right, whatever is wrong with telling of it."""
+    for hook in hooks:
+        try:
+            hook(facts)
+        except Exception:
+            log.exception("rightcall: a request could not be counted, recorded or told")
+
+
+def only_watches(policy: Policy) -> bool:
+    """Whether the policy says of this door what `--observe` says."""
+    here = policy.hosts.get(HOST)
+    return ((here.mode if here is not None else None) or policy.mode) == "observe"
 
 
 def count(metrics: Metrics, facts: Facts) -> None:

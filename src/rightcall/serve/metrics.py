@@ -100,6 +100,16 @@ class Metrics:
                 yield _labels(provider=provider, tool=tool, strategy=strategy), count
 
 
+def added(one: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Two such figures as one, as far as they are shown here."""
+    tools: dict[str, dict[str, Any]] = {}
+    for figures in (one, more):
+        for tool, of_tool in figures["tools"].items():
+            counts: Counter[str] = tools.setdefault(tool, {"normalizations": Counter()})["normalizations"]
+            counts.update(of_tool["normalizations"])
+    return {"tools": tools}
+
+
 def _family(name: str, kind: str, about: str, lines: Iterable[tuple[str, float]]) -> Iterator[str]:
     yield f"# HELP rightcall_{name} {about}\n# TYPE rightcall_{name} {kind}\n"
     for rest, value in lines:
