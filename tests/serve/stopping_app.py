@@ -31,4 +31,11 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
 
 if __name__ == "__main__":
     limits = ServeLimits(grace_seconds=float(sys.argv[1]))
-    sys.exit(serve(application, limits=limits, on_ready=lambda _host, port: tell(str(port))))
+    sys.exit(
+        serve(
+            application,
+            limits=limits,
+            on_ready=lambda _host, port: tell(str(port)),
+            on_stopping=lambda running: tell(f"finishing {running}"),
+        )
+    )

@@ -79,7 +79,7 @@ def test_a_signal_lets_a_running_stream_finish_and_closes_everything(number: int
         wait_until_closed(port)
         client.sendall(b"6\r\nsecond\r\n0\r\n\r\n")
         assert b"second" in read_until(client, b"0\r\n\r\n")
-        assert output(process).read() == "closed\n"
+        assert output(process).read() == "finishing 1\nclosed\n"
         assert process.wait(20) == code
         assert process.stderr is not None
         assert process.stderr.read() == ""
@@ -99,7 +99,7 @@ def test_what_does_not_finish_in_the_grace_time_is_ended() -> None:
     with started(grace=0.1) as (process, port), stream(port):
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 143
-        assert output(process).read() == "closed\n"
+        assert output(process).read() == "finishing 1\nclosed\n"
 
 
 def test_a_port_in_use_is_told_with_what_to_do() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from rightcall.cli.serving import base_url, missing_package, serve_upstream, serving_options
+from rightcall.cli.serving import base_url, missing_package, program, serve_upstream, serving_options
 from rightcall.cli.terminal import Style
 
 EXAMPLES = """\
@@ -41,6 +41,7 @@ def run(options: Namespace) -> int:
 def _told(base: str, token: str | None, style: Style, practice: bool) -> list[str]:
     url = base_url(base, token)
     model = "the practice model, which breaks its calls on purpose" if practice else "your upstream"
+    command = program()
     first = (
         f"   curl -si {url}/v1/chat/completions -H 'content-type: application/json' -d '{_BODY}'"
         if practice
@@ -56,9 +57,11 @@ def _told(base: str, token: str | None, style: Style, practice: bool) -> list[st
         "1. A request through the proxy; the header x-rightcall says what was done to the answer:",
         first,
         f"2. The base URL for a client: {style.tint(f'{url}/v1', 'bold')} (Anthropic's and Ollama's: {url})",
-        "   In front of a model of yours: rightcall serve --upstream http://localhost:11434",
-        "3. A line for a policy file (rightcall init writes one), so that nothing is changed but everything told:",
-        '   [gate.hosts.proxy] with mode = "observe"; what passed is in the audit: rightcall audit tail',
+        f"   In front of a model of yours: {command} serve --upstream http://localhost:11434",
+        "3. Two lines for rightcall.toml here, so that nothing is changed but everything told:",
+        "   [gate.hosts.proxy]",
+        '   mode = "observe"',
+        f"   What passed is in the audit: {command} audit tail",
         "",
         "Ctrl-C stops.",
     ]

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rightcall.cli.output import json_text
-from rightcall.cli.store_options import POLICY_FILE, policy_file, policy_of
+from rightcall.cli.store_options import POLICY_FILE, policy_file
 from rightcall.cli.terminal import Style, say, style_for
-from rightcall.errors import ConfigError
-from rightcall.proxy.report import word_for
-from rightcall.text.escape import escaped, shown
+from rightcall.errors import ConfigError, StoreError
+from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
     from rightcall.config import Policy
-    from rightcall.serve.facts import Facts
+    from rightcall.executor_policy import PolicyInForce
+    from rightcall.serve.recording import Recording
+    from rightcall.text.redact import Redactor
 
 PORT = 4141
 TOKEN = "RIGHTCALL_TOKEN"
 """The environment variable with the token that clients must know."""
 
 MOST_TRIES = 10
-_SHOWN = ("repaired", "lifted", "left")
 
 
 def serving_options(parser: ArgumentParser) -> None:
@@ -64,44 +65,94 @@ def serve_upstream(options: Namespace, url: str, tell: Callable[[str, str | None
     """Serves until it is stopped. `tell` makes the lines for people, of the address and the token."""
     try:
         from rightcall.serve.access import Access, new_token
-        from rightcall.serve.addresses import address_of
-        from rightcall.serve.assembly import assemble
-        from rightcall.serve.recording import open_recording
+        from rightcall.serve.assembly import assemble, only_watches
         from rightcall.serve.running import serve
     except ImportError as missing:
         raise missing_package(missing) from missing
+    from rightcall.cli.serving_lines import lines_and_log
+    from rightcall.cli.serving_report import teller
+    from rightcall.executor_policy import PolicyInForce
     from rightcall.proxy.options import Options
 
-    policy = policy_of(options)
-    options.observe = options.observe or _only_watches(policy)
-    address_of(url)  # what is wrong is said before anything is opened
+    policy = PolicyInForce(policy_file(options))
+    _check_upstream(options, url)  # what is wrong is said before anything is opened
     token = None if options.open else os.environ.get(TOKEN) or new_token()
     access = Access(token, bound_to=options.host, host_names=options.host_name, origins=options.origin)
     treated = Options(options.retry, options.observe, options.teach, options.lift)
-    recording = None if options.no_audit else open_recording(policy, policy_file(options), root=options.root)
-    service = assemble(
-        url, policy, treated, access, provider=options.provider, recording=recording,
-        watcher=None if options.quiet else _teller(style_for(sys.stderr)),
-    )  # fmt: skip
+    options.observe = options.observe or only_watches(policy.current)
+    with lines_and_log(sys.stderr) as lines:
+        recording = _recording(options, policy.current)
+        try:
+            service = assemble(
+                url, policy, treated, access, provider=options.provider, recording=recording,
+                watcher=None if options.quiet else teller(lines, style_for(sys.stderr), _redactor(policy, recording)),
+            )  # fmt: skip
+            return serve(
+                service.app, host=options.host, port=options.port, metrics=service.metrics,
+                on_ready=lambda host, port: _ready(options, host, port, token, tell),
+                on_stopping=lambda running: lines.say(_finishing(running)),
+            )  # fmt: skip
+        finally:
+            if recording is not None:
+                _stop(recording)
 
-    def ready(host: str, port: int) -> None:
-        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # every address is also this one
-        base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        if options.json:
-            say(json_text({"url": base if token is None else f"{base}/{token}", "address": base, "token": token}))
-        else:
-            say(*tell(base, token, style_for(sys.stdout)))
-        sys.stdout.flush()
 
-    return serve(service.app, host=options.host, port=options.port, on_ready=ready, metrics=service.metrics)
+def _check_upstream(options: Namespace, url: str) -> None:
+    from rightcall.serve.addresses import address_of, is_loopback
+
+    upstream = address_of(url)
+    here = options.host in ("0.0.0.0", "::") or is_loopback(options.host)
+    same_host = upstream.host == options.host or (here and upstream.is_local)
+    if same_host and upstream.port == options.port:
+        raise ConfigError(
+            f"--upstream: {upstream.authority} is where this server itself listens, so that it would ask itself; "
+            "give the model's server's address, or another --port"
+        )
 
 
-def _only_watches(policy: Policy) -> bool:
-    """Whether the policy says of this door what `--observe` says."""
-    from rightcall.proxy.gates import HOST
+def _recording(options: Namespace, policy: Policy) -> Recording | None:
+    if options.no_audit:
+        return None
+    from rightcall.serve.recording import open_recording
 
-    here = policy.hosts.get(HOST)
-    return ((here.mode if here is not None else None) or policy.mode) == "observe"
+    try:
+        return open_recording(policy, policy_file(options), root=options.root)
+    except StoreError as error:
+        why = str(error).removesuffix(" Nothing was run.")
+        raise StoreError(f"{why}\n--root DIR keeps the audit elsewhere, --no-audit keeps none", error.fault) from None
+
+
+def _redactor(policy: PolicyInForce, recording: Recording | None) -> Callable[[], Redactor]:
+    """The audit's own; without an audit one of the same rules."""
+    from rightcall.text.redact import Redactor
+
+    if recording is not None:
+        return lambda: recording.redactor
+    key = os.urandom(32)
+    return lambda: Redactor(key, policy.current.settings.audit.redact)
+
+
+def _ready(
+    options: Namespace, host: str, port: int, token: str | None, tell: Callable[[str, str | None, Style], list[str]]
+) -> None:
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # every address is also this one
+    base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    if options.json:
+        say(json_text({"url": base_url(base, token), "address": base, "token": token}))
+    else:
+        say(*tell(base, token, style_for(sys.stdout)))
+    sys.stdout.flush()
+
+
+def _finishing(running: int) -> str:
+    return f"finishing {running} request{'' if running == 1 else 's'}; Ctrl-C again ends at once"
+
+
+def _stop(recording: Recording) -> None:
+    """Where the server was ended at once, it has not been stopped yet; then little time is left."""
+    recording.stop(timeout=1.0)
+    if left := recording.state.waiting:
+        logging.getLogger("rightcall").error("%d records of calls could not be written before the end", left)
 
 
 def missing_package(missing: ImportError) -> Exception:
@@ -116,33 +167,16 @@ def base_url(base: str, token: str | None) -> str:
     return base if token is None else f"{base}/{token}"
 
 
-def _teller(style: Style) -> Callable[[Facts], None]:
-    """Tells people what was done, one line a call. What a model wrote is escaped."""
+def program() -> str:
+    """How this program was started, for commands that a user can copy: `rightcall`, where that is found."""
+    from shutil import which
 
-    def tell(facts: Facts) -> None:
-        lines = [_line(did, facts, style) for did in facts.did if did.fate in _SHOWN]
-        if facts.fault and facts.fault != "gone":
-            lines.append(f"  {style.tint('upstream', 'red')} {facts.fault}")
-        if lines:
-            sys.stderr.write("".join(f"{line}\n" for line in lines))
-            sys.stderr.flush()
-
-    return tell
-
-
-def _line(did: Any, facts: Facts, style: Style) -> str:
-    verdict = did.verdict
-    name = escaped(verdict.call.name if verdict.call is not None else did.written, 60)
-    tint = "yellow" if did.fate == "left" else "green"
-    word = word_for(did, observe=facts.observe)
-    if did.fate == "left":
-        why = "; ".join(escaped(problem.message, 100) for problem in verdict.problems[:2])
-    else:
-        why = ", ".join(
-            f"{escaped(one.path, 40) or 'call'} {shown(one.before, 40)} → {shown(one.after, 40)}"
-            for one in verdict.repairs[:3]
-        )
-    return f"  {style.tint(word, tint)} {name}  {style.tint(why, 'dim')}".rstrip()
+    started = sys.argv[0]
+    if which("rightcall") is not None:
+        return "rightcall"
+    if os.path.basename(started).startswith("rightcall"):
+        return started if os.path.dirname(started) else f"./{started}"
+    return f"{sys.executable} -m rightcall"
 
 
 def _tries(text: str) -> int:

@@ -28,6 +28,8 @@ _PATIENCE = 5.0
 """Seconds in which a further signal other than Ctrl-C means the same end: see `rightcall.cli.ending`."""
 
 Ready = Callable[[str, int], None]
+Stopping = Callable[[int], None]
+"""Hears how many requests still run when the server begins to stop."""
 
 
 def _nobody(*_: object) -> None:
@@ -44,6 +46,7 @@ class Running(uvicorn.Server):
         limits: ServeLimits,
         *,
         on_ready: Ready = _nobody,
+        on_stopping: Stopping = _nobody,
         metrics: Metrics | None = None,
     ) -> None:
         protocol, crowd = protocol_for(limits, metrics.refused if metrics else _nobody)
@@ -54,6 +57,7 @@ class Running(uvicorn.Server):
         self._heard_at = 0.0
         self._bound = bound
         self._on_ready = on_ready
+        self._on_stopping = on_stopping
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         try:
@@ -64,6 +68,11 @@ class Running(uvicorn.Server):
             raise ConfigError("the server did not start: see what was logged just before")
         host, port = self._bound.getsockname()[:2]
         self._on_ready(host, port)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if running := len(self.server_state.tasks):
+            self._on_stopping(running)
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -143,12 +152,15 @@ def serve(
     port: int = 0,
     limits: ServeLimits | None = None,
     on_ready: Ready = _nobody,
+    on_stopping: Stopping = _nobody,
     metrics: Metrics | None = None,
 ) -> int:
     """Serves until a signal comes, and returns the exit code: 128 and the signal's number, as shells count."""
     bound = bind(host, port)
     try:
-        server = Running(app, bound, limits or ServeLimits(), on_ready=on_ready, metrics=metrics)
+        server = Running(
+            app, bound, limits or ServeLimits(), on_ready=on_ready, on_stopping=on_stopping, metrics=metrics
+        )
         server.run(sockets=[bound])
     finally:
         bound.close()
