@@ -1,7 +1,9 @@
 """`rightcall proxy` and `rightcall serve` as people start them: a process, an address, a token, a gentle end."""
 
+import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +16,8 @@ from msgspec import json
 
 from cli_running import Runner
 from proxy.chatting import TOOLS
+from rightcall.cli.serving import program
+from rightcall.serve import running
 from serve.harness import post, request
 
 pytestmark = pytest.mark.promise("H-03", "H-02")
@@ -114,3 +118,110 @@ def test_a_port_that_is_taken_is_an_error_with_a_way_out(tmp_path: Path, run: Ru
         result = run("proxy", "--upstream", "http://127.0.0.1:1", "--port", port, "--open", "--no-audit")
         assert (result.code, "--port 0" in result.err) == (2, True)
     assert not (tmp_path / ".rightcall").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+def test_ctrl_c_says_what_is_waited_for_and_how_to_end_at_once(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(20)
+        upstream = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with started(tmp_path, "proxy", "--upstream", upstream, "--open", "--quiet") as (process, told):
+            port = int(told["address"].rsplit(":", 1)[1])
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+                client.sendall(b"GET /v1/models HTTP/1.1\r\nhost: 127.0.0.1:%d\r\n\r\n" % port)
+                asked, _ = silent.accept()  # never answered
+                process.send_signal(signal.SIGINT)
+                assert process.stderr is not None
+                assert process.stderr.readline() == "finishing 1 request; Ctrl-C again ends at once\n"
+                process.send_signal(signal.SIGINT)
+                assert process.wait(20) == 130
+                asked.close()
+
+
+def serve_nothing(monkeypatch: pytest.MonkeyPatch, during: Any = None, port: int = 4141) -> None:
+    """The server says that it is ready, and ends."""
+
+    def serve(app: Any, *, on_ready: Any, **_: Any) -> int:
+        on_ready("127.0.0.1", port)
+        if during is not None:
+            during()
+        return 0
+
+    monkeypatch.setattr(running, "serve", serve)
+
+
+def test_the_log_is_on_standard_error_with_quiet_too(
+    tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = logging.getLogger("rightcall")
+    before = list(log.handlers)
+    serve_nothing(monkeypatch, lambda: log.error("rightcall: the audit is read-only"))
+    result = run("proxy", "--upstream", "http://127.0.0.1:1", "--root", str(tmp_path), "--quiet", "--no-audit")
+    assert (result.code, result.err) == (0, "rightcall: the audit is read-only\n")
+    assert log.handlers == before
+
+
+def test_records_that_could_not_be_written_are_told_with_their_number(
+    tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rightcall.serve import recording
+
+    real = recording.open_recording
+    opened: list[recording.Recording] = []
+
+    def stuck(*given: Any, **named: Any) -> recording.Recording:
+        opened.append(real(*given, **named))
+        opened[0].stop()
+        opened[0]._waiting.extend([b"{}"] * 3)  # as when the disk hangs until the end
+        return opened[0]
+
+    monkeypatch.setattr(recording, "open_recording", stuck)
+    serve_nothing(monkeypatch)
+    result = run("proxy", "--upstream", "http://127.0.0.1:1", "--root", str(tmp_path))
+    assert result.err == "rightcall: 3 records of calls could not be written before the end\n"
+
+
+@pytest.mark.parametrize(
+    ("upstream", "here"),
+    [
+        ("http://127.0.0.1:4141", []),
+        ("http://localhost:4141/v1", ["--host", "::1"]),
+        ("http://127.0.0.1:5000", ["--port", "5000", "--host", "0.0.0.0"]),
+        ("http://10.1.2.3:80", ["--port", "80", "--host", "10.1.2.3"]),
+    ],
+)
+def test_a_server_in_front_of_itself_is_refused(tmp_path: Path, run: Runner, upstream: str, here: list[str]) -> None:
+    result = run("proxy", "--upstream", upstream, "--root", str(tmp_path), *here)
+    assert result.code == 2
+    assert "is where this server itself listens" in result.err
+    assert not (tmp_path / ".rightcall").exists()
+
+
+def test_an_audit_that_cannot_be_kept_is_an_error_with_two_ways_out(tmp_path: Path, run: Runner) -> None:
+    (tmp_path / ".rightcall").write_text("a file where the folder should be")
+    result = run("proxy", "--upstream", "http://127.0.0.1:1", "--root", str(tmp_path), "--port", "0")
+    assert result.code == 2
+    assert "--no-audit" in result.err
+    assert "--root DIR" in result.err
+    assert "Traceback" not in result.err
+
+
+def test_what_serve_prints_can_be_pasted(tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve_nothing(monkeypatch)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", [".venv/bin/rightcall", "serve"])
+    lines = run("serve", "--root", str(tmp_path), "--open", "--no-audit").out.splitlines()
+    at = lines.index("   [gate.hosts.proxy]")
+    assert lines[at + 1] == '   mode = "observe"'
+    assert lines[at + 2].endswith(" .venv/bin/rightcall audit tail")
+    assert any(".venv/bin/rightcall serve --upstream" in line for line in lines)
+
+
+def test_commands_are_shown_as_this_one_was_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["/x/rightcall/__main__.py"])
+    assert program() == f"{sys.executable} -m rightcall"
+    command = tmp_path / ("rightcall.exe" if sys.platform == "win32" else "rightcall")
+    command.write_text("")
+    command.chmod(0o755)
+    assert program() == "rightcall"
