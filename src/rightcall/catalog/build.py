@@ -23,6 +23,10 @@ from rightcall.errors import ToolError
 from rightcall.types import Rules, UnknownArgument
 
 
+MOST_KEPT = 1_000_000
+"""Bytes of definitions whose catalogue is kept. A larger one takes a hundred megabytes: who needs it again keeps it."""
+
+
 class Catalog(Struct, frozen=True, dict=True, eq=False):
     """Tools by name, in the order given. `get(name)` is exact; `find(name)` also knows other spellings."""
 
@@ -65,7 +69,7 @@ def build_catalog(
         key = json.encode((flat, Raw(_encoded(_Same(tuple(overlays)))), unknown_argument))
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
         raise ToolError(f"a tool definition is no JSON: {fault}") from fault
-    return _build(key)
+    return _build(key) if len(key) <= MOST_KEPT else _build.__wrapped__(key)
 
 
 class _Same:
