@@ -22,7 +22,6 @@ from rightcall.catalog.tool import ALL_EFFECTS, NameMatch, PackTool, Tool
 from rightcall.errors import ToolError
 from rightcall.types import Rules, UnknownArgument
 
-
 MOST_KEPT = 1_000_000
 """Bytes of definitions whose catalogue is kept. A larger one takes a hundred megabytes: who needs it again keeps it."""
 
