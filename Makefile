@@ -29,7 +29,7 @@ run: $(VENV)/.installed ## set up, then start the server with a practice model o
 	@echo "   $(BIN)/rightcall init               a policy file; then 'rightcall call --help' runs calls under it"
 	@echo "   make test                           lint, types and tests"
 	@echo
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/rightcall serve $(ARGS); code=$$?; [ $$code -eq 130 ] || exit $$code
+	@trap : INT; $(BIN)/rightcall serve $(ARGS); code=$$?; [ $$code -eq 130 ] || exit $$code # Ctrl-C is how it is meant to end
 
 test: lint types tests ## set up, then lint, types and tests (what CI runs)
 	@echo "make test: all good"
