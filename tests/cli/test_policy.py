@@ -160,6 +160,7 @@ NOTES = [
     ("repeats = 0", "policy.repeats", "0: the same call may be made any number of times"),
     ("quarantine = 0", "policy.quarantine", "0: a call that is refused again and again is never put aside"),
     ('[gate]\nmode = "observe"', "gate.mode", '"observe": a call that does not fit its tool is not refused'),
+    ('[gate.hosts]\nproxi.mode = "observe"', "gate.hosts.proxi", "the proxy is called `proxy`; this is another host"),
     ('[gate]\nunknown_tool = "pass"', "gate.unknown_tool", '"pass": calls of tools that nobody knows are not checked'),
     ("[callers.x]\nlimits.minute = 0", "callers.x.limits.minute", "0: any number of calls a minute (otherwise 100)"),
     ('[callers.x]\nonly = ["*"]', "callers.x.only[0]", "`*` allows every tool there is"),

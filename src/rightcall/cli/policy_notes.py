@@ -35,11 +35,17 @@ def notes_on(policy: Policy) -> list[Note]:
 Found = Iterator[tuple[KeyPath, str]]
 
 
+_PROXY = "proxy"
+
+
 def _gate(policy: Policy) -> Found:
     if policy.mode != "block":
         yield ("gate", "mode"), f'"{policy.mode}": a call that does not fit its tool is not refused'
     if policy.unknown_tool == "pass":
         yield ("gate", "unknown_tool"), '"pass": calls of tools that nobody knows are not checked'
+    for name in policy.hosts:
+        if name != _PROXY and get_close_matches(name.lower(), (_PROXY,), cutoff=0.7):
+            yield ("gate", "hosts", name), f"the proxy is called `{_PROXY}`; this is another host"
 
 
 _STAGES = {
