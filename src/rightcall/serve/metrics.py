@@ -54,20 +54,50 @@ class Metrics:
 
     def text(self) -> str:
         families = (
-            _family("requests_total", "counter", "Requests answered.", self._request_lines()),
-            _family("request_seconds", "histogram", "Seconds until an answer's last byte.", self._second_lines()),
-            _family("calls_total", "counter", "Tool calls, by the strategy that made them right.", self._call_lines()),
-            _family("changes_total", "counter", "What was done to answers.", _by("kind", self._changes)),
-            _family("refusals_total", "counter", "Requests and clients sent away.", _by("reason", self._refusals)),
-            _family("upstream_errors_total", "counter", "Upstream failures.", _by("kind", self._upstream_errors)),
+            _family(
+                "requests_total",
+                "counter",
+                "Requests that the proxy has answered; status 0: the client left first.",
+                self._request_lines(),
+            ),
+            _family(
+                "request_seconds",
+                "histogram",
+                "Seconds from a request to the last byte of its answer.",
+                self._second_lines(),
+            ),
+            _family(
+                "calls_total",
+                "counter",
+                "Tool calls that were checked, by the strategy that read them.",
+                self._call_lines(),
+            ),
+            _family(
+                "changes_total",
+                "counter",
+                "Calls repaired, lifted, left or observed; requests retried; answers taught.",
+                _by("kind", self._changes),
+            ),
+            _family(
+                "refusals_total",
+                "counter",
+                "Requests and connections sent away before the proxy.",
+                _by("reason", self._refusals),
+            ),
+            _family(
+                "upstream_errors_total",
+                "counter",
+                "Requests that failed because of the upstream.",
+                _by("kind", self._upstream_errors),
+            ),
             _family(
                 "audit_failures_total",
                 "counter",
-                "Records lost, or not written yet.",
+                "Failed attempts to write the audit, and records lost.",
                 [("", self.audit_failures())],
             ),
-            _family("streams_open", "gauge", "Streams under way.", [("", self.streams())]),
-            _family("connections_open", "gauge", "Connections of clients.", [("", self.connections())]),
+            _family("streams_open", "gauge", "Answers that stream at this moment.", [("", self.streams())]),
+            _family("connections_open", "gauge", "Connections of clients at this moment.", [("", self.connections())]),
         )
         return "".join(line for family in families for line in family)
 
