@@ -102,6 +102,12 @@ class Stream:
         return self._machine.notes
 
     @property
+    def beginnings(self) -> Callable[[str], object] | None:
+        """What finds in a piece the characters with which something could begin; None while something is held back or
+        looked for. Pieces without any may be pushed later, as one."""
+        return self._machine.scanner.firsts.search if self._machine.idle else None
+
+    @property
     def starts(self) -> list[int]:
         """Where each of the events that `push` or `close` returned last begins in the whole text."""
         return self._machine.starts

@@ -423,3 +423,13 @@ def test_more_than_anybody_should_hold_back_is_an_error(monkeypatch: pytest.Monk
     endless = chunk({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "weather", "arguments": "x" * 500}}]})
     with pytest.raises(TooLong):
         editor.feed(endless * 100)
+
+
+@given(st.data(), texts)
+def test_pieces_that_arrive_one_by_one_are_read_as_if_they_came_at_once(data: st.DataObject, text: str) -> None:
+    pieces = [f"{word} " for word in ["The", "sky", "over", "the", "hills", "is", "blue", "and", "clear", "today"]]
+    stream = text_stream([*pieces, *data.draw(st.composite(cuts)(text)), *pieces])
+    editor = Editor(WIRE.stream(), Flow(settler()))
+    events = [event + b"\n\n" for event in stream.split(b"\n\n")[:-1]]
+    out = b"".join([*(editor.feed(event) for event in events), editor.close()])
+    assert seen(out)[:3] == seen(through(stream))[:3]

@@ -78,6 +78,11 @@ class Answer:
         self._bare: Building | None = None  # the last one, complete and without arguments
 
     @property
+    def waits(self) -> bool:
+        """Whether a call waits for what follows it."""
+        return self._bare is not None
+
+    @property
     def text(self) -> Prose | None:
         """The text that further pieces belong to."""
         return self.texts[-1] if self.texts and not self.texts[-1].over else None

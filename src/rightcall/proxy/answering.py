@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rightcall.proxy.events import DROP, SAME, Ending, Event, Kind
 from rightcall.proxy.flow import Flow
 from rightcall.proxy.plain import PlainText
@@ -19,20 +21,23 @@ class Editor:
         """Tokens of other tries, for the event that tells them."""
         self.changed = False
         self._plain = PlainText(wire.read) if wire.text_alone else None
+        self._skip: Callable[[str], bool] | None = None
 
     def feed(self, data: bytes) -> bytes:
         """More of the answer. Raises framing.TooLong."""
-        flow, read, plain = self.flow, self.wire.read, self._plain
+        plain, skip = self._plain, self._skip
+        if skip is not None and plain is not None and (text := plain.text(data)) and skip(text):
+            return data
+        flow, read = self.flow, self.wire.read
         out: list[bytes] = []
         for raw in self.wire.framing.feed(data):
-            if plain is not None and (text := plain.text(raw)) and flow.passes(plain.answer, plain.lane, text):
-                out.append(raw)
-                continue
             flow.take(read(raw))
             if flow.settled:
                 out += [self._write(event) for event in flow.ready()]
         if flow.waiting:
             out += [self._write(event) for event in flow.ready()]
+        alone = plain is not None and plain.known and self.wire.framing.empty
+        self._skip = flow.skipping(plain.answer, plain.lane) if plain is not None and alone else None
         return out[0] if len(out) == 1 else b"".join(out)
 
     def ready(self) -> bytes:

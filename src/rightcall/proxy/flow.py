@@ -10,6 +10,7 @@ Nothing here knows an API, and nothing waits: who feeds it decides when.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from rightcall.proxy.answer import Answer, Building
@@ -84,18 +85,15 @@ class Flow:
         for delta in event.deltas:
             self._STEPS[delta.kind](self, delta)
 
-    def passes(self, answer: int, lane: int, text: str) -> bool:
-        """Whether a piece of text can leave at once and as it came: nothing waits before it, and it is prose. Then it
-        was taken; else its event has to be taken next."""
-        known = None if self._queue else self._answers.get(answer)
-        if known is not None and not self.lift:
-            known.goes_on()
-            return True
-        prose = known.text if known is not None else None
-        if prose is None or not prose.passes(lane, text):
-            return False
-        self._remember(text)
-        return True
+    def skipping(self, answer: int, lane: int) -> Callable[[str], bool] | None:
+        """What takes further pieces of this text, until anything else is done here; False for one that has to be taken
+        as an event. None where something waits, or every piece matters."""
+        known = self._answers.get(answer)
+        if known is None or self._queue or self.hold:
+            return None
+        if not self.lift:
+            return _anything
+        return known.text.skipping(lane) if known.text is not None and not known.waits else None
 
     def end(self, *, faulty: bool = False) -> None:
         """Nothing more comes. What is still undecided passes as it came; but where the server broke down, a call that
@@ -347,6 +345,10 @@ class Flow:
             text = Prose(self.settler, hold=self.hold)
             answer.texts.append(text)
         return text
+
+
+def _anything(text: str) -> bool:  # noqa: ARG001 - whatever it says
+    return True
 
 
 def _native_calls(answer: Answer, but: set[int]) -> list[Call]:

@@ -20,6 +20,11 @@ class Framing(Protocol):
         """The events that are complete now, each with what ended it. Raises TooLong."""
         ...
 
+    @property
+    def empty(self) -> bool:
+        """Whether no event has begun."""
+        ...
+
     def rest(self) -> bytes:
         """What is left when nothing more comes: the beginning of an event, or nothing."""
         ...
@@ -83,6 +88,10 @@ class ServerSentEvents:
         self._held.keep(rest)
         return events
 
+    @property
+    def empty(self) -> bool:
+        return not self._held.pieces
+
     def rest(self) -> bytes:
         return self._held.take()
 
@@ -104,6 +113,10 @@ class JsonLines:
         pieces = held.split(b"\n")
         self._held.keep(pieces.pop())
         return [piece + b"\n" for piece in pieces]
+
+    @property
+    def empty(self) -> bool:
+        return not self._held.pieces
 
     def rest(self) -> bytes:
         return self._held.take()

@@ -26,13 +26,13 @@ class PlainText:
         self.answer = self.lane = 0
         self._read = read
         self._head = self._tail = b""
-        self._known = False
+        self.known = False
         self._tries = _TRIES
 
     def text(self, raw: bytes) -> str | None:
         """The text of an event that says nothing but a piece of it, in the same answer and block as the one that was
         learned; None where that is not sure."""
-        if not self._known or not raw.startswith(self._head) or not raw.endswith(self._tail):
+        if not self.known or not raw.startswith(self._head) or not raw.endswith(self._tail):
             return None
         try:  # the decoder takes one whole string and nothing beside it
             text = _string.decode(raw[len(self._head) : len(raw) - len(self._tail)])
@@ -45,7 +45,7 @@ class PlainText:
         """From an event that has left as it came."""
         if len(event.deltas) != 1 or event.deltas[0].kind is not Kind.TEXT:
             return
-        alike = self._known and event.raw.startswith(self._head) and event.raw.endswith(self._tail)
+        alike = self.known and event.raw.startswith(self._head) and event.raw.endswith(self._tail)
         if not self._tries or alike:
             return
         self._tries -= 1
@@ -54,7 +54,7 @@ class PlainText:
         if found and self._is_text(delta, head, tail):
             self._head, self._tail = head, tail
             self.answer, self.lane = delta.answer, delta.lane
-            self._known = True
+            self.known = True
 
     def _is_text(self, delta: Delta, head: bytes, tail: bytes) -> bool:
         """Whether that place, and no other, holds the text: with other text in it, the wire must read just that."""

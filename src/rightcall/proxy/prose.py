@@ -8,6 +8,7 @@ are counted in characters from its beginning. Everything before `decided` is kno
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 from rightcall.proxy.events import DROP, SAME, Delta
 from rightcall.proxy.settle import Did, Settler, can_retry
@@ -16,6 +17,10 @@ from rightcall.types import Verdict
 
 Found = tuple[Verdict, int, int]
 """A call in the text, and where it stood."""
+
+
+_MANY = 256
+"""Pieces that are skipped before they are read: enough to be cheap, and few enough to be forgotten soon."""
 
 
 class Block:
@@ -88,7 +93,7 @@ class Prose:
         self._region: list[Found] = []  # calls since the last prose
         self._lifts = True
         self._drops = False  # a broken call is left out, since another one comes in its place
-        self._ahead: list[str | Verdict] | None = None  # what the stream made of a piece that is pushed next
+        self._skipped: list[str] = []  # plain prose that was passed on before it was read
 
     # ── feeding ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -97,23 +102,52 @@ class Prose:
         """Whether its last block has ended."""
         return bool(self._blocks) and self._blocks[-1].end is not None
 
+    def skipping(self, lane: int) -> Callable[[str], bool] | None:
+        """What takes further pieces of this block, as long as they are plain prose and nothing else happens; None where
+        something is held back. It is the way most pieces go, so it does next to nothing: they are read later."""
+        block = self._blocks[-1] if self._blocks else None
+        finds = self._stream.beginnings
+        if block is None or block.lane != lane or block.blank or finds is None or not self._is_clear():
+            return None
+        skipped = self._skipped
+
+        def skip(text: str) -> bool:
+            if finds(text) is not None:
+                return False
+            skipped.append(text)
+            if len(skipped) >= _MANY:
+                self._catch_up()
+            return True
+
+        return skip
+
+    def _catch_up(self) -> None:
+        """Read what was skipped."""
+        if self._skipped:
+            text = "".join(self._skipped)
+            self._skipped.clear()
+            self._stream.push(text)
+            self._at += len(text)
+            self._decided = self._kept = self._at
+
     def open(self, delta: Delta) -> None:
+        self._catch_up()
         self._block(delta.lane).marks.append(delta)
 
     def shut(self, delta: Delta) -> None:
+        self._catch_up()
         block = self._block(delta.lane)
         block.marks.append(delta)
         block.end = self._at
         self._settle()
 
     def push(self, delta: Delta) -> None:
+        self._catch_up()
         text = delta.text
         block = self._block(delta.lane)
         delta.start = self._at
         self._at = delta.end = self._at + len(text)
-        events, self._ahead = self._ahead, None
-        if events is None:
-            events = self._stream.push(text)
+        events = self._stream.push(text)
         if not block.blank and self._is_clear() and len(events) == 1 and events[0] == text:
             self._decided = self._kept = self._at
             delta.decide()
@@ -123,23 +157,11 @@ class Prose:
         self._apply(events)
         self._settle()
 
-    def passes(self, lane: int, text: str) -> bool:
-        """Whether a further piece is prose that nothing holds back. Then it was taken; else it has to be pushed."""
-        block = self._blocks[-1] if self._blocks else None
-        if block is None or block.lane != lane or block.blank or not self._is_clear():
-            return False
-        events = self._stream.push(text)
-        if len(events) != 1 or events[0] != text:
-            self._ahead = events
-            return False
-        self._at += len(text)
-        self._decided = self._kept = self._at
-        return True
-
     def finish(self, reason: str | None) -> None:
         """The text is over, for this reason where there is one: what the token limit cut off is no call."""
         if self.over:
             return
+        self._catch_up()
         self.over = True
         self._apply(self._stream.close(reason))
         self._to_the_end()

@@ -16,15 +16,12 @@ from rightcall.proxy.framing import TooLong
 from rightcall.proxy.ignored import refused_tools
 from rightcall.proxy.wire import FaultKind, Usage
 from rightcall.proxy.wires.common import plus
-from rightcall.serve.addresses import Headers, answered, header_of, length_of
+from rightcall.serve.addresses import OWN, Headers, answered, header_of, length_of
 from rightcall.serve.asking import Asking, replacement
 from rightcall.serve.facts import Facts
 from rightcall.serve.incoming import Incoming
 from rightcall.serve.pages import is_page
 from rightcall.serve.upstream_errors import UpstreamError, broken
-
-OWN = b"x-rightcall"
-"""The beginning of the headers that are between the client and us."""
 
 NO_END = "ended its answer without the end that its API has"
 

@@ -22,8 +22,8 @@ from rightcall.proxy.gates import Gates
 from rightcall.proxy.options import Options, lifts
 from rightcall.proxy.wire import FaultKind, Wire
 from rightcall.proxy.wires import wires
-from rightcall.serve.addresses import Headers, answered, forwarded, header_of, length_of
-from rightcall.serve.answering import LARGE, OWN, Answering
+from rightcall.serve.addresses import OWN, Headers, answered, forwarded, header_of, length_of
+from rightcall.serve.answering import LARGE, Answering
 from rightcall.serve.answers import error_body
 from rightcall.serve.asking import Asking
 from rightcall.serve.facts import Facts
