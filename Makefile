@@ -73,6 +73,9 @@ policies: $(VENV)/.dev ## a million random policies and requests, judged twice [
 race: $(VENV)/.dev ## swap links while files are read and searched: nothing may leak [ARGS=--seconds N, else 60]
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/race.py $(ARGS)
 
+storm: $(VENV)/.dev ## abuse the server in nine ways while a normal client asks [ARGS=--seconds N]
+	@$(BIN)/python scripts/storm.py $(ARGS)
+
 realmodel: $(MODEL)/.installed ## a real small model: usable calls directly and through the proxy, and what the doctor says [ARGS=--quick]
 	@$(MODEL)/bin/python scripts/realmodel.py $(ARGS)
 
