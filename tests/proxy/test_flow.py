@@ -433,3 +433,49 @@ def test_pieces_that_arrive_one_by_one_are_read_as_if_they_came_at_once(data: st
     events = [event + b"\n\n" for event in stream.split(b"\n\n")[:-1]]
     out = b"".join([*(editor.feed(event) for event in events), editor.close()])
     assert seen(out)[:3] == seen(through(stream))[:3]
+
+
+# ── indexes that the official client's helper for streams can add up ─────────────────────────────────────────────────
+
+
+def indexes(data: bytes) -> list[int]:
+    chunks = [json.decode(event[6:]) for event in data.split(b"\n\n") if event.startswith(b"data: {")]
+    choices = [choice for one in chunks for choice in one["choices"]]
+    return [call["index"] for choice in choices for call in choice["delta"].get("tool_calls") or []]
+
+
+def test_a_chunk_that_calls_and_ends_at_once_is_sent_before_what_the_end_brings() -> None:
+    call = {"index": 0, "id": "a1", "type": "function", "function": {"name": "Read", "arguments": '{"file_path": "x"}'}}
+    out = through(chunk({"content": f"Now. {GOOD}"}) + chunk({"content": " Two.", "tool_calls": [call]}, "tool_calls"))
+    assert indexes(out) == [0, 1]
+    assert seen(out).calls == [("Read", {"file_path": "x"}), ("weather", {"city": "Bern", "days": 3})]
+    assert seen(out)[::2] == ("Now.  Two.", "tool_calls")
+
+
+def test_where_a_broken_call_is_replaced_the_others_move_up() -> None:
+    flow = Flow(settler(), hold=True)
+    editor = Editor(WIRE.stream(), flow)
+    out = editor.feed(call_stream(("weather", '{"days": 3}', "a1"), ("Read", '{"file_path": "x"}', "a2")))
+    flow.replace("", (Call("weather", {"city": "Bern"}, "b1"),), [])
+    out += editor.close()
+    assert sorted(set(indexes(out))) == [0, 1]
+    assert indexes(out) == sorted(indexes(out))
+    assert seen(out).calls == [("Read", {"file_path": "x"}), ("weather", {"city": "Bern"})]
+
+
+def test_an_answer_that_has_told_its_end_keeps_its_right_calls_when_the_server_breaks_down_after_it() -> None:
+    flow = Flow(settler(), hold=True)
+    editor = Editor(WIRE.stream(), flow)
+    out = editor.feed(text_stream([GOOD, " and ", WRONG]).removesuffix(b"data: [DONE]\n\n"))
+    found = seen(out + editor.break_off())
+    assert found.calls == [("weather", {"city": "Bern", "days": 3})]
+    assert "days" in found.text
+
+
+@pytest.mark.parametrize("hold", [True, False])
+def test_a_call_without_arguments_that_text_follows_was_not_cut_off(hold: bool) -> None:
+    native = call_stream(("Now", "", "a1")).replace(
+        chunk({}, "tool_calls"), chunk({"content": "And"}) + chunk({}, "length")
+    )
+    out = fed(native, [], Flow(Settler(gate_for(RUN), new_id=WIRE.new_id), hold=hold))
+    assert seen(out).calls == [("now", {})]

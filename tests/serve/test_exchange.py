@@ -391,6 +391,17 @@ def test_after_a_stream_whose_prompt_was_too_short_the_next_request_is_taught_on
         assert [bool(received.json.get("tools")) for received in one.upstream.requests] == [True, False, not helps]
 
 
+@pytest.mark.parametrize("helps", [True, False])
+def test_a_trial_ends_also_with_an_answer_that_is_not_streamed(helps: bool) -> None:
+    with rig() as one:
+        short = Answer([Text("Sunny.")], usage=Usage(20, 3))
+        one.upstream.play([short, Answer([Text(GOOD if helps else "Well.")]), Answer([Text("Fine.")])])
+        post(one.address, CHAT, chat(stream=True, tools=LONG, stream_options={"include_usage": True}))
+        for _ in range(2):
+            post(one.address, CHAT, chat(tools=LONG))
+        assert [bool(received.json.get("tools")) for received in one.upstream.requests] == [True, False, not helps]
+
+
 @pytest.mark.parametrize("finish", ["length", "content_filter"])
 def test_an_answer_that_was_cut_off_or_forbidden_says_nothing_of_the_server(finish: str) -> None:
     with rig() as one:

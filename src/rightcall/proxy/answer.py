@@ -76,6 +76,7 @@ class Answer:
         self.settler = settler
         self._native: set[tuple[str, bytes]] = set()
         self._bare: Building | None = None  # the last one, complete and without arguments
+        self._followed = False  # whether something came after the last call
 
     @property
     def waits(self) -> bool:
@@ -89,6 +90,7 @@ class Answer:
 
     def goes_on(self, *, with_call: bool = False) -> None:
         """Something follows, so that what came before it was not cut off."""
+        self._followed = not with_call
         if self._bare is not None:
             self.settle(self._bare)
         text = self.text
@@ -116,7 +118,7 @@ class Answer:
 
     def settle_calls(self, *, but: set[int] | None = None) -> None:
         """All native calls, in order; those whose ids are in `but` are dropped."""
-        cut = self.finish is not None and finish_word(self.finish.text) == "length"
+        cut = self.finish is not None and finish_word(self.finish.text) == "length" and not self._followed
         last = next(reversed(self.calls.values()), None)
         for building in self.calls.values():
             if but and id(building) in but:

@@ -64,20 +64,9 @@ class Delta:
     """
 
     __slots__ = (
-        "answer",
-        "arguments",
-        "done",
-        "end",
-        "id",
-        "index",
-        "key",
-        "kind",
-        "lane",
-        "name",
-        "new",
-        "start",
+        "answer", "arguments", "done", "end", "id", "index", "key", "kind", "lane", "name", "new", "number", "start",
         "text",
-    )
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -103,7 +92,9 @@ class Delta:
         self.arguments = arguments
         self.start = self.end = 0
         self.index: int | None = None
-        """The number that the server gave the call, where a wire needs it."""
+        """The number that the server gave the call, and `number` the one that the client is told: where a wire needs
+        them."""
+        self.number: int | None = None
         self.done = False
         self.new: Any = SAME
 

@@ -98,13 +98,14 @@ class Flow:
     def end(self, *, faulty: bool = False) -> None:
         """Nothing more comes. What is still undecided passes as it came; but where the server broke down, a call that
         has not ended goes no further: no client should run half of one."""
+        if faulty:
+            self.give_up()  # an answer that has told its end is whole
         for answer in self._answers.values():
-            if answer.finish is None or faulty:
+            if answer.finish is None:
                 answer.broken = []
                 for text in answer.texts:
                     text.give_back()
-                    if answer.finish is None:
-                        answer.did += text.did
+                    answer.did += text.did
         if self.broken or (self.uncalled and not faulty):
             return
         for event in self._queue:

@@ -118,6 +118,7 @@ class Answering:
                 self.asking.spent = plus(self.asking.spent, self.wire.usage(answer))
                 _, event, flow = other
                 raw = b""
+        self.asking.was_trial(flow)
         self.facts.did = flow.did
         if raw and event.same and self.asking.spent == Usage():
             return raw
@@ -170,6 +171,7 @@ class Answering:
         flow = editor.flow
         if flow.broken:
             self._replace(flow, await self.asking.redone(flow))
+            self.asking.was_trial(flow)
             editor.extra = self.asking.spent if self.asking.spent != Usage() else None
         elif flow.uncalled:
             ignored = self.asking.seems_ignored(flow, editor.wire.usage)

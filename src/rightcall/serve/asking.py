@@ -144,10 +144,14 @@ class Asking:
 
     def heard_out(self, flow: Flow, usage: Usage) -> None:
         """A stream has said all: too late to ask otherwise now, but the next request can be taught on trial."""
+        if not self.was_trial(flow) and self.seems_ignored(flow, usage):
+            self._pupils.suspect(self.asked.model)
+
+    def was_trial(self, flow: Flow) -> bool:
+        """Whether the model was taught on trial; then it is known now whether that helps."""
         if self._trial and flow.reason in ENDED:
             self._pupils.tried(self.asked.model, helped=flow.calls > 0)
-        elif self.seems_ignored(flow, usage):
-            self._pupils.suspect(self.asked.model)
+        return self._trial
 
     async def redone(self, flow: Flow) -> tuple[Any, Event, Flow] | None:
         """Another answer in place of one that could not be repaired: its JSON, and what was decided of it. None where
@@ -206,4 +210,4 @@ class Asking:
 def replacement(event: Event, flow: Flow) -> tuple[str, tuple[Call, ...], list[Did], str | None]:
     """What another answer brings in place of what was broken in the first."""
     text, calls = said(event)
-    return text, calls, flow.did, flow.reason
+    return text, calls, flow.did, None if flow.reason in (None, "None", "") else flow.reason

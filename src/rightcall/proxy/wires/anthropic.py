@@ -130,7 +130,7 @@ def _block_read(at: int, block: Object) -> list[Delta]:
     """What a block says. Those of other types are the provider's own affair."""
     kind, text = block.get("type"), block.get("text")
     if kind == "text" and isinstance(text, str):
-        return [Delta(Kind.TEXT, lane=at, text=text)]
+        return [Delta(Kind.TEXT, lane=at, text=text), Delta(Kind.SHUT, lane=at)]
     if kind != "tool_use":
         return []
     arguments = input_read(block.get("input"))

@@ -72,7 +72,9 @@ class OllamaStream:
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def write(self, event: Event, usage: Usage | None) -> bytes:
-        self._sent += sum(1 for delta in event.deltas if delta.kind is Kind.CALL and delta.new is not DROP)
+        for delta in event.deltas:
+            if delta.kind is Kind.CALL and delta.new is not DROP:
+                self._sent = max(self._sent, delta.key) + 1
         if event.same and (usage is None or not _is_end(event)):
             return event.raw
         line = decoded(event.raw)

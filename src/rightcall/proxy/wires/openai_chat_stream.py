@@ -69,8 +69,10 @@ class OpenAIChatStream:
         self.usage = Usage()
         self._keys: dict[int, int] = {}  # answer → the index of its last call
         self._ids: dict[tuple[int, str], int] = {}  # answer, id → which call that is
+        self._taken: set[tuple[int, int]] = set()  # answer, which call
         self._latest: dict[tuple[int, int | None], int] = {}  # answer, the server's index → the last call it was for
         self._calls: dict[int, int] = {}  # answer → how many calls the client has been sent
+        self._numbers: dict[tuple[int, int], int] = {}  # answer, which call → the index the client knows it by
         self._open: dict[int, bytes] = {}  # answer that no reason has ended yet → its last chunk
 
     def read(self, raw: bytes) -> Event:
@@ -123,8 +125,10 @@ class OpenAIChatStream:
             self._latest[given] = self._ids[answer, call.id]
         elif given not in self._latest or (named and call.id):
             last = self._keys.get(answer, -1)
-            key = last + 1 if given in self._latest or call.index is None else call.index
+            taken = call.index is None or (answer, call.index) in self._taken
+            key = last + 1 if taken or call.index is None else call.index
             self._latest[given] = key
+            self._taken.add((answer, key))
             self._keys[answer] = max(last, key)
             if call.id:
                 self._ids[answer, call.id] = key
@@ -135,24 +139,25 @@ class OpenAIChatStream:
     def write(self, event: Event, usage: Usage | None) -> bytes:
         for delta in event.deltas:
             if delta.kind is Kind.CALL and delta.new is not DROP and isinstance(delta.key, int):
-                self._calls[delta.answer] = max(self._calls.get(delta.answer, 0), delta.key + 1)
-        if event.same and usage is None and not self._renumbers(event):
+                delta.number = self._number(delta)
+        if event.same and usage is None and not _renumbers(event):
             return event.raw
         chunk = decoded(payload(event.raw))
         if chunk is None:
             return self._unended(event) + event.raw
-        if event.same and not self._renumbers(event):
+        if event.same and not _renumbers(event):
             return event.raw if chunk.get("usage") is None else sse(encode(with_usage(chunk, usage)))
         if event.again:
             return _text_chunk(chunk, event.deltas[0])
         return self._rewritten(chunk, event.deltas, usage)
 
-    def _renumbers(self, event: Event) -> bool:
-        """Whether the server gave a call another index than the client must be told."""
-        return any(
-            delta.kind is Kind.CALL and isinstance(delta.key, int) and delta.index not in (None, delta.key)
-            for delta in event.deltas
-        )
+    def _number(self, delta: Delta) -> int:
+        """The index that the client is told: calls are numbered as they leave, without a gap."""
+        number = self._numbers.get((delta.answer, delta.key))
+        if number is None:
+            number = self._numbers[delta.answer, delta.key] = self._calls.get(delta.answer, 0)
+            self._calls[delta.answer] = number + 1
+        return number
 
     def _rewritten(self, chunk: Object, deltas: list[Delta], usage: Usage | None) -> bytes:
         before: list[bytes] = []
@@ -162,7 +167,11 @@ class OpenAIChatStream:
             own = [delta for delta in deltas if delta.answer == index]
             ending = next((delta.new for delta in own if isinstance(delta.new, Ending)), None)
             written = _choice(choice, own, ending)
-            if ending is not None:
+            if ending is not None and written is not None:
+                if written["delta"]:  # what it says comes before what the end brings
+                    before.append(_with_choice(chunk, {**written, "finish_reason": None}))
+                    nothing: Object = {}
+                    written = {"index": index, "delta": nothing, "finish_reason": written["finish_reason"]}
                 before += [_with_choice(chunk, piece) for piece in self._ended(index, ending)]
             if written is not None:
                 kept.append(written)
@@ -190,6 +199,11 @@ class OpenAIChatStream:
         return [{"index": index, "delta": piece, "finish_reason": None} for piece in pieces]
 
 
+def _renumbers(event: Event) -> bool:
+    """Whether the server gave a call another index than the client is told."""
+    return any(delta.index is not None and delta.number not in (None, delta.index) for delta in event.deltas)
+
+
 def tool_call(call: Call) -> Object:
     function = {"name": call.name, "arguments": arguments_text(call.arguments)}
     return {"id": call.id, "type": "function", "function": function}
@@ -205,10 +219,10 @@ def _choice(choice: Object, deltas: list[Delta], ending: Ending | None) -> Objec
         if delta is None or (delta.new is SAME and delta.index is None):
             calls.append(piece)
         elif delta.new is SAME:
-            calls.append({**piece, "index": delta.key})
+            calls.append({**piece, "index": delta.number})
         elif isinstance(delta.new, Call):  # the piece that began the call brings all of it
             call = tool_call(delta.new)
-            calls.append({**piece, "index": delta.key, "id": call["id"], "function": call["function"]})
+            calls.append({**piece, "index": delta.number, "id": call["id"], "function": call["function"]})
     if calls:
         given["tool_calls"] = calls
     for delta in deltas:
