@@ -4,7 +4,18 @@ from typing import Any
 
 import pytest
 
-from proxy.anthropic_running import LIFTED_CALL, accumulated, answered, block_events, data_of, editor, streamed, told
+from proxy.anthropic_running import (
+    LIFTED_CALL,
+    accumulated,
+    answered,
+    block_events,
+    data_of,
+    editor,
+    message_of,
+    streamed,
+    through_whole,
+    told,
+)
 from rightcall.proxy.wire import Usage as Tokens
 from rightcall.types import Call
 from serve.scripted_parts import Answer, NativeCall, Part, Reasoning, Text
@@ -106,3 +117,14 @@ def test_half_a_call_in_the_text_of_a_server_that_is_gone_stays_text() -> None:
     running = editor()
     cut = data[: data.rindex(b"event: content_block_delta")]
     assert running.feed(cut) + running.break_off() == cut
+
+
+def test_a_call_in_the_text_that_a_native_one_divides_is_none_streamed_or_whole() -> None:
+    parts: list[Part] = [
+        Text('Open: <tool_call>{"name": "weather", "arguments": {"city": "Be'), NativeCall("now", {}), Text('rn"}}</tool_call>'),
+    ]  # fmt: skip
+    running = editor()
+    data = streamed(Answer(parts))
+    assert running.feed(data) + running.close() == data
+    message = message_of(*parts)
+    assert through_whole(message)[0] == message
