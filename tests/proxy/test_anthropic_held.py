@@ -121,8 +121,10 @@ def test_half_a_call_in_the_text_of_a_server_that_is_gone_stays_text() -> None:
 
 def test_a_call_in_the_text_that_a_native_one_divides_is_none_streamed_or_whole() -> None:
     parts: list[Part] = [
-        Text('Open: <tool_call>{"name": "weather", "arguments": {"city": "Be'), NativeCall("now", {}), Text('rn"}}</tool_call>'),
-    ]  # fmt: skip
+        Text('Open: <tool_call>{"name": "weather", "arguments": {"city": "Be'),
+        NativeCall("now", {}),
+        Text('rn"}}</tool_call>'),
+    ]
     running = editor()
     data = streamed(Answer(parts))
     assert running.feed(data) + running.close() == data

@@ -425,14 +425,21 @@ def test_more_than_anybody_should_hold_back_is_an_error(monkeypatch: pytest.Monk
         editor.feed(endless * 100)
 
 
-@given(st.data(), texts)
-def test_pieces_that_arrive_one_by_one_are_read_as_if_they_came_at_once(data: st.DataObject, text: str) -> None:
-    pieces = [f"{word} " for word in ["The", "sky", "over", "the", "hills", "is", "blue", "and", "clear", "today"]]
-    stream = text_stream([*pieces, *data.draw(st.composite(cuts)(text)), *pieces])
-    editor = Editor(WIRE.stream(), Flow(settler()))
+BETWEEN = ["The ", "Action ", "sky ", "is ", "[so] ", "<b> ", "blue.\n", "A ", "`x` ", "{} ", "F", "unction "]
+
+
+@given(st.data(), texts, st.integers(1, 400))
+def test_pieces_of_prose_that_are_skipped_are_read_all_the_same(data: st.DataObject, text: str, size: int) -> None:
+    prose = data.draw(st.lists(st.sampled_from(BETWEEN), max_size=20))
+    stream = text_stream([*prose, *data.draw(st.composite(cuts)(text)), *prose])
     events = [event + b"\n\n" for event in stream.split(b"\n\n")[:-1]]
-    out = b"".join([*(editor.feed(event) for event in events), editor.close()])
-    assert seen(out)[:3] == seen(through(stream))[:3]
+    pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
+    unskipped = Editor(WIRE.stream(), Flow(settler()))
+    unskipped._plain = None  # so that every event is read
+    expected = seen(b"".join([*(unskipped.feed(event) for event in events), unskipped.close()]))
+    for cut in (events, pieces, [stream]):
+        editor = Editor(WIRE.stream(), Flow(settler()))
+        assert seen(b"".join([*(editor.feed(piece) for piece in cut), editor.close()]))[:3] == expected[:3]
 
 
 # ── indexes that the official client's helper for streams can add up ─────────────────────────────────────────────────

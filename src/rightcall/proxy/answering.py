@@ -25,20 +25,36 @@ class Editor:
 
     def feed(self, data: bytes) -> bytes:
         """More of the answer. Raises framing.TooLong."""
-        plain, skip = self._plain, self._skip
-        if skip is not None and plain is not None and (text := plain.text(data)) and skip(text):
+        alone = self._skips(data)
+        if alone:
             return data
         flow, read = self.flow, self.wire.read
         out: list[bytes] = []
-        for raw in self.wire.framing.feed(data):
+        for raw in self.wire.framing.feed(data) if alone is None else (data,):
+            if alone is None and self._skips(raw):
+                out.append(raw)
+                continue
+            alone = self._skip = None
             flow.take(read(raw))
             if flow.settled:
                 out += [self._write(event) for event in flow.ready()]
+                self._skip = self._skipping()
         if flow.waiting:
             out += [self._write(event) for event in flow.ready()]
-        alone = plain is not None and plain.known and self.wire.framing.empty
-        self._skip = flow.skipping(plain.answer, plain.lane) if plain is not None and alone else None
+        if not self.wire.framing.empty:
+            self._skip = None
         return out[0] if len(out) == 1 else b"".join(out)
+
+    def _skips(self, data: bytes) -> bool | None:
+        """Whether this is an event with nothing but prose, which passes. False where it is one that does not: it has to
+        be taken next. None where it may be anything else."""
+        plain, skip = self._plain, self._skip
+        text = plain.text(data) if skip is not None and plain is not None else None
+        return skip(text) if skip is not None and text else None
+
+    def _skipping(self) -> Callable[[str], bool] | None:
+        plain = self._plain
+        return self.flow.skipping(plain.answer, plain.lane) if plain is not None and plain.known else None
 
     def ready(self) -> bytes:
         """What can leave now."""

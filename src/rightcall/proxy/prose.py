@@ -94,6 +94,8 @@ class Prose:
         self._lifts = True
         self._drops = False  # a broken call is left out, since another one comes in its place
         self._skipped: list[str] = []  # plain prose that was passed on before it was read
+        self._finds: Callable[[str], object] | None = None
+        self._ahead: list[str | Verdict] | None = None  # what the stream made of a piece that is pushed next
 
     # ── feeding ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -103,23 +105,30 @@ class Prose:
         return bool(self._blocks) and self._blocks[-1].end is not None
 
     def skipping(self, lane: int) -> Callable[[str], bool] | None:
-        """What takes further pieces of this block, as long as they are plain prose and nothing else happens; None where
-        something is held back. It is the way most pieces go, so it does next to nothing: they are read later."""
+        """What takes further pieces of this block, as long as they are prose that nothing holds back; one that it does
+        not take has to be pushed next. None where something is held back already."""
         block = self._blocks[-1] if self._blocks else None
-        finds = self._stream.beginnings
-        if block is None or block.lane != lane or block.blank or finds is None or not self._is_clear():
+        if block is None or block.lane != lane or block.blank or not self._is_clear():
             return None
-        skipped = self._skipped
+        self._finds = self._stream.beginnings
+        return self._skip
 
-        def skip(text: str) -> bool:
-            if finds(text) is not None:
-                return False
-            skipped.append(text)
-            if len(skipped) >= _MANY:
+    def _skip(self, text: str) -> bool:
+        """The way most pieces go, so it does next to nothing: plain prose is read later, many pieces at a time."""
+        if self._finds is not None and self._finds(text) is None:
+            self._skipped.append(text)
+            if len(self._skipped) >= _MANY:
                 self._catch_up()
             return True
-
-        return skip
+        self._catch_up()
+        events = self._stream.push(text)
+        self._finds = self._stream.beginnings
+        if len(events) != 1 or events[0] != text:
+            self._ahead = events
+            return False
+        self._at += len(text)
+        self._decided = self._kept = self._at
+        return True
 
     def _catch_up(self) -> None:
         """Read what was skipped."""
@@ -147,7 +156,9 @@ class Prose:
         block = self._block(delta.lane)
         delta.start = self._at
         self._at = delta.end = self._at + len(text)
-        events = self._stream.push(text)
+        events, self._ahead = self._ahead, None
+        if events is None:
+            events = self._stream.push(text)
         if not block.blank and self._is_clear() and len(events) == 1 and events[0] == text:
             self._decided = self._kept = self._at
             delta.decide()
