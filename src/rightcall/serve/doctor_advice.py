@@ -54,7 +54,7 @@ def _limits(examination: Examination, found: Findings) -> Iterator[Advice]:
         tokens = examination.settings.tokens
         yield (
             "max tokens",
-            f"{cut} answers were cut off at {tokens} tokens: allow more in your client (here: --max-tokens)",
+            f"{cut} {'answer was' if cut == 1 else 'answers were'} cut off at {tokens} tokens: allow more in your client (here: --max-tokens)",
         )
     slow = max(found.damage.get("slow", 0), found.taught_damage.get("slow", 0))
     if slow:
