@@ -52,10 +52,8 @@ def _limits(examination: Examination, found: Findings) -> Iterator[Advice]:
     cut = max(found.damage.get("cut", 0), found.taught_damage.get("cut", 0))
     if cut:
         tokens = examination.settings.tokens
-        yield (
-            "max tokens",
-            f"{cut} {'answer was' if cut == 1 else 'answers were'} cut off at {tokens} tokens: allow more in your client (here: --max-tokens)",
-        )
+        who = "one answer was" if cut == 1 else f"{cut} answers were"
+        yield "max tokens", f"{who} cut off at {tokens} tokens: allow more in your client (here: --max-tokens)"
     slow = max(found.damage.get("slow", 0), found.taught_damage.get("slow", 0))
     if slow:
         seconds = examination.settings.seconds
