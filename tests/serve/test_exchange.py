@@ -100,7 +100,12 @@ def test_errors_of_the_upstream_pass_as_they_are(shared: Rig) -> None:
     assert (got.status, got.body, got.headers["retry-after"]) == (429, direct.body, "7")
 
 
-@pytest.mark.parametrize("body", [b"", b"nonsense", b"[]", b'{"tools": 5}', b'{"tools": [{"a": 1}], "messages": "x"}'])
+DEEP = b'{"tool_choice": ' + b"[" * 5_000
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"nonsense", b"[]", b'{"tools": 5}', b'{"tools": [{"a": 1}], "messages": "x"}', DEEP]
+)
 def test_a_request_that_nobody_can_read_is_the_upstreams_affair(shared: Rig, body: bytes) -> None:
     for path in (CHAT, RESPONSES, MESSAGES, OLLAMA):
         shared.upstream.play([Failure(400, "what?")])

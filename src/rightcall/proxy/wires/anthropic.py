@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-from msgspec import Raw, Struct
-
 from rightcall.proxy.events import DROP, SAME, Delta, Ending, Event, Kind
 from rightcall.proxy.framing import sse
 from rightcall.proxy.wire import Asked, Choice, FaultKind, Redo, Usage, WireName
 from rightcall.proxy.wires.anthropic_blocks import input_read, new_id, stop_reason, tool_use, usage_of, usage_with
 from rightcall.proxy.wires.anthropic_stream import AnthropicStream
 from rightcall.proxy.wires.anthropic_teaching import again, taught
-from rightcall.proxy.wires.common import Object, a_list, an_object, encode, raw_list
+from rightcall.proxy.wires.common import Object, a_list, an_object, encode, raw_list, requested
 from rightcall.types import Call
 
 _ERRORS = {
@@ -31,16 +28,6 @@ _ERRORS = {
 }
 
 
-class _Request(Struct):
-    model: Any = ""
-    stream: Any = False
-    tools: Raw = Raw()
-    tool_choice: Any = None
-
-
-_request = msgspec.json.Decoder(_Request)
-
-
 class Anthropic:
     """`/v1/messages`. Counting tokens and batches, whose paths begin alike, are not for us."""
 
@@ -50,9 +37,8 @@ class Anthropic:
         return method == "POST" and path.endswith("/v1/messages")
 
     def asked(self, body: bytes) -> Asked | None:
-        try:
-            request = _request.decode(body)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        request = requested(body)
+        if request is None:
             return None
         choice = _choice(request.tool_choice)
         return Asked(str(request.model), request.stream is True, raw_list(request.tools), choice)

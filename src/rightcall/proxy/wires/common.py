@@ -21,6 +21,27 @@ def decoded(data: bytes) -> Object | None:
         return None
 
 
+class Requested(msgspec.Struct):
+    """What every API's request says in the same words. The tools stay as they stood."""
+
+    model: Any = ""
+    stream: Any = None
+    tools: msgspec.Raw = msgspec.Raw()
+    tool_choice: Any = None
+    n: Any = None
+
+
+_requested = msgspec.json.Decoder(Requested)
+
+
+def requested(body: bytes) -> Requested | None:
+    """The request, None where it cannot be read."""
+    try:
+        return _requested.decode(body)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
+
+
 def random_id(prefix: str, length: int = 24) -> str:
     """An id that no server gives a second time.
 
@@ -68,6 +89,16 @@ def added(value: Any, more: int | None) -> Any:
     """A count with another one added, where it is a count."""
     number = a_number(value)
     return value if number is None or more is None else number + more
+
+
+def with_tokens(answer: Object, extra: Usage | None, prompt: str, completion: str) -> Object:
+    """An answer with tokens of other tries added to its own `usage`, where it tells any under these names."""
+    usage = an_object(answer.get("usage"))
+    if usage is None or extra is None:
+        return answer
+    total = (extra.prompt or 0) + (extra.completion or 0)
+    more = {prompt: extra.prompt, completion: extra.completion, "total_tokens": total}
+    return {**answer, "usage": {**usage, **{key: added(usage[key], n) for key, n in more.items() if key in usage}}}
 
 
 def plus(one: Usage, other: Usage) -> Usage:

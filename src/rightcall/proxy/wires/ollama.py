@@ -4,23 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-from msgspec import Raw, Struct
-
 from rightcall.proxy.events import Delta, Ending, Event, Kind
 from rightcall.proxy.wire import Asked, FaultKind, Redo, Usage, WireName
-from rightcall.proxy.wires.common import Object, a_list, a_number, an_object, encode, raw_list
+from rightcall.proxy.wires.common import Object, a_list, a_number, an_object, encode, raw_list, requested
 from rightcall.proxy.wires.ollama_stream import OllamaStream, call_deltas, rewritten_message, with_ending, with_usage
 from rightcall.proxy.wires.ollama_teaching import again, taught
-
-
-class _Request(Struct):
-    model: Any = ""
-    stream: Any = True
-    tools: Raw = Raw()
-
-
-_request = msgspec.json.Decoder(_Request)
 
 
 class Ollama:
@@ -32,9 +20,8 @@ class Ollama:
         return method == "POST" and path.endswith("/api/chat")
 
     def asked(self, body: bytes) -> Asked | None:
-        try:
-            request = _request.decode(body)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        request = requested(body)
+        if request is None:
             return None
         # It streams unless told not to, and knows no way to say that a tool must be called.
         return Asked(str(request.model), request.stream is not False, raw_list(request.tools))

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-from msgspec import Raw, Struct
-
 from rightcall.proxy.events import DROP, SAME, Delta, Ending, Event, Kind
 from rightcall.proxy.wire import Asked, Choice, FaultKind, Redo, Usage, WireName
 from rightcall.proxy.wires.common import (
@@ -19,6 +16,7 @@ from rightcall.proxy.wires.common import (
     objects,
     random_id,
     raw_list,
+    requested,
 )
 from rightcall.proxy.wires.openai_chat_stream import OpenAIChatStream, finish_reason, tool_call, usage_of, with_usage
 from rightcall.proxy.wires.openai_chat_teaching import again, taught
@@ -26,17 +24,6 @@ from rightcall.types import Call
 
 LEGACY = "function_call"
 """The key of the one call of OpenAI's older dialect."""
-
-
-class _Request(Struct):
-    model: Any = ""
-    stream: Any = False
-    tools: Raw = Raw()
-    tool_choice: Any = "auto"
-    n: Any = 1
-
-
-_request = msgspec.json.Decoder(_Request)
 
 
 class OpenAIChat:
@@ -48,17 +35,11 @@ class OpenAIChat:
         return method == "POST" and path.endswith("/chat/completions")
 
     def asked(self, body: bytes) -> Asked | None:
-        try:
-            request = _request.decode(body)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        request = requested(body)
+        if request is None:
             return None
-        return Asked(
-            str(request.model),
-            request.stream is True,
-            raw_list(request.tools),
-            _choice(request.tool_choice),
-            a_number(request.n) or 1,
-        )
+        choice, answers = _choice(request.tool_choice), a_number(request.n) or 1
+        return Asked(str(request.model), request.stream is True, raw_list(request.tools), choice, answers)
 
     def new_id(self) -> str:
         return random_id("call_")

@@ -14,12 +14,12 @@ from rightcall.proxy.wires.common import (
     Object,
     a_list,
     a_number,
-    added,
     an_object,
     arguments_text,
     decoded,
     encode,
     objects,
+    with_tokens,
 )
 from rightcall.types import Call
 
@@ -280,9 +280,4 @@ def usage_of(given: Any) -> Usage:
 
 def with_usage(answer: Object, extra: Usage | None) -> Object:
     """An answer or a chunk with tokens of other tries added to its own, where it tells any."""
-    usage = an_object(answer.get("usage"))
-    if usage is None or extra is None:
-        return answer
-    total = (extra.prompt or 0) + (extra.completion or 0)
-    more = {"prompt_tokens": extra.prompt, "completion_tokens": extra.completion, "total_tokens": total}
-    return {**answer, "usage": {**usage, **{key: added(usage[key], n) for key, n in more.items() if key in usage}}}
+    return with_tokens(answer, extra, "prompt_tokens", "completion_tokens")

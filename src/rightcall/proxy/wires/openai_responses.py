@@ -9,26 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-from msgspec import Raw, Struct
-
 from rightcall.proxy.events import Delta, Ending, Event, Kind
 from rightcall.proxy.wire import Asked, Choice, FaultKind, Redo, Usage, WireName
-from rightcall.proxy.wires.common import Object, a_list, an_object, encode, random_id, raw_list
+from rightcall.proxy.wires.common import Object, a_list, an_object, encode, random_id, raw_list, requested
 from rightcall.proxy.wires.openai_responses_items import Item, Output, ended, new_items, output_written
 from rightcall.proxy.wires.openai_responses_reading import finish_reason, usage_of
 from rightcall.proxy.wires.openai_responses_stream import OpenAIResponsesStream, with_usage
 from rightcall.proxy.wires.openai_responses_teaching import again, taught
-
-
-class _Request(Struct):
-    model: Any = ""
-    stream: Any = False
-    tools: Raw = Raw()
-    tool_choice: Any = "auto"
-
-
-_request = msgspec.json.Decoder(_Request)
 
 
 class OpenAIResponses:
@@ -40,9 +27,8 @@ class OpenAIResponses:
         return method == "POST" and path.endswith("/responses")
 
     def asked(self, body: bytes) -> Asked | None:
-        try:
-            request = _request.decode(body)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        request = requested(body)
+        if request is None:
             return None
         choice = _choice(request.tool_choice)
         return Asked(str(request.model), request.stream is True, raw_list(request.tools), choice)

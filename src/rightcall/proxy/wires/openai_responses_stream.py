@@ -11,7 +11,7 @@ from typing import Any
 from rightcall.proxy.events import DROP, SAME, Ending, Event
 from rightcall.proxy.framing import ServerSentEvents, payload, sse
 from rightcall.proxy.wire import Usage
-from rightcall.proxy.wires.common import Object, added, an_object, arguments_text, decoded, encode
+from rightcall.proxy.wires.common import Object, an_object, arguments_text, decoded, encode, with_tokens
 from rightcall.proxy.wires.openai_responses_items import (
     MESSAGE,
     Item,
@@ -241,9 +241,4 @@ def _framed(raw: bytes, data: Object) -> bytes:
 
 def with_usage(response: Object, extra: Usage | None) -> Object:
     """A response with tokens of other tries added to its own, where it tells any."""
-    usage = an_object(response.get("usage"))
-    if usage is None or extra is None:
-        return response
-    total = (extra.prompt or 0) + (extra.completion or 0)
-    more = {"input_tokens": extra.prompt, "output_tokens": extra.completion, "total_tokens": total}
-    return {**response, "usage": {**usage, **{key: added(usage[key], n) for key, n in more.items() if key in usage}}}
+    return with_tokens(response, extra, "input_tokens", "output_tokens")
