@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 
 from rightcall.text.escape import escaped
 
@@ -10,6 +11,8 @@ log = logging.getLogger("rightcall")
 
 MOST = 1000
 """Models, and sets of tools they were looked at with."""
+LONGEST = 300
+"""Characters of a model's name. Clients may write anything there; of longer ones nothing is remembered."""
 
 
 class Pupils:
@@ -26,13 +29,13 @@ class Pupils:
 
     def add(self, model: str, why: str) -> None:
         """From now on this one is told of its tools in the prompt. One that ever called a tool by itself never is."""
-        if len(self._models) < MOST and model not in self._models and model not in self._callers:
+        if _has_room(self._models, model) and model not in self._models and model not in self._callers:
             self._models[model] = why
             log.info("rightcall: %s is told of its tools in the prompt from now on: %s", escaped(model, 100), why)
 
     def suspect(self, model: str) -> None:
         """This one may be untold: the next request is taught on trial."""
-        if len(self._suspects) < MOST:
+        if _has_room(self._suspects, model):
             self._suspects.add(model)
 
     def is_suspect(self, model: str) -> bool:
@@ -46,7 +49,7 @@ class Pupils:
 
     def called(self, model: str) -> None:
         """This one was told: it has made a native call."""
-        if len(self._callers) < MOST:
+        if _has_room(self._callers, model):
             self._callers.add(model)
 
     def has_called(self, model: str) -> bool:
@@ -54,7 +57,11 @@ class Pupils:
 
     def is_new(self, model: str, tools: str) -> bool:
         """Whether this model was never looked at with these tools; from now on it was."""
-        if (model, tools) in self._looked or len(self._looked) >= MOST:
+        if (model, tools) in self._looked or not _has_room(self._looked, model):
             return False
         self._looked.add((model, tools))
         return True
+
+
+def _has_room(kept: Collection[object], model: str) -> bool:
+    return len(kept) < MOST and len(model) <= LONGEST
