@@ -82,7 +82,8 @@ def test_at_the_end_a_reader_that_does_not_read_is_not_waited_for() -> None:
         lines = Lines(stream)
         lines.say("never read")
         lines.close(timeout=0.01)
-        os.close(reading)  # which ends the waiting thread
+        assert lines._thread.is_alive()  # close did not wait for it
+        os.close(reading)  # which ends it
 
 
 def test_a_reader_that_has_gone_breaks_nothing() -> None:

@@ -65,13 +65,14 @@ def serve_upstream(options: Namespace, url: str, tell: Callable[[str, str | None
     """Serves until it is stopped. `tell` makes the lines for people, of the address and the token."""
     try:
         from rightcall.serve.access import Access, new_token
-        from rightcall.serve.assembly import assemble, only_watches
+        from rightcall.serve.assembly import assemble
         from rightcall.serve.running import serve
     except ImportError as missing:
         raise missing_package(missing) from missing
     from rightcall.cli.serving_lines import lines_and_log
     from rightcall.cli.serving_report import teller
     from rightcall.executor_policy import PolicyInForce
+    from rightcall.proxy.gates import watches
     from rightcall.proxy.options import Options
 
     policy = PolicyInForce(policy_file(options))
@@ -79,7 +80,7 @@ def serve_upstream(options: Namespace, url: str, tell: Callable[[str, str | None
     token = None if options.open else os.environ.get(TOKEN) or new_token()
     access = Access(token, bound_to=options.host, host_names=options.host_name, origins=options.origin)
     treated = Options(options.retry, options.observe, options.teach, options.lift)
-    options.observe = options.observe or only_watches(policy.current)
+    options.observe = options.observe or watches(policy.current)
     with lines_and_log(sys.stderr) as lines:
         recording = _recording(options, policy.current)
         try:

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rightcall.errors import ConfigError
 from rightcall.serve.addresses import is_loopback
-from rightcall.serve.answers import Reason, send_error
+from rightcall.serve.refusals import Reason, send_error
 
 _log = logging.getLogger("rightcall")
 

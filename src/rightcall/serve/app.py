@@ -13,8 +13,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rightcall.serve.access import Access, Guard
-from rightcall.serve.answers import send_error
 from rightcall.serve.metrics import CONTENT_TYPE, Metrics
+from rightcall.serve.refusals import send_error
 
 Closing = Callable[[], Awaitable[None]]
 

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rightcall import __version__
 from rightcall.config import Policy
 from rightcall.executor_policy import PolicyInForce
-from rightcall.proxy.gates import HOST, Gates
+from rightcall.proxy.gates import Gates
 from rightcall.proxy.options import Options, provider_of
 from rightcall.serve.access import Access
 from rightcall.serve.app import build_app
@@ -75,7 +75,7 @@ def assemble(
         watch.look()
         await proxy(scope, receive, send)
 
-    proxy = Proxy(upstream, rules.gates(), rules.options(), told=partial(_tell, told))
+    proxy = Proxy(upstream, rules.gates(), options, told=partial(_tell, told))
     watch = PolicyWatch(in_force, lambda new: rules.take(new, proxy), rules.note)
     metrics.streams = lambda: proxy.streams
     about = {"version": __version__, "upstream": upstream.host, "provider": provider}
@@ -100,13 +100,9 @@ class _Rules:
     def gates(self, policy: Policy | None = None) -> Gates:
         return Gates(policy or self._in_force.current, self._provider, pass_unknown=self._options.retry == 0)
 
-    def options(self, policy: Policy | None = None) -> Options:
-        watches = self._options.observe or only_watches(policy or self._in_force.current)
-        return replace(self._options, observe=watches)
-
     def take(self, policy: Policy, proxy: Proxy) -> None:
         gates, old = self.gates(policy), proxy.gates
-        proxy.gates, proxy.options = gates, self.options(policy)
+        proxy.gates = gates
         self._earlier = added(self._earlier, old.stats())
         if self._recording is not None:
             self._recording.under(policy)
@@ -126,12 +122,6 @@ def _tell(hooks: Iterable[Watcher], facts: Facts) -> None:
             hook(facts)
         except Exception:
             log.exception("rightcall: a request could not be counted, recorded or told")
-
-
-def only_watches(policy: Policy) -> bool:
-    """Whether the policy says of this door what `--observe` says."""
-    here = policy.hosts.get(HOST)
-    return ((here.mode if here is not None else None) or policy.mode) == "observe"
 
 
 def count(metrics: Metrics, facts: Facts) -> None:

@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from rightcall.serve.answers import Reason
 from rightcall.serve.limits import ServeLimits
+from rightcall.serve.refusals import Reason
 
 
 class Member(Protocol):

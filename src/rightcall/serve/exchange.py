@@ -24,12 +24,12 @@ from rightcall.proxy.wire import FaultKind, Wire
 from rightcall.proxy.wires import wires
 from rightcall.serve.addresses import OWN, Headers, answered, forwarded, header_of, length_of
 from rightcall.serve.answering import LARGE, Answering
-from rightcall.serve.answers import error_body
 from rightcall.serve.asking import Asking
 from rightcall.serve.facts import Facts
 from rightcall.serve.incoming import Incoming
 from rightcall.serve.pages import is_page, told_of_page
 from rightcall.serve.pupils import Pupils
+from rightcall.serve.refusals import error_body
 from rightcall.serve.upstream import Upstream
 from rightcall.serve.upstream_errors import UpstreamError
 

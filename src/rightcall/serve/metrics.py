@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal
 
-from rightcall.serve.answers import Reason
+from rightcall.serve.refusals import Reason
 from rightcall.serve.upstream_errors import UpstreamFault
 
 Change = Literal["repaired", "lifted", "left", "retried", "taught", "observed"]

@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from rightcall.serve.answers import Reason, raw_error
 from rightcall.serve.crowd import Crowd
 from rightcall.serve.limits import ServeLimits
+from rightcall.serve.refusals import Reason, raw_error
 
 _PACE = 1_000
 """Bytes in a second: what a body must keep up with on the whole."""
