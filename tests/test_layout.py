@@ -20,12 +20,13 @@ TIERS: tuple[tuple[str, ...], ...] = (
     ("catalog", "config", "packs", "keys", "granting"),
     ("reading", "recover", "normalise", "validate", "authorise", "execute", "record", "present"),
     ("judge", "loading", "stats", "recovering"),
-    ("gate",),
+    ("gate", "offering"),
     ("guarding", "executor", "models"),
+    ("door",),
     ("loop",),
     ("proxy",),
     ("rightcall",),  # the public names: what `from rightcall import …` inside the package would mean
-    ("hosts", "cli", "serve"),
+    ("hosts", "cli", "serve", "mcp"),
     ("main",),  # `python -m rightcall`
 )
 STAGES = {"reading", "recover", "normalise", "validate", "authorise", "execute", "record", "present"}

@@ -1,4 +1,4 @@
-"""The policy file: read once, checked, frozen. `[router]` and `[servers]` are kept for the parts they belong to.
+"""The policy file: read once, checked, frozen. `[router]` is kept for the part it belongs to.
 
     >>> from rightcall.config import load_policy
     >>> load_policy({"gate": {"mode": "warn"}}).mode_for("any_tool")
@@ -10,16 +10,17 @@ A file that is wrong anywhere raises PolicyError, with its line: nothing in it i
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
 from rightcall.catalog import PackTool
+from rightcall.config_servers import Server
 from rightcall.config_settings import Settings
-from rightcall.types import Mode, StrategyName, UnknownArgument, UnknownTool
+from rightcall.types import Effect, Mode, StrategyName, UnknownArgument, UnknownTool
 
 VERSION = 1
-LATER_TABLES = ("router", "servers")
+LATER_TABLES = ("router",)
 """Top-level tables that belong to other parts; accepted here and kept as they are in `Policy.rest`."""
 
 
@@ -36,7 +37,16 @@ class HostSettings(Struct, frozen=True):
     mode: Mode | None = None
     unknown_tool: UnknownTool | None = None
     unknown_argument: UnknownArgument | None = None
+    ask: tuple[Effect, ...] = ()
+    """Tools with one of these effects ask a person, where the host runs its tools itself."""
+    on_failure: Literal["allow", "deny"] | None = None
+    """What a hook says when it cannot judge; None: `deny` where it blocks, else `allow`."""
+    deadline: float = 5.0
+    """Seconds in which a hook answers, whatever happens."""
 
+
+HOST_NAMES: Mapping[str, str] = MappingProxyType({"claude": "claude-code"})
+"""Other names for hosts: what `rightcall hook` calls them."""
 
 PROVIDER_DEFAULTS: Mapping[str, ProviderSettings] = MappingProxyType(
     {
@@ -48,6 +58,7 @@ PROVIDER_DEFAULTS: Mapping[str, ProviderSettings] = MappingProxyType(
 
 _NO_PROVIDERS: Mapping[str, ProviderSettings] = MappingProxyType({})
 _NO_HOSTS: Mapping[str, HostSettings] = MappingProxyType({})
+_NO_SERVERS: Mapping[str, Server] = MappingProxyType({})
 _NO_TOOLS: Mapping[str, PackTool] = MappingProxyType({})
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -67,6 +78,8 @@ class Policy(Struct, frozen=True):
     providers: Mapping[str, ProviderSettings] = _NO_PROVIDERS
     tools: Mapping[str, PackTool] = _NO_TOOLS
     hosts: Mapping[str, HostSettings] = _NO_HOSTS
+    servers: Mapping[str, Server] = _NO_SERVERS
+    """`[servers]`: the MCP servers that the gateway joins."""
     settings: Settings = Settings()
     """`[policy]`, `[callers]` and `[audit]`."""
     rest: Mapping[str, Any] = _NOTHING

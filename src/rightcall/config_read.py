@@ -3,11 +3,13 @@
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from rightcall.catalog import PackTool
-from rightcall.config import LATER_TABLES, VERSION, HostSettings, Policy, ProviderSettings
+from rightcall.config import HOST_NAMES, LATER_TABLES, VERSION, HostSettings, Policy, ProviderSettings
+from rightcall.config_servers_read import read_servers
 from rightcall.config_settings_read import TABLES, read_settings
+from rightcall.config_settings_values import number, words
 from rightcall.errors import PolicyError
 from rightcall.packs import available_packs, is_pack_path
 from rightcall.packs.check import check_tool
@@ -15,7 +17,7 @@ from rightcall.packs.lines import KeyPath
 from rightcall.packs.rules import pack_tools, read_tool, strategies
 from rightcall.packs.source import Source, Table, instead
 from rightcall.text.escape import shown
-from rightcall.types import Mode, UnknownArgument, UnknownTool
+from rightcall.types import Effect, Mode, UnknownArgument, UnknownTool
 
 
 def read_file(file: str) -> Policy:
@@ -36,7 +38,7 @@ def read_policy(source: Source, document: Table, folder: str) -> Policy:
         raise source.wrong(
             ("version",), f"this RightCall reads version {VERSION} of the policy file, not {shown(version)}"
         )
-    source.keys((), document, ("version", "gate", *TABLES, *LATER_TABLES))
+    source.keys((), document, ("version", "gate", *TABLES, "servers", *LATER_TABLES))
     rest = {key: source.plain((key,), source.table((key,), document[key])) for key in LATER_TABLES if key in document}
     gate = source.table(("gate",), document.get("gate", {}))
     source.keys(("gate",), gate, _GATE)
@@ -47,6 +49,7 @@ def read_policy(source: Source, document: Table, folder: str) -> Policy:
         )
     return Policy(
         **settings,
+        servers=read_servers(source, document, folder),
         settings=read_settings(source, document),
         rest=MappingProxyType(rest),
         source=source.name,
@@ -105,7 +108,10 @@ def _hosts(source: Source, path: KeyPath, value: Any) -> Mapping[str, HostSettin
         place = (*path, name)
         table = source.table(place, raw)
         source.keys(place, table, HostSettings.__struct_fields__)
-        hosts[name] = HostSettings(**{key: _WORDS[key](source, (*place, key), item) for key, item in table.items()})
+        called = HOST_NAMES.get(name, name)
+        if called in hosts:
+            raise source.wrong(place, f"`{name}` and `{called}` are two names of one host")
+        hosts[called] = HostSettings(**{key: _HOST[key](source, (*place, key), item) for key, item in table.items()})
     return MappingProxyType(hosts)
 
 
@@ -127,6 +133,12 @@ _WORDS: dict[str, Any] = {
     "mode": _word(Mode),
     "unknown_tool": _word(UnknownTool),
     "unknown_argument": _word(UnknownArgument),
+}
+_HOST: dict[str, Any] = {
+    **_WORDS,
+    "ask": words(Effect),
+    "on_failure": _word(Literal["allow", "deny"]),
+    "deadline": number(0.1, 600),
 }
 _GATE: dict[str, Any] = {
     **_WORDS,

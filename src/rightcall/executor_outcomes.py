@@ -87,7 +87,7 @@ def refused(
     may know of that tool."""
     decision, verdict = admission.decision, written.verdict
     waiting = decision.kind == "ask"
-    hint = _waiting_hint(decision) if waiting else _hint(admission)
+    hint = _waiting_hint(decision) if waiting else stubborn_hint(admission, decision.hint)
     known = found is not None and may_use(rights, found.tool.name, own=found.own)
     name = found.tool.name if found is not None and known else as_written(written, written.name)
     content, summary = error_content(decision.reason, hint), admission.earlier.partition(": ")[2]
@@ -111,8 +111,8 @@ def _waiting_hint(decision: Decision) -> str:
     )
 
 
-def _hint(admission: Admission) -> str | None:
-    hint = admission.decision.hint
+def stubborn_hint(admission: Admission, hint: str | None) -> str | None:
+    """The hint, and beside it what came of the same call before; one that is made again and again is told so."""
     if admission.earlier:  # the rest of it are a tool's own words, which are no hint
         hint = f"{hint or ''} It gave: {admission.earlier.partition(': ')[0]}.".strip()
     if admission.refusals < STUBBORN or admission.decision.rule == "quarantine":

@@ -75,6 +75,10 @@ class Request(Struct, frozen=True):
     scopes: tuple[Scope, ...] = ()
     own: bool = False
     """A function of this very program that declares to read only."""
+    permit: str = ""
+    """The rule that permits it where no list names it: it is the tool of a host, or of a server of the policy's."""
+    called: tuple[str, ...] = ()
+    """Other names under which a rule may deny it or have it ask: without the server before it."""
     repeatable: bool = False
     dry_run: bool = False
     truncated: bool = False

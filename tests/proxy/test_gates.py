@@ -6,7 +6,8 @@ from msgspec import json
 from proxy.chatting import READ, TOOLS, WEATHER, tool
 from rightcall.config import load_policy
 from rightcall.proxy import gates
-from rightcall.proxy.gates import Gates, functions
+from rightcall.offering import functions
+from rightcall.proxy.gates import Gates
 
 pytestmark = pytest.mark.promise("H-03")
 

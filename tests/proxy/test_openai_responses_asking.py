@@ -7,7 +7,7 @@ import pytest
 from msgspec import json
 
 from proxy.responses_running import REQUEST, TOOLS, WIRE, accumulated, sse
-from rightcall.proxy.gates import functions
+from rightcall.offering import functions
 from rightcall.proxy.wire import Redo
 from rightcall.types import Call
 

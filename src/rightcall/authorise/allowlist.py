@@ -10,7 +10,7 @@ def denied(request: Request, _facts: Facts) -> Decision | None:
     """A denial also hits other spellings of a name, and the tools that a batch would run."""
     if not request.rights.deny:
         return None
-    for tool in (request.tool, *request.inner):
+    for tool in (request.tool, *request.called, *request.inner):
         rule = denial(request.rights, tool)
         if rule is not None:
             return _not_allowed(rule, tool)
@@ -20,8 +20,8 @@ def denied(request: Request, _facts: Facts) -> Decision | None:
 def allowed(request: Request, _facts: Facts) -> Decision | None:
     """The tool must be on a list, and so must every tool that a batch would run; a call in it that names none, or more
     than one, is on no list."""
-    rule = permission(request.rights, request.tool, own=request.own)
-    if rule is None:
+    rule = permission(request.rights, request.tool, own=request.own) or request.permit
+    if not rule:
         return _not_allowed("allowlist", request.tool)
     for tool in request.inner:
         if not tool or permission(request.rights, tool) is None:

@@ -39,7 +39,8 @@ def _why(request: Request) -> tuple[str, str] | None:
     if request.repaired and request.side_effects and request.confidence < asking.confidence:
         reason = f"The call was repaired with a confidence of only {request.confidence:g}, and it does more than read"
         return "approval:confidence", reason
-    if asking.tools and any(hits(pattern, request.tool) for pattern in asking.tools):
+    names = (request.tool, *request.called)
+    if asking.tools and any(hits(pattern, name) for pattern in asking.tools for name in names):
         return "approval:tool", f"'{escaped(request.tool, 100)}' always asks"
     if asking.never and all(_never(asking.never, tool) for tool in (request.tool, *request.inner)):
         return None

@@ -6,7 +6,7 @@ from rightcall.types_running import Decision, Facts, Request
 
 
 def unchanged(request: Request, facts: Facts) -> Decision | None:
-    if not request.rights.approval.definitions:
+    if not request.definition or not request.rights.approval.definitions:
         return None
     known = facts.definition(request.tool)
     if known is None or known == request.definition:

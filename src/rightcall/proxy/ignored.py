@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from rightcall.proxy.gates import functions
+from rightcall.offering import functions
 from rightcall.proxy.wire import Asked, Usage, WireName
 from rightcall.proxy.wires.common import Object, a_list, a_number, an_object, objects
 

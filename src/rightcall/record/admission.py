@@ -66,7 +66,7 @@ def admit(tables: Tables, request: Request, decide: Decide, body: CallBody, ques
         tables.mark(scope.name, seq)
     if request.rights.repeats and not request.repeatable:
         tables.mark(same_scope(request, tables.changes()), seq)
-    if tables.definition(request.tool) is None:
+    if request.definition and tables.definition(request.tool) is None:
         tables.pin(request.tool, request.definition)
         _note_definition(tables, request, seq, question.definition)
     return Admission(decision, seq, hash=own)

@@ -150,7 +150,8 @@ class MemoryTables:
 
     # Calls that run
 
-    def begun(self, seq: int) -> None:
+    def begun(self, seq: int, *, elsewhere: bool = False) -> None:
+        del elsewhere  # nothing here outlives its process
         if seq not in self._running:
             self._undo.append((self._running.discard, (seq,)))
             self._running.add(seq)

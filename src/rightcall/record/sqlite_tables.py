@@ -37,6 +37,9 @@ def _upsert(table: str, fields: tuple[str, ...]) -> str:
     return f"INSERT INTO {table} ({_columns(fields)}) VALUES ({places}) ON CONFLICT (id) DO UPDATE SET {values}"
 
 
+ELSEWHERE = "elsewhere"
+"""In place of a run: a host runs the call, and no lock of ours tells whether it still does."""
+
 _BODY = "CASE typeof(body) WHEN 'text' THEN CAST(body AS BLOB) ELSE x'' END"
 """Anything but text is not of ours, even if its bytes are the same: the views would read it as something else."""
 _ENTRIES = f"SELECT seq, kind, call, at, {_BODY}, CAST(hash AS BLOB) FROM audit"
@@ -141,22 +144,32 @@ class SqliteTables:
 
     # Calls that run
 
-    def begun(self, seq: int) -> None:
-        self._do("INSERT OR REPLACE INTO running VALUES (?, ?)", (seq, self._runs.id))
+    def begun(self, seq: int, *, elsewhere: bool = False) -> None:
+        run = ELSEWHERE if elsewhere else self._runs.id
+        self._do("INSERT OR REPLACE INTO running VALUES (?, ?)", (seq, run))
 
     def ended(self, seq: int) -> None:
         self._do("DELETE FROM running WHERE seq = ?", (seq,))
 
     def running(self) -> list[int]:
         rows = self._do("SELECT seq, run FROM running ORDER BY seq").fetchall()
-        alive = {run for run in {run for _, run in rows} if self._runs.alive(run)}
+        alive = {run for run in {run for _, run in rows} if run == ELSEWHERE or self._runs.alive(run)}
         return [seq for seq, run in rows if run in alive]
 
     def left_behind(self) -> list[int]:
-        """The calls of runs that are dead."""
+        """The calls of runs that are dead, and those of which no host has told the end for a day."""
         rows = self._do("SELECT seq, run FROM running WHERE run <> ? ORDER BY seq", (self._runs.id,)).fetchall()
-        dead = {run for run in {run for _, run in rows} if not self._runs.alive(run)}
-        return [seq for seq, run in rows if run in dead]
+        if not rows:
+            return []
+        dead = {run for run in {run for _, run in rows} if run != ELSEWHERE and not self._runs.alive(run)}
+        return [seq for seq, run in rows if run in dead or (run == ELSEWHERE and self._is_old(seq))]
+
+    def _is_old(self, seq: int) -> bool:
+        (old,) = self._do(
+            "SELECT coalesce((SELECT at < strftime('%Y-%m-%d %H:%M:%f', ?, '-1 day') FROM audit WHERE seq = ?), 1)",
+            (self.wall(), seq),
+        ).fetchone()
+        return bool(old)
 
     # Windows
 

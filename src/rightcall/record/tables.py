@@ -78,8 +78,8 @@ class Tables(Facts, Protocol):
         """Remove all records up to this one; returns how many."""
         ...
 
-    def begun(self, seq: int) -> None:
-        """This process is running that call."""
+    def begun(self, seq: int, *, elsewhere: bool = False) -> None:
+        """This process is running that call; or, `elsewhere`, a host does, which will say when it has ended."""
         ...
 
     def ended(self, seq: int) -> None: ...

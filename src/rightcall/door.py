@@ -1,0 +1,350 @@
+"""A door: judges calls that somebody else runs (a host, a framework, an MCP server), and records what came of them.
+
+    name, arguments ─▶ check ─▶ authorise, record ─▶ Passage ─▶ the host runs it, or not ─▶ ended ─▶ record
+
+The same gate, the same policies and the same record as the executor's; only the running is the host's. `strict` is for
+the gateway, whose servers are the policy's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from msgspec.structs import replace
+
+from rightcall.authorise import decide
+from rightcall.authorise.quarantine import quarantine
+from rightcall.config import HOST_NAMES, Policy
+from rightcall.door_judging import Asked, Here, asked_of, noted
+from rightcall.door_passage import Passage, dry_run_text, passage
+from rightcall.door_rights import DoorRights, door_rights
+from rightcall.door_tools import box_of, door_policy, hidden, known_tools, tool_name
+from rightcall.errors import ConfigError, StoreError
+from rightcall.executor import PolicySource, StoreSource
+from rightcall.executor_calls import Who, end_body, hushed, unrecorded
+from rightcall.executor_opening import existing_folder, guarded_paths, open_store, store_path
+from rightcall.executor_policy import PolicyInForce
+from rightcall.record.admission import Admission, admit, finish, finish_once, refuse
+from rightcall.record.asking import answer
+from rightcall.record.entries import EndBody, NoteBody, encode
+from rightcall.record.notes import note_policy
+from rightcall.record.tables import Store, Tables
+from rightcall.text.redact import Redactor
+from rightcall.types_running import Approval, Decision, Result
+
+if TYPE_CHECKING:
+    from rightcall.executor_toolbox import Toolbox
+    from rightcall.record.clock import Clock
+    from rightcall.types import Mode, Reading
+
+log = logging.getLogger("rightcall")
+
+_MOST_CALLERS = 1000
+"""Callers whose rights are kept ready; beyond that they are worked out anew."""
+_DRY_RUN = EndBody("success", summary="Dry run: it was not made")
+
+
+class Door:
+    """One host's way in. Thread-safe; every method that waits for the disk has an asynchronous twin.
+
+    >>> tools = [{"name": "add", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}},
+    ...          "required": ["n"]}}]
+    >>> with Door.open("my-agent", tools=tools) as door:
+    ...     passage = door.judge("add", "{'n': '3'}")
+    ...     refused = door.judge("add", {})
+    >>> passage.action, passage.arguments, passage.changed
+    ('allow', {'n': 3}, True)
+    >>> refused.message
+    '⚠️ Invalid add call. Missing required fields: n. Example: {"n": 1}'
+    """
+
+    def __init__(
+        self, host: str, policy: PolicySource, *, tools: Iterable[Any], packs: Iterable[str], provider: str | None,
+        caller: str | None, root: str | os.PathLike[str], store: StoreSource, mode: Mode | None, strict: bool,
+        fixed_names: bool, elsewhere: bool, clock: Clock | None,
+    ) -> None:  # fmt: skip
+        self.host = HOST_NAMES.get(host, host)
+        self.caller = caller or self.host
+        self.root = existing_folder(root)
+        self._file = os.path.abspath(policy) if isinstance(policy, (str, os.PathLike)) else None
+        self._policy = PolicyInForce(policy)
+        self._packs = tuple(packs)
+        self._provider = provider
+        self._mode: Mode | None = mode
+        self._strict = strict
+        self._fixed = fixed_names
+        self._elsewhere = elsewhere
+        self._lock = threading.RLock()
+        self._known: dict[str, list[Any]] = {"": known_tools(tools)}
+        self._boxes: dict[tuple[str, tuple[str, ...]], Toolbox] = {}
+        self._rights: dict[tuple[str, str], DoorRights] = {}
+        self._given_store = store
+        path = store_path(self._policy.current, self._file, self.root)
+        self._protected = guarded_paths(self.root, self._file, path)
+        self._current = self._under(self._policy.current)
+        self.store: Store = open_store("memory" if store is None and self._file is None else store, path, clock)
+        self._redactor = self._new_redactor()
+        self._note_policy("loaded")
+
+    @classmethod
+    def open(
+        cls, host: str, policy: PolicySource = None, *, tools: Iterable[Any] = (), packs: Iterable[str] = (),
+        provider: str | None = None, caller: str | None = None, root: str | os.PathLike[str] = ".",
+        store: StoreSource = None, mode: Mode | None = None, strict: bool = False, fixed_names: bool = False,
+        elsewhere: bool = False, clock: Clock | None = None,
+    ) -> Self:  # fmt: skip
+        """Raises PolicyError, ConfigError or StoreError. `store` None: a file where a policy file says, else memory.
+        `mode` holds where the policy says nothing of the host. `fixed_names`: the host has chosen the tool already, so
+        that a name is only ever that very tool. `elsewhere`: another process will say how a call ended."""
+        return cls(
+            host, policy, tools=tools, packs=packs, provider=provider, caller=caller, root=root, store=store, mode=mode,
+            strict=strict, fixed_names=fixed_names, elsewhere=elsewhere, clock=clock,
+        )  # fmt: skip
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        """Everything that was recorded is on disk; a store that was handed in stays open."""
+        if self.store is not self._given_store:
+            self.store.close()
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force, with what this door adds to it."""
+        self._look()
+        return self._current
+
+    @property
+    def policy_problem(self) -> str | None:
+        """What is wrong with an edit of the policy file that was not taken; None when there is no such edit."""
+        self._look()
+        return self._policy.problem
+
+    def know(self, tools: Iterable[Any], space: str = "") -> None:
+        """The tools behind this door, or those of one server; they take the place of what was known of it."""
+        known = known_tools(tools)
+        with self._lock:
+            self._known[space] = known
+            self._boxes = {key: box for key, box in self._boxes.items() if key[0] != space}
+
+    def offers(self, tool: str, space: str = "", caller: str | None = None) -> bool:
+        """Whether a caller may know of a tool."""
+        self._look()
+        server = self._current.servers.get(space) if space else None
+        return not hidden(self._rights_of(caller or self.caller, space), space, tool, server)
+
+    def read(self, message: Any, finish_reason: str | None = None, *, space: str = "") -> Reading:
+        """Every call in a text or a native message, as `Gate.read` finds them. Nothing is decided or recorded yet."""
+        return self._box(self.caller, space).gate.read(message, finish_reason)
+
+    def judge(
+        self, name: str, arguments: Any, *, caller: str | None = None, context: str | None = None,
+        step: str | None = None, call_id: str | None = None, space: str = "", approval: str | None = None,
+    ) -> Passage:  # fmt: skip
+        """What is to be done with a call, recorded. Never raises for what a model wrote; when the store cannot record
+        it, it is no (unless the door only observes)."""
+        asked = self._asked(name, arguments, caller, context, step, call_id, space, approval)
+        try:
+            admission = self.store.transact(self._work(asked))
+        except Exception as error:  # noqa: BLE001 - whatever it is, nothing is let through for it
+            admission = _not_recorded(error)
+        return self._passage(asked, admission)
+
+    async def ajudge(
+        self, name: str, arguments: Any, *, caller: str | None = None, context: str | None = None,
+        step: str | None = None, call_id: str | None = None, space: str = "", approval: str | None = None,
+    ) -> Passage:  # fmt: skip
+        """The same from an event loop."""
+        asked = self._asked(name, arguments, caller, context, step, call_id, space, approval)
+        try:
+            admission = await self.store.atransact(self._work(asked))
+        except Exception as error:  # noqa: BLE001 - as above
+            admission = _not_recorded(error)
+        return self._passage(asked, admission)
+
+    def ended(
+        self, passage: Passage, *, ok: bool = True, summary: str = "", error: str | None = None,
+        seconds: float | None = None,
+    ) -> None:  # fmt: skip
+        """What came of a call that was let through. The host has run it, so nobody waits for the disk and nothing is
+        raised; a second time changes nothing."""
+        if passage.admission.call == 0 or passage.action != "allow":
+            return
+        self._later(self._ending(passage, _result(ok, error, seconds), summary))
+
+    async def aended(
+        self, passage: Passage, *, ok: bool = True, summary: str = "", error: str | None = None,
+        seconds: float | None = None,
+    ) -> None:  # fmt: skip
+        """The same; it does not wait either."""
+        self.ended(passage, ok=ok, summary=summary, error=error, seconds=seconds)
+
+    def ended_elsewhere(
+        self, context: str | None, step: str, *, ok: bool = True, summary: str = "", error: str | None = None,
+        seconds: float | None = None,
+    ) -> bool:  # fmt: skip
+        """The same where another process judged the call: it is known by the context and step it was judged under. One
+        that waited for a person ran all the same: somebody said yes in the host. False when there is no such call."""
+        redactor = self._redactor
+        end = end_body(_result(ok, error, seconds), summary, 0, None, redactor)
+        return self.store.transact(partial(noted, context=context, step=step, end=end, host=self.host))
+
+    def answer(self, passage: Passage, said: Literal["approved", "denied"], *, by: str) -> Approval:
+        """A person has answered in the host. Raises AnswerError; after a yes the same call is let through, once."""
+        if passage.approval is None or passage.request is None:
+            raise ConfigError("this call does not wait for anybody")
+        settings = self._policy.current.settings
+        now, expires = self.store.clock.now(), settings.approval.expires
+        about = passage.approval
+        found = self.store.look(lambda tables: tables.approval(about))
+        digest = found.digest if found is not None else passage.request.digest
+        return self.store.transact(
+            lambda tables: answer(tables, about, said, by, digest, now, expires, tuple(settings.callers))
+        )
+
+    def _asked(
+        self, name: Any, arguments: Any, caller: str | None, context: str | None, step: str | None,
+        call_id: str | None, space: str, approval: str | None,
+    ) -> Asked:  # fmt: skip
+        self._look()
+        who = Who(caller or self.caller, context, step, self._provider or "", self._current.digest)
+        box = self._box(who.caller, space)
+        here = Here(
+            self.host, space, self._current, box, self._rights_of(who.caller, space), self.root,
+            self._fixed, self._redactor,
+        )  # fmt: skip
+        return asked_of(here, who, name, arguments, call_id, approval, self.store.clock.now())
+
+    def _work(self, asked: Asked) -> Callable[[Tables], Admission]:
+        return partial(self._observed if asked.observed else self._decided, asked=asked)
+
+    def _decided(self, tables: Tables, asked: Asked) -> Admission:
+        now = self.store.clock.now()
+        request = asked.request
+        if isinstance(request, Decision):
+            held = quarantine(tables, asked.body.caller, asked.digest, asked.rights.quarantine, now)
+            return refuse(tables, asked.body.caller, asked.digest, held or request, asked.body, now)
+        admission = admit(tables, replace(request, at=now), hushed(decide, self._redactor), asked.body, asked.question)
+        if admission.decision.kind == "dry_run":
+            finish(tables, admission.call, _DRY_RUN)
+            return replace(admission, decision=replace(admission.decision, reason=dry_run_text(request)))
+        if admission.decision.kind == "allow" and self._elsewhere:
+            tables.begun(admission.call, elsewhere=True)
+        return admission
+
+    def _observed(self, tables: Tables, asked: Asked) -> Admission:
+        """It runs, whatever would have been decided; the record says what."""
+        request = asked.request
+        if isinstance(request, Decision):
+            decision = request
+        else:
+            request = replace(request, at=self.store.clock.now())
+            decision = hushed(decide, self._redactor)(request, tables)
+        would = "" if decision.kind == "allow" else f"{decision.kind} by {decision.rule}: {decision.reason}"
+        seq = tables.append("begin", 0, encode(replace(asked.body, decision="allow", rule="observe", reason=would)))
+        tables.begun(seq, elsewhere=self._elsewhere)
+        for scope in () if isinstance(request, Decision) else request.scopes:
+            tables.mark(scope.name, seq)
+        return Admission(decision, seq, hash=tables.head()[1])
+
+    def _passage(self, asked: Asked, admission: Admission) -> Passage:
+        request = None if isinstance(asked.request, Decision) else asked.request
+        return passage(asked.name, asked.arguments, asked.verdict, admission, request, observed=asked.observed)
+
+    def _ending(self, passage: Passage, result: Result, summary: str) -> Callable[[Tables], object]:
+        request = passage.request
+        end = end_body(result, summary, 0, passage.arguments, self._redactor)
+        changed = request.digest if request is not None and request.side_effects else None
+        return partial(finish_once, admission=passage.admission, end=end, changed=changed)
+
+    def _later(self, work: Callable[[Tables], object]) -> None:
+        try:
+            self.store.later(work)
+        except StoreError as error:  # closed: the next process finds the call interrupted
+            log.warning("the outcome of a call could not be recorded: %s", error)
+
+    def _look(self) -> None:
+        """Take a changed policy file; a wrong one leaves everything as it was."""
+        new = self._policy.changed()
+        if new is None:
+            return
+        if isinstance(new, ConfigError):
+            if self._policy.keep(str(new)):
+                self._note_policy("kept")
+            return
+        with self._lock:
+            self._policy.take(new)
+            self._current = self._under(new)
+            self._boxes, self._rights = {}, {}
+            self._redactor = self._new_redactor()
+        self._note_policy("loaded")
+
+    def _under(self, policy: Policy) -> Policy:
+        return door_policy(policy, self.host, self._mode, strict=self._strict)
+
+    def _rights_of(self, caller: str, space: str) -> DoorRights:
+        key = caller, space
+        with self._lock:
+            known = self._rights.get(key)
+            if known is None:
+                if len(self._rights) >= _MOST_CALLERS:
+                    self._rights.clear()
+                server = self._current.servers.get(space) if space else None
+                known = self._rights[key] = door_rights(
+                    self._current, caller, host=self.host, server=server, strict=self._strict,
+                    protected=self._protected,
+                )  # fmt: skip
+            return known
+
+    def _box(self, caller: str, space: str) -> Toolbox:
+        """Callers who may know of the same tools share one."""
+        rights = self._rights_of(caller, space)
+        with self._lock:
+            key = space, self._hidden(rights, space)
+            box = self._boxes.get(key)
+            if box is None:
+                box = self._boxes[key] = box_of(
+                    self._current, self.host, space, self._known.get(space, []), rights, self._packs, self._provider
+                )
+            return box
+
+    def _hidden(self, rights: DoorRights, space: str) -> tuple[str, ...]:
+        server = self._current.servers.get(space) if space else None
+        names = map(tool_name, self._known.get(space, ()))
+        return tuple(name for name in names if hidden(rights, space, name, server))
+
+    def _new_redactor(self) -> Redactor:
+        return Redactor(self.store.key(), self._policy.current.settings.audit.redact)
+
+    def _note_policy(self, what: str) -> None:
+        current = self._policy.current
+        about = {"digest": current.digest, "source": current.source}
+        note = NoteBody(what, data=about | ({"problem": self._policy.problem} if self._policy.problem else {}))
+        self._later(lambda tables: note_policy(tables, note, current.digest))
+
+
+def _result(ok: bool, error: str | None, seconds: float | None) -> Result:
+    return Result(ok, error=error if error is not None or ok else "It failed.", seconds=seconds or 0.0)
+
+
+def _not_recorded(error: Exception) -> Admission:
+    if isinstance(error, StoreError):
+        return unrecorded(error)
+    log.error("rightcall: deciding on a call failed", exc_info=error)
+    return unrecorded(StoreError(f"The call could not be decided: {type(error).__name__}"))

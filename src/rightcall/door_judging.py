@@ -1,0 +1,202 @@
+"""From a call as a host hands it over to what is asked of the policy: checked, named as the policy names it, with its
+record ready to be written. No I/O, apart from following the links of paths."""
+
+import logging
+from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.authorise.allowlist import denial, not_whitelisted, permission
+from rightcall.authorise.limits import scopes_of
+from rightcall.config import Policy
+from rightcall.config_settings import Rights
+from rightcall.door_rights import DoorRights
+from rightcall.door_tools import UNKNOWN, full_name
+from rightcall.executor_calls import Who, Written, call_body, question
+from rightcall.executor_request import TooManyPaths, build_request, canonical
+from rightcall.executor_toolbox import Equipped, Toolbox
+from rightcall.fs.rules import path_rule
+from rightcall.record.admission import Question, finish
+from rightcall.record.entries import AnswerBody, CallBody, EndBody, encode, read_call
+from rightcall.record.tables import Entry, Tables
+from rightcall.text.redact import Redactor
+from rightcall.types import Call, Verdict
+from rightcall.types_running import Decision, Request
+
+log = logging.getLogger("rightcall")
+
+UNREADABLE = Decision("deny", "validation", "Validation failed: the call cannot be read")
+_NAMED = ("path:deny", "path:secret")
+"""The rules for paths that hold at a door: where else a host may look is the host's affair."""
+_MOST_WAITING = 200
+"""Questions that are looked through for one that a host has answered itself."""
+
+
+class Here(Struct, frozen=True):
+    """Where a call is judged."""
+
+    host: str
+    space: str
+    policy: Policy
+    box: Toolbox
+    rights: DoorRights
+    root: str
+    fixed: bool
+    redactor: Redactor
+
+
+class Asked(Struct, frozen=True):
+    """One call, ready to be decided: a request, or why there can be none."""
+
+    name: str
+    arguments: Any
+    verdict: Verdict
+    request: Request | Decision
+    rights: Rights
+    body: CallBody
+    question: Question
+    digest: str
+    observed: bool
+
+
+def asked_of(
+    here: Here, who: Who, name: Any, arguments: Any, call_id: str | None, approval: str | None, at: int
+) -> Asked:
+    called = name if isinstance(name, str) else ""
+    verdict = _checked(here, called, arguments, call_id)
+    tool = _tool(here, verdict, called)
+    written = Written(verdict, full_name(here.space, called), gate=here.box.gate)
+    try:
+        request = _request(here, written, tool, called, approval, at)
+    except Exception as error:  # an error of ours must not become the host's, and must not let a call pass
+        log.exception("rightcall: judging a call failed")
+        request = Decision("deny", "fault", f"The call could not be judged: {type(error).__name__}")
+    judged = None if isinstance(request, Decision) else request
+    body = call_body(written, who, judged, here.redactor)
+    body = replace(body, tool=_recorded_name(here, body.tool, judged), wire=here.host)
+    if isinstance(request, Decision):
+        shown = Question()
+        request = replace(request, reason=here.redactor.beside(request.reason, written.arguments))
+    else:
+        shown = question(request, verdict, tool.described, "")
+    tool_name = verdict.call.name if verdict.call is not None else called
+    observed = here.policy.mode_for(tool_name, here.host) == "observe"
+    return Asked(called, arguments, verdict, request, here.rights.rights, body, shown, written.digest, observed)
+
+
+def _checked(here: Here, name: str, arguments: Any, call_id: str | None) -> Verdict:
+    """Where the host has chosen the tool, a name that is not exactly one we know is another tool's."""
+    if here.fixed and here.box.gate.catalog.get(name) is None:
+        call = Call(name, arguments, call_id)
+        return Verdict(True, call, call)
+    return here.box.gate.check(name, arguments, call_id=call_id)
+
+
+def _tool(here: Here, verdict: Verdict, name: str) -> Equipped:
+    call = verdict.call or verdict.found
+    return here.box.tools.get(call.name if call is not None else name) or UNKNOWN
+
+
+def _request(
+    here: Here, written: Written, tool: Equipped, name: str, approval: str | None, at: int
+) -> Request | Decision:
+    verdict, rights = written.verdict, here.rights.rights
+    call = verdict.call or verdict.found
+    bare = call.name if call is not None else name
+    whole = full_name(here.space, bare)
+    against = _not_permitted(here, whole, bare, written.name, name)
+    if against is not None:
+        return against
+    arguments: Any = None if verdict.call is None else verdict.call.arguments
+    if not verdict.ok or type(arguments) is not dict:
+        return _invalid(verdict)
+    try:
+        exact = canonical(whole, cast("dict[str, Any]", arguments))
+        request = build_request(
+            tool, exact, rights, toolbox=here.box, at=at, root=here.root, verdict=verdict, approval=approval,
+            scopes=scopes_of(rights, whole),
+        )  # fmt: skip
+    except TooManyPaths as fault:
+        return Decision("deny", "validation", f"Validation failed: {fault}", "Make several calls instead.")
+    except (TypeError, ValueError, OverflowError, RecursionError) as fault:
+        return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
+    return replace(
+        request, tool=whole, own=False, permit=here.rights.permit, called=tuple({bare, name} - {whole}),
+        paths=_named_paths(request, rights), dry_run=here.rights.dry_run and request.side_effects,
+    )  # fmt: skip
+
+
+def _not_permitted(here: Here, *names: str) -> Decision | None:
+    """What the caller may not use comes first, so that no hint tells of it."""
+    rights = here.rights.rights
+    for name in dict.fromkeys(names):
+        rule = denial(rights, name)
+        if rule is not None:
+            return Decision("deny", rule, not_whitelisted(name))
+    whole, bare = names[0], names[1]
+    server = here.policy.servers.get(here.space) if here.space else None
+    if server is not None and not server.offers(bare):
+        return Decision("deny", f"server:{server.name}", not_whitelisted(whole))
+    if not permission(rights, whole) and not here.rights.permit:
+        return Decision("deny", "allowlist", not_whitelisted(whole))
+    return None
+
+
+def _invalid(verdict: Verdict) -> Decision:
+    unknown = any(problem.code == "unknown_tool" for problem in verdict.problems)
+    problems = "; ".join(problem.message for problem in verdict.problems)
+    if not problems:
+        return UNREADABLE
+    rule = "unknown_tool" if unknown else "validation"
+    return Decision("deny", rule, f"Validation failed: {problems}", verdict.hint)
+
+
+def _named_paths(request: Request, rights: Rights) -> tuple[tuple[str, str], ...]:
+    """Those paths that the policy denies or that are named like secrets, wherever they are."""
+    rules = rights.paths
+    return tuple(
+        (written, below)
+        for written, path in request.paths
+        if path_rule(below := path.lstrip("/") or ".", rules.deny, rules.allow, rules.dotfiles) in _NAMED
+    )
+
+
+def _recorded_name(here: Here, tool: str, request: Request | None) -> str:
+    if request is not None:
+        return request.tool
+    return tool if not here.space or tool.startswith(f"{here.space}/") else full_name(here.space, tool)
+
+
+def noted(tables: Tables, context: str | None, step: str, end: EndBody, host: str) -> bool:
+    """Complete the record of a call that another process judged; False when there is none that is still open."""
+    for seq in reversed(tables.running()):
+        entry = tables.entry(seq)
+        if entry is not None and _is_of(entry, context, step):
+            body = read_call(entry.body)
+            finish(tables, seq, end, body.digest if set(body.effects) - {"read"} else None)
+            return True
+    for entry in tables.newest(_MOST_WAITING, ("waiting",)):
+        if _is_of(entry, context, step) and not tables.belonging(entry.seq):
+            _ran_after_all(tables, entry, end, host)
+            return True
+    return False
+
+
+def _is_of(entry: Entry, context: str | None, step: str) -> bool:
+    body = read_call(entry.body)
+    return body.step == step and body.context == context
+
+
+def _ran_after_all(tables: Tables, waiting: Entry, end: EndBody, host: str) -> None:
+    """A person has said yes in the host: its question here is answered, and what ran is recorded."""
+    body = read_call(waiting.body)
+    about = None if body.approval is None else tables.approval(body.approval)
+    by = f"(in {host})"
+    seq = tables.append("begin", 0, encode(replace(body, decision="allow", rule="approval:host")))
+    if about is not None and about.status == "waiting":
+        used = replace(about, status="used", by=by, answered=tables.wall(), used_by=seq, canonical="", details="{}")
+        tables.put_approval(used)
+        said = AnswerBody(about.id, "approved", by, about.digest, about.kind, about.tool, about.caller)
+        tables.append("answer", waiting.seq, encode(said))
+    finish(tables, seq, end, body.digest if set(body.effects) - {"read"} else None)

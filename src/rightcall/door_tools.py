@@ -1,0 +1,116 @@
+"""The tools behind a door: those of the host itself, and those of each server, under one policy. Definitions come and
+change while it runs; what is compiled from them is kept until they do."""
+
+import logging
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from rightcall.authorise.allowlist import denial, permission
+from rightcall.catalog import ALL_EFFECTS, PackTool, build_catalog
+from rightcall.catalog.definitions import flatten
+from rightcall.config import HostSettings, Policy
+from rightcall.config_servers import Server
+from rightcall.door_rights import DoorRights, asked_effects
+from rightcall.errors import RightCallError
+from rightcall.executor_toolbox import Equipped, Toolbox, build_toolbox
+from rightcall.offering import arguments_of, name_of, readable, suited, told
+from rightcall.types import Effect, Mode
+
+log = logging.getLogger("rightcall")
+
+NAMELESS = "tool"
+_STUB = build_catalog([{"name": NAMELESS, "parameters": {"type": "object"}}]).tools[NAMELESS]
+UNKNOWN = Equipped(_STUB, None, "", "", side_effects=True, own=False, touches=False)
+"""Stands for a tool of which nobody said anything: it counts as doing everything, and nothing of it is pinned."""
+
+
+def full_name(space: str, tool: str) -> str:
+    """As policy and audit call it."""
+    return f"{space}/{tool}" if space else tool
+
+
+def known_tools(tools: Iterable[Any]) -> list[Any]:
+    """Those that can be checked against; a definition that nobody can read leaves the others usable."""
+    given: list[Any] = list(tools)
+    try:
+        given = [one if isinstance(one, dict) else one[0] for one in flatten(given)]
+        build_catalog(given)
+        return given
+    except (RightCallError, ValueError, TypeError, RecursionError) as fault:
+        log.warning("rightcall: not all tools can be checked against: %s", told(fault))
+    plain = [cast("dict[str, Any]", tool) for tool in given if isinstance(tool, dict)]
+    return readable([tool for tool in plain if name_of(tool)])
+
+
+def door_policy(policy: Policy, host: str, mode: Mode | None, *, strict: bool) -> Policy:
+    """The policy with this door's defaults: what it says of the host wins over `mode`, and tools that nobody knows
+    pass unless it says otherwise (`strict`: they do not)."""
+    here = policy.hosts.get(host) or HostSettings()
+    here = replace(here, mode=here.mode or mode or policy.mode)
+    if here.unknown_tool is None and not strict:
+        here = replace(here, unknown_tool="pass")
+    return replace(policy, hosts={**policy.hosts, host: here})
+
+
+def box_of(
+    policy: Policy, host: str, space: str, tools: list[Any], rights: DoorRights, packs: tuple[str, ...],
+    provider: str | None,
+) -> Toolbox:  # fmt: skip
+    """The tools of one space that this caller may know of, compiled. Calls are judged as if nothing were only watched:
+    what would have been done is to be told."""
+    here = policy.hosts[host]
+    if here.mode == "observe":
+        policy = replace(policy, hosts={**policy.hosts, host: replace(here, mode="block")})
+    server = policy.servers.get(space) if space else None
+    if not tools and not space:
+        return build_toolbox(policy, (), packs=packs, provider=provider, host=host)
+    given = [tool for tool in tools if not hidden(rights, space, tool_name(tool), server)]
+    policy, fitting = suited(_in_space(policy, space), {tool_name(tool): _arguments(tool) for tool in given})
+    box = build_toolbox(policy, (), known=given, packs=[*fitting, *packs], provider=provider, host=host)
+    if not space:
+        return box
+    stated = {name: tool.effects for name, tool in policy.tools.items()}
+    return replace(box, tools=MappingProxyType({n: _of_server(one, server, stated) for n, one in box.tools.items()}))
+
+
+def hidden(rights: DoorRights, space: str, tool: str, server: Server | None) -> bool:
+    """Whether a caller may not know of a tool."""
+    name = full_name(space, tool)
+    if denial(rights.rights, name) is not None or denial(rights.rights, tool) is not None:
+        return True
+    if server is not None and not server.offers(tool):
+        return True
+    return not (permission(rights.rights, name) or rights.permit)
+
+
+def _in_space(policy: Policy, space: str) -> Policy:
+    """What `[gate.tools."files/read_file"]` says of the tool that its server calls `read_file`."""
+    if not space:
+        return policy
+    start = f"{space}/"
+    own = {
+        name.removeprefix(start): replace(tool, name=tool.name.removeprefix(start))
+        for name, tool in policy.tools.items()
+        if name.startswith(start)
+    }
+    return replace(policy, tools={**policy.tools, **own})
+
+
+def tool_name(tool: Any) -> str:
+    return tool.name if isinstance(tool, PackTool) else name_of(tool)
+
+
+def _arguments(tool: Any) -> frozenset[str]:
+    return arguments_of({"parameters": tool.schema} if isinstance(tool, PackTool) else tool)
+
+
+def _of_server(one: Equipped, server: Server | None, stated: Mapping[str, tuple[Effect, ...] | None]) -> Equipped:
+    """A server does not say what its tools do, nor does a pack of tools that are called the same."""
+    said = asked_effects(server, one.tool.name)
+    own = stated.get(one.tool.name)
+    effects = said if said is not None else frozenset(own) if own is not None else ALL_EFFECTS
+    tool = replace(one.tool, effects=effects, effects_declared=effects is not ALL_EFFECTS)
+    return replace(one, tool=tool, side_effects=not effects <= {"read"})
