@@ -1,0 +1,204 @@
+"""Asking a person through the client (elicitation), in both eras, so that no answer can be made up.
+
+An answer counts only for the very call that the person was shown. Until 2025-11-25 the question is a request of our
+own, whose answer comes back under our id. From 2026-07-28 the question is the result of the call, and the client calls
+again with the answer; what it was told to send back with it (`requestState`) is sealed: approval, caller, call and
+time. An answer without its seal is none. That a seal is used once follows from the approval, which is used once.
+"""
+
+from __future__ import annotations
+
+import hmac
+import threading
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Mapping
+from secrets import token_hex
+from time import time
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from msgspec import MsgspecError, Struct
+from msgspec.json import Decoder, encode
+
+from rightcall.errors import AnswerError, StoreError
+from rightcall.mcp.eras import Peer, input_required
+from rightcall.mcp.messages import ToolCall, mapping
+from rightcall.text.escape import escaped
+
+if TYPE_CHECKING:
+    from rightcall.door import Door
+    from rightcall.door_passage import Passage
+
+Said = Literal["approved", "denied"]
+
+KEY: Final = "rightcall.approval"
+"""Under which our question stands among `inputRequests`."""
+FIELD: Final = "ok"
+MOST_TEXT: Final = 8_000
+"""Characters of a question; a call that needs more is shown in the terminal, since only what is shown whole is
+approved."""
+
+_WIDTH: Final = 78
+_MARK: Final = "rightcall1."
+_MOST_USED: Final = 10_000
+_SCHEMA: Final = {
+    "type": "object",
+    "properties": {FIELD: {"type": "boolean", "title": "Approve", "description": "Let exactly this call run, once"}},
+    "required": [FIELD],
+}
+
+
+class Seal(Struct, frozen=True, array_like=True):
+    """What a `requestState` of ours holds."""
+
+    purpose: Literal["asked", "continued"]
+    """`continued`: the person has said yes, and the server itself asks for more."""
+    approval: str
+    caller: str
+    digest: str
+    """Of the canonical call: tool and arguments."""
+    until: float
+    nonce: str
+    state: str | None = None
+    """The server's own `requestState`, which ours stands in for."""
+    responses: Mapping[str, Any] = {}
+    """Answers to the server's own questions that came with the call."""
+
+
+_seals = Decoder(Seal)
+
+
+class Approver:
+    """Asks and hears answers for one door. Thread-safe."""
+
+    def __init__(self, door: Door, now: Callable[[], float] = time) -> None:
+        self._door = door
+        self._now = now
+        self._key = hmac.digest(door.store.key(), b"rightcall: approvals over MCP", "sha256")
+        self._used: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def form(self, passage: Passage, peer: Peer) -> dict[str, Any] | None:
+        """The params of `elicitation/create` for a call that asks; None where nobody can be asked this way."""
+        text = self._question(passage) if peer.can_be_asked else None
+        if text is None:
+            return None
+        return {**({"mode": "form"} if peer.names_forms else {}), "message": text, "requestedSchema": _SCHEMA}
+
+    def _question(self, passage: Passage) -> str | None:
+        from rightcall.record.asking import earlier_definition
+        from rightcall.text.question import view
+
+        about = passage.approval
+        if about is None:
+            return None
+        try:
+            approval = self._door.store.look(lambda tables: tables.approval(about))
+            if approval is None or approval.status != "waiting" or len(approval.canonical) > MOST_TEXT:
+                return None
+            asked = approval
+            before = ""
+            if asked.kind == "definition":
+                before = self._door.store.look(lambda tables: earlier_definition(tables, asked.tool))
+        except StoreError:
+            return None
+        seen = view(asked, now=self._door.store.clock.now(), width=_WIDTH, before=before)
+        text = "\n".join(["A tool call waits for your yes or no.", "", *seen.lines])
+        return text if seen.complete and len(text) <= MOST_TEXT else None
+
+    def question(self, passage: Passage, call: ToolCall, peer: Peer) -> dict[str, Any] | None:
+        """The result of a call that asks (stateless); None where nobody can be asked this way."""
+        form = self.form(passage, peer)
+        if form is None:
+            return None
+        own = self.restored(call)[0] if is_ours(call.state) else {}
+        state = own.get("requestState") if is_ours(call.state) else call.state
+        responses = mapping(own.get("inputResponses")) if is_ours(call.state) else call.responses
+        token = self._sealed("asked", passage, state, responses)
+        return input_required({KEY: {"method": "elicitation/create", "params": form}}, token)
+
+    def continued(self, passage: Passage, result: Mapping[str, Any]) -> str:
+        """The `requestState` for a call that a person approved and whose server asks for more: the next call goes on
+        with this one, and need not be approved again."""
+        state = result.get("requestState")
+        return self._sealed("continued", passage, state if isinstance(state, str) else None, {})
+
+    def heard(self, passage: Passage, call: ToolCall) -> Said | None:
+        """What a person said of this call, as a retry brings it (stateless); None without a seal for exactly it."""
+        seal = self._opened(call.state)
+        if seal is None or passage.request is None:
+            return None
+        if (seal.caller, seal.digest) != (passage.request.caller, passage.request.digest) or seal.until < self._now():
+            return None
+        if seal.purpose == "continued":
+            return "approved" if self._first_use(seal) else None
+        return said(call.responses.get(KEY)) if seal.approval == passage.approval else None
+
+    def answer(self, passage: Passage, word: Said, peer: Peer) -> bool:
+        """Write down what the person said; False where it cannot count (answered before, expired, no record)."""
+        name = escaped(peer.name, 60) if peer.name.strip() else "an MCP client"
+        try:
+            self._door.answer(passage, word, by=f"the user of {name}")
+        except (AnswerError, StoreError):
+            return False
+        return True
+
+    def restored(self, call: ToolCall) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Which params a call must have for its server, and which it must not: nothing of ours, all that is its own."""
+        if not is_ours(call.state):
+            return {}, ()
+        seal = self._opened(call.state)
+        own = {**(seal.responses if seal else {}), **{key: one for key, one in call.responses.items() if key != KEY}}
+        kept: dict[str, Any] = {"inputResponses": own} if own else {}
+        if seal is not None and seal.state is not None:
+            kept["requestState"] = seal.state
+        return kept, ("inputResponses", "requestState")
+
+    def _sealed(
+        self, purpose: Literal["asked", "continued"], passage: Passage, state: str | None, responses: Mapping[str, Any]
+    ) -> str:
+        caller, digest = (passage.request.caller, passage.request.digest) if passage.request else ("", "")
+        until = self._now() + self._door.policy.settings.approval.expires
+        seal = Seal(purpose, passage.approval or "", caller, digest, until, token_hex(12), state, responses)
+        body = encode(seal)
+        return f"{_MARK}{_text(body)}.{_text(hmac.digest(self._key, body, 'sha256'))}"
+
+    def _opened(self, token: str | None) -> Seal | None:
+        if token is None or not is_ours(token):
+            return None
+        body, _, proof = token.removeprefix(_MARK).partition(".")
+        try:
+            written = urlsafe_b64decode(body)
+            if not hmac.compare_digest(hmac.digest(self._key, written, "sha256"), urlsafe_b64decode(proof)):
+                return None
+            return _seals.decode(written)
+        except (MsgspecError, ValueError, RecursionError):
+            return None
+
+    def _first_use(self, seal: Seal) -> bool:
+        with self._lock:
+            if seal.nonce in self._used or (len(self._used) >= _MOST_USED and not self._forget()):
+                return False
+            self._used[seal.nonce] = seal.until
+            return True
+
+    def _forget(self) -> bool:
+        """Drop what has expired anyway; False when that makes no room."""
+        now = self._now()
+        self._used = {nonce: until for nonce, until in self._used.items() if until >= now}
+        return len(self._used) < _MOST_USED
+
+
+def is_ours(state: str | None) -> bool:
+    return state is not None and state.startswith(_MARK)
+
+
+def said(response: Any) -> Said | None:
+    """What an answer to our form says: only a ticked box that was sent off is a yes. None where there is no answer."""
+    found = mapping(response)
+    if not isinstance(found.get("action"), str):
+        return None
+    return "approved" if found["action"] == "accept" and mapping(found.get("content")).get(FIELD) is True else "denied"
+
+
+def _text(data: bytes) -> str:
+    return urlsafe_b64encode(data).decode()
