@@ -2,28 +2,36 @@
 
 An adapter stands at two places. Where the model's answer arrives, `put_right` finds the calls in it, also those left in
 the text, and corrects names and arguments, so that the framework finds the tool and its history holds what ran. Where
-a tool is about to run, the call is judged as the model wrote it (`Drafts.written`): policy, limits, approval, record.
+a tool is about to run, the call is judged as the model wrote it (`as_written`): policy, limits, approval, record.
 """
 
+import asyncio
+import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from hashlib import blake2b
 from secrets import token_hex
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from msgspec import Struct
+from msgspec.json import encode
 
+from rightcall.errors import AnswerError
+from rightcall.parse.kinds import is_object
 from rightcall.present.summary import summarise
+from rightcall.recover.native_parts import finish_word
 from rightcall.types import Verdict
 
 if TYPE_CHECKING:
-    from rightcall.door import Door, Passage
+    from rightcall.door import Door
+    from rightcall.door_passage import Passage
 
 T = TypeVar("T")
+log = logging.getLogger("rightcall")
 
-MOST_DRAFTS = 10_000
-"""Calls whose first writing is remembered; only until they run, so these are the ones under way."""
+UNREADABLE = "unreadable_arguments"
+"""Holds, as the only argument, a text that nobody could read, where a framework wants a dict. It never runs as `{}`."""
 
 
 def missing(adapter: str, framework: str, extra: str | None = None) -> ImportError:
@@ -61,12 +69,21 @@ class Written(Struct, frozen=True):
 class Corrected(Struct, frozen=True):
     """A call put right, as far as that is certain: what is not stays as it was written, and is refused when judged."""
 
-    id: str
     name: str
     arguments: Any
-    changed: bool
-    in_text: bool
-    verdict: Verdict
+    written: Written
+    changed: bool = False
+    in_text: bool = False
+    readable: bool = True
+
+    @property
+    def id(self) -> str:
+        return self.written.id
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments for a framework that takes nothing but a dict."""
+        arguments = self.arguments
+        return arguments if self.readable and is_object(arguments) else {UNREADABLE: arguments}
 
 
 class Turn(Struct, frozen=True):
@@ -83,54 +100,59 @@ def put_right(
     calls: Sequence[Written],
     *,
     offered: Collection[str],
-    drafts: "Drafts",
     finish_reason: str | None = None,
     space: str = "",
 ) -> Turn:
-    """The calls of one answer, native ones first, then those left in the text. Only the tools `offered` can be meant.
-
-    What the model wrote is kept in `drafts`, so that the call is judged and recorded as it was written.
-    """
-    native = [_native(door, call, offered, drafts, space) for call in calls]
-    found = _in_text(door, text, calls, offered, finish_reason, space) if text.strip() else None
-    if found is None:
-        return Turn(text, tuple(native), any(call.changed for call in native))
-    prose, verdicts = found
-    lifted = [_lifted(verdict, drafts) for verdict in verdicts]
-    return Turn(prose, (*native, *lifted), True)
+    """The calls of one answer, native ones first, then those left in the text. Only tools `offered` can be meant."""
+    native = [_native(door, call, offered, space) for call in _uncut(calls, finish_reason)]
+    prose, lifted = _in_text(door, text, calls, offered, finish_reason, space) if text.strip() else (text, [])
+    changed = bool(lifted) or any(call.changed for call in native)
+    return Turn(prose, (*native, *map(_lifted, lifted)), changed)
 
 
-def _native(door: "Door", call: Written, offered: Collection[str], drafts: "Drafts", space: str) -> Corrected:
+def _uncut(calls: Sequence[Written], finish_reason: str | None) -> list[Written]:
+    """An API that lost the arguments of a call that was cut off says that it has none: they are no `{}`."""
+    last = calls[-1] if calls else None
+    if last is None or last.arguments or not finish_reason or finish_word(str(finish_reason)) != "length":
+        return list(calls)
+    return [*calls[:-1], Written(last.id, last.name, "{")]
+
+
+def _native(door: "Door", call: Written, offered: Collection[str], space: str) -> Corrected:
     message = {"role": "assistant", "content": None, "tool_calls": [_openai(call)]}
     verdicts = door.read(message, space=space).calls
     verdict = verdicts[0] if len(verdicts) == 1 else Verdict(ok=False, call=None)
     meant = verdict.call
-    if not verdict.ok or verdict.mode == "observe" or verdict.truncated or meant is None or meant.name not in offered:
-        return Corrected(call.id, call.name, call.arguments, False, False, verdict)
-    if meant.name == call.name and not verdict.repairs and _fits(call.arguments, meant.arguments):
-        return Corrected(call.id, call.name, call.arguments, False, False, verdict)
-    drafts.keep(call, meant.name, meant.arguments)
-    return Corrected(call.id, meant.name, meant.arguments, True, False, verdict)
+    certain = verdict.ok and not verdict.truncated and meant is not None and meant.name in offered
+    if not certain or meant is None or _observed(door, meant.name):
+        readable = is_object(call.arguments) or (verdict.found is not None and not verdict.truncated)
+        return Corrected(call.name, call.arguments, call, readable=readable)
+    if meant.name == call.name and not verdict.repairs and _runs_so(call.arguments, meant.arguments):
+        return Corrected(call.name, call.arguments, call)
+    return Corrected(meant.name, meant.arguments, call, changed=True)
 
 
-def _fits(written: Any, meant: Any) -> bool:
+def _runs_so(written: Any, meant: Any) -> bool:
     """Whether what was written is what runs: a text that needed no repair is, however it is spaced."""
     return isinstance(written, str) or written is meant or written == meant
 
 
 def _in_text(
     door: "Door", text: str, calls: Sequence[Written], offered: Collection[str], finish_reason: str | None, space: str
-) -> tuple[str, list[Verdict]] | None:
-    """The prose and the calls in it, or None where the text holds no call to a tool that is there."""
+) -> tuple[str, list[Verdict]]:
+    """The prose and the calls in it to tools that are there. With none, the text is left as it is."""
     message = {"role": "assistant", "content": text, "tool_calls": [_openai(call) for call in calls]}
     reading = door.read(message, finish_reason, space=space)
-    places = reading.places or ()
     lifted = [
         verdict
-        for verdict, place in zip(reading.calls, places, strict=False)
-        if place.format != "native" and verdict.mode != "observe" and _name(verdict) in offered
+        for verdict, place in zip(reading.calls, reading.places, strict=False)
+        if place.format != "native" and _name(verdict) in offered and not _observed(door, _name(verdict))
     ]
-    return (reading.text, lifted) if lifted else None
+    return (reading.text, lifted) if lifted else (text, [])
+
+
+def _observed(door: "Door", name: str) -> bool:
+    return door.policy.mode_for(name, door.host) == "observe"
 
 
 def _openai(call: Written) -> dict[str, Any]:
@@ -142,41 +164,36 @@ def _name(verdict: Verdict) -> str:
     return call.name if call else ""
 
 
-def _lifted(verdict: Verdict, drafts: "Drafts") -> Corrected:
+def _lifted(verdict: Verdict) -> Corrected:
     """A call of the text. One that is wrong is lifted too: the model reads why as the answer to its call."""
-    call_id = f"call_{token_hex(12)}"
-    meant = verdict.call or verdict.found
-    found = verdict.found or verdict.call
-    assert meant is not None  # `_name` found one of them
+    meant, found = verdict.call or verdict.found, verdict.found or verdict.call
+    assert meant is not None  # `_name` has seen one
     assert found is not None
-    drafts.keep(Written(call_id, found.name, found.arguments), meant.name, meant.arguments)
-    return Corrected(call_id, meant.name, meant.arguments, True, True, verdict)
+    written = Written(f"call_{token_hex(12)}", found.name, found.arguments)
+    return Corrected(meant.name, meant.arguments, written, changed=True, in_text=True, readable=not verdict.truncated)
 
 
-class Drafts:
-    """What the model wrote, of calls that were put right and did not run yet; safe under threads."""
+def draft_of(call: Corrected, name: str, arguments: Any) -> dict[str, Any]:
+    """What the model wrote of a call that goes on as `name` with `arguments`, to be kept beside it; plain data."""
+    return {"name": call.written.name, "arguments": call.written.arguments, "became": _digest(name, arguments)}
 
-    def __init__(self) -> None:
-        self._kept: OrderedDict[str, tuple[Written, str, Any]] = OrderedDict()
-        self._lock = threading.Lock()
 
-    def keep(self, written: Written, name: str, arguments: Any) -> None:
-        with self._lock:
-            self._kept[written.id] = (written, name, arguments)
-            if len(self._kept) > MOST_DRAFTS:
-                self._kept.popitem(last=False)
+def as_written(draft: Any, name: str, arguments: Any) -> tuple[str, Any]:
+    """The call as the model wrote it, to be judged and recorded so. One that was changed since is judged as it is."""
+    match draft:
+        case {"name": str(written), "arguments": raw, "became": became} if became == _digest(name, arguments):
+            return written, raw
+        case _:
+            pass
+    match arguments:
+        case {"unreadable_arguments": raw} if len(cast("dict[str, Any]", arguments)) == 1:
+            return name, raw
+        case _:
+            return name, arguments
 
-    def written(self, call_id: str, name: str, arguments: Any) -> Written:
-        """The call as the model wrote it. A call that somebody changed since is judged as it is now."""
-        with self._lock:
-            kept = self._kept.get(call_id)
-        if kept is not None and kept[1] == name and kept[2] == arguments:
-            return kept[0]
-        return Written(call_id, name, arguments)
 
-    def forget(self, call_id: str) -> None:
-        with self._lock:
-            self._kept.pop(call_id, None)
+def _digest(name: str, arguments: Any) -> str:
+    return blake2b(encode([name, arguments], enc_hook=str, order="sorted"), digest_size=16).hexdigest()
 
 
 class Known:
@@ -196,6 +213,21 @@ class Known:
                 self._tools |= offered
                 self._door.know(list(self._tools.values()), self._space)
         return frozenset(offered)
+
+
+def settle(door: "Door", passage: "Passage", said: Literal["approved", "denied"]) -> bool:
+    """Hand on what a person answered in the framework; False when the question is no longer open."""
+    try:
+        door.answer(passage, said, by=f"a person, asked by {door.host}")
+    except AnswerError as error:
+        log.warning("an answer to approval %s came to nothing: %s", passage.approval, error)
+        return False
+    return True
+
+
+async def asettle(door: "Door", passage: "Passage", said: Literal["approved", "denied"]) -> bool:
+    """The same from an event loop, which does not wait for the disk."""
+    return await asyncio.to_thread(settle, door, passage, said)
 
 
 def run_recorded(door: "Door", passage: "Passage", run: Callable[[], T]) -> T:
