@@ -97,7 +97,15 @@ def test_every_setting_of_the_gate_is_read(file: Path) -> None:
 @pytest.mark.promise("P-09")
 def test_tables_of_other_parts_are_kept_as_they_are(file: Path) -> None:
     rest = load_policy(file).rest
-    assert rest == {"router": {"threshold": 0.7}, "servers": {"files": {"command": ["npx", "-y", "some-server", "."]}}}
+    assert rest == {"router": {"threshold": 0.7}}
+
+
+@pytest.mark.promise("P-09")
+def test_servers_are_read_with_what_holds_for_their_tools(file: Path) -> None:
+    server = load_policy(file).servers["files"]
+    assert server.command == ("npx", "-y", "some-server", ".")
+    assert server.offers("anything")
+    assert server.effects_of("anything") is None
 
 
 @pytest.mark.promise("P-09")

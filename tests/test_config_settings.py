@@ -296,8 +296,8 @@ def test_dicts_that_mean_the_same_have_one_digest() -> None:
 
 
 def test_later_tables_hold_only_what_json_can_carry() -> None:
-    with pytest.raises(PolicyError, match=r"servers\.x: must be something JSON can carry"):
-        load_policy({"servers": {"x": object()}})
+    with pytest.raises(PolicyError, match=r"router\.x: must be something JSON can carry"):
+        load_policy({"router": {"x": object()}})
 
 
 @pytest.mark.promise("P-09")

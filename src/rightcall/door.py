@@ -14,6 +14,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from msgspec.structs import replace
@@ -40,11 +41,14 @@ from rightcall.types_running import Approval, Decision, Result
 
 if TYPE_CHECKING:
     from rightcall.executor_toolbox import Toolbox
+    from rightcall.gate import Gate
     from rightcall.record.clock import Clock
     from rightcall.types import Mode, Reading
 
 log = logging.getLogger("rightcall")
 
+_LOOKS = 0.1
+"""Seconds between two looks at the policy file."""
 _MOST_CALLERS = 1000
 """Callers whose rights are kept ready; beyond that they are worked out anew."""
 _DRY_RUN = EndBody("success", summary="Dry run: it was not made")
@@ -80,10 +84,12 @@ class Door:
         self._strict = strict
         self._fixed = fixed_names
         self._elsewhere = elsewhere
+        self._next_look = 0.0
         self._lock = threading.RLock()
         self._known: dict[str, list[Any]] = {"": known_tools(tools)}
         self._boxes: dict[tuple[str, tuple[str, ...]], Toolbox] = {}
         self._rights: dict[tuple[str, str], DoorRights] = {}
+        self._ready: dict[tuple[str, str], Toolbox] = {}
         self._given_store = store
         path = store_path(self._policy.current, self._file, self.root)
         self._protected = guarded_paths(self.root, self._file, path)
@@ -142,12 +148,17 @@ class Door:
         with self._lock:
             self._known[space] = known
             self._boxes = {key: box for key, box in self._boxes.items() if key[0] != space}
+            self._ready = {}
 
     def offers(self, tool: str, space: str = "", caller: str | None = None) -> bool:
         """Whether a caller may know of a tool."""
         self._look()
         server = self._current.servers.get(space) if space else None
         return not hidden(self._rights_of(caller or self.caller, space), space, tool, server)
+
+    def gate(self, caller: str | None = None, space: str = "") -> Gate:
+        """What reads and checks for a caller here, also text that comes in pieces. It decides and records nothing."""
+        return self._box(caller or self.caller, space).gate
 
     def read(self, message: Any, finish_reason: str | None = None, *, space: str = "") -> Reading:
         """Every call in a text or a native message, as `Gate.read` finds them. Nothing is decided or recorded yet."""
@@ -280,7 +291,11 @@ class Door:
             log.warning("the outcome of a call could not be recorded: %s", error)
 
     def _look(self) -> None:
-        """Take a changed policy file; a wrong one leaves everything as it was."""
+        """Take a changed policy file; a wrong one leaves everything as it was. One look serves many calls."""
+        now = monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + _LOOKS
         new = self._policy.changed()
         if new is None:
             return
@@ -291,7 +306,7 @@ class Door:
         with self._lock:
             self._policy.take(new)
             self._current = self._under(new)
-            self._boxes, self._rights = {}, {}
+            self._boxes, self._rights, self._ready = {}, {}, {}
             self._redactor = self._new_redactor()
         self._note_policy("loaded")
 
@@ -314,17 +329,26 @@ class Door:
 
     def _box(self, caller: str, space: str) -> Toolbox:
         """Callers who may know of the same tools share one."""
+        ready = self._ready.get((caller, space))
+        if ready is not None:
+            return ready
         rights = self._rights_of(caller, space)
         with self._lock:
             key = space, self._hidden(rights, space)
             box = self._boxes.get(key)
             if box is None:
                 box = self._boxes[key] = box_of(
-                    self._current, self.host, space, self._known.get(space, []), rights, self._packs, self._provider
+                    self._current, self.host, space, self._known.get(space, []), key[1], self._packs, self._provider
                 )
+            if len(self._ready) >= _MOST_CALLERS:
+                self._ready = {}
+            self._ready[caller, space] = box
             return box
 
     def _hidden(self, rights: DoorRights, space: str) -> tuple[str, ...]:
+        """Where tools that nobody knows pass, a denied one has to be known in every spelling, so none is hidden."""
+        if not self._strict:
+            return ()
         server = self._current.servers.get(space) if space else None
         names = map(tool_name, self._known.get(space, ()))
         return tuple(name for name in names if hidden(rights, space, name, server))

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from rightcall.config import DEFAULT_POLICY, HostSettings, Policy
 from rightcall.config_servers import Server
-from rightcall.config_settings import CallerSettings, Rights, Window, rights_of
+from rightcall.config_settings import Asking, CallerSettings, Rights, Window, rights_of
 from rightcall.types import Effect
 
 _ALL_DOTFILES = ("**",)
@@ -36,7 +36,7 @@ def door_rights(
     here = policy.hosts.get(host) or HostSettings()
     bound = own.only is not None or own.stage is not None  # the policy names what this caller may use
     permit = "" if bound else f"server:{server.name}" if server is not None else "" if strict else f"host:{host}"
-    approval = rights.approval if strict else replace(rights.approval, effects=here.ask)
+    approval = rights.approval if strict else _asking(rights.approval, here)
     if server is not None and server.ask:
         approval = replace(approval, tools=(*approval.tools, *(f"{server.name}/{one}" for one in server.ask)))
     rights = replace(
@@ -48,6 +48,12 @@ def door_rights(
     if policy.source == DEFAULT_POLICY.source and not strict:  # nobody has set anything: the host is left as it is
         rights = replace(rights, all=Window(), window=Window(), tools=MappingProxyType({}), repeats=0, quarantine=0)
     return DoorRights(rights, permit, (server is not None and server.dry_run) or bool(own.dry_run))
+
+
+def _asking(policy: Asking, here: HostSettings) -> Asking:
+    """A host that runs its tools asks its own user: for what a tool does, and for an unsure repair of such a call, we
+    ask only where the policy says so."""
+    return replace(policy, effects=here.ask, confidence=policy.confidence if here.ask else 0.0)
 
 
 def _denied(deny: Mapping[str, str], server: Server | None) -> Mapping[str, str]:

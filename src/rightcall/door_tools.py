@@ -56,10 +56,10 @@ def door_policy(policy: Policy, host: str, mode: Mode | None, *, strict: bool) -
 
 
 def box_of(
-    policy: Policy, host: str, space: str, tools: list[Any], rights: DoorRights, packs: tuple[str, ...],
+    policy: Policy, host: str, space: str, tools: list[Any], hidden: tuple[str, ...], packs: tuple[str, ...],
     provider: str | None,
 ) -> Toolbox:  # fmt: skip
-    """The tools of one space that this caller may know of, compiled. Calls are judged as if nothing were only watched:
+    """The tools of one space but for those that are hidden, compiled. Calls are judged as if nothing were only watched:
     what would have been done is to be told."""
     here = policy.hosts[host]
     if here.mode == "observe":
@@ -67,7 +67,7 @@ def box_of(
     server = policy.servers.get(space) if space else None
     if not tools and not space:
         return build_toolbox(policy, (), packs=packs, provider=provider, host=host)
-    given = [tool for tool in tools if not hidden(rights, space, tool_name(tool), server)]
+    given = [tool for tool in tools if tool_name(tool) not in hidden]
     policy, fitting = suited(_in_space(policy, space), {tool_name(tool): _arguments(tool) for tool in given})
     box = build_toolbox(policy, (), known=given, packs=[*fitting, *packs], provider=provider, host=host)
     if not space:

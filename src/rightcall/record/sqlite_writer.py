@@ -53,6 +53,12 @@ class Job:
         raise error
 
 
+_GATHER = 0.02
+"""Seconds that what was left for later waits for somebody to share a commit with."""
+_NUDGE = Job(lambda _: None)
+"""Wakes the thread, and is no work."""
+
+
 class Writer:
     """Owns the session: nobody else touches it."""
 
@@ -81,7 +87,7 @@ class Writer:
             if self._closed:
                 raise closed(self._path)
             self._later.append(Job(work))
-            self._queue.put(Job(_nothing))  # should nobody else come: it may work at once
+            self._queue.put(_NUDGE)  # should nobody else come
 
     def close(self, timeout: float | None = None) -> None:
         """Finish what waits, then end."""
@@ -105,13 +111,25 @@ class Writer:
         batch: list[Job] = []
         job = self._queue.get()
         with suppress(Empty):
+            if job is _NUDGE:
+                job = self._after_a_nudge()
             while job is not None:
-                batch.append(job)
+                if job is not _NUDGE:
+                    batch.append(job)
                 if len(batch) >= _MOST:
                     return batch
                 job = self._queue.get_nowait()
             self._last = True
         return batch
+
+    def _after_a_nudge(self) -> Job | None:
+        """Nobody waits for what was left for later: it shares the commit of whoever comes next, if somebody comes soon.
+        Raises Empty."""
+        until = monotonic() + _GATHER
+        job = self._queue.get(timeout=_GATHER)
+        while job is _NUDGE:
+            job = self._queue.get(timeout=max(until - monotonic(), 0))
+        return job
 
     def _serve(self, batch: list[Job]) -> None:
         later = tuple(self._later)
@@ -154,10 +172,6 @@ def _perform(job: Job, connection: sqlite3.Connection, tables: SqliteTables) -> 
         connection.execute("ROLLBACK TO work")
         tables.refresh()
     connection.execute("RELEASE work")
-
-
-def _nothing(_tables: Tables) -> None:
-    pass
 
 
 def _wake(batch: Iterable[Job]) -> None:
