@@ -12,6 +12,7 @@ from typing import Final, TextIO
 COMMANDS: Final = {
     "proxy": "stand between clients and a model's server, so that its tool calls come out right",
     "serve": "run the server: proxy, health, metrics; with a practice model when there is no upstream",
+    "wrap": "stand between an MCP client and one server: its tool calls are repaired, checked and recorded",
     "doctor": "ask a model for tool calls: what share is usable without and with RightCall, and what helps",
     "read": "find and check the calls in what a model wrote, in any format",
     "check": "check one call, or JSON lines of calls",

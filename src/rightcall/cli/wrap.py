@@ -1,0 +1,86 @@
+"""Stand between an MCP client and one server that speaks over standard input and output. Every `tools/call` is
+repaired, checked and decided by the policy before the server gets it; everything else passes byte for byte, in every
+revision of the protocol. A call that waits for a person is asked through the client where that can ask.
+
+The policy is the file given, or `rightcall.toml` in the current folder. With a policy file each call is recorded where
+that says; without one nothing is written to disk."""
+
+import os
+import sys
+from argparse import REMAINDER, ArgumentParser, Namespace
+
+from rightcall.errors import ConfigError
+
+EXAMPLES = """\
+examples:
+  rightcall wrap -- npx -y @modelcontextprotocol/server-filesystem ~/notes
+  rightcall wrap --policy ~/rightcall.toml --name git -- uvx mcp-server-git
+  rightcall wrap --mode observe -- python -m my_server
+
+in a client, put `rightcall wrap --` before the server's own command:
+  Claude Desktop (claude_desktop_config.json) and Cursor (.cursor/mcp.json)
+    {"mcpServers": {"files": {"command": "rightcall", "args": ["wrap", "--policy", "/home/me/rightcall.toml",
+      "--", "npx", "-y", "@modelcontextprotocol/server-filesystem", "/home/me/notes"]}}}
+  Claude Code
+    claude mcp add files -- rightcall wrap -- npx -y @modelcontextprotocol/server-filesystem .
+
+tools are called NAME/tool in policy and audit (files/read_file); `[servers.NAME]` of the policy holds for them too.
+its exit code is the server's.
+"""
+
+POLICY = "rightcall.toml"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--policy", metavar="FILE", help=f"a policy file (TOML); default: {POLICY} in the current folder, if there is"
+    )
+    parser.add_argument(
+        "--name", metavar="NAME", help="what the server is called in policy and audit; default: from its command"
+    )
+    parser.add_argument("--caller", metavar="NAME", help="who calls, for [callers.NAME] of the policy (wrap)")
+    parser.add_argument(
+        "--mode", choices=("block", "warn", "observe"),
+        help="what happens to a wrong call, where the policy does not say: it is refused (block), passes with a "
+        "warning, or passes and is only noted",
+    )  # fmt: skip
+    parser.add_argument("command", nargs=REMAINDER, metavar="-- COMMAND", help="the server's command, after --")
+
+
+def run(options: Namespace) -> int:
+    from rightcall.door import Door
+    from rightcall.mcp.naming import server_name
+    from rightcall.mcp.wrap import Pump
+
+    command = options.command[1:] if options.command[:1] == ["--"] else options.command
+    if not command:
+        raise ConfigError("say which server to wrap: rightcall wrap -- COMMAND [ARGUMENTS]")
+    policy = options.policy or (POLICY if os.path.isfile(POLICY) else None)
+    space = server_name(command) if options.name is None else _checked(options.name)
+    with Door.open("wrap", policy, caller=options.caller, mode=options.mode) as door:
+        source, target = _protocol()
+        return Pump(door, space, command, source, target).run()
+
+
+def _checked(name: str) -> str:
+    from rightcall.mcp.naming import server_name
+
+    if not name or server_name([f"{name}.py"]) != name:
+        raise ConfigError("--name takes letters, digits, `_`, `-` and `.`, at most 64 of them")
+    return name
+
+
+def _protocol() -> tuple[int, int]:
+    """Our standard input and output for the protocol alone: whatever else is printed goes to standard error."""
+    sys.stdout.flush()
+    target = os.dup(1)
+    os.dup2(2, 1)
+    if sys.platform == "win32":
+        import msvcrt
+
+        for number in (0, target):
+            msvcrt.setmode(number, os.O_BINARY)
+    else:
+        os.set_blocking(0, True)
+        os.set_blocking(target, True)
+    return 0, target

@@ -1,0 +1,112 @@
+"""`rightcall wrap`: a byte pump between a client and a server that speak MCP over standard input and output.
+
+client ──▶ up ──▶ server       judges calls             a thread for each; the main thread waits for the end,
+client ◀── down ◀── server     learns tools, records    so that signals are heard at once
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from secrets import token_hex
+from typing import TYPE_CHECKING, Final
+
+from rightcall.mcp.wrap_between import Between
+from rightcall.mcp.wrap_ends import Ends, log
+from rightcall.mcp.wrap_lines import Output, parts
+from rightcall.mcp.wrap_process import GRACE, HURRY, Server
+
+if TYPE_CHECKING:
+    from rightcall.door import Door
+
+MOST_FROM_CLIENT: Final = 64 << 20
+"""Bytes of a message of the client; a longer one cannot be judged, so it is refused."""
+MOST_FROM_SERVER: Final = 8 << 20
+"""Bytes of a message of the server that is looked into; a longer one passes in pieces."""
+_TAIL: Final = 4096
+_GONE: Final = "The server ended before it answered."
+
+
+class Pump:
+    """One client, one server, until one of them ends."""
+
+    def __init__(self, door: Door, space: str, command: Sequence[str], source: int, target: int) -> None:
+        """Starts the server. Raises ConfigError when it cannot be started."""
+        self._server = Server(command)
+        self._source = source
+        self._to_client = Output(target)
+        self._to_server = Output(self._server.input)
+        self._ends = Ends(self._to_client.send, self._to_server.send)
+        self._between = Between(door, space, self._ends, context=f"wrap-{token_hex(4)}")
+        self._over = threading.Event()
+        self._up = threading.Thread(target=self._until_over, args=(self._from_client,), daemon=True)
+        self._down = threading.Thread(target=self._until_over, args=(self._from_server,), daemon=True)
+
+    def run(self) -> int:
+        """Pumps until one side ends; the server's exit code."""
+        self._up.start()
+        self._down.start()
+        try:
+            while not self._over.wait(None if os.name == "posix" else 0.5):
+                pass  # on Windows a wait without end would not hear Ctrl-C
+            self._finish()
+        except KeyboardInterrupt as stop:
+            self._server.hurry(signal.SIGINT if type(stop) is KeyboardInterrupt else signal.SIGTERM)
+            raise
+        finally:
+            self._between.calls.server_gone(_GONE, tell=False)
+        return self._server.code
+
+    def _finish(self) -> None:
+        """One side has ended: what is on its way arrives, then the server ends too."""
+        if self._down.is_alive():  # it is the client that has gone
+            self._between.calls.listing.settled(GRACE)
+        elif not self._server.ended(HURRY) or self._server.code:
+            log.warning("rightcall: the MCP server ended (exit code %d)", self._server.code)
+        if self._to_server.close(HURRY):
+            self._server.close_input()
+        self._server.end(GRACE)
+        self._down.join(HURRY)  # somebody whom the server has started may still hold its output open
+
+    def _until_over(self, pump: Callable[[], None]) -> None:
+        try:
+            pump()
+        except Exception:  # noqa: BLE001 - an error of ours must not leave a server behind
+            log.exception("rightcall: the connection to the MCP server failed")
+        finally:
+            self._over.set()
+
+    def _from_client(self) -> None:
+        for part, data in parts(self._source, MOST_FROM_CLIENT):
+            if part in ("line", "rest"):
+                self._between.from_client(data)
+            elif part == "head":
+                self._between.too_long(data)
+
+    def _from_server(self) -> None:
+        head, tail, size, swallowed = b"", b"", 0, False
+        for part, data in parts(self._server.output, MOST_FROM_SERVER):
+            if part == "line":
+                self._between.from_server(data)
+            elif part == "rest":
+                self._piece(self._to_client.half, data)
+            else:
+                if part == "head":
+                    head, tail, size, swallowed = data[:_TAIL], b"", 0, self._between.is_for_us(data)
+                tail, size = (tail + data)[-_TAIL:], size + len(data)
+                if not swallowed:
+                    self._piece(self._to_client.last if part == "tail" else self._to_client.piece, data)
+                if part == "tail":
+                    self._between.passed_unread(head, tail, size)
+            if self._ends.client_lost:  # what the server still says is read, or it could not end
+                self._over.set()
+        self._piece(self._to_client.half, b"")
+        self._between.calls.server_gone(_GONE)
+
+    def _piece(self, send: Callable[[bytes], None], data: bytes) -> None:
+        try:
+            send(data)
+        except OSError:
+            self._ends.client_lost = True

@@ -1,0 +1,171 @@
+"""What `wrap` does with each line of the client and of the server. Only `tools/call` is looked into; everything else
+passes as the very bytes it came as, in its order.
+
+A line of the client that cannot be read might be a call for a server that reads more loosely: it does not pass.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Raw
+from msgspec.json import encode
+
+from rightcall.mcp.messages import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    Bytes,
+    Id,
+    Message,
+    failure,
+    identity,
+    mapping,
+    read,
+    read_batch,
+    value,
+)  # fmt: skip
+from rightcall.mcp.wrap_calls import ASKING_SECONDS, LISTING_SECONDS, Calls
+from rightcall.mcp.wrap_ends import Ends
+from rightcall.mcp.wrap_lines import id_of
+from rightcall.parse.strict import duplicate_keys
+
+if TYPE_CHECKING:
+    from rightcall.door import Door
+
+_CALL: Final = "tools/call"
+
+
+class Between:
+    """Stands between one client and one server. `from_client` and `from_server` may be called from two threads."""
+
+    def __init__(
+        self, door: Door, space: str, ends: Ends, *, context: str | None = None,
+        listing_seconds: float = LISTING_SECONDS, asking_seconds: float = ASKING_SECONDS,
+    ) -> None:  # fmt: skip
+        self._ends = ends
+        self.calls = Calls(
+            door, space, ends, context=context, listing_seconds=listing_seconds, asking_seconds=asking_seconds
+        )
+
+    def from_client(self, line: bytes) -> None:
+        if b"\r" in line:
+            line = _one_line(line)
+        message = read(line)
+        if message is not None:
+            passed = self._client_message(line, message)
+        elif (batch := read_batch(line)) is not None:
+            passed = self._client_batch(line, batch)
+        else:
+            passed = self._unread(line)
+        if passed is not None and not self._ends.to_server(bytes(passed)):
+            self.calls.server_gone("The server does not read any more.")
+
+    def from_server(self, line: bytes) -> None:
+        message = read(line)
+        if message is not None:
+            passed = self._server_message(line, message)
+            if passed is not None:
+                self._ends.to_client(bytes(passed))
+            return
+        for raw in read_batch(line) or ():
+            inner = read(raw)
+            if inner is not None:
+                self._server_message(raw, inner)  # a batch passes whole: nothing is added to its answers
+        self._ends.to_client(line)
+
+    def too_long(self, head: bytes) -> None:
+        """A line of the client that is too long to be judged; it is not passed on."""
+        self._ends.to_client(failure(_raw(id_of(head, b"")), INVALID_REQUEST, "the message is too long to be checked"))
+
+    def is_for_us(self, head: bytes) -> bool:
+        """Whether a message of the server that is too long to be read answers a request of our own."""
+        return self._ends.is_own(id_of(head, b""))
+
+    def passed_unread(self, head: bytes, tail: bytes, size: int) -> None:
+        """A message of the server that was too long to be read has passed."""
+        self.calls.ended_unread(id_of(head, tail), size)
+
+    def _client_message(self, line: Bytes, message: Message) -> Bytes | None:
+        method = message.method
+        if method == _CALL:
+            return self.calls.take(line, message) if message.id else None  # one without an id could not be refused
+        if _two_methods(line):
+            return self._unread(bytes(line))
+        if method is None:
+            return self._client_response(line, message)
+        if method == "initialize":
+            self.calls.handshake(message.params)
+        elif method == "tools/list" and (known := identity(message.id)) is not None:
+            self.calls.listing.client_asks(known, mapping(value(message.params)))
+        elif method == "notifications/cancelled" and self.calls.cancelled(_cancelled(message)):
+            return None
+        return line
+
+    def _client_response(self, line: Bytes, message: Message) -> Bytes | None:
+        known = identity(message.id)
+        if known is None or not self._ends.is_own(known):
+            return line
+        self.calls.questions.answered(known, message)
+        return None
+
+    def _client_batch(self, line: bytes, batch: list[Raw]) -> bytes | None:
+        """Each of its messages by itself. What is left goes on as a batch, as it came if nothing was changed."""
+        passed: list[Bytes] = []
+        messages = [read(raw) for raw in batch]
+        if any(one is None and bytes(raw)[:1] == b"[" for one, raw in zip(messages, batch, strict=True)):
+            return self._unread(line)
+        for raw, message in zip(batch, messages, strict=True):
+            left = raw if message is None else self._client_message(raw, message)
+            if left is not None:
+                passed.append(left)
+        if not batch or (len(passed) == len(batch) and all(map(_same, passed, batch))):
+            return line
+        return b"[" + b",".join(map(bytes, passed)) + b"]" if passed else None
+
+    def _unread(self, line: bytes) -> bytes | None:
+        """A line that is no message. What can be no call in any reading passes, for the server to say so itself."""
+        if b"call" not in line and b"\\u" not in line:
+            return line
+        self._ends.to_client(
+            failure(_raw(id_of(line, line)), PARSE_ERROR, "the message is no valid JSON, so it was not passed on")
+        )
+        return None
+
+    def _server_message(self, line: Bytes, message: Message) -> Bytes | None:
+        if message.is_response:
+            known = identity(message.id)
+            if known is None:
+                return line
+            self.calls.listing.answered(known, message)
+            return None if self._ends.is_own(known) else self.calls.ended(known, line, message)
+        if message.method == "notifications/tools/list_changed":
+            self.calls.listing.changed()
+        return line
+
+
+def _one_line(line: bytes) -> bytes:
+    """Without carriage returns inside, which some servers take for the end of a line. In JSON they are mere blanks."""
+    body = line.rstrip(b"\r\n")
+    return body.replace(b"\r", b" ") + line[len(body) :]
+
+
+def _two_methods(line: Bytes) -> bool:
+    """Whether it may be a call for a server that reads another of two methods."""
+    text = bytes(line)
+    if b"call" not in text and b"\\u" not in text:
+        return False
+    twice = duplicate_keys(text.decode("utf-8", "replace"), value(text))
+    return "method" in twice or "" in twice
+
+
+def _cancelled(message: Message) -> Id | None:
+    known = mapping(value(message.params)).get("requestId")
+    return known if isinstance(known, (int, float, str)) else None
+
+
+def _same(passed: Bytes, came: Raw) -> bool:
+    return passed is came or bytes(passed) == bytes(came)
+
+
+def _raw(id: Id | None) -> Raw:
+    return Raw(encode(id))

@@ -1,0 +1,199 @@
+"""The calls of one client: judged on their way to the server, held while somebody must be asked, ended by the answer.
+
+Nothing here reads or writes: what is to be sent goes through `Ends`.
+"""
+
+from __future__ import annotations
+
+import threading
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Raw, Struct
+
+from rightcall.mcp.approving import Approver, Said
+from rightcall.mcp.eras import Peer, peer_of_handshake, peer_of_request, refusal
+from rightcall.mcp.messages import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    NULL,
+    SERVER_GONE,
+    Bytes,
+    Id,
+    Message,
+    ToolCall,
+    answer,
+    changed,
+    failure,
+    identity,
+    mapping,
+    tool_call,
+    value,
+)  # fmt: skip
+from rightcall.mcp.wrap_answers import outcome_of, rewritten
+from rightcall.mcp.wrap_asking import Held, Questions
+from rightcall.mcp.wrap_ends import Ends
+from rightcall.mcp.wrap_listing import Listing
+
+if TYPE_CHECKING:
+    from rightcall.door import Door
+    from rightcall.door_passage import Passage
+
+LISTING_SECONDS: Final = 5.0
+"""How long a call waits for a list that the client never asked for."""
+ASKING_SECONDS: Final = 300.0
+_MOST_PENDING: Final = 10_000
+"""Calls without an answer that are remembered: a server may never give one."""
+
+
+class Pending(Struct, frozen=True):
+    """A call that the server has."""
+
+    passage: Passage
+    raw_id: Raw
+    since: float
+
+
+class Calls:
+    """Thread-safe."""
+
+    def __init__(
+        self, door: Door, space: str, ends: Ends, *, context: str | None = None,
+        listing_seconds: float = LISTING_SECONDS, asking_seconds: float = ASKING_SECONDS,
+    ) -> None:  # fmt: skip
+        self._door = door
+        self._space = space
+        self._ends = ends
+        self._context = context
+        self._client = Peer()
+        self._approver = Approver(door)
+        self.listing = Listing(ends, lambda tools: door.know(tools, space), listing_seconds)
+        self.questions = Questions(ends, self._approver, asking_seconds, self._heard)
+        self._pending: dict[Id, Pending] = {}
+        self._lock = threading.Lock()
+
+    def handshake(self, params: Raw) -> None:
+        """The client presents itself (`initialize`)."""
+        self._client = peer_of_handshake(mapping(value(params)))
+
+    def take(self, line: Bytes, message: Message) -> Bytes | None:
+        """A `tools/call`: what the server is to get of it now; None where it is answered here, or held."""
+        known, call = identity(message.id), tool_call(line)
+        if known is None or call is None or call.ambiguous or not isinstance(call.name, str):
+            self._ends.to_client(failure(NULL if known is None else message.id, *_fault(known, call)))
+            return None
+        held = Held(bytes(line), known, message.id, call, peer_of_request(call.meta, self._client))
+        if self.listing.hold(known, call.meta, lambda: self._go_on(self._judged(held))):
+            return None
+        return self._judged(held)
+
+    def ended(self, id: Id, line: Bytes, message: Message) -> Bytes:
+        """The server answers a request; what the client is to get of it."""
+        pending = self._popped(id)
+        if pending is None:
+            return line
+        passage = pending.passage
+        outcome = outcome_of(message)
+        self._door.ended(
+            passage, ok=outcome.ok, summary=outcome.summary, error=outcome.error, seconds=monotonic() - pending.since
+        )
+        state = self._approver.continued(passage, outcome.asks) if outcome.asks and passage.approval else None
+        return rewritten(line, message, hint=passage.message, state=state)
+
+    def ended_unread(self, id: Id | None, size: int) -> None:
+        """The same for an answer that was too long to be read."""
+        pending = self._popped(id)
+        if pending is not None:
+            seconds = monotonic() - pending.since
+            self._door.ended(pending.passage, summary=f"{size:,} bytes", seconds=seconds)
+
+    def cancelled(self, id: Id | None) -> bool:
+        """The client takes a request back; whether the server has never seen it."""
+        if id is None:
+            return False
+        if self.listing.drop(id) or self.questions.drop(id):
+            return True
+        pending = self._popped(id)
+        if pending is not None:
+            self._door.ended(pending.passage, ok=False, error="The client cancelled it.")
+        return False
+
+    def server_gone(self, why: str, *, tell: bool = True) -> None:
+        """The server has ended: nobody waits for it in vain, and every record is complete."""
+        with self._lock:
+            pending, self._pending = self._pending, {}
+        for one in pending.values():
+            self._door.ended(one.passage, ok=False, error=why, seconds=monotonic() - one.since)
+            if tell:
+                self._ends.to_client(failure(one.raw_id, SERVER_GONE, why))
+
+    def _judged(self, held: Held) -> bytes | None:
+        passage = self._judge(held)
+        if passage.action == "ask" and held.peer.stateless:
+            word = self._approver.heard(passage, held.call)
+            if word is not None and self._approver.answer(passage, word, held.peer):
+                passage = self._judge(held)
+        return self._settled(held, passage)
+
+    def _judge(self, held: Held) -> Passage:
+        return self._door.judge(held.call.name, held.call.arguments, space=self._space, context=self._context)
+
+    def _settled(self, held: Held, passage: Passage) -> bytes | None:
+        if passage.action == "allow":
+            return self._allowed(held, passage)
+        if passage.action != "ask" or not self._asked(held, passage):
+            self._refuse(held, passage.message)
+        return None
+
+    def _asked(self, held: Held, passage: Passage) -> bool:
+        if held.call.task:  # who wants a task does not wait for an answer, so there is nobody to ask
+            return False
+        if not held.peer.stateless:
+            return self.questions.ask(held, passage)
+        question = self._approver.question(passage, held.call, held.peer)
+        return question is not None and self._ends.to_client(answer(held.raw_id, question))
+
+    def _heard(self, held: Held, passage: Passage, word: Said | None) -> None:
+        """What came of a question; None when nobody answered, then it still waits under its id."""
+        if word is None or not self._approver.answer(passage, word, held.peer):
+            self._refuse(held, passage.message)
+            return
+        self._go_on(self._settled(held, self._judge(held)))
+
+    def _go_on(self, line: bytes | None) -> None:
+        if line is not None and not self._ends.to_server(line):
+            self.server_gone("The server does not read any more.")
+
+    def _allowed(self, held: Held, passage: Passage) -> bytes:
+        params, without = self._approver.restored(held.call)
+        if passage.changed:
+            params |= {"name": passage.name, "arguments": passage.arguments}
+        pending = Pending(passage, held.raw_id, monotonic())
+        with self._lock:
+            earlier = self._pending.pop(held.id, None)
+            if earlier is None and len(self._pending) >= _MOST_PENDING:
+                earlier = self._pending.pop(next(iter(self._pending)))
+            self._pending[held.id] = pending
+        if earlier is not None:
+            self._door.ended(earlier.passage, ok=False, error="The server never answered.")
+        return changed(held.line, params, without) if params or without else held.line
+
+    def _refuse(self, held: Held, text: str) -> None:
+        if held.call.task:
+            self._ends.to_client(failure(held.raw_id, INVALID_PARAMS, text))
+        else:
+            self._ends.to_client(answer(held.raw_id, refusal(text, held.peer)))
+
+    def _popped(self, id: Id | None) -> Pending | None:
+        with self._lock:
+            return None if id is None else self._pending.pop(id, None)
+
+
+def _fault(id: Id | None, call: ToolCall | None) -> tuple[int, str]:
+    if id is None:
+        return INVALID_REQUEST, "`id` of tools/call must be a text or a number"
+    if call is None:
+        return INVALID_PARAMS, "`params` of tools/call must be an object with `name` and `arguments`"
+    if call.ambiguous:
+        return INVALID_REQUEST, "a key of this tools/call stands twice, so that it can be read in two ways"
+    return INVALID_PARAMS, "`name` of tools/call must be a text"

@@ -1,0 +1,72 @@
+"""The two ends between which `wrap` stands, for requests of its own as well: ids that nobody else uses, and time."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from itertools import count
+from secrets import token_hex
+from typing import Final
+
+from rightcall.mcp.messages import Id
+
+log = logging.getLogger("rightcall")
+
+Send = Callable[[bytes], None]
+"""Takes a line with its end; raises OSError when nobody reads any more."""
+
+_END: Final = b"\n"
+
+
+class Ends:
+    """Sending never raises: who is gone is noticed by whoever reads from there."""
+
+    def __init__(self, client: Send, server: Send) -> None:
+        self._client = client
+        self._server = server
+        self._mark = f"rightcall-{token_hex(8)}-"
+        self._numbers = count(1)
+        self.client_lost = False
+        """Nobody reads our answers any more."""
+
+    def to_client(self, line: bytes) -> bool:
+        sent = _sent(self._client, line)
+        self.client_lost = self.client_lost or not sent
+        return sent
+
+    def to_server(self, line: bytes) -> bool:
+        return _sent(self._server, line)
+
+    def own_id(self) -> str:
+        return f"{self._mark}{next(self._numbers)}"
+
+    def is_own(self, id: Id | None) -> bool:
+        return isinstance(id, str) and id.startswith(self._mark)
+
+    def later(self, seconds: float, work: Callable[[], None]) -> None:
+        timer = threading.Timer(seconds, _guarded(work))
+        timer.daemon = True
+        timer.start()
+
+    def soon(self, work: Callable[[], None]) -> None:
+        """In a thread of its own: who reads from one end must never wait for the other, or both wait for ever."""
+        threading.Thread(target=_guarded(work), daemon=True).start()
+
+
+def _sent(send: Send, line: bytes) -> bool:
+    try:
+        send(line if line.endswith(_END) else line + _END)
+    except OSError:
+        return False
+    return True
+
+
+def _guarded(work: Callable[[], None]) -> Callable[[], None]:
+    def done() -> None:
+        try:
+            work()
+        except Exception:
+            log.exception("rightcall: a call that was held could not go on")
+
+    return done

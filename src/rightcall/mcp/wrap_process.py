@@ -1,0 +1,86 @@
+"""The wrapped server as a process: started with its own pipes, ended with everything it has started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+from rightcall.errors import ConfigError
+from rightcall.text.escape import escaped
+
+GRACE: Final = 5.0
+"""Seconds a server has to end by itself once nobody talks to it any more."""
+HURRY: Final = 1.5
+"""Seconds after it was told to end: clients wait two before they kill, and then nobody is left to end the server."""
+
+_POSIX: Final = os.name == "posix"
+
+
+class Server:
+    """Its standard error is ours: it goes where it would go without us."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        """Raises ConfigError when it cannot be started."""
+        try:
+            # In a group of its own, so that whatever it starts can be ended with it.
+            self._process = subprocess.Popen(
+                _found(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
+                process_group=0 if _POSIX else None,
+            )  # fmt: skip
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise ConfigError(f"the server cannot be started: {escaped(command[0], 200)!r}: {why}") from None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._input, self._output = self._process.stdin, self._process.stdout
+        self.input = self._input.fileno()
+        self.output = self._output.fileno()
+
+    def close_input(self) -> None:
+        with suppress(OSError):
+            self._input.close()
+
+    def ended(self, within: float) -> bool:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(within)
+        return self._process.returncode is not None
+
+    @property
+    def code(self) -> int:
+        """Its exit code, as a shell gives it for one that a signal ended."""
+        code = self._process.returncode
+        return 1 if code is None else 128 - code if code < 0 else code
+
+    def tell(self, number: int) -> None:
+        """A signal for the server and all that it has started."""
+        with suppress(OSError):
+            if _POSIX:
+                os.killpg(self._process.pid, number)
+            else:
+                self._process.terminate()
+
+    def end(self, grace: float) -> None:
+        """Wait, then ask, then make sure."""
+        if not self.ended(grace):
+            self.hurry(signal.SIGTERM)
+        self.tell(signal.SIGTERM)  # what it has left behind
+
+    def hurry(self, number: int) -> None:
+        """Ask by a signal, then make sure."""
+        self.tell(number)
+        if not self.ended(HURRY):
+            self.tell(signal.SIGKILL if _POSIX else signal.SIGTERM)
+            self.ended(HURRY)
+
+
+def _found(command: Sequence[str]) -> list[str]:
+    """On Windows `npx` is `npx.cmd`, which is only found by looking for it."""
+    if _POSIX:
+        return list(command)
+    from shutil import which
+
+    return [which(command[0]) or command[0], *command[1:]]
