@@ -179,12 +179,14 @@ def test_every_rule_id_that_the_code_can_give_is_listed_and_no_other() -> None:
     stated = [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
     files = [*(ROOT / "src/rightcall/authorise").glob("*.py"), *(ROOT / "src/rightcall").glob("executor*.py")]
     files += [ROOT / "src/rightcall/fs/rules.py", ROOT / "src/rightcall/config_settings.py"]
+    files += (ROOT / "src/rightcall").glob("door*.py")
     source = "\n".join(file.read_text(encoding="utf-8") for file in files)
     found = set(re.findall(r'(?:Decision\(\s*"\w+",|_not_allowed\()\s*"([\w:]+)"', source))
     found |= set(re.findall(r'"((?:path|policy|caller|stage|approval|definition|limit):\w+)"', source))
     found |= {f"approval:{word}" for word in re.findall(r'_refused\(\s*"(\w+)"', source)}
     found |= {f"approval:{effect}" for effect in get_args(Effect)} | {"approval:used"}
     found |= {f"store:{fault}" for fault in get_args(StoreFault)} | {"stage:NAME"}
+    found |= {"host:NAME", "server:NAME", "observe"}
     found |= {f"limit:{whom}:{period}" for whom in ("all", "caller", "tool") for period in Window.__struct_fields__}
     assert len(found) > 40
     assert sorted(found) == sorted(stated)

@@ -59,7 +59,8 @@ max_depth = 200
 #[gate.tools.my_tool]
 #aliases = { message = "text" }
 #[gate.hosts.claude-code]
-#mode = "observe"
+#mode = "block"
+#ask = ["execute"]
 
 # ── What may run ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -135,6 +136,13 @@ dotfiles = []
 # `only` takes the place of stage and `allow`.
 #[callers.guest]
 #only = ["ping", "code/read"]
+
+# ── The MCP servers that the gateway joins (`rightcall serve`), and what their tools do ──────────────────────
+
+#[servers.git]
+#command = ["mcp-server-git", "--repository", "."]
+#effects = { "git_log" = ["read"], "git_status" = ["read"], "git_diff*" = ["read"] }
+#deny = ["git_reset"]
 
 # ── What is recorded ─────────────────────────────────────────────────────────────────────────────────────────
 

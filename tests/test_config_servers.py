@@ -1,0 +1,80 @@
+"""`[servers]` and `[gate.hosts]` of the policy file: read whole, or refused with the line and what would be right."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightcall.config import load_policy
+from rightcall.errors import PolicyError
+
+pytestmark = pytest.mark.promise("P-09")
+
+
+def test_a_server_is_read_with_everything_that_is_said_of_it(tmp_path: Path) -> None:
+    file = tmp_path / "rightcall.toml"
+    file.write_text(
+        '[servers.git]\ncommand = ["git-server", "-r", "."]\nenv = { A = "b" }\ncwd = "repo"\nallow = ["git_*"]\n'
+        'deny = ["git_reset"]\nask = ["git_push"]\ntimeout = 5\n'
+        'effects = { "git_log" = ["read"], "git_*" = ["write"] }\n'
+        '[servers.web]\nurl = "https://example.com:8443/mcp"\nheaders = { x-key = "1" }\neffects = ["network"]\n'
+        "dry_run = true\nenabled = false\n",
+        encoding="utf-8",
+    )
+    servers = load_policy(file).servers
+    git, web = servers["git"], servers["web"]
+    assert (git.command, dict(git.env), git.cwd) == (("git-server", "-r", "."), {"A": "b"}, str(tmp_path / "repo"))
+    assert (git.offers("git_log"), git.offers("git_reset"), git.offers("GIT-Reset"), git.offers("rm")) == (
+        True, False, False, False,
+    )  # fmt: skip
+    assert (git.effects_of("git_log"), git.effects_of("git_add"), git.effects_of("rm")) == (("read",), ("write",), None)
+    assert (git.ask, git.timeout, git.enabled) == (("git_push",), 5.0, True)
+    assert (web.url, dict(web.headers), web.dry_run, web.enabled) == (
+        "https://example.com:8443/mcp", {"x-key": "1"}, True, False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("server", "says"),
+    [
+        ({}, "needs either `command"),
+        ({"command": ["x"], "url": "http://a/"}, "only one of them"),
+        ({"command": "npx server"}, "is a list, no shell reads it"),
+        ({"command": []}, "names a program first"),
+        ({"command": [""]}, "names a program first"),
+        ({"command": ["a\0b"]}, "names a program first"),
+        ({"url": "ftp://a/"}, "must be a whole address"),
+        ({"url": "http://"}, "must be a whole address"),
+        ({"url": "http://a/ b"}, "must be a whole address"),
+        ({"url": "http://[::1/"}, "must be a whole address"),
+        ({"url": "http://a/", "env": {"A": "b"}}, "has no meaning beside `url`"),
+        ({"command": ["x"], "headers": {"a": "b"}}, "has no meaning beside `command`"),
+        ({"url": "http://a/", "headers": {"a b": "c"}}, "is no HTTP header"),
+        ({"url": "http://a/", "headers": {"a": "c\r\nd: e"}}, "is no HTTP header"),
+        ({"command": ["x"], "effects": ["reads"]}, "did you mean 'read'"),
+        ({"command": ["x"], "effects": {"a": "read"}}, "must be a list of texts"),
+        ({"command": ["x"], "timeout": 0}, "timeout"),
+        ({"command": ["x"], "commnad": ["y"]}, "did you mean"),
+        (3, "must be a table"),
+    ],
+)
+def test_a_wrong_server_is_refused_with_what_would_be_right(server: Any, says: str) -> None:
+    with pytest.raises(PolicyError, match=r"servers\.s") as error:
+        load_policy({"servers": {"s": server}})
+    assert says in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a/b", "../x", "x" * 41, "-a"])
+def test_a_servers_name_can_stand_before_its_tools(name: str) -> None:
+    with pytest.raises(PolicyError, match="it stands before its tools"):
+        load_policy({"servers": {name: {"command": ["x"]}}})
+
+
+def test_a_host_has_one_name_and_settings_of_its_own() -> None:
+    hosts = load_policy({"gate": {"hosts": {"claude": {"ask": ["write"], "on_failure": "deny", "deadline": 2}}}}).hosts
+    here = hosts["claude-code"]
+    assert (here.ask, here.on_failure, here.deadline) == (("write",), "deny", 2.0)
+    with pytest.raises(PolicyError, match="two names of one host"):
+        load_policy({"gate": {"hosts": {"claude-code": {}, "claude": {}}}})
+    with pytest.raises(PolicyError, match="on_failure"):
+        load_policy({"gate": {"hosts": {"codex": {"on_failure": "ask"}}}})
