@@ -75,6 +75,8 @@ class Corrected(Struct, frozen=True):
     changed: bool = False
     in_text: bool = False
     readable: bool = True
+    """Whether `arguments` is, or says, a dict."""
+    observed: bool = False
 
     @property
     def id(self) -> str:
@@ -104,18 +106,24 @@ def put_right(
     space: str = "",
 ) -> Turn:
     """The calls of one answer, native ones first, then those left in the text. Only tools `offered` can be meant."""
-    native = [_native(door, call, offered, space) for call in _uncut(calls, finish_reason)]
+    native = [_native(door, call, offered, space) for call in calls]
+    if native and finish_reason and finish_word(str(finish_reason)) == "length":
+        native[-1] = _cut_off(native[-1])
     prose, lifted = _in_text(door, text, calls, offered, finish_reason, space) if text.strip() else (text, [])
     changed = bool(lifted) or any(call.changed for call in native)
     return Turn(prose, (*native, *map(_lifted, lifted)), changed)
 
 
-def _uncut(calls: Sequence[Written], finish_reason: str | None) -> list[Written]:
-    """An API that lost the arguments of a call that was cut off says that it has none: they are no `{}`."""
-    last = calls[-1] if calls else None
-    if last is None or last.arguments or not finish_reason or finish_word(str(finish_reason)) != "length":
-        return list(calls)
-    return [*calls[:-1], Written(last.id, last.name, "{")]
+def _cut_off(call: Corrected) -> Corrected:
+    """The call that an answer's end cut off. APIs give what there was as a whole, or as `{}`, and frameworks close what
+    was open; so it is judged as the beginning that it is."""
+    if call.observed:
+        return call
+    given = call.written.arguments
+    text = given if isinstance(given, str) else encode(given, enc_hook=str).decode() if given else ""
+    started = text.rstrip().removesuffix("}") or "{"
+    written = Written(call.id, call.written.name, started)
+    return Corrected(call.written.name, given, written, changed=True, readable=is_object(given))
 
 
 def _native(door: "Door", call: Written, offered: Collection[str], space: str) -> Corrected:
@@ -123,10 +131,9 @@ def _native(door: "Door", call: Written, offered: Collection[str], space: str) -
     verdicts = door.read(message, space=space).calls
     verdict = verdicts[0] if len(verdicts) == 1 else Verdict(ok=False, call=None)
     meant = verdict.call
-    certain = verdict.ok and not verdict.truncated and meant is not None and meant.name in offered
-    if not certain or meant is None or _observed(door, meant.name):
-        readable = is_object(call.arguments) or (verdict.found is not None and not verdict.truncated)
-        return Corrected(call.name, call.arguments, call, readable=readable)
+    observed = _observed(door, _name(verdict) or call.name)
+    if observed or not verdict.ok or verdict.truncated or meant is None or meant.name not in offered:
+        return Corrected(call.name, call.arguments, call, readable=is_object(call.arguments), observed=observed)
     if meant.name == call.name and not verdict.repairs and _runs_so(call.arguments, meant.arguments):
         return Corrected(call.name, call.arguments, call)
     return Corrected(meant.name, meant.arguments, call, changed=True)
@@ -230,28 +237,39 @@ async def asettle(door: "Door", passage: "Passage", said: Literal["approved", "d
     return await asyncio.to_thread(settle, door, passage, said)
 
 
-def run_recorded(door: "Door", passage: "Passage", run: Callable[[], T]) -> T:
-    """Run the tool, and complete the record with what came of it, also where it raises."""
+def run_recorded(
+    door: "Door", passage: "Passage", run: Callable[[], T], failure: Callable[[T], str | None] | None = None
+) -> T:
+    """Run the tool, and complete the record with what came of it, also where it raises; `failure` says what went wrong
+    where a result stands for that."""
     started = perf_counter()
     try:
         result = run()
     except BaseException as error:
         door.ended(passage, ok=False, error=described(error), seconds=perf_counter() - started)
         raise
-    door.ended(passage, summary=summarise(passage.name, result), seconds=perf_counter() - started)
+    _ended(door, passage, result, failure(result) if failure else None, perf_counter() - started)
     return result
 
 
-async def arun_recorded(door: "Door", passage: "Passage", run: Callable[[], Awaitable[T]]) -> T:
+async def arun_recorded(
+    door: "Door", passage: "Passage", run: Callable[[], Awaitable[T]], failure: Callable[[T], str | None] | None = None
+) -> T:
     """As `run_recorded`, for a tool that is awaited."""
     started = perf_counter()
     try:
         result = await run()
     except BaseException as error:
-        await door.aended(passage, ok=False, error=described(error), seconds=perf_counter() - started)
+        door.ended(passage, ok=False, error=described(error), seconds=perf_counter() - started)
         raise
-    await door.aended(passage, summary=summarise(passage.name, result), seconds=perf_counter() - started)
+    _ended(door, passage, result, failure(result) if failure else None, perf_counter() - started)
     return result
+
+
+def _ended(door: "Door", passage: "Passage", result: Any, failure: str | None, seconds: float) -> None:
+    """A door does not wait for the disk here, so this is for event loops too."""
+    summary = "" if failure else summarise(passage.name, result)
+    door.ended(passage, ok=failure is None, summary=summary, error=failure, seconds=seconds)
 
 
 def described(error: BaseException) -> str:

@@ -48,6 +48,9 @@ HOST = "pydantic-ai"
 DRAFT = "rightcall"
 """Where a corrected call keeps what the model wrote, in its `provider_details`: it is judged by that."""
 
+DATA = ("native", "prompted", "image")
+"""Ways to answer in which a text is no prose."""
+
 
 @dataclass(init=False)
 class RightCall(AbstractCapability[Any]):
@@ -94,7 +97,8 @@ class RightCall(AbstractCapability[Any]):
         functions = self._known.offer(map(_definition, offer.function_tools))
         offered = functions | self._known.offer(map(_definition, offer.output_tools))
         native = [part for part in response.parts if isinstance(part, ToolCallPart)]
-        text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
+        prose = offer.output_mode not in DATA  # otherwise the text is the answer's data
+        text = "".join(part.content for part in response.parts if prose and isinstance(part, TextPart))
         turn = put_right(
             self.door, text, [Written(part.tool_call_id, part.tool_name, part.args) for part in native],
             offered=offered, finish_reason=response.finish_reason, space=self.space,
