@@ -45,6 +45,12 @@ class HostSettings(Struct, frozen=True):
     """Seconds in which a hook answers, whatever happens."""
 
 
+HOSTS = (
+    "proxy", "gateway", "wrap", "claude-code", "gemini", "codex", "agent-zero", "claude-agent-sdk", "pydantic-ai",
+    "langchain", "openai-agents", "fastmcp", "litellm", "smolagents",
+)  # fmt: skip
+"""What the doors that ship with us are called; a program may call its own as it likes."""
+
 HOST_NAMES: Mapping[str, str] = MappingProxyType({"claude": "claude-code"})
 """Other names for hosts: what `rightcall hook` calls them."""
 

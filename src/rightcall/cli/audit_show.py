@@ -99,6 +99,7 @@ def _sections(view: View, record: CallRecord) -> Iterator[tuple[str, list[str]]]
     yield "when", [_times(record)]
     yield "context", _given(record.context and _context(record))
     yield "model", _given(_asked(record))
+    yield "through", _given("" if record.status == "proxied" else escaped(record.wire, 40))
     yield "arguments", [value_text(record.params)]
     yield "name as written", _given(record.written and escaped(record.written, 200))
     yield "the model wrote", _emission(record)
@@ -174,7 +175,7 @@ def _approval(view: View, record: CallRecord) -> list[str]:
 
 def _asked(record: CallRecord) -> str:
     """Of a call that passed through the proxy: which model wrote it, and what it took."""
-    if not record.wire:
+    if not record.wire or record.status != "proxied":
         return ""
     retried = f", asked again {many(record.retries, 'time')}" if record.retries else ""
     taught = ", told of the tools in its prompt" if record.taught else ""

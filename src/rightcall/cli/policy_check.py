@@ -135,6 +135,8 @@ def _record(answer: Answer) -> dict[str, Any]:
         "tools": sorted(STAGES[settings.stage]),
         "dry_run": settings.dry_run,
         "callers": list(settings.callers),
+        "servers": list(policy.servers),
+        "hosts": {name: host.mode or policy.mode for name, host in policy.hosts.items()},
         "notes": [{"line": line, "key": dotted(note.at), "note": note.says} for line, note in answer.notes],
     }
 
@@ -156,12 +158,22 @@ def _report(answer: Answer, policy: Policy, style: Style) -> list[str]:
         *_line("", f"each caller {window_words(settings.limits.caller)}", style),
         *_line("asks", f"a person before {', '.join(settings.approval.effects) or 'nothing'}", style),
         *_line("callers", f"{len(settings.callers)}: {callers}" if callers else "none by name", style),
+        *(_line("servers", _servers(policy), style) if policy.servers else ()),
+        *(_line("hosts", _hosts(policy), style) if policy.hosts else ()),
         *_line("digest", policy.digest, style),
     ]
     for line, note in answer.notes:
         first, *more = wrap(f"{escaped(dotted(note.at))}: {escaped(note.says)}", style.width - 12)
         lines += [f"{style.tint('!', 'yellow')} {f'line {line}':<8}  {first}", *(" " * 12 + piece for piece in more)]
     return lines
+
+
+def _servers(policy: Policy) -> str:
+    return ", ".join(name if server.enabled else f"{name} (off)" for name, server in policy.servers.items())
+
+
+def _hosts(policy: Policy) -> str:
+    return ", ".join(f"{escaped(name, 40)} ({host.mode or policy.mode})" for name, host in policy.hosts.items())
 
 
 def _line(label: str, text: str, style: Style) -> list[str]:

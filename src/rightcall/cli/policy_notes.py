@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 from msgspec import Struct
 
-from rightcall.config import Policy
+from rightcall.config import HOSTS, Policy
 from rightcall.config_settings import PRESETS, STAGES, Settings, Window
 from rightcall.packs import available_packs, load_pack
 from rightcall.packs.lines import KeyPath
@@ -35,17 +35,18 @@ def notes_on(policy: Policy) -> list[Note]:
 Found = Iterator[tuple[KeyPath, str]]
 
 
-_PROXY = "proxy"
-
-
 def _gate(policy: Policy) -> Found:
     if policy.mode != "block":
         yield ("gate", "mode"), f'"{policy.mode}": a call that does not fit its tool is not refused'
     if policy.unknown_tool == "pass":
         yield ("gate", "unknown_tool"), '"pass": calls of tools that nobody knows are not checked'
     for name in policy.hosts:
-        if name != _PROXY and get_close_matches(name.lower(), (_PROXY,), cutoff=0.7):
-            yield ("gate", "hosts", name), f"the proxy is called `{_PROXY}`; this is another host"
+        near = get_close_matches(name.lower(), HOSTS, n=1, cutoff=0.7)
+        if name not in HOSTS and near:
+            yield ("gate", "hosts", name), f"did you mean `{near[0]}`? No host of ours has this name"
+    for name, server in policy.servers.items():
+        if not server.effects and server.enabled:
+            yield ("servers", name), "nobody says what its tools do (`effects`): every call of one asks a person"
 
 
 _STAGES = {
@@ -140,12 +141,17 @@ def _names(policy: Policy) -> Found:
     for place, names in tables:
         for at, name in enumerate(names or ()):
             fits = hits if place[-1] == "deny" else matches
-            if not any(fits(name, tool) for tool in known):
+            if not any(fits(name, tool) for tool in known) and not _is_a_servers(policy, name, known):
                 yield (*place, at), _unknown(name, known)
     for place, tools in (("limits", settings.limits.tools), ("budgets", settings.budgets_of_tools)):
         for tool in tools:
             if tool not in known:
                 yield ("policy", place, "tools", tool), _unknown(tool, known)
+
+
+def _is_a_servers(policy: Policy, name: str, known: set[str]) -> bool:
+    """Whether a name can be that of a tool which is not known here: where there are servers and hosts, most are."""
+    return bool(policy.servers or policy.hosts) and not any(loosely(tool) == loosely(name) for tool in known)
 
 
 def _unknown(name: str, known: set[str]) -> str:

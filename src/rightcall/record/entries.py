@@ -44,7 +44,7 @@ class CallBody(Struct, frozen=True, omit_defaults=True):
     retry_after: float | None = None
     provider: str = ""
     wire: str = ""
-    """Of a call that passed through the proxy: the API,"""
+    """Of a call that a host runs: which host. Of a call that passed through the proxy: the API,"""
     model: str = ""
     """the model that the client asked for,"""
     written: str = ""
