@@ -41,7 +41,7 @@ test-hosts: $(HOSTS)/.installed $(LITELLM)/.installed ## the real hosts: framewo
 	@echo "== types of the adapters"
 	@$(HOSTS)/bin/pyright -p pyright-hosts.json
 	@echo "== hosts"
-	@RIGHTCALL_NPM_BIN="$(CURDIR)/$(HOSTS)/npm/node_modules/.bin" PATH="$(CURDIR)/$(HOSTS)/bin:$$PATH" $(HOSTS)/bin/python -m pytest tests_hosts --ignore tests_hosts/litellm -n 2 $(ARGS)
+	@RIGHTCALL_NPM_BIN="$(CURDIR)/$(HOSTS)/npm/node_modules/.bin" RIGHTCALL_LITELLM_PYTHON="$(CURDIR)/$(LITELLM)/bin/python" PATH="$(CURDIR)/$(HOSTS)/bin:$$PATH" $(HOSTS)/bin/python -m pytest tests_hosts --ignore tests_hosts/litellm -n 2 $(ARGS)
 	@echo "== LiteLLM"
 	@$(LITELLM)/bin/python -m pytest tests_hosts/litellm $(ARGS)
 
@@ -145,7 +145,7 @@ $(LITELLM)/bin/python: | python
 
 $(LITELLM)/.installed: pyproject.toml | $(LITELLM)/bin/python
 	@echo "-- installing rightcall and LiteLLM into $(LITELLM)"
-	@$(LITELLM)/bin/pip install $(PIP_QUIET) --editable '.[litellm]' pytest pytest-randomly
+	@$(LITELLM)/bin/pip install $(PIP_QUIET) --editable '.[litellm]' hypothesis pytest pytest-randomly
 	@touch $@
 
 $(MODEL)/bin/python: | python
