@@ -151,13 +151,14 @@ def changed(line: Bytes, params: Mapping[str, Any], without: tuple[str, ...] = (
     return encode(whole)
 
 
-def request(id: Id, method: str, params: Mapping[str, Any] | None = None) -> bytes:
+def request(id: Id, method: str, params: Mapping[str, Any] | Raw | None = None) -> bytes:
     body = {"jsonrpc": "2.0", "id": id, "method": method}
     return encode(body if params is None else {**body, "params": params})
 
 
-def notification(method: str, params: Mapping[str, Any]) -> bytes:
-    return encode({"jsonrpc": "2.0", "method": method, "params": params})
+def notification(method: str, params: Mapping[str, Any] | Raw | None = None) -> bytes:
+    body: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+    return encode({**body, "params": params} if params else body)
 
 
 def answer(id: Raw, result: Mapping[str, Any]) -> bytes:

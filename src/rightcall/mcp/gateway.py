@@ -1,0 +1,325 @@
+"""The gateway: many MCP servers behind one, under one policy, for any number of clients at a time.
+
+    clients ─▶ serving ─▶ Gateway ─┬─ calls      judged, approved, recorded      ─▶ upstream files ─▶ a process
+                                   ├─ library    resources, prompts, completion  ─▶ upstream wiki  ─▶ HTTP
+                                   └─ news       what servers say unasked
+
+Servers are those of the policy file, and follow it when it is changed. One that does not start, or ends, is told of in
+`state` and tried again; the others do not notice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, Protocol, cast
+
+from msgspec import Raw
+
+from rightcall import __version__
+from rightcall.config_servers import Server
+from rightcall.door import Door
+from rightcall.mcp.gateway_calls import Calls
+from rightcall.mcp.gateway_continuing import Continuations
+from rightcall.mcp.gateway_joining import Joining
+from rightcall.mcp.gateway_news import LEVELS, LISTS, MESSAGE, UPDATED, News
+from rightcall.mcp.gateway_resources import Library, list_result
+from rightcall.mcp.gateway_table import Table
+from rightcall.mcp.messages import INVALID_PARAMS, notification, value
+from rightcall.mcp.serving import Client, Exchange
+from rightcall.mcp.serving_answers import METHOD_NOT_FOUND, Answer, Refused, failure, success
+from rightcall.mcp.upstream import Opening, Upstream
+from rightcall.mcp.upstream_greeting import Hello
+from rightcall.mcp.upstream_session import Cause, Session
+
+log = logging.getLogger("rightcall")
+
+CALLER: Final = "gateway"
+"""Who calls, where the client does not say."""
+GREETING: Final = 5.0
+"""Seconds that the first question of a client waits for servers that are just starting."""
+SHARED: Final[Mapping[str, Any]] = {"sampling": {}, "elicitation": {}}
+"""What we say to servers of the old era that clients can do, where one server is there for many clients. No roots: one
+client's folders are not another's."""
+_ASKED: Final = {"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots"}
+
+
+class OwnTools(Protocol):
+    """Tools that we run ourselves, beside those of the servers."""
+
+    def listed(self, caller: str) -> list[Raw]: ...
+
+    def has(self, name: str) -> bool: ...
+
+    async def call(self, exchange: Exchange) -> Answer: ...
+
+
+class Gateway:
+    """Used within one event loop. `open_link` makes the way to a server; `news` hears, in words for people, which
+    servers came and went."""
+
+    def __init__(
+        self, door: Door, open_link: Opening, *, capabilities: Mapping[str, Any] = SHARED, own: OwnTools | None = None,
+        news: Callable[[str], None] = lambda _: None,
+    ) -> None:  # fmt: skip
+        self.door = door
+        self.hello = Hello({"name": "rightcall", "version": __version__}, capabilities)
+        self.news = News()
+        self.table = Table()
+        self._kept = Continuations()
+        self._own = own
+        self._calls = Calls(door, self.table, self, self._kept)
+        self._library = Library(self, self._kept)
+        self._joining = Joining(self, news)
+        self._open_link = open_link
+        self._upstreams: dict[str, Upstream] = {}
+        self._servers: Mapping[str, Server] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        self._lists: dict[tuple[str, int, str], list[Raw]] = {}
+
+    # ── the servers ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def start(self) -> None:
+        """Start every server of the policy. Does not wait for them."""
+        self._follow()
+
+    async def aclose(self) -> None:
+        self.news.end()
+        self._kept.clear()
+        self._joining.cancel()
+        await asyncio.gather(*(one.aclose() for one in self._upstreams.values()), *self._closing)
+        self._upstreams = {}
+
+    def upstream(self, name: str) -> Upstream | None:
+        return self._upstreams.get(name)
+
+    def upstreams(self) -> list[Upstream]:
+        return list(self._upstreams.values())
+
+    def with_capability(self, capability: str) -> list[Upstream]:
+        return [one for one in self._upstreams.values() if capability in _capabilities(one)]
+
+    def state(self) -> dict[str, Any]:
+        """Of each server, for `/health`."""
+        return {name: self._joining.told(one) for name, one in self._upstreams.items()}
+
+    def _follow(self) -> None:
+        """Make the servers those of the policy in force."""
+        wanted = self.door.policy.servers
+        if wanted is self._servers:
+            return
+        self._servers = wanted
+        for name, one in list(self._upstreams.items()):
+            if wanted.get(name) != one.server:
+                self._stop(self._upstreams.pop(name))
+        for name, server in wanted.items():
+            if server.enabled and name not in self._upstreams:
+                self._upstreams[name] = Upstream(server, self._open_link, self.hello, self)
+        self._upstreams = {name: self._upstreams[name] for name in wanted if name in self._upstreams}
+        for one in self._upstreams.values():
+            one.start()
+
+    def _stop(self, upstream: Upstream) -> None:
+        self.table.drop(upstream.name)
+        self._library.forget(upstream.name)
+        task = asyncio.get_running_loop().create_task(upstream.aclose())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+        self.news.changed("notifications/tools/list_changed")
+
+    async def settled(self, seconds: float = GREETING) -> None:
+        """Wait until no server is just starting, at most so long."""
+        starting = [one for one in self._upstreams.values() if one.state == "starting"]
+        if starting:
+            waits = [asyncio.ensure_future(one.ready(seconds)) for one in starting]
+            _, late = await asyncio.wait(waits, timeout=seconds)
+            for wait in late:
+                wait.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
+
+    # ── what clients ask ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def introduction(self) -> dict[str, Any]:
+        self._follow()
+        await self.settled()
+        told: dict[str, Any] = {"capabilities": self._capabilities(), "serverInfo": self.hello.info}
+        words = [
+            f"{one.name}: {one.session.agreed.instructions}"
+            for one in self._upstreams.values()
+            if one.session is not None and one.session.agreed is not None and one.session.agreed.instructions
+        ]
+        return {**told, "instructions": "\n\n".join(words)} if words else told
+
+    def _capabilities(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"tools": {"listChanged": True}}
+        for name in ("prompts", "resources", "completions", "logging"):
+            if self.with_capability(name):
+                found[name] = {"listChanged": True} if name in ("prompts", "resources") else {}
+        if "resources" in found and any(_capabilities(one)["resources"].get("subscribe") for one in self._able()):
+            found["resources"]["subscribe"] = True
+        return found
+
+    def _able(self) -> list[Upstream]:
+        return [one for one in self.with_capability("resources") if isinstance(_capabilities(one)["resources"], dict)]
+
+    async def answer(self, exchange: Exchange) -> Answer:
+        self._follow()
+        handler = _HANDLERS.get(exchange.method)
+        if handler is None or exchange.method in (_OLD_ONLY if exchange.peer.stateless else _NEW_ONLY):
+            raise Refused(METHOD_NOT_FOUND, "Method not found", exchange.method)
+        return await handler(self, exchange)
+
+    async def ping(self, exchange: Exchange) -> Answer:
+        del exchange
+        return success({})
+
+    async def list_tools(self, exchange: Exchange) -> Answer:
+        await self.settled()
+        await self._joining.refreshed()
+        caller = exchange.caller
+        key = caller, self.table.version, self.door.policy.digest
+        if key not in self._lists:
+            if len(self._lists) > 100:
+                self._lists.clear()
+            self._lists[key] = self.table.listed(
+                lambda entry: self.door.offers(entry.name, entry.space, caller), self._upstreams
+            )
+        own = self._own.listed(caller) if self._own is not None else []
+        return list_result("tools", [*own, *self._lists[key]], exchange)
+
+    async def call_tool(self, exchange: Exchange) -> Answer:
+        if self._own is not None and self._own.has(str(value(exchange.params.get("name", b"")))):
+            return await self._own.call(exchange)
+        return await self._calls.call(exchange)
+
+    async def list_resources(self, exchange: Exchange) -> Answer:
+        await self.settled()
+        return list_result("resources", await self._library.resources(), exchange)
+
+    async def list_templates(self, exchange: Exchange) -> Answer:
+        await self.settled()
+        return list_result("resourceTemplates", await self._library.templates(), exchange)
+
+    async def list_prompts(self, exchange: Exchange) -> Answer:
+        await self.settled()
+        return list_result("prompts", await self._library.prompts(), exchange)
+
+    async def read_resource(self, exchange: Exchange) -> Answer:
+        return await self._library.read(exchange)
+
+    async def get_prompt(self, exchange: Exchange) -> Answer:
+        return await self._library.get_prompt(exchange)
+
+    async def complete(self, exchange: Exchange) -> Answer:
+        return await self._library.complete(exchange)
+
+    async def subscribe(self, exchange: Exchange) -> Answer:
+        uri = value(exchange.params.get("uri", b""))
+        if not isinstance(uri, str) or len(exchange.client.subscribed) > 1_000:
+            raise Refused(INVALID_PARAMS, "params.uri must be the address of a resource, and at most 1000 are watched")
+        exchange.client.subscribed.add(uri)
+        await self._joining.watch(await self._library.homes_of(uri))
+        return success({})
+
+    async def unsubscribe(self, exchange: Exchange) -> Answer:
+        uri = value(exchange.params.get("uri", b""))
+        exchange.client.subscribed.discard(uri)
+        await self._joining.watch(self.with_capability("resources"))
+        return success({})
+
+    async def set_level(self, exchange: Exchange) -> Answer:
+        level = value(exchange.params.get("level", b""))
+        if level not in LEVELS:
+            raise Refused(INVALID_PARAMS, f"params.level is one of {', '.join(LEVELS)}")
+        exchange.client.level = level
+        await self._joining.set_levels(self.with_capability("logging"))
+        return success({})
+
+    async def listen(self, exchange: Exchange) -> Answer:
+        watching = asyncio.get_running_loop().call_soon(self._joining.watch_later)
+        try:
+            return await self.news.listen(exchange)
+        finally:
+            watching.cancel()
+            self._joining.watch_later()
+
+    def noticed(self, client: Client, method: str, params: Raw) -> None:
+        del params
+        if method == "notifications/initialized":
+            self.news.sessions.add(client)
+        elif method == "notifications/roots/list_changed" and "roots" in self.hello.capabilities:
+            for one in self._upstreams.values():
+                if one.session is not None:
+                    one.session.notify(method)
+
+    def gone(self, client: Client) -> None:
+        """A session has ended."""
+        self.news.sessions.discard(client)
+        client.leave()
+        if client.subscribed:
+            self._joining.watch_later()
+
+    # ── what servers say ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def joined(self, upstream: Upstream, session: Session) -> None:
+        await self._joining.joined(upstream, session)
+
+    def left(self, upstream: Upstream, why: str) -> None:
+        self._joining.left(upstream, why)
+
+    def told(self, upstream: Upstream, method: str, params: Raw, cause: Cause | None) -> None:
+        exchange = cast("Exchange | None", cause)
+        if method in LISTS:
+            self._joining.list_changed(upstream, method)
+        elif method == UPDATED:
+            self.news.updated(params)
+        elif method == MESSAGE:
+            self.news.logged(params, exchange)
+        elif exchange is not None and not exchange.peer.stateless:
+            exchange.emit(notification(method, params))
+
+    async def asked(self, upstream: Upstream, method: str, params: Raw, cause: Cause | None) -> Answer:
+        """A question of a server of the old era: to the client whose request it came with."""
+        if method == "ping":
+            return success({})
+        capability = _ASKED.get(method)
+        if capability is None:
+            return failure(METHOD_NOT_FOUND, "Method not found", method)
+        exchange = cast("Exchange | None", cause)
+        if exchange is not None:
+            if not exchange.can(capability):
+                return failure(METHOD_NOT_FOUND, f"the client of this call does not support {capability}")
+            return await exchange.ask(method, params or Raw(b"{}"))
+        able = [one for one in self.news.sessions if isinstance(one.capabilities.get(capability), dict)]
+        if len(able) == 1 and len(self.news.sessions) == 1:
+            return await able[0].ask(method, params or Raw(b"{}"), able[0].send)
+        return failure(
+            METHOD_NOT_FOUND,
+            f"{upstream.name} asks ({method}) while no call, or calls of several clients, are under way: "
+            "the gateway cannot tell whom it asks",
+        )
+
+
+def _capabilities(upstream: Upstream) -> Mapping[str, Any]:
+    session = upstream.session
+    return session.agreed.capabilities if session is not None and session.agreed is not None else {}
+
+
+_HANDLERS: Final[Mapping[str, Callable[[Gateway, Exchange], Awaitable[Answer]]]] = {
+    "ping": Gateway.ping,
+    "tools/list": Gateway.list_tools,
+    "tools/call": Gateway.call_tool,
+    "resources/list": Gateway.list_resources,
+    "resources/templates/list": Gateway.list_templates,
+    "resources/read": Gateway.read_resource,
+    "resources/subscribe": Gateway.subscribe,
+    "resources/unsubscribe": Gateway.unsubscribe,
+    "prompts/list": Gateway.list_prompts,
+    "prompts/get": Gateway.get_prompt,
+    "completion/complete": Gateway.complete,
+    "logging/setLevel": Gateway.set_level,
+    "subscriptions/listen": Gateway.listen,
+}
+_OLD_ONLY: Final = frozenset(("ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"))
+_NEW_ONLY: Final = frozenset(("subscriptions/listen",))

@@ -1,0 +1,241 @@
+"""`tools/call` through the gateway: judged, approved where somebody must be asked, forwarded, recorded.
+
+call ─▶ judge ─┬─ deny ──────────────────────▶ a result that says why
+               ├─ ask ─▶ elicitation, or by id ─▶ judge again
+               └─ allow ─▶ server ─▶ record ─▶ its result, as it is
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from time import monotonic
+from typing import Any, Protocol
+
+from msgspec import MsgspecError, Raw, Struct, json
+from rapidfuzz.process import extract
+
+from rightcall.door import Door
+from rightcall.door_passage import Passage
+from rightcall.mcp.approving import Approver, is_ours, said
+from rightcall.mcp.eras import complete, refusal
+from rightcall.mcp.gateway_continuing import MARK, Continuations, Kept, Pending, binding_of
+from rightcall.mcp.gateway_forward import Errand, asks, forward, question_result
+from rightcall.mcp.gateway_table import Entry, Table
+from rightcall.mcp.messages import INVALID_PARAMS, ToolCall, fields, mapping, tool_call, value
+from rightcall.mcp.serving import Exchange
+from rightcall.mcp.serving_answers import Answer, Refused, success
+from rightcall.mcp.upstream import Upstream
+from rightcall.mcp.upstream_link import ServerGone
+from rightcall.mcp.upstream_listing import mirrored
+from rightcall.mcp.upstream_session import ServerSlow
+from rightcall.text.escape import escaped
+
+_SUMMARY = 300
+_OURS = ("name", "arguments", "_meta", "task", "inputResponses", "requestState")
+
+
+class Servers(Protocol):
+    def upstream(self, name: str) -> Upstream | None: ...
+
+
+class _Block(Struct):
+    type: str = ""
+    text: str = ""
+
+
+class _Head(Struct, rename="camel"):
+    """As much of a result as the record tells."""
+
+    content: list[_Block] = []
+    is_error: bool = False
+
+
+_heads = json.Decoder(_Head)
+
+
+class Calls:
+    """The calls of all clients."""
+
+    def __init__(self, door: Door, table: Table, servers: Servers, kept: Continuations) -> None:
+        self._door = door
+        self._table = table
+        self._servers = servers
+        self._kept = kept
+        self._approver = Approver(door)
+
+    async def call(self, exchange: Exchange) -> Answer:
+        call = tool_call(exchange.line)
+        if call is None or not isinstance(call.name, str):
+            raise Refused(INVALID_PARAMS, "params.name must be the name of a tool")
+        if call.ambiguous:
+            raise Refused(INVALID_PARAMS, "a key stands twice in this request, so that nobody can say what it means")
+        entry = self._table.find(call.name)
+        upstream = self._servers.upstream(entry.space) if entry is not None else None
+        if entry is None or upstream is None:
+            return await self._unknown(call, exchange)
+        if call.state is not None and call.state.startswith(MARK):
+            return await self._continued(call.state, call, entry, upstream, exchange)
+        passage = await self._judged(call, entry, exchange)
+        if isinstance(passage, Answer):
+            return passage
+        return await self._run(passage, call, entry, upstream, exchange)
+
+    # ── may it run? ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _judged(self, call: ToolCall, entry: Entry, exchange: Exchange) -> Passage | Answer:
+        if call.state is not None and not is_ours(call.state):
+            raise Refused(INVALID_PARAMS, "requestState is none of ours: make the call without it")
+        passage = await self._judge(call, entry, exchange)
+        if passage.action == "ask":
+            word = self._approver.heard(passage, call)
+            if word is None:
+                word = await self._ask(passage, call, exchange)
+            if isinstance(word, Answer):
+                return word
+            if await asyncio.to_thread(self._approver.answer, passage, word, exchange.peer) and word == "approved":
+                passage = await self._judge(call, entry, exchange, passage.approval)
+            elif word == "denied":
+                return _refused("A person was asked, and said no to this call.", exchange)
+        if passage.action == "allow":
+            return passage
+        is_dry = passage.decision.kind == "dry_run"
+        return _refused(passage.message, exchange) if not is_dry else _said(passage.message, exchange)
+
+    async def _judge(self, call: ToolCall, entry: Entry, exchange: Exchange, approval: str | None = None) -> Passage:
+        return await self._door.ajudge(
+            entry.name, call.arguments, caller=exchange.caller, space=entry.space, approval=approval
+        )
+
+    async def _ask(self, passage: Passage, call: ToolCall, exchange: Exchange) -> Any:
+        """What a person says through the client; or the result that asks, or that says how to answer elsewhere."""
+        if exchange.peer.stateless:
+            asked = await asyncio.to_thread(self._approver.question, passage, call, exchange.peer)
+            return success(asked) if asked is not None else _refused(passage.message, exchange)
+        form = await asyncio.to_thread(self._approver.form, passage, exchange.peer)
+        if form is None:
+            return _refused(passage.message, exchange)
+        answer = await exchange.ask("elicitation/create", form)
+        word = said(value(answer.result or b""))
+        return word if word is not None else _refused(passage.message, exchange)
+
+    async def _unknown(self, call: ToolCall, exchange: Exchange) -> Answer:
+        """Recorded like any refusal; the hint names only what this caller may use."""
+        await self._door.ajudge(call.name, call.arguments, caller=exchange.caller)
+        names = self._table.names(lambda entry: self._door.offers(entry.name, entry.space, exchange.caller))
+        near = [name for name, _, _ in extract(call.name, names, limit=3, score_cutoff=60)]
+        hint = f" Did you mean {' or '.join(near)}?" if near else " tools/list names those there are."
+        return _refused(f"There is no tool {escaped(call.name, 100)!r}.{hint}", exchange)
+
+    # ── it runs ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _run(
+        self, passage: Passage, call: ToolCall, entry: Entry, upstream: Upstream, exchange: Exchange
+    ) -> Answer:
+        errand = self._errand(passage, entry, upstream, self._params(passage, call, exchange))
+        if not exchange.peer.stateless or _era(upstream) == "new":
+            return await self._made(errand, exchange)
+
+        pending = Pending(exchange, lambda: self._made(errand, exchange))
+        return await self._until_asked(pending, passage, exchange)
+
+    def _params(self, passage: Passage, call: ToolCall, exchange: Exchange) -> dict[str, Any]:
+        """What the server gets: the very arguments that were judged, and whatever else the client wrote."""
+        rest = {key: raw for key, raw in exchange.params.items() if key not in _OURS}
+        own = self._approver.restored(call)[0]
+        return {"name": passage.name, "arguments": passage.arguments, **rest, **own}
+
+    async def _continued(
+        self, token: str, call: ToolCall, entry: Entry, upstream: Upstream, exchange: Exchange
+    ) -> Answer:
+        kept = self._kept.take(token, binding_of(exchange.caller, exchange.method, exchange.params))
+        if kept is None or kept.passage is None:
+            raise Refused(INVALID_PARAMS, "requestState is used up, too old, or of another call: make the call anew")
+        if kept.pending is not None:
+            kept.pending.answer(call.responses, exchange)
+            return await self._until_asked(kept.pending, kept.passage, exchange)
+        params = self._params(kept.passage, ToolCall(call.name, call.arguments), exchange)
+        params |= {"inputResponses": call.responses} if call.responses else {}
+        params |= {"requestState": kept.state} if kept.state is not None else {}
+        return await self._made(self._errand(kept.passage, entry, upstream, params), exchange)
+
+    def _errand(self, passage: Passage, entry: Entry, upstream: Upstream, params: dict[str, Any]) -> Errand:
+        headers = mirrored(entry.mirrors, mapping(passage.arguments)) if entry.mirrors else {}
+
+        def forget() -> None:
+            self._door.ended(passage, ok=False, error="The client did not come back with the answers it was asked for.")
+
+        return Errand(upstream, "tools/call", params, passage.name, headers, passage, forget)
+
+    async def _until_asked(self, pending: Pending, passage: Passage | None, exchange: Exchange) -> Answer:
+        """The result, or the questions that a server of the old era has put in the middle of it."""
+        found = await pending.result_or_questions()
+        if isinstance(found, Answer):
+            return found
+        binding = binding_of(exchange.caller, exchange.method, exchange.params)
+        return question_result(found, self._kept.keep(Kept(binding, passage, pending=pending, forget=pending.cancel)))
+
+    async def _made(self, errand: Errand, exchange: Exchange) -> Answer:
+        began = monotonic()
+        passage = errand.passage
+        assert passage is not None
+        try:
+            answer = await forward(errand, exchange, self._kept)
+        except (ServerGone, ServerSlow) as gone:
+            told = _told(errand.upstream.name, gone)
+            await self._door.aended(passage, ok=False, error=told, seconds=monotonic() - began)
+            return _refused(told, exchange)
+        except asyncio.CancelledError:
+            await self._door.aended(passage, ok=False, error="The client cancelled it.", seconds=monotonic() - began)
+            raise
+        if asks(answer):
+            return answer
+        await self._end(passage, answer, monotonic() - began)
+        return answer if not passage.message else _with_note(answer, passage.message)
+
+    async def _end(self, passage: Passage, answer: Answer, seconds: float) -> None:
+        if answer.result is None:
+            told = mapping(value(answer.error or b"")).get("message")
+            await self._door.aended(passage, ok=False, error=str(told)[:_SUMMARY], seconds=seconds)
+            return
+        try:
+            head = _heads.decode(answer.result)
+        except (MsgspecError, RecursionError):
+            head = _Head()
+        text = next((block.text for block in head.content if block.text), "")[:_SUMMARY]
+        if head.is_error:
+            await self._door.aended(passage, ok=False, error=text, seconds=seconds)
+        else:
+            await self._door.aended(passage, summary=text, seconds=seconds)
+
+
+def _era(upstream: Upstream) -> str | None:
+    session = upstream.session
+    return session.agreed.era if session is not None and session.agreed is not None else None
+
+
+def _told(server: str, gone: Exception) -> str:
+    if isinstance(gone, ServerSlow):
+        return f"The server {server} {gone}. The call was cancelled; whether it had an effect is not known."
+    return f"The server {server} gave no answer: {gone}."
+
+
+def _refused(text: str, exchange: Exchange) -> Answer:
+    return success(refusal(text, exchange.peer))
+
+
+def _said(text: str, exchange: Exchange) -> Answer:
+    return success(complete({"content": [{"type": "text", "text": text}]}, exchange.peer))
+
+
+def _with_note(answer: Answer, text: str) -> Answer:
+    """The result with one more piece for the model to read."""
+    if answer.result is None:
+        return answer
+    found: Mapping[str, Raw] = fields(answer.result)
+    try:
+        content = json.decode(found.get("content", b"[]"), type=list[Raw])
+    except (MsgspecError, RecursionError):
+        return answer
+    note = Raw(json.encode({"type": "text", "text": text}))
+    return Answer(Raw(json.encode({**found, "content": [*content, note]})))

@@ -1,0 +1,161 @@
+"""One request of a client, put to one server and back, whatever era each of them speaks.
+
+    client  server
+    old     old      the server's questions are put to the client while the call runs
+    old     new      a result that asks is put to the client, and the server is asked again with the answers
+    new     new      a result that asks goes to the client, with a state of ours in the place of the server's
+    new     old      a question ends the client's request with a result that asks; the server's call waits
+
+Between peers of one era a result passes as the bytes it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from msgspec import Raw, Struct, json
+
+from rightcall.door_passage import Passage
+from rightcall.mcp.eras import (
+    CAPABILITIES_KEY,
+    CLIENT_KEY,
+    PREFIX,
+    VERSION_KEY,
+    input_required,
+    is_input_required,
+)
+from rightcall.mcp.gateway_continuing import Continuations, Kept, binding_of
+from rightcall.mcp.messages import SERVER_GONE, fields, mapping, value
+from rightcall.mcp.serving import Exchange
+from rightcall.mcp.serving_answers import Answer, failure, success
+from rightcall.mcp.upstream import Upstream
+from rightcall.mcp.upstream_greeting import headers_for
+from rightcall.mcp.upstream_link import SessionExpired
+from rightcall.mcp.upstream_listing import header_value
+from rightcall.mcp.upstream_session import Agreed, Session
+
+ROUNDS: Final = 10
+"""How often a server of the new era may ask for one call."""
+LOG_LEVEL: Final = PREFIX + "logLevel"
+_ASKS: Final = b"input_required"
+_ASKABLE: Final = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
+_CACHEABLE: Final = frozenset(
+    ("prompts/list", "resources/list", "resources/read", "resources/templates/list", "tools/list")
+)
+
+
+class Errand(Struct, frozen=True):
+    """What a server is to be asked. `params` are without `_meta`."""
+
+    upstream: Upstream
+    method: str
+    params: Mapping[str, Any]
+    name: str | None = None
+    """The tool, prompt or address in it, which HTTP servers of the new era want beside the body."""
+    mirrored: Mapping[str, str] = {}
+    """Further headers of that kind."""
+    passage: Passage | None = None
+    forget: Callable[[], None] = lambda: None
+    """What to do when the client does not come back with the answers that the server wants."""
+
+
+async def forward(errand: Errand, exchange: Exchange, kept: Continuations) -> Answer:
+    """The answer as this client can read it. Raises ServerGone and ServerSlow."""
+    session = await errand.upstream.ready()
+    try:
+        return await _put(errand, exchange, session, kept)
+    except SessionExpired:  # it has not looked at the request
+        return await _put(errand, exchange, await errand.upstream.ready(), kept)
+
+
+async def _put(errand: Errand, exchange: Exchange, session: Session, kept: Continuations) -> Answer:
+    agreed = session.agreed
+    assert agreed is not None
+    params = dict(errand.params)
+    for _ in range(ROUNDS):
+        answer = await _ask(errand, params, exchange, session, agreed)
+        if answer.result is None:
+            return answer
+        if agreed.era == "old":
+            return _modern(answer, errand.method) if exchange.peer.stateless else answer
+        if not asks(answer):
+            return answer
+        if exchange.peer.stateless:
+            return _passed_on(errand, exchange, fields(answer.result), kept)
+        params = {**errand.params, **await _asked(mapping(value(answer.result)), exchange)}
+    return failure(SERVER_GONE, f"the server {errand.upstream.name} has asked {ROUNDS} times, and still wants more")
+
+
+async def _ask(errand: Errand, params: dict[str, Any], exchange: Exchange, session: Session, agreed: Agreed) -> Answer:
+    meta = _meta(exchange, agreed)
+    headers = None
+    if agreed.era == "new":
+        named = None if errand.name is None else header_value(errand.name)
+        headers = {**headers_for(errand.method, agreed.version, named), **errand.mirrored}
+    if meta:
+        params = {**params, "_meta": meta}
+    return await session.request(errand.method, params, errand.upstream.server.timeout, cause=exchange, headers=headers)
+
+
+def _meta(exchange: Exchange, agreed: Agreed) -> dict[str, Any]:
+    """What the client says about its request, in the server's era. Its progress token is ours to replace."""
+    meta = {key: one for key, one in exchange.meta.items() if not key.startswith(PREFIX) and key != "progressToken"}
+    if agreed.era == "old":
+        return meta
+    info = exchange.meta.get(CLIENT_KEY) or exchange.client.info
+    level = exchange.meta.get(LOG_LEVEL) or exchange.client.level
+    envelope = {VERSION_KEY: agreed.version, CAPABILITIES_KEY: exchange.capabilities}
+    return {
+        **meta, **envelope, **({CLIENT_KEY: info} if info else {}), **({LOG_LEVEL: level} if level else {}),
+    }  # fmt: skip
+
+
+def _modern(answer: Answer, method: str) -> Answer:
+    """A result of the old era with what the new one wants in every result."""
+    assert answer.result is not None
+    added: dict[str, Any] = {"resultType": "complete"}
+    if method in _CACHEABLE:
+        added |= {"ttlMs": 0, "cacheScope": "private"}
+    return Answer(Raw(json.encode({**fields(answer.result), **added})))
+
+
+def _passed_on(errand: Errand, exchange: Exchange, result: dict[str, Raw], kept: Continuations) -> Answer:
+    state = value(result.get("requestState", b""))
+    token = kept.keep(
+        Kept(
+            binding_of(exchange.caller, exchange.method, exchange.params),
+            errand.passage,
+            state if isinstance(state, str) else None,
+            forget=errand.forget,
+        )
+    )
+    return Answer(Raw(json.encode({**result, "requestState": token})))
+
+
+async def _asked(result: Mapping[str, Any], exchange: Exchange) -> dict[str, Any]:
+    """The answers of a client of the old era to the questions of a server of the new one."""
+    responses: dict[str, Any] = {}
+    for key, request in mapping(result.get("inputRequests")).items():
+        asked = mapping(request)
+        method = asked.get("method")
+        if not isinstance(method, str) or not exchange.can(_ASKABLE.get(method, "")):
+            continue
+        answer = await exchange.ask(method, mapping(asked.get("params")))
+        if answer.result is not None:
+            responses[key] = answer.result
+    state = result.get("requestState")
+    return {
+        **({"inputResponses": responses} if responses else {}),
+        **({"requestState": state} if isinstance(state, str) else {}),
+    }
+
+
+def asks(answer: Answer) -> bool:
+    """Whether a result is no result yet, but a question to the client (2026-07-28)."""
+    result = answer.result
+    return result is not None and _ASKS in bytes(result) and is_input_required(mapping(value(result)))
+
+
+def question_result(questions: Mapping[str, Any], token: str) -> Answer:
+    return success(input_required(questions, token))

@@ -1,0 +1,216 @@
+"""Servers that come, go and change: their tools are known before anybody can call one, and clients hear of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
+from typing import Any, Protocol
+
+from rightcall.config_servers import Server
+from rightcall.door import Door
+from rightcall.mcp.gateway_news import LISTS, TOOLS, News
+from rightcall.mcp.gateway_table import Table
+from rightcall.mcp.messages import mapping, value
+from rightcall.mcp.upstream import Upstream
+from rightcall.mcp.upstream_greeting import Hello
+from rightcall.mcp.upstream_link import ServerGone
+from rightcall.mcp.upstream_listing import listed, own_request
+from rightcall.mcp.upstream_session import ServerSlow, Session
+from rightcall.text.escape import escaped
+
+log = logging.getLogger("rightcall")
+
+LISTING = 10.0
+_AGAIN = 5.0
+"""Seconds before a server of the new era is asked again for its news."""
+
+
+class Host(Protocol):
+    """What this needs of the gateway."""
+
+    door: Door
+    hello: Hello
+    news: News
+    table: Table
+
+    def upstreams(self) -> list[Upstream]: ...
+
+
+class Joining:
+    """`say` hears of it in words for people."""
+
+    def __init__(self, host: Host, say: Callable[[str], None]) -> None:
+        self._host = host
+        self._say = say
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._listening: dict[str, asyncio.Task[None]] = {}
+        self._problems: dict[str, str] = {}
+        self._watched: dict[str, tuple[Session, set[str]]] = {}
+
+    def cancel(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+
+    async def joined(self, upstream: Upstream, session: Session) -> None:
+        await self._list_tools(upstream, session)
+        agreed = session.agreed
+        assert agreed is not None
+        self._problems.pop(upstream.name, None)
+        self._say(introduced(upstream, list(self._host.table.of(upstream.name)), agreed.version))
+        if agreed.era == "new":
+            self._listen(upstream, session)
+        elif self._host.news.level is not None and "logging" in agreed.capabilities:
+            self._later(self._set_level(session, self._host.news.level))
+        self._later(self._watch(upstream, session))
+
+    def left(self, upstream: Upstream, why: str) -> None:
+        if task := self._listening.pop(upstream.name, None):
+            task.cancel()
+        self._watched.pop(upstream.name, None)
+        if why != self._problems.get(upstream.name):  # it is tried again and again, and said once
+            self._problems[upstream.name] = why
+            self._say(f"mcp: {upstream.name} is not there: {why}; it is tried again from time to time")
+
+    def told(self, upstream: Upstream) -> dict[str, Any]:
+        session = upstream.session
+        agreed = session.agreed if session is not None else None
+        return {
+            "state": upstream.state,
+            "tools": len(self._host.table.of(upstream.name)),
+            "protocol": agreed.version if agreed is not None else None,
+            "starts": upstream.starts,
+            "problem": upstream.problem or None,
+        }
+
+    def list_changed(self, upstream: Upstream, method: str) -> None:
+        session = upstream.session
+        if method == TOOLS and session is not None:
+            self._later(self._list_tools(upstream, session))
+        elif method in LISTS:
+            self._host.news.changed(method)
+
+    async def refreshed(self) -> None:
+        """The tools of servers that do not tell when these change are looked at again."""
+        stale = [
+            (one, one.session)
+            for one in self._host.upstreams()
+            if one.session is not None and not _tells(one.session, "tools")
+        ]
+        if stale:
+            await asyncio.gather(*(self._list_tools(one, session) for one, session in stale), return_exceptions=True)
+
+    async def _list_tools(self, upstream: Upstream, session: Session) -> None:
+        agreed = session.agreed
+        assert agreed is not None
+        found = []
+        if "tools" in agreed.capabilities:
+            found = await listed(session, self._host.hello, "tools/list", "tools", LISTING)
+        host = self._host
+        if host.table.put(upstream.name, found):
+            definitions = [one for raw in found if (one := mapping(value(raw)))]
+            await asyncio.to_thread(host.door.know, definitions, upstream.name)
+            host.news.changed(TOOLS)
+
+    # ── resources and levels ─────────────────────────────────────────────────────────────────────────────────────
+
+    def watch_later(self) -> None:
+        for one in self._host.upstreams():
+            if one.session is not None:
+                self._later(self._watch(one, one.session))
+
+    async def watch(self, upstreams: Iterable[Upstream]) -> None:
+        """Ask servers for news of what clients want to hear of, and of nothing else."""
+        await asyncio.gather(*(self._watch(one, one.session) for one in upstreams if one.session is not None))
+
+    async def _watch(self, upstream: Upstream, session: Session) -> None:
+        agreed = session.agreed
+        if agreed is None or "resources" not in agreed.capabilities:
+            return
+        wanted = self._host.news.watched()
+        known = self._watched.get(upstream.name)
+        before = known[1] if known is not None and known[0] is session else set[str]()
+        self._watched[upstream.name] = session, wanted
+        if wanted == before:
+            return
+        if agreed.era == "new":
+            self._listen(upstream, session)
+            return
+        for method, uris in (("resources/subscribe", wanted - before), ("resources/unsubscribe", before - wanted)):
+            for uri in sorted(uris):
+                with suppress(ServerGone, ServerSlow):
+                    await own_request(session, self._host.hello, method, {"uri": uri}, LISTING)
+
+    async def set_levels(self, upstreams: Iterable[Upstream]) -> None:
+        level = self._host.news.level
+        sessions = [one.session for one in upstreams if one.session is not None]
+        if level is not None:
+            await asyncio.gather(*(self._set_level(one, level) for one in sessions))
+
+    async def _set_level(self, session: Session, level: str) -> None:
+        if session.agreed is not None and session.agreed.era == "old":
+            with suppress(ServerGone, ServerSlow):
+                await own_request(session, self._host.hello, "logging/setLevel", {"level": level}, LISTING)
+
+    # ── the news of servers of the new era ───────────────────────────────────────────────────────────────────────
+
+    def _listen(self, upstream: Upstream, session: Session) -> None:
+        before = self._listening.pop(upstream.name, None)
+        self._listening[upstream.name] = self._later(self._listened(session))
+        if before is not None:
+            before.cancel()
+
+    async def _listened(self, session: Session) -> None:
+        agreed = session.agreed
+        assert agreed is not None
+        wanted: dict[str, Any] = dict.fromkeys(LISTS.values(), True)
+        if uris := sorted(self._host.news.watched()):
+            wanted["resourceSubscriptions"] = uris
+        while True:
+            params = {"notifications": wanted}
+            answer = await own_request(session, self._host.hello, "subscriptions/listen", params, None)
+            if answer.result is None:
+                return  # it has no news to tell
+            await asyncio.sleep(_AGAIN)
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, (ServerGone, ServerSlow)):
+            log.error("rightcall: following an MCP server failed", exc_info=error)
+
+
+def _tells(session: Session, what: str) -> bool:
+    capability = session.agreed.capabilities.get(what) if session.agreed is not None else None
+    return capability is None or mapping(capability).get("listChanged") is True
+
+
+def introduced(upstream: Upstream, tools: list[str], version: str) -> str:
+    """What a person reads when a server has joined.
+
+    Tools whose effects nobody has declared ask before each call: that is worth a line.
+    """
+    server: Server = upstream.server
+    offered = [tool for tool in tools if server.offers(tool)]
+    silent = [tool for tool in offered if server.effects_of(tool) is None]
+    count = f"{len(offered)} of {len(tools)} tools" if len(offered) < len(tools) else _counted(len(tools))
+    lines = [f"mcp: {upstream.name} has joined: {count}, revision {version}"]
+    if silent:
+        some = ", ".join(escaped(tool, 40) for tool in silent[:3]) + (", …" if len(silent) > 3 else "")
+        lines.append(
+            f"  nobody has declared what {len(silent)} of them do ({some}): each call asks a person; in the policy:\n"
+            f"  [servers.{upstream.name}]\n"
+            f'  effects = {{ "{escaped(silent[0], 40)}" = ["read"], "*" = ["read", "write"] }}'
+        )
+    return "\n".join(lines)
+
+
+def _counted(number: int) -> str:
+    return f"{number} tool" if number == 1 else f"{number} tools"

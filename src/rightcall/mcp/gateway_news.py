@@ -1,0 +1,114 @@
+"""What servers say unasked, and which clients hear it: changed lists, changed resources, log messages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from msgspec import Raw
+
+from rightcall.mcp.eras import SUBSCRIPTION_KEY
+from rightcall.mcp.messages import fields, mapping, notification, value
+from rightcall.mcp.serving import Client, Exchange
+from rightcall.mcp.serving_answers import Answer, Refused, success
+
+MOST: Final = 1_000
+"""Clients that listen at a time."""
+MESSAGE: Final = "notifications/message"
+UPDATED: Final = "notifications/resources/updated"
+TOOLS: Final = "notifications/tools/list_changed"
+LISTS: Final[Mapping[str, str]] = {
+    TOOLS: "toolsListChanged",
+    "notifications/prompts/list_changed": "promptsListChanged",
+    "notifications/resources/list_changed": "resourcesListChanged",
+}
+"""With what a client of the new era asks to hear of them."""
+LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
+class News:
+    """Who listens: sessions of the old era, and the `subscriptions/listen` of the new one."""
+
+    def __init__(self) -> None:
+        self.sessions: set[Client] = set()
+        self._listens: dict[Exchange, tuple[Mapping[str, Any], asyncio.Future[None]]] = {}
+
+    @property
+    def level(self) -> str | None:
+        """The most talkative that a session wants; None where none has said."""
+        levels = [LEVELS.index(one.level) for one in self.sessions if one.level in LEVELS]
+        return LEVELS[min(levels)] if levels else None
+
+    def watched(self) -> set[str]:
+        """The resources that anybody wants to hear of."""
+        return {uri for client in self.sessions for uri in client.subscribed} | {
+            uri for wanted, _ in self._listens.values() for uri in uris_of(wanted)
+        }
+
+    def changed(self, method: str) -> None:
+        """A list of one of the servers has changed."""
+        for client in list(self.sessions):
+            client.send(notification(method))
+        for exchange, (wanted, _) in list(self._listens.items()):
+            if wanted.get(LISTS[method]) is True:
+                exchange.emit(notification(method, {"_meta": _stamp(exchange)}))
+
+    def updated(self, params: Raw) -> None:
+        uri = value(fields(params).get("uri", b""))
+        for client in list(self.sessions):
+            if uri in client.subscribed:
+                client.send(notification(UPDATED, params))
+        for exchange, (wanted, _) in list(self._listens.items()):
+            if uri in uris_of(wanted):
+                exchange.emit(notification(UPDATED, {"uri": uri, "_meta": _stamp(exchange)}))
+
+    def logged(self, params: Raw, cause: Exchange | None) -> None:
+        """To the client whose call it is about; else to every session."""
+        if cause is not None and cause.peer.stateless:
+            cause.emit(notification(MESSAGE, params))
+            return
+        level = value(fields(params).get("level", b""))
+        for client in [cause.client] if cause is not None else list(self.sessions):
+            if _is_loud_enough(level, client.level):
+                (cause.emit if cause is not None else client.send)(notification(MESSAGE, params))
+
+    async def listen(self, exchange: Exchange) -> Answer:
+        """`subscriptions/listen`: its answer comes when it ends."""
+        if len(self._listens) >= MOST:
+            raise Refused(-32603, "too many clients listen already")
+        wanted = mapping(value(exchange.params.get("notifications", b"")))
+        honoured: dict[str, Any] = {key: True for key in LISTS.values() if wanted.get(key) is True}
+        if uris := uris_of(wanted):
+            honoured["resourceSubscriptions"] = uris
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._listens[exchange] = honoured, ended
+        try:
+            exchange.emit(
+                notification(
+                    "notifications/subscriptions/acknowledged", {"notifications": honoured, "_meta": _stamp(exchange)}
+                )
+            )
+            await ended
+        finally:
+            self._listens.pop(exchange, None)
+        return success({"resultType": "complete", "_meta": _stamp(exchange)})
+
+    def end(self) -> None:
+        """No more news: those who listen are told that it was on purpose."""
+        for _, ended in list(self._listens.values()):
+            if not ended.done():
+                ended.set_result(None)
+
+
+def uris_of(wanted: Mapping[str, Any]) -> list[str]:
+    found = wanted.get("resourceSubscriptions")
+    return [uri for uri in cast("list[Any]", found) if isinstance(uri, str)] if isinstance(found, list) else []
+
+
+def _stamp(exchange: Exchange) -> dict[str, Any]:
+    return {SUBSCRIPTION_KEY: value(exchange.id)}
+
+
+def _is_loud_enough(level: Any, wanted: str | None) -> bool:
+    return wanted is None or level not in LEVELS or LEVELS.index(level) >= LEVELS.index(wanted)

@@ -1,0 +1,127 @@
+"""Finds out which era a server speaks, as clients do: ask it to tell about itself in the new way, and shake hands in
+the old way where it does not understand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from msgspec import Raw, Struct
+
+from rightcall.mcp.eras import CAPABILITIES_KEY, CLIENT_KEY, HANDSHAKE, STATELESS, VERSION_KEY
+from rightcall.mcp.messages import mapping, value
+from rightcall.mcp.serving_answers import Answer
+from rightcall.mcp.upstream_link import ServerGone
+from rightcall.mcp.upstream_session import Agreed, ServerSlow, Session
+from rightcall.text.escape import escaped
+
+PROBING: Final = 5.0
+"""Seconds for an answer to a question that servers of the old era may not know; some say nothing then."""
+_UNSUPPORTED: Final = -32022
+Json = Mapping[str, Any]
+
+
+class Hello(Struct, frozen=True):
+    """How we present ourselves to a server."""
+
+    info: Json
+    capabilities: Json
+    """For the handshake. In the new era each request brings its own client's."""
+
+
+async def greet(session: Session, hello: Hello, seconds: float, *, probe: bool = True) -> Agreed:
+    """Raises ServerGone and ServerSlow. `probe` False shakes hands at once: the server is known as one of the old."""
+    agreed = await _discovered(session, hello, min(PROBING, seconds)) if probe else None
+    if agreed is None:
+        agreed = await _handshaken(session, hello, seconds)
+    session.settle(agreed)
+    if agreed.era == "old":
+        session.notify("notifications/initialized")
+    return agreed
+
+
+def envelope_for(hello: Hello, version: str) -> dict[str, Any]:
+    """The `_meta` of a request that no client asked for."""
+    return {VERSION_KEY: version, CLIENT_KEY: hello.info, CAPABILITIES_KEY: {}}
+
+
+def headers_for(method: str, version: str, name: str | None = None) -> dict[str, str]:
+    """What a request of the new era says beside its body, over HTTP."""
+    headers = {"mcp-protocol-version": version, "mcp-method": method}
+    return headers if name is None else {**headers, "mcp-name": name}
+
+
+async def _discovered(session: Session, hello: Hello, seconds: float) -> Agreed | None:
+    version = STATELESS[-1]
+    for _ in range(2):
+        params = {"_meta": envelope_for(hello, version)}
+        headers = headers_for("server/discover", version)
+        try:
+            answer = await session.request("server/discover", params, seconds, headers=headers)
+        except ServerSlow:
+            return None
+        if answer.result is not None:
+            return _told(_object(answer.result), version)
+        again = _offered(answer)
+        if again is None:
+            return None
+        version = again
+    return None
+
+
+def _told(result: Json, version: str) -> Agreed | None:
+    versions = result.get("supportedVersions")
+    if not isinstance(versions, list) or version not in versions:
+        return None
+    return Agreed(
+        "new", version, _part(result, "capabilities"), _server_info(result), _text(result.get("instructions"))
+    )
+
+
+def _offered(answer: Answer) -> str | None:
+    """The revision to ask in instead; None to shake hands. Raises ServerGone where neither can help."""
+    error = _object(answer.error)
+    supported = _part(error, "data").get("supported")
+    if error.get("code") != _UNSUPPORTED or not isinstance(supported, list):
+        return None
+    mutual = [one for one in STATELESS if one in supported]
+    if mutual:
+        return mutual[-1]
+    if not any(one in supported for one in HANDSHAKE):
+        raise ServerGone(
+            f"it speaks only revisions of the protocol that we do not: {escaped(str(cast('Any', supported)), 200)}"
+        )
+    return None
+
+
+async def _handshaken(session: Session, hello: Hello, seconds: float) -> Agreed:
+    params = {
+        "protocolVersion": HANDSHAKE[-1], "capabilities": hello.capabilities, "clientInfo": hello.info,
+    }  # fmt: skip
+    answer = await session.request("initialize", params, seconds)
+    if answer.result is None:
+        told = bytes(answer.error or b"").decode("utf-8", "replace")
+        raise ServerGone(f"it refused the handshake: {escaped(told, 300)}")
+    result = _object(answer.result)
+    version = result.get("protocolVersion")
+    if version not in HANDSHAKE:
+        raise ServerGone(f"it speaks the revision {escaped(str(version), 40)} of the protocol, which we do not")
+    return Agreed(
+        "old", version, _part(result, "capabilities"), _part(result, "serverInfo"), _text(result.get("instructions"))
+    )
+
+
+def _server_info(result: Json) -> Json:
+    return _part(_part(result, "_meta"), "io.modelcontextprotocol/serverInfo") or _part(result, "serverInfo")
+
+
+def _object(raw: Raw | None) -> Json:
+    return mapping(value(raw or b""))
+
+
+def _part(found: Json, key: str) -> Json:
+    return mapping(found.get(key))
+
+
+def _text(found: Any) -> str:
+    return found if isinstance(found, str) else ""

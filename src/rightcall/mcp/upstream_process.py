@@ -1,0 +1,171 @@
+"""A server as a process of ours: messages are lines on its standard input and output (the stdio transport).
+
+A line that does not end, a server that reads nothing, an end: each is the end of this process alone. What it writes to
+standard error is read always, so that it never blocks, and of that only the last lines are kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import cast
+
+from rightcall.config_servers import Server
+from rightcall.mcp.upstream_env import environment
+from rightcall.mcp.upstream_link import Heard, ServerGone
+from rightcall.proxy.framing import MOST, JsonLines, TooLong
+from rightcall.text.escape import escaped
+
+UNREAD = 64_000_000
+"""Bytes that may wait for a server that reads nothing before it is given up."""
+GENTLE = 2.0
+"""Seconds to end after its input was closed, and again after SIGTERM."""
+_LAST_LINES, _LONGEST_LINE, _LONGEST_TAIL = 10, 300, 8_000
+
+
+class ProcessLink(asyncio.SubprocessProtocol):
+    """One run of one server."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._heard: Heard | None = None
+        self._transport: asyncio.SubprocessTransport | None = None
+        self._input: asyncio.WriteTransport | None = None
+        self._lines = JsonLines()
+        self._errors = Tail()
+        self._ended = asyncio.Event()
+        self._told = False
+
+    async def open(self, heard: Heard) -> None:
+        self._heard = heard
+        server = self._server
+        loop = asyncio.get_running_loop()
+        try:
+            transport, _ = await loop.subprocess_exec(
+                lambda: self, *server.command, env=environment(server), cwd=server.cwd or None,
+                start_new_session=sys.platform != "win32",
+            )  # fmt: skip
+        except (OSError, ValueError) as why:
+            told = why.strerror if isinstance(why, OSError) and why.strerror else str(why)
+            raise ServerGone(f"`{escaped(server.command[0], 200)}` cannot be started: {escaped(told, 200)}") from None
+        self._transport = transport
+        self._input = cast("asyncio.WriteTransport", transport.get_pipe_transport(0))
+
+    def request(self, id: int, body: bytes, headers: Mapping[str, str]) -> None:
+        del id, headers
+        self.tell(body)
+
+    def tell(self, body: bytes) -> None:
+        if self._told or self._input is None or self._input.is_closing():
+            return
+        self._input.write(body + b"\n")
+        if self._input.get_write_buffer_size() > UNREAD:
+            self._lose(f"it has left {UNREAD // 1_000_000} MB unread")
+
+    def abandon(self, id: int) -> bool:
+        del id
+        return False
+
+    def agreed(self, version: str, *, listen: bool) -> None:
+        del version, listen  # every line comes the same way
+
+    async def aclose(self) -> None:
+        self._told = True  # what happens from here on is our own doing
+        if self._transport is None:
+            return
+        if self._input is not None:
+            self._input.close()
+        for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+            if await self._gone_within(GENTLE):
+                break
+            self._signal(number)
+        await self._gone_within(GENTLE)
+        self._signal(getattr(signal, "SIGKILL", signal.SIGTERM))  # whatever it has left behind in its group
+        self._transport.close()
+
+    async def _gone_within(self, seconds: float) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._ended.wait()
+        return self._ended.is_set()
+
+    def _signal(self, number: int) -> None:
+        """To the server and everything it has started."""
+        if self._transport is None:
+            return
+        with suppress(OSError, ProcessLookupError):
+            if sys.platform == "win32":
+                self._transport.send_signal(number)
+            else:
+                os.killpg(self._transport.get_pid(), number)
+
+    def _lose(self, why: str) -> None:
+        if self._told:
+            return
+        self._told = True
+        self._signal(getattr(signal, "SIGKILL", signal.SIGTERM))
+        if self._heard is not None:
+            self._heard.lost(f"{why}{self._errors.told()}")
+
+    # what the event loop calls
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd != 1:
+            self._errors.add(data)
+            return
+        if self._told or self._heard is None:
+            return
+        try:
+            lines = self._lines.feed(data)
+        except TooLong:
+            self._lose(f"it sent a line of more than {MOST // 1_000_000} MB")
+            return
+        for line in lines:
+            self._heard.message(line, None)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        del exc
+        if fd == 1 and not self._told:
+            asyncio.get_running_loop().call_later(0.2, self._lose, "it closed its output")
+
+    def process_exited(self) -> None:
+        code = self._transport.get_returncode() if self._transport is not None else None
+        self._ended.set()
+        # what it wrote last is still in the pipes, and says why
+        asyncio.get_running_loop().call_soon(self._lose, _ending(code))
+
+
+def _ending(code: int | None) -> str:
+    if code is not None and code < 0:
+        with suppress(ValueError):
+            return f"it was ended by {signal.Signals(-code).name}"
+    return f"it ended with exit code {code}"
+
+
+class Tail:
+    """The last lines that a server wrote to standard error.
+
+    >>> tail = Tail()
+    >>> tail.add(b"loading\\nno such file: a.db\\n")
+    >>> tail.told()
+    '; its last words: loading | no such file: a.db'
+    """
+
+    def __init__(self) -> None:
+        self._lines: deque[bytes] = deque(maxlen=_LAST_LINES)
+        self._open = b""
+
+    def add(self, data: bytes) -> None:
+        lines = (self._open + data[-_LONGEST_TAIL:]).split(b"\n")
+        self._open = lines.pop()[-_LONGEST_LINE:]
+        self._lines.extend(line[:_LONGEST_LINE] for line in lines if line.strip())
+
+    def told(self) -> str:
+        lines = [*self._lines, self._open] if self._open.strip() else list(self._lines)
+        words = " | ".join(escaped(line.decode("utf-8", "replace").strip(), 200) for line in lines[-3:])
+        return f"; its last words: {words}" if words else ""

@@ -1,0 +1,92 @@
+"""The sessions of clients of the old era: who shook hands, and the stream on which they hear what nobody asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from secrets import token_urlsafe
+from time import monotonic
+from typing import Final
+
+from starlette.types import Receive, Send
+
+from rightcall.mcp.gateway import Gateway
+from rightcall.mcp.serving import Client
+from rightcall.serve.mcp_stream import standing_stream
+
+MOST: Final = 1_000
+IDLE: Final = 3_600.0
+"""Seconds after which a session without a request or a stream is forgotten; its client opens another."""
+_WAITING: Final = 1_000
+
+
+class Session:
+    """One client, with its place for news."""
+
+    def __init__(self, gateway: Gateway, caller: str) -> None:
+        self.id = token_urlsafe(24)
+        self.caller = caller
+        self.client = Client(gateway, caller, self._send)
+        self.seen = monotonic()
+        self._news: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._listens = 0
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._listens and monotonic() - self.seen > IDLE
+
+    def touch(self) -> None:
+        self.seen = monotonic()
+
+    async def standing(self, receive: Receive, send: Send) -> None:
+        """A second one takes the place of the first: clients open it anew when a connection breaks."""
+        if self._listens:
+            self._news.put_nowait(None)
+        self._news = asyncio.Queue() if self._listens else self._news
+        self._listens += 1
+        try:
+            await standing_stream(self._news, receive, send)
+        finally:
+            self._listens -= 1
+            self.touch()
+
+    def end(self) -> None:
+        self._news.put_nowait(None)
+
+    def _send(self, message: bytes) -> None:
+        if self._news.qsize() < _WAITING:
+            self._news.put_nowait(message)
+
+
+class Sessions:
+    """All of them. A session is found by its id and by its caller: with another's id alone nobody gets anywhere."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._open: dict[str, Session] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def open(self, caller: str) -> Session | None:
+        """A new one; None when there are too many."""
+        if len(self._open) >= MOST:
+            for session in [one for one in self._open.values() if one.is_idle]:
+                self.close(session)
+        if len(self._open) >= MOST:
+            return None
+        session = Session(self._gateway, caller)
+        self._open[session.id] = session
+        return session
+
+    def find(self, id: str, caller: str) -> Session | None:
+        session = self._open.get(id)
+        return session if session is not None and session.caller == caller else None
+
+    def close(self, session: Session) -> None:
+        if self._open.pop(session.id, None) is not None:
+            self._gateway.gone(session.client)
+            session.end()
+
+    def end(self) -> None:
+        for session in list(self._open.values()):
+            self.close(session)

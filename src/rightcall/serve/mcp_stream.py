@@ -1,0 +1,152 @@
+"""The answer to one POST: JSON, or a stream of events where something has to be said before the answer is there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from starlette.types import Receive, Scope, Send
+
+from rightcall.mcp.messages import Message
+from rightcall.mcp.serving import Client
+from rightcall.mcp.serving_answers import a_response, failure, one_line
+from rightcall.proxy.framing import sse
+from rightcall.serve.addresses import header_of, length_of
+
+PING: Final = 15.0
+"""Seconds of silence after which a stream shows that it is alive."""
+MOST_WAITING: Final = 10_000
+"""Events that may wait for a client that takes none; further ones are left out."""
+_EVENTS: Final = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+]
+_JSON: Final = (b"content-type", b"application/json")
+Header = tuple[bytes, bytes]
+
+
+class Gone(Exception):
+    """The client has closed its connection."""
+
+
+class Reply:
+    """One request under way, and what has been said to it so far."""
+
+    def __init__(self, client: Client, body: bytes, message: Message) -> None:
+        self.id = message.id
+        self.events: list[bytes] = []
+        self.news = asyncio.Event()
+        self.task = asyncio.get_running_loop().create_task(client.request(body, message, self.emit))
+        self.task.add_done_callback(lambda _: self.news.set())
+
+    def emit(self, message: bytes) -> None:
+        if len(self.events) < MOST_WAITING and not self.task.done():
+            self.events.append(message)
+            self.news.set()
+
+    def taken(self) -> list[bytes]:
+        events, self.events = self.events, []
+        self.news.clear()
+        if self.task.done():
+            self.news.set()
+        return events
+
+    def result(self) -> bytes:
+        """The response; one that the client has cancelled is told so, since HTTP wants an answer."""
+        return self.task.result() or a_response(self.id, failure(0, "Request cancelled"))
+
+
+async def stream(
+    reply: Reply, scope: Scope, receive: Receive, send: Send, *, status: Callable[[bytes], int], cancel: bool,
+    headers: Sequence[Header] = (),
+) -> None:  # fmt: skip
+    """`cancel`: a client that closes the connection cancels its request (new era); else it runs on, and its answer is
+    lost (old era)."""
+    accept = header_of(scope["headers"], b"accept")
+    takes_events = not accept or b"event-stream" in accept or b"*/*" in accept
+    watch = asyncio.ensure_future(_left(receive))
+    try:
+        while not reply.task.done() and not (takes_events and reply.events):
+            await _either(reply, watch)
+        if reply.task.done() and not (takes_events and reply.events):
+            body = reply.result()
+            await plain(send, status(body), body, headers)
+            return
+        await send({"type": "http.response.start", "status": 200, "headers": [*_EVENTS, *headers]})
+        while True:
+            for event in reply.taken():
+                await _put(send, sse(one_line(event), "message"))
+            if reply.task.done():
+                break
+            if not await _either(reply, watch, PING):
+                await _put(send, b": ping\n\n")
+        await send({"type": "http.response.body", "body": sse(one_line(reply.result()), "message")})
+    except (Gone, asyncio.CancelledError):
+        if cancel:
+            reply.task.cancel()
+        raise
+    finally:
+        watch.cancel()
+
+
+async def _either(reply: Reply, watch: asyncio.Future[None], seconds: float | None = None) -> bool:
+    """Waits for news; False when the time was over first. Raises Gone."""
+    news = asyncio.ensure_future(reply.news.wait())
+    try:
+        done, _ = await asyncio.wait((news, watch), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        news.cancel()
+    if watch in done and not reply.task.done():
+        raise Gone
+    return bool(done)
+
+
+async def standing_stream(queue: asyncio.Queue[bytes | None], receive: Receive, send: Send) -> None:
+    """What has to do with no request, for as long as the client listens; None in the queue ends it."""
+    watch = asyncio.ensure_future(_left(receive))
+    await send({"type": "http.response.start", "status": 200, "headers": _EVENTS})
+    await _put(send, b": listening\n\n")
+    try:
+        while not watch.done():
+            news = asyncio.ensure_future(queue.get())
+            done, _ = await asyncio.wait((news, watch), timeout=PING, return_when=asyncio.FIRST_COMPLETED)
+            if news not in done:
+                news.cancel()
+                if watch not in done:
+                    await _put(send, b": ping\n\n")
+                continue
+            event = news.result()
+            if event is None:
+                break
+            await _put(send, sse(one_line(event), "message"))
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        watch.cancel()
+
+
+async def plain(send: Send, status: int, body: bytes = b"", headers: Sequence[Header] = ()) -> None:
+    kind = [_JSON] if body else []
+    await send({"type": "http.response.start", "status": status, "headers": [*kind, length_of(body), *headers]})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def body_of(receive: Receive) -> bytes:
+    pieces: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        pieces.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(pieces)
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _put(send: Send, data: bytes) -> None:
+    await send({"type": "http.response.body", "body": data, "more_body": True})
