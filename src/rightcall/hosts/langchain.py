@@ -135,6 +135,8 @@ class RightCallMiddleware(AgentMiddleware[Any, Any, Any]):
     def _about(self, request: ToolCallRequest) -> tuple[str, Any, dict[str, Any]]:
         """The call as the model wrote it, and what else there is to say of it."""
         call = request.tool_call
+        if request.tool is not None:  # a thread that is resumed has asked no model yet
+            self._known.offer(self._definitions.of([request.tool]))
         name, written = as_written(draft_in(request.state, call["id"]), call["name"], call["args"])
         thread = _configurable(request).get("thread_id")
         about = {"call_id": call["id"], "space": self.space, "context": None if thread is None else str(thread)}

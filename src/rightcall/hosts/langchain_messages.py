@@ -13,6 +13,8 @@ DRAFTS = "rightcall"
 """Where an answer keeps what the model wrote of calls that were corrected, in its `response_metadata`, which no model
 is sent: a thread that goes on in another process judges the same."""
 
+MOST_TOOLS = 1000
+
 
 def calls_of(message: AIMessage) -> list[Written]:
     """Those that LangChain could read, then those that it could not."""
@@ -29,7 +31,8 @@ class Definitions:
     def of(self, tools: Iterable[Any]) -> list[dict[str, Any]]:
         """Without those that the provider runs itself."""
         told = {id(tool): self._told.get(id(tool)) or (tool, _definition(tool)) for tool in tools}
-        self._told = told  # the tool is kept beside it: as long as it is, no other has its id
+        # The tool is kept beside it: as long as it is, no other has its id.
+        self._told = told if len(self._told) >= MOST_TOOLS else self._told | told
         return [definition for _, definition in told.values() if definition is not None]
 
 

@@ -21,7 +21,7 @@ try:
     from agents import Agent, FunctionTool, Model, RunContextWrapper, Tool
     from agents.tool_context import ToolContext
 
-    from rightcall.hosts.openai_agents_model import Calls, GuardedModel, failure, parsed
+    from rightcall.hosts.openai_agents_model import Calls, GuardedModel, definition, failure, parsed
 except ImportError as error:
     raise missing("openai_agents", "OpenAI Agents", "openai-agents") from error
 
@@ -118,6 +118,7 @@ class RightCall:
         return on_invoke_tool
 
     async def _judge(self, tool: FunctionTool, call_id: str, arguments: Any) -> "Passage":
+        self._calls.known.offer([definition(tool)])  # a run that is resumed has asked no model yet
         name, written = as_written(self._calls.draft(call_id), tool.name, arguments)
         return await self.door.ajudge(name, written, call_id=call_id, space=self.space)
 

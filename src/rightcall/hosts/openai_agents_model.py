@@ -182,12 +182,12 @@ def _may_lift(output_schema: Any, more: dict[str, Any]) -> bool:
     return not data and not more.get("previous_response_id") and not more.get("conversation_id")
 
 
+def definition(tool: FunctionTool) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "parameters": tool.params_json_schema}
+
+
 def _definitions(tools: Sequence[Any], handoffs: Sequence[Any]) -> list[dict[str, Any]]:
-    functions = [
-        {"name": tool.name, "description": tool.description, "parameters": tool.params_json_schema}
-        for tool in tools
-        if isinstance(tool, FunctionTool)
-    ]
+    functions = [definition(tool) for tool in tools if isinstance(tool, FunctionTool)]
     others = [
         {"name": one.tool_name, "description": one.tool_description, "parameters": one.input_json_schema}
         for one in handoffs

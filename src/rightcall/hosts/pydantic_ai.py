@@ -110,6 +110,7 @@ class RightCall(AbstractCapability[Any]):
     ) -> str | dict[str, Any]:
         if tool_def.kind == "unapproved" and not ctx.tool_call_approved:
             return args  # the agent's own rule asks a person first; it is judged when it is to run
+        self._known.offer([_definition(tool_def)])  # a run that goes on from deferred calls has asked no model yet
         name, written = as_written((call.provider_details or {}).get(DRAFT), call.tool_name, args)
         passage = await self._judge(ctx, call, name, written)
         if passage.action == "ask" and ctx.tool_call_approved and await asettle(self.door, passage, "approved"):
