@@ -8,7 +8,6 @@ the gateway, whose servers are the policy's own.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import threading
@@ -27,7 +26,6 @@ from rightcall.door_passage import Passage, dry_run_text, passage
 from rightcall.door_rights import DoorRights, door_rights
 from rightcall.door_tools import box_of, door_policy, hidden, known_tools, tool_name
 from rightcall.errors import ConfigError, StoreError
-from rightcall.executor import PolicySource, StoreSource
 from rightcall.executor_calls import Who, end_body, hushed, unrecorded
 from rightcall.executor_opening import existing_folder, guarded_paths, open_store, store_path
 from rightcall.executor_policy import PolicyInForce
@@ -40,6 +38,7 @@ from rightcall.text.redact import Redactor
 from rightcall.types_running import Approval, Decision, Result
 
 if TYPE_CHECKING:
+    from rightcall.executor import PolicySource, StoreSource
     from rightcall.executor_toolbox import Toolbox
     from rightcall.gate import Gate
     from rightcall.record.clock import Clock
@@ -123,7 +122,9 @@ class Door:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await asyncio.to_thread(self.close)
+        from asyncio import to_thread  # late: a hook has no event loop, and would pay for one with every call
+
+        await to_thread(self.close)
 
     def close(self) -> None:
         """Everything that was recorded is on disk; a store that was handed in stays open."""

@@ -26,6 +26,9 @@ _STUB = build_catalog([{"name": NAMELESS, "parameters": {"type": "object"}}]).to
 UNKNOWN = Equipped(_STUB, None, "", "", side_effects=True, own=False, touches=False)
 """Stands for a tool of which nobody said anything: it counts as doing everything, and nothing of it is pinned."""
 
+HOST_OWN = "host"
+"""The pack of a tool that is a host's own. What we say of it may change with our version, which is no news of it."""
+
 
 def full_name(space: str, tool: str) -> str:
     """As policy and audit call it."""
@@ -71,9 +74,17 @@ def box_of(
     policy, fitting = suited(_in_space(policy, space), {tool_name(tool): _arguments(tool) for tool in given})
     box = build_toolbox(policy, (), known=given, packs=[*fitting, *packs], provider=provider, host=host)
     if not space:
-        return box
+        return _unpinned(box, {tool.name for tool in given if isinstance(tool, PackTool) and tool.pack == HOST_OWN})
     stated = {name: tool.effects for name, tool in policy.tools.items()}
     return replace(box, tools=MappingProxyType({n: _of_server(one, server, stated) for n, one in box.tools.items()}))
+
+
+def _unpinned(box: Toolbox, names: set[str]) -> Toolbox:
+    if not names:
+        return box
+    pinned = box.tools.items()
+    tools = {name: replace(one, definition="") if name in names else one for name, one in pinned}
+    return replace(box, tools=MappingProxyType(tools))
 
 
 def hidden(rights: DoorRights, space: str, tool: str, server: Server | None) -> bool:

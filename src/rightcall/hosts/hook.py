@@ -1,0 +1,228 @@
+"""`rightcall hook claude|gemini|codex`: reads a host's event, prints what the host is to do, and ends.
+
+A host starts it anew for every call, so that it is quick first of all: with a running `rightcall serve` it only carries
+the event there and back, and loads no engine. Without one it judges by itself. If neither works in time it says what
+the policy wants for that: see `on_failure` and `deadline` of `[gate.hosts.NAME]`.
+
+Only the standard library, and as little of it as does it.
+"""
+
+import os
+import sys
+from _thread import allocate_lock, start_new_thread
+from collections.abc import Callable
+from time import monotonic
+from typing import NamedTuple
+
+from rightcall.hosts.hook_place import (
+    is_private,
+    policy_of_project,
+    project_folder,
+    socket_address,
+    socket_folder,
+    socket_path,
+)
+
+HOSTS = ("claude", "gemini", "codex")
+MODES = ("block", "warn", "observe")
+GREETING = b"rightcall hook 1"
+MINE, NOT_MINE = b"A", b"N"
+"""How the server's answer begins: what is to be printed follows, or it is another policy's."""
+MOST_BYTES = 64_000_000
+DEADLINE = 5.0
+"""Seconds, until the policy says otherwise."""
+_OF_THE_SERVER = 2.0
+"""Seconds in which a server must have answered: enough is left to judge without it."""
+_CONNECTING = 0.25
+_PIECE = 1 << 20
+
+
+class Options(NamedTuple):
+    """How the hook was started."""
+
+    host: str
+    policy: str | None
+    root: str
+    mode: str | None
+    caller: str | None
+
+
+class Usage(Exception):
+    """What is wrong with the words it was started with."""
+
+
+def is_hook(arguments: list[str]) -> bool:
+    """Whether these words start a hook: the quick way, without the rest of the command line."""
+    return arguments[:1] == ["hook"] and len(arguments) > 1 and arguments[1] in HOSTS and not _asks_for_help(arguments)
+
+
+def process(arguments: list[str]) -> int:
+    """The whole of a hook's process, from the words behind `hook` on; its exit code."""
+    try:
+        options = read_options(arguments)
+    except Usage as wrong:
+        sys.stderr.write(f"rightcall hook: {wrong}\n")
+        observing = any(mode in arguments for mode in ("observe", "warn", "--mode=observe", "--mode=warn"))
+        return 1 if observing else 2  # 2 stops the call, and the host shows why
+    watch = Watch(DEADLINE, lambda: _failed(options, f"it took longer than {watch.seconds:g} seconds"))
+    try:
+        watch.say(_answer(options, watch))
+    except BaseException as fault:  # noqa: BLE001 - no host is ever shown a traceback
+        watch.say(_failed(options, f"{type(fault).__name__}: {fault}"))
+    return 0
+
+
+def _answer(options: Options, watch: "Watch") -> str:
+    event = _read()
+    if event is None:
+        return _failed(options, f"the event is larger than {MOST_BYTES // 1_000_000} MB")
+    if options.policy is not None:
+        told = ask_server(options, event)
+        if told is not None:
+            return told
+    from rightcall.hosts.hook_inside import judged  # late: the whole engine
+
+    return judged(options, event, watch.allow)
+
+
+def read_options(arguments: list[str]) -> Options:
+    """Reads the words; raises Usage. Not argparse, which takes longer to load than everything here."""
+    given: dict[str, str] = {}
+    rest = list(arguments[1:])
+    while rest:
+        name, equals, value = rest.pop(0).partition("=")
+        if name not in ("--policy", "--mode", "--caller", "--root"):
+            raise Usage(f"unknown option {name[:40]!a}; there are --policy, --mode, --caller, --root")
+        if not equals:
+            if not rest:
+                raise Usage(f"{name} needs a value")
+            value = rest.pop(0)
+        given[name] = value
+    mode = given.get("--mode")
+    if mode is not None and mode not in MODES:
+        raise Usage(f"--mode is one of {', '.join(MODES)}, not {mode[:40]!a}")
+    root = project_folder(given.get("--root"))
+    policy = given.get("--policy")
+    policy = os.path.abspath(policy) if policy else policy_of_project(root)
+    return Options(arguments[0], policy, root, mode, given.get("--caller"))
+
+
+def ask_server(options: Options, event: bytes) -> str | None:
+    """What the server for this policy says; None where there is none, or it does not answer for it."""
+    assert options.policy is not None
+    path = socket_path(options.policy)
+    if not os.path.exists(path):
+        return None
+    import _socket  # not `socket`, which loads much that is not needed here
+
+    try:
+        folder = os.open(socket_folder(), os.O_RDONLY)
+        connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    except (OSError, AttributeError):
+        return None
+    try:
+        if not is_private(folder):
+            return None
+        until = monotonic() + _OF_THE_SERVER
+        connection.settimeout(_CONNECTING)
+        connection.connect(socket_address(path, folder))
+        connection.settimeout(_OF_THE_SERVER)
+        connection.sendall(request(options, event))
+        connection.shutdown(_socket.SHUT_WR)
+        return _received(connection.recv, connection.settimeout, until)
+    except OSError:
+        return None
+    finally:
+        connection.close()
+        os.close(folder)
+
+
+def request(options: Options, event: bytes) -> bytes:
+    """As the server reads it: words between zero bytes, then the event as it came."""
+    words = (
+        options.host,
+        os.path.realpath(options.policy or ""),
+        options.root,
+        options.mode or "",
+        options.caller or "",
+    )
+    return b"\0".join((GREETING, *(os.fsencode(word) for word in words), event))
+
+
+def _received(recv: Callable[[int], bytes], settimeout: Callable[[float], None], until: float) -> str | None:
+    pieces: list[bytes] = []
+    while piece := recv(_PIECE):
+        pieces.append(piece)
+        settimeout(max(0.001, until - monotonic()))
+    whole = b"".join(pieces)
+    if not whole.startswith(MINE) or not whole.endswith(b"\n"):  # another policy's, or cut off
+        return None
+    return whole[len(MINE) :].decode()
+
+
+class Watch:
+    """Sees to it that something is said in time, and once only: `say` ends the matter, or else `late` does."""
+
+    def __init__(self, seconds: float, late: Callable[[], str]) -> None:
+        self.seconds = seconds
+        self._begun = monotonic()
+        self._late = late
+        self._speaking = allocate_lock()
+        self._done = allocate_lock()
+        self._done.acquire()
+        start_new_thread(self._wait, ())
+
+    def allow(self, seconds: float) -> None:
+        """So long in all, from the start on."""
+        self.seconds = seconds
+
+    def say(self, text: str) -> None:
+        self._speaking.acquire()  # never released: nobody says anything after it
+        _print(text)
+        self._done.release()
+
+    def _wait(self) -> None:
+        while (left := self._begun + self.seconds - monotonic()) > 0:
+            if self._done.acquire(timeout=min(left, 0.5)):
+                return
+        if self._speaking.acquire(blocking=False):
+            _print(self._late())
+            os._exit(0)
+
+
+def _print(text: str) -> None:
+    """One line, or nothing at all. A host that has gone away is told nothing."""
+    try:
+        left = text.strip().encode("utf-8", "replace")
+        left = left + b"\n" if left else b""
+        while left:
+            left = left[os.write(1, left) :]
+    except OSError:
+        return
+
+
+def _read() -> bytes | None:
+    pieces: list[bytes] = []
+    size = 0
+    while piece := os.read(0, _PIECE):
+        pieces.append(piece)
+        size += len(piece)
+        if size > MOST_BYTES:
+            return None
+    return b"".join(pieces)
+
+
+def _failed(options: Options, why: str) -> str:
+    try:
+        from rightcall.hosts.hook_failing import failure
+
+        return failure(options.host, options.policy, options.mode, why)
+    except BaseException:  # noqa: BLE001 - not even that works: the host has to do with the exit code
+        if options.mode in ("observe", "warn"):
+            return ""
+        os.write(2, b"RightCall could not judge this call, so it was not made.\n")
+        os._exit(2)
+
+
+def _asks_for_help(arguments: list[str]) -> bool:
+    return "-h" in arguments or "--help" in arguments

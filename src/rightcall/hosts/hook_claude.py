@@ -1,0 +1,60 @@
+"""Claude Code's hooks: PreToolUse, PostToolUse, PostToolUseFailure, Stop and SessionEnd, as its command line has them.
+
+Input that was put right goes in without a decision, so that the host's own permissions still decide on it. Saying
+nothing leaves a call to them as well.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from rightcall.hosts.hook_event import Happened, field, label, text_of, tool_and_space
+
+if TYPE_CHECKING:
+    from rightcall.door_passage import Passage
+
+HOST = "claude-code"
+_BY_A_PERSON = ("approval:given", "approval:grant")
+
+
+def happened(event: dict[str, Any], servers: Iterable[str] = ()) -> Happened:
+    """Raises WrongEvent."""
+    name = field(event, "hook_event_name", str)
+    context = label(event.get("session_id"))
+    if name == "SessionEnd" or (name == "Stop" and not event.get("background_tasks")):
+        return Happened("over", context=context)
+    if name not in ("PreToolUse", "PostToolUse", "PostToolUseFailure"):
+        return Happened("other")
+    tool, space = tool_and_space(field(event, "tool_name", str), servers)
+    step = label(event.get("tool_use_id")) or ""
+    if name == "PreToolUse":
+        return Happened("before", tool, event.get("tool_input"), space, context, step)
+    took = event.get("duration_ms")
+    return Happened(
+        "after", tool, event.get("tool_input"), space, context, step,
+        ok=name == "PostToolUse", error=None if name == "PostToolUse" else text_of(event.get("error")) or None,
+        summary=text_of(event.get("tool_response")), seconds=took / 1000 if isinstance(took, (int, float)) else None,
+    )  # fmt: skip
+
+
+def said_before(passage: "Passage") -> dict[str, Any] | None:
+    """What the host is told of a call that it is about to make; None for nothing."""
+    told: dict[str, Any] = {}
+    if passage.action == "deny":
+        return _output(permissionDecision="deny", permissionDecisionReason=passage.message)
+    if passage.action == "ask":
+        told = {"permissionDecision": "ask", "permissionDecisionReason": passage.why}
+    elif passage.decision.rule in _BY_A_PERSON and not passage.observed:
+        told = {"permissionDecision": "allow", "permissionDecisionReason": "A person has approved this call."}
+    if passage.changed:
+        told["updatedInput"] = passage.arguments
+    if passage.action == "allow" and passage.message:
+        told["additionalContext"] = passage.message
+    return _output(**told) if told else None
+
+
+def denied(reason: str) -> dict[str, Any]:
+    return _output(permissionDecision="deny", permissionDecisionReason=reason)
+
+
+def _output(**fields: Any) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **fields}}

@@ -1,0 +1,91 @@
+"""What an event of a host says, whichever host it is; and how the names of its tools are to be read."""
+
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple, cast
+
+Kind = Literal["before", "after", "over", "other"]
+_PREFIX = "mcp__"
+_LONGEST_LABEL = 200
+
+
+class Happened(NamedTuple):
+    """`before` a tool runs, `after` it has run, `over` when a session or a turn is; anything `other` needs no word."""
+
+    kind: Kind
+    tool: str = ""
+    arguments: Any = None
+    space: str = ""
+    """The MCP server, for a tool of one."""
+    context: str | None = None
+    """The session."""
+    step: str = ""
+    """The call, as the host numbers it; empty for a host that does not."""
+    ok: bool = True
+    error: str | None = None
+    summary: str = ""
+    seconds: float | None = None
+
+
+class WrongEvent(Exception):
+    """The event is not what the host says it sends; the text says what is wrong."""
+
+
+def tool_and_space(name: str, servers: Iterable[str] = ()) -> tuple[str, str]:
+    """`mcp__files__read` is the tool `read` of server `files`. The longest server that is known counts, since names of
+    servers may hold the separator; hosts write what they do not take in a name as `_`.
+
+    >>> tool_and_space("mcp__files__read_file"), tool_and_space("Read")
+    (('read_file', 'files'), ('Read', ''))
+    >>> tool_and_space("mcp__my_files__v2__read", ["my files__v2"])
+    ('read', 'my files__v2')
+    """
+    if not name.startswith(_PREFIX):
+        return name, ""
+    rest = name.removeprefix(_PREFIX)
+    for server in sorted(servers, key=len, reverse=True):
+        start = f"{plain(server)}__"
+        if rest.startswith(start) and len(rest) > len(start):
+            return rest.removeprefix(start), server
+    server, separator, tool = rest.partition("__")
+    return (tool, server) if server and separator and tool else (name, "")
+
+
+def plain(server: str) -> str:
+    """A server's name as hosts write it in the names of its tools."""
+    return "".join(one if one.isascii() and (one.isalnum() or one in "_-") else "_" for one in server)
+
+
+def label(value: object) -> str | None:
+    """An id that can stand in a record."""
+    return value if isinstance(value, str) and value.isprintable() and 0 < len(value) <= _LONGEST_LABEL else None
+
+
+def text_of(value: object, most: int = 300) -> str:
+    """The beginning of what a tool gave back, as text. Only for the record, where it is shown escaped."""
+    if isinstance(value, str):
+        return value[:most]
+    if isinstance(value, list):
+        return " ".join(filter(None, (text_of(one, most) for one in value[:5])))[:most]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(value, dict):
+        for key in ("text", "stdout", "content", "llmContent", "output", "message", "filePath", "file"):
+            if found := text_of(value.get(key), most):  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+                return found
+    return ""
+
+
+def inside(value: Any, key: str) -> Any:
+    """What a value holds under a key; None where it is no object."""
+    return cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None
+
+
+def field(event: dict[str, Any], name: str, kind: type) -> Any:
+    """What the event must hold. Raises WrongEvent."""
+    value = event.get(name)
+    if not isinstance(value, kind):
+        raise WrongEvent(f"its `{name}` is {'absent' if value is None else 'of the wrong type'}")
+    return value
+
+
+def cannot_judge(why: str) -> str:
+    """What the model reads when a call is denied because nobody could judge it."""
+    return f"RightCall could not judge this call, so it was not made: {why.rstrip('. ')}."

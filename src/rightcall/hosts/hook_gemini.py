@@ -1,0 +1,66 @@
+"""Gemini CLI's hooks: BeforeTool, AfterTool and SessionEnd, with a decision at the top and the input below.
+
+Its events number no calls: a call is known by its session, its tool and the input it runs with. What the model should
+read beside a result is taken from AfterTool alone.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from rightcall.hosts.hook_event import Happened, field, inside, label, text_of, tool_and_space
+
+if TYPE_CHECKING:
+    from rightcall.door_passage import Passage
+
+HOST = "gemini"
+
+
+def happened(event: dict[str, Any], servers: Iterable[str] = ()) -> Happened:
+    """Raises WrongEvent."""
+    name = field(event, "hook_event_name", str)
+    context = label(event.get("session_id"))
+    if name == "SessionEnd":
+        return Happened("over", context=context)
+    if name not in ("BeforeTool", "AfterTool"):
+        return Happened("other")
+    tool, space = _tool(event, servers)
+    if name == "BeforeTool":
+        return Happened("before", tool, event.get("tool_input"), space, context)
+    given: Any = event.get("tool_response")
+    error = inside(given, "error")
+    return Happened(
+        "after", tool, event.get("tool_input"), space, context,
+        ok=not error, error=text_of(error) or None if error else None, summary=text_of(given),
+    )  # fmt: skip
+
+
+def _tool(event: dict[str, Any], servers: Iterable[str]) -> tuple[str, str]:
+    """For a server's tool the host says which server and which tool; the name alone would not tell them apart."""
+    name = field(event, "tool_name", str)
+    server, tool = (inside(event.get("mcp_context"), key) for key in ("server_name", "tool_name"))
+    if isinstance(server, str) and isinstance(tool, str) and server and tool:
+        return tool, server
+    return tool_and_space(name, servers)
+
+
+def said_before(passage: "Passage") -> dict[str, Any] | None:
+    """What the host is told of a call that it is about to make; None for nothing."""
+    if passage.action == "deny":
+        return denied(passage.message)
+    told: dict[str, Any] = {}
+    if passage.action == "ask":
+        told = {"decision": "ask", "reason": passage.why, "systemMessage": passage.why}
+    if passage.changed:
+        told["hookSpecificOutput"] = {"hookEventName": "BeforeTool", "tool_input": passage.arguments}
+    return told or None
+
+
+def said_after(warning: str) -> dict[str, Any] | None:
+    """What the model reads beside the result."""
+    if not warning:
+        return None
+    return {"hookSpecificOutput": {"hookEventName": "AfterTool", "additionalContext": warning}}
+
+
+def denied(reason: str) -> dict[str, Any]:
+    return {"decision": "deny", "reason": reason}

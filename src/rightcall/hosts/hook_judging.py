@@ -1,0 +1,203 @@
+"""What is said to a host's event, with the whole engine: in the hook's own process, or in the server's.
+
+event ─▶ what happened ─┬─ before ─▶ Door.judge ─▶ the host's own words
+                        ├─ after  ─▶ the record is completed
+                        └─ over   ─▶ what never ended is recorded as interrupted
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from types import ModuleType
+from typing import Any
+
+from msgspec import MsgspecError, Struct, json
+
+from rightcall.config import HostSettings
+from rightcall.door import Door
+from rightcall.hosts import hook_claude, hook_codex, hook_gemini
+from rightcall.hosts.hook_builtin import builtin_tools
+from rightcall.hosts.hook_event import Happened, WrongEvent, cannot_judge
+from rightcall.hosts.hook_place import record_without_policy
+from rightcall.hosts.known_tools import folder_beside, remembered_servers, remembered_tools
+from rightcall.record.admission import finish
+from rightcall.record.entries import EndBody, read_call
+from rightcall.record.tables import Tables
+from rightcall.text.escape import escaped
+from rightcall.types import Mode
+
+log = logging.getLogger("rightcall")
+
+WIRES: dict[str, ModuleType] = {"claude": hook_claude, "gemini": hook_gemini, "codex": hook_codex}
+_LOST = EndBody("interrupted", error="The host never told what came of it.")
+
+
+class Hook(Struct, frozen=True):
+    """How the hook was started: for which host, under which policy file (empty for none), in which project."""
+
+    host: str
+    policy: str = ""
+    root: str = "."
+    mode: Mode | None = None
+    caller: str | None = None
+
+
+class Failed(Exception):
+    """The event could not be judged. `answer` is what the host is told, as it is configured; empty to let it pass."""
+
+    def __init__(self, why: str, answer: str) -> None:
+        super().__init__(why)
+        self.answer = answer
+
+
+class Hooks:
+    """One door of one host in one project, and what hooks are told at it. Thread-safe, as the door is."""
+
+    def __init__(self, hook: Hook, *, every_tool: bool, store: Any = None) -> None:
+        """`every_tool`: this one lives on, so that all that is known is prepared; else only what is called."""
+        self._host = hook.host
+        self._wire = WIRES[hook.host]
+        self._every = every_tool
+        self._seen: dict[str, object] = {}
+        tools = builtin_tools(hook.host) if every_tool else ()
+        self.door = Door.open(
+            self._wire.HOST, hook.policy or None, tools=tools, caller=hook.caller, root=hook.root, mode=hook.mode,
+            store=store if hook.policy or store is not None else _own_store(), fixed_names=True, elsewhere=True,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        self.door.close()
+
+    @property
+    def deadline(self) -> float:
+        return self._settings.deadline
+
+    @property
+    def _settings(self) -> HostSettings:
+        return self.door.policy.hosts.get(self._wire.HOST) or HostSettings()
+
+    def answer(self, event: bytes) -> str:
+        """What to print, empty for nothing. Raises Failed."""
+        happened: Happened | None = None
+        try:
+            happened = self._happened(event)
+            return self._told(happened)
+        except (WrongEvent, MsgspecError, RecursionError, UnicodeDecodeError) as fault:
+            why = f"the event that it was sent cannot be read: {escaped(str(fault), 200)}"
+            raise self._failed(why) from fault
+        except Failed:
+            raise
+        except Exception as fault:
+            log.warning("rightcall: a hook failed", exc_info=fault)
+            if happened is not None and happened.kind != "before":
+                return ""  # what has run has run
+            raise self._failed(escaped(str(fault), 300) or type(fault).__name__) from fault
+
+    def _happened(self, event: bytes) -> Happened:
+        read = json.decode(event)
+        if not isinstance(read, dict):
+            raise WrongEvent("it is no JSON object")
+        servers = {*self.door.policy.servers, *remembered_servers(self.door.store)}
+        return self._wire.happened(read, servers)
+
+    def _told(self, happened: Happened) -> str:
+        if happened.kind == "before":
+            return self._before(happened)
+        if happened.kind == "after":
+            return self._after(happened)
+        if happened.kind == "over" and happened.context is not None:
+            context, host = happened.context, self.door.host
+            self.door.store.transact(lambda tables: _end_open(tables, context, host))
+        return ""
+
+    def _before(self, happened: Happened) -> str:
+        self._know(happened)
+        step = happened.step or self._step(happened, self._fitted(happened))
+        passage = self.door.judge(
+            happened.tool, happened.arguments, context=happened.context, step=step or None, call_id=step or None,
+            space=happened.space,
+        )  # fmt: skip
+        if passage.decision.rule.startswith("store:") and not passage.observed:
+            raise self._failed(passage.decision.reason)
+        return _text(self._wire.said_before(passage))
+
+    def _after(self, happened: Happened) -> str:
+        step = happened.step or self._step(happened, happened.arguments)
+        if step:
+            self.door.ended_elsewhere(
+                happened.context, step, ok=happened.ok, summary=happened.summary, error=happened.error,
+                seconds=happened.seconds,
+            )  # fmt: skip
+        if self._wire is not hook_gemini or self._mode_of(happened) != "warn":
+            return ""
+        self._know(happened)
+        verdict = self.door.gate(space=happened.space).check(happened.tool, happened.arguments)
+        return _text(hook_gemini.said_after(verdict.hint or "" if verdict.problems else ""))
+
+    def _fitted(self, happened: Happened) -> Any:
+        """The input that a call will run with: what its end will be known by, where the host numbers no calls."""
+        gate = self.door.gate(space=happened.space)
+        if self._mode_of(happened) == "observe" or gate.catalog.get(happened.tool) is None:
+            return happened.arguments
+        verdict = gate.check(happened.tool, happened.arguments)
+        return verdict.call.arguments if verdict.ok and verdict.call is not None else happened.arguments
+
+    def _mode_of(self, happened: Happened) -> Mode:
+        return self.door.policy.mode_for(happened.tool, self.door.host)
+
+    def _step(self, happened: Happened, arguments: Any) -> str:
+        from hashlib import sha256
+
+        try:
+            text = json.encode([happened.space, happened.tool, arguments], order="deterministic")
+        except (TypeError, ValueError, RecursionError):
+            return ""
+        return f"{self._wire.HOST}-{sha256(text).hexdigest()[:24]}"
+
+    def _know(self, happened: Happened) -> None:
+        """Tell the door of the tool that is called, or of all of its server's."""
+        if not happened.space:
+            if not self._every:
+                self.door.know(builtin_tools(self._host, happened.tool))
+            return
+        stamp = _stamp(self.door.store, happened.space)
+        if happened.space in self._seen and self._seen[happened.space] == stamp:
+            return
+        self._seen[happened.space] = stamp
+        tools = remembered_tools(self.door.store, happened.space)
+        self.door.know(
+            tools if self._every else [tool for tool in tools if tool.get("name") == happened.tool], happened.space
+        )
+
+    def _failed(self, why: str) -> Failed:
+        settings = self._settings
+        wanted = settings.on_failure or ("deny" if settings.mode in (None, "block") else "allow")
+        return Failed(why, _text(self._wire.denied(cannot_judge(why))) if wanted == "deny" else "")
+
+
+def _own_store() -> Any:
+    from rightcall.record.sqlite import SqliteStore
+
+    return SqliteStore(record_without_policy())
+
+
+def _stamp(store: object, server: str) -> object:
+    folder = folder_beside(store)
+    try:
+        found = os.stat(folder or "") if folder else None
+    except OSError:
+        return None
+    return server, None if found is None else (found.st_ino, found.st_mtime_ns)
+
+
+def _end_open(tables: Tables, context: str, host: str) -> None:
+    for seq in tables.running():
+        entry = tables.entry(seq)
+        body = None if entry is None else read_call(entry.body)
+        if body is not None and body.context == context and body.wire == host:
+            finish(tables, seq, _LOST, body.digest if set(body.effects) - {"read"} else None)
+
+
+def _text(output: dict[str, Any] | None) -> str:
+    return "" if output is None else json.encode(output).decode()

@@ -1,0 +1,81 @@
+"""Where a hook finds what it needs: the project, the policy file, the record without a policy, the server's socket.
+
+Only the standard library, and little of it: this is loaded with every call that a host makes.
+"""
+
+import os
+import sys
+from binascii import crc32
+
+POLICY_FILE = "rightcall.toml"
+PROJECT_VARIABLES = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR")
+"""Where a host says which folder its session belongs to; the one that it works in changes with every `cd`."""
+_MOST_LEVELS = 40
+_LONGEST_ADDRESS = 100
+"""Bytes that every system takes as the address of a socket."""
+
+
+def project_folder(given: str | None = None) -> str:
+    """The folder of the project, as the host tells it; else the one that the hook is started in."""
+    named = given or next((os.environ[name] for name in PROJECT_VARIABLES if os.environ.get(name)), None)
+    folder = os.path.abspath(named) if named else os.getcwd()
+    return folder if os.path.isdir(folder) else os.getcwd()
+
+
+def policy_of_project(folder: str) -> str | None:
+    """The policy file of a project: in its folder, else in one above it, as far as the repository reaches. Whoever can
+    write above that (a shared folder for temporary files, say) has no say in it."""
+    usual = os.path.join(folder, POLICY_FILE)
+    if os.path.isfile(usual):
+        return usual
+    found: str | None = None
+    for _ in range(_MOST_LEVELS):
+        if os.path.lexists(os.path.join(folder, ".git")):
+            return found or _file_in(folder)
+        found = found or _file_in(folder)
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return None
+
+
+def _file_in(folder: str) -> str | None:
+    path = os.path.join(folder, POLICY_FILE)
+    return path if os.path.isfile(path) else None
+
+
+def state_folder() -> str:
+    """The user's own folder for what lasts: the record of calls in projects without a policy, and the sockets."""
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~\\AppData\\Local")
+    else:
+        base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return os.path.join(os.path.abspath(base), "rightcall")
+
+
+def record_without_policy() -> str:
+    """Nothing is written into a project that has no policy."""
+    return os.path.join(state_folder(), "audit.db")
+
+
+def socket_folder() -> str:
+    return os.path.join(state_folder(), "hooks")
+
+
+def socket_path(policy: str) -> str:
+    """Of the server that answers for this policy file. Two files may share one: it is asked which one it means."""
+    return os.path.join(socket_folder(), f"{crc32(os.path.realpath(policy).encode()):08x}.sock")
+
+
+def socket_address(path: str, folder: int) -> str:
+    """The address to bind or to connect to; `folder` is a descriptor of its folder, for paths too long for one."""
+    if len(os.fsencode(path)) <= _LONGEST_ADDRESS:
+        return path
+    return f"/proc/self/fd/{folder}/{os.path.basename(path)}"
+
+
+def is_private(folder: int) -> bool:
+    """Whether only this user can look into a folder: nobody else has put anything there."""
+    found = os.fstat(folder)
+    return sys.platform != "win32" and found.st_uid == os.geteuid() and found.st_mode & 0o077 == 0
