@@ -1,5 +1,3 @@
-# pyright: basic, reportMissingImports=false
-# Where types are checked the framework is not installed.
 """FastMCP: a middleware that puts the calls of a server's clients right, and lets only those run that may.
 
     from fastmcp import FastMCP

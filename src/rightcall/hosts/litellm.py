@@ -1,5 +1,3 @@
-# pyright: basic, reportMissingImports=false
-# Where types are checked the framework is not installed.
 """LiteLLM: a callback that puts the calls in models' answers right before the client sees them.
 
     # config.yaml of the LiteLLM proxy                # in a program

@@ -1,5 +1,5 @@
-# pyright: basic, reportMissingImports=false
-# Where types are checked the framework is not installed.
+# pyright: basic
+# smolagents has no types of its own.
 """smolagents: a `ToolCallingAgent` whose calls are put right, and run only where they may.
 
     from rightcall.hosts.smolagents import GuardedAgent
