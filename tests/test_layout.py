@@ -26,7 +26,7 @@ TIERS: tuple[tuple[str, ...], ...] = (
     ("loop",),
     ("proxy",),
     ("rightcall",),  # the public names: what `from rightcall import …` inside the package would mean
-    ("hosts", "cli", "serve", "mcp"),
+    ("hosts", "cli", "serve", "mcp", "installing"),
     ("main",),  # `python -m rightcall`
 )
 STAGES = {"reading", "recover", "normalise", "validate", "authorise", "execute", "record", "present"}

@@ -10,7 +10,7 @@ from secrets import token_hex
 if sys.platform == "win32":
     import msvcrt
 
-    def _take(fd: int) -> bool:
+    def take_lock(fd: int) -> bool:
         try:
             msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
         except PermissionError:
@@ -20,7 +20,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _take(fd: int) -> bool:
+    def take_lock(fd: int) -> bool:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -50,7 +50,7 @@ class Runs:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         held = False
         try:
-            held = _take(fd) and _is_at(fd, path)
+            held = take_lock(fd) and _is_at(fd, path)
         finally:
             if not held:
                 os.close(fd)
@@ -75,7 +75,7 @@ class Runs:
     def _is_free(self, path: Path) -> bool:
         fd = os.open(path, os.O_RDWR)
         try:
-            if not _take(fd):
+            if not take_lock(fd):
                 return False
             with suppress(OSError):  # Windows removes no open file
                 path.unlink()

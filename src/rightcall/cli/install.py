@@ -1,0 +1,141 @@
+"""Put RightCall into a host's settings: shows the difference, asks, keeps a copy, then writes."""
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from rightcall.cli import OK, REFUSED
+from rightcall.cli.install_options import agreed, lock_folder, place_options, places_of, say_difference
+from rightcall.cli.terminal import say
+from rightcall.installing.applying import install
+from rightcall.installing.commands import MODES, Wish, program
+from rightcall.installing.manifest import locked, read_manifest
+from rightcall.installing.notes import notes_on, settings_of
+from rightcall.installing.places import HOSTS, Host, host_named
+from rightcall.installing.plans import Change, planned_install
+from rightcall.text.escape import escaped
+
+if TYPE_CHECKING:
+    from rightcall.installing.applying import Done
+
+EXAMPLES = """\
+examples:
+  rightcall install claude-code                 hooks in ~/.claude/settings.json, which only watch
+  rightcall install claude-code --block         the same, and the policy's decisions count
+  rightcall install claude-code --project       in this project's .claude/settings.json
+  rightcall install gemini --policy rightcall.toml
+  rightcall install codex --dry-run             shows what would be written
+  rightcall install claude-desktop              wraps the MCP servers that are there
+  rightcall install cursor --project --only files --yes
+  rightcall install agent-zero --folder /a0
+
+undo it with `rightcall uninstall HOST`; `rightcall status` shows what is installed and whether it works.
+"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("host", metavar="HOST", help=", ".join(HOSTS))
+    place_options(parser)
+    parser.add_argument(
+        "--mode",
+        choices=MODES,
+        help="observe: only record (default); warn: also tell the model; block: also refuse",
+    )
+    parser.add_argument("--block", action="store_const", const="block", dest="mode", help="the same as --mode block")
+    parser.add_argument("--policy", metavar="FILE", help="the policy file to obey, wherever the host is started")
+    parser.add_argument(
+        "--only", metavar="NAME", action="append", default=[], help="of the MCP servers, only this one; can be repeated"
+    )
+    parser.add_argument("--yes", action="store_true", help="write without asking")
+    parser.add_argument("--dry-run", action="store_true", help="show the difference and write nothing")
+
+
+def run(options: Namespace) -> int:
+    host = host_named(options.host)
+    if host.kind == "files":
+        from rightcall.cli.install_agent_zero import put_in
+
+        return put_in(options)
+    state = lock_folder()
+    wish = _wish(options)
+    (path,) = places_of(host, options)
+    change = planned_install(host, path, wish, read_manifest(state))
+    if change.is_none:
+        return _nothing(change, wish)
+    say_difference(change)
+    if options.dry_run:
+        say("Nothing was written (--dry-run).")
+        return OK
+    if not agreed(options, "write this? [y/N] "):
+        say("Nothing was written.")
+        return REFUSED
+    with locked(state):
+        fresh = planned_install(host, path, wish, read_manifest(state))
+        if fresh.is_none:
+            return _nothing(fresh, wish)
+        done = install(_same(change, fresh), state)
+    say(*_told(change, done, wish))
+    return OK
+
+
+def _wish(options: Namespace) -> Wish:
+    if options.policy is not None:
+        from rightcall.config import load_policy
+
+        load_policy(options.policy)  # one that is wrong should be noticed now, not by a host in the middle of its work
+    policy = None if options.policy is None else os.path.abspath(options.policy)
+    return Wish(program(), options.mode, policy, tuple(options.only), windows=sys.platform == "win32")
+
+
+def _same(shown: Change, fresh: Change) -> Change:
+    """What was agreed to is what is written: `install` refuses where the file is another than was shown."""
+    return shown if shown.before != fresh.before else fresh
+
+
+def _nothing(change: Change, wish: Wish) -> int:
+    from rightcall.installing.plans import is_installed
+
+    where = f"{change.host.title}: {escaped(change.path)}"
+    if is_installed(change.host, change.path):
+        say(f"{where} has it already; nothing was changed.", *_indented(notes_on(change, wish)))
+        return OK
+    say(
+        f"{where} {'is not there' if change.before is None else 'names no MCP server with a command'}; "
+        "there is nothing to wrap yet.",
+        *_indented(notes_on(change, wish)),
+    )
+    return REFUSED
+
+
+def _told(change: Change, done: "Done", wish: Wish) -> list[str]:
+    host = change.host
+    copy = f"; what was there is in {escaped(done.backup)}" if done.backup else ""
+    return [
+        f"Wrote {escaped(change.path)}{copy}.",
+        *_indented(notes_on(change, wish)),
+        *_indented([host.after]),
+        *_modes(host, change),
+        f"Undo it with:     rightcall uninstall {host.name}",
+        "See if it works:  rightcall status",
+    ]
+
+
+def _modes(host: Host, change: Change) -> list[str]:
+    from rightcall.installing.looking import modes_in
+
+    modes = modes_in(host, settings_of(change))
+    if modes == ["block"]:
+        return ["Calls are recorded, and what the policy refuses does not run."]
+    where = host.name if host.kind == "hooks" else "wrap"
+    return [
+        "Calls are recorded; nothing is changed or blocked yet."
+        if modes == ["observe"]
+        else f"Mode: {', '.join(modes)}.",
+        f"Switch it on:     rightcall install {host.name} --block",
+        f'or in a policy:   [gate.hosts.{where}]  mode = "block"',
+    ]
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"  {escaped(line)}" for line in lines if line]

@@ -1,0 +1,73 @@
+"""What `install` and `uninstall` share: where the settings are, the difference, and the question."""
+
+import os
+from argparse import ArgumentParser, Namespace
+from difflib import unified_diff
+from typing import TYPE_CHECKING
+
+from rightcall.cli.lines import InputError
+from rightcall.cli.terminal import say
+from rightcall.hosts.hook_place import state_folder
+from rightcall.installing.places import Host, Scope, settings_file
+from rightcall.text.escape import escaped
+
+if TYPE_CHECKING:
+    from rightcall.installing.plans import Change
+
+YES = ("y", "yes")
+
+
+def place_options(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("where the settings are (default: those of the user)")
+    one = group.add_mutually_exclusive_group()
+    one.add_argument("--project", metavar="DIR", nargs="?", const=".", help="in a project's folder (default: this one)")
+    one.add_argument("--local", metavar="DIR", nargs="?", const=".", help="the same, not shared: settings.local.json")
+    one.add_argument("--file", metavar="FILE", help="in this very file")
+    one.add_argument("--folder", metavar="DIR", help="where Agent Zero is (default: /a0)")
+
+
+def places_of(host: Host, options: Namespace) -> tuple[str, ...]:
+    """The one file that the options name."""
+    if options.folder is not None:
+        raise InputError(f"--folder is for agent-zero; {host.title} has --project and --file")
+    if options.file is not None:
+        return (os.path.abspath(options.file),)
+    scope: Scope = "project" if options.project is not None else "local" if options.local is not None else "user"
+    folder = options.project if scope == "project" else options.local
+    if folder is not None and not os.path.isdir(folder):
+        raise InputError("there is no such folder", source=folder)
+    return (settings_file(host, scope, os.path.abspath(folder or "."), os.environ),)
+
+
+def lock_folder() -> str:
+    """Where the lock and the manifest of this user are."""
+    return state_folder()
+
+
+def say_difference(change: "Change") -> None:
+    """As `diff -u` shows it, escaped, and with what looks like a secret hidden: this may end in a log."""
+    from rightcall.text.redact import Redactor
+
+    hide = Redactor(os.urandom(32))
+    say(f"{change.host.title}: {escaped(change.path)}")
+    if change.before is not None and change.file != os.path.abspath(change.path):
+        say(f"  which is a link to {escaped(change.file)}")
+    before, after = _lines(change.before), _lines(change.after)
+    names = ("nothing" if change.before is None else "now", "nothing" if change.after is None else "then")
+    for line in unified_diff(before, after, *names, lineterm=""):
+        say("  " + escaped(hide.text(line.replace("\t", "    "))))
+
+
+def _lines(data: bytes | None) -> list[str]:
+    return [] if data is None else data.decode("utf-8", "backslashreplace").replace("\r\n", "\n").split("\n")
+
+
+def agreed(options: Namespace, question: str) -> bool:
+    """Asks somebody at a terminal. Without one, only --yes counts."""
+    from rightcall.cli.persons import at_a_terminal, typed
+
+    if options.yes:
+        return True
+    if not at_a_terminal():
+        raise InputError("nothing was written: there is no terminal to ask at. Say --yes to write it, or --dry-run")
+    return typed(question) in YES

@@ -1,0 +1,129 @@
+"""Show where RightCall is installed, in which mode, and whether it works. Each hook is run once, with a call of a tool
+that does not exist (`rightcall_status`); where a policy is in force, that call is recorded there."""
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from rightcall.cli import OK, REFUSED
+from rightcall.cli.install_options import lock_folder
+from rightcall.cli.options import json_option
+from rightcall.cli.output import json_text
+from rightcall.cli.terminal import Style, say, style_for
+from rightcall.errors import ConfigError
+from rightcall.hosts.hook_place import policy_of_project, project_folder
+from rightcall.installing.looking import Installed, installed_in, places
+from rightcall.installing.manifest import Manifest, read_manifest
+from rightcall.installing.notes import switched_off
+from rightcall.text.escape import escaped
+
+if TYPE_CHECKING:
+    from rightcall.installing.trying import Tried
+
+EXAMPLES = """\
+examples:
+  rightcall status
+  rightcall status --json
+"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    json_option(parser, "what is installed")
+
+
+def run(options: Namespace) -> int:
+    manifest = read_manifest(lock_folder())
+    found = [*_of_settings(manifest), *_of_agent_zero(manifest)]
+    server = _server()
+    if options.json:
+        say(json_text({"installed": found, "server": server}))
+    else:
+        style = style_for(sys.stdout)
+        say(*(line for one in found for line in _lines(one, style)))
+        if not found:
+            say("Nothing is installed. `rightcall install --help` shows what there is.")
+        say(_server_line(server))
+    return OK if all(one["works"] for one in found) else REFUSED
+
+
+def _of_settings(manifest: Manifest) -> Iterator[dict[str, Any]]:
+    for host, path in places(manifest, os.getcwd(), os.environ):
+        try:
+            installed = installed_in(host, path)
+        except ConfigError as error:
+            if manifest.of(host.name, os.path.realpath(path)) is not None:
+                yield _record(host.name, path, works=False, why=str(error))
+            continue
+        if installed is not None:
+            yield from _tried(installed)
+
+
+def _tried(installed: Installed) -> Iterator[dict[str, Any]]:
+    from rightcall.installing.trying import Tried, try_hook, try_server
+
+    name, path, policy = installed.host.name, installed.path, installed.policy
+    for entry in installed.servers:
+        tried = try_server(entry, os.environ)
+        modes = [mode for mode in (_mode(entry.ours),) if mode]
+        yield _of(tried, name, path, mode=modes, policy=policy, server=entry.name)
+    if installed.hooks:
+        off = switched_off(installed.host, path, installed.settings)
+        tried = Tried(off) if off else try_hook(installed, os.environ)
+        missing = sorted(set(installed.host.events) - {one.event for one in installed.hooks})
+        if missing and tried.works:
+            tried = Tried(f"the hooks for {', '.join(missing)} are not there: install it again", tried.milliseconds)
+        yield _of(tried, name, path, mode=installed.modes, policy=policy or policy_of_project(project_folder()))
+
+
+def _mode(words: tuple[str, ...]) -> str | None:
+    from rightcall.installing.commands import mode_of
+
+    return mode_of(words)
+
+
+def _of(tried: "Tried", host: str, path: str, **more: Any) -> dict[str, Any]:
+    return _record(host, path, works=tried.works, why=tried.why, milliseconds=tried.milliseconds, **more)
+
+
+def _record(host: str, path: str, **more: Any) -> dict[str, Any]:
+    usual: dict[str, Any] = {"mode": [], "policy": None, "server": None, "milliseconds": None}
+    return {"host": host, "file": path} | usual | more
+
+
+def _of_agent_zero(manifest: Manifest) -> Iterator[dict[str, Any]]:
+    from rightcall.hosts import agent_zero_install
+
+    for folder in [one.file for one in manifest.files if one.host == "agent-zero"]:
+        try:
+            old = [file for file in agent_zero_install.plan(folder) if file.now != "same"]
+            why = "its files are not there, or older ones: install it again" if old else ""
+        except ConfigError as error:
+            why = str(error)
+        yield _record("agent-zero", folder, works=not why, why=why)
+
+
+def _server() -> dict[str, Any]:
+    from rightcall.installing.trying import server_answers
+
+    policy = policy_of_project(project_folder())
+    answers = server_answers(policy)
+    return {"policy": policy, "running": answers is not None, "answers": answers}
+
+
+def _server_line(server: dict[str, Any]) -> str:
+    if not server["running"]:
+        return "server: none is running for this folder; each hook judges by itself, which takes a little longer"
+    return f"server: {'answers' if server['answers'] else 'does not answer'}, for {escaped(server['policy'])}"
+
+
+def _lines(one: dict[str, Any], style: Style) -> list[str]:
+    name = f"{one['host']}: {one['server']}" if one["server"] else one["host"]
+    mode = f"mode {', '.join(one['mode'])}" if one["mode"] else "mode as the policy says"
+    policy = f"policy {one['policy']}" if one["policy"] else "no policy"
+    took = f" (answers in {one['milliseconds']} ms)" if one["milliseconds"] is not None else ""
+    broken = style.tint(f"does not work: {escaped(one['why'])}", "red")
+    state = style.tint(f"works{took}", "green") if one["works"] else broken
+    facts = "" if one["host"] == "agent-zero" else f"  {escaped(f'{mode}, {policy}')}\n"
+    return [*f"{escaped(name)}  {escaped(one['file'])}\n{facts}  {state}".split("\n")]

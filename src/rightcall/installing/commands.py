@@ -1,0 +1,121 @@
+"""The command that a host is told to run: written for the shell it uses, and recognised when it is read again.
+
+>>> words_of("'/opt/right call/bin/rightcall' hook claude --mode observe", ())
+('/opt/right call/bin/rightcall', 'hook', 'claude', '--mode', 'observe')
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+from msgspec import Struct
+
+from rightcall.errors import ConfigError
+from rightcall.text.escape import escaped
+
+Mode = Literal["observe", "warn", "block"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+_OURS = re.compile(r"(?:^|[\\/])rightcall(?:\.exe)?$", re.IGNORECASE)
+_HOSTS = {"claude-code": "claude"}
+"""As `rightcall hook` calls a host, where that is not our own name for it."""
+
+
+class Wish(Struct, frozen=True):
+    """What is to be installed. None leaves a setting as it is installed already, or as it is by itself."""
+
+    program: tuple[str, ...]
+    mode: Mode | None = None
+    policy: str | None = None
+    only: tuple[str, ...] = ()
+    windows: bool = False
+
+
+def program() -> tuple[str, ...]:
+    """How this very program is started from anywhere: the command if it is one, else the module of this Python."""
+    started = sys.argv[0]
+    if _OURS.search(started) and os.path.isfile(started) and os.access(started, os.X_OK):
+        return (os.path.abspath(started),)
+    found = shutil.which("rightcall")
+    if found is not None and os.path.dirname(os.path.abspath(found)) == os.path.dirname(sys.executable):
+        return (os.path.abspath(found),)
+    return (sys.executable, "-m", "rightcall")
+
+
+def is_passing(words: Sequence[str]) -> bool:
+    """Whether a program lies where a cache may be emptied, as with `uvx` and `pipx run`."""
+    parts = re.split(r"[\\/]", words[0])
+    return "archive-v0" in parts or ("pipx" in parts and ".cache" in parts) or "_npx" in parts
+
+
+def hook_handler(host: str, wish: Wish, mode: Mode, policy: str | None) -> dict[str, Any]:
+    """The part of a handler that starts us: `command`, and `args` where the host needs no shell."""
+    words = (*wish.program, "hook", _HOSTS.get(host, host), "--mode", mode, *(("--policy", policy) if policy else ()))
+    _refuse_odd(host, words)
+    if not wish.windows:
+        return {"command": shlex.join(words)}
+    if host == "claude-code":
+        return {"command": words[0], "args": list(words[1:])}
+    if host == "gemini":  # which starts PowerShell
+        quoted = ("'" + word.replace("'", "''") + "'" if re.search(r"[^\w.:\\/-]", word) else word for word in words)
+        return {"command": "& " + " ".join(quoted)}
+    return {"command": subprocess.list2cmdline(words)}
+
+
+def _refuse_odd(host: str, words: Sequence[str]) -> None:
+    for word in words:
+        if not word.isprintable():
+            raise ConfigError(f"{escaped(word)!r} has characters that settings cannot carry; move it to another path")
+        if host == "gemini" and "$" in word:
+            raise ConfigError(f"{escaped(word)!r} has a $, which Gemini CLI would replace; move it to another path")
+
+
+def words_of(command: object, args: object) -> tuple[str, ...]:
+    """The words of a handler's command; nothing for what is none."""
+    if not isinstance(command, str):
+        return ()
+    if isinstance(args, list | tuple) and args:
+        return (command, *(one if isinstance(one, str) else "" for one in args))  # pyright: ignore[reportUnknownVariableType]
+    text = command.removeprefix("& ")
+    windows = "\\" in text and "'" not in text
+    try:
+        words = shlex.split(text, posix=not windows)
+    except ValueError:  # a quotation that never ends: not written by us
+        return ()
+    return tuple(word.strip('"') for word in words) if windows else tuple(words)
+
+
+def after_us(words: Sequence[str]) -> tuple[str, ...]:
+    """What follows the name of our program; nothing where it is another's."""
+    if words and _OURS.search(words[0]):
+        return tuple(words[1:])
+    is_python = bool(words) and "python" in re.split(r"[\\/]", words[0])[-1].lower()
+    ours = is_python and tuple(words[1:3]) in (("-m", "rightcall"), ("-m", "rightcall.cli"))
+    return tuple(words[3:]) if ours else ()
+
+
+def is_our_hook(host: str, words: Sequence[str]) -> bool:
+    ours = after_us(words)
+    return len(ours) > 1 and ours[0] == "hook" and ours[1] in (host, _HOSTS.get(host, host))
+
+
+def option(words: Sequence[str], name: str) -> str | None:
+    """The value of an option among words."""
+    for at, word in enumerate(words):
+        if word == "--":
+            return None
+        if word == name and at + 1 < len(words):
+            return words[at + 1]
+        if word.startswith(name + "="):
+            return word.removeprefix(name + "=")
+    return None
+
+
+def mode_of(words: Sequence[str]) -> Mode | None:
+    found = option(words, "--mode")
+    return next((mode for mode in MODES if mode == found), None)
