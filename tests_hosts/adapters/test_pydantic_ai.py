@@ -21,7 +21,7 @@ POLICY: dict[str, Any] = {
 }
 TEXT = 'Sure. <tool_call>{"name": "write_file", "arguments": {"path": "a", "content": "hi"}}</tool_call>'
 CUT = ModelResponse(parts=[ToolCallPart("write_file", '{"path": "a", "content": "h')], finish_reason="length")
-LOST = ModelResponse(parts=[ToolCallPart("ping", {})], finish_reason="length")
+LOST = ModelResponse(parts=[ToolCallPart("launch", {})], finish_reason="length")
 
 
 class Tools:
@@ -42,13 +42,13 @@ class Tools:
         self.ran.append(("format",))
         return "formatted"
 
-    def ping(self, host: str = "all") -> str:
-        self.ran.append(("ping", host))
+    def launch(self, host: str = "all") -> str:
+        self.ran.append(("launch", host))
         raise RuntimeError("no route")
 
     @property
     def all(self) -> list[Any]:
-        return [self.write_file, self.delete_file, self.format_disk, self.ping]
+        return [self.write_file, self.delete_file, self.format_disk, self.launch]
 
 
 def answer(given: Any) -> ModelResponse:
@@ -227,7 +227,7 @@ def test_nobody_to_ask_means_no(tools: Tools, rightcall: RightCall) -> None:
 @pytest.mark.promise("H-07", "A-01")
 def test_a_tool_that_fails_is_recorded_as_failed(tools: Tools, rightcall: RightCall) -> None:
     with pytest.raises(RuntimeError, match="no route"):
-        run(agent(tools, scripted(("ping", {})), rightcall), "go")
+        run(agent(tools, scripted(("launch", {})), rightcall), "go")
     [record] = records(rightcall.door)
     assert (record.status, record.error) == ("failed", "RuntimeError: no route")
 
@@ -278,12 +278,12 @@ def test_observing_changes_nothing_and_records_what_would_have_been(tools: Tools
 
 @pytest.mark.promise("H-07")
 def test_a_warning_reaches_the_model_beside_the_result() -> None:
-    warner = RightCall({"gate": {"tools": {"ping": {"min_length": {"host": 9}}}}}, mode="warn")
+    warner = RightCall({"gate": {"tools": {"launch": {"min_length": {"host": 9}}}}}, mode="warn")
 
-    def ping(host: str) -> str:
+    def launch(host: str) -> str:
         return f"pong {host}"
 
-    result = run(Agent(scripted(("ping", {"host": "a"})), tools=[ping], capabilities=[warner]), "go")
+    result = run(Agent(scripted(("launch", {"host": "a"})), tools=[launch], capabilities=[warner]), "go")
     read = [part for message in result.all_messages() for part in message.parts]
     assert returned(result)[0] == "pong a"
     assert any("host" in str(getattr(part, "content", "")) and part.part_kind == "user-prompt" for part in read[2:])
