@@ -1,5 +1,6 @@
 """Run RightCall's server: the proxy for models, /health and /metrics, in one process on this machine. Without
---upstream a practice model answers, which breaks its calls on purpose, so that one can see what happens to them."""
+--upstream a practice model answers, which breaks its calls on purpose, so that one can see what happens to them. Where
+the policy file names MCP servers ([servers.NAME]) they are joined at /mcp, under the same policy."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     if options.upstream is not None:
-        return serve_upstream(options, options.upstream, lambda base, token, style: _told(base, token, style, False))
+        return serve_upstream(
+            options, options.upstream, lambda base, token, style: _told(base, token, style, False), gateway=True
+        )
     try:
         from rightcall.serve.practice import practice_app
         from rightcall.serve.running import running
@@ -35,7 +38,9 @@ def run(options: Namespace) -> int:
         raise missing_package(missing) from missing
     with running(practice_app()) as (host, port):
         upstream = f"http://{host}:{port}"
-        return serve_upstream(options, upstream, lambda base, token, style: _told(base, token, style, True))
+        return serve_upstream(
+            options, upstream, lambda base, token, style: _told(base, token, style, True), gateway=True
+        )
 
 
 def _told(base: str, token: str | None, style: Style, practice: bool) -> list[str]:

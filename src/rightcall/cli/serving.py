@@ -18,6 +18,7 @@ from rightcall.text.escape import escaped
 if TYPE_CHECKING:
     from rightcall.config import Policy
     from rightcall.executor_policy import PolicyInForce
+    from rightcall.serve.mcp import Endpoint
     from rightcall.serve.recording import Recording
     from rightcall.text.redact import Redactor
 
@@ -61,8 +62,11 @@ def serving_options(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print address and token as one JSON object")
 
 
-def serve_upstream(options: Namespace, url: str, tell: Callable[[str, str | None, Style], list[str]]) -> int:
-    """Serves until it is stopped. `tell` makes the lines for people, of the address and the token."""
+def serve_upstream(
+    options: Namespace, url: str, tell: Callable[[str, str | None, Style], list[str]], *, gateway: bool = False
+) -> int:
+    """Serves until it is stopped. `tell` makes the lines for people, of the address and the token; `gateway` also joins
+    the MCP servers of the policy, where it has any."""
     try:
         from rightcall.serve.access import Access, new_token
         from rightcall.serve.assembly import assemble
@@ -83,15 +87,21 @@ def serve_upstream(options: Namespace, url: str, tell: Callable[[str, str | None
     options.observe = options.observe or watches(policy.current)
     with lines_and_log(sys.stderr) as lines:
         recording = _recording(options, policy.current)
+        endpoint = None
         try:
+            if gateway and policy.current.servers:
+                from rightcall.cli.serving_mcp import open_endpoint
+
+                endpoint = open_endpoint(options, lines.say)
             service = assemble(
                 url, policy, treated, access, provider=options.provider, recording=recording,
                 watcher=None if options.quiet else teller(lines, style_for(sys.stderr), _redactor(policy, recording)),
+                mcp=endpoint,
             )  # fmt: skip
             return serve(
                 service.app, host=options.host, port=options.port, metrics=service.metrics,
-                on_ready=lambda host, port: _ready(options, host, port, token, tell),
-                on_stopping=lambda running: lines.say(_finishing(running)),
+                on_ready=lambda host, port: _ready(options, host, port, token, tell, mcp=endpoint is not None),
+                on_stopping=lambda running: _stopping(running, endpoint, lines.say),
             )  # fmt: skip
         finally:
             if recording is not None:
@@ -134,15 +144,25 @@ def _redactor(policy: PolicyInForce, recording: Recording | None) -> Callable[[]
 
 
 def _ready(
-    options: Namespace, host: str, port: int, token: str | None, tell: Callable[[str, str | None, Style], list[str]]
-) -> None:
+    options: Namespace, host: str, port: int, token: str | None, tell: Callable[[str, str | None, Style], list[str]],
+    *, mcp: bool,
+) -> None:  # fmt: skip
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # every address is also this one
     base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     if options.json:
-        say(json_text({"url": base_url(base, token), "address": base, "token": token}))
+        joined = {"mcp": f"{base_url(base, token)}/mcp"} if mcp else {}
+        say(json_text({"url": base_url(base, token), "address": base, "token": token, **joined}))
     else:
         say(*tell(base, token, style_for(sys.stdout)))
+        if mcp:
+            say(f"MCP clients find the servers of your policy, joined, at {base_url(base, token)}/mcp")
     sys.stdout.flush()
+
+
+def _stopping(running: int, endpoint: Endpoint | None, tell: Callable[[str], None]) -> None:
+    if endpoint is not None:
+        endpoint.stop()  # its streams would never finish by themselves
+    tell(_finishing(running))
 
 
 def _finishing(running: int) -> str:

@@ -58,7 +58,7 @@ def run(options: Namespace) -> int:
     policy = options.policy or (POLICY if os.path.isfile(POLICY) else None)
     space = server_name(command) if options.name is None else _checked(options.name)
     with Door.open("wrap", policy, caller=options.caller, mode=options.mode) as door:
-        source, target = _protocol()
+        source, target = protocol_files()
         return Pump(door, space, command, source, target).run()
 
 
@@ -70,7 +70,7 @@ def _checked(name: str) -> str:
     return name
 
 
-def _protocol() -> tuple[int, int]:
+def protocol_files() -> tuple[int, int]:
     """Our standard input and output for the protocol alone: whatever else is printed goes to standard error."""
     sys.stdout.flush()
     target = os.dup(1)

@@ -27,6 +27,7 @@ from rightcall.text.escape import escaped
 if TYPE_CHECKING:
     from rightcall.door import Door
     from rightcall.door_passage import Passage
+    from rightcall.record.tables import Store
 
 Said = Literal["approved", "denied"]
 
@@ -79,31 +80,7 @@ class Approver:
 
     def form(self, passage: Passage, peer: Peer) -> dict[str, Any] | None:
         """The params of `elicitation/create` for a call that asks; None where nobody can be asked this way."""
-        text = self._question(passage) if peer.can_be_asked else None
-        if text is None:
-            return None
-        return {**({"mode": "form"} if peer.names_forms else {}), "message": text, "requestedSchema": _SCHEMA}
-
-    def _question(self, passage: Passage) -> str | None:
-        from rightcall.record.asking import earlier_definition
-        from rightcall.text.question import view
-
-        about = passage.approval
-        if about is None:
-            return None
-        try:
-            approval = self._door.store.look(lambda tables: tables.approval(about))
-            if approval is None or approval.status != "waiting" or len(approval.canonical) > MOST_TEXT:
-                return None
-            asked = approval
-            before = ""
-            if asked.kind == "definition":
-                before = self._door.store.look(lambda tables: earlier_definition(tables, asked.tool))
-        except StoreError:
-            return None
-        seen = view(asked, now=self._door.store.clock.now(), width=_WIDTH, before=before)
-        text = "\n".join(["A tool call waits for your yes or no.", "", *seen.lines])
-        return text if seen.complete and len(text) <= MOST_TEXT else None
+        return None if passage.approval is None else form_for(self._door.store, passage.approval, peer)
 
     def question(self, passage: Passage, call: ToolCall, peer: Peer) -> dict[str, Any] | None:
         """The result of a call that asks (stateless); None where nobody can be asked this way."""
@@ -135,9 +112,8 @@ class Approver:
 
     def answer(self, passage: Passage, word: Said, peer: Peer) -> bool:
         """Write down what the person said; False where it cannot count (answered before, expired, no record)."""
-        name = escaped(peer.name, 60) if peer.name.strip() else "an MCP client"
         try:
-            self._door.answer(passage, word, by=f"the user of {name}")
+            self._door.answer(passage, word, by=person(peer))
         except (AnswerError, StoreError):
             return False
         return True
@@ -186,6 +162,38 @@ class Approver:
         now = self._now()
         self._used = {nonce: until for nonce, until in self._used.items() if until >= now}
         return len(self._used) < _MOST_USED
+
+
+def form_for(store: Store, about: str, peer: Peer) -> dict[str, Any] | None:
+    """The params of `elicitation/create` for an approval that waits; None where nobody can be asked this way."""
+    text = _question(store, about) if peer.can_be_asked else None
+    if text is None:
+        return None
+    return {**({"mode": "form"} if peer.names_forms else {}), "message": text, "requestedSchema": _SCHEMA}
+
+
+def _question(store: Store, about: str) -> str | None:
+    from rightcall.record.asking import earlier_definition
+    from rightcall.text.question import view
+
+    try:
+        approval = store.look(lambda tables: tables.approval(about))
+        if approval is None or approval.status != "waiting" or len(approval.canonical) > MOST_TEXT:
+            return None
+        asked = approval
+        before = ""
+        if asked.kind == "definition":
+            before = store.look(lambda tables: earlier_definition(tables, asked.tool))
+    except StoreError:
+        return None
+    seen = view(asked, now=store.clock.now(), width=_WIDTH, before=before)
+    text = "\n".join(["A tool call waits for your yes or no.", "", *seen.lines])
+    return text if seen.complete and len(text) <= MOST_TEXT else None
+
+
+def person(peer: Peer) -> str:
+    """Who answered, for the record."""
+    return f"the user of {escaped(peer.name, 60) if peer.name.strip() else 'an MCP client'}"
 
 
 def is_ours(state: str | None) -> bool:

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Final, Protocol, cast
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from rightcall import __version__
 from rightcall.config_servers import Server
@@ -42,6 +43,7 @@ GREETING: Final = 5.0
 SHARED: Final[Mapping[str, Any]] = {"sampling": {}, "elicitation": {}}
 """What we say to servers of the old era that clients can do, where one server is there for many clients. No roots: one
 client's folders are not another's."""
+_NO_SERVERS: Final[Mapping[str, Server]] = {}
 _ASKED: Final = {"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots"}
 
 
@@ -52,29 +54,32 @@ class OwnTools(Protocol):
 
     def has(self, name: str) -> bool: ...
 
-    async def call(self, exchange: Exchange) -> Answer: ...
+    def call(self, exchange: Exchange) -> Coroutine[Any, Any, Answer]: ...
 
 
 class Gateway:
     """Used within one event loop. `open_link` makes the way to a server; `news` hears, in words for people, which
-    servers came and went."""
+    servers came and went. `single` is for one client alone: servers start when it has introduced itself, and are told
+    what it can do."""
 
     def __init__(
-        self, door: Door, open_link: Opening, *, capabilities: Mapping[str, Any] = SHARED, own: OwnTools | None = None,
-        news: Callable[[str], None] = lambda _: None,
+        self, door: Door, open_link: Opening, *, single: bool = False, own: OwnTools | None = None,
+        joins: bool = True, news: Callable[[str], None] = lambda _: None,
     ) -> None:  # fmt: skip
         self.door = door
-        self.hello = Hello({"name": "rightcall", "version": __version__}, capabilities)
+        self.hello = Hello({"name": "rightcall", "version": __version__}, {} if single else SHARED)
         self.news = News()
         self.table = Table()
         self._kept = Continuations()
         self._own = own
+        self._joins = joins
+        self._awaits_client = single
         self._calls = Calls(door, self.table, self, self._kept)
         self._library = Library(self, self._kept)
         self._joining = Joining(self, news)
         self._open_link = open_link
         self._upstreams: dict[str, Upstream] = {}
-        self._servers: Mapping[str, Server] = {}
+        self._servers = _NO_SERVERS
         self._closing: set[asyncio.Task[None]] = set()
         self._lists: dict[tuple[str, int, str], list[Raw]] = {}
 
@@ -106,12 +111,12 @@ class Gateway:
 
     def _follow(self) -> None:
         """Make the servers those of the policy in force."""
-        wanted = self.door.policy.servers
+        wanted: Mapping[str, Server] = self.door.policy.servers if self._joins else _NO_SERVERS
         if wanted is self._servers:
             return
         self._servers = wanted
         for name, one in list(self._upstreams.items()):
-            if wanted.get(name) != one.server:
+            if not one.takes(wanted.get(name)):
                 self._stop(self._upstreams.pop(name))
         for name, server in wanted.items():
             if server.enabled and name not in self._upstreams:
@@ -140,7 +145,8 @@ class Gateway:
 
     # ── what clients ask ─────────────────────────────────────────────────────────────────────────────────────────
 
-    async def introduction(self) -> dict[str, Any]:
+    async def introduction(self, capabilities: Mapping[str, Any]) -> dict[str, Any]:
+        self._meet(capabilities)
         self._follow()
         await self.settled()
         told: dict[str, Any] = {"capabilities": self._capabilities(), "serverInfo": self.hello.info}
@@ -163,7 +169,13 @@ class Gateway:
     def _able(self) -> list[Upstream]:
         return [one for one in self.with_capability("resources") if isinstance(_capabilities(one)["resources"], dict)]
 
+    def _meet(self, capabilities: Mapping[str, Any]) -> None:
+        if self._awaits_client:
+            self._awaits_client = False
+            self.hello = replace(self.hello, capabilities=capabilities)
+
     async def answer(self, exchange: Exchange) -> Answer:
+        self._meet(exchange.capabilities)
         self._follow()
         handler = _HANDLERS.get(exchange.method)
         if handler is None or exchange.method in (_OLD_ONLY if exchange.peer.stateless else _NEW_ONLY):
@@ -189,8 +201,10 @@ class Gateway:
         return list_result("tools", [*own, *self._lists[key]], exchange)
 
     async def call_tool(self, exchange: Exchange) -> Answer:
-        if self._own is not None and self._own.has(str(value(exchange.params.get("name", b"")))):
-            return await self._own.call(exchange)
+        name = value(exchange.params.get("name", b""))
+        own = self._own
+        if own is not None and isinstance(name, str) and (own.has(name) or self.table.find(name) is None):
+            return await self._calls.made_here(exchange, lambda: own.call(exchange))
         return await self._calls.call(exchange)
 
     async def list_resources(self, exchange: Exchange) -> Answer:

@@ -8,7 +8,7 @@ call ─▶ judge ─┬─ deny ───────────────�
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from time import monotonic
 from typing import Any, Protocol
 
@@ -32,6 +32,7 @@ from rightcall.mcp.upstream_session import ServerSlow
 from rightcall.text.escape import escaped
 
 _SUMMARY = 300
+_USED_UP = "requestState is used up, too old, or of another call: make the call anew"
 _OURS = ("name", "arguments", "_meta", "task", "inputResponses", "requestState")
 
 
@@ -80,6 +81,19 @@ class Calls:
         if isinstance(passage, Answer):
             return passage
         return await self._run(passage, call, entry, upstream, exchange)
+
+    async def made_here(self, exchange: Exchange, work: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
+        """A call of a tool of our own, which may have to ask the client in the middle of it."""
+        if not exchange.peer.stateless:
+            return await work()
+        call = tool_call(exchange.line)
+        if call is None or call.state is None:
+            return await self._until_asked(Pending(exchange, work), None, exchange)
+        kept = self._kept.take(call.state, binding_of(exchange.caller, exchange.method, exchange.params))
+        if kept is None or kept.pending is None:
+            raise Refused(INVALID_PARAMS, _USED_UP)
+        kept.pending.answer(call.responses, exchange)
+        return await self._until_asked(kept.pending, None, exchange)
 
     # ── may it run? ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -150,7 +164,7 @@ class Calls:
     ) -> Answer:
         kept = self._kept.take(token, binding_of(exchange.caller, exchange.method, exchange.params))
         if kept is None or kept.passage is None:
-            raise Refused(INVALID_PARAMS, "requestState is used up, too old, or of another call: make the call anew")
+            raise Refused(INVALID_PARAMS, _USED_UP)
         if kept.pending is not None:
             kept.pending.answer(call.responses, exchange)
             return await self._until_asked(kept.pending, kept.passage, exchange)

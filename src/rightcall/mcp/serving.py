@@ -57,8 +57,8 @@ _PROGRESS_KEY = "progressToken"
 class Backend(Protocol):
     """What is served."""
 
-    async def introduction(self) -> dict[str, Any]:
-        """Capabilities, the server's name and its instructions."""
+    async def introduction(self, capabilities: Mapping[str, Any]) -> dict[str, Any]:
+        """Capabilities, the server's name and its instructions; `capabilities` are the client's."""
         ...
 
     async def answer(self, exchange: Exchange) -> Answer:
@@ -168,12 +168,12 @@ class Client:
         self.capabilities = mapping(params.get("capabilities"))
         self.info = mapping(params.get("clientInfo"))
         self.is_greeted = True
-        return success({"protocolVersion": version, **await self.backend.introduction()})
+        return success({"protocolVersion": version, **await self.backend.introduction(self.capabilities)})
 
     async def _discover(self, exchange: Exchange) -> Answer:
         if not exchange.peer.stateless:
             raise Refused(-32601, "Method not found", "server/discover")
-        told = await self.backend.introduction()
+        told = await self.backend.introduction(exchange.capabilities)
         info = {"_meta": {"io.modelcontextprotocol/serverInfo": told.pop("serverInfo")}}
         fresh = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
         return success({"supportedVersions": list(STATELESS), **told, **fresh, **info})

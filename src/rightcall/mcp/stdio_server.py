@@ -28,8 +28,8 @@ class StdioServer:
         self._sink = sink
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def run(self, begun: Callable[[Client], None] = lambda _: None) -> None:
-        """Until the client closes its end. `begun` is told of the client once it has shaken hands, or asked at all."""
+    async def run(self) -> None:
+        """Until the client closes its end."""
         loop = asyncio.get_running_loop()
         lines: asyncio.Queue[bytes | None] = asyncio.Queue()
         room = threading.Semaphore(_AHEAD)
@@ -39,12 +39,8 @@ class StdioServer:
 
         thread = threading.Thread(target=_read, args=(self._source, put, room), name="rightcall stdin", daemon=True)
         thread.start()
-        has_begun = False
         while (line := await lines.get()) is not None:
             room.release()
-            if not has_begun and line.strip():
-                has_begun = True
-                begun(self.client)
             self._take(line)
         self.client.leave()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -76,6 +76,15 @@ class Upstream:
         """The one that is open."""
         return self._session if self.state == "ready" else None
 
+    def takes(self, server: Server | None) -> bool:
+        """Take what the policy now says of it; False where it is to be stopped, or reached in another way."""
+        now, before = server, self.server
+        if now is None or not now.enabled:
+            return False
+        ways = [(one.command, one.url, dict(one.env), one.cwd, dict(one.headers)) for one in (now, before)]
+        self.server = now
+        return ways[0] == ways[1]
+
     def start(self) -> None:
         if self._task is None:
             self.state = "starting"

@@ -22,14 +22,16 @@ Closing = Callable[[], Awaitable[None]]
 class _Front:
     """Sends the proxy's requests past Starlette's router, which would cost them more than the rest of the way."""
 
-    def __init__(self, pages: Starlette, proxy: ASGIApp) -> None:
+    def __init__(self, pages: Starlette, proxy: ASGIApp, beside: Mapping[str, ASGIApp]) -> None:
         self._pages = pages
         self._proxy = proxy
+        self._beside = beside
         self._paths = frozenset(route.path for route in pages.routes if isinstance(route, Route))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         mine = scope["type"] == "lifespan" or scope["path"] in self._paths
-        await (self._pages if mine else self._proxy)(scope, receive, send)
+        app = self._pages if mine else self._beside.get(scope["path"], self._proxy)
+        await app(scope, receive, send)
 
 
 async def nothing_here(scope: Scope, receive: Receive, send: Send) -> None:
@@ -45,10 +47,12 @@ def build_app(
     metrics: Metrics,
     about: Mapping[str, Any],
     state: Callable[[], Mapping[str, Any]] = dict,
+    beside: Mapping[str, ASGIApp] | None = None,
+    opening: Sequence[Callable[[], None]] = (),
     closing: Sequence[Closing] = (),
 ) -> ASGIApp:
-    """`about` and what `state` says then stand in `/health` beside status and uptime; `closing` is awaited at the end,
-    the last one first."""
+    """`about` and what `state` says then stand in `/health` beside status and uptime; `beside` are applications of
+    their own, by path; `opening` is called when the server starts, `closing` awaited at the end, the last one first."""
     started = monotonic()
 
     async def health(_: Request) -> Response:
@@ -64,7 +68,9 @@ def build_app(
         async with AsyncExitStack() as stack:
             for close in closing:
                 stack.push_async_callback(close)
+            for begin in opening:
+                begin()
             yield
 
     pages = Starlette(routes=[Route("/health", health), Route("/metrics", figures)], lifespan=lifespan)
-    return Guard(_Front(pages, proxy), access, metrics.refused)
+    return Guard(_Front(pages, proxy, beside or {}), access, metrics.refused)

@@ -22,12 +22,15 @@ from rightcall.serve.app import build_app
 from rightcall.serve.exchange import Proxy
 from rightcall.serve.facts import Facts
 from rightcall.serve.limits import UpstreamLimits
+from rightcall.serve.mcp import Endpoint
 from rightcall.serve.metrics import Metrics, added
 from rightcall.serve.policy_watch import PolicyWatch
 from rightcall.serve.recording import Recording
 from rightcall.serve.upstream import Upstream
 
 log = logging.getLogger("rightcall")
+
+MCP_PATH = "/mcp"
 
 Watcher = Callable[[Facts], None]
 
@@ -50,9 +53,11 @@ def assemble(
     limits: UpstreamLimits | None = None,
     recording: Recording | None = None,
     watcher: Watcher | None = None,
+    mcp: Endpoint | None = None,
 ) -> Service:
     """A server in front of the upstream at `url`. A policy that is given as the one in force may change while it runs.
-    `recording` keeps the audit, and is closed with the server; `watcher` hears of every request."""
+    `recording` keeps the audit, and is closed with the server; `watcher` hears of every request; `mcp` is the gateway's
+    endpoint, which is served at /mcp and closed with the server."""
     upstream = Upstream(url, limits)
     provider = provider or provider_of(upstream.host, is_local=upstream.is_local)
     in_force = policy if isinstance(policy, PolicyInForce) else PolicyInForce(policy)
@@ -69,7 +74,8 @@ def assemble(
             await asyncio.to_thread(recording.stop)
 
     def state() -> dict[str, Any]:
-        return {"audit": asdict(recording.state) if recording is not None else None}
+        told = {"audit": asdict(recording.state) if recording is not None else None}
+        return told if mcp is None else {**told, "mcp": mcp.gateway.state()}
 
     async def under_the_policy_of_now(scope: Scope, receive: Receive, send: Send) -> None:
         watch.look()
@@ -81,7 +87,8 @@ def assemble(
     about = {"version": __version__, "upstream": upstream.host, "provider": provider}
     app = build_app(
         proxy=under_the_policy_of_now, access=access, metrics=metrics, about=about, state=state,
-        closing=[stop_recording, proxy.aclose],
+        beside={} if mcp is None else {MCP_PATH: mcp}, opening=[] if mcp is None else [mcp.gateway.start],
+        closing=[stop_recording, proxy.aclose, *([] if mcp is None else [mcp.aclose])],
     )  # fmt: skip
     return Service(app, proxy, metrics)
 

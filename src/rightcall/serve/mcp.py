@@ -57,6 +57,12 @@ class Endpoint:
         self.gateway.news.end()
         self.sessions.end()
 
+    async def aclose(self) -> None:
+        """Stop the servers, and close the door with everything on disk."""
+        self.stop()
+        await self.gateway.aclose()
+        await asyncio.to_thread(self.gateway.door.close)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         try:
