@@ -8,11 +8,11 @@ other than the words of a declared value map (`bash`).
 import contextlib
 import inspect
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rightcall.catalog import Tool
-from rightcall.types import Problem, Repair
+from rightcall.text.escape import escaped
+from rightcall.types import Problem, Repair, Verdict
 
 if TYPE_CHECKING:
     from rightcall.gate import Gate
@@ -50,7 +50,7 @@ class MetaReasoningGate:
             if tool_args and tool_name:
                 await self._check(tool_args, tool_name)
         except Exception as error:  # noqa: BLE001  warn-only means that no fault of ours may stop a tool
-            self._log("warning", f"[MetaGate] Error (passthrough): {error}")
+            self.passed(error)
 
     async def _check(self, tool_args: dict[str, Any], tool_name: str) -> None:
         if self._gate is None:
@@ -63,27 +63,36 @@ class MetaReasoningGate:
         for fault in (problem for problem in verdict.problems if problem.code == "fault"):
             raise RuntimeError(fault.message)
         if verdict.call is not None and verdict.call.arguments is not given:
-            corrected = dict(verdict.call.arguments)
-            tool_args.clear()
-            tool_args.update(corrected)
+            put_in_place(tool_args, verdict.call.arguments)
+        await self.tell(tool_name, verdict, tool.rules.aliases)
+
+    async def tell(self, tool_name: str, verdict: Verdict, aliases: Mapping[str, str]) -> None:
+        """What was corrected, for the log; what is wrong, also into the history, where the model reads it."""
         for repair in verdict.repairs:
             self._log("info", f"[MetaGate] Auto-corrected {_correction(repair)}")
-        for log_line, warning in _warnings(tool, verdict.problems):
+        for log_line, warning in _warnings(aliases, verdict.problems):
             self._log("warning", f"[MetaGate] Tool '{tool_name}' {log_line}")
-            await self._tell(f"Tool '{tool_name}' {warning}")
+            added = self.agent.hist_add_warning(escaped(f"Tool '{tool_name}' {warning}"))
+            if inspect.isawaitable(added):  # a later Agent Zero may make that asynchronous
+                await added
 
-    async def _tell(self, warning: str) -> None:
-        """Into the history, where the model reads it; a later Agent Zero may make that asynchronous."""
-        added = self.agent.hist_add_warning(warning)
-        if inspect.isawaitable(added):
-            await added
+    def passed(self, error: object) -> None:
+        """Something failed in here, and the call goes on as it was."""
+        self._log("warning", f"[MetaGate] Error (passthrough): {error}")
 
     def _log(self, kind: str, content: str) -> None:
         try:
-            self.agent.context.log.log(type=kind, content=content)
+            self.agent.context.log.log(type=kind, content=escaped(content))
         except Exception:  # noqa: BLE001  a broken log is no reason to stop a tool either
             with contextlib.suppress(Exception):
-                logger.warning("%s", content)
+                logger.warning("%s", escaped(content))
+
+
+def put_in_place(tool_args: dict[str, Any], corrected: Mapping[str, Any]) -> None:
+    """Agent Zero's tool reads the very dict that the hook was given."""
+    kept = dict(corrected)
+    tool_args.clear()
+    tool_args.update(kept)
 
 
 def _correction(repair: Repair) -> str:
@@ -95,7 +104,7 @@ def _correction(repair: Repair) -> str:
     return f"{repair.path or 'arguments'} ({repair.rule})"
 
 
-def _warnings(tool: Tool, problems: tuple[Problem, ...]) -> Iterator[tuple[str, str]]:
+def _warnings(aliases: Mapping[str, str], problems: tuple[Problem, ...]) -> Iterator[tuple[str, str]]:
     """What to say of the problems: for the log, and for the model."""
     missing = [problem.path for problem in problems if problem.code == "missing"]
     if missing:
@@ -104,7 +113,7 @@ def _warnings(tool: Tool, problems: tuple[Problem, ...]) -> Iterator[tuple[str, 
             f"is missing required arguments: {', '.join(missing)}. Check the tool usage format and retry.",
         )
     for target in missing:
-        named = [p.path for p in problems if p.code == "ambiguous_name" and tool.rules.aliases.get(p.path) == target]
+        named = [p.path for p in problems if p.code == "ambiguous_name" and aliases.get(p.path) == target]
         if named:
             yield (
                 f"has several args for '{target}': {named}",
