@@ -12,6 +12,7 @@ from typing import Final, TextIO
 COMMANDS: Final = {
     "proxy": "stand between clients and a model's server, so that its tool calls come out right",
     "serve": "run the server: proxy, health, metrics; with a practice model when there is no upstream",
+    "mcp": "be an MCP server over stdio: the code tools, and the servers of the policy, joined",
     "wrap": "stand between an MCP client and one server: its tool calls are repaired, checked and recorded",
     "doctor": "ask a model for tool calls: what share is usable without and with RightCall, and what helps",
     "read": "find and check the calls in what a model wrote, in any format",
@@ -25,6 +26,10 @@ COMMANDS: Final = {
     "grants": "say yes in advance to certain calls of a caller, or take it back",
     "quarantine": "list the calls that were refused too often, or release one",
     "audit": "see what was recorded: tail, show, verify, head, export, prune",
+    "install": "put rightcall into the settings of a host: Claude Code, Gemini CLI, Codex, Cursor and others",
+    "uninstall": "take it out of them again, byte for byte",
+    "status": "show where rightcall is installed, in which mode, and whether it works",
+    "hook": "answer an event of Claude Code, Gemini CLI or Codex: allow, deny, ask, or put its input right",
     "warm": "make a big git history fast to look at, without touching the repository",
     "formats": "list the formats in which calls are found, with an example each",
     "stats": "show how tools were used: calls, success, times, refusals, the success metrics",
@@ -61,6 +66,11 @@ def main(argv: list[str] | None = None) -> int:
     # As a process of its own: nothing of what is loaded is ever garbage, so Python need not search it, neither now nor
     # when it ends. That is 20 ms of a start.
     gc.set_threshold(50_000)
+    if sys.argv[1:2] == ["hook"]:
+        from rightcall.hosts.hook import is_hook, process  # a host waits for it, at every call: nothing else is loaded
+
+        if is_hook(sys.argv[1:]):
+            os._exit(process(sys.argv[2:]))  # everything is said and recorded; tearing down takes as long as judging
     from rightcall.cli.ending import Ending
 
     ending = Ending()
