@@ -22,7 +22,8 @@ from rightcall.types import Effect, Mode
 log = logging.getLogger("rightcall")
 
 NAMELESS = "tool"
-_STUB = build_catalog([{"name": NAMELESS, "parameters": {"type": "object"}}]).tools[NAMELESS]
+_ANYTHING = {"type": "object", "additionalProperties": True}
+_STUB = build_catalog([{"name": NAMELESS, "parameters": _ANYTHING}]).tools[NAMELESS]
 UNKNOWN = Equipped(_STUB, None, "", "", side_effects=True, own=False, touches=False)
 """Stands for a tool of which nobody said anything: it counts as doing everything, and nothing of it is pinned."""
 

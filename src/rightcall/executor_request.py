@@ -12,7 +12,7 @@ from msgspec import Struct, json
 from rightcall.authorise.limits import scopes_of
 from rightcall.catalog import Tool
 from rightcall.config_settings import Rights
-from rightcall.execute.state import values_at
+from rightcall.execute.places import values_at
 from rightcall.executor_batches import Inner, effects_inside, inner_calls, names_judged
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.types import Effect, Verdict

@@ -1,10 +1,12 @@
 """The tools of an executor as one immutable whole: how they are checked, how they run, what they are known by. A new
 one takes its place when a tool is registered or the policy changes; calls that have begun keep the one they had."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, json
 from msgspec.structs import replace
@@ -15,10 +17,12 @@ from rightcall.catalog import PackTool, Tool
 from rightcall.config import Policy
 from rightcall.config_settings import Rights, rights_of
 from rightcall.errors import ToolError
-from rightcall.execute.functions import LocalTool
 from rightcall.gate import Gate
 from rightcall.types import Rules
 from rightcall.types_running import Scope
+
+if TYPE_CHECKING:
+    from rightcall.execute.functions import LocalTool  # a hook, which runs nothing, need not load it
 
 _READ_ONLY = frozenset(("read",))
 _MOST_CALLERS = 1000

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from rightcall.catalog.keywords import Part, Schema, as_schema, map_parts
 from rightcall.catalog.refs import recursive
 from rightcall.catalog.ruled import with_rules
-from rightcall.catalog.strict import strict
+from rightcall.catalog.strict import RESERVED_KEYS, strict
 from rightcall.errors import ToolError
 from rightcall.types import Rules
 
@@ -19,6 +19,8 @@ COUNTS = 1_000
 """Counts inside of counts may multiply to this; beyond, one pattern can cost seconds on a short text."""
 DEPTH = 200
 """Deepest value handed to a schema that refers to itself: the compiled check would overflow the stack far deeper."""
+
+_ANYTHING = {"type": "object", "additionalProperties": True}
 
 
 def validator(schema: Schema, mask: str | None = None) -> "Draft202012Validator":
@@ -33,11 +35,18 @@ def validator(schema: Schema, mask: str | None = None) -> "Draft202012Validator"
 def compile_accepts(schema: Schema, rules: Rules, *, keep_unknown: bool) -> tuple[Callable[[Any], bool], bool]:
     """`Tool.accepts` and `Tool.open`; a ToolError where the schema is none."""
     closed, is_open = strict(schema, close=not keep_unknown)
+    ruled = with_rules(closed, rules)
+    if schema == _ANYTHING and ruled == closed:  # a hook's process would only load the compiler for this
+        return _is_object, is_open
     try:
-        is_valid = validator(with_rules(closed, rules)).is_valid
+        is_valid = validator(ruled).is_valid
     except ValueError as fault:
         raise _explained(schema, fault) from fault
     return (_shallow_only(is_valid) if recursive(schema) else is_valid), is_open
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict) and not any(key in value for key in RESERVED_KEYS)
 
 
 def explainer(schema: Schema) -> "Callable[[Any], Iterator[ValidationError]]":
