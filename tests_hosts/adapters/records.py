@@ -1,4 +1,8 @@
-"""What a door has recorded."""
+"""What a door has recorded, and what an example prints."""
+
+import subprocess
+import sys
+from pathlib import Path
 
 from rightcall.door import Door
 from rightcall.record.reading import CallRecord, calls
@@ -12,3 +16,12 @@ def records(door: Door) -> list[CallRecord]:
 
 def statuses(door: Door) -> list[tuple[str, str]]:
     return [(record.tool, record.status) for record in records(door)]
+
+
+def example(name: str) -> str:
+    """What an example prints when it is run as a program; a warning is an error."""
+    file = Path(__file__).parents[2] / "examples" / name
+    run = subprocess.run([sys.executable, "-W", "error", str(file)], capture_output=True, text=True, timeout=60)
+    assert run.stderr == ""
+    assert run.returncode == 0
+    return run.stdout

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adapters.records import records, statuses
+from adapters.records import example, records, statuses
 from langchain.agents import create_agent
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
@@ -319,3 +319,12 @@ def test_observing_changes_nothing_and_records_what_would_have_been(tools: Tools
     assert tools.ran == [("format",)]
     assert "not whitelisted" in records(observer.door)[-1].reason
     observer.close()
+
+
+@pytest.mark.promise("H-07")
+def test_the_example_runs_and_says_what_happened() -> None:
+    said = example("langchain_agent.py")
+    assert "a person is asked:  book_table" in said
+    assert "Tool 'wire_money' is not whitelisted" in said
+    assert "Missing required fields: guests" in said
+    assert said.endswith("Booked Da Enzo for 4.\nanswer:             Done: a table for four.\n")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adapters.records import records, statuses
+from adapters.records import example, records, statuses
 from agents import Agent, Model, RunConfig, Runner, RunState, function_tool
 from agents.exceptions import ModelBehaviorError
 from agents.mcp import MCPServerStdio
@@ -328,3 +328,12 @@ def test_the_tools_of_an_mcp_server_are_guarded(rightcall: RightCall, npm_bin: P
     assert "the note" in told(asyncio.run(go()))[0]
     [record] = records(rightcall.door)
     assert (record.tool, record.status) == ("read_text_file", "success")
+
+
+@pytest.mark.promise("H-07")
+def test_the_example_runs_and_says_what_happened() -> None:
+    said = example("openai_agents_agent.py")
+    assert "a person is asked:  book_table" in said
+    assert "Tool 'wire_money' is not whitelisted" in said
+    assert "Missing required fields: guests" in said
+    assert said.endswith("Booked Da Enzo for 4.\nanswer:             Done: a table for four.\n")

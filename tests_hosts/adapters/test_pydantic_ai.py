@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adapters.records import records, statuses
+from adapters.records import example, records, statuses
 from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ToolDenied
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
@@ -308,3 +308,12 @@ def test_agents_that_share_a_capability_do_not_forget_each_others_tools(rightcal
     assert returned(one)[1] == "3"
     assert "label" in returned(two)[0]
     assert returned(two)[1] == "x"
+
+
+@pytest.mark.promise("H-07")
+def test_the_example_runs_and_says_what_happened() -> None:
+    said = example("pydantic_ai_agent.py")
+    assert "a person is asked:  book_table" in said
+    assert "Tool 'wire_money' is not whitelisted" in said
+    assert "Missing required fields: guests" in said
+    assert said.endswith("Booked Da Enzo for 4.\nanswer:             Done: a table for four.\n")
