@@ -14,6 +14,7 @@ from rightcall.mcp.messages import Id, Message, mapping, request, value
 MOST_PAGES: Final = 100
 MOST_BYTES: Final = 4 << 20
 """Of one list: a longer one passes and is not learned."""
+MOST_TOOLS: Final = 10_000
 _MOST_OPEN: Final = 1_000
 """Lists of the client that wait for an answer, and cursors that are remembered."""
 
@@ -115,7 +116,7 @@ class Listing:
     def _learned(self, tools: list[Any], asked: tuple[str | None, int], following: Any) -> None:
         cursor, age = asked
         with self._lock:
-            all_tools = [*(self._begun.pop(cursor, []) if cursor is not None else []), *tools]
+            all_tools = _once([*(self._begun.pop(cursor, []) if cursor is not None else []), *tools])
             if isinstance(following, str) and len(self._begun) < _MOST_OPEN:
                 self._begun[following] = all_tools
             whole = not isinstance(following, str) and age == self._age
@@ -156,3 +157,13 @@ class Listing:
             with self._lock:
                 self._resuming -= 1
                 self._lock.notify_all()
+
+
+def _once(tools: list[Any]) -> list[Any]:
+    """Each name once: the first that the server gave it to, as a client would find it."""
+    found: dict[Any, Any] = {}
+    for tool in tools:
+        name = mapping(tool).get("name")
+        if isinstance(name, str) and len(found) < MOST_TOOLS:
+            found.setdefault(name, tool)
+    return list(found.values())
