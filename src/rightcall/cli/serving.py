@@ -70,6 +70,7 @@ def serve_upstream(
     try:
         from rightcall.serve.access import Access, new_token
         from rightcall.serve.assembly import assemble
+        from rightcall.serve.hooks import hooks_answered
         from rightcall.serve.running import serve
     except ImportError as missing:
         raise missing_package(missing) from missing
@@ -85,7 +86,7 @@ def serve_upstream(
     access = Access(token, bound_to=options.host, host_names=options.host_name, origins=options.origin)
     treated = Options(options.retry, options.observe, options.teach, options.lift)
     options.observe = options.observe or watches(policy.current)
-    with lines_and_log(sys.stderr) as lines:
+    with lines_and_log(sys.stderr) as lines, hooks_answered(policy_file(options)):
         recording = _recording(options, policy.current)
         endpoint = None
         try:

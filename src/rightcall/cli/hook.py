@@ -1,0 +1,90 @@
+"""Answer one event of a host: Claude Code, Gemini CLI or Codex starts it before and after each tool call, and writes
+the event to its standard input. `rightcall install` puts it into their settings.
+
+A call that the policy lets pass gets no word, so that the host's own permissions decide. Else it is denied with the
+reason where the model reads it, asked about, or its input is put right. Each call is recorded, with what came of it:
+where the policy file says; without one in the user's own state folder, never in the project.
+
+`rightcall hook learn` starts an MCP server, asks for its tools and keeps their definitions beside the record: so a hook
+knows what arguments they take. `rightcall wrap` and the gateway leave them there by themselves."""
+
+import os
+import sys
+from argparse import REMAINDER, ArgumentParser, Namespace
+
+from rightcall.errors import ConfigError
+
+EXAMPLES = """\
+examples:
+  rightcall hook claude --mode observe < event.json
+  rightcall hook codex --policy ~/rightcall.toml < event.json
+  rightcall hook learn --name files -- npx -y @modelcontextprotocol/server-filesystem .
+  rightcall hook learn --name files        (the server's command stands in [servers.files] of the policy)
+
+in the policy, for claude-code, gemini or codex:
+  [gate.hosts.claude-code]
+  mode = "block"             # block | warn | observe; it wins over --mode
+  ask = ["execute"]          # tools that do this ask a person
+  on_failure = "deny"        # when it cannot judge; default: deny where it blocks, else allow
+  deadline = 5               # seconds
+"""
+
+WHAT = ("claude", "gemini", "codex", "learn")
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("what", choices=WHAT, metavar="HOST", help="claude, gemini or codex; or `learn`")
+    parser.add_argument(
+        "--policy", metavar="FILE",
+        help="the policy file (default: rightcall.toml in the project's folder, or above it in the repository)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--root", metavar="DIR", help="the project's folder (default: as the host says, else the current one)"
+    )
+    parser.add_argument(
+        "--mode", choices=("block", "warn", "observe"), help="what happens to a call, where the policy does not say"
+    )
+    parser.add_argument("--caller", metavar="NAME", help="who calls, for [callers.NAME] (default: the host)")
+    learning = parser.add_argument_group("for `learn`")
+    learning.add_argument("--name", metavar="NAME", help="what the host calls the server")
+    learning.add_argument("--env", metavar="NAME", action="append", default=[], help="a variable that the server needs")
+    learning.add_argument("command", nargs=REMAINDER, metavar="-- COMMAND", help="the server's command, after --")
+
+
+def run(options: Namespace) -> int:
+    if options.what == "learn":
+        return _learn(options)
+    from rightcall.hosts.hook import process
+
+    if options.command or options.name or options.env:
+        raise ConfigError("--name, --env and a command belong to `rightcall hook learn`")
+    given = {"--policy": options.policy, "--root": options.root, "--mode": options.mode, "--caller": options.caller}
+    sys.stdout.flush()
+    return process([options.what, *(word for name, value in given.items() if value for word in (name, value))])
+
+
+def _learn(options: Namespace) -> int:
+    from contextlib import closing
+
+    from rightcall.cli.hook_learning import learnt, server_for
+    from rightcall.cli.terminal import say
+    from rightcall.config import load_policy
+    from rightcall.executor_opening import store_path
+    from rightcall.hosts.hook_place import policy_of_project, project_folder, record_without_policy
+    from rightcall.hosts.known_tools import remember_tools
+    from rightcall.record.sqlite import SqliteStore
+    from rightcall.text.escape import escaped
+
+    root = project_folder(options.root)
+    policy = os.path.abspath(options.policy) if options.policy else policy_of_project(root)
+    settings = load_policy(policy)
+    command = options.command[1:] if options.command[:1] == ["--"] else options.command
+    server = server_for(options.name, command, options.env, settings)
+    tools = learnt(server)
+    path = record_without_policy() if policy is None else store_path(settings, policy, root)
+    with closing(SqliteStore(path)) as store:
+        if not remember_tools(store, server.name, tools):
+            raise ConfigError(f"the definitions could not be written beside {path}")
+    names = ", ".join(str(tool.get("name", "")) for tool in tools)
+    say(escaped(f"{server.name}: {len(tools)} tool{'' if len(tools) == 1 else 's'} learnt: {names}", 2000))
+    return 0

@@ -1,0 +1,190 @@
+"""Answers hooks for the policy file of this server: `rightcall hook` then loads no engine of its own.
+
+A Unix socket in the user's own folder, which nobody else can look into; who connects must be the same user. Each
+connection brings one event and takes one answer away. Whatever goes wrong here, the hook judges by itself.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import socket
+import struct
+import threading
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+
+from rightcall.hosts.hook import GREETING, HOSTS, MINE, MODES, MOST_BYTES, NOT_MINE
+from rightcall.hosts.hook_judging import Failed
+from rightcall.hosts.hook_place import is_private, socket_address, socket_folder, socket_path
+from rightcall.serve.hooks_doors import Doors, Wanted
+
+log = logging.getLogger("rightcall")
+
+_AT_ONCE = 8
+_WAITING = 64
+"""Connections that may wait; one more is closed at once, and that hook judges by itself."""
+_PATIENCE = 2.0
+"""Seconds for an event to arrive, and for its answer to be taken."""
+_PIECE = 1 << 20
+_WORDS = 6
+"""Before the event: the greeting, host, policy, root, mode and caller."""
+
+
+class HookServer:
+    """Serves from `start` to `stop`, in threads of its own."""
+
+    def __init__(self, policy: str) -> None:
+        self.policy = os.path.realpath(policy)
+        self.path = socket_path(self.policy)
+        self._doors = Doors(self.policy)
+        self._listener: socket.socket | None = None
+        self._mark: tuple[int, int] | None = None
+        self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="rightcall-hook")
+        self._room = threading.BoundedSemaphore(_WAITING)
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> bool:
+        """False, with a word in the log, where there can be none: hooks then judge by themselves."""
+        try:
+            self._listener = self._bound()
+        except (OSError, AttributeError) as fault:  # no such sockets on this system, or another server has it
+            log.info("rightcall: hooks are not answered here: %s", fault)
+            return False
+        self._thread = threading.Thread(target=self._accept, name="rightcall-hooks", daemon=True)
+        self._thread.start()
+        return True
+
+    def stop(self) -> None:
+        """What is being answered is finished. A second time does nothing."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            self._remove()
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits in accept
+            listener.close()
+        if self._thread is not None:
+            self._thread.join()
+        self._pool.shutdown()
+        self._doors.close()
+
+    def _bound(self) -> socket.socket:
+        os.makedirs(socket_folder(), mode=0o700, exist_ok=True)
+        folder = os.open(socket_folder(), os.O_RDONLY)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            if not is_private(folder):
+                raise OSError(errno.EACCES, f"{socket_folder()} can be looked into by others: chmod 700")
+            address = socket_address(self.path, folder)
+            self._make_room(address)
+            listener.bind(address)
+            os.chmod(self.path, 0o600)  # nobody has come in meanwhile: the folder is ours alone
+            listener.listen(_WAITING)
+            found = os.stat(self.path)
+            self._mark = found.st_dev, found.st_ino
+        except BaseException:
+            listener.close()
+            raise
+        finally:
+            os.close(folder)
+        return listener
+
+    def _make_room(self, address: str) -> None:
+        """Removes what a server that was killed has left; one that lives keeps its place."""
+        if not os.path.lexists(self.path):
+            return
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.settimeout(_PATIENCE)
+            try:
+                probe.connect(address)
+            except ConnectionRefusedError:
+                os.unlink(self.path)
+                return
+        raise OSError(errno.EADDRINUSE, "another server answers for this policy file already")
+
+    def _remove(self) -> None:
+        """Only our own: another server may have taken the place meanwhile."""
+        with suppress(OSError):
+            found = os.lstat(self.path)
+            if (found.st_dev, found.st_ino) == self._mark:
+                os.unlink(self.path)
+
+    def _accept(self) -> None:
+        while (listener := self._listener) is not None:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            if not self._room.acquire(blocking=False):
+                connection.close()
+                continue
+            try:
+                self._pool.submit(self._serve, connection)
+            except RuntimeError:  # it is stopping
+                self._room.release()
+                connection.close()
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            with connection:
+                connection.settimeout(_PATIENCE)
+                if not _is_own_user(connection):
+                    return
+                asked = _received(connection)
+                if asked is not None:
+                    connection.sendall(self._answer(asked))
+        except OSError:
+            return  # the hook is gone
+        except Exception:
+            log.exception("rightcall: a hook could not be answered")
+        finally:
+            self._room.release()
+
+    def _answer(self, asked: bytes) -> bytes:
+        parts = asked.split(b"\0", _WORDS)
+        if len(parts) != _WORDS + 1 or parts[0] != GREETING:
+            return NOT_MINE
+        host, policy, root, mode, caller = map(os.fsdecode, parts[1:_WORDS])
+        if policy != self.policy or host not in HOSTS or mode not in ("", *MODES):
+            return NOT_MINE
+        try:
+            told = self._doors.of(Wanted(host, root, mode, caller)).answer(parts[_WORDS])
+        except Failed as failed:
+            told = failed.answer
+        return MINE + told.encode() + b"\n"
+
+
+@contextmanager
+def hooks_answered(policy: str | os.PathLike[str] | None) -> Generator[None]:
+    """Hooks of projects under this policy file are answered for as long as the `with` lasts; without a file, none."""
+    if policy is None:
+        yield
+        return
+    server = HookServer(os.fspath(policy))
+    server.start()
+    try:
+        yield
+    finally:
+        server.stop()
+
+
+def _received(connection: socket.socket) -> bytes | None:
+    pieces: list[bytes] = []
+    size = 0
+    while piece := connection.recv(_PIECE):
+        pieces.append(piece)
+        size += len(piece)
+        if size > MOST_BYTES + _PIECE:
+            return None
+    return b"".join(pieces)
+
+
+def _is_own_user(connection: socket.socket) -> bool:
+    """The folder lets nobody else in; where the system tells who connects, that counts as well."""
+    asking = getattr(socket, "SO_PEERCRED", None)
+    if asking is None:
+        return True
+    _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, asking, struct.calcsize("3i")))
+    return uid == os.geteuid()
