@@ -15,6 +15,15 @@ from argparse import REMAINDER, ArgumentParser, Namespace
 from rightcall.errors import ConfigError
 
 EXAMPLES = """\
+options, behind the host:
+  --policy FILE  the policy file (default: rightcall.toml in the project's folder, or above it in the repository)
+  --mode MODE    block, warn or observe: what happens to a call, where the policy does not say (default: block)
+  --caller NAME  who calls, for [callers.NAME] (default: the host)
+  --root DIR     the project's folder (default: as the host says, else the current one)
+options of `learn`: --policy, --root, and
+  --name NAME    what the host calls the server
+  --env NAME     an environment variable that the server needs
+
 examples:
   rightcall hook claude --mode observe < event.json
   rightcall hook codex --policy ~/rightcall.toml < event.json
@@ -34,33 +43,25 @@ WHAT = ("claude", "gemini", "codex", "learn")
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("what", choices=WHAT, metavar="HOST", help="claude, gemini or codex; or `learn`")
-    parser.add_argument(
-        "--policy", metavar="FILE",
-        help="the policy file (default: rightcall.toml in the project's folder, or above it in the repository)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--root", metavar="DIR", help="the project's folder (default: as the host says, else the current one)"
-    )
-    parser.add_argument(
-        "--mode", choices=("block", "warn", "observe"), help="what happens to a call, where the policy does not say"
-    )
-    parser.add_argument("--caller", metavar="NAME", help="who calls, for [callers.NAME] (default: the host)")
-    learning = parser.add_argument_group("for `learn`")
-    learning.add_argument("--name", metavar="NAME", help="what the host calls the server")
-    learning.add_argument("--env", metavar="NAME", action="append", default=[], help="a variable that the server needs")
-    learning.add_argument("command", nargs=REMAINDER, metavar="-- COMMAND", help="the server's command, after --")
+    parser.add_argument("rest", nargs=REMAINDER, metavar="OPTIONS", help="see below")
 
 
 def run(options: Namespace) -> int:
     if options.what == "learn":
-        return _learn(options)
+        return _learn(_learning_options(options.rest))
     from rightcall.hosts.hook import process
 
-    if options.command or options.name or options.env:
-        raise ConfigError("--name, --env and a command belong to `rightcall hook learn`")
-    given = {"--policy": options.policy, "--root": options.root, "--mode": options.mode, "--caller": options.caller}
     sys.stdout.flush()
-    return process([options.what, *(word for name, value in given.items() if value for word in (name, value))])
+    return process([options.what, *options.rest])
+
+
+def _learning_options(words: list[str]) -> Namespace:
+    parser = ArgumentParser(prog="rightcall hook learn", allow_abbrev=False)
+    for name in ("--policy", "--root", "--name"):
+        parser.add_argument(name)
+    parser.add_argument("--env", action="append", default=[])
+    parser.add_argument("command", nargs=REMAINDER)
+    return parser.parse_args(words)
 
 
 def _learn(options: Namespace) -> int:
