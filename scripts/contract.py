@@ -1,0 +1,48 @@
+"""Measure the contract matrix: every failure at every door, alone and with RightCall, as the table of docs/hosts.md.
+
+python scripts/contract.py                          the table, from the tools and damage of the tests
+python scripts/contract.py --tools FILE --seed 7    other tools (as tests_hosts/contract/tools.json), other damage
+python scripts/contract.py --doors proxy,langchain  some doors only
+
+Runs in the environment of `make test-hosts`. It ends with 1 where a door does something else than is stated.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+sys.path.append(str(ROOT / "tests_hosts"))
+
+from contract.cases import TOOLS, make_cases, read_tools
+from contract.matrix import MATRIX, markdown, measured
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tools", type=Path, default=TOOLS, metavar="FILE", help="at least three tools, as JSON")
+    parser.add_argument("--seed", type=int, default=0, help="which damage; 0 is that of the tests")
+    parser.add_argument("--doors", default=",".join(MATRIX), help="comma-separated; default: all")
+    options = parser.parse_args()
+    tools = read_tools(options.tools)
+    cases = make_cases(tools, options.seed)
+    doors = options.doors.split(",")
+    if unknown := [door for door in doors if door not in MATRIX]:
+        parser.error(f"there is no door {unknown[0]!r}; the doors are {', '.join(MATRIX)}")
+    alone = {door: measured(door, cases, tools, guarded=False) for door in doors}
+    guarded = {door: measured(door, cases, tools, guarded=True) for door in doors}
+    print(markdown(alone, guarded))
+    other = [
+        f"{door}, {failure}: {guarded[door][failure]}, stated is {stated}"
+        for door in doors
+        for failure, stated in MATRIX[door].stated(guarded=True).items()
+        if guarded[door][failure] != stated
+    ]
+    if other:
+        print("\n" + "\n".join(other), file=sys.stderr)
+    return 1 if other else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
