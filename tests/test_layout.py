@@ -46,8 +46,10 @@ MAY_LOAD_IN_ADAPTERS = {  # by file of hosts/: the framework it is for, which it
     "claude_sdk": {"claude_agent_sdk"},
     "fastmcp": {"fastmcp", "mcp", "mcp_types"},
     "langchain": {"langchain", "langchain_core", "langgraph"},
+    "langchain_messages": {"langchain_core"},
     "litellm": {"litellm"},
-    "openai_agents": {"agents", "openai"},
+    "openai_agents": {"agents"},
+    "openai_agents_model": {"agents", "openai"},
     "pydantic_ai": {"pydantic_ai"},
     "smolagents": {"smolagents"},
 }
