@@ -61,14 +61,15 @@ class Pump:
 
     def _finish(self) -> None:
         """One side has ended: what is on its way arrives, then the server ends too."""
-        if self._down.is_alive():  # it is the client that has gone
+        client_gone = self._down.is_alive()
+        if client_gone:
             self._between.calls.listing.settled(GRACE)
-        elif not self._server.ended(HURRY) or self._server.code:
-            log.warning("rightcall: the MCP server ended (exit code %d)", self._server.code)
         if self._to_server.close(HURRY):
             self._server.close_input()
-        self._server.end(GRACE)
+        self._server.end(GRACE if client_gone else HURRY)
         self._down.join(HURRY)  # somebody whom the server has started may still hold its output open
+        if not client_gone and self._server.code:
+            log.warning("rightcall: the MCP server ended (exit code %d)", self._server.code)
 
     def _until_over(self, pump: Callable[[], None]) -> None:
         try:

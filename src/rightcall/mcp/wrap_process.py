@@ -12,7 +12,7 @@ from typing import Final
 from rightcall.errors import ConfigError
 from rightcall.text.escape import escaped
 
-GRACE: Final = 5.0
+GRACE: Final = 3.0
 """Seconds a server has to end by itself once nobody talks to it any more."""
 HURRY: Final = 1.5
 """Seconds after it was told to end: clients wait two before they kill, and then nobody is left to end the server."""
