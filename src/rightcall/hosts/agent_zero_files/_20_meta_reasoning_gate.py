@@ -18,6 +18,7 @@ import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -100,7 +101,8 @@ class MetaReasoningGate(Extension):
             tool_args.setdefault("method", method)  # `skills_tool:list` says it in the name
         policy, engine = _policy_file(), _engine()
         if engine is not None:
-            return await engine.before(self.agent, tool_args, tool_name, policy=policy, secrets=self._secrets())
+            secrets = self._secrets() if policy else None
+            return await engine.before(self.agent, tool_args, tool_name, policy=policy, secrets=secrets)
         if policy is not None:
             why = _stops(policy, "the package rightcall is not installed")
             self._log("warning", f"[MetaGate] {why or f'{policy} is not in force: no package rightcall is installed'}")
@@ -117,7 +119,7 @@ class MetaReasoningGate(Extension):
         return None
 
     async def _after(self, response: Any) -> None:
-        engine = _engine()
+        engine = _engine() if _policy_file() else None  # without a policy nothing is recorded
         if engine is not None:
             await engine.after(self.agent, response, secrets=self._secrets())
 
@@ -363,15 +365,15 @@ def _engine() -> Any:
 
 
 def _policy_file() -> str | None:
-    """RIGHTCALL_POLICY, or the `rightcall.toml` nearest above this file, up to Agent Zero's own folder."""
-    if named := os.environ.get("RIGHTCALL_POLICY"):
-        return named
-    for folder in Path(__file__).resolve().parents:
-        if (folder / "rightcall.toml").is_file():
-            return str(folder / "rightcall.toml")
-        if (folder / "agent.py").is_file():
-            return None
-    return None
+    return os.environ.get("RIGHTCALL_POLICY") or next(filter(os.path.isfile, _policy_places()), None)
+
+
+@cache
+def _policy_places() -> list[str]:
+    """From the folder of this file up to Agent Zero's own: the nearest `rightcall.toml` holds."""
+    folders = list(Path(__file__).resolve().parents)
+    own = next((number for number, folder in enumerate(folders, 1) if (folder / "agent.py").is_file()), 0)
+    return [str(folder / "rightcall.toml") for folder in folders[:own]]
 
 
 def _stops(policy: str | None, why: str) -> str | None:
