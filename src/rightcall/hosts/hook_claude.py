@@ -42,7 +42,7 @@ def said_before(passage: "Passage") -> dict[str, Any] | None:
     if passage.action == "deny":
         return _output(permissionDecision="deny", permissionDecisionReason=passage.message)
     if passage.action == "ask":
-        told = {"permissionDecision": "ask", "permissionDecisionReason": passage.why}
+        told = {"permissionDecision": "ask", "permissionDecisionReason": f"{passage.why}{_elsewhere(passage)}"}
     elif passage.decision.rule in _BY_A_PERSON and not passage.observed:
         told = {"permissionDecision": "allow", "permissionDecisionReason": "A person has approved this call."}
     if passage.changed:
@@ -50,6 +50,12 @@ def said_before(passage: "Passage") -> dict[str, Any] | None:
     if passage.action == "allow" and passage.message:
         told["additionalContext"] = passage.message
     return _output(**told) if told else None
+
+
+def _elsewhere(passage: "Passage") -> str:
+    """Without a terminal the host asks nobody and denies: the model reads then how a person can still say yes."""
+    about = passage.approval
+    return f" Without a prompt: `rightcall approvals approve {about}`, then the same call again." if about else ""
 
 
 def denied(reason: str) -> dict[str, Any]:

@@ -44,6 +44,8 @@ class HookServer:
         self._mark: tuple[int, int] | None = None
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="rightcall-hook")
         self._room = threading.BoundedSemaphore(_WAITING)
+        self.answered = 0
+        """How many events were."""
         self._thread: threading.Thread | None = None
 
     def start(self) -> bool:
@@ -153,6 +155,7 @@ class HookServer:
             told = self._doors.of(Wanted(host, root, mode, caller)).answer(parts[_WORDS])
         except Failed as failed:
             told = failed.answer
+        self.answered += 1
         return MINE + told.encode() + b"\n"
 
 

@@ -1,0 +1,85 @@
+"""The hook command as hosts start it: its words, a project with a policy, and what was recorded there."""
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import json
+
+import rightcall
+from rightcall.record.entries import read_call, read_end
+from rightcall.record.sqlite import SqliteStore
+
+SOURCE = str(Path(rightcall.__file__).parent.parent)
+
+POLICY = """\
+version = 1
+[policy]
+deny = ["Bash", "run_shell_command", "files/move_file"]
+repeats = 0
+[policy.approval]
+tools = ["Write", "replace", "files/edit_file"]
+[policy.paths]
+deny = ["private/**"]
+"""
+
+
+def hook_command(host: str, *options: str, state: Path) -> str:
+    """The command for the host's settings. Hosts hand their environment on or not, so that it brings its own."""
+    words = (sys.executable, "-m", "rightcall", "hook", host, *options)
+    return shlex.join(("env", f"PYTHONPATH={SOURCE}", f"XDG_STATE_HOME={state}", *words))
+
+
+def hook(
+    host: str, event: Mapping[str, Any] | bytes, folder: Path, *options: str, environment: Mapping[str, str] | None = None
+) -> Any:
+    """What the hook says to an event, started in `folder`; None for nothing. Nothing else may happen."""
+    given = event if isinstance(event, bytes) else json.encode(event)
+    done = subprocess.run(
+        [sys.executable, "-m", "rightcall", "hook", host, *options],
+        input=given, capture_output=True, timeout=30, check=False, cwd=folder,
+        env=dict(os.environ) | {"PYTHONPATH": SOURCE, "XDG_STATE_HOME": str(folder / "state")} | dict(environment or {}),
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b""), done
+    return json.decode(done.stdout) if done.stdout.strip() else None
+
+
+def project(folder: Path, policy: str | None = POLICY) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "a.txt").write_text("the words of a\n")
+    (folder / "private").mkdir(exist_ok=True)
+    (folder / "private" / "b.txt").write_text("nobody's business\n")
+    if policy is not None:
+        (folder / "rightcall.toml").write_text(policy)
+    return folder
+
+
+def recorded(folder: Path, database: str = ".rightcall/audit.db") -> list[dict[str, Any]]:
+    """Every call of the record: tool, decision, rule, and what came of it."""
+    store = SqliteStore(folder / database)
+    try:
+        return store.look(_calls)
+    finally:
+        store.close()
+
+
+def _calls(tables: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for entry in tables.entries():
+        if entry.kind not in ("begin", "refused", "waiting"):
+            continue
+        body = read_call(entry.body)
+        ends = [read_end(one.body) for one in tables.belonging(entry.seq) if one.kind == "end"]
+        found.append(
+            {
+                "kind": entry.kind, "tool": body.tool, "caller": body.caller, "rule": body.rule, "reason": body.reason,
+                "arguments": body.params, "context": body.context, "step": body.step,
+                "end": ends[-1].status if ends else None, "error": ends[-1].error if ends else None,
+                "approval": body.approval,
+            }  # fmt: skip
+        )
+    return found
