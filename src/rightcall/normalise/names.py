@@ -229,7 +229,7 @@ class _Search:
         name that says nothing is enough only where the tool has no other argument.
         """
         missing = [name for name in self.needed if name in self.free and name not in self.given]
-        rest = [name for name in self.unknown if not is_noise(name)]
+        rest = [name for name in self.unknown if not is_noise(name) or name in self.ambiguous]
         if len(missing) != 1 or len(rest) != 1 or not is_right(self.given[rest[0]], missing[0]):
             return
         name, target = rest[0], missing[0]
