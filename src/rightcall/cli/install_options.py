@@ -59,7 +59,10 @@ def say_difference(change: "Change") -> None:
 
 
 def _lines(data: bytes | None) -> list[str]:
-    return [] if data is None else data.decode("utf-8", "backslashreplace").replace("\r\n", "\n").split("\n")
+    if data is None:
+        return []
+    lines = data.decode("utf-8", "backslashreplace").replace("\r\n", "\n").split("\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 def agreed(options: Namespace, question: str) -> bool:

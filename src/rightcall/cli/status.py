@@ -15,7 +15,7 @@ from rightcall.cli.terminal import Style, say, style_for
 from rightcall.errors import ConfigError
 from rightcall.hosts.hook_place import policy_of_project, project_folder
 from rightcall.installing.looking import Installed, installed_in, places
-from rightcall.installing.manifest import Manifest, read_manifest
+from rightcall.installing.manifest import Manifest, Record, read_manifest
 from rightcall.installing.notes import switched_off
 from rightcall.text.escape import escaped
 
@@ -45,7 +45,7 @@ def run(options: Namespace) -> int:
         if not found:
             say("Nothing is installed. `rightcall install --help` shows what there is.")
         say(_server_line(server))
-    return OK if all(one["works"] for one in found) else REFUSED
+    return REFUSED if any(one["works"] is False for one in found) else OK
 
 
 def _of_settings(manifest: Manifest) -> Iterator[dict[str, Any]]:
@@ -57,10 +57,10 @@ def _of_settings(manifest: Manifest) -> Iterator[dict[str, Any]]:
                 yield _record(host.name, path, works=False, why=str(error))
             continue
         if installed is not None:
-            yield from _tried(installed)
+            yield from _tried(installed, manifest.of(host.name, os.path.realpath(path)))
 
 
-def _tried(installed: Installed) -> Iterator[dict[str, Any]]:
+def _tried(installed: Installed, record: Record | None) -> Iterator[dict[str, Any]]:
     from rightcall.installing.trying import Tried, try_hook, try_server
 
     name, path, policy = installed.host.name, installed.path, installed.policy
@@ -70,10 +70,10 @@ def _tried(installed: Installed) -> Iterator[dict[str, Any]]:
         yield _of(tried, name, path, mode=modes, policy=policy, server=entry.name)
     if installed.hooks:
         off = switched_off(installed.host, path, installed.settings)
-        tried = Tried(off) if off else try_hook(installed, os.environ)
+        tried = Tried(off) if off else try_hook(installed, record, os.environ)
         missing = sorted(set(installed.host.events) - {one.event for one in installed.hooks})
         if missing and tried.works:
-            tried = Tried(f"the hooks for {', '.join(missing)} are not there: install it again", tried.milliseconds)
+            tried = Tried(f"the hooks for {', '.join(missing)} are not there: install it again")
         yield _of(tried, name, path, mode=installed.modes, policy=policy or policy_of_project(project_folder()))
 
 
@@ -84,7 +84,9 @@ def _mode(words: tuple[str, ...]) -> str | None:
 
 
 def _of(tried: "Tried", host: str, path: str, **more: Any) -> dict[str, Any]:
-    return _record(host, path, works=tried.works, why=tried.why, milliseconds=tried.milliseconds, **more)
+    return _record(
+        host, path, works=tried.works, why=tried.why or tried.unknown, milliseconds=tried.milliseconds, **more
+    )
 
 
 def _record(host: str, path: str, **more: Any) -> dict[str, Any]:
@@ -125,5 +127,7 @@ def _lines(one: dict[str, Any], style: Style) -> list[str]:
     took = f" (answers in {one['milliseconds']} ms)" if one["milliseconds"] is not None else ""
     broken = style.tint(f"does not work: {escaped(one['why'])}", "red")
     state = style.tint(f"works{took}", "green") if one["works"] else broken
+    if one["works"] is None:
+        state = style.tint(escaped(one["why"]), "yellow")
     facts = "" if one["host"] == "agent-zero" else f"  {escaped(f'{mode}, {policy}')}\n"
     return [*f"{escaped(name)}  {escaped(one['file'])}\n{facts}  {state}".split("\n")]

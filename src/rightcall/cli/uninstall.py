@@ -8,8 +8,8 @@ from rightcall.cli.install_options import agreed, lock_folder, place_options, pl
 from rightcall.cli.terminal import say
 from rightcall.installing.applying import Done, uninstall
 from rightcall.installing.manifest import locked, read_manifest
-from rightcall.installing.places import HOSTS, Host, host_named, settings_file
-from rightcall.installing.plans import Change, is_installed, planned_removal
+from rightcall.installing.places import HOSTS, Host, host_named
+from rightcall.installing.plans import Change, planned_removal
 from rightcall.text.escape import escaped
 
 EXAMPLES = """\
@@ -17,13 +17,14 @@ examples:
   rightcall uninstall claude-code
   rightcall uninstall cursor --project
   rightcall uninstall codex --dry-run
-  rightcall uninstall gemini --yes
+  rightcall uninstall gemini --all --yes
 """
 
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("host", metavar="HOST", help=", ".join(HOSTS))
     place_options(parser)
+    parser.add_argument("--all", action="store_true", help="everywhere it was installed, in all projects")
     parser.add_argument("--yes", action="store_true", help="write without asking")
     parser.add_argument("--dry-run", action="store_true", help="show the difference and write nothing")
 
@@ -35,26 +36,18 @@ def run(options: Namespace) -> int:
 
         return take_out(options)
     state = lock_folder()
-    paths = _paths(host, options, state)
+    paths = _noted(host, state) if options.all else places_of(host, options)
     if not paths:
         say(f"{host.title}: nothing of rightcall is installed there; nothing was changed.")
     codes = [_take_out(host, path, options, state) for path in paths]
+    for other in set(_noted(host, state)) - {os.path.realpath(path) for path in paths}:
+        say(f"It is also in {escaped(other)}: --file FILE or --all takes it out there too.")
     return max(codes, default=OK)
 
 
-def _paths(host: Host, options: Namespace, state: str) -> list[str]:
-    """The file that is named; else the user's, and every other that we know we are in."""
-    if options.project is not None or options.local is not None or options.file is not None:
-        return list(places_of(host, options))
-    (usual,) = places_of(host, options)
-    noted = [one.file for one in read_manifest(state).files if one.host == host.name]
-    here = [settings_file(host, scope, os.getcwd(), os.environ) for scope in host.scopes if scope != "user"]
-    others = [path for path in here if is_installed(host, path) and os.path.realpath(path) not in noted]
-    if os.path.realpath(usual) in noted:
-        noted = [usual if file == os.path.realpath(usual) else file for file in noted]
-    elif is_installed(host, usual):
-        noted.append(usual)
-    return [*noted, *others]
+def _noted(host: Host, state: str) -> tuple[str, ...]:
+    """Every file that we know we are in."""
+    return tuple(one.file for one in read_manifest(state).files if one.host == host.name)
 
 
 def _take_out(host: Host, path: str, options: Namespace, state: str) -> int:

@@ -28,22 +28,25 @@ def install(change: Change, state: str) -> Done:
     assert change.after is not None
     _refuse_moved(change)
     refuse_unwritable(change.file)
-    folders = make_folders(os.path.dirname(change.file))
-    record = _record(change, change.record, folders)
-    write_manifest(state, read_manifest(state).with_record(record))
-    replace(change.file, change.after, mode=_usual_mode())
+    try:
+        folders = make_folders(os.path.dirname(change.file))
+        record = _record(change, None if change.before is None else change.record, folders)
+        write_manifest(state, read_manifest(state).with_record(record))
+        replace(change.file, change.after, mode=_usual_mode())
+    except OSError as error:
+        raise _not_written(change, error) from error
     return Done(record.backup, folders)
 
 
 def _record(change: Change, old: Record | None, folders: tuple[str, ...]) -> Record:
     assert change.after is not None
     name, file, after = change.host.name, change.file, digest(change.after)
+    now = None if change.before is None else digest(change.before)
     if old is None:
-        before = None if change.before is None else digest(change.before)
-        copy, created = _backed_up(change), change.before is None
-        return Record(name, file, after, before, copy, created, change.exact, folders, change.made, _now())
+        copy, created = _backed_up(change), now is None
+        return Record(name, file, after, now, copy, created, change.exact, folders, change.made, _now())
     made = _joined(old.made, change.made)
-    if change.before is not None and digest(change.before) == old.after:  # nobody wrote since: the first copy counts
+    if now in (old.after, old.before):  # nobody wrote since: the first copy counts
         return Record(name, file, after, old.before, old.backup, old.created, old.exact, old.folders, made, _now())
     more = (*folders, *old.folders)
     return Record(name, file, after, None, _backed_up(change), old.created, False, more, made, _now())
@@ -53,22 +56,33 @@ def uninstall(change: Change, state: str) -> Done:
     """Writes the file without us, or removes it. The caller holds the lock."""
     _refuse_moved(change)
     record = change.record
-    if not change.is_none:
-        refuse_unwritable(change.file)
-        if change.after is None:
-            os.unlink(change.file)
-        else:
-            replace(change.file, change.after)
-    write_manifest(state, read_manifest(state).without(change.host.name, change.file))
-    if record is None:
-        return Done()
+    try:
+        if not change.is_none:
+            refuse_unwritable(change.file)
+            if change.after is None:
+                os.unlink(change.file)
+            else:
+                replace(change.file, change.after)
+        write_manifest(state, read_manifest(state).without(change.host.name, change.file))
+        return Done() if record is None else _tidied(change, record)
+    except OSError as error:
+        raise _not_written(change, error) from error
+
+
+def _tidied(change: Change, record: Record) -> Done:
+    """Folders that we made go if they are empty; the copy goes if the file is the same again."""
     if change.after is None:
         remove_empty(record.folders)
-    if record.backup is not None and change.exact:
-        if os.path.exists(record.backup):
-            os.unlink(record.backup)
+    if record.backup is None or not os.path.exists(record.backup):
+        return Done()
+    if change.after is not None and contents(record.backup) == change.after:
+        os.unlink(record.backup)
         return Done()
     return Done(record.backup)
+
+
+def _not_written(change: Change, error: OSError) -> ConfigError:
+    return ConfigError(f"could not be written ({error.strerror or error}); it is as it was", source=change.path)
 
 
 def _refuse_moved(change: Change) -> None:

@@ -56,7 +56,7 @@ def is_passing(words: Sequence[str]) -> bool:
 def hook_handler(host: str, wish: Wish, mode: Mode, policy: str | None) -> dict[str, Any]:
     """The part of a handler that starts us: `command`, and `args` where the host needs no shell."""
     words = (*wish.program, "hook", _HOSTS.get(host, host), "--mode", mode, *(("--policy", policy) if policy else ()))
-    _refuse_odd(host, words)
+    refuse_odd(host, words)
     if not wish.windows:
         return {"command": shlex.join(words)}
     if host == "claude-code":
@@ -67,7 +67,8 @@ def hook_handler(host: str, wish: Wish, mode: Mode, policy: str | None) -> dict[
     return {"command": subprocess.list2cmdline(words)}
 
 
-def _refuse_odd(host: str, words: Sequence[str]) -> None:
+def refuse_odd(host: str, words: Sequence[str]) -> None:
+    """Raises ConfigError for a path that would not come out of the settings as it went in."""
     for word in words:
         if not word.isprintable():
             raise ConfigError(f"{escaped(word)!r} has characters that settings cannot carry; move it to another path")

@@ -116,15 +116,18 @@ def _settle(folder: str) -> None:
         os.close(handle)
 
 
-def make_folders(folder: str) -> tuple[str, ...]:
+def make_folders(folder: str, mode: int = 0o777) -> tuple[str, ...]:
     """Makes a folder and those above it; returns the ones that were not there, the innermost first."""
     missing: list[str] = []
     while not os.path.isdir(folder):
         missing.append(folder)
         folder = os.path.dirname(folder)
+    made: list[str] = []
     for one in reversed(missing):
-        os.mkdir(one, 0o700)
-    return tuple(missing)
+        with suppress(FileExistsError):  # somebody else was quicker
+            os.mkdir(one, mode)
+            made.insert(0, one)
+    return tuple(made)
 
 
 def remove_empty(folders: tuple[str, ...]) -> None:

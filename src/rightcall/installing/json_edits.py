@@ -52,7 +52,7 @@ def node_at(tree: Node, path: Path) -> Node | None:
 def with_child(text: str, path: Path, data: Any, key: str | None = None) -> str:
     """The text with one more child, at the end of the object (then with a key) or array that the path leads to."""
     box = _box(text, path)
-    name = "" if key is None else json.dumps(key, ensure_ascii=False)
+    name = "" if key is None else quoted(key)
     if box.children:
         return apply(text, _behind_others(text, box, name, data))
     return apply(text, [_into_empty(text, box, name, data)])
@@ -60,8 +60,18 @@ def with_child(text: str, path: Path, data: Any, key: str | None = None) -> str:
 
 def with_string(text: str, path: Path, value: str) -> str:
     """The text with another string where the path leads to."""
+    return with_literal(text, path, quoted(value))
+
+
+def with_literal(text: str, path: Path, literal: str) -> str:
+    """The text with other JSON, as it is written, where the path leads to."""
     node = _box(text, path)
-    return apply(text, [Edit(node.start, node.end, json.dumps(value, ensure_ascii=False))])
+    return apply(text, [Edit(node.start, node.end, literal)])
+
+
+def quoted(value: str) -> str:
+    """A string as JSON writes it."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def without_child(text: str, path: Path, at: int, hollow: str = "") -> str:

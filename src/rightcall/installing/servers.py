@@ -4,7 +4,6 @@
 ─▶ "files": {"command": "/…/rightcall", "args": ["wrap", "--name", "files", "--mode", "observe", "--", "npx", "-y", …]}
 """
 
-import json
 import os
 import re
 from typing import Any, Literal, cast
@@ -12,8 +11,18 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 
 from rightcall.installing.changed import Cannot, Made
-from rightcall.installing.commands import Wish, after_us, mode_of, option
-from rightcall.installing.json_edits import Edit, Path, apply, node_at, with_child, with_string, without_child
+from rightcall.installing.commands import Wish, after_us, mode_of, option, refuse_odd
+from rightcall.installing.json_edits import (
+    Edit,
+    Path,
+    apply,
+    node_at,
+    quoted,
+    with_child,
+    with_literal,
+    with_string,
+    without_child,
+)
 from rightcall.installing.jsonc import Node, read
 
 State = Literal["plain", "wrapped", "remote", "odd"]
@@ -65,6 +74,7 @@ def _entry(name: str, one: Any) -> Entry:
 
 def wrap_servers(text: str, wish: Wish) -> tuple[str, Made]:
     """The settings with their servers wrapped, all of them or those in `wish.only`."""
+    refuse_odd("", (*wish.program, wish.policy or ""))
     tree = read(text)
     _refuse_unusual(tree)
     entries = entries_of(tree.plain())
@@ -113,9 +123,10 @@ def _wrapped(text: str, path: Path, entry: Entry, wish: Wish) -> str:
     written = text[command.start : command.end]  # as it stands there, so that it comes back as it was
     args = node_at(read(text), (*path, "args"))
     if args is None:
-        text = with_child(text, path, [*ours, entry.words[0]], "args")
+        text = with_child(text, path, [*ours, ""], "args")
+        text = with_literal(text, (*path, "args", len(ours)), written)
     else:
-        text = apply(text, [_before_first(text, args, [*map(_quoted, ours), written])])
+        text = apply(text, [_before_first(text, args, [*map(quoted, ours), written])])
     return with_string(text, (*path, "command"), wish.program[0])
 
 
@@ -131,10 +142,6 @@ def _before_first(text: str, args: Node, literals: list[str]) -> Edit:
     separator = "," if tight else ", "
     first = args.children[0].start
     return Edit(first, first, "".join(literal + separator for literal in literals))
-
-
-def _quoted(word: str) -> str:
-    return json.dumps(word, ensure_ascii=False)
 
 
 def _as_wished(text: str, path: Path, entry: Entry, wish: Wish) -> str:
@@ -156,7 +163,7 @@ def _with_option(text: str, path: Path, name: str, value: str) -> str:
     if name in words[:end]:
         return with_string(text, (*path, "args", words.index(name) + 1), value)
     place = args.children[end].start
-    return apply(text, [Edit(place, place, f"{_quoted(name)}, {_quoted(value)}, ")])
+    return apply(text, [Edit(place, place, f"{quoted(name)}, {quoted(value)}, ")])
 
 
 def unwrap_servers(text: str, record: Made | None) -> str:

@@ -19,10 +19,12 @@ from msgspec import DecodeError, Struct, json
 
 from rightcall.hosts.hook import Options, ask_server
 from rightcall.hosts.hook_place import policy_of_project, project_folder, socket_path
-from rightcall.installing.commands import option
+from rightcall.installing.commands import Wish, hook_handler, mode_of, option, program
+from rightcall.installing.files import contents, digest
 from rightcall.installing.hooks import Found
 from rightcall.installing.json_edits import Path
 from rightcall.installing.looking import Installed
+from rightcall.installing.manifest import Record
 from rightcall.installing.servers import Entry
 
 DEADLINE = 15.0
@@ -34,23 +36,27 @@ _MOST_SHOWN = 300
 
 
 class Tried(Struct, frozen=True):
-    """How it went: `why` it does not work, or nothing."""
+    """How it went: `why` it does not work, or why that is `unknown`, or neither."""
 
     why: str = ""
+    unknown: str = ""
     milliseconds: int | None = None
 
     @property
-    def works(self) -> bool:
-        return not self.why
+    def works(self) -> bool | None:
+        return None if self.unknown else not self.why
 
 
-def try_hook(installed: Installed, environment: Mapping[str, str]) -> Tried:
-    """Runs the command that stands before a tool's use, as the host would."""
+def try_hook(installed: Installed, record: Record | None, environment: Mapping[str, str]) -> Tried:
+    """Runs the command that stands before a tool's use, as the host would; but only where it is surely ours: settings
+    in a project may come from anybody."""
     event = _EVENTS.get(installed.host.name, "PreToolUse")
     found = next((one for one in installed.hooks if one.event == event), None)
     if found is None:
         return Tried(f"there is no hook for {event}: install it again")
     handler = _handler(installed.settings, found.path)
+    if not _is_surely_ours(installed, record, handler, found):
+        return Tried(unknown="it was not run: others wrote into this file, and its command is not of this program")
     policy = option(found.words, "--policy") or policy_of_project(project_folder())
     if wrong := _policy_fault(policy):
         return Tried(wrong)
@@ -58,6 +64,15 @@ def try_hook(installed: Installed, environment: Mapping[str, str]) -> Tried:
         # without a policy the record is the user's own, where a call that never was has no place
         own = {} if policy else {"XDG_STATE_HOME": folder, "LOCALAPPDATA": folder}
         return _run(_started(handler, found), _event(event), {**environment, **own})
+
+
+def _is_surely_ours(installed: Installed, record: Record | None, handler: Mapping[str, Any], found: Found) -> bool:
+    if record is not None and digest(contents(installed.path) or b"") == record.after:
+        return True
+    wish = Wish(program(), windows=sys.platform == "win32")
+    mode, policy = mode_of(found.words), option(found.words, "--policy")
+    known = hook_handler(installed.host.name, wish, mode or "observe", policy)
+    return all(handler.get(key) == known.get(key) for key in ("command", "args"))
 
 
 def _handler(settings: Any, path: Path) -> dict[str, Any]:
