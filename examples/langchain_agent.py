@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain.agents import create_agent
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
+from langchain_core.messages import AIMessage, HumanMessage, InvalidToolCall, ToolCall
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
@@ -70,7 +70,7 @@ def main() -> None:
         checkpointer=InMemorySaver(),
     )
     thread: Any = {"configurable": {"thread_id": "1"}}
-    state = agent.invoke({"messages": [("user", "A table in Rome, please.")]}, thread)
+    state = agent.invoke({"messages": [HumanMessage("A table in Rome, please.")]}, thread)
     while "__interrupt__" in state:
         asked = state["__interrupt__"][0].value
         print(f"a person is asked:  {asked['name']} {asked['args']}, and says yes")

@@ -6,7 +6,7 @@ pip install "rightcall[pydantic-ai]"; python examples/pydantic_ai_agent.py
 import asyncio
 
 from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from rightcall.hosts.pydantic_ai import RightCall
@@ -65,8 +65,10 @@ async def main() -> None:
         result = await agent.run(message_history=result.all_messages(), deferred_tool_results=answers)
     for message in result.all_messages():
         for part in message.parts:
-            if part.part_kind in ("tool-call", "tool-return"):
-                print(f"{part.part_kind:20}{part.tool_name} {getattr(part, 'args', '') or part.content}")
+            if isinstance(part, ToolCallPart):
+                print(f"call:               {part.tool_name} {part.args}")
+            elif isinstance(part, ToolReturnPart):
+                print(f"result:             {part.content}")
     print(f"answer:             {result.output}")
     rightcall.close()
 

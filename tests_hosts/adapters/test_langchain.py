@@ -40,7 +40,7 @@ class Streamed(Scripted):
             text = call["args"] or ""
             for piece in (text[:5], text[5:]):
                 first = {"name": call["name"], "id": call["id"]} if piece == text[:5] else {"name": None, "id": None}
-                chunk = {**first, "args": piece, "index": at, "type": "tool_call_chunk"}
+                chunk: Any = {**first, "args": piece, "index": at, "type": "tool_call_chunk"}
                 yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=[chunk]))
         last = AIMessageChunk(content=message.content, response_metadata=message.response_metadata)
         yield ChatGenerationChunk(message=last)

@@ -248,7 +248,8 @@ async def streamed(guarded: Agent[None, Any]) -> str:
 
 async def by_events(guarded: Agent[None, Any]) -> str:
     async with guarded.run_stream_events("go") as events:
-        return [event async for event in events][-1].result.output
+        last: Any = [event async for event in events][-1]
+    return last.result.output
 
 
 @pytest.mark.promise("H-07")
