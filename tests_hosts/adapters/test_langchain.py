@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adapters.records import example, records, statuses
 from langchain.agents import create_agent
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
@@ -15,6 +14,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
+from adapters.records import example, records, statuses
 from rightcall.hosts.langchain import RightCallMiddleware
 
 POLICY: dict[str, Any] = {

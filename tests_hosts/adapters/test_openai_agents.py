@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adapters.records import example, records, statuses
 from agents import Agent, Model, RunConfig, Runner, RunState, function_tool
 from agents.exceptions import ModelBehaviorError
 from agents.mcp import MCPServerStdio
 from agents.testing import ScriptedModel, assistant_message
 from openai.types.responses import ResponseFunctionToolCall
 
+from adapters.records import example, records, statuses
 from rightcall.hosts.openai_agents import RightCall
 
 POLICY: dict[str, Any] = {

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adapters.records import example, records, statuses
 from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ToolDenied
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai.run import AgentRunResult
 
+from adapters.records import example, records, statuses
 from rightcall.hosts.pydantic_ai import RightCall
 
 POLICY: dict[str, Any] = {
