@@ -32,6 +32,8 @@ from rightcall.mcp.upstream_session import ServerSlow
 from rightcall.text.escape import escaped
 
 _SUMMARY = 300
+_QUESTIONS = 3
+"""For one call: about a definition that has changed, about the call itself, and once more."""
 _USED_UP = "requestState is used up, too old, or of another call: make the call anew"
 _OURS = ("name", "arguments", "_meta", "task", "inputResponses", "requestState")
 
@@ -101,25 +103,27 @@ class Calls:
         if call.state is not None and not is_ours(call.state):
             raise Refused(INVALID_PARAMS, "requestState is none of ours: make the call without it")
         passage = await self._judge(call, entry, exchange)
-        if passage.action == "ask":
+        for _ in range(_QUESTIONS):
+            if passage.action != "ask":
+                break
             word = self._approver.heard(passage, call)
             if word is None:
                 word = await self._ask(passage, call, exchange)
             if isinstance(word, Answer):
                 return word
-            if await asyncio.to_thread(self._approver.answer, passage, word, exchange.peer) and word == "approved":
-                passage = await self._judge(call, entry, exchange, passage.approval)
-            elif word == "denied":
+            counts = await asyncio.to_thread(self._approver.answer, passage, word, exchange.peer)
+            if word == "denied":
                 return _refused("A person was asked, and said no to this call.", exchange)
+            if not counts:
+                break
+            passage = await self._judge(call, entry, exchange)
         if passage.action == "allow":
             return passage
         is_dry = passage.decision.kind == "dry_run"
         return _refused(passage.message, exchange) if not is_dry else _said(passage.message, exchange)
 
-    async def _judge(self, call: ToolCall, entry: Entry, exchange: Exchange, approval: str | None = None) -> Passage:
-        return await self._door.ajudge(
-            entry.name, call.arguments, caller=exchange.caller, space=entry.space, approval=approval
-        )
+    async def _judge(self, call: ToolCall, entry: Entry, exchange: Exchange) -> Passage:
+        return await self._door.ajudge(entry.name, call.arguments, caller=exchange.caller, space=entry.space)
 
     async def _ask(self, passage: Passage, call: ToolCall, exchange: Exchange) -> Any:
         """What a person says through the client; or the result that asks, or that says how to answer elsewhere."""

@@ -1,0 +1,69 @@
+"""A gateway with its endpoint on a port of this machine, for as long as a test needs it."""
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from mcp import Client
+from msgspec import Struct
+
+from rightcall.cli.serving_mcp import open_link
+from rightcall.door import Door
+from rightcall.mcp.gateway import Gateway
+from rightcall.serve.access import Access
+from rightcall.serve.app import build_app
+from rightcall.serve.limits import ServeLimits
+from rightcall.serve.mcp import Endpoint
+from rightcall.serve.metrics import Metrics
+from rightcall.serve.running import Running, bind
+
+HERE = Path(__file__).parent
+HOSTILE = [sys.executable, str(HERE / "hostile.py")]
+READS = {"effects": ["read"]}
+
+
+class Site(Struct, frozen=True):
+    """A gateway that runs."""
+
+    url: str
+    gateway: Gateway
+    endpoint: Endpoint
+    news: list[str]
+
+    def client(self, mode: str, **options: Any) -> Client:
+        return Client(self.url, mode=mode, **options)
+
+    @property
+    def door(self) -> Door:
+        return self.gateway.door
+
+
+@asynccontextmanager
+async def gateway(servers: Mapping[str, Any], policy: Mapping[str, Any] | None = None) -> AsyncGenerator[Site]:
+    """With these servers, under a policy that sets no limits of its own."""
+    told: list[str] = []
+    limits = {"all": {"minute": 0, "hour": 0}, "caller": {"minute": 0, "hour": 0, "burst": 0}}
+    rules = {"version": 1, "policy": {"repeats": 0, "limits": limits}, **(policy or {}), "servers": servers}
+    door = Door.open("gateway", rules, strict=True)
+    endpoint = Endpoint(Gateway(door, open_link, news=told.append))
+    bound = bind("127.0.0.1", 0)
+    port = bound.getsockname()[1]
+    app = build_app(
+        access=Access(None, bound_to="127.0.0.1"), metrics=Metrics(dict), about={}, beside={"/mcp": endpoint},
+        state=lambda: {"mcp": endpoint.gateway.state()}, opening=[endpoint.gateway.start], closing=[endpoint.aclose],
+    )  # fmt: skip
+    server = Running(app, bound, ServeLimits(grace_seconds=1), on_stopping=lambda _: endpoint.stop())
+    running = asyncio.create_task(server.serve(sockets=[bound]))
+    try:
+        yield Site(f"http://127.0.0.1:{port}/mcp", endpoint.gateway, endpoint, told)
+    finally:
+        server.should_exit = True
+        await running
+        bound.close()
+
+
+def texts(result: Any) -> str:
+    return "".join(block.text for block in result.content if block.type == "text")
