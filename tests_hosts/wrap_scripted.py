@@ -1,6 +1,7 @@
 """A server in plain Python that misbehaves as it is told: `python wrap_scripted.py BEHAVIOUR`.
 
-Its tools: `echo` gives its arguments back, `misbehave` does what the server was started for.
+It speaks both eras. Its tools: `echo` gives its arguments back, as `delete_file` does; `misbehave` does what
+the server was started for.
 """
 
 import json
@@ -12,7 +13,12 @@ import time
 from typing import Any
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
-TOOLS = [{"name": "echo", "inputSchema": TEXT}, {"name": "misbehave", "inputSchema": TEXT}]
+PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+TOOLS = [
+    {"name": "echo", "inputSchema": TEXT},
+    {"name": "misbehave", "inputSchema": TEXT},
+    {"name": "delete_file", "inputSchema": PATH},
+]
 
 
 def write(data: bytes) -> None:
@@ -75,8 +81,15 @@ def main(how: str) -> None:
             info = {"name": "scripted", "version": "1", **pids}
             capabilities = {"tools": {"listChanged": True}}
             result: Any = {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info}
+        elif method == "server/discover":
+            result = {
+                "supportedVersions": ["2026-07-28"],
+                "capabilities": {"tools": {}},
+                "ttlMs": 0,
+                "cacheScope": "private",
+            }
         elif method == "tools/list":
-            result = {"tools": TOOLS}
+            result = {"tools": TOOLS, "ttlMs": 0, "cacheScope": "private"}
         elif method == "tools/call" and message["params"]["name"] == "misbehave":
             misbehave(known, how)
             continue
@@ -84,7 +97,9 @@ def main(how: str) -> None:
             result = text(json.dumps(message["params"].get("arguments")))
         else:
             result = {}
-        say({"jsonrpc": "2.0", "id": known, "result": result})
+        stateless = "io.modelcontextprotocol/protocolVersion" in message.get("params", {}).get("_meta", {})
+        tag = {"resultType": "complete"} if stateless else {}
+        say({"jsonrpc": "2.0", "id": known, "result": {**result, **tag}})
     if how == "lingers":
         time.sleep(60)
     if how == "deaf":
