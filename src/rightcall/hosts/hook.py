@@ -45,6 +45,8 @@ class Options(NamedTuple):
     root: str
     mode: str | None
     caller: str | None
+    terminal: bool = True
+    """Whether somebody may sit at the host's terminal. Asked only of a host that would wait for ever for nobody."""
 
 
 class Usage(Exception):
@@ -104,7 +106,16 @@ def read_options(arguments: list[str]) -> Options:
     root = project_folder(given.get("--root"))
     policy = given.get("--policy")
     policy = os.path.abspath(policy) if policy else policy_of_project(root)
-    return Options(arguments[0], policy, root, mode, given.get("--caller"))
+    terminal = arguments[0] != "gemini" or _has_terminal()
+    return Options(arguments[0], policy, root, mode, given.get("--caller"), terminal)
+
+
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR))
+    except OSError:
+        return os.name == "nt"
+    return True
 
 
 def ask_server(options: Options, event: bytes) -> str | None:

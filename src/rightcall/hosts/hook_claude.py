@@ -36,8 +36,9 @@ def happened(event: dict[str, Any], servers: Iterable[str] = ()) -> Happened:
     )  # fmt: skip
 
 
-def said_before(passage: "Passage") -> dict[str, Any] | None:
+def said_before(passage: "Passage", can_ask: bool = True) -> dict[str, Any] | None:
     """What the host is told of a call that it is about to make; None for nothing."""
+    del can_ask  # it denies by itself where nobody is there
     told: dict[str, Any] = {}
     if passage.action == "deny":
         return _output(permissionDecision="deny", permissionDecisionReason=passage.message)

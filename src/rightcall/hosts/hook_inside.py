@@ -26,7 +26,7 @@ def judged(options: Options, event: bytes, allow: Callable[[float], None]) -> st
         return failure(options.host, options.policy, options.mode, str(fault) or type(fault).__name__)
     try:
         allow(hooks.deadline)
-        return hooks.answer(event)
+        return hooks.answer(event, can_ask=options.terminal)
     except Failed as failed:
         return failed.answer
     finally:

@@ -77,12 +77,12 @@ class Hooks:
     def _settings(self) -> HostSettings:
         return self.door.policy.hosts.get(self._wire.HOST) or HostSettings()
 
-    def answer(self, event: bytes) -> str:
-        """What to print, empty for nothing. Raises Failed."""
+    def answer(self, event: bytes, *, can_ask: bool = True) -> str:
+        """What to print, empty for nothing. Raises Failed. `can_ask`: somebody may sit at the host's terminal."""
         happened: Happened | None = None
         try:
             happened = self._happened(event)
-            return self._told(happened)
+            return self._told(happened, can_ask)
         except (WrongEvent, MsgspecError, RecursionError, UnicodeDecodeError) as fault:
             why = f"the event that it was sent cannot be read: {escaped(str(fault), 200)}"
             raise self._failed(why) from fault
@@ -101,9 +101,9 @@ class Hooks:
         servers = {*self.door.policy.servers, *remembered_servers(self.door.store)}
         return self._wire.happened(read, servers)
 
-    def _told(self, happened: Happened) -> str:
+    def _told(self, happened: Happened, can_ask: bool) -> str:
         if happened.kind == "before":
-            return self._before(happened)
+            return self._before(happened, can_ask)
         if happened.kind == "after":
             return self._after(happened)
         if happened.kind == "over" and happened.context is not None:
@@ -111,7 +111,7 @@ class Hooks:
             self.door.store.transact(lambda tables: _end_open(tables, context, host))
         return ""
 
-    def _before(self, happened: Happened) -> str:
+    def _before(self, happened: Happened, can_ask: bool) -> str:
         self._know(happened)
         step = happened.step or self._step(happened, self._fitted(happened))
         passage = self.door.judge(
@@ -120,7 +120,7 @@ class Hooks:
         )  # fmt: skip
         if passage.decision.rule.startswith("store:") and not passage.observed:
             raise self._failed(passage.decision.reason)
-        return _text(self._wire.said_before(passage))
+        return _text(self._wire.said_before(passage, can_ask))
 
     def _after(self, happened: Happened) -> str:
         step = happened.step or self._step(happened, happened.arguments)

@@ -29,8 +29,8 @@ _WAITING = 64
 _PATIENCE = 2.0
 """Seconds for an event to arrive, and for its answer to be taken."""
 _PIECE = 1 << 20
-_WORDS = 6
-"""Before the event: the greeting, host, policy, root, mode and caller."""
+_WORDS = 7
+"""Before the event: the greeting, host, policy, root, mode, caller, and whether there is a terminal."""
 
 
 class HookServer:
@@ -148,11 +148,11 @@ class HookServer:
         parts = asked.split(b"\0", _WORDS)
         if len(parts) != _WORDS + 1 or parts[0] != GREETING:
             return NOT_MINE
-        host, policy, root, mode, caller = map(os.fsdecode, parts[1:_WORDS])
+        host, policy, root, mode, caller, terminal = map(os.fsdecode, parts[1:_WORDS])
         if policy != self.policy or host not in HOSTS or mode not in ("", *MODES):
             return NOT_MINE
         try:
-            told = self._doors.of(Wanted(host, root, mode, caller)).answer(parts[_WORDS])
+            told = self._doors.of(Wanted(host, root, mode, caller)).answer(parts[_WORDS], can_ask=bool(terminal))
         except Failed as failed:
             told = failed.answer
         self.answered += 1
