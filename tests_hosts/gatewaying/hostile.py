@@ -53,7 +53,7 @@ def call(id: object, params: dict) -> None:  # noqa: C901 - one branch for each 
             say(id, "first")
             say(id, "second")
         case "half":
-            sys.stdout.write('{"jsonrpc": "2.0", "id": %s, "resu' % json.dumps(id))
+            sys.stdout.write(f'{{"jsonrpc": "2.0", "id": {json.dumps(id)}, "resu')
             sys.stdout.flush()
             os._exit(3)
         case "huge":
@@ -112,23 +112,23 @@ def call(id: object, params: dict) -> None:  # noqa: C901 - one branch for each 
 def main() -> None:
     for line in sys.stdin:
         message = json.loads(line)
-        method, id = message.get("method"), message.get("id")
+        method, number = message.get("method"), message.get("id")
         if method == "initialize":
             sent = message["params"]["protocolVersion"]
             about = {"tools": {"listChanged": True}, "logging": {}}
             result = {"protocolVersion": sent, "capabilities": about, "serverInfo": {"name": "hostile", "version": "1"}}
-            send({"id": id, "result": result})
+            send({"id": number, "result": result})
         elif method == "tools/list":
-            send({"id": id, "result": {"tools": tools()}})
+            send({"id": number, "result": {"tools": tools()}})
         elif method == "tools/call":
-            call(id, message["params"])
+            call(number, message["params"])
         elif method == "notifications/cancelled" and message["params"]["requestId"] in WAITING:
             CANCELLED.append(WAITING.pop(message["params"]["requestId"]))
-        elif method is None and id in ("q", "s"):
+        elif method is None and number in ("q", "s"):
             told = message.get("result") or message.get("error")
             say(WAITING.pop("ask"), json.dumps(told, sort_keys=True))
-        elif method is not None and id is not None:
-            send({"id": id, "error": {"code": -32601, "message": "Method not found"}})
+        elif method is not None and number is not None:
+            send({"id": number, "error": {"code": -32601, "message": "Method not found"}})
 
 
 main()

@@ -1,5 +1,5 @@
-"""What the policy decides about calls through the gateway: approvals by elicitation, pinned definitions, callers, what is
-listed. Nothing that a client sends can stand for a person's yes."""
+"""What the policy decides about calls through the gateway: approvals by elicitation, pinned definitions, callers, what
+is listed. Nothing that a client sends can stand for a person's yes."""
 
 import asyncio
 from typing import Any
@@ -71,8 +71,8 @@ def test_a_client_that_cannot_ask_is_told_the_id_and_the_call_runs_once_it_is_ap
             site.door.answer(passage, "approved", by="Ada")
             return waiting.id, first, texts(await client.call_tool("notes_echo", {"text": "t"}))
 
-    id, first, second = asyncio.run(main())
-    assert f"rightcall approvals approve {id}" in first
+    about, first, second = asyncio.run(main())
+    assert f"rightcall approvals approve {about}" in first
     assert second == "t"
 
 
@@ -187,7 +187,7 @@ def test_calls_are_repaired_recorded_and_their_end_is_too(era: str) -> None:
         async with gateway({"notes": {"command": HOSTILE, **READS}}) as site, site.client(era) as client:
             assert texts(await client.call_tool("echo", {"txt": "5"})) == "5"
             assert "Did you mean notes_echo" in texts(await client.call_tool("notes_ecko2", {"text": "x"}))
-            return site.door.store.look(lambda tables: [entry for entry in tables.entries(0)])
+            return site.door.store.look(lambda tables: list(tables.entries(0)))
 
     kinds = [(entry.kind, b"notes/echo" in entry.body, b'"success"' in entry.body) for entry in asyncio.run(main())]
     assert ("begin", True, False) in kinds

@@ -18,7 +18,7 @@ from msgspec import Raw
 from rightcall.config_servers import Server
 from rightcall.mcp.serving_answers import Answer
 from rightcall.mcp.upstream_greeting import Hello, greet
-from rightcall.mcp.upstream_link import Link, ServerGone
+from rightcall.mcp.upstream_link import FORGOTTEN, Link, ServerGone
 from rightcall.mcp.upstream_session import Cause, ServerSlow, Session
 
 log = logging.getLogger("rightcall")
@@ -133,6 +133,8 @@ class Upstream:
             if session.has_answered or loop.time() - began > STEADY:
                 self._pause = FIRST_PAUSE
             self.problem = why
+            if why == FORGOTTEN and session.has_answered:
+                continue
             self._retry_at = loop.time() + self._pause
             self._enter("waiting")
             self._joined.left(self, why)
@@ -179,7 +181,10 @@ class Upstream:
         self._joined.told(self, method, params, cause)
 
     def lost(self, session: Session, why: str) -> None:
-        del session
+        if session is self._session:  # from this moment on nobody is given it
+            self._session = None
+            self._retry_at = asyncio.get_running_loop().time() + self._pause
+            self._enter("waiting")
         if self._gone is not None and not self._gone.done():
             self._gone.set_result(why)
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Final, Protocol
+
+
+FORGOTTEN: Final = "it has forgotten our session"
+"""Why a server is lost that only wants to be greeted again."""
 
 
 class ServerGone(Exception):

@@ -20,7 +20,7 @@ from rightcall.errors import CallError, ConfigError
 from rightcall.mcp.eras import STATELESS
 from rightcall.mcp.serving_answers import METHOD_NOT_FOUND
 from rightcall.mcp.upstream_env import filled
-from rightcall.mcp.upstream_link import Heard, ServerGone, SessionExpired
+from rightcall.mcp.upstream_link import FORGOTTEN, Heard, ServerGone, SessionExpired
 from rightcall.proxy.framing import ServerSentEvents, TooLong, payload
 from rightcall.serve.addresses import header_of
 from rightcall.serve.incoming import Incoming
@@ -161,9 +161,9 @@ class HttpLink:
             self._fail(id, ServerGone(f"it answered with status {status} and no message"))
 
     def _forgotten(self, id: int) -> None:
-        self._fail(id, SessionExpired("it has forgotten our session"))
+        self._fail(id, SessionExpired(FORGOTTEN))
         self._session = None
-        self._lose("it has forgotten our session")
+        self._lose(FORGOTTEN)
 
     async def _events(self, id: int | None, incoming: Incoming, *, last: str = "", tries: int = 0) -> None:
         """What comes on a stream, until the answer has; one that breaks off before is taken up again."""
