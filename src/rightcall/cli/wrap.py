@@ -63,9 +63,9 @@ def run(options: Namespace) -> int:
 
 
 def _checked(name: str) -> str:
-    from rightcall.mcp.naming import server_name
+    import re
 
-    if not name or server_name([f"{name}.py"]) != name:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", name):
         raise ConfigError("--name takes letters, digits, `_`, `-` and `.`, at most 64 of them")
     return name
 
