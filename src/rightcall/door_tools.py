@@ -17,6 +17,7 @@ from rightcall.door_rights import DoorRights, asked_effects
 from rightcall.errors import RightCallError
 from rightcall.executor_toolbox import Equipped, Toolbox, build_toolbox
 from rightcall.offering import arguments_of, name_of, readable, suited, told
+from rightcall.packs import load_pack
 from rightcall.types import Effect, Mode
 
 log = logging.getLogger("rightcall")
@@ -72,12 +73,11 @@ def box_of(
     if not tools and not space:
         return build_toolbox(policy, (), packs=packs, provider=provider, host=host)
     given = [tool for tool in tools if tool_name(tool) not in hidden]
+    stated = _stated(policy, space, given, packs)
     policy, fitting = suited(_in_space(policy, space), {tool_name(tool): _arguments(tool) for tool in given})
     box = build_toolbox(policy, (), known=given, packs=[*fitting, *packs], provider=provider, host=host)
-    if not space:
-        return _unpinned(box, {tool.name for tool in given if isinstance(tool, PackTool) and tool.pack == HOST_OWN})
-    stated = {name: tool.effects for name, tool in policy.tools.items()}
-    return replace(box, tools=MappingProxyType({n: _of_server(one, server, stated) for n, one in box.tools.items()}))
+    box = replace(box, tools=MappingProxyType({n: _doing(one, server, stated) for n, one in box.tools.items()}))
+    return _unpinned(box, {tool.name for tool in given if isinstance(tool, PackTool) and tool.pack == HOST_OWN})
 
 
 def _unpinned(box: Toolbox, names: set[str]) -> Toolbox:
@@ -119,8 +119,22 @@ def _arguments(tool: Any) -> frozenset[str]:
     return arguments_of({"parameters": tool.schema} if isinstance(tool, PackTool) else tool)
 
 
-def _of_server(one: Equipped, server: Server | None, stated: Mapping[str, tuple[Effect, ...] | None]) -> Equipped:
-    """A server does not say what its tools do, nor does a pack of tools that are called the same."""
+def _stated(
+    policy: Policy, space: str, given: list[Any], packs: tuple[str, ...]
+) -> dict[str, tuple[Effect, ...] | None]:
+    """What is declared of tools, by those who may declare it: the policy, and for a host's own tools also the packs
+    that somebody named. Neither the tool itself, nor a pack of tools that are merely called the same; and of a
+    server's tool only what the policy says under the server's name."""
+    if space:
+        start = f"{space}/"
+        own = policy.tools.items()
+        return {name.removeprefix(start): tool.effects for name, tool in own if name.startswith(start)}
+    named = [tool for pack in dict.fromkeys((*policy.packs, *packs)) for tool in load_pack(pack).tools]
+    records = [tool for tool in given if isinstance(tool, PackTool)]
+    return {tool.name: tool.effects for tool in (*named, *records, *policy.tools.values())}
+
+
+def _doing(one: Equipped, server: Server | None, stated: Mapping[str, tuple[Effect, ...] | None]) -> Equipped:
     said = asked_effects(server, one.tool.name)
     own = stated.get(one.tool.name)
     effects = said if said is not None else frozenset(own) if own is not None else ALL_EFFECTS

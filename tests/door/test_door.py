@@ -342,3 +342,26 @@ def test_the_same_from_an_event_loop(door: Door) -> None:
 
     assert asyncio.run(_judged(door)) == "allow"
     assert [one.kind for one in records(door)] == ["begin", "definition", "end"]
+
+
+@pytest.mark.promise("P-04")
+def test_a_tool_that_shares_its_name_with_a_packs_tool_counts_as_doing_everything() -> None:
+    """The pack `code` has a `ping` that only reads; a program's own `ping` may do anything."""
+    ping = {"name": "ping", "parameters": {"type": "object", "properties": {}}}
+    with Door.open("my-agent", {"gate": {"hosts": {"my-agent": {"ask": ["write"]}}}}, tools=[ping]) as door:
+        assert door.judge("ping", {}).decision.rule == "approval:write"
+    stated = {"gate": {"hosts": {"my-agent": {"ask": ["write"]}}, "tools": {"ping": {"effects": ["read"]}}}}
+    with Door.open("my-agent", stated, tools=[ping]) as door:
+        assert door.judge("ping", {}).action == "allow"
+
+
+@pytest.mark.promise("P-04")
+def test_what_the_policy_says_of_a_bare_name_declares_no_servers_tool_harmless() -> None:
+    policy = {"servers": {"s": {"command": ["x"]}}, "gate": {"tools": {"read_file": {"effects": ["read"]}}}}
+    with Door.open("gateway", policy, strict=True) as door:
+        door.know([READ], "s")
+        assert door.judge("read_file", {"path": "a"}, space="s").decision.rule == "approval:write"
+    policy["gate"] = {"tools": {"s/read_file": {"effects": ["read"]}}}
+    with Door.open("gateway", policy, strict=True) as door:
+        door.know([READ], "s")
+        assert door.judge("read_file", {"path": "a"}, space="s").action == "allow"
