@@ -7,6 +7,7 @@ How an example states what it prints:
     ```console             `$ command`, then its output; a line `…` stands for any lines, `…` in a line for any text
                            `$ rightcall serve …` and `$ rightcall proxy …` run on beside what follows (docs_serving.py);
                            in a ```console server block also beside the Python of the page
+    ```python hosts        needs a framework, and ```console hosts too: `make test-hosts` runs them
     ```bash, ```sh         commands only
     ```json, ```toml       must be readable
 """

@@ -1,0 +1,35 @@
+"""The pages of hosts whose examples need a framework: they run here, and print what they say."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import test_docs
+from docs_examples import commands, same
+
+PAGES = sorted((test_docs.ROOT / "docs" / "hosts").glob("*.md"))
+workshop = test_docs.workshop
+
+
+def blocks_of(page: Path, language: str) -> list[test_docs.Block]:
+    return [one for one in test_docs.read(page) if (one.language, one.info) == (language, test_docs.ELSEWHERE)]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page, "python")], ids=test_docs.name_of)
+def test_every_program_on_the_page_of_a_framework_runs(page: Path, workshop: Path) -> None:
+    names: dict[str, object] = {"__name__": "__main__"}
+    for block in blocks_of(page, "python"):
+        assert test_docs.run_python(block, names, test_docs.name_of(page)) is None
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page, "console")], ids=test_docs.name_of)
+def test_every_example_on_the_page_of_a_framework_prints_what_it_says(
+    page: Path, workshop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = workshop / "bin" / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    for block in blocks_of(page, "console"):
+        for command in commands(block):
+            printed = test_docs.run_command(command.text)
+            assert same(command.output, printed), printed
