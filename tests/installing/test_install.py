@@ -334,8 +334,10 @@ def test_codex_gets_a_file_of_its_own_unless_its_settings_hold_hooks(home: Path,
     assert os.listdir(folder) == ["config.toml"]
     (folder / "config.toml").write_text("[[hooks.Stop]]\nhooks = []\n")
     run("install", "codex", "--yes")
-    assert os.listdir(folder) != ["hooks.json"]
+    assert not (folder / "hooks.json").exists()
     assert "[[hooks.PreToolUse]]" in (folder / "config.toml").read_text()
+    (folder / "hooks.json").write_text("{}")  # somebody else's: we are in the other file, and stay there
+    assert "nothing was changed" in run("install", "codex", "--yes").out
 
 
 def test_a_table_that_somebody_put_behind_ours_is_never_torn_apart(home: Path, run: Runner) -> None:
@@ -433,6 +435,25 @@ def test_agent_zero_gets_files_and_loses_them_again(home: Path, run: Runner) -> 
     assert run("status", "--json").json["installed"][0]["works"] is True
     assert run("uninstall", "agent-zero", "--yes").code == 0
     assert sorted(folder.rglob("*")) == before
+
+
+def test_what_somebody_added_to_our_command_stays(settings: Path, run: Runner) -> None:
+    run("install", "claude-code", "--yes")
+    settings.write_text(settings.read_text().replace("--mode observe", "--caller me --mode warn"))
+    assert "nothing was changed" in run("install", "claude-code", "--yes").out
+    run("install", "claude-code", "--block", "--yes")
+    command = our_commands(as_host(settings.read_bytes()))["PreToolUse"]
+    assert command.endswith(" hook claude --mode block --caller me")
+
+
+def test_a_second_object_of_hooks_is_never_taken_for_ours(settings: Path, run: Runner) -> None:
+    run("install", "claude-code", "--yes")
+    text = settings.read_text().replace("{\n", '{\n  "hooks": {"Stop": []},\n', 1)
+    settings.write_text(text)
+    done = run("uninstall", "claude-code", "--yes")
+    assert done.code == 2
+    assert "'hooks' stands there twice" in done.err
+    assert settings.read_text() == text
 
 
 @pytest.mark.promise("H-08")

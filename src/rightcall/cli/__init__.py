@@ -50,7 +50,8 @@ exit codes:
   0    done; for `check`: the call may run; for `read`: every call found may run, or there is none
        (with --jsonl: every line was answered); for `call`: the tool ran
   1    `check`: the call is refused; `read`: a call is refused; `call`: it did not run, or failed;
-       `audit verify`: a record was changed, removed or moved; `audit prune`: you said no
+       `audit verify`: a record was changed, removed or moved; `audit prune`: you said no;
+       `install`, `uninstall`: you said no, or there was nothing to wrap; `status`: something does not work
   2    wrong usage, a wrong tool, pack or policy file, or input or output that fails
   129  its terminal was closed (SIGHUP)
   130  interrupted (Ctrl-C)

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.install_options import agreed, lock_folder, place_options, places_of, say_difference
+from rightcall.cli.install_options import agreed, lock_folder, place_of, place_options, say_difference
 from rightcall.cli.terminal import say
 from rightcall.installing.applying import install
 from rightcall.installing.commands import MODES, Wish, program
@@ -59,7 +59,7 @@ def run(options: Namespace) -> int:
         return put_in(options)
     state = lock_folder()
     wish = _wish(options)
-    (path,) = places_of(host, options)
+    path = place_of(host, options)
     change = planned_install(host, path, wish, read_manifest(state))
     if change.is_none:
         return _nothing(change, wish)

@@ -26,17 +26,17 @@ def place_options(parser: ArgumentParser) -> None:
     one.add_argument("--folder", metavar="DIR", help="where Agent Zero is (default: /a0)")
 
 
-def places_of(host: Host, options: Namespace) -> tuple[str, ...]:
+def place_of(host: Host, options: Namespace) -> str:
     """The one file that the options name."""
     if options.folder is not None:
         raise InputError(f"--folder is for agent-zero; {host.title} has --project and --file")
     if options.file is not None:
-        return (os.path.abspath(options.file),)
+        return os.path.abspath(options.file)
     scope: Scope = "project" if options.project is not None else "local" if options.local is not None else "user"
     folder = options.project if scope == "project" else options.local
     if folder is not None and not os.path.isdir(folder):
         raise InputError("there is no such folder", source=folder)
-    return (settings_file(host, scope, os.path.abspath(folder or "."), os.environ),)
+    return settings_file(host, scope, os.path.abspath(folder or "."), os.environ)
 
 
 def lock_folder() -> str:

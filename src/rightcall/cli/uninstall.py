@@ -4,7 +4,7 @@ import os
 from argparse import ArgumentParser, Namespace
 
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.install_options import agreed, lock_folder, place_options, places_of, say_difference
+from rightcall.cli.install_options import agreed, lock_folder, place_of, place_options, say_difference
 from rightcall.cli.terminal import say
 from rightcall.installing.applying import Done, uninstall
 from rightcall.installing.manifest import locked, read_manifest
@@ -36,7 +36,7 @@ def run(options: Namespace) -> int:
 
         return take_out(options)
     state = lock_folder()
-    paths = _noted(host, state) if options.all else places_of(host, options)
+    paths = _noted(host, state) if options.all else (place_of(host, options),)
     if not paths:
         say(f"{host.title}: nothing of rightcall is installed there; nothing was changed.")
     codes = [_take_out(host, path, options, state) for path in paths]

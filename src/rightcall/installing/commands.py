@@ -53,9 +53,11 @@ def is_passing(words: Sequence[str]) -> bool:
     return "archive-v0" in parts or ("pipx" in parts and ".cache" in parts) or "_npx" in parts
 
 
-def hook_handler(host: str, wish: Wish, mode: Mode, policy: str | None) -> dict[str, Any]:
-    """The part of a handler that starts us: `command`, and `args` where the host needs no shell."""
-    words = (*wish.program, "hook", _HOSTS.get(host, host), "--mode", mode, *(("--policy", policy) if policy else ()))
+def hook_handler(host: str, wish: Wish, mode: Mode, policy: str | None, more: Sequence[str] = ()) -> dict[str, Any]:
+    """The part of a handler that starts us: `command`, and `args` where the host needs no shell. `more` are options
+    that somebody added by hand."""
+    policies = ("--policy", policy) if policy else ()
+    words = (*wish.program, "hook", _HOSTS.get(host, host), "--mode", mode, *policies, *more)
     refuse_odd(host, words)
     if not wish.windows:
         return {"command": shlex.join(words)}
@@ -115,6 +117,28 @@ def option(words: Sequence[str], name: str) -> str | None:
         if word.startswith(name + "="):
             return word.removeprefix(name + "=")
     return None
+
+
+def other_options(words: Sequence[str]) -> tuple[str, ...]:
+    """The options of a hook that are neither its mode nor its policy."""
+    rest, left = list[str](), list(after_us(words)[2:])
+    while left:
+        word = left.pop(0)
+        if word in ("--mode", "--policy"):
+            del left[:1]
+        elif not word.startswith(("--mode=", "--policy=")):
+            rest.append(word)
+    return tuple(rest)
+
+
+def means_the_same(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two commands of a hook differ in nothing but the order of their options."""
+    return _meant(one) == _meant(other)
+
+
+def _meant(words: Sequence[str]) -> tuple[object, ...]:
+    started = tuple(words[: len(words) - len(after_us(words))])
+    return started, mode_of(words), option(words, "--policy"), other_options(words)
 
 
 def mode_of(words: Sequence[str]) -> Mode | None:

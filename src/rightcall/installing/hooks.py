@@ -9,7 +9,17 @@ from typing import Any, cast
 from msgspec import Struct
 
 from rightcall.installing.changed import Cannot, Made
-from rightcall.installing.commands import Mode, Wish, hook_handler, is_our_hook, mode_of, option, words_of
+from rightcall.installing.commands import (
+    Mode,
+    Wish,
+    hook_handler,
+    is_our_hook,
+    means_the_same,
+    mode_of,
+    option,
+    other_options,
+    words_of,
+)
 from rightcall.installing.json_edits import Path, hollow_of, node_at, with_child, with_string, without_child
 from rightcall.installing.jsonc import Node, read
 from rightcall.installing.places import Host
@@ -52,7 +62,8 @@ def _list(value: Any) -> list[Any]:
 def groups_for(host: Host, wish: Wish, found: list[Found]) -> dict[str, dict[str, Any]]:
     """What is to stand under each event. What the wish leaves open stays as it is installed."""
     policy = wish.policy or next((file for one in found if (file := option(one.words, "--policy"))), None)
-    started = hook_handler(host.name, wish, wish.mode or _mode(found), policy)
+    more = other_options(found[0].words) if found else ()
+    started = hook_handler(host.name, wish, wish.mode or _mode(found), policy, more)
     return {event: _group(host, event, seconds, started) for event, seconds in host.events.items()}
 
 
@@ -73,7 +84,7 @@ def put_hooks(host: Host, text: str, wish: Wish) -> tuple[str, Made]:
     """The settings with our hooks. Raises Cannot where they have no place for them."""
     tree = read(text)
     groups = groups_for(host, wish, found_hooks(host, tree.plain()))
-    if _place(tree, "the settings", "object", "hooks") is None:
+    if _place(tree, "the settings", "hooks") is None:
         hollow = hollow_of(text, ())
         made = Made(made=("hooks",), hollow={} if hollow is None else {"": hollow})
         return with_child(text, (), {event: [group] for event, group in groups.items()}, "hooks"), made
@@ -94,7 +105,7 @@ def _put_one(host: Host, text: str, event: str, group: dict[str, Any]) -> tuple[
     tree = read(text)
     hooks = tree.get("hooks")
     assert hooks is not None
-    if (present := _place(hooks, '"hooks"', "object", event)) is None:
+    if (present := _place(hooks, '"hooks"', event)) is None:
         return with_child(text, ("hooks",), [group], event), True
     if present.kind != "array":
         raise Cannot(f'"hooks" has {event}, but not as a list', present.start)
@@ -109,7 +120,7 @@ def _as_wished(text: str, found: Found, handler: dict[str, Any]) -> str:
     node = node_at(read(text), found.path)
     assert node is not None
     present = node.plain()
-    if words_of(present["command"], present.get("args")) == words_of(handler["command"], handler.get("args")):
+    if means_the_same(found.words, words_of(handler["command"], handler.get("args"))):
         return text
     if ("args" in present) != ("args" in handler):
         raise Cannot("a hook of rightcall is written in another way there", node.start)
@@ -119,16 +130,13 @@ def _as_wished(text: str, found: Found, handler: dict[str, Any]) -> str:
     return with_string(text, (*found.path, "command"), handler["command"])
 
 
-def _place(box: Node, called: str, kind: str, key: str) -> Node | None:
+def _place(box: Node, called: str, key: str) -> Node | None:
     """The value of a key that must not stand there twice, in something that must be an object."""
-    if box.kind != kind:
+    if box.kind != "object":
         raise Cannot(f"{called} should be an object in braces", box.start)
     if box.keys.count(key) > 1:
         raise Cannot(f"{key!r} stands there twice", box.heads[box.keys.index(key)])
-    found = box.get(key)
-    if key == "hooks" and called == "the settings" and found is not None and found.kind != "object":
-        raise Cannot('"hooks" should be an object in braces', found.start)
-    return found
+    return box.get(key)
 
 
 def without_hooks(host: Host, text: str, record: Made | None) -> str:
@@ -138,12 +146,19 @@ def without_hooks(host: Host, text: str, record: Made | None) -> str:
     touched: set[str] = set()
     while ours := found_hooks(host, read(text).plain()):
         last = ours[-1]
+        _refuse_double(read(text), last.event)
         touched.add(last.event)
         text = _without_one(text, last, hollow.get(f"hooks.{last.event}", ""))
     for path in (*(("hooks", event) for event in sorted(touched)), ("hooks",)):
         if touched and _was_made(path, record):
             text = _without_empty(text, path, hollow.get(".".join(path[:-1]), ""))
     return text
+
+
+def _refuse_double(tree: Node, event: str) -> None:
+    hooks = _place(tree, "the settings", "hooks")
+    if hooks is not None:
+        _place(hooks, '"hooks"', event)
 
 
 def _was_made(path: tuple[str, ...], record: Made | None) -> bool:

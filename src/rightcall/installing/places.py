@@ -8,6 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from rightcall.errors import ConfigError
+from rightcall.installing.toml_edits import block_of
 
 Kind = Literal["hooks", "servers", "files"]
 Scope = Literal["user", "project", "local"]
@@ -84,7 +85,17 @@ def settings_file(
 def _codex(folder: str) -> str:
     """Hooks may stand in a file of their own or among the settings; in both at once Codex complains."""
     own, settings = os.path.join(folder, "hooks.json"), os.path.join(folder, "config.toml")
-    return settings if not os.path.lexists(own) and _has_inline_hooks(settings) else own
+    if os.path.lexists(own) and not _has_our_block(settings):
+        return own
+    return settings if _has_inline_hooks(settings) else own
+
+
+def _has_our_block(file: str) -> bool:
+    try:
+        with open(file, encoding="utf-8", newline="") as stream:
+            return block_of(stream.read()) is not None
+    except (OSError, ValueError):
+        return False
 
 
 def _has_inline_hooks(file: str) -> bool:

@@ -57,7 +57,7 @@ def _installed(host: Host, path: str, text: str, wish: Wish) -> tuple[str, Made]
         if _is_blank(text):
             return text, Made()
         after, made = wrap_servers(text, wish)
-        _demand(bare_of_wrapping(read(after).plain()) == _without_no_args(text), "other settings would change")
+        _demand(_bare(after) == _bare(text), "other settings would change")
         return after, made
     base = "{}\n" if _is_blank(text) else text
     after, made = put_hooks(host, base, wish)
@@ -65,12 +65,12 @@ def _installed(host: Host, path: str, text: str, wish: Wish) -> tuple[str, Made]
     return after, made
 
 
-def _without_no_args(text: str) -> Any:
+def _bare(text: str) -> Any:
     return bare_of_wrapping(read(text).plain())
 
 
 def _verify_hooks(host: Host, before: Any, after: Any) -> None:
-    _demand(bare_of_hooks(host, before) == bare_of_hooks(host, after), "other settings would change")
+    _demand(_is_same_but_for_us(host, before, after), "other settings would change")
     _demand(set(host.events) <= {one.event for one in found_hooks(host, after)}, "a hook would be missing")
 
 
@@ -113,16 +113,16 @@ def _removed(host: Host, path: str, text: str, record: Record | None) -> str:
         return text
     if host.kind == "servers":
         after = unwrap_servers(text, made)
-        _demand(bare_of_wrapping(read(after).plain()) == _without_no_args(text), "other settings would change")
+        _demand(_bare(after) == _bare(text), "other settings would change")
         return after
     before = read(text).plain()
     after = without_hooks(host, text, made)
     left = read(after).plain()
-    _demand(not found_hooks(host, left) and left_alone(host, before, left), "other settings would change")
+    _demand(not found_hooks(host, left) and _is_same_but_for_us(host, before, left), "other settings would change")
     return after
 
 
-def left_alone(host: Host, before: Any, after: Any) -> bool:
+def _is_same_but_for_us(host: Host, before: Any, after: Any) -> bool:
     return bare_of_hooks(host, before) == bare_of_hooks(host, after)
 
 
@@ -132,7 +132,7 @@ def _out_of_toml(host: Host, text: str) -> str:
     left = read_toml(after)
     if found_hooks(host, left):
         raise Cannot("hooks of rightcall stand there that `rightcall install` did not write")
-    _demand(left_alone(host, before, left), "something else stands between our two comments")
+    _demand(_is_same_but_for_us(host, before, left), "something else stands between our two comments")
     return after
 
 
