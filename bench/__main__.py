@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench.coding import coding
 from bench.executing import executing
+from bench.mcp import bridging
 from bench.proxy import proxying
 from bench.reading import read_speed
 from bench.scores import CORPORA, corpora, pages
@@ -21,7 +22,7 @@ from bench.timing import one_core
 
 PACKAGES = (
     "rightcall", "msgspec", "jsonschema-rs", "orjson", "json-repair", "fast-json-repair", "llm-output-parser",
-    "litellm",
+    "litellm", "fastmcp",
 )  # fmt: skip
 PAGES = "pages"
 
@@ -38,6 +39,7 @@ def measures(each: bool) -> dict[str, Callable[[], Iterator[Figure]]]:
         "execute": executing,
         "code": coding,
         "proxy": proxying,
+        "mcp": bridging,
         "start": startup,
     }
 
@@ -59,7 +61,7 @@ def show(figures: list[Figure], as_json: bool) -> None:
         print(json.dumps({"versions": known, "figures": [figure._asdict() for figure in figures]}, ensure_ascii=False))
     else:
         print(
-            "CPU time, best of many, one core (code: wall time, medians; proxy: CPU of its process); "
+            "CPU time, best of many, one core (code: wall time, medians; proxy, mcp: CPU of the process); "
             + ", ".join(f"{name} {number}" for name, number in known.items())
         )
         print(render(figures))

@@ -42,7 +42,7 @@ class Contender(NamedTuple):
 
     def cpu(self) -> float:
         """Seconds of CPU of the process, its threads and its children, so far."""
-        return sum(_cpu(pid) for pid in (self.pid, *children(self.pid)))
+        return sum(cpu_of(pid) for pid in (self.pid, *children(self.pid)))
 
     def memory(self) -> float:
         """Resident megabytes now."""
@@ -64,7 +64,7 @@ def children(pid: int) -> list[int]:
     return [one for child in found for one in (child, *children(child))]
 
 
-def _cpu(pid: int) -> float:
+def cpu_of(pid: int) -> float:
     """From the clock that the kernel keeps for a process: also of threads that have ended, which those that are left
     under /proc/PID/task do not tell."""
     return time.clock_gettime((~pid << 3) | 2)
@@ -103,7 +103,7 @@ def cost(contender: Contender, job: Job, resting: float) -> Cost:
 
 @contextmanager
 def upstream() -> Iterator[Contender]:
-    with _process([sys.executable, "-m", "bench.proxy_upstream"]) as process:
+    with a_process([sys.executable, "-m", "bench.proxy_upstream"]) as process:
         assert process.stdout is not None
         yield Contender("direct", process.pid, int(process.stdout.readline()))
 
@@ -116,7 +116,7 @@ def rightcall(server: Contender, folder: Path, *options: str) -> Iterator[Conten
         "--upstream", f"http://127.0.0.1:{server.port}", "--port", "0", "--json", "--quiet", "--root", str(folder),
         *options,
     ]  # fmt: skip
-    with _process(command) as process:
+    with a_process(command) as process:
         assert process.stdout is not None
         told = json.loads(process.stdout.readline())
         port = int(told["address"].rpartition(":")[2])
@@ -147,7 +147,7 @@ def litellm(server: Contender, folder: Path) -> Iterator[Contender | None]:
     key, port = f"sk-{secrets.token_hex(24)}", _free_port()
     local = {"LITELLM_MASTER_KEY": key, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR"}
     given = [command, "--config", str(folder / "litellm.yaml"), "--host", "127.0.0.1", "--port", str(port)]
-    with _process(given, env={**os.environ, **local}, quiet=True) as process:
+    with a_process(given, env={**os.environ, **local}, quiet=True) as process:
         _wait_for(f"http://127.0.0.1:{port}/health/liveliness", process)
         yield Contender("LiteLLM", process.pid, port, "", {"authorization": f"Bearer {key}"})
 
@@ -167,7 +167,7 @@ def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def _process(
+def a_process(
     command: list[str], env: dict[str, str] | None = None, *, quiet: bool = False
 ) -> Iterator[subprocess.Popen[bytes]]:
     output = subprocess.DEVNULL if quiet else subprocess.PIPE
