@@ -33,3 +33,8 @@ def test_every_example_on_the_page_of_a_framework_prints_what_it_says(
         for command in commands(block):
             printed = test_docs.run_command(command.text)
             assert same(command.output, printed), printed
+
+
+@pytest.mark.parametrize("module", [name for name in test_docs.modules(adapters=True) if ".litellm" not in name])
+def test_every_example_in_the_docstring_of_an_adapter_is_true(module: str) -> None:
+    test_docs.test_every_example_in_a_docstring_is_true(module)
