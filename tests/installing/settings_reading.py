@@ -17,7 +17,7 @@ def as_host(data: bytes) -> Any:
         elif text.startswith("//", at):
             at = text.find("\n", at)
         elif text.startswith("/*", at):
-            at = text.index("*/", at) + 2
+            at = text.index("*/", at + 2) + 2
         else:
             if text[at] in "]}" and out.rstrip().endswith(","):
                 out = out.rstrip()[:-1]

@@ -7,6 +7,7 @@ import pytest
 
 from cli_running import ROOT, Runner
 from rightcall.installing import trying
+from rightcall.serve.hooks import HookServer
 
 
 def program(home: Path, body: str) -> None:
@@ -128,3 +129,16 @@ def test_settings_of_ours_that_broke_are_told_of(home: Path, run: Runner) -> Non
     done = run("status")
     assert done.code == 1
     assert "cannot be understood" in done.out
+
+
+def test_a_running_server_is_asked_whether_it_answers(home: Path, run: Runner) -> None:
+    policy = home / "work" / "rightcall.toml"
+    policy.write_text("version = 1\n")
+    server = HookServer(str(policy))
+    assert server.start()
+    try:
+        assert run("status", "--json").json["server"] == {"policy": str(policy), "running": True, "answers": True}
+        assert "server: answers, for" in run("status").out
+    finally:
+        server.stop()
+    assert run("status", "--json").json["server"]["running"] is False

@@ -156,6 +156,7 @@ def request(options: Options, event: bytes) -> bytes:
         options.root,
         options.mode or "",
         options.caller or "",
+        "yes" if options.terminal else "",
     )
     return b"\0".join((GREETING, *(os.fsencode(word) for word in words), event))
 
