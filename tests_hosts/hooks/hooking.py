@@ -34,15 +34,13 @@ def hook_command(host: str, *options: str, state: Path) -> str:
     return shlex.join(("env", f"PYTHONPATH={SOURCE}", f"XDG_STATE_HOME={state}", *words))
 
 
-def hook(
-    host: str, event: Mapping[str, Any] | bytes, folder: Path, *options: str, environment: Mapping[str, str] | None = None
-) -> Any:
+def hook(host: str, event: Mapping[str, Any] | bytes, folder: Path, *options: str, **variables: str) -> Any:
     """What the hook says to an event, started in `folder`; None for nothing. Nothing else may happen."""
     given = event if isinstance(event, bytes) else json.encode(event)
     done = subprocess.run(
         [sys.executable, "-m", "rightcall", "hook", host, *options],
-        input=given, capture_output=True, timeout=30, check=False, cwd=folder,
-        env=dict(os.environ) | {"PYTHONPATH": SOURCE, "XDG_STATE_HOME": str(folder / "state")} | dict(environment or {}),
+        input=given, capture_output=True, timeout=30, check=False, cwd=folder, start_new_session=True,
+        env={"PATH": os.defpath, "PYTHONPATH": SOURCE, "XDG_STATE_HOME": str(folder / "state"), **variables},
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b""), done
     return json.decode(done.stdout) if done.stdout.strip() else None
@@ -76,10 +74,17 @@ def _calls(tables: Any) -> list[dict[str, Any]]:
         ends = [read_end(one.body) for one in tables.belonging(entry.seq) if one.kind == "end"]
         found.append(
             {
-                "kind": entry.kind, "tool": body.tool, "caller": body.caller, "rule": body.rule, "reason": body.reason,
-                "arguments": body.params, "context": body.context, "step": body.step,
-                "end": ends[-1].status if ends else None, "error": ends[-1].error if ends else None,
+                "kind": entry.kind,
+                "tool": body.tool,
+                "caller": body.caller,
+                "rule": body.rule,
+                "reason": body.reason,
+                "arguments": body.params,
+                "context": body.context,
+                "step": body.step,
+                "end": ends[-1].status if ends else None,
+                "error": ends[-1].error if ends else None,
                 "approval": body.approval,
-            }  # fmt: skip
+            }
         )
     return found

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hooks.hooking import POLICY, hook_command, project, recorded
 from msgspec import json
-from serve.claude_code import TOKENS, Conversation, Turn, run
-from serve.scripted import Answer, NativeCall, Received, ScriptedUpstream
 
+from hooks.hooking import POLICY, hook_command, project, recorded
 from rightcall.record.sqlite import SqliteStore
 from rightcall.serve.hooks import HookServer
+from serve.claude_code import TOKENS, Conversation, Turn, run
+from serve.scripted import Answer, NativeCall, Received, ScriptedUpstream
 
 pytestmark = pytest.mark.promise("H-05")
 

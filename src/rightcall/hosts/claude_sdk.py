@@ -1,0 +1,166 @@
+"""Claude Agent SDK: hooks that judge an agent's tool calls by the policy, put their input right and record them.
+
+    rightcall = RightCall("rightcall.toml", servers={"files": [write_file]})
+    options = ClaudeAgentOptions(mcp_servers=…, hooks=rightcall.hooks)
+
+The SDK's command line finds the tool, and checks its own tools' input, before any hook is asked. Tools of MCP servers
+are checked here, those of `servers` with all that is known of them. A call that needs a person is asked about in the
+SDK's own way: `can_use_tool` puts it to `ask`, and without one it is denied.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from rightcall.hosts import hook_claude
+from rightcall.hosts.adapting import door_for, missing
+from rightcall.hosts.hook_builtin import builtin_tools
+from rightcall.hosts.hook_event import Happened, WrongEvent
+
+try:
+    from claude_agent_sdk import HookMatcher, PermissionResultAllow, PermissionResultDeny, SdkMcpTool
+except ImportError as error:
+    raise missing("claude_sdk", "the Claude Agent SDK", "claude-agent-sdk") from error
+
+if TYPE_CHECKING:
+    from rightcall.door import Door
+    from rightcall.door_passage import Passage
+    from rightcall.executor import PolicySource, StoreSource
+    from rightcall.types import Mode
+
+HOST = "claude-agent-sdk"
+_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop")
+_MOST = 1000
+"""Calls whose end is awaited; a host that never tells leaves more behind."""
+_ANYTHING = {"type": "object", "additionalProperties": True}
+_KINDS = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
+
+Ask = Callable[["Passage"], Awaitable[str | None]]
+"""Is shown a call that waits, and returns the name of the person who said yes, or None."""
+
+
+class _Judged(Struct, frozen=True):
+    happened: Happened
+    passage: "Passage"
+
+
+class RightCall:
+    """`policy` is a path, a dict of the same shape or None; a `door` takes its place (`fixed_names=True`).
+
+    `servers` are the tools of MCP servers by the server's name: the SDK's own (`@tool`), or definitions. Close it when
+    its agents are done.
+    """
+
+    def __init__(
+        self,
+        policy: "PolicySource" = None,
+        *,
+        servers: Mapping[str, Iterable[Any]] | None = None,
+        ask: Ask | None = None,
+        door: "Door | None" = None,
+        packs: Iterable[str] = (),
+        caller: str | None = None,
+        root: str = "",
+        store: "StoreSource" = None,
+        mode: "Mode | None" = None,
+    ) -> None:
+        chosen = {"packs": tuple(packs), "caller": caller, "store": store, "mode": mode}
+        own: dict[str, Any] = {"root": root or ".", "fixed_names": True} if door is None else {}
+        self.door = door_for(HOST, policy, door, **chosen, **own)
+        self.door.know(builtin_tools("claude"))
+        self._servers = tuple(servers or ())
+        for name, tools in (servers or {}).items():
+            self.door.know(map(_definition, tools), name)
+        self._ask = ask
+        self._judged: dict[str, _Judged] = {}
+
+    def close(self) -> None:
+        self.door.close()
+
+    @property
+    def hooks(self) -> dict[Any, list[HookMatcher]]:
+        """For `ClaudeAgentOptions(hooks=…)`. A hook that fails blocks the call."""
+        return {event: [HookMatcher(hooks=[self.hook], on_failure="block")] for event in _EVENTS}
+
+    async def hook(self, event: Any, tool_use_id: str | None = None, context: Any = None) -> Any:
+        """The callback for every event."""
+        del tool_use_id, context  # the event holds it
+        try:
+            happened = hook_claude.happened(dict(event), self._servers)
+        except WrongEvent as wrong:
+            return hook_claude.denied(f"RightCall could not read the event: {wrong}")
+        if happened.kind == "before":
+            passage = await self._judge(happened)
+            return hook_claude.said_before(passage) or {}
+        if happened.kind == "after":
+            await self._ended(happened)
+        return {}
+
+    async def can_use_tool(self, name: str, given: dict[str, Any], context: Any) -> Any:
+        """For `ClaudeAgentOptions(can_use_tool=…)`, in place of the permission prompt: a call that waits for a person
+        is put to `ask`; any other has passed the policy already."""
+        judged = self._judged.get(str(getattr(context, "tool_use_id", None)))
+        if judged is None:  # nobody has judged it: no hook was asked
+            happened = Happened("before", *_named(name, given, self._servers))
+            judged = _Judged(happened, await self._judge(happened))
+        passage = judged.passage
+        if passage.action == "ask":
+            passage = await self._answered(judged)
+        if passage.action != "allow":
+            return PermissionResultDeny(message=passage.message)
+        return PermissionResultAllow(updated_input=passage.arguments if passage.changed else given)
+
+    async def _answered(self, judged: _Judged) -> "Passage":
+        by = None if self._ask is None else await self._ask(judged.passage)
+        if not by:
+            return judged.passage
+        await asyncio.to_thread(self.door.answer, judged.passage, "approved", by=by)
+        return await self._judge(judged.happened)
+
+    async def _judge(self, happened: Happened) -> "Passage":
+        passage = await self.door.ajudge(
+            happened.tool, happened.arguments, context=happened.context, step=happened.step or None,
+            call_id=happened.step or None, space=happened.space,
+        )  # fmt: skip
+        if happened.step:
+            while len(self._judged) >= _MOST:
+                del self._judged[next(iter(self._judged))]
+            self._judged[happened.step] = _Judged(happened, passage)
+        return passage
+
+    async def _ended(self, happened: Happened) -> None:
+        judged = self._judged.pop(happened.step, None)
+        told: dict[str, Any] = {
+            "ok": happened.ok, "summary": happened.summary, "error": happened.error, "seconds": happened.seconds,
+        }  # fmt: skip
+        if judged is not None and judged.passage.action == "allow":
+            await self.door.aended(judged.passage, **told)
+        elif happened.step:  # somebody said yes at the host's own prompt
+            await asyncio.to_thread(self.door.ended_elsewhere, happened.context, happened.step, **told)
+
+
+def hooks(policy: "PolicySource" = None, **settings: Any) -> dict[Any, list[HookMatcher]]:
+    """The hooks alone, for `ClaudeAgentOptions(hooks=hooks("rightcall.toml"))`; settings as `RightCall` takes them."""
+    return RightCall(policy, **settings).hooks
+
+
+def _named(name: str, given: dict[str, Any], servers: Iterable[str]) -> tuple[str, dict[str, Any], str]:
+    from rightcall.hosts.hook_event import tool_and_space
+
+    tool, space = tool_and_space(name, servers)
+    return tool, given, space
+
+
+def _definition(tool: Any) -> Any:
+    """A tool of the SDK's own says its arguments as JSON Schema, or as names with Python types."""
+    if not isinstance(tool, SdkMcpTool):
+        return tool
+    schema: Any = tool.input_schema
+    if not isinstance(schema, dict):
+        return {"name": tool.name, "description": tool.description, "parameters": _ANYTHING}
+    if schema.get("type") != "object":
+        kinds = {name: {"type": _KINDS[kind]} if kind in _KINDS else {} for name, kind in schema.items()}
+        schema = {"type": "object", "properties": kinds, "required": list(kinds)}
+    return {"name": tool.name, "description": tool.description, "parameters": schema}
