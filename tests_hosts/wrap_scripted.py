@@ -60,6 +60,8 @@ def misbehave(id: Any, how: str) -> None:
         say(answer)
     elif how == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
+    elif how == "stuck":
+        time.sleep(60)
     elif how == "closes":
         os.close(1)
         time.sleep(60)

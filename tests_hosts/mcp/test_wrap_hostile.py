@@ -90,7 +90,7 @@ def test_a_line_of_200_megabytes_passes_in_bounded_memory(talk: Talk) -> None:
         {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "misbehave", "arguments": {"text": "x"}}}
     )
     size = 0
-    while (piece := talk.output.read1(1 << 20)) and not piece.endswith(b"\n"):
+    while (piece := os.read(talk.output.fileno(), 1 << 20)) and not piece.endswith(b"\n"):
         size += len(piece)
     assert size + len(piece) == 200_000_000 + len(
         b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":""}]}}\n'
@@ -160,6 +160,15 @@ def test_a_client_that_no_longer_reads_ends_everything(talk: Talk) -> None:
     talk.output.close()
     talk.send({"jsonrpc": "2.0", "id": 1, "method": "ping"})
     talk.process.wait(20)
+    assert not alive(talk.info["pid"])
+
+
+@pytest.mark.parametrize("talk", ["stuck"], indirect=True)
+def test_a_server_that_reads_nothing_any_more_ends_with_its_client(talk: Talk) -> None:
+    call = {"name": "misbehave", "arguments": {"text": "x"}}
+    talk.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+    talk.send({"jsonrpc": "2.0", "id": 2, "method": "ping", "params": {"x": "x" * 500_000}})
+    talk.close()
     assert not alive(talk.info["pid"])
 
 

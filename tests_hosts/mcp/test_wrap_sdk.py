@@ -38,11 +38,13 @@ class Desk:
         self.questions: list[str] = []
         self._answer = answer or (lambda _: types.ElicitResult(action="accept", content={"name": "Bonn"}))
 
-    async def elicited(self, _: Any, params: Any) -> Any:
+    async def elicited(self, context: Any, params: Any) -> Any:
+        del context
         self.questions.append(params.message)
         return self._answer(params)
 
-    async def sampled(self, _: Any, params: Any) -> Any:
+    async def sampled(self, context: Any, params: Any) -> Any:
+        del context
         words = params.messages[0].content.text
         text = types.TextContent(type="text", text=f"you said {words}")
         return types.CreateMessageResult(role="assistant", content=text, model="none", stop_reason="endTurn")

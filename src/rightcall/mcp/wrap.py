@@ -6,7 +6,6 @@ client ◀── down ◀── server     learns tools, records    so that sign
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from rightcall.mcp.wrap_between import Between
 from rightcall.mcp.wrap_ends import Ends, log
 from rightcall.mcp.wrap_lines import Output, parts
-from rightcall.mcp.wrap_process import GRACE, HURRY, Server
+from rightcall.mcp.wrap_process import GRACE, HURRY, Ending, Server
 
 if TYPE_CHECKING:
     from rightcall.door import Door
@@ -40,7 +39,8 @@ class Pump:
         self._to_server = Output(self._server.input)
         self._ends = Ends(self._to_client.send, self._to_server.send)
         self._between = Between(door, space, self._ends, context=f"wrap-{token_hex(4)}")
-        self._over = threading.Event()
+        self._over = Ending(source)
+        self._server_done = False
         self._up = threading.Thread(target=self._until_over, args=(self._from_client,), daemon=True)
         self._down = threading.Thread(target=self._until_over, args=(self._from_server,), daemon=True)
 
@@ -49,8 +49,7 @@ class Pump:
         self._up.start()
         self._down.start()
         try:
-            while not self._over.wait(None if os.name == "posix" else 0.5):
-                pass  # on Windows a wait without end would not hear Ctrl-C
+            self._over.wait()
             self._finish()
         except KeyboardInterrupt as stop:
             self._server.hurry(signal.SIGINT if type(stop) is KeyboardInterrupt else signal.SIGTERM)
@@ -61,14 +60,15 @@ class Pump:
 
     def _finish(self) -> None:
         """One side has ended: what is on its way arrives, then the server ends too."""
-        client_gone = self._down.is_alive()
-        if client_gone:
+        if not self._server_done and not self._ends.client_lost:
+            self._up.join(GRACE)  # what the client had written before it went
             self._between.calls.listing.settled(GRACE)
-        if self._to_server.close(HURRY):
+        told = self._to_server.close(HURRY)  # not where the server reads nothing any more
+        if told:
             self._server.close_input()
-        self._server.end(GRACE if client_gone else HURRY)
+        self._server.end(HURRY if self._server_done else GRACE if told else 0.0)
         self._down.join(HURRY)  # somebody whom the server has started may still hold its output open
-        if not client_gone and self._server.code:
+        if self._server_done and self._server.code:
             log.warning("rightcall: the MCP server ended (exit code %d)", self._server.code)
 
     def _until_over(self, pump: Callable[[], None]) -> None:
@@ -77,7 +77,7 @@ class Pump:
         except Exception:  # noqa: BLE001 - an error of ours must not leave a server behind
             log.exception("rightcall: the connection to the MCP server failed")
         finally:
-            self._over.set()
+            self._over.say()
 
     def _from_client(self) -> None:
         for part, data in parts(self._source, MOST_FROM_CLIENT):
@@ -102,7 +102,8 @@ class Pump:
                 if part == "tail":
                     self._between.passed_unread(head, tail, size)
             if self._ends.client_lost:  # what the server still says is read, or it could not end
-                self._over.set()
+                self._over.say()
+        self._server_done = True
         self._piece(self._to_client.half, b"")
         self._between.calls.server_gone(_GONE)
 

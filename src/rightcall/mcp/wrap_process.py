@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
@@ -18,6 +19,34 @@ HURRY: Final = 1.5
 """Seconds after it was told to end: clients wait two before they kill, and then nobody is left to end the server."""
 
 _POSIX: Final = os.name == "posix"
+
+
+class Ending:
+    """Waits until a thread says that it is over, or the client has gone while nobody was reading from it."""
+
+    def __init__(self, client: int) -> None:
+        self._over = threading.Event()
+        self._client = client
+        self._heard, self._said = os.pipe() if _POSIX else (-1, -1)
+
+    def say(self) -> None:
+        if not self._over.is_set():
+            self._over.set()
+            if _POSIX:
+                os.write(self._said, b".")
+
+    def wait(self) -> None:
+        """Signals are heard meanwhile."""
+        if not _POSIX:
+            while not self._over.wait(0.5):  # a wait without end would not hear Ctrl-C
+                pass
+            return
+        from select import POLLIN, poll
+
+        watched = poll()
+        watched.register(self._heard, POLLIN)
+        watched.register(self._client, 0)  # only that it has gone: what it says is for the thread that reads it
+        watched.poll()
 
 
 class Server:
