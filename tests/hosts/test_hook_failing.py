@@ -1,0 +1,108 @@
+"""When a call cannot be judged the host is told what the policy wants, also where the policy is what is wrong; and
+where a hook looks for the policy and for what others have learnt."""
+
+from pathlib import Path
+
+import pytest
+from msgspec import json
+
+from rightcall.hosts.hook_failing import failure
+from rightcall.hosts.hook_place import policy_of_project, record_without_policy
+from rightcall.hosts.known_tools import remember_tools, remembered_servers, remembered_tools
+from rightcall.record.memory import MemoryStore
+from rightcall.record.sqlite import SqliteStore
+
+pytestmark = pytest.mark.promise("H-05")
+
+BLOCK = 'version = 1\n[gate.hosts.claude-code]\nmode = "block"\n'
+
+
+@pytest.mark.parametrize(
+    ("policy", "mode", "denies"),
+    [
+        (None, None, True),
+        (None, "block", True),
+        (None, "warn", False),
+        (None, "observe", False),
+        ("version = 1", "observe", False),
+        (BLOCK, "observe", True),
+        (BLOCK.replace("claude-code", "claude"), "observe", True),
+        (BLOCK.replace('"block"', '"observe"'), "block", False),
+        (BLOCK + 'on_failure = "allow"', None, False),
+        (BLOCK + "on_failure = 3", None, True),
+        ('[gate]\nmode = "observe"\n', None, False),
+        ('[gate]\nmode = "observe"\n', "block", True),
+        (BLOCK + "what is this", "observe", True),
+        ("what is this", "observe", False),
+        ("what is this", None, True),
+        ('# mode = "block"\nwhat is this', "warn", False),
+        ("gate = 3", None, True),
+    ],
+)
+def test_a_hook_fails_as_it_is_configured(tmp_path: Path, policy: str | None, mode: str | None, denies: bool) -> None:
+    file = tmp_path / "rightcall.toml"
+    if policy is not None:
+        file.write_text(policy)
+    told = failure("claude", None if policy is None else str(file), mode, "the disk is full")
+    assert bool(told) is denies
+    if denies:
+        output = json.decode(told)["hookSpecificOutput"]
+        assert output["permissionDecision"] == "deny"
+        assert "the disk is full" in output["permissionDecisionReason"]
+
+
+def test_a_policy_file_that_is_gone_is_no_reason_to_let_pass(tmp_path: Path) -> None:
+    assert failure("codex", str(tmp_path / "gone.toml"), None, "it is gone")
+
+
+def test_why_it_failed_is_told_on_one_line_however_it_reads() -> None:
+    told = json.decode(failure("gemini", None, None, "a\nb\x1b[31m" + "c" * 10_000))
+    assert told["decision"] == "deny"
+    assert told["reason"].isprintable()
+    assert len(told["reason"]) < 1000
+
+
+def test_a_policy_is_found_upwards_as_far_as_the_repository_reaches(tmp_path: Path) -> None:
+    (inner := tmp_path / "repository" / "a" / "b").mkdir(parents=True)
+    (tmp_path / "rightcall.toml").write_text("version = 1")
+    assert policy_of_project(str(inner)) is None
+    (tmp_path / "repository" / ".git").mkdir()
+    assert policy_of_project(str(inner)) is None
+    (tmp_path / "repository" / "rightcall.toml").write_text("version = 1")
+    assert policy_of_project(str(inner)) == str(tmp_path / "repository" / "rightcall.toml")
+    (inner / "rightcall.toml").write_text("version = 1")
+    assert policy_of_project(str(inner)) == str(inner / "rightcall.toml")
+
+
+def test_without_a_policy_the_record_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert record_without_policy() == str(tmp_path / "rightcall" / "audit.db")
+
+
+def test_definitions_are_kept_beside_the_record_for_their_owner_alone(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "audit.db")
+    try:
+        tools = [{"name": "read", "inputSchema": {"type": "object"}}]
+        assert remember_tools(store, "files", tools)
+        assert remember_tools(store, "../up", [*tools, "nonsense"])
+        assert remembered_tools(store, "files") == tools
+        assert remembered_tools(store, "../up") == tools
+        assert remembered_tools(store, "unknown") == []
+        assert remembered_servers(store) == ["../up", "files"]
+        folder = tmp_path / "audit.db-definitions"
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
+        assert sorted(file.name for file in folder.iterdir()) == ["%2E%2E%2Fup.json", "files.json"]
+        (folder / "files.json").write_text("{")
+        assert remembered_tools(store, "files") == []
+        assert remember_tools(store, "files", [])
+        assert remembered_tools(store, "files") == []
+    finally:
+        store.close()
+
+
+def test_a_record_in_memory_keeps_no_definitions() -> None:
+    store = MemoryStore()
+    assert not remember_tools(store, "files", [{"name": "read"}])
+    assert remembered_tools(store, "files") == []
+    assert remembered_servers(store) == []
