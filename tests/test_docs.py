@@ -26,7 +26,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md")), *sorted((
 NOT_RUN = ("git clone ", "cd ", "pip install ")  # what a reader does before there is anything to run
 ELSEWHERE = "hosts"  # what needs a framework is run by tests_hosts/test_pages.py
 NO_CURL = shutil.which("curl") is None  # Python, git and make are all that `make test` asks for
-FRAMEWORKS = "claude_sdk fastmcp langchain litellm openai_agents pydantic_ai smolagents".split()
+FRAMEWORKS = ["claude_sdk", "fastmcp", "langchain", "litellm", "openai_agents", "pydantic_ai", "smolagents"]
 """The adapters: each file of hosts/ that begins like that needs its framework."""
 
 

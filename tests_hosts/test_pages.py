@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 import test_docs
 from docs_examples import commands, same
 
