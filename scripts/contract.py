@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+sys.path[:1] = [str(ROOT / "src"), str(ROOT / "tests")]  # not this folder, where `contract` would be this file
 sys.path.append(str(ROOT / "tests_hosts"))
 
 from contract.cases import TOOLS, make_cases, read_tools

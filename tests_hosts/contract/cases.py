@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from msgspec import Struct, json
+from msgspec.structs import replace
 
 Failure = Literal[
     "wrong argument", "wrong tool", "broken JSON", "left in text", "missing field", "refusal", "approval", "truncated"
@@ -81,7 +82,7 @@ def read_tools(path: Path = TOOLS) -> tuple[Definition, ...]:
     found = json.decode(path.read_bytes(), type=list[Definition])
     if len(found) < 3:
         raise ValueError(f"{path}: the contract needs three tools, these are {len(found)}")
-    return tuple(tool if tool.example else _with_example(tool) for tool in found)
+    return tuple(map(_complete, found))
 
 
 def policy_for(tools: tuple[Definition, ...]) -> dict[str, Any]:
@@ -192,15 +193,15 @@ def _cut(whole: str, chance: random.Random) -> str:
     return whole[: chance.randrange(value + 1, len(whole) - 3)]
 
 
-# ── tools without an example ─────────────────────────────────────────────────────────────────────────────────────────
+# ── tools without a description or an example ────────────────────────────────────────────────────────────────────────
 
 _SAMPLES: dict[str, Any] = {"integer": 7, "number": 2.5, "boolean": True, "array": [], "object": {}}
 
 
-def _with_example(tool: Definition) -> Definition:
+def _complete(tool: Definition) -> Definition:
     properties: dict[str, Any] = tool.parameters.get("properties", {})
     example = {name: _sample(name, properties[name]) for name in tool.parameters.get("required", properties)}
-    return Definition(tool.name, tool.parameters, tool.description, example)
+    return replace(tool, description=tool.description or f"Does {tool.name}", example=tool.example or example)
 
 
 def _sample(name: str, schema: dict[str, Any]) -> Any:

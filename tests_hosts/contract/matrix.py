@@ -45,6 +45,26 @@ MATRIX: Final[dict[str, Row]] = {
         (WHY, FAILS, UNSEEN, UNSEEN, WHY, RUNS, RUNS, UNSEEN),
         (RUNS, RUNS, UNSEEN, UNSEEN, WHY, WHY, ASKS, UNSEEN),
     ),
+    "gateway": Row(
+        "Gateway of `rightcall serve` (MCP)",
+        (WHY, FAILS, UNSEEN, UNSEEN, WHY, RUNS, RUNS, UNSEEN),
+        (RUNS, RUNS, UNSEEN, UNSEEN, WHY, WHY, ASKS, UNSEEN),
+    ),
+    "hook_claude": Row(
+        "Hook of Claude Code",
+        (WHY, FAILS, WHY, NONE, WHY, RUNS, RUNS, WHY),
+        (RUNS, FAILS, WHY, NONE, WHY, WHY, ASKS, WHY),
+    ),
+    "hook_gemini": Row(
+        "Hook of Gemini CLI",
+        (WHY, WHY, UNSEEN, NONE, WHY, RUNS, RUNS, UNSEEN),
+        (WHY, WHY, UNSEEN, NONE, WHY, WHY, ASKS, UNSEEN),
+    ),
+    "hook_codex": Row(
+        "Hook of Codex",
+        (WHY, FAILS, FAILS, NONE, WHY, RUNS, RUNS, STOPS),
+        (RUNS, FAILS, RUNS, NONE, WHY, WHY, ASKS, STOPS),
+    ),
     "pydantic_ai": Row(
         "pydantic-ai",
         (WHY, WHY, WHY, NONE, WHY, RUNS, RUNS, FAILS),
