@@ -1,4 +1,4 @@
-"""The real Codex command line with an MCP server of the official SDK, its model a script; and the same with the hook."""
+"""The real Codex with an MCP server of the official SDK, its model a script; and the same with the hook."""
 
 import os
 import subprocess
