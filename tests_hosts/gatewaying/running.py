@@ -13,6 +13,7 @@ from msgspec import Struct
 from rightcall.cli.serving_mcp import open_link
 from rightcall.door import Door
 from rightcall.mcp.gateway import Gateway
+from rightcall.mcp.gateway_shared import SharedGateway
 from rightcall.serve.access import Access
 from rightcall.serve.app import build_app
 from rightcall.serve.limits import ServeLimits
@@ -29,7 +30,7 @@ class Site(Struct, frozen=True):
     """A gateway that runs."""
 
     url: str
-    gateway: Gateway
+    shared: SharedGateway
     endpoint: Endpoint
     news: list[str]
 
@@ -38,7 +39,12 @@ class Site(Struct, frozen=True):
 
     @property
     def door(self) -> Door:
-        return self.gateway.door
+        return self.shared.door
+
+    @property
+    def gateway(self) -> Gateway:
+        """Of clients that can do nothing."""
+        return self.shared.first
 
 
 @asynccontextmanager
@@ -48,7 +54,7 @@ async def gateway(servers: Mapping[str, Any], policy: Mapping[str, Any] | None =
     limits = {"all": {"minute": 0, "hour": 0}, "caller": {"minute": 0, "hour": 0, "burst": 0}}
     rules = {"version": 1, "policy": {"repeats": 0, "limits": limits}, **(policy or {}), "servers": servers}
     door = Door.open("gateway", rules, strict=True)
-    endpoint = Endpoint(Gateway(door, open_link, news=told.append))
+    endpoint = Endpoint(SharedGateway(door, open_link, news=told.append))
     bound = bind("127.0.0.1", 0)
     port = bound.getsockname()[1]
     app = build_app(

@@ -123,9 +123,10 @@ def test_a_definition_that_changes_asks_before_its_next_call_and_clients_hear_of
         options = {"elicitation_callback": person(YES, shown), "message_handler": message}
         async with gateway(servers) as site, site.client(era, **options) as client:
             before = texts(await client.call_tool("notes_echo", {"text": "a"}))
-            version = site.gateway.table.version
+            table = site.shared.group_of({"elicitation": {"form": {}, "url": {}}}).table
+            version = table.version
             await client.call_tool("notes_change", {})
-            while site.gateway.table.version == version or (era == "legacy" and not heard):
+            while table.version == version or (era == "legacy" and not heard):
                 await asyncio.sleep(0.01)
             return before, texts(await client.call_tool("notes_echo", {"text": "b"}))
 

@@ -74,8 +74,7 @@ def compared(command: list[str], calls: list[tuple[str, dict[str, Any]]], era: s
 
 
 @ERAS
-def test_the_server_of_everything(npm_bin: Path, era: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rightcall.mcp.gateway.SHARED", {})  # this client can do nothing, and its server knows it
+def test_the_server_of_everything(npm_bin: Path, era: str) -> None:
     calls: list[tuple[str, dict[str, Any]]] = [
         ("echo", {"message": "hé"}),
         ("get-sum", {"a": 1.5, "b": 2}),
@@ -152,3 +151,28 @@ def test_completion_progress_logs_and_subscriptions_of_the_server_of_everything(
 
     assert asyncio.run(main()) == ["Engineering"]
     assert era == "auto" or logs
+
+
+@ERAS
+def test_clients_find_the_tools_that_fit_what_they_can_do(npm_bin: Path, era: str) -> None:
+    async def person(_: Any, params: Any) -> Any:
+        return None
+
+    async def names(client: Client) -> set[str]:
+        async with client:
+            return {tool.name.removeprefix("x_") for tool in (await client.list_tools()).tools}
+
+    async def main() -> list[set[str]]:
+        command = [str(npm_bin / "mcp-server-everything")]
+        server = StdioServerParameters(command=command[0])
+        async with gateway({"x": {"command": command, **READS}}) as site:
+            able = site.client(era, elicitation_callback=person)
+            return [
+                await names(Client(server)), await names(site.client(era)),
+                await names(Client(server, elicitation_callback=person)), await names(able),
+            ]  # fmt: skip
+
+    plain_direct, plain_through, able_direct, able_through = asyncio.run(main())
+    assert plain_through == plain_direct
+    assert able_through == able_direct
+    assert able_direct - plain_direct == {"trigger-elicitation-request", "trigger-url-elicitation"}

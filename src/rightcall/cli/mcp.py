@@ -64,7 +64,7 @@ async def _serve(options: Namespace, source: object, target: object) -> None:
         if own is not None:
             own.executor = executor
         door = Door.open("gateway", policy, strict=True, root=options.root, store=executor.store)
-        gateway = Gateway(door, open_link, single=True, own=own, joins=options.servers, news=_tell)
+        gateway = Gateway(door, open_link, own=own, joins=options.servers, news=_tell)
         server = StdioServer(gateway, options.caller or CALLER, cast("BinaryIO", source), cast("BinaryIO", target))
         try:
             await server.run()

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 def open_endpoint(options: Namespace, tell: Callable[[str], None]) -> Endpoint:
     """The gateway and its endpoint. Without an audit it remembers in memory only."""
-    from rightcall.mcp.gateway import Gateway
+    from rightcall.mcp.gateway_shared import SharedGateway
     from rightcall.serve.mcp import Endpoint
 
-    return Endpoint(Gateway(open_door(options), open_link, news=tell))
+    return Endpoint(SharedGateway(open_door(options), open_link, news=tell))
 
 
 def open_door(options: Namespace) -> Door:

@@ -40,9 +40,6 @@ CALLER: Final = "gateway"
 """Who calls, where the client does not say."""
 GREETING: Final = 5.0
 """Seconds that the first question of a client waits for servers that are just starting."""
-SHARED: Final[Mapping[str, Any]] = {"sampling": {}, "elicitation": {}}
-"""What we say to servers of the old era that clients can do, where one server is there for many clients. No roots: one
-client's folders are not another's."""
 _NO_SERVERS: Final[Mapping[str, Server]] = {}
 _ASKED: Final = {"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots"}
 
@@ -59,21 +56,23 @@ class OwnTools(Protocol):
 
 class Gateway:
     """Used within one event loop. `open_link` makes the way to a server; `news` hears, in words for people, which
-    servers came and went. `single` is for one client alone: servers start when it has introduced itself, and are told
-    what it can do."""
+    servers came and went; `know` takes the tools of a server for the door. `capabilities` are what servers are told
+    that clients can do; without them there is one client only, which tells so when it introduces itself."""
 
     def __init__(
-        self, door: Door, open_link: Opening, *, single: bool = False, own: OwnTools | None = None,
-        joins: bool = True, news: Callable[[str], None] = lambda _: None,
+        self, door: Door, open_link: Opening, *, capabilities: Mapping[str, Any] | None = None,
+        own: OwnTools | None = None, joins: bool = True, news: Callable[[str], None] = lambda _: None,
+        know: Callable[[list[Any], str], None] | None = None,
     ) -> None:  # fmt: skip
         self.door = door
-        self.hello = Hello({"name": "rightcall", "version": __version__}, {} if single else SHARED)
+        self.hello = Hello({"name": "rightcall", "version": __version__}, capabilities or {})
         self.news = News()
         self.table = Table()
         self._kept = Continuations()
         self._own = own
         self._joins = joins
-        self._awaits_client = single
+        self._awaits_client = capabilities is None
+        self.know = know or door.know
         self._calls = Calls(door, self.table, self, self._kept)
         self._library = Library(self, self._kept)
         self._joining = Joining(self, news)

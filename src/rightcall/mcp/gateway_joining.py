@@ -9,7 +9,6 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from rightcall.config_servers import Server
-from rightcall.door import Door
 from rightcall.mcp.gateway_news import LISTS, TOOLS, News
 from rightcall.mcp.gateway_table import Table
 from rightcall.mcp.messages import mapping, value
@@ -30,8 +29,8 @@ _AGAIN = 5.0
 class Host(Protocol):
     """What this needs of the gateway."""
 
-    door: Door
     hello: Hello
+    know: Callable[[list[Any], str], None]
     news: News
     table: Table
 
@@ -110,7 +109,7 @@ class Joining:
         host = self._host
         if host.table.put(upstream.name, found):
             definitions = [one for raw in found if (one := mapping(value(raw)))]
-            await asyncio.to_thread(host.door.know, definitions, upstream.name)
+            await asyncio.to_thread(host.know, definitions, upstream.name)
             host.news.changed(TOOLS)
 
     # ── resources and levels ─────────────────────────────────────────────────────────────────────────────────────

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -22,11 +22,13 @@ from rightcall.serve.app import build_app
 from rightcall.serve.exchange import Proxy
 from rightcall.serve.facts import Facts
 from rightcall.serve.limits import UpstreamLimits
-from rightcall.serve.mcp import Endpoint
 from rightcall.serve.metrics import Metrics, added
 from rightcall.serve.policy_watch import PolicyWatch
 from rightcall.serve.recording import Recording
 from rightcall.serve.upstream import Upstream
+
+if TYPE_CHECKING:
+    from rightcall.serve.mcp import Endpoint
 
 log = logging.getLogger("rightcall")
 

@@ -17,7 +17,8 @@ from starlette.types import Receive, Scope, Send
 
 from rightcall.errors import CallError
 from rightcall.mcp.eras import HANDSHAKE, VERSION_KEY
-from rightcall.mcp.gateway import CALLER, Gateway
+from rightcall.mcp.gateway import CALLER
+from rightcall.mcp.gateway_shared import SharedGateway
 from rightcall.mcp.messages import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -48,13 +49,13 @@ _VERSION, _METHOD, _NAME = b"mcp-protocol-version", b"mcp-method", b"mcp-name"
 class Endpoint:
     """An ASGI application for one path."""
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: SharedGateway) -> None:
         self.gateway = gateway
         self.sessions = Sessions(gateway)
 
     def stop(self) -> None:
         """End the streams that would stay open for ever, so that the server can stop."""
-        self.gateway.news.end()
+        self.gateway.end_news()
         self.sessions.end()
 
     async def aclose(self) -> None:

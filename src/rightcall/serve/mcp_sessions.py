@@ -9,7 +9,7 @@ from typing import Final
 
 from starlette.types import Receive, Send
 
-from rightcall.mcp.gateway import Gateway
+from rightcall.mcp.gateway_shared import SharedGateway
 from rightcall.mcp.serving import Client
 from rightcall.serve.mcp_stream import standing_stream
 
@@ -22,7 +22,7 @@ _WAITING: Final = 1_000
 class Session:
     """One client, with its place for news."""
 
-    def __init__(self, gateway: Gateway, caller: str) -> None:
+    def __init__(self, gateway: SharedGateway, caller: str) -> None:
         self.id = token_urlsafe(24)
         self.caller = caller
         self.client = Client(gateway, caller, self._send)
@@ -60,7 +60,7 @@ class Session:
 class Sessions:
     """All of them. A session is found by its id and by its caller: with another's id alone nobody gets anywhere."""
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: SharedGateway) -> None:
         self._gateway = gateway
         self._open: dict[str, Session] = {}
 
