@@ -71,6 +71,7 @@ def main(argv: list[str] | None = None) -> int:
         from rightcall.hosts.hook import is_hook, process  # a host waits for it, at every call: nothing else is loaded
 
         if is_hook(sys.argv[1:]):
+            gc.disable()
             os._exit(process(sys.argv[2:]))  # everything is said and recorded; tearing down takes as long as judging
     from rightcall.cli.ending import Ending
 

@@ -6,8 +6,6 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
-from rightcall.hosts.hook_failing import failure
-
 if TYPE_CHECKING:
     from rightcall.hosts.hook import Options
     from rightcall.types import Mode
@@ -23,6 +21,8 @@ def judged(options: Options, event: bytes, allow: Callable[[float], None]) -> st
     try:
         hooks = Hooks(hook, every_tool=False)
     except Exception as fault:  # noqa: BLE001 - a policy that is wrong, a record that cannot be used, or our own fault
+        from rightcall.hosts.hook_failing import failure
+
         return failure(options.host, options.policy, options.mode, str(fault) or type(fault).__name__)
     try:
         allow(hooks.deadline)

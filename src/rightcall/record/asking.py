@@ -4,9 +4,9 @@ An approval is bound to caller, canonical call, definition and state (`keys.bind
 than the caller, who names the digest of what was shown; it is used once; and it expires.
 """
 
+import os
 import sys
 from collections.abc import Callable, Collection
-from secrets import token_hex
 from typing import Any, Literal
 
 from msgspec.structs import replace
@@ -67,9 +67,9 @@ def ask(tables: Tables, request: Request, decision: Decision, details: str, defi
 
 
 def _new_id(tables: Tables) -> str:
-    new = token_hex(4)
+    new = os.urandom(4).hex()
     while tables.approval(new) is not None:  # an id that is taken would put this question in the place of another
-        new = token_hex(4)
+        new = os.urandom(4).hex()
     return new
 
 

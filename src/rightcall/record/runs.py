@@ -5,7 +5,6 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from secrets import token_hex
 
 if sys.platform == "win32":
     import msvcrt
@@ -42,7 +41,7 @@ class Runs:
         self._folder.mkdir(mode=0o700, exist_ok=True)
         for name in os.listdir(self._folder):
             self.alive(name)
-        while not self._hold(token_hex(8)):
+        while not self._hold(os.urandom(8).hex()):
             """Another process took the new file for a dead one's."""
 
     def _hold(self, run: str) -> bool:
