@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench.coding import coding
 from bench.executing import executing
+from bench.hook import hooking
 from bench.mcp import bridging
 from bench.proxy import proxying
 from bench.reading import read_speed
@@ -41,6 +42,7 @@ def measures(each: bool) -> dict[str, Callable[[], Iterator[Figure]]]:
         "proxy": proxying,
         "mcp": bridging,
         "start": startup,
+        "hook": hooking,
     }
 
 
