@@ -65,12 +65,12 @@ class Quiet(Ends):
 class Wrapped:
     """One client and one server, both played by the test."""
 
-    def __init__(self, door: Door, *, listed: bool = True) -> None:
+    def __init__(self, door: Door, *, listed: bool = True, answerable: bool = True) -> None:
         self.door = door
         self.client_got: list[bytes] = []
         self.server_got: list[bytes] = []
         self.ends = Quiet(self.client_got, self.server_got)
-        self.between = Between(door, "files", self.ends)
+        self.between = Between(door, "files", self.ends, answerable=answerable)
         if listed:
             self.client({"jsonrpc": "2.0", "id": "list", "method": "tools/list"})
             self.server(result("list", {"tools": TOOLS}))

@@ -7,7 +7,7 @@ import pytest
 from rightcall.door import Door
 from rightcall.mcp.approving import KEY, MOST_TEXT, Approver, said
 from rightcall.mcp.eras import CAPABILITIES_KEY
-from wrapping import ASKING, MODERN, Wrapped, call, line, result
+from wrapping import ASKING, MODERN, TOOLS, Wrapped, call, line, result
 
 pytestmark = pytest.mark.promise("P-06", "H-04")
 
@@ -284,6 +284,20 @@ def test_a_changed_definition_asks_and_a_yes_is_enough(asking: Wrapped) -> None:
     assert "Send it." in question["params"]["message"]
     asking.client(result(question["id"], YES))
     assert asking.asked == [call(3, "read_file", {"path": "a"})]
+
+
+@pytest.mark.promise("P-08")
+def test_where_no_answer_can_be_given_anywhere_the_model_is_told_so() -> None:
+    with Door.open("wrap") as door:
+        wrapped = Wrapped(door, answerable=False)
+        wrapped.client(call(1, "read_file", {"path": "a"}))
+        wrapped.client({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+        wrapped.server(result(2, {"tools": [{**TOOLS[0], "description": "Send it."}]}))
+        wrapped.forget()
+        wrapped.client(call(3, "read_file", {"path": "a"}))
+        assert "has changed since it was first seen" in wrapped.refusal
+        assert "rightcall wrap --policy FILE" in wrapped.refusal
+        assert "approvals approve" not in wrapped.refusal
 
 
 @pytest.mark.parametrize("response", [None, 5, [], {}, {"action": 3}, {"content": {"ok": True}}])

@@ -59,7 +59,7 @@ def run(options: Namespace) -> int:
     space = server_name(command) if options.name is None else _checked(options.name)
     with Door.open("wrap", policy, caller=options.caller, mode=options.mode) as door:
         source, target = protocol_files()
-        return Pump(door, space, command, source, target).run()
+        return Pump(door, space, command, source, target, answerable=policy is not None).run()
 
 
 def _checked(name: str) -> str:

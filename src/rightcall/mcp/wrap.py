@@ -31,14 +31,17 @@ _GONE: Final = "The server ended before it answered."
 class Pump:
     """One client, one server, until one of them ends."""
 
-    def __init__(self, door: Door, space: str, command: Sequence[str], source: int, target: int) -> None:
-        """Starts the server. Raises ConfigError when it cannot be started."""
+    def __init__(
+        self, door: Door, space: str, command: Sequence[str], source: int, target: int, *, answerable: bool
+    ) -> None:
+        """Starts the server. Raises ConfigError when it cannot be started. `answerable`: whether questions can be
+        answered elsewhere too."""
         self._server = Server(command)
         self._source = source
         self._to_client = Output(target)
         self._to_server = Output(self._server.input)
         self._ends = Ends(self._to_client.send, self._to_server.send)
-        self._between = Between(door, space, self._ends, context=f"wrap-{token_hex(4)}")
+        self._between = Between(door, space, self._ends, context=f"wrap-{token_hex(4)}", answerable=answerable)
         self._over = Ending(source)
         self._server_done = False
         self._up = threading.Thread(target=self._until_over, args=(self._from_client,), daemon=True)

@@ -39,13 +39,14 @@ class Between:
     """Stands between one client and one server. `from_client` and `from_server` may be called from two threads."""
 
     def __init__(
-        self, door: Door, space: str, ends: Ends, *, context: str | None = None,
+        self, door: Door, space: str, ends: Ends, *, context: str | None = None, answerable: bool = True,
         listing_seconds: float = LISTING_SECONDS, asking_seconds: float = ASKING_SECONDS,
     ) -> None:  # fmt: skip
         self._ends = ends
         self.calls = Calls(
-            door, space, ends, context=context, listing_seconds=listing_seconds, asking_seconds=asking_seconds
-        )
+            door, space, ends, context=context, answerable=answerable, listing_seconds=listing_seconds,
+            asking_seconds=asking_seconds,
+        )  # fmt: skip
 
     def from_client(self, line: bytes) -> None:
         if b"\r" in line:

@@ -42,6 +42,10 @@ if TYPE_CHECKING:
 LISTING_SECONDS: Final = 5.0
 """How long a call waits for a list that the client never asked for."""
 ASKING_SECONDS: Final = 300.0
+_NOWHERE: Final = (
+    "It needs the yes of a person, and nobody could be asked: this client shows no questions, and without a policy "
+    "file there is no record in which to answer one. `rightcall wrap --policy FILE` keeps one."
+)
 _MOST_PENDING: Final = 10_000
 """Calls without an answer that are remembered: a server may never give one."""
 
@@ -58,13 +62,14 @@ class Calls:
     """Thread-safe."""
 
     def __init__(
-        self, door: Door, space: str, ends: Ends, *, context: str | None = None,
+        self, door: Door, space: str, ends: Ends, *, context: str | None = None, answerable: bool = True,
         listing_seconds: float = LISTING_SECONDS, asking_seconds: float = ASKING_SECONDS,
     ) -> None:  # fmt: skip
         self._door = door
         self._space = space
         self._ends = ends
         self._context = context
+        self._answerable = answerable
         self._client = Peer()
         self._approver = Approver(door)
         self.listing = Listing(ends, lambda tools: door.know(tools, space), listing_seconds)
@@ -141,9 +146,15 @@ class Calls:
     def _settled(self, held: Held, passage: Passage) -> bytes | None:
         if passage.action == "allow":
             return self._allowed(held, passage)
-        if passage.action != "ask" or not self._asked(held, passage):
+        if passage.action != "ask":
             self._refuse(held, passage.message)
+        elif not self._asked(held, passage):
+            self._leave(held, passage)
         return None
+
+    def _leave(self, held: Held, passage: Passage) -> None:
+        """The question waits for an answer elsewhere, where there is such a place."""
+        self._refuse(held, passage.message if self._answerable else f"Error: {passage.decision.reason}\n{_NOWHERE}")
 
     def _asked(self, held: Held, passage: Passage) -> bool:
         if held.call.task:  # who wants a task does not wait for an answer, so there is nobody to ask
@@ -156,7 +167,7 @@ class Calls:
     def _heard(self, held: Held, passage: Passage, word: Said | None) -> None:
         """What came of a question; None when nobody answered, then it still waits under its id."""
         if word is None or not self._approver.answer(passage, word, held.peer):
-            self._refuse(held, passage.message)
+            self._leave(held, passage)
             return
         self._go_on(self._settled(held, self._judge(held)))
 

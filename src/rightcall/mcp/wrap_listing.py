@@ -55,6 +55,7 @@ class Listing:
         self._asked: dict[Id, tuple[str | None, int]] = {}
         self._begun: dict[str, list[Any]] = {}
         """By cursor: the tools on the pages before it."""
+        self._known: list[Any] = []
         self._own: Own | None = None
         self._held: dict[Id, Resume] = {}
         self._resuming = 0
@@ -120,9 +121,10 @@ class Listing:
             if isinstance(following, str) and len(self._begun) < _MOST_OPEN:
                 self._begun[following] = all_tools
             whole = not isinstance(following, str) and age == self._age
-            told = whole or not self._ready
+            told = (whole or not self._ready) and all_tools != self._known
         if told:
             self._learn(all_tools)
+            self._known = all_tools
         if whole:
             with self._lock:
                 self._ready = age == self._age

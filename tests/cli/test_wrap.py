@@ -1,0 +1,60 @@
+"""`rightcall wrap` as a command: its options, its record, nothing on its output but the protocol."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli_running import Runner, environment
+
+pytestmark = pytest.mark.promise("H-04")
+
+SERVER = """
+import json, sys
+schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+for line in sys.stdin:
+    message = json.loads(line)
+    result = {"tools": [{"name": "read_file", "inputSchema": schema}]}
+    if message["method"] == "tools/call":
+        result = {"content": [{"type": "text", "text": message["params"]["arguments"]["path"]}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+sys.exit(5)
+"""
+
+
+def test_calls_are_repaired_recorded_and_named_and_the_code_is_the_servers(tmp_path: Path, run: Runner) -> None:
+    (tmp_path / "rightcall.toml").write_text("version = 1\n")
+    (tmp_path / "notes.py").write_text(SERVER)
+    call: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    lines = [
+        {**call, "params": {"name": "read_file", "arguments": {"file": "a"}}},
+        {**call, "id": 2, "params": {"name": "read_file", "arguments": {}}},
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "rightcall.cli", "wrap", "--caller", "desk", "--", sys.executable, "notes.py"],
+        input="".join(json.dumps(line) + "\n" for line in lines), capture_output=True, text=True, check=False,
+        cwd=tmp_path, env=environment(),
+    )  # fmt: skip
+    answers = {answer["id"]: answer["result"] for answer in map(json.loads, done.stdout.splitlines())}
+    assert answers[1]["content"][0]["text"] == "a"
+    assert answers[2]["isError"] is True
+    assert (done.returncode, done.stderr) == (5, "")
+    tail = run("audit", "tail", "--policy", str(tmp_path / "rightcall.toml")).out
+    assert "notes/read_file" in tail
+    assert "desk" in tail
+
+
+def test_without_a_command_it_says_what_is_missing(run: Runner) -> None:
+    done = run("wrap", "--")
+    assert done.code == 2
+    assert "rightcall wrap -- COMMAND" in done.err
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a/b", "x" * 65])
+def test_a_name_that_no_policy_could_write_is_refused(run: Runner, name: str) -> None:
+    done = run("wrap", "--name", name, "--", "true")
+    assert done.code == 2
+    assert "--name takes" in done.err
