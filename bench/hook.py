@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.table import Figure
-from rightcall.hosts.known_tools import remember_tools
+from rightcall.record.known_tools import remember_tools
 from rightcall.record.sqlite import SqliteStore
 from rightcall.serve.hooks import HookServer
 

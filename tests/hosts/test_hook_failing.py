@@ -8,7 +8,7 @@ from msgspec import json
 
 from rightcall.hosts.hook_failing import failure
 from rightcall.hosts.hook_place import policy_of_project, record_without_policy
-from rightcall.hosts.known_tools import remember_tools, remembered_servers, remembered_tools
+from rightcall.record.known_tools import remember_tools, remembered_servers, remembered_tools
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
 

@@ -14,7 +14,7 @@ from msgspec import json
 from hooks.hooking import SOURCE, hook, project, recorded
 from rightcall.hosts.hook import Options, ask_server
 from rightcall.hosts.hook_place import socket_path
-from rightcall.hosts.known_tools import remember_tools
+from rightcall.record.known_tools import remember_tools
 from rightcall.record.sqlite import SqliteStore
 from rightcall.serve.hooks import HookServer
 

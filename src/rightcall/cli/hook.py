@@ -72,7 +72,7 @@ def _learn(options: Namespace) -> int:
     from rightcall.config import load_policy
     from rightcall.executor_opening import store_path
     from rightcall.hosts.hook_place import policy_of_project, project_folder, record_without_policy
-    from rightcall.hosts.known_tools import remember_tools
+    from rightcall.record.known_tools import remember_tools
     from rightcall.record.sqlite import SqliteStore
     from rightcall.text.escape import escaped
 

@@ -20,9 +20,9 @@ from rightcall.hosts import hook_claude, hook_codex, hook_gemini
 from rightcall.hosts.hook_builtin import builtin_tools
 from rightcall.hosts.hook_event import Happened, WrongEvent, cannot_judge
 from rightcall.hosts.hook_place import record_without_policy
-from rightcall.hosts.known_tools import folder_beside, remembered_servers, remembered_tools
 from rightcall.record.admission import finish
 from rightcall.record.entries import EndBody, read_call
+from rightcall.record.known_tools import folder_beside, remembered_servers, remembered_tools
 from rightcall.record.tables import Tables
 from rightcall.text.escape import escaped
 from rightcall.types import Mode

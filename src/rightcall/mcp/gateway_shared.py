@@ -19,6 +19,7 @@ from rightcall.mcp.messages import mapping
 from rightcall.mcp.serving import Client, Exchange
 from rightcall.mcp.serving_answers import Answer
 from rightcall.mcp.upstream import Opening
+from rightcall.record.known_tools import remember_tools
 
 ABILITIES: Final = {"elicitation": ("form", "url"), "sampling": ("context", "tools")}
 """What clients can do for a server, and the ways of it."""
@@ -97,6 +98,7 @@ class SharedGateway:
         for one in known.values():
             joined |= one
         self.door.know(list(joined.values()), space)
+        remember_tools(self.door.store, space, joined.values())  # for the hooks of hosts that use the same server
 
 
 def _group(capabilities: Mapping[str, Any]) -> Group:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Raw, Struct
 
@@ -34,6 +34,7 @@ from rightcall.mcp.wrap_answers import outcome_of, rewritten
 from rightcall.mcp.wrap_asking import Held, Questions
 from rightcall.mcp.wrap_ends import Ends
 from rightcall.mcp.wrap_listing import Listing
+from rightcall.record.known_tools import remember_tools
 
 if TYPE_CHECKING:
     from rightcall.door import Door
@@ -72,10 +73,14 @@ class Calls:
         self._answerable = answerable
         self._client = Peer()
         self._approver = Approver(door)
-        self.listing = Listing(ends, lambda tools: door.know(tools, space), listing_seconds)
+        self.listing = Listing(ends, self._know, listing_seconds)
         self.questions = Questions(ends, self._approver, asking_seconds, self._heard)
         self._pending: dict[Id, Pending] = {}
         self._lock = threading.Lock()
+
+    def _know(self, tools: list[Any]) -> None:
+        self._door.know(tools, self._space)
+        remember_tools(self._door.store, self._space, tools)  # for the hooks of hosts that use the same server
 
     def handshake(self, params: Raw) -> None:
         """The client presents itself (`initialize`)."""
