@@ -133,14 +133,8 @@ class Gateway:
         self.news.changed("notifications/tools/list_changed")
 
     async def settled(self, seconds: float = GREETING) -> None:
-        """Wait until no server is just starting, at most so long."""
-        starting = [one for one in self._upstreams.values() if one.state == "starting"]
-        if starting:
-            waits = [asyncio.ensure_future(one.ready(seconds)) for one in starting]
-            _, late = await asyncio.wait(waits, timeout=seconds)
-            for wait in late:
-                wait.cancel()
-            await asyncio.gather(*waits, return_exceptions=True)
+        """Wait for servers that start for the first time, so long from their start at most."""
+        await asyncio.gather(*(one.tried(seconds) for one in self._upstreams.values()))
 
     # ── what clients ask ─────────────────────────────────────────────────────────────────────────────────────────
 

@@ -22,6 +22,8 @@ from rightcall.text.escape import escaped
 log = logging.getLogger("rightcall")
 
 LISTING = 10.0
+_LOOKING = 2.0
+"""Seconds for another look at a list that is known already."""
 _AGAIN = 5.0
 """Seconds before a server of the new era is asked again for its news."""
 
@@ -98,14 +100,15 @@ class Joining:
             if one.session is not None and not _tells(one.session, "tools")
         ]
         if stale:
-            await asyncio.gather(*(self._list_tools(one, session) for one, session in stale), return_exceptions=True)
+            again = (self._list_tools(one, session, _LOOKING) for one, session in stale)
+            await asyncio.gather(*again, return_exceptions=True)
 
-    async def _list_tools(self, upstream: Upstream, session: Session) -> None:
+    async def _list_tools(self, upstream: Upstream, session: Session, seconds: float = LISTING) -> None:
         agreed = session.agreed
         assert agreed is not None
         found = []
         if "tools" in agreed.capabilities:
-            found = await listed(session, self._host.hello, "tools/list", "tools", LISTING)
+            found = await listed(session, self._host.hello, "tools/list", "tools", seconds)
         host = self._host
         if host.table.put(upstream.name, found):
             definitions = [one for raw in found if (one := mapping(value(raw)))]

@@ -64,9 +64,11 @@ class Upstream:
         self._joined = joined
         self._session: Session | None = None
         self._change = asyncio.Event()
+        self._is_tried = asyncio.Event()
         self._gone: asyncio.Future[str] | None = None
         self._pause = FIRST_PAUSE
         self._retry_at = 0.0
+        self._began = 0.0
         self._old = False
         """Whether asking for its era has ended it once: some servers take no question before the handshake."""
         self._task: asyncio.Task[None] | None = None
@@ -85,8 +87,18 @@ class Upstream:
         self.server = now
         return ways[0] == ways[1]
 
+    async def tried(self, seconds: float) -> None:
+        """Wait for the end of its first start, so long after it began at most. For another nobody else is to wait."""
+        left = self._began + seconds - asyncio.get_running_loop().time()
+        if self._is_tried.is_set() or left <= 0:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(left):
+                await self._is_tried.wait()
+
     def start(self) -> None:
         if self._task is None:
+            self._began = asyncio.get_running_loop().time()
             self.state = "starting"
             self._task = asyncio.get_running_loop().create_task(self._keep(), name=f"mcp server {self.name}")
 
@@ -169,6 +181,8 @@ class Upstream:
 
     def _enter(self, state: State) -> None:
         self.state = state
+        if state != "starting":
+            self._is_tried.set()
         self._change.set()
         self._change = asyncio.Event()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-
 FORGOTTEN: Final = "it has forgotten our session"
 """Why a server is lost that only wants to be greeted again."""
 

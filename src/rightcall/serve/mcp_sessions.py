@@ -17,6 +17,8 @@ MOST: Final = 1_000
 IDLE: Final = 3_600.0
 """Seconds after which a session without a request or a stream is forgotten; its client opens another."""
 _WAITING: Final = 1_000
+_FEW, _SMALL = 4, 10_000
+"""Large messages wait only where few do; a client that never listens must not fill our memory."""
 
 
 class Session:
@@ -53,7 +55,8 @@ class Session:
         self._news.put_nowait(None)
 
     def _send(self, message: bytes) -> None:
-        if self._news.qsize() < _WAITING:
+        waiting = self._news.qsize()
+        if waiting < _FEW or (waiting < _WAITING and len(message) < _SMALL):
             self._news.put_nowait(message)
 
 

@@ -16,8 +16,8 @@ from rightcall.serve.addresses import header_of, length_of
 
 PING: Final = 15.0
 """Seconds of silence after which a stream shows that it is alive."""
-MOST_WAITING: Final = 10_000
-"""Events that may wait for a client that takes none; further ones are left out."""
+MOST_BYTES: Final = 32_000_000
+"""Of events that may wait for a client that takes none; further ones are left out."""
 _EVENTS: Final = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
@@ -37,17 +37,20 @@ class Reply:
     def __init__(self, client: Client, body: bytes, message: Message) -> None:
         self.id = message.id
         self.events: list[bytes] = []
+        self._bytes = 0
         self.news = asyncio.Event()
         self.task = asyncio.get_running_loop().create_task(client.request(body, message, self.emit))
         self.task.add_done_callback(lambda _: self.news.set())
 
     def emit(self, message: bytes) -> None:
-        if len(self.events) < MOST_WAITING and not self.task.done():
+        if self._bytes < MOST_BYTES and not self.task.done():
             self.events.append(message)
+            self._bytes += len(message) + 100
             self.news.set()
 
     def taken(self) -> list[bytes]:
         events, self.events = self.events, []
+        self._bytes = 0
         self.news.clear()
         if self.task.done():
             self.news.set()
