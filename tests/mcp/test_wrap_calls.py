@@ -1,6 +1,7 @@
 """What `wrap` does with calls: repaired, refused, held until the tools are known."""
 
 from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
 
@@ -243,3 +244,31 @@ def test_a_carriage_return_inside_a_message_cannot_make_two_of_it(wrapped: Wrapp
 def test_an_unreadable_call_is_answered_under_its_id(wrapped: Wrapped) -> None:
     wrapped.client(b'{"jsonrpc":"2.0","id":41,"method":"tools/call","params":{"x":NaN}}\n')
     assert [(one["id"], one["error"]["code"]) for one in wrapped.told] == [(41, -32700)]
+
+
+class _Faulty:
+    """A door with a fault of ours."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("judge", "ended"):
+            raise RuntimeError("a fault")
+        return getattr(self._door, name)
+
+
+@pytest.mark.promise("X-07")
+def test_an_error_of_ours_ends_the_call_and_nothing_else(wrapped: Wrapped) -> None:
+    wrapped.client(call(1, "read_file", {"path": "a"}))
+    wrapped.between.calls._door = cast("Door", _Faulty(wrapped.door))
+    wrapped.client(call(2, "read_file", {"path": "a"}))
+    back = line(result(1, {"content": []}))
+    wrapped.server(back)
+    assert len(wrapped.server_got) == 1
+    assert wrapped.told[0] == {
+        "jsonrpc": "2.0",
+        "id": 2,
+        "error": {"code": -32603, "message": "the call could not be checked"},
+    }
+    assert wrapped.client_got[1:] == [back]

@@ -19,6 +19,7 @@ NULL: Final = Raw(b"null")
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
 SERVER_GONE: Final = -32000
 
 Id = int | float | str

@@ -12,6 +12,7 @@ from msgspec import Raw
 from msgspec.json import encode
 
 from rightcall.mcp.messages import (
+    INTERNAL_ERROR,
     INVALID_REQUEST,
     PARSE_ERROR,
     Bytes,
@@ -25,7 +26,7 @@ from rightcall.mcp.messages import (
     value,
 )  # fmt: skip
 from rightcall.mcp.wrap_calls import ASKING_SECONDS, LISTING_SECONDS, Calls
-from rightcall.mcp.wrap_ends import Ends
+from rightcall.mcp.wrap_ends import Ends, log
 from rightcall.mcp.wrap_lines import id_of
 from rightcall.parse.strict import duplicate_keys
 
@@ -49,6 +50,22 @@ class Between:
         )  # fmt: skip
 
     def from_client(self, line: bytes) -> None:
+        """An error of ours ends the call and nothing else; what could not be judged does not pass."""
+        try:
+            self._from_client(line)
+        except Exception:  # noqa: BLE001 - whatever it is
+            log.exception("rightcall: a message of the MCP client could not be handled")
+            self._ends.to_client(failure(_raw(id_of(line, line)), INTERNAL_ERROR, "the call could not be checked"))
+
+    def from_server(self, line: bytes) -> None:
+        """An error of ours costs what we would have learned; the line passes."""
+        try:
+            self._from_server(line)
+        except Exception:  # noqa: BLE001 - whatever it is
+            log.exception("rightcall: a message of the MCP server could not be handled")
+            self._ends.to_client(line)
+
+    def _from_client(self, line: bytes) -> None:
         if b"\r" in line:
             line = _one_line(line)
         message = read(line)
@@ -61,7 +78,7 @@ class Between:
         if passed is not None and not self._ends.to_server(bytes(passed)):
             self.calls.server_gone("The server does not read any more.")
 
-    def from_server(self, line: bytes) -> None:
+    def _from_server(self, line: bytes) -> None:
         message = read(line)
         if message is not None:
             passed = self._server_message(line, message)
