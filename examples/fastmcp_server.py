@@ -31,7 +31,7 @@ def delete_note(note_title: str) -> str:
 async def main() -> None:
     async with Client(mcp) as client:
         for name, arguments in (
-            ("writeNote", {"noteTitle": "shopping", "text": "milk"}),
+            ("write_note", {"noteTitle": "shopping", "text": "milk"}),
             ("write_note", {"note_title": "shopping"}),
             ("delete_note", {"note_title": "shopping"}),
         ):

@@ -17,7 +17,7 @@ _BESIDE = {"reasoning": "-", "next_speaker": "user", "model_choice": "flash", "c
 
 
 class ScriptedGemini:
-    """`parts` are the model's answers. At each turn `told` gets what came back for the last, and `between` is called."""
+    """`parts` are the model's answers. At each turn `told` gets what came of the last one, and `between` is called."""
 
     def __init__(self, parts: Sequence[dict[str, Any]], between: Callable[[], None]) -> None:
         self.told: list[str] = []

@@ -9,6 +9,7 @@ What a call lacks, or what the policy says against it, is the tool's error, so t
 has to agree, the client asks them if it can; otherwise the model is told the id under which somebody can.
 """
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from rightcall.hosts.adapting import Known, arun_recorded, door_for, missing
@@ -70,8 +71,19 @@ class RightCall(Middleware):
         if passage.changed:
             changed = message.model_copy(update={"name": passage.name, "arguments": passage.arguments})
             context = context.copy(message=changed)
-        result = await arun_recorded(self.door, passage, lambda: call_next(context))
+        result = await self._run(passage, lambda: call_next(context))
         return _with_hint(result, passage.message) if passage.message else result
+
+    async def _run(self, passage: "Passage", call: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
+        """The record tells what the model reads, not what FastMCP calls it."""
+        got: list[ToolResult] = []
+
+        async def run() -> str:
+            got.append(await call())
+            return "\n".join(block.text for block in got[0].content if isinstance(block, types.TextContent))
+
+        await arun_recorded(self.door, passage, run, lambda text: text or "It failed." if got[0].is_error else None)
+        return got[0]
 
     async def _judge(self, message: types.CallToolRequestParams, session: "Context | None") -> "Passage":
         return await self.door.ajudge(message.name, message.arguments or {}, context=_session_of(session))
