@@ -75,13 +75,12 @@ def module_of(file: Path) -> str:
 
 def imports_of(file: Path) -> Iterator[Import]:
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    late = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or is_for_types(node)
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
+    late: set[int] = set()
+    nodes = list(ast.walk(tree))
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or is_for_types(node):
+            late.update(id(inner) for inner in ast.walk(node) if id(inner) not in late)
+    for node in nodes:
         if isinstance(node, ast.Import):
             targets = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -110,6 +109,7 @@ def named_import(node: ast.AST) -> str | None:
     return None
 
 
+@lru_cache(None)
 def is_module(name: str) -> bool:
     path = SOURCE.parent.joinpath(*name.split("."))
     return path.is_dir() or path.with_suffix(".py").is_file()
