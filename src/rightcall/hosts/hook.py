@@ -15,6 +15,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from rightcall.hosts.hook_place import (
+    identity,
     is_private,
     policy_of_project,
     project_folder,
@@ -152,7 +153,7 @@ def request(options: Options, event: bytes) -> bytes:
     """As the server reads it: words between zero bytes, then the event as it came."""
     words = (
         options.host,
-        os.path.realpath(options.policy or ""),
+        identity(options.policy or ""),
         options.root,
         options.mode or "",
         options.caller or "",

@@ -63,9 +63,16 @@ def socket_folder() -> str:
     return os.path.join(state_folder(), "hooks")
 
 
+def identity(policy: str) -> str:
+    """What a policy file is known by: its name in its real folder. A link to it in another project is another policy,
+    since the record lies beside the link."""
+    folder, name = os.path.split(os.path.abspath(policy))
+    return os.path.join(os.path.realpath(folder), name)
+
+
 def socket_path(policy: str) -> str:
     """Of the server that answers for this policy file. Two files may share one: it is asked which one it means."""
-    return os.path.join(socket_folder(), f"{crc32(os.path.realpath(policy).encode()):08x}.sock")
+    return os.path.join(socket_folder(), f"{crc32(os.fsencode(identity(policy))):08x}.sock")
 
 
 def socket_address(path: str, folder: int) -> str:

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 
 from rightcall.hosts.hook import GREETING, HOSTS, MINE, MODES, MOST_BYTES, NOT_MINE
 from rightcall.hosts.hook_judging import Failed
-from rightcall.hosts.hook_place import is_private, socket_address, socket_folder, socket_path
+from rightcall.hosts.hook_place import identity, is_private, socket_address, socket_folder, socket_path
 from rightcall.serve.hooks_doors import Doors, Wanted
 
 log = logging.getLogger("rightcall")
@@ -37,7 +37,7 @@ class HookServer:
     """Serves from `start` to `stop`, in threads of its own."""
 
     def __init__(self, policy: str) -> None:
-        self.policy = os.path.realpath(policy)
+        self.policy = identity(policy)
         self.path = socket_path(self.policy)
         self._doors = Doors(self.policy)
         self._listener: socket.socket | None = None
