@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-import time
 
 CHANGED = {"now": False}
 CANCELLED: list[object] = []
@@ -23,7 +22,6 @@ NAMES = [
     "ask",
     "sample",
     "change",
-    "close_stdin",
 ]
 
 
@@ -104,9 +102,6 @@ def call(id: object, params: dict) -> None:  # noqa: C901 - one branch for each 
             CHANGED["now"] = True
             say(id, "changed")
             send({"method": "notifications/tools/list_changed"})
-        case "close_stdin":
-            say(id, "reading nothing more")
-            time.sleep(600)
 
 
 def main() -> None:

@@ -42,22 +42,23 @@ def test_a_person_who_says_yes_lets_exactly_one_call_through(era: str) -> None:
 
 @pytest.mark.promise("P-06", "H-04")
 @ERAS
-@pytest.mark.parametrize(
-    "answer",
-    [
+def test_anything_but_a_yes_is_a_no(era: str) -> None:
+    answers = [
         mcp_types.ElicitResult(action="decline"),
         mcp_types.ElicitResult(action="cancel"),
         mcp_types.ElicitResult(action="accept", content={"ok": False}),
         mcp_types.ElicitResult(action="accept", content={}),
-    ],
-)
-def test_anything_but_a_yes_is_a_no(era: str, answer: Any) -> None:
-    async def main() -> tuple[bool | None, str]:
-        async with gateway(ASKS) as site, site.client(era, elicitation_callback=person(answer)) as client:
-            result = await client.call_tool("notes_echo", {"text": "t"})
-            return result.is_error, texts(result)
+    ]
 
-    assert asyncio.run(main()) == (True, "A person was asked, and said no to this call.")
+    async def asked(_: Any, params: Any) -> Any:
+        return answers.pop()
+
+    async def main() -> list[tuple[bool | None, str]]:
+        async with gateway(ASKS) as site, site.client(era, elicitation_callback=asked) as client:
+            found = [await client.call_tool("notes_echo", {"text": f"t{number}"}) for number in range(4)]
+            return [(one.is_error, texts(one)) for one in found]
+
+    assert asyncio.run(main()) == [(True, "A person was asked, and said no to this call.")] * 4
 
 
 @pytest.mark.promise("P-06")

@@ -1,7 +1,6 @@
 """The reference servers through the gateway, with the official clients of both eras: the same answers as without it."""
 
 import asyncio
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -56,25 +55,29 @@ async def answers(client: Client, calls: list[tuple[str, dict[str, Any]]], prefi
     return found
 
 
-def compared(command: list[str], calls: list[tuple[str, dict[str, Any]]], era: str) -> dict[str, Any]:
-    """What the server answers through the gateway, the same as directly."""
+def compared(command: list[str], calls: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+    """What the server answers through the gateway, to clients of both eras: the same as directly."""
 
-    async def main() -> tuple[dict[str, Any], dict[str, Any]]:
+    async def main() -> tuple[dict[str, Any], list[dict[str, Any]]]:
         server = StdioServerParameters(command=command[0], args=command[1:])
         async with Client(server) as client:
             direct = await answers(client, calls, "")
-        async with gateway({"x": {"command": command, **READS}}) as site, site.client(era) as client:
-            return direct, await answers(client, calls, "x_")
+        through: list[dict[str, Any]] = []
+        async with gateway({"x": {"command": command, **READS}}) as site:
+            for era in ("auto", "legacy"):
+                async with site.client(era) as client:
+                    through.append(await answers(client, calls, "x_"))
+        return direct, through
 
     direct, through = asyncio.run(main())
-    assert direct.keys() == through.keys()
-    for key in direct:
-        assert through[key] == direct[key], key
-    return through
+    for found in through:
+        assert direct.keys() == found.keys()
+        for key in direct:
+            assert found[key] == direct[key], key
+    return direct
 
 
-@ERAS
-def test_the_server_of_everything(npm_bin: Path, era: str) -> None:
+def test_the_server_of_everything(npm_bin: Path) -> None:
     calls: list[tuple[str, dict[str, Any]]] = [
         ("echo", {"message": "hé"}),
         ("get-sum", {"a": 1.5, "b": 2}),
@@ -84,14 +87,13 @@ def test_the_server_of_everything(npm_bin: Path, era: str) -> None:
         ("get-resource-links", {"count": 2}),
         ("get-resource-reference", {"resourceType": "Text", "resourceId": -1}),
     ]
-    found = compared([str(npm_bin / "mcp-server-everything")], calls, era)
+    found = compared([str(npm_bin / "mcp-server-everything")], calls)
     assert len(found["tools"]) > 10
     assert len(found["prompts"]) == 4
     assert found["call get-sum {'a': 1.5, 'b': 2}"]["content"][0]["text"] == "The sum of 1.5 and 2 is 3.5."
 
 
-@ERAS
-def test_the_file_server(npm_bin: Path, era: str, tmp_path: Path) -> None:
+def test_the_file_server(npm_bin: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     (tmp_path / "b.txt").touch()
     here = str(tmp_path)
@@ -104,14 +106,12 @@ def test_the_file_server(npm_bin: Path, era: str, tmp_path: Path) -> None:
         ("write_file", {"path": f"{here}/b.txt", "content": "x"}),
         ("get_file_info", {"path": f"{here}/a.txt"}),
     ]
-    found = compared([str(npm_bin / "mcp-server-filesystem"), here], calls, era)
+    found = compared([str(npm_bin / "mcp-server-filesystem"), here], calls)
     assert found[f"call list_directory { ({'path': here}) }"]["content"][0]["text"] == "[FILE] a.txt\n[FILE] b.txt"
     assert (tmp_path / "b.txt").read_text() == "x"
 
 
-@ERAS
-@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-def test_the_git_server(era: str, tmp_path: Path) -> None:
+def test_the_git_server(tmp_path: Path) -> None:
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
     for words in (["init", "-q", "-b", "main"], ["commit", "-q", "--allow-empty", "-m", "first"]):
         subprocess.run([*git, *words], check=True)
@@ -122,7 +122,7 @@ def test_the_git_server(era: str, tmp_path: Path) -> None:
         ("git_branch", {**repository, "branch_type": "local"}),
         ("git_show", {**repository, "revision": "--output=x"}),
     ]
-    found = compared([sys.executable, "-m", "mcp_server_git"], calls, era)
+    found = compared([sys.executable, "-m", "mcp_server_git"], calls)
     assert "first" in found[f"call git_log { ({**repository, 'max_count': 1}) }"]["content"][0]["text"]
 
 
@@ -153,8 +153,7 @@ def test_completion_progress_logs_and_subscriptions_of_the_server_of_everything(
     assert era == "auto" or logs
 
 
-@ERAS
-def test_clients_find_the_tools_that_fit_what_they_can_do(npm_bin: Path, era: str) -> None:
+def test_clients_find_the_tools_that_fit_what_they_can_do(npm_bin: Path) -> None:
     async def person(_: Any, params: Any) -> Any:
         return None
 
@@ -166,9 +165,9 @@ def test_clients_find_the_tools_that_fit_what_they_can_do(npm_bin: Path, era: st
         command = [str(npm_bin / "mcp-server-everything")]
         server = StdioServerParameters(command=command[0])
         async with gateway({"x": {"command": command, **READS}}) as site:
-            able = site.client(era, elicitation_callback=person)
+            able = site.client("auto", elicitation_callback=person)
             return [
-                await names(Client(server)), await names(site.client(era)),
+                await names(Client(server)), await names(site.client("legacy")),
                 await names(Client(server, elicitation_callback=person)), await names(able),
             ]  # fmt: skip
 

@@ -113,7 +113,7 @@ def test_serve_joins_the_servers_of_the_policy_behind_its_token(tmp_path: Path, 
         with pytest.raises(OSError, match="401"):
             urlopen(without)
     assert health["mcp"]["x"]["state"] == "ready"
-    assert "mcp: x has joined: 15 tools" in told["said"]
+    assert "mcp: x has joined: 14 tools" in told["said"]
     assert told["code"] == 143
 
 

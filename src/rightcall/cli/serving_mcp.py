@@ -6,8 +6,10 @@ from argparse import Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from rightcall.cli.serving import missing_package
 from rightcall.cli.store_options import policy_file
 from rightcall.errors import StoreError
+from rightcall.mcp.upstream_link import ServerGone
 
 if TYPE_CHECKING:
     from rightcall.config_servers import Server
@@ -38,7 +40,11 @@ def open_door(options: Namespace) -> Door:
 def open_link(server: Server) -> Link:
     """The way to a server of the policy. HTTP is loaded only where one needs it."""
     if server.url:
-        from rightcall.serve.mcp_upstream import HttpLink
+        try:
+            from rightcall.serve.mcp_upstream import HttpLink
+        except ImportError as missing:
+            told = missing_package(missing)
+            raise ServerGone(str(told)) from missing
 
         return HttpLink(server)
     from rightcall.mcp.upstream_process import ProcessLink

@@ -135,17 +135,21 @@ class Upstream:
         while True:
             began = loop.time()
             self._enter("starting")
-            session = Session(self._open_link(self.server), self)
+            session: Session | None = None
             try:
+                session = Session(self._open_link(self.server), self)
                 why = await self._one_life(session)
+            except ServerGone as gone:
+                why = str(gone)
             finally:
                 self._session = None
-                with suppress(Exception):
-                    await asyncio.shield(_closed(session))
-            if session.has_answered or loop.time() - began > STEADY:
+                if session is not None:
+                    await _closed(session)
+            works = session is not None and session.has_answered
+            if works or loop.time() - began > STEADY:
                 self._pause = FIRST_PAUSE
             self.problem = why
-            if why == FORGOTTEN and session.has_answered:
+            if works and why == FORGOTTEN:
                 continue
             self._retry_at = loop.time() + self._pause
             self._enter("waiting")
@@ -204,4 +208,7 @@ class Upstream:
 
 
 async def _closed(session: Session) -> None:
-    await session.aclose()
+    try:
+        await session.aclose()
+    except Exception:
+        log.exception("rightcall: an MCP server could not be closed")

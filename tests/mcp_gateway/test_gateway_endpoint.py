@@ -1,0 +1,238 @@
+"""The endpoint `/mcp`, asked as HTTP would ask it: sessions, streams, headers, and what is no request at all."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from msgspec import json
+
+from mcp_gateway_scripted import ScriptedLink, old_server, opening
+from rightcall.door import Door
+from rightcall.mcp.gateway_shared import SharedGateway
+from rightcall.serve.mcp import Endpoint
+
+POLICY = {"version": 1, "servers": {"a": {"command": ["a"], "effects": ["read"]}}}
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+ROUTED: dict[str, Any] = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/call", "mcp_name": "a_echo"}
+pytestmark = pytest.mark.promise("H-04")
+
+
+class Answer:
+    """What was sent back so far."""
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.body = b""
+        self.is_over = False
+
+    async def send(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.headers = {name.decode(): value.decode() for name, value in message["headers"]}
+        else:
+            self.body += message["body"]
+            self.is_over = not message.get("more_body")
+
+    @property
+    def json(self) -> Any:
+        return json.decode(self.body)
+
+    @property
+    def events(self) -> list[Any]:
+        return [json.decode(line[6:]) for line in self.body.split(b"\n") if line.startswith(b"data: ")]
+
+
+class Site:
+    def __init__(self, endpoint: Endpoint, link: ScriptedLink) -> None:
+        self.endpoint = endpoint
+        self.link = link
+
+    async def ask(
+        self, method: str = "POST", body: Any = None, *, gone: asyncio.Event | None = None, **headers: Any
+    ) -> Answer:
+        """`gone` set: the client closes the connection."""
+        answer = Answer()
+        data = body if isinstance(body, bytes) else json.encode(body)
+        messages = [{"type": "http.request", "body": data}] if method == "POST" else []
+
+        async def receive() -> Any:
+            if messages:
+                return messages.pop()
+            await (gone or asyncio.Event()).wait()
+            return {"type": "http.disconnect"}
+
+        named = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+        scope = {"type": "http", "method": method, "path": "/mcp", "headers": named}
+        await self.endpoint(scope, receive, answer.send)
+        return answer
+
+    async def session(self, **headers: Any) -> dict[str, Any]:
+        answer = await self.ask(body={"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO}, **headers)
+        own = {"mcp_session_id": answer.headers["mcp-session-id"], **headers}
+        await self.ask(body={"jsonrpc": "2.0", "method": "notifications/initialized"}, **own)
+        return own
+
+
+def call(id: int = 1, text: str = "hi", **more: Any) -> dict[str, Any]:
+    params = {"name": "a_echo", "arguments": {"text": text}, **more}
+    return {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
+
+
+@asynccontextmanager
+async def site_of(link: ScriptedLink) -> AsyncIterator[Site]:
+    with Door.open("gateway", POLICY, strict=True) as door:
+        gateway = SharedGateway(door, opening(a=link))
+        gateway.start()
+        endpoint = Endpoint(gateway)
+        try:
+            yield Site(endpoint, link)
+        finally:
+            endpoint.stop()
+            await gateway.aclose()
+
+
+def run(work: Callable[[Site], Coroutine[Any, Any, Any]], link: ScriptedLink | None = None) -> Any:
+    async def main() -> Any:
+        async with site_of(link or ScriptedLink()) as site:
+            return await work(site)
+
+    return asyncio.run(main())
+
+
+def test_a_session_of_the_old_era_opens_answers_and_ends() -> None:
+    async def work(site: Site) -> list[Any]:
+        own = await site.session()
+        answer = await site.ask(body=call(), **own)
+        ended = await site.ask("DELETE", **own)
+        after = await site.ask(body=call(), **own)
+        return [answer.json, ended.status, after.status, after.json["error"]["message"]]
+
+    answer, ended, after, why = run(work)
+    assert answer == {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "hi"}]}}
+    assert (ended, after, why) == (200, 404, "Session not found")
+
+
+def test_anothers_session_is_found_by_nobody_else() -> None:
+    async def work(site: Site) -> tuple[int, int]:
+        own = await site.session(x_rightcall_caller="ada")
+        stolen: dict[str, Any] = {**own, "x_rightcall_caller": "eve"}
+        return (await site.ask(body=call(), **own)).status, (await site.ask(body=call(), **stolen)).status
+
+    assert run(work) == (200, 404)
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "headers", "status", "code"),
+    [
+        ("POST", b"{", {}, 400, -32700),
+        ("POST", b"[" * 5000, {}, 400, -32700),
+        ("POST", call(), {}, 400, -32600),
+        ("POST", {"jsonrpc": "2.0"}, {}, 400, -32600),
+        ("POST", [], {}, 400, -32600),
+        ("GET", None, {}, 400, -32600),
+        ("DELETE", None, {}, 400, -32600),
+        ("PUT", None, {}, 405, -32600),
+        ("POST", call(), {"mcp_session_id": "x"}, 404, -32600),
+        ("POST", call(), {"x_rightcall_caller": "a\x07"}, 400, -32600),
+        ("POST", b"{", {"mcp_protocol_version": "2026-07-28"}, 400, -32700),
+        ("POST", [call()], {"mcp_protocol_version": "2026-07-28"}, 400, -32600),
+        ("POST", call(), {"mcp_protocol_version": "2026-07-28"}, 400, -32020),
+        ("POST", call(_meta=META), {"mcp_protocol_version": "2026-07-29", "mcp_method": "tools/call"}, 400, -32020),
+        (
+            "POST", call(_meta=META),
+            {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/call", "mcp_name": "other"}, 400, -32020,
+        ),
+        (
+            "POST", {"jsonrpc": "2.0", "id": 1, "method": "no/such", "params": {"_meta": META}},
+            {"mcp_protocol_version": "2026-07-28", "mcp_method": "no/such"}, 404, -32601,
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_no_request_is_refused_with_a_reason(
+    method: str, body: Any, headers: dict[str, Any], status: int, code: int
+) -> None:
+    async def work(site: Site) -> Answer:
+        return await site.ask(method, body, **headers)
+
+    answer = run(work)
+    assert (answer.status, answer.json["error"]["code"]) == (status, code)
+
+
+def test_a_request_of_the_new_era_stands_for_itself_and_its_result_says_that_it_is_complete() -> None:
+    async def work(site: Site) -> Answer:
+        routed: dict[str, Any] = {
+            "mcp_protocol_version": "2026-07-28",
+            "mcp_method": "tools/call",
+            "mcp_name": "a_echo",
+        }
+        return await site.ask(body=call(_meta=META), **ROUTED)
+
+    answer = run(work)
+    assert answer.json["result"] == {"content": [{"type": "text", "text": "hi"}], "resultType": "complete"}
+    assert "mcp-session-id" not in answer.headers
+
+
+def test_a_batch_of_the_revision_that_has_them() -> None:
+    async def work(site: Site) -> list[Any]:
+        own = await site.session()
+        both = await site.ask(body=[call(1), {"jsonrpc": "2.0", "method": "notifications/x"}, call(2, "ho")], **own)
+        none = await site.ask(body=[{"jsonrpc": "2.0", "method": "notifications/x"}], **own)
+        return [[one["id"] for one in both.json], none.status]
+
+    assert run(work) == [[1, 2], 202]
+
+
+def test_what_comes_before_an_answer_makes_it_a_stream_and_news_come_on_the_standing_one() -> None:
+    link = ScriptedLink(lambda method, params: None if method == "tools/call" else old_server(method, params))
+
+    async def work(site: Site) -> tuple[Answer, Answer]:
+        own = await site.session()
+        standing = asyncio.create_task(site.ask("GET", **own))
+        answer = asyncio.create_task(site.ask(body=call(_meta={"progressToken": "mine"}), **own))
+        while not link.said("tools/call"):
+            await asyncio.sleep(0)
+        (sent,) = link.said("tools/call")
+        token = sent["params"]["_meta"]["progressToken"]
+        link.say({"method": "notifications/progress", "params": {"progressToken": token, "progress": 1}})
+        await asyncio.sleep(0)
+        link.say({"id": sent["id"], "result": {"content": []}})
+        found = await answer
+        link.say({"method": "notifications/prompts/list_changed"})
+        await asyncio.sleep(0.01)
+        await site.ask("DELETE", **own)
+        return found, await standing
+
+    answer, standing = run(work, link)
+    assert answer.headers["content-type"] == "text/event-stream"
+    assert [one.get("method", "answer") for one in answer.events] == ["notifications/progress", "answer"]
+    assert answer.events[0]["params"] == {"progressToken": "mine", "progress": 1}
+    assert [one["method"] for one in standing.events] == ["notifications/prompts/list_changed"]
+
+
+@pytest.mark.parametrize(("era", "cancelled"), [("new", 1), ("old", 0)])
+def test_closing_the_connection_cancels_a_request_in_the_new_era_only(era: str, cancelled: int) -> None:
+    link = ScriptedLink(lambda method, params: None if method == "tools/call" else old_server(method, params))
+
+    async def work(site: Site) -> int:
+        gone = asyncio.Event()
+        if era == "new":
+            routed: dict[str, Any] = {
+                "mcp_protocol_version": "2026-07-28",
+                "mcp_method": "tools/call",
+                "mcp_name": "a_echo",
+            }
+            request = asyncio.create_task(site.ask(body=call(_meta=META), gone=gone, **ROUTED))
+        else:
+            request = asyncio.create_task(site.ask(body=call(), gone=gone, **await site.session()))
+        while not link.said("tools/call"):
+            await asyncio.sleep(0)
+        gone.set()
+        await request
+        await asyncio.sleep(0.01)
+        return len(link.said("notifications/cancelled"))
+
+    assert run(work, link) == cancelled
