@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import test_docs
+from contract.matrix import MATRIX, markdown
 from docs_examples import commands, same
 
 PAGES = sorted((test_docs.ROOT / "docs" / "hosts").glob("*.md"))
@@ -39,3 +40,11 @@ def test_every_example_on_the_page_of_a_framework_prints_what_it_says(
 @pytest.mark.parametrize("module", [name for name in test_docs.modules(adapters=True) if ".litellm" not in name])
 def test_every_example_in_the_docstring_of_an_adapter_is_true(module: str) -> None:
     test_docs.test_every_example_in_a_docstring_is_true(module)
+
+
+def test_the_matrix_on_the_page_of_every_door_is_the_one_that_is_measured() -> None:
+    """`test_contract.py` measures what is stated; what is stated stands on the page, as scripts/contract.py prints it."""
+    page = (test_docs.ROOT / "docs" / "hosts.md").read_text(encoding="utf-8")
+    table = page.partition("<!-- contract matrix: begin -->\n")[2].partition("<!-- end -->")[0]
+    stated = [{door: row.stated(guarded) for door, row in MATRIX.items()} for guarded in (False, True)]
+    assert table.strip() == markdown(*stated)
