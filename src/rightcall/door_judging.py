@@ -12,7 +12,7 @@ from rightcall.authorise.limits import scopes_of
 from rightcall.config import Policy
 from rightcall.config_settings import Rights
 from rightcall.door_rights import DoorRights
-from rightcall.door_tools import UNKNOWN, full_name
+from rightcall.door_tools import UNKNOWN, full_name, other_names
 from rightcall.executor_calls import Who, Written, call_body, question
 from rightcall.executor_request import TooManyPaths, build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
@@ -105,7 +105,8 @@ def _request(
     call = verdict.call or verdict.found
     bare = call.name if call is not None else name
     whole = full_name(here.space, bare)
-    against = _not_permitted(here, whole, bare, written.name, name)
+    others = (*other_names(here.space, bare), *other_names(here.space, name), name)
+    against = _not_permitted(here, whole, bare, written.name, others)
     if against is not None:
         return against
     arguments: Any = None if verdict.call is None else verdict.call.arguments
@@ -122,19 +123,18 @@ def _request(
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
         return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
     return replace(
-        request, tool=whole, own=False, permit=here.rights.permit, called=tuple({bare, name} - {whole}),
+        request, tool=whole, own=False, permit=here.rights.permit, called=tuple(one for one in dict.fromkeys(others) if one != whole),
         paths=_named_paths(request, rights), dry_run=here.rights.dry_run and request.side_effects,
     )  # fmt: skip
 
 
-def _not_permitted(here: Here, *names: str) -> Decision | None:
+def _not_permitted(here: Here, whole: str, bare: str, written: str, others: tuple[str, ...]) -> Decision | None:
     """What the caller may not use comes first, so that no hint tells of it."""
     rights = here.rights.rights
-    for name in dict.fromkeys(names):
+    for name in dict.fromkeys((whole, written, *others)):
         rule = denial(rights, name)
         if rule is not None:
             return Decision("deny", rule, not_whitelisted(name))
-    whole, bare = names[0], names[1]
     server = here.policy.servers.get(here.space) if here.space else None
     if server is not None and not server.offers(bare):
         return Decision("deny", f"server:{server.name}", not_whitelisted(whole))

@@ -37,6 +37,15 @@ def full_name(space: str, tool: str) -> str:
     return f"{space}/{tool}" if space else tool
 
 
+def other_names(space: str, tool: str) -> tuple[str, ...]:
+    """How else a rule may call a server's tool: without the server, or as hosts name it to their models.
+
+    >>> other_names("files", "read_file")
+    ('read_file', 'mcp__files__read_file')
+    """
+    return (tool, f"mcp__{space}__{tool}") if space else ()
+
+
 def known_tools(tools: Iterable[Any]) -> list[Any]:
     """Those that can be checked against; a definition that nobody can read leaves the others usable."""
     given: list[Any] = list(tools)
@@ -91,7 +100,7 @@ def _unpinned(box: Toolbox, names: set[str]) -> Toolbox:
 def hidden(rights: DoorRights, space: str, tool: str, server: Server | None) -> bool:
     """Whether a caller may not know of a tool."""
     name = full_name(space, tool)
-    if denial(rights.rights, name) is not None or denial(rights.rights, tool) is not None:
+    if any(denial(rights.rights, one) is not None for one in (name, *other_names(space, tool))):
         return True
     if server is not None and not server.offers(tool):
         return True

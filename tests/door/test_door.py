@@ -85,6 +85,7 @@ def test_whatever_a_tool_is_called_nothing_is_raised(door: Door, name: Any) -> N
         ({"policy": {"deny": ["files/delete_file"]}}, "policy:deny"),
         ({"policy": {"deny": ["delete_*"]}}, "policy:deny"),
         ({"policy": {"deny": ["Files.Delete-File"]}}, "policy:deny"),
+        ({"policy": {"deny": ["mcp__files__delete_file"]}}, "policy:deny"),
         ({"callers": {"wrap": {"deny": ["delete_file"]}}}, "caller:deny"),
         ({"callers": {"wrap": {"only": ["files/read_file"]}}}, "allowlist"),
         ({"callers": {"wrap": {"stage": "full"}}}, "allowlist"),
@@ -149,6 +150,13 @@ def test_a_call_that_was_denied_stays_denied_and_no_other_call_can_use_its_appro
         assert (swapped.action, swapped.decision.rule) == ("deny", "approval:mismatch")
         door.answer(asked, "denied", by="ann")
         assert door.judge("delete_file", {"path": "a"}, space="files").decision.rule == "approval:denied"
+
+
+@pytest.mark.promise("P-06")
+@pytest.mark.parametrize("named", ["files/delete_file", "delete_file", "mcp__files__delete_file", "mcp__files__*"])
+def test_a_rule_may_name_a_servers_tool_as_hosts_do(named: str) -> None:
+    with door_of({"policy": {"approval": {"tools": [named]}}}) as door:
+        assert door.judge("delete_file", {"path": "a"}, space="files").action == "ask"
 
 
 def test_a_host_can_have_its_tools_ask_for_what_they_do() -> None:
