@@ -7,7 +7,7 @@ BENCH := .venv-bench
 MODEL := .venv-model
 HOSTS := .venv-hosts
 LITELLM := .venv-litellm
-NPM_HOSTS := @modelcontextprotocol/server-filesystem @modelcontextprotocol/server-everything @google/gemini-cli @openai/codex
+NPM_HOSTS := @modelcontextprotocol/server-filesystem@2026 @modelcontextprotocol/server-everything@2026 @google/gemini-cli@0.61 @openai/codex@0.166
 BIN := $(VENV)/bin
 PIP_QUIET := --quiet --disable-pip-version-check --no-input
 

@@ -123,7 +123,7 @@ def _request(
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
         return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
     return replace(
-        request, tool=whole, own=False, permit=here.rights.permit, called=tuple(one for one in dict.fromkeys(others) if one != whole),
+        request, tool=whole, own=False, permit=here.rights.permit, called=tuple({*others} - {whole}),
         paths=_named_paths(request, rights), dry_run=here.rights.dry_run and request.side_effects,
     )  # fmt: skip
 
