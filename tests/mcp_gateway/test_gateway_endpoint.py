@@ -164,11 +164,6 @@ def test_what_is_no_request_is_refused_with_a_reason(
 
 def test_a_request_of_the_new_era_stands_for_itself_and_its_result_says_that_it_is_complete() -> None:
     async def work(site: Site) -> Answer:
-        routed: dict[str, Any] = {
-            "mcp_protocol_version": "2026-07-28",
-            "mcp_method": "tools/call",
-            "mcp_name": "a_echo",
-        }
         return await site.ask(body=call(_meta=META), **ROUTED)
 
     answer = run(work)
@@ -220,11 +215,6 @@ def test_closing_the_connection_cancels_a_request_in_the_new_era_only(era: str, 
     async def work(site: Site) -> int:
         gone = asyncio.Event()
         if era == "new":
-            routed: dict[str, Any] = {
-                "mcp_protocol_version": "2026-07-28",
-                "mcp_method": "tools/call",
-                "mcp_name": "a_echo",
-            }
             request = asyncio.create_task(site.ask(body=call(_meta=META), gone=gone, **ROUTED))
         else:
             request = asyncio.create_task(site.ask(body=call(), gone=gone, **await site.session()))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec import Raw, json
 
-from mcp_gateway_scripted import Absent, ScriptedLink, old_server, opening
+from mcp_gateway_scripted import TOOL, Absent, ScriptedLink, old_server, opening
 from rightcall.config_servers import Server
 from rightcall.door import Door
 from rightcall.mcp.gateway import Gateway
@@ -16,9 +16,13 @@ from rightcall.mcp.gateway_table import Table
 from rightcall.mcp.messages import read, value
 from rightcall.mcp.serving import Client
 from rightcall.mcp.upstream_env import environment, filled
+from rightcall.mcp.upstream_greeting import Hello, greet
 from rightcall.mcp.upstream_link import ServerGone
-from rightcall.mcp.upstream_listing import mirrored, mirrors
+from rightcall.mcp.upstream_listing import listed, mirrored, mirrors
 from rightcall.mcp.upstream_process import Tail
+from rightcall.mcp.upstream_session import ServerSlow, Session
+
+HELLO = Hello({"name": "t", "version": "1"}, {})
 
 
 def raw(**fields: Any) -> Raw:
@@ -215,3 +219,31 @@ def test_servers_follow_the_policy_file_while_the_gateway_runs(tmp_path: Any) ->
 
     assert asyncio.run(main()) == (["a_echo"], ["b_echo"])
     assert links["a"].closed
+
+
+@pytest.mark.promise("X-07")
+def test_a_list_that_never_ends_keeps_nobody_waiting() -> None:
+    def endless(method: str, params: dict[str, Any]) -> Any:
+        if method == "tools/list" and "cursor" in params:
+            return None
+        return {"tools": [TOOL], "nextCursor": "more"} if method == "tools/list" else old_server(method, params)
+
+    async def main() -> str:
+        session = Session(ScriptedLink(endless), Deaf())
+        await session.open()
+        await greet(session, HELLO, 1.0)
+        with pytest.raises(ServerSlow) as slow:
+            await listed(session, HELLO, "tools/list", "tools", 0.02)
+        return str(slow.value)
+
+    assert asyncio.run(main()) == "did not list what it has within 0.02 seconds (tools/list)"
+
+
+class Deaf:
+    """Owns a session, and hears nothing of it."""
+
+    async def asked(self, method: str, params: Raw, cause: Any) -> Any: ...
+
+    def told_by_server(self, method: str, params: Raw, cause: Any) -> None: ...
+
+    def lost(self, session: Session, why: str) -> None: ...

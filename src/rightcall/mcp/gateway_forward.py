@@ -26,6 +26,7 @@ from rightcall.mcp.eras import (
     is_input_required,
 )
 from rightcall.mcp.gateway_continuing import Continuations, Kept, binding_of
+from rightcall.mcp.gateway_news import LOG_LEVEL
 from rightcall.mcp.messages import SERVER_GONE, fields, mapping, value
 from rightcall.mcp.serving import Exchange
 from rightcall.mcp.serving_answers import Answer, failure, success
@@ -37,7 +38,6 @@ from rightcall.mcp.upstream_session import Agreed, Session
 
 ROUNDS: Final = 10
 """How often a server of the new era may ask for one call."""
-LOG_LEVEL: Final = PREFIX + "logLevel"
 _ASKS: Final = b"input_required"
 _ASKABLE: Final = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
 _CACHEABLE: Final = frozenset(

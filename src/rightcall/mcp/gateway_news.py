@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from msgspec import Raw
 
-from rightcall.mcp.eras import SUBSCRIPTION_KEY
+from rightcall.mcp.eras import PREFIX, SUBSCRIPTION_KEY
 from rightcall.mcp.messages import fields, mapping, notification, value
 from rightcall.mcp.serving import Client, Exchange
 from rightcall.mcp.serving_answers import Answer, Refused, success
@@ -24,6 +24,7 @@ LISTS: Final[Mapping[str, str]] = {
     "notifications/resources/list_changed": "resourcesListChanged",
 }
 """With what a client of the new era asks to hear of them."""
+LOG_LEVEL: Final = PREFIX + "logLevel"
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
@@ -65,10 +66,12 @@ class News:
 
     def logged(self, params: Raw, cause: Exchange | None) -> None:
         """To the client whose call it is about; else to every session."""
-        if cause is not None and cause.peer.stateless:
-            cause.emit(notification(MESSAGE, params))
-            return
         level = value(fields(params).get("level", b""))
+        if cause is not None and cause.peer.stateless:  # which wants to hear it only where the request says so
+            wanted = cause.meta.get(LOG_LEVEL)
+            if wanted in LEVELS and _is_loud_enough(level, wanted):
+                cause.emit(notification(MESSAGE, params))
+            return
         for client in [cause.client] if cause is not None else list(self.sessions):
             if _is_loud_enough(level, client.level):
                 (cause.emit if cause is not None else client.send)(notification(MESSAGE, params))

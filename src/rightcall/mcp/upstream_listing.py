@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -12,7 +13,7 @@ from rightcall.errors import RightCallError
 from rightcall.mcp.messages import fields, mapping, value
 from rightcall.mcp.serving_answers import Answer
 from rightcall.mcp.upstream_greeting import Hello, envelope_for, headers_for
-from rightcall.mcp.upstream_session import Session
+from rightcall.mcp.upstream_session import ServerSlow, Session
 
 PAGES: Final = 200
 MOST: Final = 10_000
@@ -37,8 +38,16 @@ async def own_request(
 
 
 async def listed(session: Session, hello: Hello, method: str, key: str, seconds: float) -> list[Raw]:
-    """Every entry of a list, over all its pages; none where the server has no such list. Raises ServerGone and
-    ServerSlow."""
+    """Every entry of a list, over all its pages; none where the server has no such list. Raises ServerGone, and
+    ServerSlow where all of them together take longer."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await _walked(session, hello, method, key, seconds)
+    except TimeoutError:
+        raise ServerSlow(f"did not list what it has within {seconds:g} seconds ({method})") from None
+
+
+async def _walked(session: Session, hello: Hello, method: str, key: str, seconds: float) -> list[Raw]:
     found: list[Raw] = []
     cursor: Any = None
     for _ in range(PAGES):
