@@ -12,7 +12,7 @@ from rightcall.authorise.limits import scopes_of
 from rightcall.config import Policy
 from rightcall.config_settings import Rights
 from rightcall.door_rights import DoorRights
-from rightcall.door_tools import UNKNOWN, full_name, other_names
+from rightcall.door_tools import full_name, other_names, unknown_tool
 from rightcall.executor_calls import Who, Written, call_body, question
 from rightcall.executor_request import TooManyPaths, build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
@@ -95,7 +95,8 @@ def _checked(here: Here, name: str, arguments: Any, call_id: str | None) -> Verd
 
 def _tool(here: Here, verdict: Verdict, name: str) -> Equipped:
     call = verdict.call or verdict.found
-    return here.box.tools.get(call.name if call is not None else name) or UNKNOWN
+    called = call.name if call is not None else name
+    return here.box.tools.get(called) or unknown_tool(here.policy.servers.get(here.space), called)
 
 
 def _request(

@@ -32,6 +32,12 @@ HOST_OWN = "host"
 """The pack of a tool that is a host's own. What we say of it may change with our version, which is no news of it."""
 
 
+def unknown_tool(server: Server | None, name: str) -> Equipped:
+    """A tool whose definition nobody has seen; the policy may say all the same what it does."""
+    said = asked_effects(server, name)
+    return UNKNOWN if said is None else _with_effects(UNKNOWN, said)
+
+
 def full_name(space: str, tool: str) -> str:
     """As policy and audit call it."""
     return f"{space}/{tool}" if space else tool
@@ -147,5 +153,9 @@ def _doing(one: Equipped, server: Server | None, stated: Mapping[str, tuple[Effe
     said = asked_effects(server, one.tool.name)
     own = stated.get(one.tool.name)
     effects = said if said is not None else frozenset(own) if own is not None else ALL_EFFECTS
+    return _with_effects(one, effects)
+
+
+def _with_effects(one: Equipped, effects: frozenset[Effect]) -> Equipped:
     tool = replace(one.tool, effects=effects, effects_declared=effects is not ALL_EFFECTS)
     return replace(one, tool=tool, side_effects=not effects <= {"read"})

@@ -373,3 +373,14 @@ def test_what_the_policy_says_of_a_bare_name_declares_no_servers_tool_harmless()
     with Door.open("gateway", policy, strict=True) as door:
         door.know([READ], "s")
         assert door.judge("read_file", {"path": "a"}, space="s").action == "allow"
+
+
+@pytest.mark.promise("P-04")
+def test_what_the_policy_says_a_tool_does_holds_before_anybody_has_seen_its_definition() -> None:
+    policy = {
+        "servers": {"files": {"command": ["x"], "effects": {"read_*": ["read"]}}},
+        "gate": {"hosts": {"claude-code": {"ask": ["write"]}}},
+    }
+    with Door.open("claude-code", policy) as door:
+        assert door.judge("read_file", {"path": "a"}, space="files").action == "allow"
+        assert door.judge("write_file", {"path": "a"}, space="files").action == "ask"
