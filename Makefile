@@ -63,7 +63,7 @@ docs: $(VENV)/.dev ## run every example and command of README and docs, and chec
 
 bench: $(BENCH)/.installed ## speed beside the peers, as ratios [CORPORA=folder scores corpora, PAGES=folder pages without a call]
 	@$(BENCH)/bin/python -m compileall -q src # measure the package as it is installed, not as it is compiled
-	@PATH="$(CURDIR)/$(BENCH)/bin:$(CURDIR)/$(BIN):$$PATH" $(BENCH)/bin/python -m bench $(if $(CORPORA),--corpora "$(CORPORA)") $(if $(PAGES),--pages "$(PAGES)") $(ARGS)
+	@RIGHTCALL_HOSTS_PYTHON="$(CURDIR)/$(HOSTS)/bin/python" PATH="$(CURDIR)/$(BENCH)/bin:$(CURDIR)/$(BIN):$$PATH" $(BENCH)/bin/python -m bench $(if $(CORPORA),--corpora "$(CORPORA)") $(if $(PAGES),--pages "$(PAGES)") $(ARGS)
 
 fuzz: $(VENV)/.dev ## look for broken promises in random calls [FUZZ_SECONDS=600]
 	@$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS) $(ARGS)

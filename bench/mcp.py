@@ -5,6 +5,7 @@ server are processes of their own and do not count. Every answer is looked at.
 
 import asyncio
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from bench.proxy_contenders import a_process, cpu_of
 from bench.table import Figure, micro
 from bench.timing import all_cores
 
+HOSTS_PYTHON = "RIGHTCALL_HOSTS_PYTHON"
+"""Names the Python of `make test-hosts`, which has FastMCP; beside the other peers it cannot be installed."""
 CALLS, WARM, CLIENTS = 300, 30, 16
 SERVER = [sys.executable, str(Path(__file__).with_name("mcp_server.py"))]
 OURS = [sys.executable, "-c", "import sys; from rightcall.cli import main; sys.exit(main())"]
@@ -49,6 +52,8 @@ def bridging() -> Iterator[Figure]:
         policy.write_text(POLICY % json.dumps(SERVER))
         direct = _over_stdio(SERVER)
         yield Figure("a call at the server itself, stdio", micro(direct.cpu), "", "", "", None)
+        bare = _over_stdio([*OURS, "wrap", "--name", "files", "--", *SERVER], folder.parent)
+        yield Figure("`wrap`, added to each call", micro(bare.cpu), "", "", "0.6 ms", bare.cpu <= 0.6e-3)
         wrap = _over_stdio([*OURS, "wrap", "--policy", str(policy), "--name", "files", "--", *SERVER])
         yield Figure("`wrap` with audit, added to each call", micro(wrap.cpu), "", "", "0.6 ms", wrap.cpu <= 0.6e-3)
         with _gateway(folder) as (pid, url):
@@ -66,9 +71,10 @@ def bridging() -> Iterator[Figure]:
 
 
 def _peer() -> tuple[Cost, Cost] | None:
-    if find_spec("fastmcp") is None:
+    python = sys.executable if find_spec("fastmcp") else os.environ.get(HOSTS_PYTHON, "")
+    if not os.path.exists(python):
         return None
-    with _fastmcp() as (pid, url):
+    with _fastmcp(python) as (pid, url):
         one, many = (asyncio.run(_over_http(pid, url, "read_file", n)) for n in (1, CLIENTS))
     return one, many
 
@@ -76,8 +82,10 @@ def _peer() -> tuple[Cost, Cost] | None:
 # ── stdio ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _over_stdio(command: list[str]) -> Cost:
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+def _over_stdio(command: list[str], folder: Path | None = None) -> Cost:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder
+    ) as process:
         try:
             _asked(process, 0, "initialize", HELLO)
             _say(process, {"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -125,10 +133,10 @@ def _gateway(folder: Path) -> Iterator[tuple[int, str]]:
 
 
 @contextmanager
-def _fastmcp() -> Iterator[tuple[int, str]]:
+def _fastmcp(python: str) -> Iterator[tuple[int, str]]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with a_process([sys.executable, "-m", "bench.mcp_peer", str(port)]) as process:
+    with a_process([python, "-m", "bench.mcp_peer", str(port)]) as process:
         until = time.monotonic() + 60
         while time.monotonic() < until:
             with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):

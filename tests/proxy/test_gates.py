@@ -5,8 +5,8 @@ from msgspec import json
 
 from proxy.chatting import READ, TOOLS, WEATHER, tool
 from rightcall.config import load_policy
-from rightcall.proxy import gates
 from rightcall.offering import functions
+from rightcall.proxy import gates
 from rightcall.proxy.gates import Gates
 
 pytestmark = pytest.mark.promise("H-03")
