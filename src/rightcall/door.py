@@ -70,7 +70,7 @@ class Door:
     def __init__(
         self, host: str, policy: PolicySource, *, tools: Iterable[Any], packs: Iterable[str], provider: str | None,
         caller: str | None, root: str | os.PathLike[str], store: StoreSource, mode: Mode | None, strict: bool,
-        fixed_names: bool, elsewhere: bool, clock: Clock | None,
+        fixed_names: bool, elsewhere: bool, pins: bool, clock: Clock | None,
     ) -> None:  # fmt: skip
         self.host = HOST_NAMES.get(host, host)
         self.caller = caller or self.host
@@ -83,6 +83,7 @@ class Door:
         self._strict = strict
         self._fixed = fixed_names
         self._elsewhere = elsewhere
+        self._pins = pins
         self._next_look = 0.0
         self._lock = threading.RLock()
         self._known: dict[str, list[Any]] = {"": known_tools(tools)}
@@ -102,14 +103,15 @@ class Door:
         cls, host: str, policy: PolicySource = None, *, tools: Iterable[Any] = (), packs: Iterable[str] = (),
         provider: str | None = None, caller: str | None = None, root: str | os.PathLike[str] = ".",
         store: StoreSource = None, mode: Mode | None = None, strict: bool = False, fixed_names: bool = False,
-        elsewhere: bool = False, clock: Clock | None = None,
+        elsewhere: bool = False, pins: bool = True, clock: Clock | None = None,
     ) -> Self:  # fmt: skip
         """Raises PolicyError, ConfigError or StoreError. `store` None: a file where a policy file says, else memory.
         `mode` holds where the policy says nothing of the host. `fixed_names`: the host has chosen the tool already, so
-        that a name is only ever that very tool. `elsewhere`: another process will say how a call ended."""
+        that a name is only ever that very tool. `elsewhere`: another process will say how a call ended. `pins` false:
+        the tools are the callers' own, so that two of one name may differ and none has changed."""
         return cls(
             host, policy, tools=tools, packs=packs, provider=provider, caller=caller, root=root, store=store, mode=mode,
-            strict=strict, fixed_names=fixed_names, elsewhere=elsewhere, clock=clock,
+            strict=strict, fixed_names=fixed_names, elsewhere=elsewhere, pins=pins, clock=clock,
         )  # fmt: skip
 
     def __enter__(self) -> Self:
@@ -241,7 +243,10 @@ class Door:
             self.host, space, self._current, box, self._rights_of(who.caller, space), self.root,
             self._fixed, self._redactor,
         )  # fmt: skip
-        return asked_of(here, who, name, arguments, call_id, approval, self.store.clock.now())
+        asked = asked_of(here, who, name, arguments, call_id, approval, self.store.clock.now())
+        if self._pins or isinstance(asked.request, Decision):
+            return asked
+        return replace(asked, request=replace(asked.request, definition=""))
 
     def _work(self, asked: Asked) -> Callable[[Tables], Admission]:
         return partial(self._observed if asked.observed else self._decided, asked=asked)

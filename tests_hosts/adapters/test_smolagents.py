@@ -182,9 +182,12 @@ def test_a_refused_call_is_the_steps_error(notes: Notes) -> None:
 @pytest.mark.parametrize("yes", [True, False])
 def test_a_person_decides_about_a_call_that_asks(notes: Notes, yes: bool) -> None:
     shown: list[str] = []
-    agent = notes.agent(
-        [("delete_note", {"note_title": "a"})], ask=lambda passage: not shown.append(passage.why) and yes
-    )
+
+    def ask(passage: Passage) -> bool:
+        shown.append(passage.why)
+        return yes
+
+    agent = notes.agent([("delete_note", {"note_title": "a"})], ask=ask)
     agent.run("go")
     assert "delete_note" in shown[0]
     assert notes.ran == ([("delete", "a")] if yes else [])

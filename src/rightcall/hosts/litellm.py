@@ -50,7 +50,7 @@ class RightCall(CustomLogger):
         super().__init__()
         self.door = door_for("litellm", policy, **settings)
         self.lift = lift
-        self._settings: dict[str, Any] = {**settings, "policy": policy, "store": self.door.store}
+        self._settings: dict[str, Any] = {"pins": False, **settings, "policy": policy, "store": self.door.store}
         self._doors: OrderedDict[bytes, Door] = OrderedDict()
 
     def close(self) -> None:
