@@ -27,6 +27,8 @@ class Row(Struct, frozen=True):
     title: str
     alone: tuple[Outcome, ...]
     guarded: tuple[Outcome, ...]
+    real_only: tuple[Failure, ...] = ()
+    """What a stand-in for the host cannot show: measured where the real one is."""
 
     def stated(self, guarded: bool) -> dict[Failure, Outcome]:
         return dict(zip(FAILURES, self.guarded if guarded else self.alone, strict=True))
@@ -64,6 +66,17 @@ MATRIX: Final[dict[str, Row]] = {
         "Hook of Codex",
         (WHY, FAILS, FAILS, NONE, WHY, RUNS, RUNS, STOPS),
         (RUNS, FAILS, RUNS, NONE, WHY, WHY, ASKS, STOPS),
+    ),
+    "agent_zero": Row(
+        "Agent Zero",
+        (WRONG, FAILS, RUNS, FAILS, WRONG, RUNS, RUNS, WRONG),
+        (RUNS, RUNS, RUNS, RUNS, WHY, WHY, ASKS, WRONG),
+        real_only=("broken JSON", "truncated"),
+    ),
+    "claude_sdk": Row(
+        "Claude Agent SDK",
+        (WHY, FAILS, WHY, NONE, WHY, RUNS, RUNS, WHY),
+        (RUNS, FAILS, WHY, NONE, WHY, WHY, ASKS, WHY),
     ),
     "pydantic_ai": Row(
         "pydantic-ai",
@@ -131,3 +144,15 @@ def markdown(alone: dict[str, dict[Failure, Outcome]], guarded: dict[str, dict[F
 
 def _cell(alone: Outcome, guarded: Outcome) -> str:
     return "·" if alone == guarded == "unseen" else f"{WORDS[alone]} → {WORDS[guarded]}"
+
+
+BEGIN: Final = "<!-- contract matrix: begin -->"
+END: Final = "<!-- end -->"
+
+
+def with_table(page: str) -> str:
+    """The page of the docs with the table of what is stated."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    stated = [{door: row.stated(guarded) for door, row in MATRIX.items()} for guarded in (False, True)]
+    return f"{before}{BEGIN}\n{markdown(*stated)}\n{END}{after}"

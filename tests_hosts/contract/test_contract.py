@@ -1,41 +1,58 @@
 """The contract: the same failures at every door, with the real package or program, alone and with RightCall."""
 
+import os
 from importlib.util import find_spec
 
 import pytest
 
-from contract.cases import FAILURES, make_cases, read_tools
-from contract.matrix import MATRIX, measured
+from contract.cases import FAILURES, Definition, make_cases, read_tools
+from contract.matrix import MATRIX, measured, with_table
+from contract.places import ROOT
 
 TOOLS = read_tools()
 
-QUICK = ("library", "executor", "proxy", "pydantic_ai", "langchain", "openai_agents", "fastmcp", "smolagents")
+QUICK = (
+    "library",
+    "executor",
+    "proxy",
+    "pydantic_ai",
+    "langchain",
+    "openai_agents",
+    "fastmcp",
+    "smolagents",
+    "agent_zero",
+)
 """Doors in this very process: other damage costs next to nothing."""
+
+
+def is_as_stated(door: str, seed: int, *, guarded: bool, tools: tuple[Definition, ...] = TOOLS) -> None:
+    row = MATRIX[door]
+    found = measured(door, make_cases(tools, seed), tools, guarded=guarded)
+    stated = row.stated(guarded=guarded)
+    if not os.environ.get("AGENT_ZERO"):
+        stated |= dict.fromkeys(row.real_only, "unseen")
+    assert found == stated
 
 
 @pytest.mark.promise("H-07")
 @pytest.mark.parametrize("door", MATRIX)
 def test_a_door_does_about_every_failure_what_is_stated(door: str) -> None:
-    cases = make_cases(TOOLS)
-    assert measured(door, cases, TOOLS, guarded=True) == MATRIX[door].stated(guarded=True)
-    assert measured(door, cases, TOOLS, guarded=False) == MATRIX[door].stated(guarded=False)
+    is_as_stated(door, 0, guarded=True)
+    is_as_stated(door, 0, guarded=False)
 
 
 @pytest.mark.promise("H-07")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("door", QUICK)
 def test_a_door_does_the_same_about_other_damage(door: str, seed: int) -> None:
-    cases = make_cases(TOOLS, seed)
-    assert measured(door, cases, TOOLS, guarded=True) == MATRIX[door].stated(guarded=True)
+    is_as_stated(door, seed, guarded=True)
 
 
 @pytest.mark.promise("H-07")
 @pytest.mark.parametrize("door", QUICK)
 def test_a_door_does_the_same_for_other_tools(door: str) -> None:
     """The last tool is called wrongly, the first is denied."""
-    tools = (TOOLS[2], TOOLS[0], TOOLS[1])
-    cases = make_cases(tools, seed=4)
-    assert measured(door, cases, tools, guarded=True) == MATRIX[door].stated(guarded=True)
+    is_as_stated(door, 4, guarded=True, tools=(TOOLS[2], TOOLS[0], TOOLS[1]))
 
 
 def test_every_failure_has_a_case_and_its_damage_is_real() -> None:
@@ -50,3 +67,8 @@ def test_every_failure_has_a_case_and_its_damage_is_real() -> None:
 @pytest.mark.parametrize("door", MATRIX)
 def test_every_row_of_the_matrix_has_a_driver(door: str) -> None:
     assert find_spec(f"contract.doors.{door}") is not None
+
+
+def test_the_table_in_the_docs_is_the_stated_one() -> None:
+    page = (ROOT / "docs" / "hosts.md").read_text(encoding="utf-8")
+    assert page == with_table(page), "run: python scripts/contract.py --write"

@@ -5,9 +5,10 @@ One run makes all calls, one a turn. The call in a text comes last: a text ends 
 
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from msgspec import json
 
@@ -20,26 +21,35 @@ from serve.scripted import Answer, NativeCall, Received, ScriptedUpstream, Text
 
 
 class Watched(Conversation):
-    """Notes at each request what ran since the one before."""
+    """All cases, one a turn. It notes at each request what ran since the one before."""
 
-    def __init__(self, answers: Sequence[Answer], site: Site) -> None:
-        super().__init__(answers)
-        self.site = site
-        self.ran: list[tuple[tuple[str, dict[str, object]], ...]] = []
+    def __init__(self, cases: Sequence[Case], taken: Callable[[], Any]) -> None:
+        super().__init__([_answer(case, at) for at, case in enumerate(cases)])
+        self.taken = taken
+        self.ran: list[Any] = []
 
     def __call__(self, request: Received) -> Answer:
         before = len(self.asked)
         answer = super().__call__(request)
         if len(self.asked) > max(before, 1):
-            self.ran.append(self.site.ran())
+            self.ran.append(self.taken())
         return answer
+
+    def seen(self) -> list[tuple[Any, str]]:
+        """Of each case what ran and what the model was told."""
+        told = ["\n".join(result.text for result in turn.results) for turn in self.turns]
+        return list(zip([*self.ran, self.taken()], [*told, ""], strict=False))
 
 
 def drive(cases: Sequence[Case], tools: tuple[Definition, ...], guarded: bool) -> list[Seen | None]:
-    ordered = sorted(cases, key=lambda case: bool(case.text))
+    ordered = text_last(cases)
     with TemporaryDirectory() as folder:
         seen = dict(zip([case.failure for case in ordered], _drive(ordered, tools, Path(folder), guarded), strict=True))
     return [seen[case.failure] for case in cases]
+
+
+def text_last(cases: Sequence[Case]) -> list[Case]:
+    return sorted(cases, key=lambda case: bool(case.text))
 
 
 def _drive(cases: Sequence[Case], tools: tuple[Definition, ...], folder: Path, guarded: bool) -> list[Seen]:
@@ -47,13 +57,10 @@ def _drive(cases: Sequence[Case], tools: tuple[Definition, ...], folder: Path, g
     options = ["--strict-mcp-config", "--mcp-config", str(_servers(site)), "--allowedTools", "mcp__notes"]
     if guarded:
         options += ["--settings", str(_settings(site))]
-    conversation = Watched([_answer(case, at) for at, case in enumerate(cases)], site)
+    conversation = Watched(cases, site.ran)
     with ScriptedUpstream(conversation) as upstream:
         run(upstream.address, folder, *options)
-    told = ["\n".join(result.text for result in turn.results) for turn in conversation.turns]
-    told = [*told, ""][: len(cases)]
-    ran = [*conversation.ran, site.ran()]
-    return [Seen(ran[at], told[at], "approvals approve" in told[at]) for at in range(len(cases))]
+    return [Seen(ran, told, "approvals approve" in told) for ran, told in conversation.seen()]
 
 
 def _answer(case: Case, at: int) -> Answer:
