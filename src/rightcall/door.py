@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from rightcall.authorise import decide
 from rightcall.authorise.quarantine import quarantine
 from rightcall.config import HOST_NAMES, Policy
+from rightcall.door_guarding import guarded_files
 from rightcall.door_judging import Asked, Here, asked_of, noted
 from rightcall.door_passage import Passage, dry_run_text, passage
 from rightcall.door_rights import DoorRights, door_rights
@@ -93,6 +94,7 @@ class Door:
         self._given_store = store
         path = store_path(self._policy.current, self._file, self.root)
         self._protected = guarded_paths(self.root, self._file, path)
+        self._guarded = guarded_files(self._file, path)
         self._current = self._under(self._policy.current)
         self.store: Store = open_store("memory" if store is None and self._file is None else store, path, clock)
         self._redactor = self._new_redactor()
@@ -241,7 +243,7 @@ class Door:
         box = self._box(who.caller, space)
         here = Here(
             self.host, space, self._current, box, self._rights_of(who.caller, space), self.root,
-            self._fixed, self._redactor,
+            self._fixed, self._redactor, self._guarded,
         )  # fmt: skip
         asked = asked_of(here, who, name, arguments, call_id, approval, self.store.clock.now())
         if self._pins or isinstance(asked.request, Decision):

@@ -11,8 +11,10 @@ from rightcall.authorise.allowlist import denial, not_whitelisted, permission
 from rightcall.authorise.limits import scopes_of
 from rightcall.config import Policy
 from rightcall.config_settings import Rights
+from rightcall.door_guarding import touches
 from rightcall.door_rights import DoorRights
 from rightcall.door_tools import full_name, other_names, unknown_tool
+from rightcall.door_unsure import as_it_was, unsure
 from rightcall.executor_calls import Who, Written, call_body, question
 from rightcall.executor_request import TooManyPaths, build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
@@ -20,6 +22,7 @@ from rightcall.fs.rules import path_rule
 from rightcall.record.admission import Question, finish
 from rightcall.record.entries import AnswerBody, CallBody, EndBody, encode, read_call
 from rightcall.record.tables import Entry, Tables
+from rightcall.text.escape import escaped
 from rightcall.text.redact import Redactor
 from rightcall.types import Call, Verdict
 from rightcall.types_running import Decision, Request
@@ -44,6 +47,8 @@ class Here(Struct, frozen=True):
     root: str
     fixed: bool
     redactor: Redactor
+    guarded: tuple[str, ...] = ()
+    """Files that no call may touch, as whole paths: the policy, and the audit."""
 
 
 class Asked(Struct, frozen=True):
@@ -66,6 +71,8 @@ def asked_of(
     called = name if isinstance(name, str) else ""
     verdict = _checked(here, called, arguments, call_id)
     tool = _tool(here, verdict, called)
+    if here.rights.unset and unsure(verdict, tool, here.rights.rights.approval.confidence):
+        verdict = as_it_was(verdict, tool, here.policy.mode_for(tool.tool.name, here.host))
     written = Written(verdict, full_name(here.space, called), gate=here.box.gate)
     try:
         request = _request(here, written, tool, called, approval, at)
@@ -123,6 +130,9 @@ def _request(
         return Decision("deny", "validation", f"Validation failed: {fault}", "Make several calls instead.")
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
         return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
+    touched = touches(here.guarded, here.root, request.paths)
+    if touched is not None:
+        return Decision("deny", "path:deny", f"No such file or folder: {escaped(touched, 200)}")
     return replace(
         request, tool=whole, own=False, permit=here.rights.permit, called=tuple({*others} - {whole}),
         paths=_named_paths(request, rights), dry_run=here.rights.dry_run and request.side_effects,

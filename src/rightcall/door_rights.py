@@ -25,6 +25,8 @@ class DoorRights(Struct, frozen=True):
     rights: Rights
     permit: str
     dry_run: bool = False
+    unset: bool = False
+    """Nobody has written a policy: there is nobody who could be asked, either."""
 
 
 def door_rights(
@@ -45,15 +47,15 @@ def door_rights(
         deny=_denied(rights.deny, server),
         paths=replace(rights.paths, deny=(*rights.paths.deny, *protected), dotfiles=_ALL_DOTFILES),
     )
-    if policy.source == DEFAULT_POLICY.source and not strict:  # nobody has set anything: the host is left as it is
+    unset = policy.source == DEFAULT_POLICY.source and not strict
+    if unset:  # nobody has set anything: the host is left as it is
         rights = replace(rights, all=Window(), window=Window(), tools=MappingProxyType({}), repeats=0, quarantine=0)
-    return DoorRights(rights, permit, (server is not None and server.dry_run) or bool(own.dry_run))
+    return DoorRights(rights, permit, (server is not None and server.dry_run) or bool(own.dry_run), unset)
 
 
 def _asking(policy: Asking, here: HostSettings) -> Asking:
-    """A host that runs its tools asks its own user: for what a tool does, and for an unsure repair of such a call, we
-    ask only where the policy says so."""
-    return replace(policy, effects=here.ask, confidence=policy.confidence if here.ask else 0.0)
+    """A host that runs its tools asks its own user what they may do: we ask only where the policy says so."""
+    return replace(policy, effects=here.ask)
 
 
 def _denied(deny: Mapping[str, str], server: Server | None) -> Mapping[str, str]:

@@ -384,3 +384,47 @@ def test_what_the_policy_says_a_tool_does_holds_before_anybody_has_seen_its_defi
     with Door.open("claude-code", policy) as door:
         assert door.judge("read_file", {"path": "a"}, space="files").action == "allow"
         assert door.judge("write_file", {"path": "a"}, space="files").action == "ask"
+
+
+RUN = {
+    "name": "run_shell",
+    "parameters": {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
+}
+
+
+@pytest.mark.promise("P-10")
+@pytest.mark.parametrize("written", [{"workdir": "/"}, {"extra": "reboot"}])
+def test_an_unsure_repair_of_a_call_that_may_do_anything_asks_where_there_is_a_policy(written: dict[str, str]) -> None:
+    with Door.open("my-agent", {"version": 1}, tools=[RUN]) as door:
+        assert door.judge("run_shell", written).decision.rule == "approval:confidence"
+    with Door.open("my-agent", {"policy": {"approval": {"confidence": 0.5}}}, tools=[RUN]) as door:
+        assert door.judge("run_shell", written).action == "allow"
+
+
+@pytest.mark.promise("P-10")
+def test_an_unsure_repair_goes_back_to_the_model_where_nobody_could_be_asked() -> None:
+    with Door.open("my-agent", tools=[RUN]) as door:
+        passage = door.judge("run_shell", {"extra": "reboot"})
+        assert (passage.action, passage.arguments) == ("deny", {"extra": "reboot"})
+        assert "if you meant `command`, say so" in passage.message
+        assert door.judge("run_shell", {"cmd": "ls"}).arguments == {"command": "ls"}
+    with Door.open("my-agent", tools=[RUN], mode="warn") as door:
+        passage = door.judge("run_shell", {"extra": "reboot"})
+        assert (passage.action, passage.changed, passage.arguments) == ("allow", False, {"extra": "reboot"})
+        assert "if you meant `command`, say so" in passage.message
+
+
+@pytest.mark.promise("P-03")
+@pytest.mark.parametrize(
+    "path",
+    ["../rightcall.toml", "rightcall.toml", "deep/er/RightCall.toml", "../.rightcall/audit.db", "x/.rightcall/a"],
+)
+def test_no_call_touches_a_policy_or_a_record_wherever_the_session_is(tmp_path: Path, path: str) -> None:
+    (tmp_path / "sub").mkdir()
+    policy = tmp_path / "rightcall.toml"
+    policy.write_text("version = 1\n", encoding="utf-8")
+    with Door.open("claude-code", policy, packs=["claude"], root=tmp_path / "sub", store="memory") as door:
+        for written in (path, str(tmp_path / "sub" / path)):
+            passage = door.judge("Write", {"file_path": written, "content": "x"})
+            assert (passage.action, passage.decision.rule) == ("deny", "path:deny")
+        assert door.judge("Write", {"file_path": "notes.toml", "content": "x"}).action == "allow"

@@ -166,3 +166,10 @@ def test_a_name_is_never_mapped_onto_an_argument_that_was_given() -> None:
     verdict = called({"city": "Bern", "town": "Rom"}, "city", note=TEXT)
     assert verdict.call is not None
     assert verdict.call.arguments["city"] == "Bern"
+
+
+@pytest.mark.promise("N-06")
+@pytest.mark.parametrize(("given", "meant"), [("file_path", "path"), ("path", "file_path"), ("link_url", "url")])
+def test_a_name_that_says_the_same_thing_twice_is_as_sure_as_a_synonym(given: str, meant: str) -> None:
+    verdict = called({given: "x"}, meant)
+    assert (rules(verdict), verdict.confidence) == (["synonym"], 0.9)

@@ -69,7 +69,13 @@ def synonym(name: str, target: str) -> bool:
     alike = len(left) == len(right) > 0 and all(
         same_meaning(one, other) for one, other in zip(left, right, strict=True)
     )
-    return alike and not _is_apart(name, target)
+    return (alike or _says_it_twice(left, right)) and not _is_apart(name, target)
+
+
+def _says_it_twice(left: Words, right: Words) -> bool:
+    """`file_path` for `path`, `folder_dir` for `folder`: two words, and each of them means the other's one."""
+    short, long = sorted((left, right), key=len)
+    return len(short) == 1 and len(long) == 2 and all(same_meaning(word, short[0]) for word in long)
 
 
 def part(name: str, target: str) -> bool:
