@@ -3,6 +3,8 @@
 import asyncio
 import subprocess
 import sys
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -169,6 +171,67 @@ def test_a_denied_call_is_taken_out_and_its_place_says_why(rig: Rig, way: str) -
 
 
 @WAYS
+@pytest.mark.parametrize(
+    "written",
+    [("delete_note", {}), ("delete_note", '{"note_title": "a'), ("delete_note", "{{"), ("deleteNote", {"reason": 1})],
+    ids=["missing field", "cut", "broken", "wrong name"],
+)
+def test_a_denied_call_is_taken_out_however_wrong_it_is(rig: Rig, way: str, written: tuple[str, Any]) -> None:
+    got = rig.ask(way, NativeCall(*written, "call_1"))
+    assert got.raw == []
+    assert "is not whitelisted" in got.text
+    assert got.finish == "stop"
+
+
+@WAYS
+@pytest.mark.parametrize("denied_first", [False, True])
+def test_of_two_calls_with_one_id_only_the_refused_one_is_taken_out(rig: Rig, way: str, denied_first: bool) -> None:
+    pair = [NativeCall(*RIGHT, "same"), NativeCall("delete_note", {"note_title": "a"}, "same")]
+    got = rig.ask(way, *(reversed(pair) if denied_first else pair))
+    assert got.calls == [RIGHT]
+    assert "not whitelisted" in got.text
+    assert got.finish == "tool_calls"
+
+
+@WAYS
+@pytest.mark.parametrize("arguments", [{"note_title": "a", "text": "hi"}, {}], ids=["whole", "lost"])
+def test_a_call_at_which_the_answer_was_cut_off_is_taken_out_where_a_client_could_run_it(
+    rig: Rig, way: str, arguments: dict[str, Any]
+) -> None:
+    first = NativeCall("write_note", {"note_title": "b", "text": "ho"}, "call_1")
+    got = rig.ask(way, first, NativeCall("write_note", arguments, "call_2"), finish="length")
+    assert got.calls == [("write_note", {"note_title": "b", "text": "ho"})]
+    assert "cut off" in got.text
+    assert got.finish == "length"
+
+
+def whole(*choices: dict[str, Any]) -> litellm.ModelResponse:
+    given = [{"index": at, "message": {"role": "assistant", **said}} for at, said in enumerate(choices)]
+    return litellm.ModelResponse(choices=[{**one, "finish_reason": "tool_calls"} for one in given])
+
+
+def native(name: str, arguments: str) -> dict[str, Any]:
+    return {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def test_each_of_several_answers_ends_for_its_own_reason(rig: Rig) -> None:
+    right, denied = native("write_note", '{"note_title": "a", "text": "hi"}'), native("delete_note", "{}")
+    both = whole({"tool_calls": [right]}, {"tool_calls": [denied]})
+    got = asyncio.run(rig.guard.async_post_call_success_hook(rig.request, NOBODY, both))
+    assert [choice.finish_reason for choice in got.choices] == ["tool_calls", "stop"]
+    assert [len(choice.message.tool_calls or ()) for choice in got.choices] == [1, 0]
+
+
+def test_a_denied_call_in_the_older_dialect_is_taken_out(rig: Rig) -> None:
+    given = whole({"content": None, "function_call": {"name": "delete_note", "arguments": '{"note_title": "a"}'}})
+    got = asyncio.run(rig.guard.async_post_call_success_hook(rig.request, NOBODY, given))
+    message = got.choices[0].message
+    assert getattr(message, "function_call", None) is None
+    assert "not whitelisted" in message.content
+    assert got.choices[0].finish_reason == "stop"
+
+
+@WAYS
 def test_the_calls_beside_a_denied_one_go_on(rig: Rig, way: str) -> None:
     got = rig.ask(way, WRONG, DENIED)
     assert got.calls == [RIGHT]
@@ -234,6 +297,27 @@ def test_only_so_many_sets_of_tools_are_kept(rig: Rig) -> None:
         tool = {"name": f"tool_{number}", "parameters": {"type": "object"}}
         assert rig.guard._settler({"tools": [{"type": "function", "function": tool}]}, None) is not None
     assert len(rig.guard._doors) == MOST_DOORS
+
+
+def test_a_set_of_tools_does_not_go_while_it_is_looked_up(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rightcall.hosts.litellm.MOST_DOORS", 1)
+    first, other = ([{"name": name, "parameters": {"type": "object"}}] for name in ("first", "other"))
+    door = rig.guard._door(first)
+    rivals = [threading.Thread(target=rig.guard._door, args=(other,))]
+
+    class Slow(OrderedDict[bytes, Any]):
+        def get(self, *key: Any) -> Any:
+            found = super().get(*key)
+            if rivals and not rivals[0].is_alive():
+                rivals[0].start()  # another request comes just now, and its tools take this one's place
+                rivals.pop().join(0.2)
+            return found
+
+    rival = rivals[0]
+    rig.guard._doors = Slow(rig.guard._doors)
+    assert rig.guard._door(first) is door
+    rival.join()
+    assert len(rig.guard._doors) == 1
 
 
 def test_a_keys_alias_is_the_caller(upstream: ScriptedUpstream) -> None:

@@ -120,10 +120,18 @@ def _cut_off(call: Corrected) -> Corrected:
     if call.observed:
         return call
     given = call.written.arguments
-    text = given if isinstance(given, str) else encode(given, enc_hook=str).decode() if given else ""
-    started = text.rstrip().removesuffix("}") or "{"
-    written = Written(call.id, call.written.name, started)
+    written = Written(call.id, call.written.name, beginning(given))
     return Corrected(call.written.name, given, written, changed=True, readable=is_object(given))
+
+
+def beginning(arguments: Any) -> str:
+    """Arguments at which an answer was cut off, as what they are.
+
+    >>> beginning({"title": "a"}), beginning("")
+    ('{"title":"a"', '{')
+    """
+    text = arguments if isinstance(arguments, str) else encode(arguments, enc_hook=str).decode() if arguments else ""
+    return text.rstrip().removesuffix("}") or "{"
 
 
 def _native(door: "Door", call: Written, offered: Collection[str], space: str) -> Corrected:

@@ -10,6 +10,7 @@ hands calls on and runs none. One that the policy refuses is therefore taken out
 """
 
 import asyncio
+import threading
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
 from inspect import isawaitable
@@ -22,6 +23,7 @@ from rightcall.hosts.adapting import door_for, missing
 from rightcall.hosts.litellm_settling import JudgingSettler, without_refused
 from rightcall.offering import functions
 from rightcall.proxy.answering import Editor
+from rightcall.proxy.events import Kind
 from rightcall.proxy.flow import Flow
 from rightcall.proxy.framing import ServerSentEvents, payload, sse
 from rightcall.proxy.options import HOSTED
@@ -52,6 +54,7 @@ class RightCall(CustomLogger):
         self.lift = lift
         self._settings: dict[str, Any] = {"pins": False, **settings, "policy": policy, "store": self.door.store}
         self._doors: OrderedDict[bytes, Door] = OrderedDict()
+        self._lock = threading.Lock()
 
     def close(self) -> None:
         self.door.close()
@@ -100,6 +103,7 @@ class RightCall(CustomLogger):
         event = _WIRE.whole(response.model_dump())
         if event is None:
             return response
+        event.deltas = [delta for delta in event.deltas if delta.kind is not Kind.DONE]  # why it ended decides too
         flow = Flow(settler, lift=self._lifts(response, request))
         flow.take(event)
         if not event.same:
@@ -154,14 +158,14 @@ class RightCall(CustomLogger):
     def _door(self, tools: list[dict[str, Any]]) -> "Door":
         """A door with just these tools; all share one record. Clients may call different tools by one name."""
         key = json.encode(tools, enc_hook=str)
-        door = self._doors.get(key)
-        if door is None:
-            door = self._doors[key] = door_for("litellm", tools=tools, **self._settings)
+        with self._lock:
+            door = self._doors.get(key)
+            if door is None:
+                door = self._doors[key] = door_for("litellm", tools=tools, **self._settings)
+            self._doors.move_to_end(key)
             if len(self._doors) > MOST_DOORS:
                 self._doors.popitem(last=False)
-        else:
-            self._doors.move_to_end(key)
-        return door
+            return door
 
 
 class _Streaming:
@@ -184,11 +188,16 @@ class _Streaming:
         for raw in ServerSentEvents().feed(data):
             given = self._given.pop(raw, None)
             if given is not None and not self._settler.refused:
+                self._settler.called |= {choice.index for choice in given.choices if _has_call(choice.delta)}
                 yield given
             else:
                 chunk = without_refused(json.decode(payload(raw)), self._settler, "delta")
                 yield ModelResponseStream(**chunk)
 
 
+def _has_call(delta: Any) -> bool:
+    return bool(delta.tool_calls or getattr(delta, "function_call", None))
+
+
 def _decides(chunk: Any) -> bool:
-    return any(choice.finish_reason or choice.delta.tool_calls for choice in chunk.choices)
+    return any(choice.finish_reason or _has_call(choice.delta) for choice in chunk.choices)

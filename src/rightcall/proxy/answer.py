@@ -39,10 +39,10 @@ class Building:
     def written(self) -> Any:
         return "".join(self.pieces) if self.arguments is None else self.arguments
 
-    def judged(self, settler: Settler) -> tuple[Call | None, Did]:
+    def judged(self, settler: Settler, *, cut: bool = False) -> tuple[Call | None, Did]:
         """The call in its place, or None where it stays; and what was done. Asked once, since every time counts."""
         if self._judged is None:
-            self._judged = settler.native(self.name, self.written(), self.id)
+            self._judged = settler.native(self.name, self.written(), self.id, cut=cut)
         return self._judged
 
     def broken(self, settler: Settler) -> Verdict | None:
@@ -109,8 +109,8 @@ class Answer:
             self._bare = None
         if building.settled:
             return
-        call, did = building.judged(self.settler)
-        if cut and did.verdict.ok and (not building.written() or did.verdict.truncated):
+        call, did = building.judged(self.settler, cut=cut)
+        if cut and not self.settler.cuts and did.verdict.ok and (not building.written() or did.verdict.truncated):
             call, did = None, did._replace(fate="left")
         building.settle(call)
         self.did.append(did)

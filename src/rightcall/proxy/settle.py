@@ -43,6 +43,9 @@ def can_retry(verdict: Verdict) -> bool:
 class Settler:
     """Judges the calls of one answer. Under `observe` nothing changes, and what would have is told all the same."""
 
+    cuts = False
+    """Whether `native` says what becomes of a call at which the answer was cut off. Otherwise it passes as it came."""
+
     def __init__(
         self, gate: Gate, *, observe: bool = False, taught: bool = False, new_id: Callable[[], str] | None = None
     ) -> None:
@@ -56,8 +59,11 @@ class Settler:
     def stream(self) -> Stream:
         return self.gate.stream()
 
-    def native(self, name: Any, arguments: Any, call_id: Any) -> tuple[Call | None, Did]:
-        """The call in place of the native one that came, or None where it stays; and what was done."""
+    def native(
+        self, name: Any, arguments: Any, call_id: Any, *, cut: bool = False  # noqa: ARG002 - a whole one may pass here
+    ) -> tuple[Call | None, Did]:  # fmt: skip
+        """The call in place of the native one that came, or None where it stays; and what was done. `cut`: the answer
+        was cut off at it."""
         given = call_id if isinstance(call_id, str) and call_id else None
         verdict = self.gate.check(name, arguments, call_id=given)
         written = name if isinstance(name, str) else ""

@@ -69,6 +69,7 @@ class OpenAIChatStream:
         self.usage = Usage()
         self._keys: dict[int, int] = {}  # answer → the index of its last call
         self._ids: dict[tuple[int, str], int] = {}  # answer, id → which call that is
+        self._begun: dict[tuple[int, int | None], str] = {}  # answer, the server's index → the id its call began with
         self._taken: set[tuple[int, int]] = set()  # answer, which call
         self._latest: dict[tuple[int, int | None], int] = {}  # answer, the server's index → the last call it was for
         self._calls: dict[int, int] = {}  # answer → how many calls the client has been sent
@@ -121,8 +122,10 @@ class OpenAIChatStream:
         its calls the same one, a new id with a name is a new call."""
         named = call.id is not None and call.function is not None and bool(call.function.name)
         given = (answer, call.index)
-        if call.id and (answer, call.id) in self._ids:
-            self._latest[given] = self._ids[answer, call.id]
+        twin = named and call.index is not None and given not in self._latest  # some servers give two calls one id
+        if call.id and (answer, call.id) in self._ids and not twin:
+            if self._begun.get(given) != call.id:
+                self._latest[given] = self._ids[answer, call.id]
         elif given not in self._latest or (named and call.id):
             last = self._keys.get(answer, -1)
             taken = call.index is None or (answer, call.index) in self._taken
@@ -132,6 +135,7 @@ class OpenAIChatStream:
             self._keys[answer] = max(last, key)
             if call.id:
                 self._ids[answer, call.id] = key
+                self._begun[given] = call.id
         return self._latest[given]
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────
