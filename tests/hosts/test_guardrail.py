@@ -191,9 +191,9 @@ def test_the_hook_can_give_a_decision_with_the_corrected_input(decision: Any) ->
 
 @pytest.mark.parametrize("when_repaired", ["host", "allow"])
 def test_a_repair_that_is_less_than_sure_is_shown_to_a_person(when_repaired: Any) -> None:
-    said = hook("write", {"path": "a.md", "content": "long enough text"}, SchemaGuardrail(when_repaired=when_repaired))
+    said = hook("list_directory", {"directory_name": "notes"}, SchemaGuardrail(when_repaired=when_repaired))
     assert said["permissionDecision"] == "ask"
-    assert said["updatedInput"] == {"file_path": "a.md", "content": "long enough text"}
+    assert said["updatedInput"] == {"path": "notes"}
 
 
 @pytest.mark.promise("V-07")

@@ -137,7 +137,7 @@ def test_a_question_that_nobody_comes_back_to_is_emptied_by_the_store_itself(tmp
 
 def test_an_id_that_is_taken_is_not_given_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = iter(["aaaaaaaa", "aaaaaaaa", "bbbbbbbb"])
-    monkeypatch.setattr(asking, "token_hex", lambda _: next(ids))
+    monkeypatch.setattr(asking.os, "urandom", lambda _: bytes.fromhex(next(ids)))
     assert (desk.ask(), desk.ask({"path": "other"})) == ("aaaaaaaa", "bbbbbbbb")
 
 
