@@ -19,5 +19,6 @@ if [ "$#" -eq 0 ]; then
     set -- "${AGENT_ZERO:-/a0}"
 fi
 
+# -P: what the current folder holds under our name is not ours
 PYTHONPATH="$REPO_DIR/src" PYTHONDONTWRITEBYTECODE=1 \
-    exec "${PYTHON:-python3}" -m rightcall.hosts.agent_zero_install ${UNDO[@]+"${UNDO[@]}"} "$@"
+    exec "${PYTHON:-python3}" -P -m rightcall.hosts.agent_zero_install ${UNDO[@]+"${UNDO[@]}"} "$@"

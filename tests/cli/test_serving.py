@@ -220,7 +220,7 @@ def test_what_serve_prints_can_be_pasted(tmp_path: Path, run: Runner, monkeypatc
 def test_commands_are_shown_as_this_one_was_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "argv", ["/x/rightcall/__main__.py"])
-    assert program() == f"{sys.executable} -m rightcall"
+    assert program() == f"{sys.executable} -P -m rightcall"
     command = tmp_path / ("rightcall.exe" if sys.platform == "win32" else "rightcall")
     command.write_text("")
     command.chmod(0o755)

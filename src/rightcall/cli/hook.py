@@ -16,7 +16,8 @@ from rightcall.errors import ConfigError
 
 EXAMPLES = """\
 options, behind the host:
-  --policy FILE  the policy file (default: rightcall.toml in the project's folder, or above it in the repository)
+  --policy FILE  your policy file (default: rightcall.toml in the project's folder, or above it in the repository,
+                 which can only be stricter than --mode, and whose approvals do not skip the host's own question)
   --mode MODE    block, warn or observe: what happens to a call, where the policy does not say (default: block)
   --caller NAME  who calls, for [callers.NAME] (default: the host)
   --root DIR     the project's folder (default: as the host says, else the current one)
@@ -32,7 +33,7 @@ examples:
 
 in the policy, for claude-code, gemini or codex:
   [gate.hosts.claude-code]
-  mode = "block"             # block | warn | observe; it wins over --mode
+  mode = "block"             # block | warn | observe; it wins over --mode (a found policy: only if it is stricter)
   ask = ["execute"]          # tools that do this ask a person
   on_failure = "deny"        # when it cannot judge; default: deny where it blocks, else allow
   deadline = 5               # seconds
@@ -69,8 +70,8 @@ def _learn(options: Namespace) -> int:
 
     from rightcall.cli.hook_learning import learnt, server_for
     from rightcall.cli.terminal import say
-    from rightcall.config import load_policy
     from rightcall.executor_opening import store_path
+    from rightcall.hosts.hook_found import usable
     from rightcall.hosts.hook_place import policy_of_project, project_folder, record_without_policy
     from rightcall.record.known_tools import remember_tools
     from rightcall.record.sqlite import SqliteStore
@@ -78,7 +79,7 @@ def _learn(options: Namespace) -> int:
 
     root = project_folder(options.root)
     policy = os.path.abspath(options.policy) if options.policy else policy_of_project(root)
-    settings = load_policy(policy)
+    settings = usable(policy, found=not options.policy)
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     server = server_for(options.name, command, options.env, settings)
     tools = learnt(server)

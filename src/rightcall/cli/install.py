@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.install_options import agreed, lock_folder, place_of, place_options, say_difference
 from rightcall.cli.terminal import say
+from rightcall.hosts.hook_place import MODES
 from rightcall.installing.applying import install
-from rightcall.installing.commands import MODES, Wish, program
+from rightcall.installing.commands import Wish, program
 from rightcall.installing.manifest import locked, read_manifest
 from rightcall.installing.notes import notes_on, settings_of
 from rightcall.installing.places import HOSTS, Host, host_named

@@ -198,7 +198,7 @@ def program() -> str:
         return "rightcall"
     if os.path.basename(started).startswith("rightcall"):
         return started if os.path.dirname(started) else f"./{started}"
-    return f"{sys.executable} -m rightcall"
+    return f"{sys.executable} -P -m rightcall"
 
 
 def _tries(text: str) -> int:

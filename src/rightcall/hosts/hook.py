@@ -15,6 +15,8 @@ from time import monotonic
 from typing import NamedTuple
 
 from rightcall.hosts.hook_place import (
+    DEADLINE,
+    MODES,
     identity,
     is_private,
     policy_of_project,
@@ -25,16 +27,21 @@ from rightcall.hosts.hook_place import (
 )
 
 HOSTS = ("claude", "gemini", "codex")
-MODES = ("block", "warn", "observe")
-GREETING = b"rightcall hook 1"
-MINE, NOT_MINE = b"A", b"N"
-"""How the server's answer begins: what is to be printed follows, or it is another policy's."""
+GREETING = b"rightcall hook 2"
+READY, NOT_MINE = b"R", b"N"
+"""What a server says to an event that has arrived: it will judge it, in so many seconds; or it is another policy's."""
+GO = b"G"
+"""What the hook says to a server that is ready. Before it the server judges nothing, after it the hook does not: so
+that a call is judged once, however slow either of them is."""
+MINE = b"A"
+"""How the server's answer begins; what is to be printed follows."""
 MOST_BYTES = 64_000_000
-DEADLINE = 5.0
-"""Seconds, until the policy says otherwise."""
+"""Of an event. What is longer is cut off, and judged by what is left of it."""
 _OF_THE_SERVER = 2.0
-"""Seconds in which a server must have answered: enough is left to judge without it."""
+"""Seconds in which a server must be ready: enough is left to judge without it."""
 _CONNECTING = 0.25
+_LONGEST_LINE = 64
+_LONGEST_WAIT = 600.0
 _PIECE = 1 << 20
 
 
@@ -48,10 +55,16 @@ class Options(NamedTuple):
     caller: str | None
     terminal: bool = True
     """Whether somebody may sit at the host's terminal. Asked only of a host that would wait for ever for nobody."""
+    found: bool = False
+    """Whether nobody named the policy: it lay in the project. Then it can only make things stricter."""
 
 
 class Usage(Exception):
     """What is wrong with the words it was started with."""
+
+
+class Unanswered(Exception):
+    """A server has taken the event and does not say what came of it; nobody else may judge it a second time."""
 
 
 def is_hook(arguments: list[str]) -> bool:
@@ -77,10 +90,8 @@ def process(arguments: list[str]) -> int:
 
 def _answer(options: Options, watch: "Watch") -> str:
     event = _read()
-    if event is None:
-        return _failed(options, f"the event is larger than {MOST_BYTES // 1_000_000} MB")
     if options.policy is not None:
-        told = ask_server(options, event)
+        told = ask_server(options, event, watch.allow)
         if told is not None:
             return told
     from rightcall.hosts.hook_inside import judged  # late: the whole engine
@@ -103,12 +114,12 @@ def read_options(arguments: list[str]) -> Options:
         given[name] = value
     mode = given.get("--mode")
     if mode is not None and mode not in MODES:
-        raise Usage(f"--mode is one of {', '.join(MODES)}, not {mode[:40]!a}")
+        raise Usage(f"--mode is one of {', '.join(reversed(MODES))}, not {mode[:40]!a}")
     root = project_folder(given.get("--root"))
-    policy = given.get("--policy")
-    policy = os.path.abspath(policy) if policy else policy_of_project(root)
+    named = given.get("--policy")
+    policy = os.path.abspath(named) if named else policy_of_project(root)
     terminal = arguments[0] != "gemini" or _has_terminal()
-    return Options(arguments[0], policy, root, mode, given.get("--caller"), terminal)
+    return Options(arguments[0], policy, root, mode, given.get("--caller"), terminal, not named)
 
 
 def _has_terminal() -> bool:
@@ -119,8 +130,13 @@ def _has_terminal() -> bool:
     return True
 
 
-def ask_server(options: Options, event: bytes) -> str | None:
-    """What the server for this policy says; None where there is none, or it does not answer for it."""
+def _unwatched(_seconds: float) -> None:
+    return
+
+
+def ask_server(options: Options, event: bytes, allow: Callable[[float], None] = _unwatched) -> str | None:
+    """What the server for this policy says; None where there is none, or it does not answer for it. `allow` is told
+    how many seconds the policy gives. Raises Unanswered."""
     assert options.policy is not None
     path = socket_path(options.policy)
     if not os.path.exists(path):
@@ -135,22 +151,27 @@ def ask_server(options: Options, event: bytes) -> str | None:
     try:
         if not is_private(folder):
             return None
-        until = monotonic() + _OF_THE_SERVER
         connection.settimeout(_CONNECTING)
         connection.connect(socket_address(path, folder))
+        until = monotonic() + _OF_THE_SERVER
         connection.settimeout(_OF_THE_SERVER)
         connection.sendall(request(options, event))
-        connection.shutdown(_socket.SHUT_WR)
-        return _received(connection.recv, connection.settimeout, until)
+        seconds = _ready(connection.recv, connection.settimeout, until)
+        if seconds is None:
+            return None
+        connection.sendall(GO)
     except OSError:
         return None
+    else:
+        allow(seconds)
+        return _received(connection.recv, connection.settimeout, monotonic() + seconds)
     finally:
         connection.close()
         os.close(folder)
 
 
 def request(options: Options, event: bytes) -> bytes:
-    """As the server reads it: words between zero bytes, then the event as it came."""
+    """As the server reads it: words between zero bytes, then the event as it came. The last word is its length."""
     words = (
         options.host,
         identity(options.policy or ""),
@@ -158,19 +179,46 @@ def request(options: Options, event: bytes) -> bytes:
         options.mode or "",
         options.caller or "",
         "yes" if options.terminal else "",
+        "found" if options.found else "",
+        str(len(event)),
     )
     return b"\0".join((GREETING, *(os.fsencode(word) for word in words), event))
 
 
-def _received(recv: Callable[[int], bytes], settimeout: Callable[[float], None], until: float) -> str | None:
-    pieces: list[bytes] = []
-    while piece := recv(_PIECE):
-        pieces.append(piece)
+def _ready(recv: Callable[[int], bytes], settimeout: Callable[[float], None], until: float) -> float | None:
+    """How many seconds the policy gives, of a server that waits for our word; None for one that will not judge it."""
+    line = b""
+    while not line.endswith(b"\n") and len(line) < _LONGEST_LINE and (piece := recv(_LONGEST_LINE - len(line))):
+        line += piece
         settimeout(max(0.001, until - monotonic()))
-    whole = b"".join(pieces)
-    if not whole.startswith(MINE) or not whole.endswith(b"\n"):  # another policy's, or cut off
+    if not line.startswith(READY) or not line.endswith(b"\n"):
         return None
-    return whole[len(MINE) :].decode()
+    try:
+        seconds = float(line[len(READY) :])
+    except ValueError:
+        return None
+    return seconds if 0 < seconds <= _LONGEST_WAIT else None
+
+
+def _received(recv: Callable[[int], bytes], settimeout: Callable[[float], None], until: float) -> str | None:
+    """The answer; None where the server has died over it, or says what no server of ours says."""
+    pieces: list[bytes] = []
+    try:
+        settimeout(max(0.001, until - monotonic()))
+        while piece := recv(_PIECE):
+            pieces.append(piece)
+            settimeout(max(0.001, until - monotonic()))
+    except TimeoutError:
+        raise Unanswered("the running server took the event and did not answer in time") from None
+    except OSError:
+        return None
+    whole = b"".join(pieces)
+    if not whole.startswith(MINE) or not whole.endswith(b"\n"):
+        return None
+    try:
+        return whole[len(MINE) :].decode()
+    except UnicodeDecodeError:
+        return None
 
 
 class Watch:
@@ -214,22 +262,20 @@ def _print(text: str) -> None:
         return
 
 
-def _read() -> bytes | None:
+def _read() -> bytes:
     pieces: list[bytes] = []
     size = 0
-    while piece := os.read(0, _PIECE):
+    while size <= MOST_BYTES and (piece := os.read(0, _PIECE)):
         pieces.append(piece)
         size += len(piece)
-        if size > MOST_BYTES:
-            return None
-    return b"".join(pieces)
+    return b"".join(pieces)[:MOST_BYTES]
 
 
 def _failed(options: Options, why: str) -> str:
     try:
         from rightcall.hosts.hook_failing import failure
 
-        return failure(options.host, options.policy, options.mode, why)
+        return failure(options.host, options.policy, options.mode, why, found=options.found)
     except BaseException:  # noqa: BLE001 - not even that works: the host has to do with the exit code
         if options.mode in ("observe", "warn"):
             return ""

@@ -36,15 +36,16 @@ def happened(event: dict[str, Any], servers: Iterable[str] = ()) -> Happened:
     )  # fmt: skip
 
 
-def said_before(passage: "Passage", can_ask: bool = True) -> dict[str, Any] | None:
-    """What the host is told of a call that it is about to make; None for nothing."""
+def said_before(passage: "Passage", can_ask: bool = True, *, vouched: bool = True) -> dict[str, Any] | None:
+    """What the host is told of a call that it is about to make; None for nothing. `vouched`: the policy is the user's
+    own word, so that what it has from a person takes the place of the host's question."""
     del can_ask  # it denies by itself where nobody is there
     told: dict[str, Any] = {}
     if passage.action == "deny":
         return _output(permissionDecision="deny", permissionDecisionReason=passage.message)
     if passage.action == "ask":
         told = {"permissionDecision": "ask", "permissionDecisionReason": f"{passage.why}{_elsewhere(passage)}"}
-    elif passage.decision.rule in _BY_A_PERSON and not passage.observed:
+    elif passage.decision.rule in _BY_A_PERSON and vouched and not passage.observed:
         told = {"permissionDecision": "allow", "permissionDecisionReason": "A person has approved this call."}
     if passage.changed:
         told["updatedInput"] = passage.arguments

@@ -86,6 +86,11 @@ def field(event: dict[str, Any], name: str, kind: type) -> Any:
     return value
 
 
+def denies_unjudged(on_failure: str | None, mode: str | None) -> bool:
+    """Whether a call that nobody could judge is denied: as `on_failure` says, else where calls are blocked."""
+    return (on_failure or ("deny" if mode in (None, "block") else "allow")) == "deny"
+
+
 def cannot_judge(why: str) -> str:
     """What the model reads when a call is denied because nobody could judge it."""
     return f"RightCall could not judge this call, so it was not made: {why.rstrip('. ')}."

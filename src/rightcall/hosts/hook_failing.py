@@ -1,24 +1,29 @@
 """What a host is told when its call could not be judged: as the policy wants it, even where the policy is at fault.
 
 `on_failure` decides; where nothing is said, a hook that blocks denies and any other lets pass. A policy file that
-cannot be used may still show which of them it means: so far it is believed, and never for the milder.
+cannot be used may still show which of them it means: so far it is believed, and never for the milder. One that was
+only found in the project is never believed for the milder.
 """
 
-import json
+import os
+import stat
 from importlib import import_module
 from typing import Any, cast
 
-from rightcall.hosts.hook_event import cannot_judge
+from rightcall.hosts.hook_event import cannot_judge, denies_unjudged
 
 _OTHER_NAMES = {"claude": ("claude-code", "claude")}
 _MILD = ("observe", "warn")
 _LONGEST = 600
+_MOST_TEXT = 10_000_000
 
 
-def failure(host: str, policy: str | None, mode: str | None, why: str) -> str:
-    """What is to be printed; empty to let the call pass."""
-    if not _denies(host, policy, mode):
+def failure(host: str, policy: str | None, mode: str | None, why: str, *, found: bool = False) -> str:
+    """What is to be printed; empty to let the call pass. `found`: nobody named the policy, it lay in the project."""
+    if not (found and mode not in _MILD) and not _denies(host, policy, mode):
         return ""
+    import json
+
     wire = import_module(f"rightcall.hosts.hook_{host}")
     shown = "".join(one if one.isprintable() else " " for one in why[:_LONGEST])
     return json.dumps(wire.denied(cannot_judge(shown)))
@@ -31,9 +36,9 @@ def _denies(host: str, policy: str | None, mode: str | None) -> bool:
     hosts = _table(gate, "hosts")
     tables = [_table(hosts, name) for name in _OTHER_NAMES.get(host, (host,))]
     here = tables[0] or tables[-1]
-    if here.get("on_failure") in ("allow", "deny"):
-        return here["on_failure"] == "deny"
-    return (here.get("mode") or mode or gate.get("mode") or "block") not in _MILD
+    said = here.get("on_failure")
+    meant = here.get("mode") or mode or gate.get("mode")
+    return denies_unjudged(said if said in ("allow", "deny") else None, meant if meant in _MILD else "block")
 
 
 def _said(policy: str | None) -> dict[str, Any] | None:
@@ -43,18 +48,26 @@ def _said(policy: str | None) -> dict[str, Any] | None:
     import tomllib
 
     try:
-        with open(policy, "rb") as opened:
-            return _table(tomllib.load(opened), "gate")
+        return _table(tomllib.loads(_text(policy)), "gate")
     except (OSError, ValueError, RecursionError):
         return None
 
 
 def _speaks_of_blocking(policy: str | None) -> bool:
     try:
-        with open(policy or "", encoding="utf-8", errors="replace") as opened:
-            return any('"block"' in line or "'block'" in line for line in opened if not line.lstrip().startswith("#"))
-    except OSError:
+        lines = _text(policy or "", "replace").splitlines()
+    except (OSError, ValueError):
         return False
+    return any('"block"' in line or "'block'" in line for line in lines if not line.lstrip().startswith("#"))
+
+
+def _text(policy: str, errors: str = "strict") -> str:
+    """Of a file only: whatever else has its name is not waited for."""
+    handle = os.open(policy, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with open(handle, encoding="utf-8-sig", errors=errors) as opened:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError("it is no file")
+        return opened.read(_MOST_TEXT)
 
 
 def _table(inside: dict[str, Any], name: str) -> dict[str, Any]:

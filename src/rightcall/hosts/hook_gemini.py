@@ -43,9 +43,10 @@ def _tool(event: dict[str, Any], servers: Iterable[str]) -> tuple[str, str]:
     return tool_and_space(name, servers)
 
 
-def said_before(passage: "Passage", can_ask: bool = True) -> dict[str, Any] | None:
+def said_before(passage: "Passage", can_ask: bool = True, *, vouched: bool = True) -> dict[str, Any] | None:
     """What the host is told of a call that it is about to make; None for nothing. Asked without a terminal, it would
     wait for an answer for ever: there a call that needs a person is denied, with the approval's id."""
+    del vouched  # it is never told `allow`
     if passage.action == "deny" or (passage.action == "ask" and not can_ask):
         return denied(passage.message)
     told: dict[str, Any] = {}

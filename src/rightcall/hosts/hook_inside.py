@@ -17,13 +17,14 @@ def judged(options: Options, event: bytes, allow: Callable[[float], None]) -> st
     from rightcall.hosts.hook_judging import Failed, Hook, Hooks
 
     mode = cast("Mode | None", options.mode)
-    hook = Hook(options.host, options.policy or "", options.root, mode, options.caller)
+    hook = Hook(options.host, options.policy or "", options.root, mode, options.caller, options.found)
     try:
         hooks = Hooks(hook, every_tool=False)
     except Exception as fault:  # noqa: BLE001 - a policy that is wrong, a record that cannot be used, or our own fault
         from rightcall.hosts.hook_failing import failure
 
-        return failure(options.host, options.policy, options.mode, str(fault) or type(fault).__name__)
+        why = str(fault) or type(fault).__name__
+        return failure(options.host, options.policy, options.mode, why, found=options.found)
     try:
         allow(hooks.deadline)
         return hooks.answer(event, can_ask=options.terminal)

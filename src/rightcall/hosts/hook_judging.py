@@ -10,15 +10,18 @@ from __future__ import annotations
 import logging
 import os
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from msgspec import MsgspecError, Struct, json
+from msgspec.structs import replace
 
 from rightcall.config import HostSettings
 from rightcall.door import Door
+from rightcall.door_passage import Passage
 from rightcall.hosts import hook_claude, hook_codex, hook_gemini
 from rightcall.hosts.hook_builtin import builtin_tools
-from rightcall.hosts.hook_event import Happened, WrongEvent, cannot_judge
+from rightcall.hosts.hook_event import Happened, WrongEvent, cannot_judge, denies_unjudged
+from rightcall.hosts.hook_found import FoundDoor, usable
 from rightcall.hosts.hook_place import record_without_policy
 from rightcall.record.admission import finish
 from rightcall.record.entries import EndBody, read_call
@@ -30,6 +33,8 @@ from rightcall.types import Mode
 log = logging.getLogger("rightcall")
 
 WIRES: dict[str, ModuleType] = {"claude": hook_claude, "gemini": hook_gemini, "codex": hook_codex}
+_ABOUT_INPUT = ("validation", "unknown_tool")
+"""Rules that say nothing of a call whose input could not be read."""
 _LOST = EndBody("interrupted", error="The host never told what came of it.")
 
 
@@ -41,6 +46,8 @@ class Hook(Struct, frozen=True):
     root: str = "."
     mode: Mode | None = None
     caller: str | None = None
+    found: bool = False
+    """Whether nobody named the policy: it lay in the project."""
 
 
 class Failed(Exception):
@@ -60,8 +67,9 @@ class Hooks:
         self._wire = WIRES[hook.host]
         self._every = every_tool
         self._seen: dict[str, object] = {}
+        self._found = hook.found and bool(hook.policy)
         tools = builtin_tools(hook.host) if every_tool else ()
-        self.door = Door.open(
+        self.door = _kind_of_door(hook).open(
             self._wire.HOST, hook.policy or None, tools=tools, caller=hook.caller, root=hook.root, mode=hook.mode,
             store=store if hook.policy or store is not None else _own_store(), fixed_names=True, elsewhere=True,
         )  # fmt: skip
@@ -81,11 +89,14 @@ class Hooks:
         """What to print, empty for nothing. Raises Failed. `can_ask`: somebody may sit at the host's terminal."""
         happened: Happened | None = None
         try:
-            happened = self._happened(event)
+            happened = self._happened(json.decode(event))
             return self._told(happened, can_ask)
         except (WrongEvent, MsgspecError, RecursionError, UnicodeDecodeError) as fault:
             why = f"the event that it was sent cannot be read: {escaped(str(fault), 200)}"
-            raise self._failed(why) from fault
+            failed = self._failed(why)
+            if failed.answer or happened is not None:
+                raise failed from fault
+            return self._by_its_name(event, failed, can_ask)
         except Failed:
             raise
         except Exception as fault:
@@ -94,12 +105,26 @@ class Hooks:
                 return ""  # what has run has run
             raise self._failed(escaped(str(fault), 300) or type(fault).__name__) from fault
 
-    def _happened(self, event: bytes) -> Happened:
-        read = json.decode(event)
+    def _by_its_name(self, event: bytes, failed: Failed, can_ask: bool) -> str:
+        """Nothing stops what cannot be read here; what the policy says of the tool itself holds all the same."""
+        from rightcall.hosts.hook_lenient import lenient
+
+        try:
+            happened = self._happened(lenient(event))
+        except WrongEvent:
+            raise failed from None
+        passage = self._judged(happened) if happened.kind == "before" else None
+        if passage is None or passage.action == "allow" or passage.decision.rule in _ABOUT_INPUT:
+            raise failed
+        if passage.action == "ask":
+            passage = replace(passage, changed=False)  # what was read is not what the host has
+        return _text(self._wire.said_before(passage, can_ask))
+
+    def _happened(self, read: Any) -> Happened:
         if not isinstance(read, dict):
             raise WrongEvent("it is no JSON object")
         servers = {*self.door.policy.servers, *remembered_servers(self.door.store)}
-        return self._wire.happened(read, servers)
+        return self._wire.happened(cast("dict[str, Any]", read), servers)
 
     def _told(self, happened: Happened, can_ask: bool) -> str:
         if happened.kind == "before":
@@ -112,6 +137,10 @@ class Hooks:
         return ""
 
     def _before(self, happened: Happened, can_ask: bool) -> str:
+        passage = self._judged(happened)
+        return _text(self._wire.said_before(passage, can_ask, vouched=not self._found))
+
+    def _judged(self, happened: Happened) -> Passage:
         self._know(happened)
         step = happened.step or self._step(happened, self._fitted(happened))
         passage = self.door.judge(
@@ -120,7 +149,7 @@ class Hooks:
         )  # fmt: skip
         if passage.decision.rule.startswith("store:") and not passage.observed:
             raise self._failed(passage.decision.reason)
-        return _text(self._wire.said_before(passage, can_ask))
+        return passage
 
     def _after(self, happened: Happened) -> str:
         step = happened.step or self._step(happened, happened.arguments)
@@ -171,9 +200,16 @@ class Hooks:
         )
 
     def _failed(self, why: str) -> Failed:
-        settings = self._settings
-        wanted = settings.on_failure or ("deny" if settings.mode in (None, "block") else "allow")
-        return Failed(why, _text(self._wire.denied(cannot_judge(why))) if wanted == "deny" else "")
+        denies = denies_unjudged(self._settings.on_failure, self._settings.mode)
+        return Failed(why, _text(self._wire.denied(cannot_judge(why))) if denies else "")
+
+
+def _kind_of_door(hook: Hook) -> type[Door]:
+    """Raises PolicyError for a policy that cannot be used."""
+    if not hook.policy:
+        return Door
+    usable(hook.policy, found=hook.found)
+    return FoundDoor if hook.found else Door
 
 
 def _own_store() -> Any:

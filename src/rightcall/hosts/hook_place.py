@@ -4,10 +4,15 @@ Only the standard library, and little of it: this is loaded with every call that
 """
 
 import os
+import stat
 import sys
 from binascii import crc32
 
 POLICY_FILE = "rightcall.toml"
+MODES = ("observe", "warn", "block")
+"""From the mildest to the strictest."""
+DEADLINE = 5.0
+"""Seconds for an answer, until the policy says otherwise."""
 PROJECT_VARIABLES = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR")
 """Where a host says which folder its session belongs to; the one that it works in changes with every `cd`."""
 _MOST_LEVELS = 40
@@ -24,15 +29,16 @@ def project_folder(given: str | None = None) -> str:
 
 def policy_of_project(folder: str) -> str | None:
     """The policy file of a project: in its folder, else in one above it, as far as the repository reaches. Whoever can
-    write above that (a shared folder for temporary files, say) has no say in it."""
-    usual = os.path.join(folder, POLICY_FILE)
-    if os.path.isfile(usual):
+    write above that (a shared folder for temporary files, say) has no say in it. Whatever is there under that name
+    counts, also what is no file: a policy that cannot be read is not the same as none."""
+    usual = _named_in(folder)
+    if usual is not None:
         return usual
     found: str | None = None
     for _ in range(_MOST_LEVELS):
         if os.path.lexists(os.path.join(folder, ".git")):
-            return found or _file_in(folder)
-        found = found or _file_in(folder)
+            return found or _named_in(folder)
+        found = found or _named_in(folder)
         above = os.path.dirname(folder)
         if above == folder:
             return None
@@ -40,9 +46,17 @@ def policy_of_project(folder: str) -> str | None:
     return None
 
 
-def _file_in(folder: str) -> str | None:
+def _named_in(folder: str) -> str | None:
     path = os.path.join(folder, POLICY_FILE)
-    return path if os.path.isfile(path) else None
+    return path if os.path.lexists(path) else None
+
+
+def is_file(path: str) -> bool:
+    """Whether it is a file, perhaps behind links: one that can be read without waiting for anybody."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def state_folder() -> str:

@@ -11,17 +11,19 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any
 
 from msgspec import Struct
 
 from rightcall.errors import ConfigError
+from rightcall.hosts.hook_place import MODES
 from rightcall.text.escape import escaped
-
-Mode = Literal["observe", "warn", "block"]
-MODES: tuple[Mode, ...] = get_args(Mode)
+from rightcall.types import Mode
 
 _OURS = re.compile(r"(?:^|[\\/])rightcall(?:\.exe)?$", re.IGNORECASE)
+_AS_MODULE = ("-P", "-m", "rightcall")
+"""`-P`: else Python takes what lies in the folder it is started in for ours, and that is a project of anybody's."""
+_MODULES = (_AS_MODULE, _AS_MODULE[1:], ("-P", "-m", "rightcall.cli"), ("-m", "rightcall.cli"))
 _HOSTS = {"claude-code": "claude"}
 """As `rightcall hook` calls a host, where that is not our own name for it."""
 
@@ -44,7 +46,7 @@ def program() -> tuple[str, ...]:
     found = shutil.which("rightcall")
     if found is not None and os.path.dirname(os.path.abspath(found)) == os.path.dirname(sys.executable):
         return (os.path.abspath(found),)
-    return (sys.executable, "-m", "rightcall")
+    return (sys.executable, *_AS_MODULE)
 
 
 def is_passing(words: Sequence[str]) -> bool:
@@ -97,9 +99,15 @@ def after_us(words: Sequence[str]) -> tuple[str, ...]:
     """What follows the name of our program; nothing where it is another's."""
     if words and _OURS.search(words[0]):
         return tuple(words[1:])
-    is_python = bool(words) and "python" in re.split(r"[\\/]", words[0])[-1].lower()
-    ours = is_python and tuple(words[1:3]) in (("-m", "rightcall"), ("-m", "rightcall.cli"))
-    return tuple(words[3:]) if ours else ()
+    if not words or "python" not in re.split(r"[\\/]", words[0])[-1].lower():
+        return ()
+    start = next((one for one in _MODULES if tuple(words[1 : len(one) + 1]) == one), None)
+    return () if start is None else tuple(words[len(start) + 1 :])
+
+
+def is_misled(words: Sequence[str]) -> bool:
+    """Whether a command of ours would run what a project calls by our name: an older version wrote it so."""
+    return bool(after_us(words)) and words[1] == "-m"
 
 
 def is_our_hook(host: str, words: Sequence[str]) -> bool:
@@ -143,4 +151,4 @@ def _meant(words: Sequence[str]) -> tuple[object, ...]:
 
 def mode_of(words: Sequence[str]) -> Mode | None:
     found = option(words, "--mode")
-    return next((mode for mode in MODES if mode == found), None)
+    return found if found in MODES else None

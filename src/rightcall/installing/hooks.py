@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from rightcall.installing.changed import Cannot, Made
 from rightcall.installing.commands import (
-    Mode,
     Wish,
     hook_handler,
     is_our_hook,
@@ -23,6 +22,7 @@ from rightcall.installing.commands import (
 from rightcall.installing.json_edits import Path, hollow_of, node_at, with_child, with_string, without_child
 from rightcall.installing.jsonc import Node, read
 from rightcall.installing.places import Host
+from rightcall.types import Mode
 
 
 class Found(Struct, frozen=True):

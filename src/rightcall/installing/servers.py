@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 
 from rightcall.installing.changed import Cannot, Made
-from rightcall.installing.commands import Wish, after_us, mode_of, option, refuse_odd
+from rightcall.installing.commands import Wish, after_us, is_misled, mode_of, option, refuse_odd
 from rightcall.installing.json_edits import (
     Edit,
     Path,
@@ -149,6 +149,8 @@ def _as_wished(text: str, path: Path, entry: Entry, wish: Wish) -> str:
     moved = os.path.isabs(entry.words[0]) and not os.path.exists(entry.words[0])
     if moved and len(wish.program) == 1 and entry.words[1:] == entry.ours:
         text = with_string(text, (*path, "command"), wish.program[0])
+    if is_misled(entry.words):
+        text = apply(text, [_before_first(text, _node(text, (*path, "args")), [quoted("-P")])])
     if wish.mode is not None and mode_of(entry.ours) != wish.mode:
         text = _with_option(text, path, "--mode", wish.mode)
     if wish.policy is not None and option(entry.ours, "--policy") != wish.policy:

@@ -17,9 +17,9 @@ from typing import Any, cast
 
 from msgspec import DecodeError, Struct, json
 
-from rightcall.hosts.hook import Options, ask_server
+from rightcall.hosts.hook import Options, Unanswered, ask_server
 from rightcall.hosts.hook_place import policy_of_project, project_folder, socket_path
-from rightcall.installing.commands import Wish, hook_handler, mode_of, option, program
+from rightcall.installing.commands import Wish, hook_handler, is_misled, mode_of, option, program
 from rightcall.installing.files import contents, digest
 from rightcall.installing.hooks import Found
 from rightcall.installing.json_edits import Path
@@ -54,11 +54,14 @@ def try_hook(installed: Installed, record: Record | None, environment: Mapping[s
     found = next((one for one in installed.hooks if one.event == event), None)
     if found is None:
         return Tried(f"there is no hook for {event}: install it again")
+    if is_misled(found.words):
+        return Tried("an older version wrote its command, which runs what a project calls rightcall: install it again")
     handler = _handler(installed.settings, found.path)
     if not _is_surely_ours(installed, record, handler, found):
         return Tried(unknown="it was not run: others wrote into this file, and its command is not of this program")
-    policy = option(found.words, "--policy") or policy_of_project(project_folder())
-    if wrong := _policy_fault(policy):
+    named = option(found.words, "--policy")
+    policy = named or policy_of_project(project_folder())
+    if wrong := _policy_fault(policy, found=not named):
         return Tried(wrong)
     with TemporaryDirectory(prefix="rightcall-status-") as folder:
         # without a policy the record is the user's own, where a call that never was has no place
@@ -143,12 +146,12 @@ def _reason(text: str) -> str:
     return "it prints something that is no answer" if start < 0 else text[start:].split('"')[0][:_MOST_SHOWN]
 
 
-def _policy_fault(policy: str | None) -> str:
-    from rightcall.config import load_policy
+def _policy_fault(policy: str | None, *, found: bool = False) -> str:
     from rightcall.errors import ConfigError
+    from rightcall.hosts.hook_found import usable
 
     try:
-        load_policy(policy)
+        usable(policy, found=found)
     except (ConfigError, OSError) as error:
         return f"the policy is wrong: {error}"
     return ""
@@ -169,4 +172,7 @@ def server_answers(policy: str | None) -> bool | None:
     if policy is None or not os.path.exists(socket_path(policy)):
         return None
     event = json.encode({"hook_event_name": "SessionEnd", "session_id": "rightcall-status", "reason": "other"})
-    return ask_server(Options("claude", policy, project_folder(), None, None), event) is not None
+    try:
+        return ask_server(Options("claude", policy, project_folder(), None, None), event) is not None
+    except Unanswered:
+        return False

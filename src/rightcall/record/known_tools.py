@@ -10,8 +10,10 @@ One file for each server, replaced as a whole; folder and files are for their ow
 
 import logging
 import os
+import stat
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from msgspec import MsgspecError, Struct, json
@@ -22,6 +24,7 @@ VERSION = 1
 MOST_BYTES = 16_000_000
 """A list of tools that is longer than this is not kept, and not read."""
 _LONGEST = 200
+_MOST_SERVERS = 1000
 _END = ".json"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
@@ -55,11 +58,7 @@ def remembered_tools(store: object, server: str) -> list[dict[str, Any]]:
     if folder is None or not 0 < len(server) <= _LONGEST:
         return []
     try:
-        path = os.path.join(folder, _file_of(server))
-        if os.path.getsize(path) > MOST_BYTES:
-            return []
-        with open(path, "rb") as opened:
-            known = json.decode(opened.read(), type=_Known)
+        known = json.decode(_contents(os.path.join(folder, _file_of(server))), type=_Known)
     except (OSError, MsgspecError, RecursionError):  # without it a hook knows less, and is no less strict
         return []
     return known.tools if known.version == VERSION and known.server == server else []
@@ -69,10 +68,21 @@ def remembered_servers(store: object) -> list[str]:
     """The servers of which something is kept, in order."""
     folder = folder_beside(store)
     try:
-        files = [] if folder is None else os.listdir(folder)
+        with os.scandir(folder or "") as files:
+            names = [file.name for file in islice(files, _MOST_SERVERS)]
     except OSError:
         return []
-    return sorted(_server_of(file) for file in files if file.endswith(_END))
+    return sorted(_server_of(name) for name in names if name.endswith(_END))
+
+
+def _contents(path: str) -> bytes:
+    """Of a plain file: what else has its name (a pipe, a device, a link) is neither followed nor waited for."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+    with open(handle, "rb") as opened:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
+            raise OSError("it is no file, or too long")
+        return opened.read(MOST_BYTES)
 
 
 def folder_beside(store: object) -> str | None:
@@ -84,8 +94,8 @@ def folder_beside(store: object) -> str | None:
 def _replace(folder: str, name: str, text: bytes) -> bool:
     os.makedirs(folder, mode=0o700, exist_ok=True)
     path = os.path.join(folder, name)
-    with suppress(OSError), open(path, "rb") as opened:
-        if opened.read() == text:
+    with suppress(OSError):
+        if _contents(path) == text:
             return True
     fresh = f"{path}.{os.getpid()}"
     fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)

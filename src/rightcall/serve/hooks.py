@@ -1,7 +1,8 @@
 """Answers hooks for the policy file of this server: `rightcall hook` then loads no engine of its own.
 
 A Unix socket in the user's own folder, which nobody else can look into; who connects must be the same user. Each
-connection brings one event and takes one answer away. Whatever goes wrong here, the hook judges by itself.
+connection brings one event and takes one answer away. Nothing is judged before the hook has said that it still waits:
+until then it judges by itself if anything goes wrong here, and from then on it leaves it to us.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ import threading
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from time import monotonic, sleep
+from typing import NamedTuple
 
-from rightcall.hosts.hook import GREETING, HOSTS, MINE, MODES, MOST_BYTES, NOT_MINE
-from rightcall.hosts.hook_judging import Failed
-from rightcall.hosts.hook_place import identity, is_private, socket_address, socket_folder, socket_path
+from rightcall.hosts.hook import GO, GREETING, HOSTS, MINE, MOST_BYTES, NOT_MINE, READY
+from rightcall.hosts.hook_judging import Failed, Hooks
+from rightcall.hosts.hook_place import MODES, identity, is_private, socket_address, socket_folder, socket_path
+from rightcall.record.runs import take_lock
 from rightcall.serve.hooks_doors import Doors, Wanted
 
 log = logging.getLogger("rightcall")
@@ -29,8 +33,18 @@ _WAITING = 64
 _PATIENCE = 2.0
 """Seconds for an event to arrive, and for its answer to be taken."""
 _PIECE = 1 << 20
-_WORDS = 7
-"""Before the event: the greeting, host, policy, root, mode, caller, and whether there is a terminal."""
+_WORDS = 9
+"""Before the event: the greeting, host, policy, root, mode, caller, whether there is a terminal, whether the policy was
+only found, and how long the event is."""
+_LONGEST_WORDS = 65_536
+_DIGITS = 20
+
+
+class _Asked(NamedTuple):
+    wanted: Wanted
+    policy: str
+    terminal: bool
+    event: bytes
 
 
 class HookServer:
@@ -80,12 +94,13 @@ class HookServer:
             if not is_private(folder):
                 raise OSError(errno.EACCES, f"{socket_folder()} can be looked into by others: chmod 700")
             address = socket_address(self.path, folder)
-            self._make_room(address)
-            listener.bind(address)
-            os.chmod(self.path, 0o600)  # nobody has come in meanwhile: the folder is ours alone
-            listener.listen(_WAITING)
-            found = os.stat(self.path)
-            self._mark = found.st_dev, found.st_ino
+            with _alone():
+                self._make_room(address)
+                listener.bind(address)
+                os.chmod(self.path, 0o600)  # nobody has come in meanwhile: the folder is ours alone
+                listener.listen(_WAITING)
+                found = os.stat(self.path)
+                self._mark = found.st_dev, found.st_ino
         except BaseException:
             listener.close()
             raise
@@ -136,7 +151,7 @@ class HookServer:
                     return
                 asked = _received(connection)
                 if asked is not None:
-                    connection.sendall(self._answer(asked))
+                    self._exchange(connection, asked)
         except OSError:
             return  # the hook is gone
         except Exception:
@@ -144,19 +159,17 @@ class HookServer:
         finally:
             self._room.release()
 
-    def _answer(self, asked: bytes) -> bytes:
-        parts = asked.split(b"\0", _WORDS)
-        if len(parts) != _WORDS + 1 or parts[0] != GREETING:
-            return NOT_MINE
-        host, policy, root, mode, caller, terminal = map(os.fsdecode, parts[1:_WORDS])
-        if policy != self.policy or host not in HOSTS or mode not in ("", *MODES):
-            return NOT_MINE
-        try:
-            told = self._doors.of(Wanted(host, root, mode, caller)).answer(parts[_WORDS], can_ask=bool(terminal))
-        except Failed as failed:
-            told = failed.answer
-        self.answered += 1
-        return MINE + told.encode() + b"\n"
+    def _exchange(self, connection: socket.socket, asked: _Asked) -> None:
+        wanted = asked.wanted
+        if asked.policy != self.policy or wanted.host not in HOSTS or wanted.mode not in ("", *MODES):
+            connection.sendall(NOT_MINE)
+            return
+        hooks = self._doors.of(wanted)
+        connection.sendall(READY + f"{hooks.deadline:g}\n".encode())
+        if connection.recv(1) == GO:
+            told = _told(hooks, asked)
+            self.answered += 1
+            connection.sendall(MINE + told.encode() + b"\n")
 
 
 @contextmanager
@@ -173,15 +186,47 @@ def hooks_answered(policy: str | os.PathLike[str] | None) -> Generator[None]:
         server.stop()
 
 
-def _received(connection: socket.socket) -> bytes | None:
-    pieces: list[bytes] = []
-    size = 0
-    while piece := connection.recv(_PIECE):
-        pieces.append(piece)
-        size += len(piece)
-        if size > MOST_BYTES + _PIECE:
+def _told(hooks: Hooks, asked: _Asked) -> str:
+    try:
+        return hooks.answer(asked.event, can_ask=asked.terminal)
+    except Failed as failed:
+        return failed.answer
+
+
+def _received(connection: socket.socket) -> _Asked | None:
+    """None for what no hook of this version sends, or for one that has gone away."""
+    start = b""
+    while start.count(b"\0") < _WORDS:
+        piece = connection.recv(_PIECE)
+        if not piece or (len(start) > _LONGEST_WORDS):
             return None
-    return b"".join(pieces)
+        start += piece
+    *words, event = start.split(b"\0", _WORDS)
+    if words[0] != GREETING or not words[-1].isdigit() or int(words[-1][:_DIGITS]) > MOST_BYTES:
+        return None
+    pieces, left = [event], int(words[-1]) - len(event)
+    while left > 0:
+        if not (piece := connection.recv(min(left, _PIECE))):
+            return None
+        pieces.append(piece)
+        left -= len(piece)
+    host, policy, root, mode, caller, terminal, found = map(os.fsdecode, words[1:-1])
+    return _Asked(Wanted(host, root, mode, caller, bool(found)), policy, bool(terminal), b"".join(pieces))
+
+
+@contextmanager
+def _alone() -> Generator[None]:
+    """While no other server takes a place: one that is bound and does not listen yet looks like one that was killed."""
+    lock = os.open(os.path.join(socket_folder(), "lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        until = monotonic() + _PATIENCE
+        while not take_lock(lock):
+            if monotonic() > until:
+                raise OSError(errno.EAGAIN, "another server is being started")
+            sleep(0.01)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _is_own_user(connection: socket.socket) -> bool:

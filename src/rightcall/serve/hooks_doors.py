@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
 
-from rightcall.config import load_policy
 from rightcall.executor_opening import open_store, store_path
+from rightcall.hosts.hook_found import usable
 from rightcall.hosts.hook_judging import Hook, Hooks
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ class Wanted(Struct, frozen=True):
     root: str
     mode: str
     caller: str
+    found: bool
 
 
 class Doors:
@@ -43,13 +44,14 @@ class Doors:
         with self._lock:
             found = self._open.get(wanted)
             if found is None:
+                policy = usable(self._policy, found=wanted.found)
                 if self._store is None:
-                    path = store_path(load_policy(self._policy), self._policy, os.path.dirname(self._policy))
+                    path = store_path(policy, self._policy, os.path.dirname(self._policy))
                     self._store = open_store(None, path, None)
                 while len(self._open) >= _MOST:
                     self._open.pop(next(iter(self._open)))  # others may still use it, so that it is not closed
                 mode = cast("Mode | None", wanted.mode or None)
-                hook = Hook(wanted.host, self._policy, wanted.root, mode, wanted.caller or None)
+                hook = Hook(wanted.host, self._policy, wanted.root, mode, wanted.caller or None, wanted.found)
                 found = self._open[wanted] = Hooks(hook, every_tool=True, store=self._store)
             return found
 

@@ -1,0 +1,104 @@
+"""A policy that nobody named: it lay in the project, and whoever wrote the project may have written it.
+
+So it can make a call stricter than what was installed, and never milder. What its record says a person has approved is
+no reason to skip the host's own permissions; its modes count where they are the stricter ones; and its record stays in
+its own folder.
+"""
+
+import os
+import stat
+
+from msgspec.structs import replace
+
+from rightcall.config import HostSettings, Policy, load_policy
+from rightcall.door import Door
+from rightcall.errors import PolicyError
+from rightcall.executor_opening import store_path
+from rightcall.hosts.hook_place import DEADLINE, MODES, is_file
+from rightcall.types import Mode
+
+INSTALLED: Mode = "block"
+"""What a hook does that was installed without a mode."""
+_NAME_YOUR_OWN = "a policy that was only found in a project cannot ask for that; name one of your own with --policy"
+
+
+class FoundDoor(Door):
+    """A door under such a policy. The mode it is opened with is the least that it does."""
+
+    def _under(self, policy: Policy) -> Policy:
+        return at_least(super()._under(policy), self.host, self._mode or INSTALLED)
+
+
+def at_least(policy: Policy, host: str, installed: Mode) -> Policy:
+    """The policy, nowhere milder than the mode that was installed."""
+    here = policy.hosts.get(host) or HostSettings()
+    here = replace(
+        here,
+        mode=stricter(here.mode or policy.mode, installed),
+        on_failure=None if installed == "block" else here.on_failure,
+        deadline=min(here.deadline, DEADLINE),  # a host that has waited too long runs the call
+    )
+    tools = {
+        name: tool if tool.rules.mode is None else replace(
+            tool, rules=replace(tool.rules, mode=stricter(tool.rules.mode, installed))
+        )
+        for name, tool in policy.tools.items()
+    }  # fmt: skip
+    return replace(policy, hosts={**policy.hosts, host: here}, tools=tools)
+
+
+def stricter(one: Mode, other: Mode) -> Mode:
+    """
+    >>> stricter("observe", "block"), stricter("warn", "observe")
+    ('block', 'warn')
+    """
+    return one if MODES.index(one) >= MODES.index(other) else other
+
+
+def usable(file: str | None, *, found: bool) -> Policy:
+    """The policy in a file, `found` in a project or named. Raises PolicyError, also for what is no file: a pipe of that
+    name would be waited for."""
+    if file is None:
+        return load_policy()
+    if not is_file(file):
+        raise PolicyError("the policy cannot be read: it is no file, or a link to nothing", source=file)
+    policy = load_policy(file)
+    if found:
+        _refuse_leaving(policy, file)
+    return policy
+
+
+def _refuse_leaving(policy: Policy, file: str) -> None:
+    """Raises PolicyError where the record of a policy that was found would lie outside its folder, or where what lies
+    there leads out of it. Nothing has been made or opened then."""
+    folder = os.path.realpath(os.path.dirname(os.path.abspath(file)))
+    said = policy.settings.audit.path
+    path = store_path(policy, os.path.abspath(file), folder)
+    if os.path.isabs(said) or os.path.splitdrive(said)[0] or not _is_below(os.path.realpath(path), folder):
+        raise PolicyError(f"audit.path: {said!a:.100} leaves the policy's folder; {_NAME_YOUR_OWN}", source=file)
+    for name in _beside(path):
+        raise PolicyError(f"audit.path: {name!a:.100} is a link, or no file; {_NAME_YOUR_OWN}", source=file)
+
+
+def _beside(path: str) -> list[str]:
+    """What lies where the record and its files are to be, and is neither a file nor a folder."""
+    folder, name = os.path.split(path)
+    try:
+        with os.scandir(folder) as found:
+            return [one.name for one in found if one.name.startswith(name) and not _is_plain(one)]
+    except FileNotFoundError:
+        return []
+    except OSError:
+        return [os.path.basename(folder)]
+
+
+def _is_plain(one: "os.DirEntry[str]") -> bool:
+    mode = one.stat(follow_symlinks=False).st_mode
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    try:
+        return path != folder and os.path.commonpath((path, folder)) == folder
+    except ValueError:  # on different drives
+        return False

@@ -1,0 +1,75 @@
+"""An event that the strict reader refuses: half a character, a number without end, brackets by the thousand, bytes that
+are no text, a cut. A host has made a call of it all the same, so that as much is read as is needed to know which tool
+it is about: the fields at the top, each for itself. Nothing that is read so is handed back to the host.
+"""
+
+import json
+import re
+from typing import Any
+
+from rightcall.hosts.hook_event import WrongEvent
+
+_MOST_TOKENS = 500_000
+"""After so many the rest counts as cut off: it is a matter of time, and hosts name the tool before its input."""
+_MOST_TEXT = 4_000_000
+"""Characters of one field that are read for their meaning."""
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[{]+|[\]}]|[,:]|[^\s"\[\]{},:]++', re.DOTALL)
+_MOST_DIGITS = 400
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def lenient(event: bytes) -> dict[str, Any]:
+    """The fields of the object at the top, as far as they can be read; a field that cannot be is an empty object.
+    Raises WrongEvent for what is no object."""
+    text = event.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    if not text.startswith("{"):
+        raise WrongEvent("it is no JSON object")
+    return {key: _value(raw) for key, raw in _fields(text).items()}
+
+
+def _fields(text: str) -> dict[str, str]:
+    """The text of each value at the top, by its key."""
+    found: dict[str, str] = {}
+    depth, key, start = 0, None, -1
+    for number, token in enumerate(_TOKEN.finditer(text, 1)):
+        if number > _MOST_TOKENS:
+            break
+        mark = token.group()
+        if depth == 0 and mark in (",", "}", "]"):
+            if key is not None and start >= 0:
+                found[key] = text[start : token.start()]
+            key, start = None, -1
+            if mark != ",":
+                return found
+        elif depth == 0 and key is None and mark.startswith('"'):
+            key = _text(mark)
+        elif depth == 0 and mark == ":" and start < 0:
+            start = token.end()
+        elif mark[0] in "[{":
+            depth += len(mark)
+        elif mark in ("]", "}"):
+            depth -= 1
+    if key is not None and start >= 0:
+        found[key] = text[start:]
+    return found
+
+
+def _text(literal: str) -> str:
+    read = _value(literal)
+    return read if isinstance(read, str) else ""
+
+
+def _value(raw: str) -> Any:
+    """What a value means; half a character stands as the sign for none."""
+    if len(raw) > _MOST_TEXT:
+        return {}
+    try:
+        read = json.loads(raw, strict=False, parse_int=_number)
+        shown = json.dumps(read, ensure_ascii=False)
+        return json.loads(_HALF.sub("\ufffd", shown)) if _HALF.search(shown) else read
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _number(digits: str) -> int | float:
+    return int(digits) if len(digits) < _MOST_DIGITS else float(digits)
