@@ -3,7 +3,7 @@
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.install_options import agreed, lock_folder, place_of, place_options, say_difference
@@ -20,6 +20,8 @@ from rightcall.text.escape import escaped
 if TYPE_CHECKING:
     from rightcall.installing.applying import Done
 
+_UNRECORDED = "Without a policy file (--policy FILE) nothing is recorded."
+
 EXAMPLES = """\
 examples:
   rightcall install claude-code                 hooks in ~/.claude/settings.json, which only watch
@@ -27,7 +29,7 @@ examples:
   rightcall install claude-code --project       in this project's .claude/settings.json
   rightcall install gemini --policy rightcall.toml
   rightcall install codex --dry-run             shows what would be written
-  rightcall install claude-desktop              wraps the MCP servers that are there
+  rightcall install claude-desktop --policy ~/my.toml   wraps the MCP servers that are there
   rightcall install cursor --project --only files --yes
   rightcall install agent-zero --folder /a0
 
@@ -125,17 +127,32 @@ def _told(change: Change, done: "Done", wish: Wish) -> list[str]:
 def _modes(host: Host, change: Change) -> list[str]:
     from rightcall.installing.looking import modes_in
 
-    modes = modes_in(host, settings_of(change))
+    settings = settings_of(change)
+    modes, recorded = modes_in(host, settings), _is_recorded(host, settings)
     if modes == ["block"]:
-        return ["Calls are recorded, and what the policy refuses does not run."]
+        return [
+            "Calls are recorded, and what the policy refuses does not run."
+            if recorded
+            else f"What does not fit its tool does not run. {_UNRECORDED}"
+        ]
     where = host.name if host.kind == "hooks" else "wrap"
+    said = f"Mode: {', '.join(modes)}."
+    if modes == ["observe"]:
+        said = (
+            "Calls are recorded; nothing is changed or blocked yet." if recorded else "Nothing is changed or blocked."
+        )
     return [
-        "Calls are recorded; nothing is changed or blocked yet."
-        if modes == ["observe"]
-        else f"Mode: {', '.join(modes)}.",
+        said if recorded else f"{said} {_UNRECORDED}",
         f"Switch it on:     rightcall install {host.name} --block",
         f'or in a policy:   [gate.hosts.{where}]  mode = "block"',
     ]
+
+
+def _is_recorded(host: Host, settings: Any) -> bool:
+    """Hooks always record; a wrapped server only where a policy file says where."""
+    from rightcall.installing.looking import policies_in
+
+    return host.kind == "hooks" or all(policies_in(settings))
 
 
 def _indented(lines: list[str]) -> list[str]:

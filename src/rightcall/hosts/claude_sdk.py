@@ -9,15 +9,17 @@ SDK's own way: `can_use_tool` puts it to `ask`, and without one it is denied.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, json
 
+from rightcall.errors import AnswerError
 from rightcall.hosts import hook_claude
 from rightcall.hosts.adapting import door_for, missing
 from rightcall.hosts.hook_builtin import builtin_tools
-from rightcall.hosts.hook_event import Happened, WrongEvent
+from rightcall.hosts.hook_event import Happened, WrongEvent, label, tool_and_space
 
 try:
     from claude_agent_sdk import HookMatcher, PermissionResultAllow, PermissionResultDeny, SdkMcpTool
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from rightcall.executor import PolicySource, StoreSource
     from rightcall.types import Mode
 
+log = logging.getLogger("rightcall")
+
 HOST = "claude-agent-sdk"
 _EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop")
 _MOST = 1000
@@ -38,7 +42,7 @@ _ANYTHING = {"type": "object", "additionalProperties": True}
 _KINDS = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
 
 Ask = Callable[["Passage"], Awaitable[str | None]]
-"""Is shown a call that waits, and returns the name of the person who said yes, or None."""
+"""Is shown a call that waits, and returns the name of the person who said yes, or None for a no."""
 
 
 class _Judged(Struct, frozen=True):
@@ -100,11 +104,13 @@ class RightCall:
 
     async def can_use_tool(self, name: str, given: dict[str, Any], context: Any) -> Any:
         """For `ClaudeAgentOptions(can_use_tool=…)`, in place of the permission prompt: a call that waits for a person
-        is put to `ask`; any other has passed the policy already."""
-        judged = self._judged.get(str(getattr(context, "tool_use_id", None)))
-        if judged is None:  # nobody has judged it: no hook was asked
-            happened = Happened("before", *_named(name, given, self._servers))
-            judged = _Judged(happened, await self._judge(happened))
+        is put to `ask`; any other has passed the policy already. What the hook judged counts for that very call."""
+        step = str(getattr(context, "tool_use_id", None) or "")
+        tool, space = tool_and_space(name, self._servers)
+        judged = self._judged.get(step)
+        if judged is None or not _is_of(judged, tool, space, given):  # no hook was asked about this one
+            before = judged.happened.context if judged is not None else None
+            judged = await self._judged_anew(Happened("before", tool, given, space, before, label(step) or ""), judged)
         passage = judged.passage
         if passage.action == "ask":
             passage = await self._answered(judged)
@@ -112,11 +118,23 @@ class RightCall:
             return PermissionResultDeny(message=passage.message)
         return PermissionResultAllow(updated_input=passage.arguments if passage.changed else given)
 
+    async def _judged_anew(self, happened: Happened, instead: _Judged | None) -> _Judged:
+        if instead is not None and instead.passage.action == "allow":
+            await self.door.aended(instead.passage, ok=False, error="The host went on with another input.")
+        return _Judged(happened, await self._judge(happened))
+
     async def _answered(self, judged: _Judged) -> "Passage":
-        by = None if self._ask is None else await self._ask(judged.passage)
-        if not by:
+        if self._ask is None:
             return judged.passage
-        await asyncio.to_thread(self.door.answer, judged.passage, "approved", by=by)
+        by = await self._ask(judged.passage)
+        said: Literal["approved", "denied"] = "approved" if by else "denied"
+        try:
+            await asyncio.to_thread(self.door.answer, judged.passage, said, by=by or f"(in {HOST})")
+        except AnswerError as fault:  # somebody has answered it already: perhaps another prompt for this call
+            log.info("rightcall: an answer was not taken: %s", fault)
+            now = self._judged.get(judged.happened.step)
+            is_settled = now is not None and now.passage.action == "allow" and now.happened == judged.happened
+            return now.passage if now is not None and is_settled and said == "approved" else judged.passage
         return await self._judge(judged.happened)
 
     async def _judge(self, happened: Happened) -> "Passage":
@@ -146,11 +164,19 @@ def hooks(policy: "PolicySource" = None, **settings: Any) -> dict[Any, list[Hook
     return RightCall(policy, **settings).hooks
 
 
-def _named(name: str, given: dict[str, Any], servers: Iterable[str]) -> tuple[str, dict[str, Any], str]:
-    from rightcall.hosts.hook_event import tool_and_space
+def _is_of(judged: _Judged, tool: str, space: str, given: Any) -> bool:
+    """Whether it is about this call: the input as it was written, or as it was put right."""
+    happened, passage = judged.happened, judged.passage
+    inputs = (happened.arguments, passage.arguments if passage.changed else happened.arguments)
+    return (happened.tool, happened.space) == (tool, space) and any(_same(given, one) for one in inputs)
 
-    tool, space = tool_and_space(name, servers)
-    return tool, given, space
+
+def _same(one: Any, other: Any) -> bool:
+    """To the letter: what Python takes for equal (1, 1.0 and true) is not."""
+    try:
+        return json.encode(one, order="deterministic") == json.encode(other, order="deterministic")
+    except (TypeError, ValueError, RecursionError):
+        return False
 
 
 def _definition(tool: Any) -> Any:

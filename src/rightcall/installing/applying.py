@@ -5,6 +5,7 @@ Whatever ends the program in between, the file is the old one or the new one, an
 
 import os
 import stat
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from msgspec import Struct
@@ -12,7 +13,7 @@ from msgspec import Struct
 from rightcall.errors import ConfigError
 from rightcall.installing.changed import Made
 from rightcall.installing.files import contents, digest, make_folders, refuse_unwritable, remove_empty, replace
-from rightcall.installing.manifest import Record, read_manifest, write_manifest
+from rightcall.installing.manifest import Manifest, Record, read_manifest, write_manifest
 from rightcall.installing.plans import Change
 
 
@@ -28,14 +29,30 @@ def install(change: Change, state: str) -> Done:
     assert change.after is not None
     _refuse_moved(change)
     refuse_unwritable(change.file)
+    noted = read_manifest(state)
+    folders: tuple[str, ...] = ()
+    record: Record | None = None
     try:
         folders = make_folders(os.path.dirname(change.file))
         record = _record(change, None if change.before is None else change.record, folders)
-        write_manifest(state, read_manifest(state).with_record(record))
+        write_manifest(state, noted.with_record(record))
         replace(change.file, change.after, mode=_usual_mode())
     except OSError as error:
-        raise _not_written(change, error) from error
+        if not _is_written(change):
+            _taken_back(change, state, noted, record, folders)
+        raise _fault(change, error) from error
     return Done(record.backup, folders)
+
+
+def _taken_back(change: Change, state: str, noted: Manifest, record: Record | None, folders: tuple[str, ...]) -> None:
+    """Nothing came of it: no note, no copy and no folder of it stays, unless the disk does not even let that happen."""
+    with suppress(OSError, ConfigError):
+        if record is not None and read_manifest(state).of(record.host, record.file) == record:
+            write_manifest(state, noted)
+        old = change.record
+        if record is not None and record.backup is not None and (old is None or record.backup != old.backup):
+            os.unlink(record.backup)
+        remove_empty(folders)
 
 
 def _record(change: Change, old: Record | None, folders: tuple[str, ...]) -> Record:
@@ -66,7 +83,7 @@ def uninstall(change: Change, state: str) -> Done:
         write_manifest(state, read_manifest(state).without(change.host.name, change.file))
         return Done() if record is None else _tidied(change, record)
     except OSError as error:
-        raise _not_written(change, error) from error
+        raise _fault(change, error) from error
 
 
 def _tidied(change: Change, record: Record) -> Done:
@@ -81,8 +98,19 @@ def _tidied(change: Change, record: Record) -> Done:
     return Done(record.backup)
 
 
-def _not_written(change: Change, error: OSError) -> ConfigError:
-    return ConfigError(f"could not be written ({error.strerror or error}); it is as it was", source=change.path)
+def _fault(change: Change, error: OSError) -> ConfigError:
+    why = error.strerror or error
+    if _is_written(change):
+        return ConfigError(f"was written, but what belongs to it could not be done ({why})", source=change.path)
+    return ConfigError(f"could not be written ({why}); it is as it was", source=change.path)
+
+
+def _is_written(change: Change) -> bool:
+    """Whether the file is already what it should become; only looking tells."""
+    try:
+        return not change.is_none and contents(change.path) == change.after
+    except ConfigError:
+        return False
 
 
 def _refuse_moved(change: Change) -> None:

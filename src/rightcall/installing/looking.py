@@ -45,6 +45,11 @@ def modes_in(host: Host, settings: Any) -> list[str]:
     return list(dict.fromkeys(mode_of(one) or "as the policy says" for one in words))
 
 
+def policies_in(settings: Any) -> list[str | None]:
+    """The policy files that the wrapped servers name, one for each server."""
+    return [option(entry.ours, "--policy") for entry in entries_of(settings) if entry.state == "wrapped"]
+
+
 def installed_in(host: Host, path: str) -> Installed | None:
     """What is in one file; None where nothing of ours is. Raises ConfigError for one that cannot be read."""
     data = contents(path)

@@ -1,9 +1,12 @@
 """Adding tables to a TOML file and taking them out again: one block at its end, between two comments that name us.
 
-TOML has no place for a table but after the last one, so nothing else moves.
+TOML has no place for a table but after the last one, so nothing else moves. A program that appends a table later puts
+it before the comment at the end, as Codex does with `[hooks.state]`, where it notes which hooks are trusted: so only
+the tables at the beginning of the block count as ours.
 """
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,6 +16,7 @@ from rightcall.installing.jsonc import NotReadable
 
 _FIRST = "# RightCall: `rightcall uninstall codex` removes everything down to the next line that says RightCall."
 _LAST = "# RightCall: end."
+_OURS = re.compile(r"\[\[hooks\.[A-Z][A-Za-z]*(?:\.hooks)?\]\]\s*$|(?:matcher|type|command|timeout) = ")
 
 
 def read_toml(text: str) -> dict[str, Any]:
@@ -61,16 +65,23 @@ def block_of(text: str) -> str | None:
 
 
 def without_block(text: str) -> str:
-    """The text without our block and the blank line before it."""
+    """The text without our block and the blank line before it; what others wrote into it stays."""
     block = block_of(text)
     if block is None:
         return text
     start = text.index(block)
-    before, behind = text[:start], text[start + len(block) :]
+    before, behind = text[:start], _others(block) + text[start + len(block) :]
     end = line_end(text)
     if before.endswith(end * 2) or not behind:
         before = before.removesuffix(end)
     return before + behind
+
+
+def _others(block: str) -> str:
+    """What stands in our block after the tables that we write."""
+    lines = block.splitlines(keepends=True)[1:-1]
+    ours = next((at for at, line in enumerate(lines) if not _OURS.match(line)), len(lines))
+    return "".join(lines[ours:])
 
 
 def _line_end_at(text: str, at: int) -> str:
