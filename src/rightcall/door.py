@@ -148,7 +148,8 @@ class Door:
         return self._policy.problem
 
     def know(self, tools: Iterable[Any], space: str = "") -> None:
-        """The tools behind this door, or those of one server; they take the place of what was known of it."""
+        """The tools behind this door, or those of one server; they take the place of what was known of it. A server's
+        tool that was known and is not among them counts as changed, so that half a list hides nothing (P-08)."""
         known = known_tools(tools)
         with self._lock:
             self._known[space] = known
@@ -243,7 +244,7 @@ class Door:
         box = self._box(who.caller, space)
         here = Here(
             self.host, space, self._current, box, self._rights_of(who.caller, space), self.root,
-            self._fixed, self._redactor, self._guarded,
+            self._fixed, self._redactor, bool(space) and space in self._known, self._guarded,
         )  # fmt: skip
         asked = asked_of(here, who, name, arguments, call_id, approval, self.store.clock.now())
         if self._pins or isinstance(asked.request, Decision):

@@ -47,6 +47,8 @@ class Here(Struct, frozen=True):
     root: str
     fixed: bool
     redactor: Redactor
+    listed: bool = False
+    """Whether the server of this space has told its tools."""
     guarded: tuple[str, ...] = ()
     """Files that no call may touch, as whole paths: the policy, and the audit."""
 
@@ -103,7 +105,8 @@ def _checked(here: Here, name: str, arguments: Any, call_id: str | None) -> Verd
 def _tool(here: Here, verdict: Verdict, name: str) -> Equipped:
     call = verdict.call or verdict.found
     called = call.name if call is not None else name
-    return here.box.tools.get(called) or unknown_tool(here.policy.servers.get(here.space), called)
+    known = here.box.tools.get(called)
+    return known or unknown_tool(here.policy.servers.get(here.space), called, listed=here.listed and not here.fixed)
 
 
 def _request(

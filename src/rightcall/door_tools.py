@@ -3,9 +3,11 @@ change while it runs; what is compiled from them is kept until they do."""
 
 import logging
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, cast
 
+from msgspec import json
 from msgspec.structs import replace
 
 from rightcall.authorise.allowlist import denial, permission
@@ -32,10 +34,18 @@ HOST_OWN = "host"
 """The pack of a tool that is a host's own. What we say of it may change with our version, which is no news of it."""
 
 
-def unknown_tool(server: Server | None, name: str) -> Equipped:
-    """A tool whose definition nobody has seen; the policy may say all the same what it does."""
+def unknown_tool(server: Server | None, name: str, *, listed: bool = False) -> Equipped:
+    """A tool whose definition nobody has seen; the policy may say all the same what it does. `listed`: its server has
+    told its tools, and this one was not among them, or cannot be read: had it been known before, it has changed."""
     said = asked_effects(server, name)
-    return UNKNOWN if said is None else _with_effects(UNKNOWN, said)
+    tool = UNKNOWN if said is None else _with_effects(UNKNOWN, said)
+    return replace(tool, definition=_UNREADABLE, described=_UNREADABLE_TEXT) if listed else tool
+
+
+_UNREADABLE_TEXT = '{"definition":"its server does not tell it, or it cannot be read"}'
+_UNREADABLE = sha256(_UNREADABLE_TEXT.encode()).hexdigest()
+_ALSO = ("title", "annotations", "outputSchema", "execution", "icons")
+"""What else of a server's definition clients and models read."""
 
 
 def full_name(space: str, tool: str) -> str:
@@ -91,8 +101,22 @@ def box_of(
     stated = _stated(policy, space, given, packs)
     policy, fitting = suited(_in_space(policy, space), {tool_name(tool): _arguments(tool) for tool in given})
     box = build_toolbox(policy, (), known=given, packs=[*fitting, *packs], provider=provider, host=host)
+    if space:
+        box = replace(box, tools=MappingProxyType(_with_all_of(box.tools, given)))
     box = replace(box, tools=MappingProxyType({n: _doing(one, server, stated) for n, one in box.tools.items()}))
     return _unpinned(box, {tool.name for tool in given if isinstance(tool, PackTool) and tool.pack == HOST_OWN})
+
+
+def _with_all_of(tools: Mapping[str, Equipped], given: list[Any]) -> dict[str, Equipped]:
+    """A server's tool is known by everything that it says of it (P-08)."""
+    plain = [cast("dict[str, Any]", tool) for tool in given if isinstance(tool, dict)]
+    more = {tool_name(tool): also for tool in plain if (also := {key: tool[key] for key in _ALSO if key in tool})}
+    return {name: _also(one, more[name]) if name in more else one for name, one in tools.items()}
+
+
+def _also(one: Equipped, more: dict[str, Any]) -> Equipped:
+    described = json.encode({**json.decode(one.described), **more}, order="deterministic")
+    return replace(one, definition=sha256(described).hexdigest(), described=described.decode())
 
 
 def _unpinned(box: Toolbox, names: set[str]) -> Toolbox:

@@ -428,3 +428,33 @@ def test_no_call_touches_a_policy_or_a_record_wherever_the_session_is(tmp_path: 
             passage = door.judge("Write", {"file_path": written, "content": "x"})
             assert (passage.action, passage.decision.rule) == ("deny", "path:deny")
         assert door.judge("Write", {"file_path": "notes.toml", "content": "x"}).action == "allow"
+
+
+@pytest.mark.promise("P-08")
+@pytest.mark.parametrize(
+    "now",
+    [
+        [],
+        [READ | {"inputSchema": {"$ref": "https://example.com/schema.json"}}],
+        [READ | {"title": "Delete a file"}],
+        [READ | {"annotations": {"readOnlyHint": True}}],
+        [READ | {"outputSchema": {"type": "object"}}],
+    ],
+    ids=["gone from the list", "unreadable", "title", "annotations", "output"],
+)
+def test_a_tool_that_was_known_and_is_now_told_differently_or_not_at_all_asks(now: list[Any]) -> None:
+    with Door.open("wrap") as door:
+        door.know([READ], "files")
+        assert door.judge("read_file", {"path": "a"}, space="files").action == "allow"
+        door.know(now, "files")
+        changed = door.judge("read_file", {"path": "b"}, space="files")
+        assert (changed.action, changed.decision.rule) == ("ask", "definition:changed")
+        door.answer(changed, "approved", by="ann")
+        assert door.judge("read_file", {"path": "b"}, space="files").action == "allow"
+
+
+def test_a_server_that_has_not_told_its_tools_yet_has_not_changed_them() -> None:
+    with Door.open("claude-code", fixed_names=True) as door:
+        assert door.judge("read_file", {"path": "a"}, space="files").action == "allow"
+        door.know([READ], "files")
+        assert door.judge("read_file", {"path": "a"}, space="files").action == "allow"

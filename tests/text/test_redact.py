@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -345,3 +346,25 @@ def test_the_fast_way_overlooks_nothing_that_the_slow_way_finds(value: Any) -> N
     assert repr(hide.value({"a": value})) == repr(Walk(hide, {}).clean({"a": value}))
     if isinstance(value, str):
         assert hide.text(value) == without_secrets(value, hide.is_secret, hide.mark)
+
+
+@pytest.mark.promise("A-02")
+def test_a_call_too_large_to_be_looked_through_is_hidden_at_once() -> None:
+    """Whoever sends a million values must not hold up everybody else, and what nobody has looked at is not shown."""
+    large = {"rows": [{"n": n, "password": f"hunter{n}"} for n in range(60_000)], "note": "hello"}
+    began = process_time()
+    shown = hide.beside(large, large)
+    beside = hide.beside("the note is hunter59999", large)
+    assert process_time() - began < 0.5
+    assert list(shown) == ["rows", "note"]
+    assert "hunter" not in str(shown) + beside
+
+
+@pytest.mark.promise("A-02")
+def test_of_a_very_long_text_only_the_beginning_is_recorded_and_no_half_of_a_secret() -> None:
+    secret = "sk-" + "a1B2c3D4" * 6
+    for before in range(15_980, 16_010):
+        shown = hide.text("x " * (before // 2) + f" token: {secret} " + "y " * 60_000)
+        assert shown.endswith(" characters)")
+        assert len(shown) < 20_000
+        assert secret[:12] not in shown

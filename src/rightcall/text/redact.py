@@ -27,6 +27,12 @@ _QUIET = re.compile(r"(?:[A-Za-z0-9_-]{0,14}+[^A-Za-z0-9_=:<-]++)*+[A-Za-z0-9_-]
 """Texts without a sign that could give a name a value, and without a word as long as a token: with no option either,
 most arguments are so."""
 
+_MOST_LOOKED = 20_000
+"""Values in one call that are looked at; of a larger one nothing is shown, since nobody knows what it holds."""
+_LONGEST_TEXT, _LOOKED_AT, _MARGIN = 64_000, 24_000, 8_000
+"""Characters of a text that is looked at as a whole; of a longer one only the beginning, and what was looked at last
+does not count: it may end with half a secret."""
+
 _BARE: frozenset[type] = frozenset((int, bool, float, type(None)))
 _MOST_HOLDERS = 200
 """Objects and lists in one value that are looked at in the fast way."""
@@ -52,10 +58,12 @@ class Redactor:
                 return self.text(thing)
             return thing if self._is_quiet(thing) else self._walked(thing, {})
         except Exception:  # noqa: BLE001  (what is no JSON may do anything when it is touched; then it is not recorded)
-            return self.mark(_type_of(thing))
+            return self._hidden(thing)
 
     def text(self, text: str) -> str:
-        """A text without its secrets."""
+        """A text without its secrets; a very long one is cut."""
+        if len(text) > _LONGEST_TEXT:
+            return f"{self.text(text[:_LOOKED_AT])[:-_MARGIN]}… ({len(text):,} characters)"
         if _QUIET(text) and not _has_options(text):
             return text
         from rightcall.text.secret_texts import without_secrets  # late: dozens of patterns, which most calls never need
@@ -73,8 +81,12 @@ class Redactor:
                 return self._walked(thing, {secret: self.mark(secret) for secret in secrets})
         except Exception:  # noqa: BLE001  (as above)
             pass
-        if type(thing) is dict:
-            return {key: self.whole(item) for key, item in cast("dict[Any, Any]", thing).items()}
+        return self._hidden(thing)
+
+    def _hidden(self, thing: Any) -> Any:
+        """What is left of a value of which nobody can tell what in it is secret."""
+        if type(thing) is dict and len(fields := cast("dict[Any, Any]", thing)) <= _MOST_HOLDERS:
+            return {key: self.whole(item) for key, item in fields.items()}
         return self.mark(_type_of(thing))
 
     def is_secret(self, name: str) -> bool:
@@ -179,12 +191,16 @@ class Redactor:
             return found
         seen: set[tuple[int, bool]] = set()
         waiting: list[tuple[Any, bool]] = [(arguments, False)]
+        looked = 1
         while waiting:
             thing, hidden = waiting.pop()
             if isinstance(thing, (Mapping, list, tuple)):
                 if (id(thing), hidden) in seen:  # pyright: ignore[reportUnknownArgumentType] - any object has one
                     continue
                 seen.add((id(thing), hidden))  # pyright: ignore[reportUnknownArgumentType] - as above
+                looked += len(thing)  # pyright: ignore[reportUnknownArgumentType] - as above
+                if looked > _MOST_LOOKED:
+                    raise ValueError("too large to be looked through")
             if isinstance(thing, Mapping):
                 items = cast("Mapping[Any, Any]", thing).items()
                 waiting += [(item, hidden or (isinstance(key, str) and self.is_secret(key))) for key, item in items]

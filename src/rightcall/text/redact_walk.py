@@ -12,6 +12,8 @@ from rightcall.text.secret_texts import without_aws_secret
 if TYPE_CHECKING:
     from rightcall.text.redact import Redactor
 
+MOST_LOOKED = 20_000
+"""Values in one thing that are looked at."""
 DEEPEST = 100
 """Levels that are looked into; what lies deeper is hidden whole."""
 
@@ -27,9 +29,13 @@ class Walk:
         self._redactor = redactor
         self._repeated = [(secret, encode(secret)[1:-1].decode(), mark) for secret, mark in repeated.items()]
         self._seen: dict[int, Any] = {}
+        self._looked = 0
 
     def clean(self, thing: Any, depth: int = 0, near_aws_key: bool = False) -> Any:
-        """The value without its secrets; the same object when it has none."""
+        """The value without its secrets; the same object when it has none. Raises ValueError for a very large one."""
+        self._looked += 1
+        if self._looked > MOST_LOOKED:
+            raise ValueError("too large to be looked through")
         if isinstance(thing, str):
             return self._text(thing, near_aws_key)
         if thing is None or isinstance(thing, (bool, int, float)):
