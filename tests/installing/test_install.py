@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import tomllib
 from pathlib import Path
 from threading import Barrier, Thread
 
@@ -349,11 +350,29 @@ def test_a_table_that_somebody_put_behind_ours_is_never_torn_apart(home: Path, r
     file.write_text(spoilt)
     done = run("uninstall", "codex", "--yes")
     assert done.code == 0
-    file.write_text(spoilt.replace("# RightCall: end.", "[tui]\na = 1\n# RightCall: end."))
+    file.write_text(spoilt.replace("# RightCall: end.", "[[hooks.Stop]]\nhooks = [{}]\n# RightCall: end."))
     done = run("uninstall", "codex", "--yes")
     assert done.code == 2
     assert "something else stands between" in done.err
-    assert "[tui]" in file.read_text()
+    assert "hooks = [{}]" in file.read_text()
+
+
+@pytest.mark.promise("H-08")
+def test_what_codex_wrote_into_our_block_stays_when_that_goes(home: Path, run: Runner) -> None:
+    """Codex appends its tables before the comment at the end of the file: which hooks are trusted, servers, all."""
+    file = home / ".codex" / "config.toml"
+    file.parent.mkdir()
+    file.write_text("[[hooks.Stop]]\nhooks = []\n")
+    run("install", "codex", "--yes")
+    trust = '\n[hooks.state."config.toml:pre_tool_use:0:0"]\ntrusted_hash = "sha256:1"\n\n[tui]\na = ["]"]\n'
+    file.write_text(file.read_text().replace("# RightCall: end.\n", f"{trust}# RightCall: end."))
+    before = tomllib.loads(file.read_text())
+    assert run("install", "codex", "--block", "--yes").code == 0
+    again = tomllib.loads(file.read_text())
+    assert (again["tui"], again["hooks"]["state"]) == (before["tui"], before["hooks"]["state"])
+    assert file.read_text().count("--mode block") == 3
+    assert run("uninstall", "codex", "--yes").code == 0
+    assert file.read_text() == "[[hooks.Stop]]\nhooks = []\n" + trust.lstrip("\n")
 
 
 def test_only_the_server_that_is_named_is_wrapped(home: Path, run: Runner) -> None:

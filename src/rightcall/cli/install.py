@@ -138,9 +138,7 @@ def _modes(host: Host, change: Change) -> list[str]:
     where = host.name if host.kind == "hooks" else "wrap"
     said = f"Mode: {', '.join(modes)}."
     if modes == ["observe"]:
-        said = (
-            "Calls are recorded; nothing is changed or blocked yet." if recorded else "Nothing is changed or blocked."
-        )
+        said = f"{'Calls are recorded; n' if recorded else 'N'}othing is changed or blocked yet."
     return [
         said if recorded else f"{said} {_UNRECORDED}",
         f"Switch it on:     rightcall install {host.name} --block",

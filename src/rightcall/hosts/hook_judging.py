@@ -33,7 +33,7 @@ from rightcall.types import Mode
 log = logging.getLogger("rightcall")
 
 WIRES: dict[str, ModuleType] = {"claude": hook_claude, "gemini": hook_gemini, "codex": hook_codex}
-_ABOUT_INPUT = ("validation", "unknown_tool")
+_ABOUT_INPUT = ("validation", "unknown_tool", "loop")
 """Rules that say nothing of a call whose input could not be read."""
 _LOST = EndBody("interrupted", error="The host never told what came of it.")
 

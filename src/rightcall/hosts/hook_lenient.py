@@ -9,8 +9,9 @@ from typing import Any
 
 from rightcall.hosts.hook_event import WrongEvent
 
-_MOST_TOKENS = 500_000
+_MOST_TOKENS = 200_000
 """After so many the rest counts as cut off: it is a matter of time, and hosts name the tool before its input."""
+_MOST_FIELDS = 200
 _MOST_TEXT = 4_000_000
 """Characters of one field that are read for their meaning."""
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[{]+|[\]}]|[,:]|[^\s"\[\]{},:]++', re.DOTALL)
@@ -37,12 +38,12 @@ def _fields(text: str) -> dict[str, str]:
         mark = token.group()
         if depth == 0 and mark in (",", "}", "]"):
             if key is not None and start >= 0:
-                found[key] = text[start : token.start()]
+                found[_text(key)] = text[start : token.start()]
             key, start = None, -1
-            if mark != ",":
+            if mark != "," or len(found) >= _MOST_FIELDS:
                 return found
         elif depth == 0 and key is None and mark.startswith('"'):
-            key = _text(mark)
+            key = mark
         elif depth == 0 and mark == ":" and start < 0:
             start = token.end()
         elif mark[0] in "[{":
@@ -50,7 +51,7 @@ def _fields(text: str) -> dict[str, str]:
         elif mark in ("]", "}"):
             depth -= 1
     if key is not None and start >= 0:
-        found[key] = text[start:]
+        found[_text(key)] = text[start:]
     return found
 
 

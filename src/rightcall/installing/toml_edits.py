@@ -14,9 +14,9 @@ from typing import Any
 from rightcall.installing.json_edits import line_end
 from rightcall.installing.jsonc import NotReadable
 
-_FIRST = "# RightCall: `rightcall uninstall codex` removes everything down to the next line that says RightCall."
+_FIRST = "# RightCall: `rightcall uninstall codex` removes its hooks, down to the line that says end."
 _LAST = "# RightCall: end."
-_OURS = re.compile(r"\[\[hooks\.[A-Z][A-Za-z]*(?:\.hooks)?\]\]\s*$|(?:matcher|type|command|timeout) = ")
+_OTHERS = re.compile(r"^\[(?!\[hooks\.[A-Z][A-Za-z]*(?:\.hooks)?\]\])", re.MULTILINE)
 
 
 def read_toml(text: str) -> dict[str, Any]:
@@ -78,10 +78,9 @@ def without_block(text: str) -> str:
 
 
 def _others(block: str) -> str:
-    """What stands in our block after the tables that we write."""
-    lines = block.splitlines(keepends=True)[1:-1]
-    ours = next((at for at, line in enumerate(lines) if not _OURS.match(line)), len(lines))
-    return "".join(lines[ours:])
+    """What stands in our block from the first table on that we would not write."""
+    found = _OTHERS.search(block)
+    return "" if found is None else block[found.start() : block.index(_LAST)]
 
 
 def _line_end_at(text: str, at: int) -> str:

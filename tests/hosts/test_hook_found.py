@@ -1,0 +1,179 @@
+"""A policy that merely lay in the project, a project that may be hostile: it can make a hook stricter, never milder."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import json
+
+from rightcall.config import load_policy
+from rightcall.errors import PolicyError
+from rightcall.hosts.hook_failing import failure
+from rightcall.hosts.hook_found import at_least, usable
+from rightcall.hosts.hook_judging import Failed, Hook, Hooks
+from rightcall.hosts.hook_place import policy_of_project
+from rightcall.record.asking import answer
+from rightcall.record.known_tools import remember_tools
+
+pytestmark = pytest.mark.promise("H-05")
+
+ASKS = 'version = 1\n[policy.approval]\ntools = ["Bash"]\n'
+DENIES = 'version = 1\n[policy]\ndeny = ["Bash"]\n'
+
+
+def event(tool: str = "Bash", step: str = "t1") -> bytes:
+    return json.encode(
+        {
+            "hook_event_name": "PreToolUse", "session_id": "s", "tool_name": tool, "tool_use_id": step,
+            "tool_input": {"command": "rm -rf /"},
+        }
+    )  # fmt: skip
+
+
+def said(hook: Hook, sent: bytes, approve: bool = False) -> Any:
+    """What the hook prints of an event; with `approve`, after somebody has said yes to the call in the record."""
+    hooks = Hooks(hook, every_tool=False)
+    try:
+        if approve:
+            hooks.answer(sent)
+            store = hooks.door.store
+            (asked,) = store.look(lambda tables: tables.approvals("waiting"))
+            now = store.clock.now()
+            store.transact(lambda tables: answer(tables, asked.id, "approved", "Ada", asked.digest, now, 600))
+        told = hooks.answer(sent)
+    except Failed as failed:
+        told = failed.answer
+    finally:
+        hooks.close()
+    return json.decode(told)["hookSpecificOutput"] if told else None
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    return tmp_path / "rightcall.toml"
+
+
+@pytest.mark.promise("P-09")
+def test_an_approval_in_a_projects_record_skips_no_question_of_the_host(policy: Path) -> None:
+    policy.write_text(ASKS)
+    found = Hook("claude", str(policy), str(policy.parent), "block", found=True)
+    assert said(found, event(), approve=True) is None
+    assert said(found, event())["permissionDecision"] == "ask"
+    policy.with_name("mine").mkdir()
+    policy = policy.rename(policy.with_name("mine") / "rightcall.toml")
+    told = said(Hook("claude", str(policy), str(policy.parent), "block"), event(), approve=True)
+    assert told["permissionDecision"] == "allow"
+
+
+@pytest.mark.parametrize(
+    ("installed", "written", "denied"),
+    [
+        ("block", '[gate.hosts.claude-code]\nmode = "observe"\n', True),
+        ("block", '[gate.tools.Bash]\nmode = "observe"\n', True),
+        ("warn", '[gate.tools.Bash]\nmode = "observe"\n', True),
+        (None, '[gate]\nmode = "observe"\n', True),
+        ("observe", '[gate.hosts.claude-code]\nmode = "block"\n', True),
+        ("observe", '[gate.tools.Bash]\nmode = "block"\n', True),
+        ("observe", "", False),
+    ],
+)
+def test_of_two_modes_the_stricter_one_counts(policy: Path, installed: Any, written: str, denied: bool) -> None:
+    policy.write_text(DENIES + written)
+    told = said(Hook("claude", str(policy), str(policy.parent), installed, found=True), event())
+    assert (told is not None and told["permissionDecision"] == "deny") is denied
+
+
+def test_a_policy_that_was_named_has_its_full_word(policy: Path) -> None:
+    policy.write_text(DENIES + '[gate.hosts.claude-code]\nmode = "observe"\n')
+    assert said(Hook("claude", str(policy), str(policy.parent), "block"), event()) is None
+
+
+def test_a_policy_that_was_edited_under_a_running_server_is_no_milder(policy: Path) -> None:
+    written = load_policy({"gate": {"hosts": {"codex": {"mode": "observe", "on_failure": "allow", "deadline": 600}}}})
+    here = at_least(written, "codex", "block").hosts["codex"]
+    assert (here.mode, here.on_failure, here.deadline) == ("block", None, 5.0)
+    here = at_least(written, "codex", "observe").hosts["codex"]
+    assert (here.mode, here.on_failure) == ("observe", "allow")
+
+
+@pytest.mark.parametrize(
+    ("mode", "written", "denies"),
+    [
+        ("block", 'mode = "observe"\non_failure = "allow"', True),
+        (None, 'on_failure = "allow"', True),
+        ("observe", 'mode = "block"', True),
+        ("observe", 'on_failure = "deny"', True),
+        ("observe", 'mode = "block"\non_failure = "allow"', False),
+        ("warn", "", False),
+    ],
+)
+def test_a_found_policy_does_not_make_a_failure_milder(
+    policy: Path, mode: str | None, written: str, denies: bool
+) -> None:
+    policy.write_text(f"version = 1\n[gate.hosts.claude-code]\n{written}\n")
+    assert bool(failure("claude", str(policy), mode, "x", found=True)) is denies
+    told = said(Hook("claude", str(policy), str(policy.parent), mode, found=True), b"{")  # type: ignore[arg-type]
+    assert (told is not None) is denies
+
+
+@pytest.mark.parametrize("path", ["/tmp/other/audit.db", "../audit.db", "a/../../audit.db", "out/audit.db", "."])
+def test_the_record_of_a_found_policy_stays_in_its_folder(tmp_path: Path, path: str) -> None:
+    (project := tmp_path / "project").mkdir()
+    (tmp_path / "out").mkdir()
+    (project / "out").symlink_to(tmp_path / "out")
+    (project / "rightcall.toml").write_text(f'version = 1\n[audit]\npath = "{path}"\n')
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(PolicyError, match=r"audit\.path"):
+        Hooks(Hook("claude", str(project / "rightcall.toml"), str(project), "block", found=True), every_tool=False)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["audit.db", "audit.db.key", "audit.db-wal", "audit.db-definitions"])
+def test_a_record_that_leads_out_of_its_folder_is_refused(policy: Path, name: str) -> None:
+    policy.write_text("version = 1\n")
+    (policy.parent / ".rightcall").mkdir()
+    (policy.parent / ".rightcall" / name).symlink_to("/dev/null")
+    with pytest.raises(PolicyError, match=r"is a link|leaves"):
+        usable(str(policy), found=True)
+    assert usable(str(policy), found=False)
+
+
+@pytest.mark.promise("P-09")
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder", "device"])
+def test_what_is_no_file_is_no_missing_policy(policy: Path, kind: str) -> None:
+    if kind == "pipe":
+        os.mkfifo(policy)
+    elif kind == "folder":
+        policy.mkdir()
+    else:
+        policy.symlink_to("/dev/zero" if kind == "device" else "nowhere")
+    assert policy_of_project(str(policy.parent)) == str(policy)
+    with pytest.raises(PolicyError, match="it is no file"):
+        Hooks(Hook("claude", str(policy), str(policy.parent), "warn", found=True), every_tool=False)
+    assert failure("claude", str(policy), "block", "x", found=True)
+    assert failure("claude", str(policy), None, "x")
+    assert not failure("claude", str(policy), "observe", "x", found=True)
+
+
+def test_definitions_that_somebody_planted_permit_nothing(policy: Path) -> None:
+    """What stands in the cache changes how arguments are put right; it decides on nothing, and says no effect."""
+    policy.write_text(
+        'version = 1\n[policy]\ndeny = ["files/write"]\n[policy.approval]\ntools = ["send"]\n'
+        '[gate.hosts.claude-code]\nask = ["write"]\n'
+    )
+    hooks = Hooks(Hook("claude", str(policy), str(policy.parent), "block", found=True), every_tool=False)
+    harmless = {"readOnlyHint": True, "destructiveHint": False}
+    tools = [
+        {"name": name, "inputSchema": {"type": "object"}, "annotations": harmless} for name in ("write", "send", "x")
+    ]
+    try:
+        for server in ("files", "files__write", "Bash"):
+            assert remember_tools(hooks.door.store, server, tools)
+        for tool, wanted in (
+            ("mcp__files__write", "deny"), ("mcp__files__send", "ask"), ("mcp__files__x", "ask"), ("Write", "ask"),
+        ):  # fmt: skip
+            told = json.decode(hooks.answer(event(tool, tool)))["hookSpecificOutput"]
+            assert told["permissionDecision"] == wanted, tool
+    finally:
+        hooks.close()
