@@ -50,6 +50,7 @@ MAY_LOAD_IN_ADAPTERS = {  # by file of hosts/: the framework it is for, which it
     "litellm": {"litellm"},
     "openai_agents": {"agents"},
     "openai_agents_model": {"agents", "openai"},
+    "openai_agents_unknown": {"agents", "openai"},
     "pydantic_ai": {"pydantic_ai"},
     "smolagents": {"smolagents"},
 }

@@ -20,8 +20,8 @@ from rightcall.hosts.adapting import (
     draft_of,
     put_right,
     run_recorded,
-    settle,
 )
+from rightcall.hosts.answering import refuse, settle, was_asked
 from rightcall.record.reading import calls
 
 SAVE = {
@@ -160,6 +160,28 @@ def test_an_answer_of_the_framework_counts_once(door: Door) -> None:
     assert door.judge("drop_notes", {}).action == "allow"
     assert not settle(door, asked, "approved")
     assert door.judge("drop_notes", {}).action == "ask"
+
+
+@pytest.mark.promise("H-07", "P-06")
+def test_a_question_is_about_the_call_that_was_asked_about_under_its_id(door: Door) -> None:
+    first = door.judge("drop_notes", {}, step="call_1")
+    assert not was_asked(door, first, "call_1")
+    again = door.judge("drop_notes", {}, step="call_1")
+    assert again.approval == first.approval
+    assert was_asked(door, again, "call_1")
+    assert not was_asked(door, again, "call_2")
+    assert not was_asked(door, again, None)
+
+
+@pytest.mark.promise("H-07", "P-06")
+def test_a_no_of_the_framework_is_final(door: Door) -> None:
+    asked = door.judge("drop_notes", {}, step="call_1")
+    refuse(door, lambda question: question.step == "call_2")
+    assert door.judge("drop_notes", {}).action == "ask"
+    refuse(door, lambda question: question.step == "call_1")
+    assert not settle(door, asked, "approved")
+    again = door.judge("drop_notes", {})
+    assert (again.action, "A person has refused this call" in again.message) == ("deny", True)
 
 
 @pytest.mark.promise("H-07")

@@ -18,6 +18,12 @@ def statuses(door: Door) -> list[tuple[str, str]]:
     return [(record.tool, record.status) for record in records(door)]
 
 
+def answered(door: Door, record: CallRecord) -> str | None:
+    """What became of the question that a call waited for."""
+    found = door.store.look(lambda tables: tables.approval(record.approval or ""))
+    return None if found is None else found.status
+
+
 def example(name: str) -> str:
     """What an example prints when it is run as a program; a warning is an error."""
     file = Path(__file__).parents[2] / "examples" / name

@@ -258,6 +258,26 @@ def test_an_approval_interrupts_and_only_a_yes_lets_the_call_run(
 
 
 @pytest.mark.promise("H-07", "P-06")
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_an_approval_is_for_the_call_that_was_asked_about(
+    tools: Tools, rightcall: RightCallMiddleware, asynchronous: bool
+) -> None:
+    """Whoever resumes a thread may have changed it first."""
+    asking = agent(tools, [called("delete_file", {"path": "a"})], rightcall, checkpointer=InMemorySaver())
+    config: Any = {"configurable": {"thread_id": "t"}}
+
+    def go(given: Any) -> Any:
+        return asyncio.run(asking.ainvoke(given, config)) if asynchronous else asking.invoke(given, config)
+
+    state = go({"messages": [("user", "go")]})
+    other = called("delete_file", {"path": "everything"}, id=state["messages"][-1].id)
+    asking.update_state(config, {"messages": [other]}, as_node="model")
+    state = go(Command(resume={"type": "approve"}))
+    assert tools.ran == []
+    assert "approvals approve" in told(state)[0]
+
+
+@pytest.mark.promise("H-07", "P-06")
 def test_without_a_thread_the_model_reads_under_which_id_the_call_waits(
     tools: Tools, rightcall: RightCallMiddleware
 ) -> None:

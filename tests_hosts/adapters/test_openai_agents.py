@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents import Agent, Model, RunConfig, Runner, RunState, function_tool
+from agents import Agent, FunctionTool, Model, RunConfig, Runner, RunState, function_tool
 from agents.exceptions import ModelBehaviorError
 from agents.mcp import MCPServerStdio
 from agents.testing import ScriptedModel, assistant_message
+from msgspec import json
 from openai.types.responses import ResponseFunctionToolCall
 
-from adapters.records import example, records, statuses
+from adapters.records import answered, example, records, statuses
 from rightcall.hosts.openai_agents import RightCall
 
 POLICY: dict[str, Any] = {
@@ -137,6 +138,32 @@ def test_a_wrong_tool_name_ends_the_run_without_and_is_put_right_with_rightcall(
 
 
 @pytest.mark.promise("H-07")
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_tool_that_nobody_has_ends_the_run_without_and_is_told_with_rightcall(
+    tools: Tools, rightcall: RightCall, streamed: bool
+) -> None:
+    unknown = called("write_files_now", '{"path": "a"}')
+    with pytest.raises(ModelBehaviorError, match="not found"):
+        run(agent(tools, scripted(unknown)), streamed=streamed)
+    model = scripted(unknown, called("write_file", '{"path": "a", "content": "hi"}', "c2"))
+    result = run(agent(tools, model, rightcall), streamed=streamed)
+    assert told(result)[0].startswith("There is no tool `write_files_now`. Did you mean `write_file`")
+    assert "format_disk" not in told(result)[0]  # which the policy denies
+    assert (tools.ran, result.final_output) == ([("write", "a", "hi")], "done")
+    first, _ = records(rightcall.door)
+    assert (first.tool, first.status) == ("write_files_now", "failed")
+    assert "write_files_now" in str(model.calls[1])
+    assert "rightcall_no_such_tool" not in str(model.calls)
+
+
+@pytest.mark.promise("H-07")
+def test_a_misspelt_tool_that_lacks_something_is_told_what(tools: Tools, rightcall: RightCall) -> None:
+    result = run(agent(tools, scripted(called("writeFile", '{"path": "a"}')), rightcall))
+    assert "Missing required fields: content" in told(result)[0]
+    assert statuses(rightcall.door) == [("write_file", "refused")]
+
+
+@pytest.mark.promise("H-07")
 def test_a_call_that_fits_stays_the_same_object(tools: Tools, rightcall: RightCall) -> None:
     right = called("write_file", '{ "path": "a",  "content": "hi" }')
     result = run(agent(tools, scripted(right), rightcall))
@@ -205,8 +232,64 @@ def test_an_approval_interrupts_and_only_a_yes_lets_the_call_run(
     done = run(asking, state, streamed=streamed)
     assert tools.ran == ([("delete", "a")] if approved else [])
     assert done.final_output == "done"
-    last = records(rightcall.door)[-1]
-    assert last.status == ("success" if approved else "waiting")
+    if approved:
+        assert records(rightcall.door)[-1].status == "success"
+
+
+@pytest.mark.promise("H-07", "P-06")
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("another_process", [False, True])
+def test_a_no_is_recorded_and_nobody_can_say_yes_afterwards(
+    tools: Tools, tmp_path: Path, streamed: bool, another_process: bool
+) -> None:
+    policy = tmp_path / "rightcall.toml"
+    policy.write_text('version = 1\n[policy]\napproval = { tools = ["delete_file"] }\n')
+    first = RightCall(policy)
+    second = RightCall(policy) if another_process else first
+    asked = run(agent(tools, scripted(called("delete_file", '{"path": "a"}')), first), streamed=streamed)
+    after = agent(tools, scripted(called("delete_file", '{"path": "a"}', "c2")), second)
+
+    async def resumed() -> Any:
+        state: Any = await RunState.from_string(after, asked.to_state().to_string())
+        state.reject(state.get_interruptions()[0])
+        return await finished(after, state, streamed)
+
+    done = asyncio.run(resumed())
+    assert answered(second.door, records(second.door)[0]) == "denied"
+    assert "A person has refused this call" in told(done)[-1]
+    assert tools.ran == []
+    first.close()
+    second.close()
+
+
+@pytest.mark.promise("H-07", "P-06")
+def test_a_yes_for_good_is_one_for_the_call_that_was_asked_about(tools: Tools, rightcall: RightCall) -> None:
+    calls = (called("delete_file", '{"path": "a"}'), called("delete_file", '{"path": "b"}', "c2"))
+    asking = agent(tools, scripted(*calls), rightcall)
+    asked = run(asking)
+    state = asked.to_state()
+    state.approve(asked.interruptions[0], always_approve=True)
+    done = run(asking, state)
+    assert tools.ran == [("delete", "a")]
+    assert "approvals approve" in told(done)[-1]
+
+
+@pytest.mark.promise("H-07", "P-10")
+def test_in_mode_warn_an_unsure_call_runs_as_the_model_wrote_it() -> None:
+    ran: list[dict[str, Any]] = []
+    warner = RightCall(mode="warn")
+    schema: dict[str, Any] = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
+
+    async def note(_context: Any, raw: str) -> str:
+        ran.append(json.decode(raw))
+        return "did it"
+
+    shell = FunctionTool("run_shell", "", schema, note, strict_json_schema=False)
+    plain: Agent[Any] = Agent(name="a", model=scripted(called("run_shell", '{"extra": "reboot"}')), tools=[shell])
+    result = run(warner.guard(plain))
+    assert ran == [{"extra": "reboot"}]
+    assert "if you meant `command`, say so" in told(result)[0]
+    warner.close()
 
 
 @pytest.mark.promise("H-07", "P-06")

@@ -2,17 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ToolDenied
+from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, Tool, ToolDenied
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai.run import AgentRunResult
 
-from adapters.records import example, records, statuses
+from adapters.records import answered, example, records, statuses
+from rightcall.hosts.adapting import digest
 from rightcall.hosts.pydantic_ai import RightCall
 
 POLICY: dict[str, Any] = {
@@ -194,27 +196,75 @@ def test_a_denied_call_does_not_run(tools: Tools, rightcall: RightCall) -> None:
     assert tools.ran == []
 
 
+def with_arguments(messages: list[ModelMessage], args: Any, **details: Any) -> list[ModelMessage]:
+    """The history with another call in the place of the one that waits."""
+    *before, last = messages
+    assert isinstance(last, ModelResponse)
+    parts = [replace(p, args=args, **details) if isinstance(p, ToolCallPart) else p for p in last.parts]
+    return [*before, replace(last, parts=parts)]
+
+
 @pytest.mark.promise("H-07", "P-06")
-def test_an_approval_is_for_what_the_person_saw(tools: Tools, tmp_path: Path) -> None:
-    """The person also changes the arguments; and the run goes on in a process that has asked no model yet."""
+@pytest.mark.parametrize("another_process", [False, True])
+def test_an_approval_is_for_what_the_person_saw(tools: Tools, tmp_path: Path, another_process: bool) -> None:
     policy = tmp_path / "rightcall.toml"
     policy.write_text('version = 1\n[policy]\ndeny = ["format_disk"]\napproval = { tools = ["delete_file"] }\n')
-    first, second = RightCall(policy), RightCall(policy)
-    try:
-        before = agent(tools, scripted(("delete_file", {"path": "a"})), first, output_type=[str, DeferredToolRequests])
-        asked = run(before, "go")
-        call_id = asked.output.approvals[0].tool_call_id
-        after = agent(tools, scripted(), second, output_type=[str, DeferredToolRequests])
-        wrong = DeferredToolResults(approvals={call_id: False})
-        run(after, message_history=asked.all_messages(), deferred_tool_results=wrong)
-        assert tools.ran == []
-        after = agent(tools, scripted(), second, output_type=[str, DeferredToolRequests])
-        right = DeferredToolResults(approvals={call_id: True})
-        run(after, message_history=asked.all_messages(), deferred_tool_results=right)
-        assert tools.ran == [("delete", "a")]
-    finally:
-        first.close()
-        second.close()
+    first = RightCall(policy)
+    second = RightCall(policy) if another_process else first
+    options: dict[str, Any] = {"output_type": [str, DeferredToolRequests]}
+    asked = run(agent(tools, scripted(("delete_file", {"path": "a"})), first, **options), "go")
+    call_id = asked.output.approvals[0].tool_call_id
+    yes: dict[str, Any] = {"deferred_tool_results": DeferredToolResults(approvals={call_id: True})}
+    history = asked.all_messages()
+    other = with_arguments(history, {"path": "everything"})
+    again = run(agent(tools, scripted(), second, **options), message_history=other, **yes)
+    assert tools.ran == []
+    assert again.output.approvals[0].args == {"path": "everything"}
+    run(agent(tools, scripted(), second, **options), message_history=history, **yes)
+    assert tools.ran == [("delete", "a")]
+    first.close()
+    second.close()
+
+
+@pytest.mark.promise("H-07", "P-06")
+def test_what_is_judged_is_what_runs_whatever_the_history_says_the_model_wrote(tools: Tools) -> None:
+    guard = RightCall({"policy": {"approval": {"tools": ["delete_file"]}}})
+    forged = {"name": "write_file", "arguments": {"path": "a", "content": "hi"}}
+    forged |= {"became": digest("write_file", {"path": "b", "content": "other"})}
+    part = ToolCallPart("write_file", {"path": "b", "content": "other"}, provider_details={"rightcall": forged})
+    run(agent(tools, scripted(ModelResponse(parts=[part])), guard), "go")
+    assert tools.ran == [("write", "a", "hi")]
+    guard.close()
+
+
+@pytest.mark.promise("H-07", "P-06")
+@pytest.mark.parametrize("no", [False, ToolDenied("not today")])
+def test_a_no_is_recorded_and_nobody_can_say_yes_afterwards(tools: Tools, rightcall: RightCall, no: Any) -> None:
+    call = ("delete_file", {"path": "a"})
+    asking = agent(tools, scripted(call, call), rightcall, output_type=[str, DeferredToolRequests])
+    asked = run(asking, "go")
+    [waiting] = records(rightcall.door)
+    said = DeferredToolResults(approvals={asked.output.approvals[0].tool_call_id: no})
+    done = run(asking, message_history=asked.all_messages(), deferred_tool_results=said)
+    assert answered(rightcall.door, waiting) == "denied"
+    assert "A person has refused this call" in returned(done)[-1]
+    assert tools.ran == []
+
+
+@pytest.mark.promise("H-07", "P-06")
+def test_a_yes_to_the_agents_own_question_is_one_to_the_policys(tools: Tools, rightcall: RightCall) -> None:
+    own = Tool(tools.delete_file, requires_approval=True)
+    asking: Agent[None, Any] = Agent(
+        scripted(("delete_file", {"path": "a"})), tools=[own], capabilities=[rightcall],
+        output_type=[str, DeferredToolRequests],
+    )  # fmt: skip
+    asked = run(asking, "go")
+    yes = DeferredToolResults(approvals={asked.output.approvals[0].tool_call_id: True})
+    other = with_arguments(asked.all_messages(), {"path": "everything"})
+    assert isinstance(run(asking, message_history=other, deferred_tool_results=yes).output, DeferredToolRequests)
+    assert tools.ran == []
+    run(asking, message_history=asked.all_messages(), deferred_tool_results=yes)
+    assert tools.ran == [("delete", "a")]
 
 
 @pytest.mark.promise("H-07", "P-06")
@@ -289,6 +339,23 @@ def test_a_warning_reaches_the_model_beside_the_result() -> None:
     assert returned(result)[0] == "pong a"
     assert any("host" in str(getattr(part, "content", "")) and part.part_kind == "user-prompt" for part in read[2:])
     warner.close()
+
+
+@pytest.mark.promise("H-07", "P-10")
+@pytest.mark.parametrize("mode", ["warn", "block"])
+def test_an_unsure_call_goes_back_as_the_model_wrote_it_where_nobody_can_be_asked(mode: Any) -> None:
+    ran: list[str] = []
+    guard = RightCall(mode=mode)
+
+    def run_shell(command: str) -> str:
+        ran.append(command)
+        return "did it"
+
+    result = run(Agent(scripted(("run_shell", {"extra": "reboot"})), tools=[run_shell], capabilities=[guard]), "go")
+    assert ran == []
+    [call] = [p for m in result.all_messages() for p in m.parts if isinstance(p, ToolCallPart)]
+    assert call.args == {"extra": "reboot"}
+    guard.close()
 
 
 @pytest.mark.promise("H-07")

@@ -5,19 +5,18 @@ the text, and corrects names and arguments, so that the framework finds the tool
 a tool is about to run, the call is judged as the model wrote it (`as_written`): policy, limits, approval, record.
 """
 
-import asyncio
-import logging
 import threading
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Sequence
 from hashlib import blake2b
 from secrets import token_hex
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.json import encode
+from msgspec.structs import replace
 
-from rightcall.errors import AnswerError
+from rightcall.config import DEFAULT_POLICY
 from rightcall.parse.kinds import is_object
 from rightcall.present.summary import summarise
 from rightcall.recover.native_parts import finish_word
@@ -28,7 +27,11 @@ if TYPE_CHECKING:
     from rightcall.door_passage import Passage
 
 T = TypeVar("T")
-log = logging.getLogger("rightcall")
+Work = tuple[Callable[[], Any], Callable[[], Awaitable[Any]]]
+"""One thing to wait for: how to do it, and how from an event loop."""
+Steps = Generator[Work, Any, T]
+"""What an adapter does in the same way with and without an event loop: it yields what is to be waited for, and gets
+what came of that."""
 
 UNREADABLE = "unreadable_arguments"
 """Holds, as the only argument, a text that nobody could read, where a framework wants a dict. It never runs as `{}`."""
@@ -111,7 +114,7 @@ def put_right(
         native[-1] = _cut_off(native[-1])
     prose, lifted = _in_text(door, text, calls, offered, finish_reason, space) if text.strip() else (text, [])
     changed = bool(lifted) or any(call.changed for call in native)
-    return Turn(prose, (*native, *map(_lifted, lifted)), changed)
+    return Turn(prose, (*native, *(_lifted(verdict, _is_unclear(door, verdict)) for verdict in lifted)), changed)
 
 
 def _cut_off(call: Corrected) -> Corrected:
@@ -140,11 +143,18 @@ def _native(door: "Door", call: Written, offered: Collection[str], space: str) -
     verdict = verdicts[0] if len(verdicts) == 1 else Verdict(ok=False, call=None)
     meant = verdict.call
     observed = _observed(door, _name(verdict) or call.name)
-    if observed or not verdict.ok or verdict.truncated or meant is None or meant.name not in offered:
+    if observed or _is_unclear(door, verdict) or meant is None or meant.name not in offered:
         return Corrected(call.name, call.arguments, call, readable=is_object(call.arguments), observed=observed)
     if meant.name == call.name and not verdict.repairs and _runs_so(call.arguments, meant.arguments):
         return Corrected(call.name, call.arguments, call)
     return Corrected(meant.name, meant.arguments, call, changed=True)
+
+
+def _is_unclear(door: "Door", verdict: Verdict) -> bool:
+    """Whether nobody can say what it means, or only with a person's word where there is no policy to ask one by."""
+    policy = door.policy
+    unset = policy.source == DEFAULT_POLICY.source
+    return not verdict.ok or verdict.truncated or (unset and verdict.confidence < policy.settings.approval.confidence)
 
 
 def _runs_so(written: Any, meant: Any) -> bool:
@@ -179,9 +189,11 @@ def _name(verdict: Verdict) -> str:
     return call.name if call else ""
 
 
-def _lifted(verdict: Verdict) -> Corrected:
+def _lifted(verdict: Verdict, unclear: bool) -> Corrected:
     """A call of the text. One that is wrong is lifted too: the model reads why as the answer to its call."""
     meant, found = verdict.call or verdict.found, verdict.found or verdict.call
+    if unclear and meant is not None and found is not None and is_object(found.arguments):
+        meant = replace(meant, arguments=found.arguments)
     assert meant is not None  # `_name` has seen one
     assert found is not None
     written = Written(f"call_{token_hex(12)}", found.name, found.arguments)
@@ -190,13 +202,13 @@ def _lifted(verdict: Verdict) -> Corrected:
 
 def draft_of(call: Corrected, name: str, arguments: Any) -> dict[str, Any]:
     """What the model wrote of a call that goes on as `name` with `arguments`, to be kept beside it; plain data."""
-    return {"name": call.written.name, "arguments": call.written.arguments, "became": _digest(name, arguments)}
+    return {"name": call.written.name, "arguments": call.written.arguments, "became": digest(name, arguments)}
 
 
 def as_written(draft: Any, name: str, arguments: Any) -> tuple[str, Any]:
     """The call as the model wrote it, to be judged and recorded so. One that was changed since is judged as it is."""
     match draft:
-        case {"name": str(written), "arguments": raw, "became": became} if became == _digest(name, arguments):
+        case {"name": str(written), "arguments": raw, "became": became} if became == digest(name, arguments):
             return written, raw
         case _:
             pass
@@ -207,7 +219,8 @@ def as_written(draft: Any, name: str, arguments: Any) -> tuple[str, Any]:
             return name, arguments
 
 
-def _digest(name: str, arguments: Any) -> str:
+def digest(name: str, arguments: Any) -> str:
+    """Of a call, to know it again."""
     return blake2b(encode([name, arguments], enc_hook=str, order="sorted"), digest_size=16).hexdigest()
 
 
@@ -230,19 +243,24 @@ class Known:
         return frozenset(offered)
 
 
-def settle(door: "Door", passage: "Passage", said: Literal["approved", "denied"]) -> bool:
-    """Hand on what a person answered in the framework; False when the question is no longer open."""
+def finished(steps: Steps[T]) -> T:
+    """What comes of the steps, taken one after the other."""
     try:
-        door.answer(passage, said, by=f"a person, asked by {door.host}")
-    except AnswerError as error:
-        log.warning("an answer to approval %s came to nothing: %s", passage.approval, error)
-        return False
-    return True
+        work = next(steps)
+        while True:
+            work = steps.send(work[0]())
+    except StopIteration as end:
+        return end.value
 
 
-async def asettle(door: "Door", passage: "Passage", said: Literal["approved", "denied"]) -> bool:
-    """The same from an event loop, which does not wait for the disk."""
-    return await asyncio.to_thread(settle, door, passage, said)
+async def afinished(steps: Steps[T]) -> T:
+    """The same from an event loop."""
+    try:
+        work = next(steps)
+        while True:
+            work = steps.send(await work[1]())
+    except StopIteration as end:
+        return end.value
 
 
 def run_recorded(

@@ -9,19 +9,22 @@ under which id the call waits. Name it last in the list, so that it judges what 
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from rightcall.hosts.adapting import (
     Known,
+    Steps,
+    afinished,
     arun_recorded,
     as_written,
-    asettle,
     door_for,
+    finished,
     missing,
     put_right,
     run_recorded,
-    settle,
 )
+from rightcall.hosts.answering import asettle, awas_asked, settle, was_asked
 
 try:
     from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
@@ -81,36 +84,40 @@ class RightCallMiddleware(AgentMiddleware[Any, Any, Any]):
         return self._corrected(request, await handler(request))
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
-        name, written, about = self._about(request)
-        passage = self.door.judge(name, written, **about)
-        if passage.action == "ask" and _can_ask(request):
-            said = _answer(passage, request.tool_call)
-            if not settle(self.door, passage, "denied" if said else "approved"):
-                return _message(request, passage.message)
-            if said:
-                return _message(request, said)
-            passage = self.door.judge(name, written, **about)
-        if passage.action != "allow" or passage.name != request.tool_call["name"]:
-            return _message(request, passage.message or f"Call {passage.name} instead.")
+        passage = finished(self._judged(request))
+        if isinstance(passage, ToolMessage):
+            return passage
         answer = run_recorded(self.door, passage, lambda: handler(_to_run(request, passage)), failure)
         return warned(answer, passage.message)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
     ) -> Answer:
-        name, written, about = self._about(request)
-        passage = await self.door.ajudge(name, written, **about)
-        if passage.action == "ask" and _can_ask(request):
-            said = _answer(passage, request.tool_call)
-            if not await asettle(self.door, passage, "denied" if said else "approved"):
-                return _message(request, passage.message)
-            if said:
-                return _message(request, said)
-            passage = await self.door.ajudge(name, written, **about)
-        if passage.action != "allow" or passage.name != request.tool_call["name"]:
-            return _message(request, passage.message or f"Call {passage.name} instead.")
+        passage = await afinished(self._judged(request))
+        if isinstance(passage, ToolMessage):
+            return passage
         answer = await arun_recorded(self.door, passage, lambda: handler(_to_run(request, passage)), failure)
         return warned(answer, passage.message)
+
+    def _judged(self, request: ToolCallRequest) -> "Steps[Passage | ToolMessage]":
+        """The passage of a call that is to run, or what the model reads instead."""
+        door, call_id = self.door, request.tool_call["id"]
+        name, written, about = self._about(request)
+        judging = partial(door.judge, name, written, **about), partial(door.ajudge, name, written, **about)
+        passage: Passage = yield judging
+        if passage.action == "ask" and _can_ask(request):
+            said = _answer(passage, request.tool_call)
+            seen = yield partial(was_asked, door, passage, call_id), partial(awas_asked, door, passage, call_id)
+            if not seen:  # the thread was changed since a person was asked
+                return _message(request, passage.message)
+            word = "denied" if said else "approved"
+            settled = yield partial(settle, door, passage, word), partial(asettle, door, passage, word)
+            if said or not settled:
+                return _message(request, said if settled else passage.message)
+            passage = yield judging
+        if passage.action != "allow" or passage.name != request.tool_call["name"]:
+            return _message(request, passage.message or f"Call {passage.name} instead.")
+        return passage
 
     def _corrected(self, request: ModelRequest[Any], response: ModelResponse[Any]) -> ModelResponse[Any]:
         """The answer, with its calls put right; the same object where nothing needed it."""
@@ -139,8 +146,8 @@ class RightCallMiddleware(AgentMiddleware[Any, Any, Any]):
             self._known.offer(self._definitions.of([request.tool]))
         name, written = as_written(draft_in(request.state, call["id"]), call["name"], call["args"])
         thread = _configurable(request).get("thread_id")
-        about = {"call_id": call["id"], "space": self.space, "context": None if thread is None else str(thread)}
-        return name, written, about
+        about = {"call_id": call["id"], "step": call["id"], "space": self.space}
+        return name, written, about | {"context": None if thread is None else str(thread)}
 
 
 def _configurable(request: ToolCallRequest) -> dict[str, Any]:

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec.json import encode
 
-from rightcall.hosts.adapting import Known, arun_recorded, as_written, asettle, door_for, missing
+from rightcall.hosts.adapting import Known, arun_recorded, as_written, digest, door_for, missing
+from rightcall.hosts.answering import arefuse, asettle, awas_asked
 
 try:
     from agents import Agent, FunctionTool, Model, RunContextWrapper, Tool
     from agents.tool_context import ToolContext
 
     from rightcall.hosts.openai_agents_model import Calls, GuardedModel, definition, failure, parsed
+    from rightcall.hosts.openai_agents_unknown import no_such_tool
 except ImportError as error:
     raise missing("openai_agents", "OpenAI Agents", "openai-agents") from error
 
@@ -59,6 +61,7 @@ class RightCall:
         self.space = space
         self._calls = Calls(self.door, Known(self.door, space), space)
         self._tools: dict[int, tuple[FunctionTool, FunctionTool]] = {}
+        self.no_such_tool = no_such_tool(self._calls)
 
     def close(self) -> None:
         self.door.close()
@@ -84,18 +87,31 @@ class RightCall:
             self._tools.clear()
         guarded = copy.copy(tool)
         guarded.on_invoke_tool = self._invoker(tool)
-        guarded.needs_approval = True if tool.needs_approval is True else self._asker(tool)
+        guarded.needs_approval = self._asker(tool)
         self._tools[id(tool)] = (tool, guarded)
         self._tools[id(guarded)] = (guarded, guarded)
         return guarded
+
+    async def hear(self, context: RunContextWrapper[Any]) -> None:
+        """A no to the SDK's question is one to ours, which stands in the record."""
+        if not getattr(context, "_approvals", True):  # nobody has answered anything: most runs
+            return
+        start = f"{self.space}/" if self.space else ""
+        await arefuse(
+            self.door,
+            lambda asked: context.is_tool_approved(asked.tool.removeprefix(start), asked.step or "") is False,
+        )
 
     def _asker(self, tool: FunctionTool) -> NeedsApproval:
         """What the tool's own rule says, and then the policy; the runner asks before anything runs."""
         own = tool.needs_approval
 
         async def needs_approval(ctx: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str) -> bool:
-            if callable(own) and (_unsure(tool, arguments) or await own(ctx, arguments, call_id)):
+            if own is True or (callable(own) and (_unsure(tool, arguments) or await own(ctx, arguments, call_id))):
+                self._calls.show(call_id, digest(tool.name, arguments))
                 return True
+            if ctx.is_tool_approved(tool.name, call_id) is not None:
+                return True  # a person has been asked; what they said, and of which call, counts when it is to run
             passage = await self._judge(tool, call_id, arguments)
             self._calls.keep(call_id, arguments, passage)
             return passage.action == "ask"
@@ -104,23 +120,34 @@ class RightCall:
 
     def _invoker(self, tool: FunctionTool) -> Callable[[ToolContext[Any], str], Awaitable[Any]]:
         async def on_invoke_tool(ctx: ToolContext[Any], raw: str) -> Any:
-            arguments, call_id = parsed(raw), ctx.tool_call_id
-            passage = self._calls.take(call_id, arguments) or await self._judge(tool, call_id, arguments)
-            approved = passage.action == "ask" and ctx.is_tool_approved(tool.name, call_id)
-            if approved and await asettle(self.door, passage, "approved"):
-                passage = await self._judge(tool, call_id, arguments)
+            arguments = parsed(raw)
+            passage = await self._settled(ctx, tool, arguments)
             if passage.action != "allow" or passage.name != tool.name:
                 return passage.message or f"Call {passage.name} instead."
-            text = encode(passage.arguments).decode() if passage.changed and passage.arguments != arguments else raw
+            text = raw if passage.arguments == arguments else _text(passage.arguments)
             result = await arun_recorded(self.door, passage, lambda: tool.on_invoke_tool(ctx, text), failure)
             return f"{result}\n\n{passage.message}" if passage.message and isinstance(result, str) else result
 
         return on_invoke_tool
 
+    async def _settled(self, ctx: ToolContext[Any], tool: FunctionTool, arguments: Any) -> "Passage":
+        """A yes holds for the call that was asked about; the state of a run that is resumed is the program's."""
+        call_id = ctx.tool_call_id
+        kept = self._calls.take(call_id, arguments)
+        passage = kept or await self._judge(tool, call_id, arguments)
+        if passage.action != "ask" or not ctx.is_tool_approved(tool.name, call_id):
+            return passage
+        shown = kept is not None or self._calls.shown(call_id) == digest(tool.name, arguments)
+        if not shown and not await awas_asked(self.door, passage, call_id):
+            return passage
+        if not await asettle(self.door, passage, "approved"):
+            return passage
+        return await self._judge(tool, call_id, arguments)
+
     async def _judge(self, tool: FunctionTool, call_id: str, arguments: Any) -> "Passage":
         self._calls.known.offer([definition(tool)])  # a run that is resumed has asked no model yet
         name, written = as_written(self._calls.draft(call_id), tool.name, arguments)
-        return await self.door.ajudge(name, written, call_id=call_id, space=self.space)
+        return await self.door.ajudge(name, written, call_id=call_id, step=call_id, space=self.space)
 
 
 class _GuardedTools:
@@ -129,8 +156,10 @@ class _GuardedTools:
     rightcall: RightCall
 
     async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
+        await self.rightcall.hear(run_context)
         tools: list[Tool] = await cast("Any", super()).get_all_tools(run_context)
-        return [self.rightcall.tool(tool) if isinstance(tool, FunctionTool) else tool for tool in tools]
+        guarded = [self.rightcall.tool(tool) if isinstance(tool, FunctionTool) else tool for tool in tools]
+        return [*guarded, self.rightcall.no_such_tool]
 
 
 def _unsure(tool: FunctionTool, arguments: dict[str, Any]) -> bool:
@@ -138,3 +167,7 @@ def _unsure(tool: FunctionTool, arguments: dict[str, Any]) -> bool:
     prepare = getattr(tool.on_invoke_tool, "prepare_arguments", None)
     prepared = prepare(encode(arguments).decode(), tool.name) if prepare else None
     return prepared is not None and not prepared.unchanged
+
+
+def _text(arguments: Any) -> str:
+    return arguments if isinstance(arguments, str) else encode(arguments).decode()

@@ -19,6 +19,13 @@ from openai.types.responses import (
 )
 
 from rightcall.hosts.adapting import Corrected, Known, Turn, Written, draft_of, put_right
+from rightcall.hosts.openai_agents_unknown import (
+    as_the_model_wrote,
+    as_unknown,
+    is_hidden,
+    offered_ones,
+    unknown_among,
+)
 from rightcall.parse.kinds import is_object
 
 if TYPE_CHECKING:
@@ -53,6 +60,7 @@ class Calls:
         self._lock = threading.Lock()
         self._drafts: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self._judged: OrderedDict[str, list[tuple[Any, Passage]]] = OrderedDict()
+        self._shown: OrderedDict[str, str] = OrderedDict()
 
     def draft(self, call_id: str) -> dict[str, Any] | None:
         with self._lock:
@@ -63,6 +71,17 @@ class Calls:
             self._drafts[call_id] = draft
             if len(self._drafts) > MOST_CALLS:
                 self._drafts.popitem(last=False)
+
+    def show(self, call_id: str, digest: str) -> None:
+        """A tool's own rule shows this call to a person."""
+        with self._lock:
+            self._shown[call_id] = digest
+            if len(self._shown) > MOST_CALLS:
+                self._shown.popitem(last=False)
+
+    def shown(self, call_id: str) -> str | None:
+        with self._lock:
+            return self._shown.get(call_id)
 
     def keep(self, call_id: str, arguments: Any, passage: "Passage") -> None:
         with self._lock:
@@ -105,8 +124,9 @@ class GuardedModel(Model):
         tracing: Any, **more: Any,
     ) -> ModelResponse:  # fmt: skip
         response = await self.inner.get_response(
-            system_instructions, input, model_settings, tools, output_schema, handoffs, tracing, **more
-        )
+            system_instructions, as_the_model_wrote(input), model_settings, offered_ones(tools), output_schema,
+            handoffs, tracing, **more,
+        )  # fmt: skip
         output = self._corrected(response.output, tools, handoffs, text=_may_lift(output_schema, more))
         return response if output is response.output else replace(response, output=output)
 
@@ -116,8 +136,9 @@ class GuardedModel(Model):
     ) -> AsyncIterator[Any]:  # fmt: skip
         """Pieces pass as they come; a finished call, and the finished answer, come put right."""
         events = self.inner.stream_response(
-            system_instructions, input, model_settings, tools, output_schema, handoffs, tracing, **more
-        )
+            system_instructions, as_the_model_wrote(input), model_settings, offered_ones(tools), output_schema,
+            handoffs, tracing, **more,
+        )  # fmt: skip
         try:
             async for event in events:
                 if isinstance(event, ResponseOutputItemDoneEvent):
@@ -149,7 +170,12 @@ class GuardedModel(Model):
             calls.door, "".join(map(_text, messages)), written,
             offered=offered, finish_reason="length" if cut else None, space=calls.space,
         )  # fmt: skip
-        put = {id(item): self._put(item, call) for item, call in zip(native, turn.calls, strict=False)}
+        unknown = unknown_among(native, tools, offered) if any(map(is_hidden, tools)) else ()
+        put = {
+            id(item): as_unknown(item) if item in unknown and call.name == item.name and not call.observed
+            else self._put(item, call)
+            for item, call in zip(native, turn.calls, strict=False)
+        }  # fmt: skip
         lifted = turn.calls[len(native) :]
         if not lifted and all(put[id(item)] is item for item in native):
             return output
@@ -187,7 +213,7 @@ def definition(tool: FunctionTool) -> dict[str, Any]:
 
 
 def _definitions(tools: Sequence[Any], handoffs: Sequence[Any]) -> list[dict[str, Any]]:
-    functions = [definition(tool) for tool in tools if isinstance(tool, FunctionTool)]
+    functions = [definition(tool) for tool in offered_ones(tools) if isinstance(tool, FunctionTool)]
     others = [
         {"name": one.tool_name, "description": one.tool_description, "parameters": one.input_json_schema}
         for one in handoffs

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from rightcall.door_tools import full_name
 from rightcall.hosts.adapting import (
     Corrected,
     Known,
@@ -20,19 +21,27 @@ from rightcall.hosts.adapting import (
     Written,
     arun_recorded,
     as_written,
-    asettle,
     described,
+    digest,
     door_for,
     draft_of,
     missing,
     put_right,
 )
+from rightcall.hosts.answering import arefuse, asettle, awas_asked
 
 try:
     from pydantic_ai import ApprovalRequired, ModelRetry, RunContext
     from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
     from pydantic_ai.exceptions import ToolFailed
-    from pydantic_ai.messages import ModelResponse, ModelResponsePart, TextPart, ToolCallPart, ToolReturn
+    from pydantic_ai.messages import (
+        ModelResponse,
+        ModelResponsePart,
+        TextPart,
+        ToolCallPart,
+        ToolReturn,
+        ToolReturnPart,
+    )
     from pydantic_ai.models import ModelRequestContext
     from pydantic_ai.tools import ToolDefinition
 except ImportError as error:
@@ -47,6 +56,8 @@ if TYPE_CHECKING:
 HOST = "pydantic-ai"
 DRAFT = "rightcall"
 """Where a corrected call keeps what the model wrote, in its `provider_details`: it is judged by that."""
+
+MOST_SHOWN = 10_000
 
 DATA = ("native", "prompted", "image")
 """Ways to answer in which a text is no prose."""
@@ -75,6 +86,7 @@ class RightCall(AbstractCapability[Any]):
         self.space = space
         self._known = Known(self.door, space)
         self._passages: dict[str, Passage] = {}
+        self._shown: dict[str, str] = {}
 
     def close(self) -> None:
         self.door.close()
@@ -88,6 +100,17 @@ class RightCall(AbstractCapability[Any]):
         own = copy.copy(self)
         own._passages = {}
         return own
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """What a person said no to stands in the request that tells the model so."""
+        told = request_context.messages[-1].parts if request_context.messages else ()
+        denied = [part for part in told if isinstance(part, ToolReturnPart) and part.outcome == "denied"]
+        refused = {(full_name(self.space, part.tool_name), part.tool_call_id) for part in denied}
+        if refused:
+            await arefuse(self.door, lambda question: (question.tool, question.step) in refused)
+        return request_context
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
@@ -109,18 +132,31 @@ class RightCall(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: str | dict[str, Any]
     ) -> str | dict[str, Any]:
         if tool_def.kind == "unapproved" and not ctx.tool_call_approved:
+            self._remember(call, args)
             return args  # the agent's own rule asks a person first; it is judged when it is to run
         self._known.offer([_definition(tool_def)])  # a run that goes on from deferred calls has asked no model yet
         name, written = as_written((call.provider_details or {}).get(DRAFT), call.tool_name, args)
         passage = await self._judge(ctx, call, name, written)
-        if passage.action == "ask" and ctx.tool_call_approved and await asettle(self.door, passage, "approved"):
+        asked = passage.action == "ask" and ctx.tool_call_approved and await self._was_shown(passage, call, args)
+        if asked and await asettle(self.door, passage, "approved"):
             passage = await self._judge(ctx, call, name, written)
         if passage.action == "deny":
             raise _refusal(passage)
         if passage.name != call.tool_name:  # the policy has changed since the answer was put right
             raise ModelRetry(f"Call {passage.name} instead of {call.tool_name}.")
         self._passages[call.tool_call_id] = passage
-        return passage.arguments if passage.changed else args
+        return passage.arguments if passage.changed or written is not args else args
+
+    async def _was_shown(self, passage: "Passage", call: ToolCallPart, args: Any) -> bool:
+        """The history is the program's: the call that a person has seen may have become another one since."""
+        own = self._shown.get(call.tool_call_id) == digest(call.tool_name, args)
+        return own or await awas_asked(self.door, passage, call.tool_call_id)
+
+    def _remember(self, call: ToolCallPart, args: Any) -> None:
+        """What the agent's own rule shows a person, whose yes then holds for the policy's question too."""
+        if len(self._shown) >= MOST_SHOWN:
+            self._shown.clear()
+        self._shown[call.tool_call_id] = digest(call.tool_name, args)
 
     async def after_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
@@ -157,7 +193,7 @@ class RightCall(AbstractCapability[Any]):
 
     async def _judge(self, ctx: RunContext[Any], call: ToolCallPart, name: str, arguments: Any) -> "Passage":
         return await self.door.ajudge(
-            name, arguments, call_id=call.tool_call_id, context=ctx.run_id, step=str(ctx.run_step), space=self.space
+            name, arguments, call_id=call.tool_call_id, context=ctx.run_id, step=call.tool_call_id, space=self.space
         )
 
 

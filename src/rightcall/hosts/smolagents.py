@@ -15,7 +15,8 @@ from collections.abc import Callable, Generator
 from copy import copy
 from typing import TYPE_CHECKING, Any, cast
 
-from rightcall.hosts.adapting import Known, Written, door_for, missing, put_right, run_recorded, settle
+from rightcall.hosts.adapting import Known, Written, door_for, missing, put_right, run_recorded
+from rightcall.hosts.answering import settle
 
 try:
     from smolagents import ToolCallingAgent
