@@ -1,14 +1,16 @@
 """When a call cannot be judged the host is told what the policy wants, also where the policy is what is wrong; and
 where a hook looks for the policy and for what others have learnt."""
 
+import os
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from msgspec import json
 
 from rightcall.hosts.hook_failing import failure
 from rightcall.hosts.hook_place import policy_of_project, record_without_policy
-from rightcall.record.known_tools import remember_tools, remembered_servers, remembered_tools
+from rightcall.record.known_tools import MOST_BYTES, remember_tools, remembered_servers, remembered_tools
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
 
@@ -97,6 +99,26 @@ def test_definitions_are_kept_beside_the_record_for_their_owner_alone(tmp_path: 
         assert remembered_tools(store, "files") == []
         assert remember_tools(store, "files", [])
         assert remembered_tools(store, "files") == []
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "link", "huge"])
+def test_what_is_no_plain_file_of_definitions_is_neither_read_nor_waited_for(tmp_path: Path, kind: str) -> None:
+    store = SqliteStore(tmp_path / "audit.db")
+    try:
+        assert remember_tools(store, "files", [{"name": "read"}])
+        file = tmp_path / "audit.db-definitions" / "files.json"
+        if kind == "huge":
+            os.truncate(file, MOST_BYTES + 1)
+        else:
+            aside = file.rename(tmp_path / "aside")
+            os.mkfifo(file) if kind == "pipe" else file.symlink_to("/dev/zero" if kind == "device" else aside)
+        read: list[object] = []
+        reader = Thread(target=lambda: read.append(remembered_tools(store, "files")), daemon=True)
+        reader.start()
+        reader.join(3)
+        assert read == [[]]
     finally:
         store.close()
 

@@ -12,6 +12,7 @@ import pytest
 from cli.terminal_running import Terminal
 from cli_running import Runner
 from installing.settings_reading import as_host, our_commands
+from rightcall.installing import applying, files
 from rightcall.installing.applying import install
 from rightcall.installing.commands import Wish
 from rightcall.installing.manifest import locked, read_manifest
@@ -484,3 +485,60 @@ def test_somebody_at_a_terminal_is_asked_and_no_is_no(home: Path, settings: Path
             terminal.type(answer)
             assert terminal.end()[0] == code
         assert (settings.read_bytes() != MINE) is written
+
+
+@pytest.mark.promise("H-08")
+@pytest.mark.parametrize("where", ["note", "file"])
+def test_where_the_disk_says_no_nothing_of_it_stays(
+    home: Path, settings: Path, run: Runner, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    written = applying.write_manifest if where == "note" else applying.replace
+
+    def full(path: str, *given: object, **more: object) -> None:
+        if where == "note" or path == str(settings):
+            raise OSError(28, "No space left on device")
+        written(path, *given, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(applying, written.__name__, full)
+    done = run("install", "claude-code", "--yes")
+    assert (done.code, "it is as it was" in done.err) == (2, True)
+    assert settings.read_bytes() == MINE
+    assert backups(settings) == []
+    assert read_manifest(str(home / "state" / "rightcall")).files == ()
+    done = run("install", "gemini", "--yes")
+    assert (home / ".gemini").exists() is (where == "file")
+
+
+@pytest.mark.promise("H-08")
+def test_a_fault_after_the_file_was_written_is_not_told_as_if_nothing_had_happened(
+    settings: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle = files._settle
+
+    def fault(folder: str) -> None:
+        if folder == str(settings.parent) and settings.read_bytes() != MINE:
+            raise OSError(5, "Input/output error")
+        settle(folder)
+
+    monkeypatch.setattr(files, "_settle", fault)
+    done = run("install", "claude-code", "--yes")
+    assert done.code == 2
+    assert "was written, but" in done.err
+    monkeypatch.setattr(files, "_settle", settle)
+    assert run("uninstall", "claude-code", "--yes").code == 0
+    assert settings.read_bytes() == MINE
+    assert backups(settings) == []
+
+
+@pytest.mark.promise("H-08")
+def test_of_a_wrapped_server_it_is_said_whether_its_calls_are_recorded(home: Path, run: Runner) -> None:
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text('{"mcpServers": {"a": {"command": "x"}}}')
+    (policy := home / "my.toml").write_text("version = 1\n")
+    done = run("install", "cursor", "--yes")
+    assert "Calls are recorded" not in done.out
+    assert "Without a policy file (--policy FILE) nothing is recorded." in done.out
+    assert "nothing is recorded" in run("install", "cursor", "--block", "--yes").out
+    done = run("install", "cursor", "--policy", str(policy), "--yes")
+    assert "Calls are recorded, and what the policy refuses does not run." in done.out
