@@ -158,9 +158,10 @@ def test_a_yes_counts_once_and_for_that_call_alone(notes: Notes) -> None:
     async def replayed() -> list[Any]:
         async with notes.client("2026-07-28", elicitation_handler=person(None)) as client:
             asked = await send(client, "a", None, None)
+            yes = dict.fromkeys(asked.input_requests, next(iter(YES.values())))
             with pytest.raises(MCPError):
-                await send(client, "b", asked.request_state)
-            return [await send(client, "a", asked.request_state) for _ in range(2)]
+                await send(client, "b", asked.request_state, yes)
+            return [await send(client, "a", asked.request_state, yes) for _ in range(2)]
 
     first, second = asyncio.run(replayed())
     assert isinstance(first, types.CallToolResult)
