@@ -83,6 +83,8 @@ def process(arguments: list[str]) -> int:
     watch = Watch(DEADLINE, lambda: _failed(options, f"it took longer than {watch.seconds:g} seconds"))
     try:
         watch.say(_answer(options, watch))
+    except Unanswered as late:
+        watch.say(_failed(options, str(late)))
     except BaseException as fault:  # noqa: BLE001 - no host is ever shown a traceback
         watch.say(_failed(options, f"{type(fault).__name__}: {fault}"))
     return 0
