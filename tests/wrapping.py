@@ -54,12 +54,23 @@ class Quiet(Ends):
         super().__init__(client.append, server.append)
         self.put_off: list[Callable[[], None]] = []
 
-    def later(self, seconds: float, work: Callable[[], None]) -> None:
+    def later(self, seconds: float, work: Callable[[], None]) -> Callable[[], None]:
         del seconds
         self.put_off.append(work)
+        return lambda: self.put_off.remove(work)
+
+    def time_passes(self) -> None:
+        """Until all that was put off is due."""
+        for work in [*self.put_off]:
+            work()
 
     def soon(self, work: Callable[[], None]) -> None:
         work()
+
+
+def answers(asked: Any, answer: Any) -> dict[str, Any]:
+    """The `inputResponses` that answer each question of a result in the same way."""
+    return dict.fromkeys(asked["inputRequests"], answer)
 
 
 class Wrapped:

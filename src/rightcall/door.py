@@ -25,7 +25,7 @@ from rightcall.door_guarding import guarded_files
 from rightcall.door_judging import Asked, Here, asked_of, noted
 from rightcall.door_passage import Passage, dry_run_text, passage
 from rightcall.door_rights import DoorRights, door_rights
-from rightcall.door_tools import box_of, door_policy, hidden, known_tools, tool_name
+from rightcall.door_tools import NOT_TOLD, box_of, door_policy, hidden, known_tools, tool_name
 from rightcall.errors import ConfigError, StoreError
 from rightcall.executor_calls import Who, end_body, hushed, unrecorded
 from rightcall.executor_opening import existing_folder, guarded_paths, open_store, store_path
@@ -260,6 +260,8 @@ class Door:
         if isinstance(request, Decision):
             held = quarantine(tables, asked.body.caller, asked.digest, asked.rights.quarantine, now)
             return refuse(tables, asked.body.caller, asked.digest, held or request, asked.body, now)
+        if request.definition == NOT_TOLD and tables.definition(request.tool) is None:
+            request = replace(request, definition="")  # nothing was known, so nothing has changed, or will have
         admission = admit(tables, replace(request, at=now), hushed(decide, self._redactor), asked.body, asked.question)
         if admission.decision.kind == "dry_run":
             finish(tables, admission.call, _DRY_RUN)

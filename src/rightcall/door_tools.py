@@ -39,11 +39,11 @@ def unknown_tool(server: Server | None, name: str, *, listed: bool = False) -> E
     told its tools, and this one was not among them, or cannot be read: had it been known before, it has changed."""
     said = asked_effects(server, name)
     tool = UNKNOWN if said is None else _with_effects(UNKNOWN, said)
-    return replace(tool, definition=_UNREADABLE, described=_UNREADABLE_TEXT) if listed else tool
+    return replace(tool, definition=NOT_TOLD, described=_UNREADABLE_TEXT) if listed else tool
 
 
 _UNREADABLE_TEXT = '{"definition":"its server does not tell it, or it cannot be read"}'
-_UNREADABLE = sha256(_UNREADABLE_TEXT.encode()).hexdigest()
+NOT_TOLD = sha256(_UNREADABLE_TEXT.encode()).hexdigest()
 _ALSO = ("title", "annotations", "outputSchema", "execution", "icons")
 """What else of a server's definition clients and models read."""
 

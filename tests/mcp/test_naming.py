@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.mcp.naming import canonical, server_name, wire_names
+from rightcall.door_tools import full_name
+from rightcall.mcp.naming import server_name, wire_names
 
 pytestmark = pytest.mark.promise("H-04")
 
@@ -58,5 +59,5 @@ def test_no_two_tools_share_a_name_and_their_order_does_not_matter(pairs: list[t
 
 
 def test_a_tool_of_a_server_is_named_after_both() -> None:
-    assert canonical("files", "read") == "files/read"
+    assert full_name("files", "read") == "files/read"
     assert wire_names([("files", "read")]) == {"files_read": ("files", "read")}

@@ -7,7 +7,7 @@ import pytest
 from rightcall.door import Door
 from rightcall.mcp.approving import KEY, MOST_TEXT, Approver, said
 from rightcall.mcp.eras import CAPABILITIES_KEY
-from wrapping import ASKING, MODERN, TOOLS, Wrapped, call, line, result
+from wrapping import ASKING, MODERN, TOOLS, Wrapped, answers, call, line, result
 
 pytestmark = pytest.mark.promise("P-06", "H-04")
 
@@ -95,8 +95,7 @@ class TestHandshake:
     def test_nobody_answering_is_a_no_and_a_late_yes_does_not_count(self, desk: Wrapped) -> None:
         own = self.question(desk)["id"]
         desk.client_got.clear()
-        for work in desk.ends.put_off:
-            work()
+        desk.ends.time_passes()
         taken_back, refused = desk.told
         assert (taken_back["method"], taken_back["params"]["requestId"]) == ("notifications/cancelled", own)
         assert refused["result"]["isError"] is True
@@ -140,27 +139,28 @@ class TestStateless:
         asking.forget()
         return told["result"]
 
-    def again(self, asking: Wrapped, state: str | None, answer: Any = YES, **more: Any) -> None:
+    def again(self, asking: Wrapped, asked: Any, answer: Any = YES, **more: Any) -> None:
         arguments = more.pop("arguments", DELETE)
         name = more.pop("name", "delete_file")
-        sealed = {} if state is None else {"requestState": state}
-        asking.client(call(2, name, arguments, _meta=MODERN, inputResponses={KEY: answer}, **sealed, **more))
+        more = {"requestState": asked["requestState"], "inputResponses": answers(asked, answer), **more}
+        asking.client(call(2, name, arguments, _meta=MODERN, **more))
 
     def test_the_question_is_the_result_of_the_call(self, asking: Wrapped) -> None:
         asked = self.ask(asking)
         assert asked["resultType"] == "input_required"
-        question = asked["inputRequests"][KEY]
+        ((key, question),) = asked["inputRequests"].items()
+        assert key.startswith(KEY)
         assert question["method"] == "elicitation/create"
         assert question["params"]["mode"] == "form"
         assert '"path": "a"' in question["params"]["message"]
 
     def test_a_yes_with_its_seal_lets_the_call_through_without_a_trace_of_it(self, asking: Wrapped) -> None:
-        self.again(asking, self.ask(asking)["requestState"])
+        self.again(asking, self.ask(asking))
         assert asking.asked == [call(2, "delete_file", DELETE, _meta=MODERN)]
 
     @pytest.mark.parametrize("answer", NO)
     def test_whatever_is_not_a_yes_is_a_no(self, asking: Wrapped, answer: dict[str, Any]) -> None:
-        state = self.ask(asking)["requestState"]
+        state = self.ask(asking)
         self.again(asking, state, answer)
         assert asking.server_got == []
         assert "A person has refused" in asking.refusal
@@ -169,32 +169,33 @@ class TestStateless:
         assert asking.server_got == []
 
     def test_an_answer_that_comes_first_is_none(self, asking: Wrapped) -> None:
-        self.again(asking, None)
+        asking.client(call(2, "delete_file", DELETE, _meta=MODERN, inputResponses={KEY: YES, f"{KEY}.1": YES}))
         assert asking.server_got == []
         assert asking.told[0]["result"]["resultType"] == "input_required"
 
     def test_a_forged_or_changed_seal_is_none(self, asking: Wrapped) -> None:
-        state = self.ask(asking)["requestState"]
+        asked = self.ask(asking)
+        state = asked["requestState"]
         body, _, proof = state.rpartition(".")
         for forged in (
-            "", "x", "rightcall1.", "rightcall1.e30=.e30=", body, f"{state}0", f"{state}=", f"{body}.{proof.upper()}",
+            "", "x", "rightcall2.", "rightcall2.e30=.e30=", body, f"{state}0", f"{state}=", f"{body}.{proof.upper()}",
             f"{body}.", f"{body}x.{proof}",
-            f"{body}.{proof[:-6]}AAAAA=", f"{body[:-8]}AAAAAAAA.{proof}", state.replace("rightcall1", "rightcall2"),
-            "rightcall1.\u00e4.\u00e4",
+            f"{body}.{proof[:-6]}AAAAA=", f"{body[:-8]}AAAAAAAA.{proof}", state.replace("rightcall2", "rightcall1"),
+            "rightcall2.\u00e4.\u00e4",
         ):  # fmt: skip
             asking.forget()
-            self.again(asking, forged)
+            self.again(asking, asked, requestState=forged)
             assert asking.server_got == [], forged
             assert asking.told[0]["result"]["resultType"] == "input_required"
 
     def test_a_seal_of_another_store_is_none(self, asking: Wrapped) -> None:
         with Door.open("wrap", ASKING) as other:
-            state = self.ask(Wrapped(other))["requestState"]
+            state = self.ask(Wrapped(other))
         self.again(asking, state)
         assert asking.server_got == []
 
     def test_a_seal_is_for_its_arguments_only(self, asking: Wrapped) -> None:
-        state = self.ask(asking)["requestState"]
+        state = self.ask(asking)
         self.again(asking, state, arguments={"path": "/etc/passwd"})
         assert asking.server_got == []
         assert asking.told[0]["result"]["resultType"] == "input_required"
@@ -202,20 +203,20 @@ class TestStateless:
     def test_a_seal_is_for_its_tool_only(self) -> None:
         with Door.open("wrap", {"policy": {"approval": {"tools": ["*"]}}}) as door:
             asking = Wrapped(door)
-            state = self.ask(asking)["requestState"]
+            state = self.ask(asking)
             self.again(asking, state, name="read_file")
             assert asking.server_got == []
 
     def test_a_seal_is_for_its_caller_only(self) -> None:
         with Door.open("wrap", ASKING) as first:
-            state = self.ask(Wrapped(first))["requestState"]
+            state = self.ask(Wrapped(first))
             with Door.open("wrap", ASKING, caller="somebody", store=first.store) as second:
                 asking = Wrapped(second)
                 self.again(asking, state)
                 assert asking.server_got == []
 
     def test_a_seal_is_used_once(self, asking: Wrapped) -> None:
-        state = self.ask(asking)["requestState"]
+        state = self.ask(asking)
         self.again(asking, state)
         self.again(asking, state)
         assert len(asking.server_got) == 1
@@ -227,7 +228,7 @@ class TestStateless:
         passage = asking.door.judge("delete_file", DELETE, space="files")
         asked = approver.question(passage, _tool_call(), _peer())
         assert asked is not None
-        retry = _tool_call(responses={KEY: YES}, state=asked["requestState"])
+        retry = _tool_call(responses=answers(asked, YES), state=asked["requestState"])
         assert approver.heard(passage, retry) == "approved"
         moment += 601
         assert approver.heard(passage, retry) is None
@@ -239,20 +240,19 @@ class TestStateless:
 
     def test_what_the_client_brought_for_the_server_arrives_after_the_yes(self, asking: Wrapped) -> None:
         own = {"city": {"action": "accept", "content": {"name": "Bonn"}}}
-        state = self.ask(asking, inputResponses=own, requestState="the server's")["requestState"]
+        state = self.ask(asking, inputResponses=own, requestState="the server's")
         self.again(asking, state)
         params = asking.asked[0]["params"]
         assert (params["inputResponses"], params["requestState"]) == (own, "the server's")
 
     def test_a_server_that_asks_for_more_goes_on_without_a_second_approval(self, asking: Wrapped) -> None:
-        self.again(asking, self.ask(asking)["requestState"])
+        self.again(asking, self.ask(asking))
         more = {"resultType": "input_required", "inputRequests": {"city": {}}, "requestState": "s1"}
         asking.server(result(2, more))
-        state = asking.told[0]["result"]["requestState"]
-        assert state != "s1"
+        assert asking.told[0]["result"] == more
         asking.forget()
         city = {"city": {"action": "accept", "content": {"name": "Bonn"}}}
-        retry = call(3, "delete_file", DELETE, _meta=MODERN, inputResponses=city, requestState=state)
+        retry = call(3, "delete_file", DELETE, _meta=MODERN, inputResponses=city, requestState="s1")
         asking.client(retry)
         assert asking.asked[0]["params"]["requestState"] == "s1"
         assert asking.asked[0]["params"]["inputResponses"] == city

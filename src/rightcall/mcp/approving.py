@@ -3,13 +3,13 @@
 An answer counts only for the very call that the person was shown. Until 2025-11-25 the question is a request of our
 own, whose answer comes back under our id. From 2026-07-28 the question is the result of the call, and the client calls
 again with the answer; what it was told to send back with it (`requestState`) is sealed: approval, caller, call and
-time. An answer without its seal is none. That a seal is used once follows from the approval, which is used once.
+time. An answer without its seal is none. A seal allows nothing by itself: it ties an answer to an approval, which is
+used once.
 """
 
 from __future__ import annotations
 
 import hmac
-import threading
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from secrets import token_hex
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 Said = Literal["approved", "denied"]
 
 KEY: Final = "rightcall.approval"
-"""Under which our question stands among `inputRequests`."""
+"""How the name begins under which our question stands among `inputRequests`. Its end is another for each question, so
+that two of us, one behind the other, never take each other's answers."""
 FIELD: Final = "ok"
 MOST_TEXT: Final = 8_000
 """Characters of a question; a call that needs more is shown in the terminal, since only what is shown whole is
 approved."""
 
 _WIDTH: Final = 78
-_MARK: Final = "rightcall1."
-_MOST_USED: Final = 10_000
+_MARK: Final = "rightcall2."
 _SCHEMA: Final = {
     "type": "object",
     "properties": {FIELD: {"type": "boolean", "title": "Approve", "description": "Let exactly this call run, once"}},
@@ -48,11 +48,9 @@ _SCHEMA: Final = {
 }
 
 
-class Seal(Struct, frozen=True, array_like=True):
+class Seal(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """What a `requestState` of ours holds."""
 
-    purpose: Literal["asked", "continued"]
-    """`continued`: the person has said yes, and the server itself asks for more."""
     approval: str
     caller: str
     digest: str
@@ -64,6 +62,11 @@ class Seal(Struct, frozen=True, array_like=True):
     responses: Mapping[str, Any] = {}
     """Answers to the server's own questions that came with the call."""
 
+    @property
+    def key(self) -> str:
+        """Under which the answer stands."""
+        return f"{KEY}.{self.nonce}"
+
 
 _seals = Decoder(Seal)
 
@@ -74,9 +77,7 @@ class Approver:
     def __init__(self, door: Door, now: Callable[[], float] = time) -> None:
         self._door = door
         self._now = now
-        self._key = hmac.digest(door.store.key(), b"rightcall: approvals over MCP", "sha256")
-        self._used: dict[str, float] = {}
-        self._lock = threading.Lock()
+        self._key = hmac.digest(door.store.key(), b"rightcall: approvals over MCP, 2", "sha256")
 
     def form(self, passage: Passage, peer: Peer) -> dict[str, Any] | None:
         """The params of `elicitation/create` for a call that asks; None where nobody can be asked this way."""
@@ -87,17 +88,10 @@ class Approver:
         form = self.form(passage, peer)
         if form is None:
             return None
-        own = self.restored(call)[0] if is_ours(call.state) else {}
-        state = own.get("requestState") if is_ours(call.state) else call.state
-        responses = mapping(own.get("inputResponses")) if is_ours(call.state) else call.responses
-        token = self._sealed("asked", passage, state, responses)
-        return input_required({KEY: {"method": "elicitation/create", "params": form}}, token)
-
-    def continued(self, passage: Passage, result: Mapping[str, Any]) -> str:
-        """The `requestState` for a call that a person approved and whose server asks for more: the next call goes on
-        with this one, and need not be approved again."""
-        state = result.get("requestState")
-        return self._sealed("continued", passage, state if isinstance(state, str) else None, {})
+        before = self._opened(call.state)
+        state = call.state if before is None else before.state
+        seal = self._seal(passage, state, call.responses if before is None else _others(before, call))
+        return input_required({seal.key: {"method": "elicitation/create", "params": form}}, self._sealed(seal))
 
     def heard(self, passage: Passage, call: ToolCall) -> Said | None:
         """What a person said of this call, as a retry brings it (stateless); None without a seal for exactly it."""
@@ -106,9 +100,7 @@ class Approver:
             return None
         if (seal.caller, seal.digest) != (passage.request.caller, passage.request.digest) or seal.until < self._now():
             return None
-        if seal.purpose == "continued":
-            return "approved" if self._first_use(seal) else None
-        return said(call.responses.get(KEY)) if seal.approval == passage.approval else None
+        return said(call.responses.get(seal.key)) if seal.approval == passage.approval else None
 
     def answer(self, passage: Passage, word: Said, peer: Peer) -> bool:
         """Write down what the person said; False where it cannot count (answered before, expired, no record)."""
@@ -120,21 +112,21 @@ class Approver:
 
     def restored(self, call: ToolCall) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Which params a call must have for its server, and which it must not: nothing of ours, all that is its own."""
-        if not is_ours(call.state):
-            return {}, ()
         seal = self._opened(call.state)
-        own = {**(seal.responses if seal else {}), **{key: one for key, one in call.responses.items() if key != KEY}}
+        if seal is None:  # no seal of ours, whatever it looks like: then it is the server's
+            return {}, ()
+        own = _others(seal, call)
         kept: dict[str, Any] = {"inputResponses": own} if own else {}
-        if seal is not None and seal.state is not None:
+        if seal.state is not None:
             kept["requestState"] = seal.state
         return kept, ("inputResponses", "requestState")
 
-    def _sealed(
-        self, purpose: Literal["asked", "continued"], passage: Passage, state: str | None, responses: Mapping[str, Any]
-    ) -> str:
+    def _seal(self, passage: Passage, state: str | None, responses: Mapping[str, Any]) -> Seal:
         caller, digest = (passage.request.caller, passage.request.digest) if passage.request else ("", "")
         until = self._now() + self._door.policy.settings.approval.expires
-        seal = Seal(purpose, passage.approval or "", caller, digest, until, token_hex(12), state, responses)
+        return Seal(passage.approval or "", caller, digest, until, token_hex(12), state, responses)
+
+    def _sealed(self, seal: Seal) -> str:
         body = urlsafe_b64encode(encode(seal)).decode()
         return f"{_MARK}{body}.{self._proof(body)}"
 
@@ -153,18 +145,10 @@ class Approver:
         """Over the text and not what it says: there is one way to write a seal."""
         return hmac.digest(self._key, body.encode(), "sha256").hex()
 
-    def _first_use(self, seal: Seal) -> bool:
-        with self._lock:
-            if seal.nonce in self._used or (len(self._used) >= _MOST_USED and not self._forget()):
-                return False
-            self._used[seal.nonce] = seal.until
-            return True
 
-    def _forget(self) -> bool:
-        """Drop what has expired anyway; False when that makes no room."""
-        now = self._now()
-        self._used = {nonce: until for nonce, until in self._used.items() if until >= now}
-        return len(self._used) < _MOST_USED
+def _others(seal: Seal, call: ToolCall) -> dict[str, Any]:
+    """The answers that are the server's: those that came before our question, and those that came with its answer."""
+    return {**seal.responses, **{key: one for key, one in call.responses.items() if key != seal.key}}
 
 
 def form_for(store: Store, about: str, peer: Peer) -> dict[str, Any] | None:

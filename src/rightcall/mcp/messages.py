@@ -5,7 +5,7 @@ A field that nobody touches is a `Raw`: numbers keep their digits, texts their s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
 from msgspec import DecodeError, Raw, Struct
@@ -58,7 +58,8 @@ class ToolCall(Struct, frozen=True):
     task: bool = False
     """Whether the client wants a task instead of an answer (2025-11-25)."""
     ambiguous: bool = False
-    """A key outside the arguments stands twice: who reads the first sees another call than who reads the last."""
+    """It can be read in two ways: outside the arguments a key stands twice, or one is almost a key of the protocol
+    (`Name`), which some servers take for it."""
 
 
 _message = Decoder(Message)
@@ -67,6 +68,10 @@ _fields = Decoder(dict[str, Raw])
 
 _WRONG: Final = (DecodeError, RecursionError, ValueError)
 _INSIDE: Final = "params.arguments."
+_MESSAGE_KEYS: Final = {key.casefold(): key for key in ("jsonrpc", "id", "method", "params", "result", "error")}
+_CALL_KEYS: Final = {
+    key.casefold(): key for key in ("name", "arguments", "_meta", "task", "inputResponses", "requestState")
+}
 
 
 def read(line: Bytes) -> Message | None:
@@ -110,21 +115,69 @@ def identity(raw: Raw) -> Id | None:
 def tool_call(line: Bytes) -> ToolCall | None:
     """The call that a `tools/call` asks for; None where it has no params to read it from."""
     whole = value(line)
+    if whole is None:
+        return _call_of_parts(line)
     params = mapping(mapping(whole).get("params"))
     if not params:
         return None
     twice = duplicate_keys(bytes(line).decode("utf-8", "replace"), whole)
     inside = [path for path in twice if path.startswith(_INSIDE)]
+    return _call(
+        params, _arguments(params.get("arguments"), line if inside else None),
+        ambiguous=len(inside) < len(twice) or almost_key(whole) is not None or _almost(params, _CALL_KEYS) is not None,
+    )  # fmt: skip
+
+
+def _call_of_parts(line: Bytes) -> ToolCall | None:
+    """Where a value in it cannot be read, such as a number beyond all bounds: the gate says which."""
+    whole = fields(line)
+    params = fields(whole.get("params", ABSENT))
+    if not params:
+        return None
+    found = {key: value(raw) for key, raw in params.items()}
+    text = bytes(params.get("arguments", ABSENT)).decode("utf-8", "replace")
+    twice = _any_key_twice(bytes(line).decode("utf-8", "replace"))
+    near = _almost(whole, _MESSAGE_KEYS) or _almost(params, _CALL_KEYS)
+    return _call(found, text or {}, ambiguous=twice or near is not None)
+
+
+def _call(params: Mapping[str, Any], arguments: Any, *, ambiguous: bool) -> ToolCall:
     state = params.get("requestState")
     return ToolCall(
         name=params.get("name"),
-        arguments=_arguments(params.get("arguments"), line if inside else None),
+        arguments=arguments,
         meta=mapping(params.get("_meta")),
         responses=mapping(params.get("inputResponses")),
         state=state if isinstance(state, str) else None,
         task="task" in params,
-        ambiguous=len(inside) < len(twice),
+        ambiguous=ambiguous,
     )
+
+
+def almost_key(whole: Any) -> str | None:
+    """A key of a message that is none of JSON-RPC's, but becomes one for whoever does not mind capitals."""
+    return _almost(mapping(whole), _MESSAGE_KEYS)
+
+
+def _almost(keys: Iterable[str], known: Mapping[str, str]) -> str | None:
+    return next((key for key in keys if known.get(key.casefold(), key) != key), None)
+
+
+def _any_key_twice(text: str) -> bool:
+    from json import loads  # late: it is the one that reads such numbers, and they are rare
+
+    twice: list[bool] = []
+
+    def seen(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        twice.append(len(found) < len(pairs))
+        return found
+
+    try:
+        loads(text, object_pairs_hook=seen)
+    except (ValueError, RecursionError):
+        return True
+    return any(twice)
 
 
 def _arguments(found: Any, line: Bytes | None) -> Any:

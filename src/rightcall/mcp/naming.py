@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Final
 
+from rightcall.door_tools import full_name
 from rightcall.text.wire import LONGEST, wire_name
 
 UNNAMED: Final = "server"
@@ -97,15 +98,6 @@ def _plain(name: str) -> str:
     return _PLAIN.sub("_", name).strip("_.-")[:LONGEST] or UNNAMED
 
 
-def canonical(space: str, tool: str) -> str:
-    """The name of a server's tool in policy and audit.
-
-    >>> canonical("files", "read_file"), canonical("", "read_file")
-    ('files/read_file', 'read_file')
-    """
-    return f"{space}/{tool}" if space else tool
-
-
 def wire_names(tools: Iterable[tuple[str, str]]) -> Mapping[str, tuple[str, str]]:
     """From what each tool is called in a list that several servers share to (server, tool): letters, digits, `_` and
     `-`, at most 64 of them, no name twice, and the same names whatever the order.
@@ -115,11 +107,11 @@ def wire_names(tools: Iterable[tuple[str, str]]) -> Mapping[str, tuple[str, str]
     """
     plain: dict[str, list[tuple[str, str]]] = {}
     for pair in sorted(set(tools)):
-        plain.setdefault(wire_name(canonical(*pair)), []).append(pair)
+        plain.setdefault(wire_name(full_name(*pair)), []).append(pair)
     found: dict[str, tuple[str, str]] = {}
     for name, pairs in plain.items():
         for pair in pairs:
-            whole = len(pairs) == 1 and len(canonical(*pair)) <= LONGEST
+            whole = len(pairs) == 1 and len(full_name(*pair)) <= LONGEST
             found[name if whole else _told_apart(name, pair)] = pair
     return found
 

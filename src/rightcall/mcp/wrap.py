@@ -25,7 +25,9 @@ MOST_FROM_CLIENT: Final = 64 << 20
 MOST_FROM_SERVER: Final = 8 << 20
 """Bytes of a message of the server that is looked into; a longer one passes in pieces."""
 _TAIL: Final = 4096
-_GONE: Final = "The server ended before it answered."
+_SERVER_ENDED: Final = "The server ended before it answered."
+_CLIENT_LEFT: Final = "The client ended the connection before the server answered."
+_TOLD_TO_END: Final = "RightCall was told to end before the server answered."
 
 
 class Pump:
@@ -44,6 +46,8 @@ class Pump:
         self._between = Between(door, space, self._ends, context=f"wrap-{token_hex(4)}", answerable=answerable)
         self._over = Ending(source)
         self._server_done = False
+        self._why = _SERVER_ENDED
+        """Why calls that are still open get no answer."""
         self._up = threading.Thread(target=self._until_over, args=(self._from_client,), daemon=True)
         self._down = threading.Thread(target=self._until_over, args=(self._from_server,), daemon=True)
 
@@ -55,14 +59,17 @@ class Pump:
             self._over.wait()
             self._finish()
         except KeyboardInterrupt as stop:
+            self._why = _TOLD_TO_END
             self._server.hurry(signal.SIGINT if type(stop) is KeyboardInterrupt else signal.SIGTERM)
             raise
         finally:
-            self._between.calls.server_gone(_GONE, tell=False)
+            self._between.calls.server_gone(self._why, tell=False)
         return self._server.code
 
     def _finish(self) -> None:
         """One side has ended: what is on its way arrives, then the server ends too."""
+        if not self._server_done:
+            self._why = _CLIENT_LEFT
         if not self._server_done and not self._ends.client_lost:
             self._up.join(GRACE)  # what the client had written before it went
             self._between.calls.listing.settled(GRACE)
@@ -100,15 +107,15 @@ class Pump:
                 if part == "head":
                     head, tail, size, swallowed = data[:_TAIL], b"", 0, self._between.is_for_us(data)
                 tail, size = (tail + data)[-_TAIL:], size + len(data)
+                if part == "tail":  # before the client can act on it
+                    self._between.passes_unread(head, tail, size)
                 if not swallowed:
                     self._piece(self._to_client.last if part == "tail" else self._to_client.piece, data)
-                if part == "tail":
-                    self._between.passed_unread(head, tail, size)
             if self._ends.client_lost:  # what the server still says is read, or it could not end
                 self._over.say()
         self._server_done = True
         self._piece(self._to_client.half, b"")
-        self._between.calls.server_gone(_GONE)
+        self._between.calls.server_gone(self._why)
 
     def _piece(self, send: Callable[[bytes], None], data: bytes) -> None:
         try:

@@ -34,6 +34,8 @@ class Held(Struct, frozen=True):
 class Question(Struct, frozen=True):
     held: Held
     passage: Passage
+    call_off: Callable[[], None]
+    """Nobody needs to notice any more that it was not answered."""
 
 
 Done = Callable[[Held, "Passage", Said | None], None]
@@ -55,12 +57,12 @@ class Questions:
         form = self._approver.form(passage, held.peer)
         if form is None:
             return False
-        own = self._ends.own_id()
+        own = self._ends.question_id()
         with self._lock:
             if len(self._open) >= MOST_QUESTIONS:
                 return False
-            self._open[own] = Question(held, passage)
-        self._ends.later(self._seconds, lambda: self._unanswered(own))
+            call_off = self._ends.later(self._seconds, lambda: self._unanswered(own))
+            self._open[own] = Question(held, passage, call_off)
         return self._ends.to_client(request(own, "elicitation/create", form))
 
     def answered(self, id: Id, message: Message) -> None:
@@ -76,10 +78,16 @@ class Questions:
             self._take_back(id, "nobody answered in time")
             self._done(question.held, question.passage, None)
 
+    def holds(self, call: Id) -> bool:
+        return self._about(call) is not None
+
+    def _about(self, call: Id) -> str | None:
+        with self._lock:
+            return next((own for own, question in self._open.items() if question.held.id == call), None)
+
     def drop(self, call: Id) -> bool:
         """The client takes the call itself back; whether it was held here."""
-        with self._lock:
-            own = next((own for own, question in self._open.items() if question.held.id == call), None)
+        own = self._about(call)
         if own is None or self._taken(own) is None:
             return False
         self._take_back(own, "the call was cancelled")
@@ -87,7 +95,10 @@ class Questions:
 
     def _taken(self, id: Id) -> Question | None:
         with self._lock:
-            return self._open.pop(id, None) if isinstance(id, str) else None
+            question = self._open.pop(id, None) if isinstance(id, str) else None
+        if question is not None:
+            question.call_off()
+        return question
 
     def _take_back(self, id: str, why: str) -> None:
         self._ends.to_client(notification("notifications/cancelled", {"requestId": id, "reason": why}))

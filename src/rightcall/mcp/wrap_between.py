@@ -6,7 +6,7 @@ A line of the client that cannot be read might be a call for a server that reads
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Raw
 from msgspec.json import encode
@@ -14,11 +14,14 @@ from msgspec.json import encode
 from rightcall.mcp.messages import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
+    NULL,
     PARSE_ERROR,
     Bytes,
     Id,
     Message,
+    almost_key,
     failure,
+    fields,
     identity,
     mapping,
     read,
@@ -29,6 +32,7 @@ from rightcall.mcp.wrap_calls import ASKING_SECONDS, LISTING_SECONDS, Calls
 from rightcall.mcp.wrap_ends import Ends, log
 from rightcall.mcp.wrap_lines import id_of
 from rightcall.parse.strict import duplicate_keys
+from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
     from rightcall.door import Door
@@ -66,6 +70,9 @@ class Between:
             self._ends.to_client(line)
 
     def _from_client(self, line: bytes) -> None:
+        if not _is_text(line):
+            self._ends.to_client(failure(NULL, PARSE_ERROR, "the message is no text in UTF-8, so it was not passed on"))
+            return
         if b"\r" in line:
             line = _one_line(line)
         message = read(line)
@@ -85,11 +92,13 @@ class Between:
             if passed is not None:
                 self._ends.to_client(bytes(passed))
             return
-        for raw in read_batch(line) or ():
-            inner = read(raw)
-            if inner is not None:
-                self._server_message(raw, inner)  # a batch passes whole: nothing is added to its answers
-        self._ends.to_client(line)
+        batch = read_batch(line) or []
+        # nothing is added to the answers in a batch, but what is none of the client's is not passed
+        passed = [raw for raw in batch if (one := read(raw)) is None or self._server_message(raw, one) is not None]
+        if len(passed) == len(batch):
+            self._ends.to_client(line)
+        elif passed:
+            self._ends.to_client(b"[" + b",".join(map(bytes, passed)) + b"]")
 
     def too_long(self, head: bytes) -> None:
         """A line of the client that is too long to be judged; it is not passed on."""
@@ -99,16 +108,22 @@ class Between:
         """Whether a message of the server that is too long to be read answers a request of our own."""
         return self._ends.is_own(id_of(head, b""))
 
-    def passed_unread(self, head: bytes, tail: bytes, size: int) -> None:
-        """A message of the server that was too long to be read has passed."""
-        self.calls.ended_unread(id_of(head, tail), size)
+    def passes_unread(self, head: bytes, tail: bytes, size: int) -> None:
+        """A message of the server that was too long to be read has come to its end."""
+        known = id_of(head, tail)
+        self.calls.listing.unread(known)
+        self.calls.ended_unread(known, size)
 
     def _client_message(self, line: Bytes, message: Message) -> Bytes | None:
         method = message.method
         if method == _CALL:
             return self.calls.take(line, message) if message.id else None  # one without an id could not be refused
-        if _two_methods(line):
+        if _almost_a_call(method) or _two_methods(line):
             return self._unread(bytes(line))
+        if (near := almost_key(fields(line))) is not None:
+            text = f"the key `{escaped(near, 40)}` can be taken for one of the protocol, so it was not passed on"
+            self._ends.to_client(failure(message.id, PARSE_ERROR, text))
+            return None
         if method is None:
             return self._client_response(line, message)
         if method == "initialize":
@@ -123,7 +138,8 @@ class Between:
         known = identity(message.id)
         if known is None or not self._ends.is_own(known):
             return line
-        self.calls.questions.answered(known, message)
+        if self._ends.is_question(known):
+            self.calls.questions.answered(known, message)
         return None
 
     def _client_batch(self, line: bytes, batch: list[Raw]) -> bytes | None:
@@ -150,8 +166,12 @@ class Between:
         return None
 
     def _server_message(self, line: Bytes, message: Message) -> Bytes | None:
+        known = identity(message.id)
+        if message.is_request and self._ends.is_own(known):
+            # the client's answer would be taken for one to a request of our own
+            log.warning("rightcall: a request of the MCP server has an id of ours; it was not passed on")
+            return None
         if message.is_response:
-            known = identity(message.id)
             if known is None:
                 return line
             self.calls.listing.answered(known, message)
@@ -165,6 +185,21 @@ def _one_line(line: bytes) -> bytes:
     """Without carriage returns inside, which some servers take for the end of a line. In JSON they are mere blanks."""
     body = line.rstrip(b"\r\n")
     return body.replace(b"\r", b" ") + line[len(body) :]
+
+
+def _is_text(line: bytes) -> bool:
+    """Some servers guess another encoding, and would find a call in what is noise to us."""
+    if b"\0" in line:
+        return False
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _almost_a_call(method: Any) -> bool:
+    return isinstance(method, str) and method.strip().casefold() == _CALL
 
 
 def _two_methods(line: Bytes) -> bool:

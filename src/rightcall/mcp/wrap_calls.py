@@ -9,8 +9,11 @@ import threading
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Raw, Struct
+from msgspec import Raw
+from msgspec.json import encode
+from msgspec.structs import replace
 
+from rightcall.mcp.answers import outcome_of, with_note
 from rightcall.mcp.approving import Approver, Said
 from rightcall.mcp.eras import Peer, peer_of_handshake, peer_of_request, refusal
 from rightcall.mcp.messages import (
@@ -25,38 +28,38 @@ from rightcall.mcp.messages import (
     answer,
     changed,
     failure,
+    fields,
     identity,
     mapping,
     tool_call,
     value,
 )  # fmt: skip
-from rightcall.mcp.wrap_answers import outcome_of, rewritten
 from rightcall.mcp.wrap_asking import Held, Questions
+from rightcall.mcp.wrap_continuing import Continuations, Pending, written
 from rightcall.mcp.wrap_ends import Ends
 from rightcall.mcp.wrap_listing import Listing
+from rightcall.mcp.wrap_refused import record_refusal
 from rightcall.record.known_tools import remember_tools
 
 if TYPE_CHECKING:
     from rightcall.door import Door
     from rightcall.door_passage import Passage
 
-LISTING_SECONDS: Final = 5.0
+LISTING_SECONDS: Final = 10.0
 """How long a call waits for a list that the client never asked for."""
 ASKING_SECONDS: Final = 300.0
 _NOWHERE: Final = (
     "It needs the yes of a person, and nobody could be asked: this client shows no questions, and without a policy "
     "file there is no record in which to answer one. `rightcall wrap --policy FILE` keeps one."
 )
+AMBIGUOUS: Final = (
+    "a key of this tools/call stands twice, or differs from one of the protocol only in capitals, so that it can be "
+    "read in two ways"
+)
+_IN_USE: Final = "`id` is in use: an earlier call with it still waits"
+_NEVER_BACK: Final = "The client did not come back with the answers that the server asked for."
 _MOST_PENDING: Final = 10_000
 """Calls without an answer that are remembered: a server may never give one."""
-
-
-class Pending(Struct, frozen=True):
-    """A call that the server has."""
-
-    passage: Passage
-    raw_id: Raw
-    since: float
 
 
 class Calls:
@@ -75,6 +78,7 @@ class Calls:
         self._approver = Approver(door)
         self.listing = Listing(ends, self._know, listing_seconds)
         self.questions = Questions(ends, self._approver, asking_seconds, self._heard)
+        self._continuing = Continuations(self._never_back)
         self._pending: dict[Id, Pending] = {}
         self._lock = threading.Lock()
 
@@ -90,7 +94,13 @@ class Calls:
         """A `tools/call`: what the server is to get of it now; None where it is answered here, or held."""
         known, call = identity(message.id), tool_call(line)
         if known is None or call is None or call.ambiguous or not isinstance(call.name, str):
-            self._ends.to_client(failure(NULL if known is None else message.id, *_fault(known, call)))
+            code, why = _fault(known, call)
+            if call is not None and isinstance(call.name, str):
+                record_refusal(self._door, self._space, call.name, why, self._context)
+            self._ends.to_client(failure(NULL if known is None else message.id, code, why))
+            return None
+        if self.listing.holds(known) or self.questions.holds(known):
+            self._ends.to_client(failure(message.id, INVALID_REQUEST, _IN_USE))
             return None
         held = Held(bytes(line), known, message.id, call, peer_of_request(call.meta, self._client))
         if self.listing.hold(known, call.meta, lambda: self._go_on(self._judged(held))):
@@ -103,19 +113,35 @@ class Calls:
         if pending is None:
             return line
         passage = pending.passage
-        outcome = outcome_of(message)
+        outcome = outcome_of(message.result, message.error)
+        if outcome.asks and self._waits(pending, message):
+            return line
         self._door.ended(
-            passage, ok=outcome.ok, summary=outcome.summary, error=outcome.error, seconds=monotonic() - pending.since
-        )
-        state = self._approver.continued(passage, outcome.asks) if outcome.asks and passage.approval else None
-        return rewritten(line, message, hint=passage.message, state=state)
+            passage, ok=outcome.ok, summary=outcome.summary, error=outcome.error, seconds=pending.seconds
+        )  # fmt: skip
+        if not passage.message or not message.result:
+            return line
+        return encode({**fields(line), "result": with_note(message.result, passage.message)})
+
+    def _waits(self, pending: Pending, message: Message) -> bool:
+        """The server asks for more: the call goes on with the client's next."""
+        state = mapping(value(message.result)).get("requestState")
+        seconds = self._door.policy.settings.approval.expires
+        return self._continuing.keep(pending, state if isinstance(state, str) else None, self._under, seconds)
+
+    @property
+    def _under(self) -> object:
+        """What a judgement rests on apart from the call."""
+        return self._door.policy.digest, self.listing.age
+
+    def _never_back(self, pending: Pending) -> None:
+        self._door.ended(pending.passage, ok=False, error=_NEVER_BACK, seconds=pending.spent)
 
     def ended_unread(self, id: Id | None, size: int) -> None:
         """The same for an answer that was too long to be read."""
         pending = self._popped(id)
         if pending is not None:
-            seconds = monotonic() - pending.since
-            self._door.ended(pending.passage, summary=f"{size:,} bytes", seconds=seconds)
+            self._door.ended(pending.passage, summary=f"{size:,} bytes", seconds=pending.seconds)
 
     def cancelled(self, id: Id | None) -> bool:
         """The client takes a request back; whether the server has never seen it."""
@@ -133,11 +159,15 @@ class Calls:
         with self._lock:
             pending, self._pending = self._pending, {}
         for one in pending.values():
-            self._door.ended(one.passage, ok=False, error=why, seconds=monotonic() - one.since)
+            self._door.ended(one.passage, ok=False, error=why, seconds=one.seconds)
             if tell:
                 self._ends.to_client(failure(one.raw_id, SERVER_GONE, why))
+        self._continuing.clear()
 
     def _judged(self, held: Held) -> bytes | None:
+        waited = self._continuing.take(held.call, self._under) if held.peer.stateless else None
+        if waited is not None:  # what it brings is all for the server
+            return self._sent(held, replace(waited, raw_id=held.raw_id, since=monotonic()), {}, ())
         passage = self._judge(held)
         if passage.action == "ask" and held.peer.stateless:
             word = self._approver.heard(passage, held.call)
@@ -182,9 +212,13 @@ class Calls:
 
     def _allowed(self, held: Held, passage: Passage) -> bytes:
         params, without = self._approver.restored(held.call)
+        known = written(held.call) if held.peer.stateless else ""
+        return self._sent(held, Pending(passage, held.raw_id, monotonic(), known), params, without)
+
+    def _sent(self, held: Held, pending: Pending, params: dict[str, Any], without: tuple[str, ...]) -> bytes:
+        passage = pending.passage
         if passage.changed:
             params |= {"name": passage.name, "arguments": passage.arguments}
-        pending = Pending(passage, held.raw_id, monotonic())
         with self._lock:
             earlier = self._pending.pop(held.id, None)
             if earlier is None and len(self._pending) >= _MOST_PENDING:
@@ -211,5 +245,5 @@ def _fault(id: Id | None, call: ToolCall | None) -> tuple[int, str]:
     if call is None:
         return INVALID_PARAMS, "`params` of tools/call must be an object with `name` and `arguments`"
     if call.ambiguous:
-        return INVALID_REQUEST, "a key of this tools/call stands twice, so that it can be read in two ways"
+        return INVALID_REQUEST, AMBIGUOUS
     return INVALID_PARAMS, "`name` of tools/call must be a text"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from itertools import count
 from secrets import token_hex
 from typing import Final
 
@@ -25,8 +24,8 @@ class Ends:
     def __init__(self, client: Send, server: Send) -> None:
         self._client = client
         self._server = server
-        self._mark = f"rightcall-{token_hex(8)}-"
-        self._numbers = count(1)
+        self._lists, self._questions = (f"rightcall-{token_hex(16)}-" for _ in "ab")
+        """The server sees the one and the client the other: neither knows what an id for the other begins with."""
         self.client_lost = False
         """Nobody reads our answers any more."""
 
@@ -38,16 +37,26 @@ class Ends:
     def to_server(self, line: bytes) -> bool:
         return _sent(self._server, line)
 
-    def own_id(self) -> str:
-        return f"{self._mark}{next(self._numbers)}"
+    def list_id(self) -> str:
+        """For a request of our own to the server."""
+        return self._lists + token_hex(8)
+
+    def question_id(self) -> str:
+        """For one to the client. Whoever knows other ids of ours cannot tell this one."""
+        return self._questions + token_hex(16)
+
+    def is_question(self, id: Id | None) -> bool:
+        return isinstance(id, str) and id.startswith(self._questions)
 
     def is_own(self, id: Id | None) -> bool:
-        return isinstance(id, str) and id.startswith(self._mark)
+        return isinstance(id, str) and id.startswith((self._lists, self._questions))
 
-    def later(self, seconds: float, work: Callable[[], None]) -> None:
+    def later(self, seconds: float, work: Callable[[], None]) -> Callable[[], None]:
+        """What it returns calls it off."""
         timer = threading.Timer(seconds, _guarded(work))
         timer.daemon = True
         timer.start()
+        return timer.cancel
 
     def soon(self, work: Callable[[], None]) -> None:
         """In a thread of its own: who reads from one end must never wait for the other, or both wait for ever."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec import DecodeError, Raw, Struct
 from msgspec.json import Decoder, encode
 
-from rightcall.mcp.messages import ABSENT, Bytes, Message, fields, mapping, value
+from rightcall.mcp.messages import ABSENT, fields, mapping, value
 from rightcall.present.summary import GENEROUS
 
 _MOST_READ: Final = 1 << 18
@@ -16,11 +15,13 @@ _MOST_READ: Final = 1 << 18
 
 
 class Outcome(Struct, frozen=True):
+    """As `Door.ended` takes it."""
+
     ok: bool
     summary: str = ""
     error: str | None = None
-    asks: Mapping[str, Any] = {}
-    """The whole result, where the server asks for more before it goes on."""
+    asks: bool = False
+    """It is no result yet: the server asks for more before it goes on."""
 
 
 class _Result(Struct, frozen=True, rename="camel"):
@@ -36,21 +37,23 @@ class _Block(Struct, frozen=True):
 
 _results = Decoder(_Result)
 _blocks = Decoder(list[_Block])
+_pieces = Decoder(list[Raw])
 _WRONG: Final = (DecodeError, RecursionError, ValueError)
 
 
-def outcome_of(message: Message) -> Outcome:
-    if message.error:
-        told = mapping(value(message.error)).get("message")
+def outcome_of(result: Raw | None, error: Raw | None) -> Outcome:
+    """Of a response's two fields, of which one is there."""
+    if error:
+        told = mapping(value(error)).get("message")
         return Outcome(ok=False, error=told[:GENEROUS] if isinstance(told, str) else "The server reported an error.")
     try:
-        result = _results.decode(message.result)
+        found = _results.decode(result or b"")
     except _WRONG:
         return Outcome(ok=False, error="The server's answer is no result.")
-    if result.result_type == "input_required":
-        return Outcome(ok=True, summary="The server asks for input", asks=mapping(value(message.result)))
-    text = _text(result.content)
-    return Outcome(ok=False, error=text or "It failed.") if result.is_error is True else Outcome(ok=True, summary=text)
+    if found.result_type == "input_required":
+        return Outcome(ok=True, summary="The server asks for input", asks=True)
+    text = _text(found.content)
+    return Outcome(ok=False, error=text or "It failed.") if found.is_error is True else Outcome(ok=True, summary=text)
 
 
 def _text(content: Raw) -> str:
@@ -68,14 +71,11 @@ def _text(content: Raw) -> str:
     return f"{len(blocks)} content blocks" if blocks else ""
 
 
-def rewritten(line: Bytes, message: Message, *, hint: str, state: str | None) -> Bytes:
-    """The answer with a warning for the model at its end, or with our `requestState`; as it came where neither is."""
-    if (not hint and state is None) or not message.result:
-        return line
-    result: dict[str, Any] = dict(fields(message.result))
-    content = value(result.get("content", ABSENT)) if hint else None
-    if isinstance(content, list):
-        result["content"] = [*content, {"type": "text", "text": hint}]
-    if state is not None:
-        result["requestState"] = state
-    return encode({**fields(line), "result": result})
+def with_note(result: Raw, text: str) -> Raw:
+    """The result with one more piece for the model to read at its end; as it is where it has no such pieces."""
+    found = fields(result)
+    try:
+        pieces = _pieces.decode(found["content"])
+    except (KeyError, *_WRONG):
+        return result
+    return Raw(encode({**found, "content": [*pieces, {"type": "text", "text": text}]}))
