@@ -72,8 +72,8 @@ def test_a_state_counts_once_for_its_own_request_and_nobody_can_make_one_up() ->
         binding = binding_of("ada", "tools/call", {"name": Raw(b'"t"'), "_meta": Raw(b'{"a":1}')})
         same = binding_of("ada", "tools/call", {"name": Raw(b' "t" '), "requestState": Raw(b'"x"')})
         assert binding == same
-        one = kept.keep(Kept(binding, state="server's", forget=lambda: forgotten.append("one")))
-        two = kept.keep(Kept(binding, forget=lambda: forgotten.append("two")))
+        one = kept.keep(Kept(binding, state="server's", forget=lambda: forgotten.append("one")), "ada")
+        two = kept.keep(Kept(binding, forget=lambda: forgotten.append("two")), "ada")
         assert one.startswith(MARK)
         assert "server's" not in one
         found = [kept.take(MARK + "x", binding), kept.take(one, binding), kept.take(one, binding)]

@@ -21,12 +21,13 @@ from msgspec.structs import replace
 from rightcall import __version__
 from rightcall.config_servers import Server
 from rightcall.door import Door
-from rightcall.mcp.gateway_calls import Calls
+from rightcall.mcp.gateway_calls import Calls, called_by
 from rightcall.mcp.gateway_continuing import Continuations
+from rightcall.mcp.gateway_following import Following
 from rightcall.mcp.gateway_joining import Joining
-from rightcall.mcp.gateway_news import LEVELS, LISTS, MESSAGE, UPDATED, News
-from rightcall.mcp.gateway_resources import Library, list_result
-from rightcall.mcp.gateway_table import Table
+from rightcall.mcp.gateway_news import LEVELS, LISTS, MESSAGE, MOST_WATCHED, TOOLS, UPDATED, News
+from rightcall.mcp.gateway_resources import Library, list_result, uri_of
+from rightcall.mcp.gateway_table import Entry, Table
 from rightcall.mcp.messages import INVALID_PARAMS, notification, value
 from rightcall.mcp.serving import Client, Exchange
 from rightcall.mcp.serving_answers import METHOD_NOT_FOUND, Answer, Refused, failure, success
@@ -57,12 +58,13 @@ class OwnTools(Protocol):
 class Gateway:
     """Used within one event loop. `open_link` makes the way to a server; `news` hears, in words for people, which
     servers came and went; `know` takes the tools of a server for the door. `capabilities` are what servers are told
-    that clients can do; without them there is one client only, which tells so when it introduces itself."""
+    that clients can do; without them there is one client only, which tells so when it introduces itself. `follows`
+    False: somebody else tells when another policy is in force (`follow`)."""
 
     def __init__(
         self, door: Door, open_link: Opening, *, capabilities: Mapping[str, Any] | None = None,
         own: OwnTools | None = None, joins: bool = True, news: Callable[[str], None] = lambda _: None,
-        know: Callable[[list[Any], str], None] | None = None,
+        know: Callable[[list[Any], str], None] | None = None, follows: bool = True,
     ) -> None:  # fmt: skip
         self.door = door
         self.hello = Hello({"name": "rightcall", "version": __version__}, capabilities or {})
@@ -73,6 +75,10 @@ class Gateway:
         self._joins = joins
         self._awaits_client = capabilities is None
         self.know = know or door.know
+        self.running = 0
+        """Requests that are being answered."""
+        self._only: Client | None = None
+        self._is_shared = False
         self._calls = Calls(door, self.table, self, self._kept)
         self._library = Library(self, self._kept)
         self._joining = Joining(self, news)
@@ -81,14 +87,22 @@ class Gateway:
         self._servers = _NO_SERVERS
         self._closing: set[asyncio.Task[None]] = set()
         self._lists: dict[tuple[str, int, str], list[Raw]] = {}
+        self._following = Following(door, self.follow) if follows else None
 
     # ── the servers ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def start(self) -> None:
         """Start every server of the policy. Does not wait for them."""
-        self._follow()
+        self._join()
+
+    @property
+    def is_used(self) -> bool:
+        """Whether any client is there, or may come back."""
+        return bool(self.running or self.news.is_heard or len(self._kept))
 
     async def aclose(self) -> None:
+        if self._following is not None:
+            self._following.stop()
         self.news.end()
         self._kept.clear()
         self._joining.cancel()
@@ -108,7 +122,18 @@ class Gateway:
         """Of each server, for `/health`."""
         return {name: self._joining.told(one) for name, one in self._upstreams.items()}
 
-    def _follow(self) -> None:
+    def follow(self) -> None:
+        """Another policy is in force: other servers, and clients may see other tools."""
+        self._join()
+        self.news.changed(TOOLS)
+
+    def _look(self) -> None:
+        if self._following is not None:
+            self._following.start()
+            self._following.look()
+        self._join()
+
+    def _join(self) -> None:
         """Make the servers those of the policy in force."""
         wanted: Mapping[str, Server] = self.door.policy.servers if self._joins else _NO_SERVERS
         if wanted is self._servers:
@@ -130,7 +155,7 @@ class Gateway:
         task = asyncio.get_running_loop().create_task(upstream.aclose())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
-        self.news.changed("notifications/tools/list_changed")
+        self.news.changed(TOOLS)
 
     async def settled(self, seconds: float = GREETING) -> None:
         """Wait for servers that start for the first time, so long from their start at most."""
@@ -140,7 +165,7 @@ class Gateway:
 
     async def introduction(self, capabilities: Mapping[str, Any]) -> dict[str, Any]:
         self._meet(capabilities)
-        self._follow()
+        self._look()
         await self.settled()
         told: dict[str, Any] = {"capabilities": self._capabilities(), "serverInfo": self.hello.info}
         words = [
@@ -169,11 +194,17 @@ class Gateway:
 
     async def answer(self, exchange: Exchange) -> Answer:
         self._meet(exchange.capabilities)
-        self._follow()
+        self._look()
         handler = _HANDLERS.get(exchange.method)
         if handler is None or exchange.method in (_OLD_ONLY if exchange.peer.stateless else _NEW_ONLY):
             raise Refused(METHOD_NOT_FOUND, "Method not found", exchange.method)
-        return await handler(self, exchange)
+        self._is_shared = self._is_shared or (self._only is not None and self._only is not exchange.client)
+        self._only = exchange.client
+        self.running += 1
+        try:
+            return await handler(self, exchange)
+        finally:
+            self.running -= 1
 
     async def ping(self, exchange: Exchange) -> Answer:
         del exchange
@@ -187,16 +218,25 @@ class Gateway:
         if key not in self._lists:
             if len(self._lists) > 100:
                 self._lists.clear()
-            self._lists[key] = self.table.listed(
-                lambda entry: self.door.offers(entry.name, entry.space, caller), self._upstreams
-            )
+            self._lists[key] = self.table.listed(lambda entry: self._is_listed(entry, caller), self._upstreams)
         own = self._own.listed(caller) if self._own is not None else []
         return list_result("tools", [*own, *self._lists[key]], exchange)
 
+    def _is_listed(self, entry: Entry, caller: str) -> bool:
+        """Where calls are only watched, everything that the servers' tables offer can be called, and so is listed."""
+        policy = self.door.policy
+        server = policy.servers.get(entry.space)
+        if server is not None and policy.mode_for(entry.name, self.door.host) == "observe":
+            return server.offers(entry.name)
+        return self.door.offers(entry.name, entry.space, caller)
+
     async def call_tool(self, exchange: Exchange) -> Answer:
-        name = value(exchange.params.get("name", b""))
+        name = called_by(exchange)
         own = self._own
-        if own is not None and isinstance(name, str) and (own.has(name) or self.table.find(name) is None):
+        is_own = own is not None and own.has(name)
+        if not is_own and self.table.find(name) is None:
+            await self.settled()  # it may be a tool of a server that is just starting
+        if own is not None and (is_own or await self._calls.naming.find(name) is None):
             return await self._calls.made_here(exchange, lambda: own.call(exchange))
         return await self._calls.call(exchange)
 
@@ -222,16 +262,15 @@ class Gateway:
         return await self._library.complete(exchange)
 
     async def subscribe(self, exchange: Exchange) -> Answer:
-        uri = value(exchange.params.get("uri", b""))
-        if not isinstance(uri, str) or len(exchange.client.subscribed) > 1_000:
-            raise Refused(INVALID_PARAMS, "params.uri must be the address of a resource, and at most 1000 are watched")
+        uri = uri_of(exchange)
+        if len(exchange.client.subscribed) >= MOST_WATCHED:
+            raise Refused(INVALID_PARAMS, f"{MOST_WATCHED} resources are watched already, which is the most")
         exchange.client.subscribed.add(uri)
         await self._joining.watch(await self._library.homes_of(uri))
         return success({})
 
     async def unsubscribe(self, exchange: Exchange) -> Answer:
-        uri = value(exchange.params.get("uri", b""))
-        exchange.client.subscribed.discard(uri)
+        exchange.client.subscribed.discard(uri_of(exchange))
         await self._joining.watch(self.with_capability("resources"))
         return success({})
 
@@ -282,7 +321,7 @@ class Gateway:
         elif method == UPDATED:
             self.news.updated(params)
         elif method == MESSAGE:
-            self.news.logged(params, exchange)
+            self.news.logged(params, exchange, None if self._is_shared else self._only)
         elif exchange is not None and not exchange.peer.stateless:
             exchange.emit(notification(method, params))
 
@@ -299,7 +338,7 @@ class Gateway:
                 return failure(METHOD_NOT_FOUND, f"the client of this call does not support {capability}")
             return await exchange.ask(method, params or Raw(b"{}"))
         able = [one for one in self.news.sessions if isinstance(one.capabilities.get(capability), dict)]
-        if len(able) == 1 and len(self.news.sessions) == 1:
+        if len(able) == 1 and not self._is_shared:
             return await able[0].ask(method, params or Raw(b"{}"), able[0].send)
         return failure(
             METHOD_NOT_FOUND,

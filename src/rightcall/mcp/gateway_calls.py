@@ -13,7 +13,6 @@ from time import monotonic
 from typing import Any, Protocol
 
 from msgspec import MsgspecError, Raw, Struct, json
-from rapidfuzz.process import extract
 
 from rightcall.door import Door
 from rightcall.door_passage import Passage
@@ -21,8 +20,10 @@ from rightcall.mcp.approving import Approver, is_ours, said
 from rightcall.mcp.eras import complete, refusal
 from rightcall.mcp.gateway_continuing import MARK, Continuations, Kept, Pending, binding_of
 from rightcall.mcp.gateway_forward import Errand, asks, forward, question_result
-from rightcall.mcp.gateway_table import Entry, Table
-from rightcall.mcp.messages import INVALID_PARAMS, ToolCall, fields, mapping, tool_call, value
+from rightcall.mcp.gateway_judging import Judging
+from rightcall.mcp.gateway_naming import Meant, Naming
+from rightcall.mcp.gateway_table import LONGEST_NAME, Table
+from rightcall.mcp.messages import INVALID_PARAMS, ToolCall, fields, mapping, value
 from rightcall.mcp.serving import Exchange
 from rightcall.mcp.serving_answers import Answer, Refused, success
 from rightcall.mcp.upstream import Upstream
@@ -35,6 +36,9 @@ _SUMMARY = 300
 _QUESTIONS = 3
 """For one call: about a definition that has changed, about the call itself, and once more."""
 _USED_UP = "requestState is used up, too old, or of another call: make the call anew"
+_NOT_OFFERED = "This tool is not offered here."
+_CHANGED = "The policy has changed while this call waited for answers, and does not let it go on: make the call anew"
+_MOVED = "The server of this call is no longer the one that it began with: make the call anew"
 _OURS = ("name", "arguments", "_meta", "task", "inputResponses", "requestState")
 
 
@@ -66,43 +70,55 @@ class Calls:
         self._servers = servers
         self._kept = kept
         self._approver = Approver(door)
+        self._judging = Judging(door, table)
+        self.naming = Naming(door, table)
 
     async def call(self, exchange: Exchange) -> Answer:
-        call = tool_call(exchange.line)
+        call = await self._read(exchange)
+        meant = await self.naming.find(call.name)
+        upstream = self._servers.upstream(meant.entry.space) if meant is not None else None
+        if meant is None or upstream is None:
+            return await self._unknown(call, exchange)
+        if call.state is not None and call.state.startswith(MARK):
+            return await self._continued(call.state, call, meant, upstream, exchange)
+        passage = await self._judged(call, meant, exchange)
+        if isinstance(passage, Answer):
+            return passage
+        if not upstream.server.offers(passage.name):  # it is let through where calls are only watched
+            await self._door.aended(passage, ok=False, error=_NOT_OFFERED)
+            return _refused(_NOT_OFFERED, exchange)
+        return await self._run(passage, call, meant, upstream, exchange)
+
+    async def _read(self, exchange: Exchange) -> ToolCall:
+        called_by(exchange)
+        call = await self._judging.read(exchange)
         if call is None or not isinstance(call.name, str):
             raise Refused(INVALID_PARAMS, "params.name must be the name of a tool")
         if call.ambiguous:
-            raise Refused(INVALID_PARAMS, "a key stands twice in this request, so that nobody can say what it means")
-        entry = self._table.find(call.name)
-        upstream = self._servers.upstream(entry.space) if entry is not None else None
-        if entry is None or upstream is None:
-            return await self._unknown(call, exchange)
-        if call.state is not None and call.state.startswith(MARK):
-            return await self._continued(call.state, call, entry, upstream, exchange)
-        passage = await self._judged(call, entry, exchange)
-        if isinstance(passage, Answer):
-            return passage
-        return await self._run(passage, call, entry, upstream, exchange)
+            raise Refused(
+                INVALID_PARAMS, "a key stands twice in this request, or almost, so that nobody can say what it means"
+            )
+        return call
 
     async def made_here(self, exchange: Exchange, work: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
         """A call of a tool of our own, which may have to ask the client in the middle of it."""
         if not exchange.peer.stateless:
             return await work()
-        call = tool_call(exchange.line)
-        if call is None or call.state is None:
-            return await self._until_asked(Pending(exchange, work), None, exchange)
+        call = await self._read(exchange)
+        if call.state is None:
+            return await self._until_asked(Pending(exchange, work), None, None, exchange)
         kept = self._kept.take(call.state, binding_of(exchange.caller, exchange.method, exchange.params))
         if kept is None or kept.pending is None:
             raise Refused(INVALID_PARAMS, _USED_UP)
         kept.pending.answer(call.responses, exchange)
-        return await self._until_asked(kept.pending, None, exchange)
+        return await self._until_asked(kept.pending, None, None, exchange)
 
     # ── may it run? ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _judged(self, call: ToolCall, entry: Entry, exchange: Exchange) -> Passage | Answer:
+    async def _judged(self, call: ToolCall, meant: Meant, exchange: Exchange) -> Passage | Answer:
         if call.state is not None and not is_ours(call.state):
             raise Refused(INVALID_PARAMS, "requestState is none of ours: make the call without it")
-        passage = await self._judge(call, entry, exchange)
+        passage = await self._judging.judge(meant, call, exchange)
         for _ in range(_QUESTIONS):
             if passage.action != "ask":
                 break
@@ -116,14 +132,11 @@ class Calls:
                 return _refused("A person was asked, and said no to this call.", exchange)
             if not counts:
                 break
-            passage = await self._judge(call, entry, exchange)
+            passage = await self._judging.judge(meant, call, exchange)
         if passage.action == "allow":
             return passage
         is_dry = passage.decision.kind == "dry_run"
         return _refused(passage.message, exchange) if not is_dry else _said(passage.message, exchange)
-
-    async def _judge(self, call: ToolCall, entry: Entry, exchange: Exchange) -> Passage:
-        return await self._door.ajudge(entry.name, call.arguments, caller=exchange.caller, space=entry.space)
 
     async def _ask(self, passage: Passage, call: ToolCall, exchange: Exchange) -> Any:
         """What a person says through the client; or the result that asks, or that says how to answer elsewhere."""
@@ -140,58 +153,84 @@ class Calls:
     async def _unknown(self, call: ToolCall, exchange: Exchange) -> Answer:
         """Recorded like any refusal; the hint names only what this caller may use."""
         await self._door.ajudge(call.name, call.arguments, caller=exchange.caller)
-        names = self._table.names(lambda entry: self._door.offers(entry.name, entry.space, exchange.caller))
-        near = [name for name, _, _ in extract(call.name, names, limit=3, score_cutoff=60)]
+        near = self.naming.near(call.name, exchange.caller)
         hint = f" Did you mean {' or '.join(near)}?" if near else " tools/list names those there are."
         return _refused(f"There is no tool {escaped(call.name, 100)!r}.{hint}", exchange)
 
     # ── it runs ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _run(
-        self, passage: Passage, call: ToolCall, entry: Entry, upstream: Upstream, exchange: Exchange
+        self, passage: Passage, call: ToolCall, meant: Meant, upstream: Upstream, exchange: Exchange
     ) -> Answer:
-        errand = self._errand(passage, entry, upstream, self._params(passage, call, exchange))
+        errand = self._errand(passage, meant, upstream, self._params(passage, call, exchange))
         if not exchange.peer.stateless or _era(upstream) == "new":
             return await self._made(errand, exchange)
 
         pending = Pending(exchange, lambda: self._made(errand, exchange))
-        return await self._until_asked(pending, passage, exchange)
+        return await self._until_asked(pending, passage, upstream, exchange)
 
     def _params(self, passage: Passage, call: ToolCall, exchange: Exchange) -> dict[str, Any]:
         """What the server gets: the very arguments that were judged, and whatever else the client wrote."""
         rest = {key: raw for key, raw in exchange.params.items() if key not in _OURS}
         own = self._approver.restored(call)[0]
-        return {"name": passage.name, "arguments": passage.arguments, **rest, **own}
+        return {"name": passage.name, **_arguments(passage, call, exchange), **rest, **own}
 
     async def _continued(
-        self, token: str, call: ToolCall, entry: Entry, upstream: Upstream, exchange: Exchange
+        self, token: str, call: ToolCall, meant: Meant, upstream: Upstream, exchange: Exchange
     ) -> Answer:
         kept = self._kept.take(token, binding_of(exchange.caller, exchange.method, exchange.params))
         if kept is None or kept.passage is None:
             raise Refused(INVALID_PARAMS, _USED_UP)
+        if kept.upstream is not upstream:
+            kept.forget()
+            return _refused(_MOVED, exchange)
+        passage = await self._still_allowed(kept, kept.passage, call, meant, exchange)
+        if passage is None:
+            kept.forget()
+            return _refused(_CHANGED, exchange)
         if kept.pending is not None:
             kept.pending.answer(call.responses, exchange)
-            return await self._until_asked(kept.pending, kept.passage, exchange)
-        params = self._params(kept.passage, ToolCall(call.name, call.arguments), exchange)
+            return await self._until_asked(kept.pending, passage, upstream, exchange)
+        params = self._params(passage, ToolCall(call.name, call.arguments), exchange)
         params |= {"inputResponses": call.responses} if call.responses else {}
         params |= {"requestState": kept.state} if kept.state is not None else {}
-        return await self._made(self._errand(kept.passage, entry, upstream, params), exchange)
+        return await self._made(self._errand(passage, meant, upstream, params), exchange)
 
-    def _errand(self, passage: Passage, entry: Entry, upstream: Upstream, params: dict[str, Any]) -> Errand:
+    async def _still_allowed(
+        self, kept: Kept, passage: Passage, call: ToolCall, meant: Meant, exchange: Exchange
+    ) -> Passage | None:
+        """Under the policy of now; a call that was let through under the same one is not judged twice. None where it
+        may not go on, also where a person would have to be asked first."""
+        if kept.digest == self._door.policy.digest:
+            return passage
+        again = await self._judging.judge(meant, call, exchange)
+        if again.action != "allow":
+            return None
+        await self._door.aended(again, summary="The policy has changed: it goes on as it began.")
+        return passage
+
+    def _errand(self, passage: Passage, meant: Meant, upstream: Upstream, params: dict[str, Any]) -> Errand:
+        entry = self._table.of(upstream.name).get(passage.name, meant.entry)
         headers = mirrored(entry.mirrors, mapping(passage.arguments)) if entry.mirrors else {}
 
         def forget() -> None:
             self._door.ended(passage, ok=False, error="The client did not come back with the answers it was asked for.")
 
-        return Errand(upstream, "tools/call", params, passage.name, headers, passage, forget)
+        return Errand(
+            upstream, "tools/call", params, passage.name, headers, passage, forget, self._door.policy.digest
+        )  # fmt: skip
 
-    async def _until_asked(self, pending: Pending, passage: Passage | None, exchange: Exchange) -> Answer:
+    async def _until_asked(
+        self, pending: Pending, passage: Passage | None, upstream: Upstream | None, exchange: Exchange
+    ) -> Answer:
         """The result, or the questions that a server of the old era has put in the middle of it."""
         found = await pending.result_or_questions()
         if isinstance(found, Answer):
             return found
         binding = binding_of(exchange.caller, exchange.method, exchange.params)
-        return question_result(found, self._kept.keep(Kept(binding, passage, pending=pending, forget=pending.cancel)))
+        digest = self._door.policy.digest
+        kept = Kept(binding, passage, None, pending, pending.cancel, upstream, digest)
+        return question_result(found, self._kept.keep(kept, exchange.caller))
 
     async def _made(self, errand: Errand, exchange: Exchange) -> Answer:
         began = monotonic()
@@ -225,6 +264,27 @@ class Calls:
             await self._door.aended(passage, ok=False, error=text, seconds=seconds)
         else:
             await self._door.aended(passage, summary=text, seconds=seconds)
+
+
+def called_by(exchange: Exchange) -> str:
+    """The name in a call. Raises Refused; nothing looks for one that is no name."""
+    name = value(exchange.params.get("name", b""))
+    if not isinstance(name, str) or len(name) > LONGEST_NAME:
+        raise Refused(INVALID_PARAMS, f"params.name must be the name of a tool, of {LONGEST_NAME} characters at most")
+    return name
+
+
+def _arguments(passage: Passage, call: ToolCall, exchange: Exchange) -> dict[str, Any]:
+    """As the client wrote them where nothing has been repaired, so that numbers keep their digits; where calls are only
+    watched, whatever they are."""
+    written = exchange.params.get("arguments")
+    if passage.observed:
+        return {} if written is None else {"arguments": written}
+    read: Any = call.arguments
+    as_written = written is not None and not passage.changed and type(read) is dict
+    if as_written and json.encode(read) == json.encode(passage.arguments):  # 1 is not true
+        return {"arguments": written}
+    return {"arguments": passage.arguments}
 
 
 def _era(upstream: Upstream) -> str | None:

@@ -16,13 +16,16 @@ from typing import Any, Final
 from msgspec import Raw, Struct, json
 
 from rightcall.door_passage import Passage
-from rightcall.mcp.messages import value
+from rightcall.mcp.messages import SERVER_GONE, value
 from rightcall.mcp.serving import Exchange
-from rightcall.mcp.serving_answers import Answer, success
+from rightcall.mcp.serving_answers import Answer, Refused, success
+from rightcall.mcp.upstream import Upstream
 from rightcall.mcp.upstream_session import ASKING
 
 MARK: Final = "rightcall-gateway."
-MOST: Final = 500
+MOST: Final = 1_000
+MOST_OF_ONE: Final = 100
+"""Of one caller: its oldest makes room for its newest, never for another's."""
 _OURS: Final = ("_meta", "inputResponses", "requestState")
 
 
@@ -36,29 +39,45 @@ class Kept(Struct, frozen=True):
     pending: Pending | None = None
     forget: Callable[[], None] = lambda: None
     """What to do when the client never comes back."""
+    upstream: Upstream | None = None
+    """The server it goes on with: the one that it began with."""
+    digest: str = ""
+    """Of the policy under which it was let through."""
 
 
 class Continuations:
-    """Bounded in number and time."""
+    """Bounded in number, for each caller, and in time."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[Kept, asyncio.TimerHandle]] = {}
+        self._kept: dict[str, tuple[Kept, asyncio.TimerHandle, str]] = {}
 
-    def keep(self, kept: Kept) -> str:
-        """The state to send with the question."""
-        while len(self._kept) >= MOST:
-            self._drop(next(iter(self._kept)))
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def keep(self, kept: Kept, caller: str) -> str:
+        """The state to send with the question. Raises Refused where there is no room."""
+        own = [token for token, one in self._kept.items() if one[2] == caller]
+        if len(own) >= MOST_OF_ONE:
+            self._drop(own[0])
+        if len(self._kept) >= MOST:
+            kept.forget()
+            raise Refused(SERVER_GONE, "too many calls wait for answers of their clients already")
         token = MARK + token_urlsafe(24)
         timer = asyncio.get_running_loop().call_later(ASKING, self._drop, token)
-        self._kept[token] = kept, timer
+        self._kept[token] = kept, timer, caller
         return token
+
+    def upstream_of(self, token: str) -> Upstream | None:
+        """The server that a call goes on with."""
+        found = self._kept.get(token)
+        return found[0].upstream if found is not None else None
 
     def take(self, token: str, binding: str) -> Kept | None:
         """What was kept, once. A state with another call than its own is used up by trying."""
         found = self._kept.pop(token, None)
         if found is None:
             return None
-        kept, timer = found
+        kept, timer, _ = found
         timer.cancel()
         if kept.binding != binding:
             kept.forget()

@@ -58,6 +58,8 @@ class Errand(Struct, frozen=True):
     passage: Passage | None = None
     forget: Callable[[], None] = lambda: None
     """What to do when the client does not come back with the answers that the server wants."""
+    digest: str = ""
+    """Of the policy that let it through."""
 
 
 async def forward(errand: Errand, exchange: Exchange, kept: Continuations) -> Answer:
@@ -122,14 +124,10 @@ def _modern(answer: Answer, method: str) -> Answer:
 
 def _passed_on(errand: Errand, exchange: Exchange, result: dict[str, Raw], kept: Continuations) -> Answer:
     state = value(result.get("requestState", b""))
-    token = kept.keep(
-        Kept(
-            binding_of(exchange.caller, exchange.method, exchange.params),
-            errand.passage,
-            state if isinstance(state, str) else None,
-            forget=errand.forget,
-        )
-    )
+    binding = binding_of(exchange.caller, exchange.method, exchange.params)
+    own = state if isinstance(state, str) else None
+    waits = Kept(binding, errand.passage, own, None, errand.forget, errand.upstream, errand.digest)
+    token = kept.keep(waits, exchange.caller)
     return Answer(Raw(json.encode({**result, "requestState": token})))
 
 

@@ -8,9 +8,12 @@ from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import Any, Protocol
 
+from msgspec import Raw
+
 from rightcall.config_servers import Server
+from rightcall.mcp.gateway_looking import Looks
 from rightcall.mcp.gateway_news import LISTS, TOOLS, News
-from rightcall.mcp.gateway_table import Table
+from rightcall.mcp.gateway_table import Entry, Table, read_entries
 from rightcall.mcp.messages import mapping, value
 from rightcall.mcp.upstream import Upstream
 from rightcall.mcp.upstream_greeting import Hello
@@ -22,8 +25,12 @@ from rightcall.text.escape import escaped
 log = logging.getLogger("rightcall")
 
 LISTING = 10.0
+MOST_TOOLS = 2_000
+"""Of one server; the rest is told of, and left out."""
 _LOOKING = 2.0
-"""Seconds for another look at a list that is known already."""
+"""Seconds that a client waits for another look at a list that is known already."""
+_RESTING = 60.0
+"""Seconds for which a list that took longer than that is taken as it is known."""
 _AGAIN = 5.0
 """Seconds before a server of the new era is asked again for its news."""
 
@@ -49,17 +56,27 @@ class Joining:
         self._listening: dict[str, asyncio.Task[None]] = {}
         self._problems: dict[str, str] = {}
         self._watched: dict[str, tuple[Session, set[str]]] = {}
+        self._looks: dict[str, Looks] = {}
+        self._open: dict[str, tuple[Upstream, Session]] = {}
+        self._resting: dict[str, float] = {}
+        self._left_out: dict[str, bool] = {}
 
     def cancel(self) -> None:
         for task in list(self._tasks):
             task.cancel()
+        for looks in self._looks.values():
+            looks.cancel()
 
     async def joined(self, upstream: Upstream, session: Session) -> None:
-        await self._list_tools(upstream, session)
+        self._open[upstream.name] = upstream, session
+        self._resting.pop(upstream.name, None)
+        await self._looks_at(upstream.name).fresh()
         agreed = session.agreed
         assert agreed is not None
         self._problems.pop(upstream.name, None)
         self._say(introduced(upstream, list(self._host.table.of(upstream.name)), agreed.version))
+        if self._left_out.get(upstream.name):
+            self._say(f"mcp: {upstream.name} lists more than {MOST_TOOLS:,} tools: those after them are left out")
         if agreed.era == "new":
             self._listen(upstream, session)
         elif self._host.news.level is not None and "logging" in agreed.capabilities:
@@ -80,40 +97,68 @@ class Joining:
         return {
             "state": upstream.state,
             "tools": len(self._host.table.of(upstream.name)),
+            **({"left_out": f"tools after the first {MOST_TOOLS}"} if self._left_out.get(upstream.name) else {}),
             "protocol": agreed.version if agreed is not None else None,
             "starts": upstream.starts,
             "problem": upstream.problem or None,
         }
 
     def list_changed(self, upstream: Upstream, method: str) -> None:
-        session = upstream.session
-        if method == TOOLS and session is not None:
-            self._later(self._list_tools(upstream, session))
+        if method == TOOLS and upstream.name in self._open:
+            if (look := self._looks_at(upstream.name).wanted()) is not None:
+                self._follow(look)
         elif method in LISTS:
             self._host.news.changed(method)
 
     async def refreshed(self) -> None:
         """The tools of servers that do not tell when these change are looked at again."""
+        now = asyncio.get_running_loop().time()
         stale = [
-            (one, one.session)
+            one.name
             for one in self._host.upstreams()
-            if one.session is not None and not _tells(one.session, "tools")
+            if one.session is not None and not _tells(one.session, "tools") and self._resting.get(one.name, 0.0) <= now
         ]
-        if stale:
-            again = (self._list_tools(one, session, _LOOKING) for one, session in stale)
-            await asyncio.gather(*again, return_exceptions=True)
+        await asyncio.gather(*map(self._looked_again, stale))
 
-    async def _list_tools(self, upstream: Upstream, session: Session, seconds: float = LISTING) -> None:
+    async def _looked_again(self, name: str) -> None:
+        try:
+            async with asyncio.timeout(_LOOKING):
+                await self._looks_at(name).fresh()
+        except (TimeoutError, ServerSlow):
+            self._resting[name] = asyncio.get_running_loop().time() + _RESTING
+        except ServerGone:
+            return
+
+    def _looks_at(self, name: str) -> Looks:
+        if name not in self._looks:
+            self._looks[name] = Looks(lambda: self._look(name))
+        return self._looks[name]
+
+    async def _look(self, name: str) -> None:
+        """The door knows a list before clients do: what they call is judged by the definition that they were shown, or
+        by a newer one. One look at a time, so that an older list never takes the place of a newer."""
+        upstream, session = self._open[name]
         agreed = session.agreed
         assert agreed is not None
         found = []
         if "tools" in agreed.capabilities:
-            found = await listed(session, self._host.hello, "tools/list", "tools", seconds)
-        host = self._host
-        if host.table.put(upstream.name, found):
-            definitions = [one for raw in found if (one := mapping(value(raw)))]
-            await asyncio.to_thread(host.know, definitions, upstream.name)
-            host.news.changed(TOOLS)
+            found = await listed(session, self._host.hello, "tools/list", "tools", LISTING, MOST_TOOLS + 1)
+        self._left_out[name] = len(found) > MOST_TOOLS
+        entries = await asyncio.to_thread(self._learnt, name, found[:MOST_TOOLS])
+        if entries is not None:
+            self._host.table.take(name, entries)
+            self._host.news.changed(TOOLS)
+        if upstream not in self._host.upstreams():  # taken out of the policy meanwhile
+            self._host.table.drop(name)
+
+    def _learnt(self, name: str, found: list[Raw]) -> dict[str, Entry] | None:
+        """In a thread, since a long list takes its time; None where it is the one that is known."""
+        entries = read_entries(name, found)
+        if not self._host.table.differs(name, entries):
+            return None
+        known = ({key: value(raw) for key, raw in one.fields.items()} for one in entries.values())
+        self._host.know(list(known), name)
+        return entries
 
     # ── resources and levels ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -177,7 +222,9 @@ class Joining:
             await asyncio.sleep(_AGAIN)
 
     def _later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
+        return self._follow(asyncio.get_running_loop().create_task(work))
+
+    def _follow(self, task: asyncio.Task[None]) -> asyncio.Task[None]:
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return task

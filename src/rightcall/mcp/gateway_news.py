@@ -9,12 +9,16 @@ from typing import Any, Final, cast
 from msgspec import Raw
 
 from rightcall.mcp.eras import PREFIX, SUBSCRIPTION_KEY
-from rightcall.mcp.messages import fields, mapping, notification, value
+from rightcall.mcp.messages import INVALID_PARAMS, fields, mapping, notification, value
 from rightcall.mcp.serving import Client, Exchange
-from rightcall.mcp.serving_answers import Answer, Refused, success
+from rightcall.mcp.serving_answers import INTERNAL, Answer, Refused, success
 
 MOST: Final = 1_000
 """Clients that listen at a time."""
+MOST_OF_ONE: Final = 100
+"""That listen for one caller."""
+MOST_WATCHED: Final = 1_000
+"""Resources that one client hears of."""
 MESSAGE: Final = "notifications/message"
 UPDATED: Final = "notifications/resources/updated"
 TOOLS: Final = "notifications/tools/list_changed"
@@ -34,6 +38,10 @@ class News:
     def __init__(self) -> None:
         self.sessions: set[Client] = set()
         self._listens: dict[Exchange, tuple[Mapping[str, Any], asyncio.Future[None]]] = {}
+
+    @property
+    def is_heard(self) -> bool:
+        return bool(self.sessions or self._listens)
 
     @property
     def level(self) -> str | None:
@@ -57,6 +65,8 @@ class News:
 
     def updated(self, params: Raw) -> None:
         uri = value(fields(params).get("uri", b""))
+        if not isinstance(uri, str):
+            return
         for client in list(self.sessions):
             if uri in client.subscribed:
                 client.send(notification(UPDATED, params))
@@ -64,25 +74,29 @@ class News:
             if uri in uris_of(wanted):
                 exchange.emit(notification(UPDATED, {"uri": uri, "_meta": _stamp(exchange)}))
 
-    def logged(self, params: Raw, cause: Exchange | None) -> None:
-        """To the client whose call it is about; else to every session."""
+    def logged(self, params: Raw, cause: Exchange | None, only: Client | None) -> None:
+        """To the client whose call it is about, since it may tell of that call; else to the only one there ever was
+        (`only`), else to nobody."""
         level = value(fields(params).get("level", b""))
         if cause is not None and cause.peer.stateless:  # which wants to hear it only where the request says so
             wanted = cause.meta.get(LOG_LEVEL)
             if wanted in LEVELS and _is_loud_enough(level, wanted):
                 cause.emit(notification(MESSAGE, params))
             return
-        for client in [cause.client] if cause is not None else list(self.sessions):
-            if _is_loud_enough(level, client.level):
-                (cause.emit if cause is not None else client.send)(notification(MESSAGE, params))
+        client = cause.client if cause is not None else only
+        if client is not None and _is_loud_enough(level, client.level):
+            (cause.emit if cause is not None else client.send)(notification(MESSAGE, params))
 
     async def listen(self, exchange: Exchange) -> Answer:
         """`subscriptions/listen`: its answer comes when it ends."""
-        if len(self._listens) >= MOST:
-            raise Refused(-32603, "too many clients listen already")
+        of_one = sum(one.caller == exchange.caller for one in self._listens)
+        if len(self._listens) >= MOST or of_one >= MOST_OF_ONE:
+            raise Refused(INTERNAL, "too many clients listen already")
         wanted = mapping(value(exchange.params.get("notifications", b"")))
         honoured: dict[str, Any] = {key: True for key in LISTS.values() if wanted.get(key) is True}
-        if uris := uris_of(wanted):
+        if len(uris := uris_of(wanted)) > MOST_WATCHED:
+            raise Refused(INVALID_PARAMS, f"params.notifications.resourceSubscriptions: {MOST_WATCHED} at most")
+        if uris:
             honoured["resourceSubscriptions"] = uris
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._listens[exchange] = honoured, ended

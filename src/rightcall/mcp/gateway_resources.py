@@ -25,13 +25,19 @@ from rightcall.mcp.upstream import Upstream
 from rightcall.mcp.upstream_greeting import Hello
 from rightcall.mcp.upstream_link import ServerGone
 from rightcall.mcp.upstream_listing import listed
-from rightcall.mcp.upstream_session import ServerSlow
+from rightcall.mcp.upstream_session import ServerSlow, Session
 
-LISTING: Final = 10.0
+LISTING: Final = 3.0
 """Seconds for one server's list; one that takes longer is left out."""
+RESTING: Final = 60.0
+"""Seconds for which a server that did not list in time is not asked again."""
 _NO_SUCH: Final = -32002
 _EXPRESSION: Final = re.compile(r"\{[^{}]*\}")
 _LONGEST_URI: Final = 4_000
+_KEYS: Final = {
+    key.casefold(): key
+    for key in ("name", "uri", "arguments", "ref", "argument", "context", "_meta", "inputResponses", "requestState")
+}
 
 
 class Servers(Protocol):
@@ -53,6 +59,8 @@ class Library:
         self._homes: dict[str, str] = {}
         """Which server an address is of."""
         self._templates: dict[str, list[str]] = {}
+        self._silent: dict[tuple[str, str], tuple[Session, float]] = {}
+        """Which list of which server did not come, and until when it is not asked for again."""
 
     # ── lists ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -87,14 +95,22 @@ class Library:
 
         async def one(upstream: Upstream) -> tuple[str, list[Raw]]:
             session = upstream.session
+            if session is None or self._is_silent(upstream.name, method, session):
+                return upstream.name, []
             try:
-                if session is None:
-                    return upstream.name, []
                 return upstream.name, await listed(session, self._servers.hello, method, key, LISTING)
-            except (ServerGone, ServerSlow):
+            except ServerSlow:
+                until = asyncio.get_running_loop().time() + RESTING
+                self._silent[upstream.name, method] = session, until
+                return upstream.name, []
+            except ServerGone:
                 return upstream.name, []
 
         return await asyncio.gather(*map(one, upstreams))
+
+    def _is_silent(self, server: str, method: str, session: Session) -> bool:
+        known = self._silent.get((server, method))
+        return known is not None and known[0] is session and asyncio.get_running_loop().time() < known[1]
 
     # ── one of them ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -110,9 +126,9 @@ class Library:
         return await self._put(exchange, upstream, {"name": entry.name}, entry.name)
 
     async def read(self, exchange: Exchange) -> Answer:
-        uri = _uri(exchange)
+        uri = uri_of(exchange)
         answer = failure(_NO_SUCH, "Resource not found", {"uri": uri})
-        for upstream in await self.homes_of(uri):
+        for upstream in self._begun_with(exchange) or await self.homes_of(uri):
             try:
                 answer = await self._put(exchange, upstream, {}, uri)
             except (ServerGone, ServerSlow) as gone:
@@ -132,7 +148,7 @@ class Library:
                 raise Refused(INVALID_PARAMS, "params.ref.name: there is no such prompt")
             return await self._put(exchange, upstream, {"ref": {**ref, "name": entry.name}}, None)
         uri = ref.get("uri")
-        for upstream in await self.homes_of(uri if isinstance(uri, str) else ""):
+        for upstream in self._begun_with(exchange) or await self.homes_of(uri if isinstance(uri, str) else ""):
             answer = await self._put(exchange, upstream, {}, None)
             if answer.result is not None:
                 return answer
@@ -149,33 +165,45 @@ class Library:
         fitting = [one for one in able if any(fits(uri, each) for each in self._templates.get(one.name, ()))]
         return fitting or able
 
+    def _begun_with(self, exchange: Exchange) -> list[Upstream]:
+        """The server of a request that goes on."""
+        state = value(exchange.params.get("requestState", b""))
+        began = self._kept.upstream_of(state) if isinstance(state, str) else None
+        return [began] if began is not None and self._servers.upstream(began.name) is began else []
+
     async def _put(
         self, exchange: Exchange, upstream: Upstream, changed: Mapping[str, Any], name: str | None
     ) -> Answer:
         ours = ("_meta", "inputResponses", "requestState")
+        if any(_KEYS.get(key.casefold(), key) != key for key in exchange.params):
+            raise Refused(
+                INVALID_PARAMS, "a key of params is almost one of the protocol's, which servers may take for it"
+            )
         params: dict[str, Any] = {**{key: raw for key, raw in exchange.params.items() if key not in ours}, **changed}
         state = value(exchange.params.get("requestState", b""))
         if isinstance(state, str):
             kept = self._kept.take(state, binding_of(exchange.caller, exchange.method, exchange.params))
-            if kept is None or not state.startswith(MARK):
+            if kept is None or not state.startswith(MARK) or kept.upstream is not upstream:
                 raise Refused(INVALID_PARAMS, "requestState is used up, too old, or of another request")
             responses = mapping(value(exchange.params.get("inputResponses", b"")))
             if kept.pending is not None:
                 kept.pending.answer(responses, exchange)
-                return await self._until_asked(kept.pending, exchange)
+                return await self._until_asked(kept.pending, upstream, exchange)
             params |= {"inputResponses": responses} if responses else {}
             params |= {"requestState": kept.state} if kept.state is not None else {}
         errand = Errand(upstream, exchange.method, params, name)
         if not exchange.peer.stateless:
             return await forward(errand, exchange, self._kept)
-        return await self._until_asked(Pending(exchange, lambda: forward(errand, exchange, self._kept)), exchange)
+        pending = Pending(exchange, lambda: forward(errand, exchange, self._kept))
+        return await self._until_asked(pending, upstream, exchange)
 
-    async def _until_asked(self, pending: Pending, exchange: Exchange) -> Answer:
+    async def _until_asked(self, pending: Pending, upstream: Upstream, exchange: Exchange) -> Answer:
         found = await pending.result_or_questions()
         if isinstance(found, Answer):
             return found
         binding = binding_of(exchange.caller, exchange.method, exchange.params)
-        return question_result(found, self._kept.keep(Kept(binding, pending=pending, forget=pending.cancel)))
+        kept = Kept(binding, None, None, pending, pending.cancel, upstream)
+        return question_result(found, self._kept.keep(kept, exchange.caller))
 
     def forget(self, server: str) -> None:
         self._prompts.drop(server)
@@ -183,7 +211,7 @@ class Library:
         self._homes = {uri: home for uri, home in self._homes.items() if home != server}
 
 
-def _uri(exchange: Exchange) -> str:
+def uri_of(exchange: Exchange) -> str:
     uri = value(exchange.params.get("uri", b""))
     if not isinstance(uri, str):
         raise Refused(INVALID_PARAMS, "params.uri must be the address of a resource")

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 from msgspec import Raw, Struct, json
 
+from rightcall.door_tools import full_name
 from rightcall.mcp.messages import fields, value
-from rightcall.mcp.naming import canonical, wire_names
+from rightcall.mcp.naming import wire_names
 from rightcall.mcp.upstream_listing import Mirror, mirrors
 from rightcall.text.alike import skeleton
+
+LONGEST_NAME: Final = 256
+"""Characters of the name of a tool or a prompt; nothing looks for a longer one."""
+_spelling = lru_cache(maxsize=20_000)(skeleton)
 
 
 class Entry(Struct, frozen=True):
@@ -36,17 +42,18 @@ class Table:
 
     def put(self, space: str, definitions: Iterable[Raw]) -> bool:
         """Whether that changed anything."""
-        entries: dict[str, Entry] = {}
-        for raw in definitions:
-            found = fields(raw)
-            name = value(found.get("name", b""))
-            if isinstance(name, str) and name:
-                entries.setdefault(name, Entry(space, name, found, mirrors(raw)))
-        if _same(entries, self._by_space.get(space)):
+        entries = read_entries(space, definitions)
+        if not self.differs(space, entries):
             return False
+        self.take(space, entries)
+        return True
+
+    def differs(self, space: str, entries: Mapping[str, Entry]) -> bool:
+        return not _same(entries, self._by_space.get(space))
+
+    def take(self, space: str, entries: dict[str, Entry]) -> None:
         self._by_space[space] = entries
         self._rebuild()
-        return True
 
     def drop(self, space: str) -> None:
         if self._by_space.pop(space, None):
@@ -57,9 +64,16 @@ class Table:
 
     def find(self, name: Any) -> Entry | None:
         """By the name it is listed under; else by any spelling that can only mean one."""
-        if not isinstance(name, str):
+        if not isinstance(name, str) or len(name) > LONGEST_NAME:
             return None
         return self._by_wire.get(name) or self._loose.get(skeleton(name))
+
+    def wires(self) -> dict[str, Entry]:
+        """By the names they are listed under."""
+        return self._by_wire
+
+    def spaces(self) -> Iterable[str]:
+        return self._by_space
 
     def names(self, wanted: Callable[[Entry], bool]) -> list[str]:
         return [wire for wire, entry in self._by_wire.items() if wanted(entry)]
@@ -79,9 +93,20 @@ class Table:
         self._by_wire = {wire: pairs[pair] for wire, pair in wire_names(pairs).items()}
         self._loose = {}
         for wire, entry in self._by_wire.items():
-            for spelling in {skeleton(wire), skeleton(canonical(entry.space, entry.name)), skeleton(entry.name)}:
+            for spelling in {_spelling(wire), _spelling(full_name(entry.space, entry.name)), _spelling(entry.name)}:
                 self._loose[spelling] = entry if self._loose.get(spelling, entry) is entry else None
         self.version += 1
+
+
+def read_entries(space: str, definitions: Iterable[Raw]) -> dict[str, Entry]:
+    """By name. What has none, or one that nobody could call, is left out; of two with one name the first counts."""
+    entries: dict[str, Entry] = {}
+    for raw in definitions:
+        found = fields(raw)
+        name = value(found.get("name", b""))
+        if isinstance(name, str) and 0 < len(name) <= LONGEST_NAME:
+            entries.setdefault(name, Entry(space, name, found, mirrors(raw)))
+    return entries
 
 
 def _same(entries: Mapping[str, Entry], before: Mapping[str, Entry] | None) -> bool:
