@@ -141,7 +141,8 @@ def test_what_a_person_approves_elsewhere_runs_without_a_second_question(host: H
             answer_all(host.work)
 
     host.between = approve
-    first, second = (turn.results[0] for turn in host.hooked().play(call, call))
+    mine = host.hooked("--policy", str(host.work / "rightcall.toml"))
+    first, second = (turn.results[0] for turn in mine.play(call, call))
     assert first.is_error
     assert not second.is_error
     assert (host.work / "asked.txt").read_text() == "x"
@@ -164,7 +165,7 @@ def test_observing_changes_nothing_and_records_all(host: Host) -> None:
     without = host.play(*CALLS)
     before = [_said(request) for request in host.requests]
     (host.work / "rightcall.toml").write_text(POLICY + '[gate.hosts.claude]\nmode = "observe"\n')
-    watched = host.hooked("--mode", "block").play(*CALLS)
+    watched = host.hooked("--mode", "block", "--policy", str(host.work / "rightcall.toml")).play(*CALLS)
     assert [turn.results for turn in watched] == [turn.results for turn in without]
     assert [_said(request) for request in host.requests] == before
     calls = recorded(host.work)

@@ -19,6 +19,7 @@ from rightcall.door import Door
 from rightcall.door_passage import Passage
 from rightcall.errors import ConfigError, RightCallError
 from rightcall.hosts.agent_zero import MetaReasoningGate, agent_zero_gate, put_in_place
+from rightcall.hosts.hook_event import denies_unjudged
 from rightcall.text.escape import escaped
 
 HOST = "agent-zero"
@@ -121,7 +122,7 @@ class Guard:
     def _refused(self, agent: Any, passage: Passage) -> str | None:
         """Where nothing could be recorded, `on_failure` decides."""
         here = self.door.policy.hosts[HOST]
-        stops = (here.on_failure or ("deny" if here.mode == "block" else "allow")) == "deny"
+        stops = denies_unjudged(here.on_failure, here.mode)
         if passage.call == 0 and passage.decision.rule.startswith("store:") and not stops:
             MetaReasoningGate(agent).passed(passage.decision.reason)
             return None
