@@ -65,7 +65,9 @@ async def _serve(options: Namespace, source: object, target: object) -> None:
             own.executor = executor
         door = Door.open("gateway", policy, strict=True, root=options.root, store=executor.store)
         gateway = Gateway(door, open_link, own=own, joins=options.servers, news=_tell)
-        server = StdioServer(gateway, options.caller or CALLER, cast("BinaryIO", source), cast("BinaryIO", target))
+        caller = options.caller or CALLER
+        ends = cast("BinaryIO", source), cast("BinaryIO", target)
+        server = StdioServer(gateway, caller, *ends, ending=gateway.news.end)
         try:
             await server.run()
         finally:

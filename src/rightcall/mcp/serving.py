@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from secrets import randbits
 from typing import Any, Protocol
 
 from msgspec import Raw
@@ -50,6 +51,8 @@ log = logging.getLogger("rightcall")
 Emit = Callable[[bytes], None]
 MOST_RUNNING = 1_000
 """Requests of one client that may run at a time."""
+MOST_BYTES = 4_000_000
+"""Of the params of one request."""
 UNSUPPORTED_VERSION = -32022
 _PROGRESS_KEY = "progressToken"
 
@@ -87,7 +90,6 @@ class Client:
         self.is_greeted = False
         self._running: dict[bytes, asyncio.Task[Answer]] = {}
         self._asked: dict[int, asyncio.Future[Answer]] = {}
-        self._next = 1
 
     async def request(self, line: Bytes, message: Message, emit: Emit) -> bytes | None:
         """The response to a request; None for one that the client itself has cancelled. `emit` takes what belongs to it
@@ -95,6 +97,9 @@ class Client:
         key = bytes(message.id)
         if key in self._running or len(self._running) >= MOST_RUNNING:
             return a_response(key, failure(INVALID_REQUEST, "this id is in use, or too many requests run already"))
+        if len(bytes(message.params)) > MOST_BYTES:
+            told = f"the params of a request are {MOST_BYTES // 1_000_000} MB at most"
+            return a_response(key, failure(INVALID_PARAMS, told))
         task = asyncio.get_running_loop().create_task(self._answer(line, message, emit))
         self._running[key] = task
         try:
@@ -124,8 +129,7 @@ class Client:
 
     async def ask(self, method: str, params: Mapping[str, Any] | Raw, emit: Emit) -> Answer:
         """Ask the client (old era); cancelling it takes the question back."""
-        number = self._next
-        self._next += 1
+        number = randbits(50)  # nobody answers a question before it is asked
         waiting = self._asked[number] = asyncio.get_running_loop().create_future()
         emit(request(number, method, params))
         try:
@@ -140,6 +144,10 @@ class Client:
         """The client is gone: nothing of its runs on, and nobody waits for its answers."""
         for task in list(self._running.values()):
             task.cancel()
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """The client will answer nothing any more; what it has asked for may still come to its end."""
         for waiting in list(self._asked.values()):
             if not waiting.done():
                 waiting.set_result(failure(SERVER_GONE, "the client is gone"))

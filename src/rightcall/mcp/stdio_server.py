@@ -11,8 +11,13 @@ from typing import Any, BinaryIO
 from rightcall.mcp.messages import INVALID_REQUEST, PARSE_ERROR, Bytes, read, read_batch
 from rightcall.mcp.serving import Backend, Client
 from rightcall.mcp.serving_answers import a_response, failure, one_line
+from rightcall.mcp.stdio_sink import Sink
 from rightcall.proxy.framing import JsonLines, TooLong
 
+GRACE = 10.0
+"""Seconds in which what runs may come to its end after the client has closed its end."""
+FLUSHING = 2.0
+"""Seconds in which the last answers must have been read."""
 _PIECE = 65_536
 _AHEAD = 1_000
 """Lines that may wait to be looked at before no more are read."""
@@ -20,30 +25,44 @@ _AHEAD = 1_000
 
 class StdioServer:
     """`source` and `sink` are the raw files; both are used from threads of their own, so that they may be pipes,
-    terminals or files. A client that reads nothing is waited for; it harms nobody but itself."""
+    terminals or files. A client that reads nothing gets nothing more done, and can be left all the same. `ending` is
+    called when the client has closed its end: what would never come to an end is to end then."""
 
-    def __init__(self, backend: Backend, caller: str, source: BinaryIO, sink: BinaryIO) -> None:
+    def __init__(
+        self, backend: Backend, caller: str, source: BinaryIO, sink: BinaryIO, ending: Callable[[], None] = lambda: None
+    ) -> None:
         self.client = Client(backend, caller, self._send)
         self._source = source
-        self._sink = sink
+        self._sink = Sink(sink)
+        self._ending = ending
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Until the client closes its end."""
+        """Until the client closes its end; what it has asked for before is answered, within limits."""
         loop = asyncio.get_running_loop()
         lines: asyncio.Queue[bytes | None] = asyncio.Queue()
         room = threading.Semaphore(_AHEAD)
+        ended = asyncio.Event()
 
         def put(line: bytes | None) -> None:
             loop.call_soon_threadsafe(lines.put_nowait, line)
+            if line is None:
+                loop.call_soon_threadsafe(ended.set)
 
+        self._sink.start(loop)
         thread = threading.Thread(target=_read, args=(self._source, put, room), name="rightcall stdin", daemon=True)
         thread.start()
         while (line := await lines.get()) is not None:
+            await self._sink.has_room(ended)
             room.release()
             self._take(line)
+        self._ending()
+        self.client.hang_up()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=GRACE)
         self.client.leave()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._sink.written(FLUSHING)
 
     def _take(self, line: bytes) -> None:
         message = read(line)
@@ -90,13 +109,7 @@ class StdioServer:
         task.add_done_callback(self._tasks.discard)
 
     def _send(self, message: bytes) -> None:
-        data = memoryview(one_line(message) + b"\n")
-        try:
-            while data:
-                data = data[self._sink.write(data) or 0 :]
-            self._sink.flush()
-        except (OSError, ValueError):  # nobody reads any more; the end of the input follows
-            return
+        self._sink.put(one_line(message) + b"\n")
 
 
 def _read(source: BinaryIO, put: Callable[[bytes | None], None], room: threading.Semaphore) -> None:

@@ -3,6 +3,7 @@ the old way where it does not understand."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
@@ -15,8 +16,9 @@ from rightcall.mcp.upstream_link import ServerGone
 from rightcall.mcp.upstream_session import Agreed, ServerSlow, Session
 from rightcall.text.escape import escaped
 
-PROBING: Final = 5.0
-"""Seconds for an answer to a question that servers of the old era may not know; some say nothing then."""
+PROBING: Final = 2.0
+"""Seconds after which the old way is tried as well, where a server says nothing to the new one: some never do, and some
+are just slow to start. Clients wait longer than this for a server that starts."""
 _UNSUPPORTED: Final = -32022
 Json = Mapping[str, Any]
 
@@ -31,13 +33,41 @@ class Hello(Struct, frozen=True):
 
 async def greet(session: Session, hello: Hello, seconds: float, *, probe: bool = True) -> Agreed:
     """Raises ServerGone and ServerSlow. `probe` False shakes hands at once: the server is known as one of the old."""
-    agreed = await _discovered(session, hello, min(PROBING, seconds)) if probe else None
-    if agreed is None:
-        agreed = await _handshaken(session, hello, seconds)
+    agreed = await (_either(session, hello, seconds) if probe else _handshaken(session, hello, seconds))
     session.settle(agreed)
     if agreed.era == "old":
         session.notify("notifications/initialized")
     return agreed
+
+
+async def _either(session: Session, hello: Hello, seconds: float) -> Agreed:
+    """Whichever it answers first; the new way where it answers that at once."""
+    loop = asyncio.get_running_loop()
+    asked = loop.create_task(_discovered(session, hello, seconds))
+    shaken: asyncio.Task[Agreed] | None = None
+    try:
+        await asyncio.wait([asked], timeout=PROBING)
+        if asked.done() and (agreed := asked.result()) is not None:
+            return agreed
+        shaken = loop.create_task(_handshaken(session, hello, seconds))
+        await asyncio.wait([shaken] if asked.done() else [asked, shaken], return_when=asyncio.FIRST_COMPLETED)
+        if not _has_failed(shaken):  # to a server that refuses the one, the other may be all it knows
+            agreed = asked.result() if asked.done() else None
+            return agreed or await shaken
+        return await asked or await shaken
+    finally:
+        await _dropped(asked, shaken)
+
+
+def _has_failed(task: asyncio.Task[Agreed]) -> bool:
+    return task.done() and task.exception() is not None
+
+
+async def _dropped(*tasks: asyncio.Task[Any] | None) -> None:
+    left = [task for task in tasks if task is not None]
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
 
 
 def envelope_for(hello: Hello, version: str) -> dict[str, Any]:

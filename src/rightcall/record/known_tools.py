@@ -14,6 +14,7 @@ import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import islice
+from threading import get_ident
 from typing import Any
 
 from msgspec import MsgspecError, Struct, json
@@ -97,7 +98,7 @@ def _replace(folder: str, name: str, text: bytes) -> bool:
     with suppress(OSError):
         if _contents(path) == text:
             return True
-    fresh = f"{path}.{os.getpid()}"
+    fresh = f"{path}.{os.getpid()}.{get_ident()}"
     fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
         with open(fd, "wb") as opened:

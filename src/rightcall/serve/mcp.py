@@ -52,6 +52,7 @@ class Endpoint:
     def __init__(self, gateway: SharedGateway) -> None:
         self.gateway = gateway
         self.sessions = Sessions(gateway)
+        gateway.tidying.append(self.sessions.tidy)
 
     def stop(self) -> None:
         """End the streams that would stay open for ever, so that the server can stop."""

@@ -73,13 +73,16 @@ class Sessions:
     def open(self, caller: str) -> Session | None:
         """A new one; None when there are too many."""
         if len(self._open) >= MOST:
-            for session in [one for one in self._open.values() if one.is_idle]:
-                self.close(session)
+            self.tidy()
         if len(self._open) >= MOST:
             return None
         session = Session(self._gateway, caller)
         self._open[session.id] = session
         return session
+
+    def tidy(self) -> None:
+        for session in [one for one in self._open.values() if one.is_idle]:
+            self.close(session)
 
     def find(self, id: str, caller: str) -> Session | None:
         session = self._open.get(id)
