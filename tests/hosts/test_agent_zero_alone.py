@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightcall.hosts.agent_zero import MetaReasoningGate, agent_zero_gate
+from rightcall.hosts.agent_zero import CUT_OFF, MetaReasoningGate, agent_zero_gate
 from rightcall.hosts.agent_zero_rules import EXTENSION, tool_schemas, with_rules
 
 
@@ -24,6 +24,7 @@ def load() -> ModuleType:
     return module
 
 
+WITH_ENGINE: Any = load()
 ALONE: Any = load()
 ALONE._engine = lambda: None
 GATE = agent_zero_gate()
@@ -48,13 +49,13 @@ class Agent:
 def alone(tool: str, arguments: dict[str, Any]) -> list[tuple[str, str]]:
     agent = Agent()
     asyncio.run(ALONE.MetaReasoningGate(agent=agent).execute(tool_args=arguments, tool_name=tool))
-    return sorted(agent.said)
+    return agent.said
 
 
 def engine(tool: str, arguments: dict[str, Any]) -> list[tuple[str, str]]:
     agent = Agent()
     asyncio.run(MetaReasoningGate(agent, GATE).execute(arguments, tool))
-    return sorted(agent.said)
+    return agent.said
 
 
 def early(request: Any, last_response: str = "") -> tuple[dict[str, Any], Agent]:
@@ -106,13 +107,78 @@ def fold(value: Any) -> Any:
 @pytest.mark.promise("H-06")
 def test_warnings_are_the_designs_word_for_word() -> None:
     assert alone("code_execution_tool", {"runtime": "bash", "language": "x"}) == [
+        ("info", "[MetaGate] Auto-corrected runtime value 'bash' → 'terminal'"),
+        ("warning", "[MetaGate] Tool 'code_execution_tool' missing required args: ['code']"),
         (
             "history",
             "Tool 'code_execution_tool' is missing required arguments: code. Check the tool usage format and retry.",
         ),
-        ("info", "[MetaGate] Auto-corrected runtime value 'bash' → 'terminal'"),
-        ("warning", "[MetaGate] Tool 'code_execution_tool' missing required args: ['code']"),
     ]
+
+
+@pytest.mark.promise("H-06")
+@pytest.mark.parametrize(
+    ("tool", "written"),
+    [
+        ("code_execution_tool", {"runtime": "terminal", "workdir": "/"}),
+        ("search_engine", {"engine": "google"}),
+        ("search_engine", {"engine": "google", "q": "tea"}),
+        ("response", {"txt": "hi"}),
+    ],
+)
+def test_an_argument_that_nobody_declared_is_never_taken_for_another(tool: str, written: dict[str, Any]) -> None:
+    mine, theirs = dict(written), dict(written)
+    assert alone(tool, mine) == engine(tool, theirs)
+    assert mine == theirs
+    aliases = ALONE.TOOL_SCHEMAS[tool]["arg_aliases"]
+    assert {key: value for key, value in mine.items() if key in written} == {
+        key: value for key, value in written.items() if key not in aliases
+    }
+
+
+@pytest.mark.promise("H-06")
+@pytest.mark.parametrize("written", [{"command": "ls", "lang": "bash"}, {"lang": "bash", "command": "ls"}])
+def test_corrections_are_logged_in_the_order_of_the_rules(written: dict[str, Any]) -> None:
+    said = [
+        ("info", "[MetaGate] Auto-corrected arg 'command' → 'code'"),
+        ("info", "[MetaGate] Auto-corrected arg 'lang' → 'runtime'"),
+        ("info", "[MetaGate] Auto-corrected runtime value 'bash' → 'terminal'"),
+    ]
+    assert alone("code_execution_tool", dict(written)) == said
+    assert engine("code_execution_tool", dict(written)) == said
+
+
+WHOLE = [
+    '{"thoughts": ["I will."], "tool_name": "response", "tool_args": {"text": "a {b"}}',
+    '```json\n{"tool_name": "response", "tool_args": {"text": "it\'s \\"so\\""}}\n``` and more',
+    "{'tool_name': 'response', 'tool_args': {'text': 'hi',}}",
+    '{tool_name: "response", tool_args: {text: """many\n"lines""""}}',
+    '{"tool_name": "response", "tool_args": {"text": "the last brace is missing"}',
+    "no call at all, it's only text: “",
+    "",
+]
+
+
+@pytest.mark.parametrize("answer", WHOLE)
+def test_a_whole_answer_is_not_taken_for_one_that_was_cut(answer: str) -> None:
+    assert not ALONE.is_cut(answer)
+
+
+@pytest.mark.promise("H-06")
+@pytest.mark.parametrize("answer", WHOLE[:4])
+def test_an_answer_that_ends_inside_its_call_is_cut_wherever_that_is(answer: str) -> None:
+    start, end = answer.index("tool_args") + 13, answer.rindex("}}")
+    assert [at for at in range(start, end + 1) if not ALONE.is_cut(answer[:at])] == []
+
+
+@pytest.mark.promise("H-06")
+def test_half_a_call_does_not_run_and_the_model_reads_why() -> None:
+    assert ALONE.CUT_OFF == CUT_OFF
+    for run in (ALONE, WITH_ENGINE):
+        agent = Agent(loop_data=SimpleNamespace(last_response=WHOLE[0][:-6]))
+        with pytest.raises(RuntimeError, match=f"Tool 'response' {CUT_OFF}"):
+            asyncio.run(run.MetaReasoningGate(agent=agent).execute(tool_args={"text": "a"}, tool_name="response"))
+        assert agent.said == [("warning", "[MetaGate] Tool 'response' was cut off")]
 
 
 def test_a_fault_is_logged_and_the_call_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:

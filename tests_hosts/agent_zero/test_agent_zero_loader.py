@@ -158,6 +158,53 @@ def test_a_policy_that_blocks_keeps_the_tool_from_running_and_the_model_reads_wh
     assert "code" in message
 
 
+HALF = '{"thoughts": [], "tool_name": "memory_save", "tool_args": {"text": "rm -rf /tmp/a'
+QUOTED = "{'tool_name': 'memory_save', 'tool_args': {'text': 'rm -rf /tmp/a'"  # all the stand-in's reader closes
+
+
+@pytest.mark.promise("H-06")
+@pytest.mark.parametrize("package", [True, False], ids=["with the package", "alone"])
+@pytest.mark.parametrize("which", LAYOUTS, ids=str)
+def test_half_a_call_runs_without_the_gate_and_not_with_it(make: Make, which: Any, package: bool) -> None:
+    cut = [HALF] if isinstance(which, Path) else [QUOTED]
+    tree = make(which, gate=False)
+    assert [one["ran"] for one in tree.send(*cut)] == [[["memory_save", {"text": "rm -rf /tmp/a"}]]]
+    agent_zero_install.install(tree.root)
+    for one in tree.send(*cut, package=package):
+        assert (one["ran"], one["failed"][0]) == ([], "RepairableException")
+        assert "was cut off before its end" in one["failed"][1]
+
+
+@pytest.mark.promise("H-06", "A-01")
+def test_half_a_call_is_recorded_as_refused_and_passes_where_the_policy_only_observes(make: Make) -> None:
+    tree = make("present", policy="version = 1\n")
+    (one,) = tree.send(QUOTED)
+    assert (one["ran"], "was cut off" in one["failed"][1], statuses(tree)) == ([], True, ["refused"])
+    (tree.root / "rightcall.toml").write_text('[gate.hosts.agent-zero]\nmode = "observe"\n', encoding="utf-8")
+    (one,) = tree.send(QUOTED)
+    assert (one["ran"], one["failed"]) == ([["memory_save", {"text": "rm -rf /tmp/a"}]], None)
+
+
+@pytest.mark.promise("H-06")
+@pytest.mark.parametrize("policy", [None, "version = 1\n", BLOCK])
+def test_an_argument_that_nobody_declared_reaches_the_tool_as_it_is(make: Make, policy: str | None) -> None:
+    tree = make("present", policy=policy)
+    written = {"runtime": "bash", "code": "ls", "workdir": "/", "engine": "v8"}
+    one, lacking = tree.send(
+        {"tool_name": "code_execution_tool", "tool_args": written},
+        {"tool_name": "code_execution_tool", "tool_args": {"runtime": "terminal", "workdir": "/"}},
+    )
+    assert one["ran"][0][1] == {**written, "runtime": "terminal", "session": 0, "reset": False}
+    if policy == BLOCK:
+        assert lacking["ran"] == []
+    else:
+        assert lacking["ran"][0][1] == {"runtime": "terminal", "workdir": "/", "session": 0, "reset": False}
+        assert lacking["warnings"] == [MISSING]
+    if policy == "version = 1\n":
+        kept = b"".join(file.read_bytes() for file in (tree.root / ".rightcall").rglob("*") if file.is_file())
+        assert b"workdir" in kept
+
+
 @pytest.mark.parametrize("which", LAYOUTS, ids=str)
 def test_with_a_policy_that_says_nothing_of_the_host_it_warns_and_records(make: Make, which: Any) -> None:
     tree = make(which, policy="version = 1\n")

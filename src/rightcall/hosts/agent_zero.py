@@ -22,6 +22,11 @@ logger = logging.getLogger(__name__)
 POLICY: dict[str, Any] = {"gate": {"mode": "warn", "unknown_tool": "pass", "unknown_argument": "keep"}}
 """Warn only; leave tools and arguments alone that nobody declared: Agent Zero's tools take any keyword."""
 
+CUT_OFF = "was cut off before its end and did not run. Send the whole request again, in a shorter form if need be."
+
+SURE = 0.9
+"""From here on a name is another one's; below, a person would have to say so."""
+
 
 def agent_zero_gate() -> "Gate":
     """A gate with the rules of pack `agent-zero`, as `MetaReasoningGate` makes one. Keep it: it counts."""
@@ -60,21 +65,31 @@ class MetaReasoningGate:
             return  # only exact names: Agent Zero has already chosen the tool, we cannot rename it
         given = dict(tool_args)
         verdict = self._gate.check(tool_name, given)
+        aside = undeclared(verdict)
+        if aside:
+            given = {key: value for key, value in given.items() if key not in aside}
+            verdict = self._gate.check(tool_name, given)
         for fault in (problem for problem in verdict.problems if problem.code == "fault"):
             raise RuntimeError(fault.message)
         if verdict.call is not None and verdict.call.arguments is not given:
-            put_in_place(tool_args, verdict.call.arguments)
+            put_in_place(tool_args, {**verdict.call.arguments, **{key: tool_args[key] for key in aside}})
         await self.tell(tool_name, verdict, tool.rules.aliases)
 
     async def tell(self, tool_name: str, verdict: Verdict, aliases: Mapping[str, str]) -> None:
         """What was corrected, for the log; what is wrong, also into the history, where the model reads it."""
-        for repair in verdict.repairs:
+        order = {name: place for place, name in enumerate(aliases)}  # that of the rules, as the gate's design has it
+        for repair in sorted(verdict.repairs, key=lambda repair: order.get(repair.path, len(order))):
             self._log("info", f"[MetaGate] Auto-corrected {_correction(repair)}")
         for log_line, warning in _warnings(aliases, verdict.problems):
             self._log("warning", f"[MetaGate] Tool '{tool_name}' {log_line}")
             added = self.agent.hist_add_warning(escaped(f"Tool '{tool_name}' {warning}"))
             if inspect.isawaitable(added):  # a later Agent Zero may make that asynchronous
                 await added
+
+    def cut_off(self, tool_name: str) -> str:
+        """Half a call, which Agent Zero's own reader has made look whole: what to tell the model."""
+        self._log("warning", f"[MetaGate] Tool '{tool_name}' was cut off")
+        return escaped(f"Tool '{tool_name}' {CUT_OFF}")
 
     def passed(self, error: object) -> None:
         """Something failed in here, and the call goes on as it was."""
@@ -88,6 +103,16 @@ class MetaReasoningGate:
                 logger.warning("%s", escaped(content))
 
 
+def undeclared(verdict: Verdict) -> frozenset[str]:
+    """Arguments that nobody declared and that would be taken for others without being sure: these tools take any
+    keyword, so that they stay what they are."""
+    return frozenset(
+        repair.path
+        for repair in verdict.repairs
+        if _is_renaming(repair) and repair.confidence < SURE and "." not in repair.path
+    )
+
+
 def put_in_place(tool_args: dict[str, Any], corrected: Mapping[str, Any]) -> None:
     """Agent Zero's tool reads the very dict that the hook was given."""
     kept = dict(corrected)
@@ -99,9 +124,13 @@ def _correction(repair: Repair) -> str:
     """What was corrected, in the gate's own words."""
     if repair.rule == "value_alias":
         return f"{repair.path} value '{str(repair.before).lower().strip()}' → '{repair.after}'"
-    if isinstance(repair.after, str) and repair.before == repair.path.rpartition(".")[2]:
+    if _is_renaming(repair):
         return f"arg '{repair.before}' → '{repair.after}'"
     return f"{repair.path or 'arguments'} ({repair.rule})"
+
+
+def _is_renaming(repair: Repair) -> bool:
+    return isinstance(repair.after, str) and repair.before == repair.path.rpartition(".")[2]
 
 
 def _warnings(aliases: Mapping[str, str], problems: tuple[Problem, ...]) -> Iterator[tuple[str, str]]:
@@ -113,7 +142,8 @@ def _warnings(aliases: Mapping[str, str], problems: tuple[Problem, ...]) -> Iter
             f"is missing required arguments: {', '.join(missing)}. Check the tool usage format and retry.",
         )
     for target in missing:
-        named = [p.path for p in problems if p.code == "ambiguous_name" and aliases.get(p.path) == target]
+        unclear = {p.path for p in problems if p.code == "ambiguous_name"}
+        named = [name for name, meant in aliases.items() if meant == target and name in unclear]
         if named:
             yield (
                 f"has several args for '{target}': {named}",

@@ -14,17 +14,21 @@ from functools import lru_cache
 from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
+from msgspec.json import encode
+
 from rightcall.catalog import build_catalog
 from rightcall.door import Door
 from rightcall.door_passage import Passage
 from rightcall.errors import ConfigError, RightCallError
-from rightcall.hosts.agent_zero import MetaReasoningGate, agent_zero_gate, put_in_place
+from rightcall.hosts.adapting import beginning
+from rightcall.hosts.agent_zero import CUT_OFF, MetaReasoningGate, agent_zero_gate, put_in_place, undeclared
 from rightcall.hosts.hook_event import denies_unjudged
 from rightcall.text.escape import escaped
 
 HOST = "agent-zero"
 
 _LONGEST_SUMMARY = 2_000
+_MOST_BESIDE = 500
 _NO_LONGER = "Nothing was heard of it before the next call."
 
 _gate = lru_cache(1)(agent_zero_gate)
@@ -35,16 +39,22 @@ _opening = threading.Lock()
 class _Running(NamedTuple):
     passage: Passage
     began: float
+    beside: str
+    """What the tool got beside what was judged."""
 
 
 async def before(
-    agent: Any, tool_args: dict[str, Any], tool_name: str, *, policy: str | None = None, secrets: Any = None
-) -> str | None:
+    agent: Any, tool_args: dict[str, Any], tool_name: str, *, policy: str | None = None, secrets: Any = None,
+    cut: bool = False,
+) -> str | None:  # fmt: skip
     """Correct `tool_args` in place. A text is why the call must not run, for the model.
 
     `secrets` masks and unmasks texts (`mask_values`, `replace_placeholders`): they stand in the arguments when this
-    hook runs, and must not stand in a record. Raises where the call cannot be judged.
+    hook runs, and must not stand in a record. `cut`: the model's answer ended inside the call. Raises where the call
+    cannot be judged.
     """
+    if policy is None and cut:
+        return MetaReasoningGate(agent).cut_off(tool_name)
     if policy is None:
         await MetaReasoningGate(agent, _gate()).execute(tool_args, tool_name)
         return None
@@ -52,7 +62,7 @@ async def before(
         guard = _guard(policy)
     except ConfigError as error:  # nobody knows what it was to forbid
         return f"No tool may run: the policy cannot be used. {escaped(str(error))}"
-    return await guard.before(agent, tool_args, tool_name, secrets)
+    return await guard.before(agent, tool_args, tool_name, secrets, cut=cut)
 
 
 async def after(agent: Any, response: Any, *, secrets: Any = None) -> None:
@@ -98,23 +108,39 @@ class Guard:
         self._running: WeakKeyDictionary[Any, _Running] = WeakKeyDictionary()
         self._servers: Any = None
 
-    async def before(self, agent: Any, tool_args: dict[str, Any], tool_name: str, secrets: Any) -> str | None:
+    async def before(
+        self, agent: Any, tool_args: dict[str, Any], tool_name: str, secrets: Any, *, cut: bool = False
+    ) -> str | None:
         self._end(agent, ok=False, error=_NO_LONGER)  # Agent Zero does not tell of a tool that raised
         space, name = self._place(tool_name)
         written = {key: _masked(secrets, value) for key, value in tool_args.items()}
+        aside = frozenset[str]() if cut else self._undeclared(space, name, written)
+        judged = {key: value for key, value in written.items() if key not in aside}
         context = getattr(getattr(agent, "context", None), "id", None)
-        passage = await self.door.ajudge(name, written, context=None if context is None else str(context), space=space)
+        passage = await self.door.ajudge(
+            name, beginning(written) if cut else judged, context=None if context is None else str(context), space=space
+        )
+        if cut and not passage.observed:
+            self.door.ended(passage, ok=False, error=CUT_OFF)
+            return MetaReasoningGate(agent).cut_off(tool_name)
         if passage.action != "allow":
             return self._refused(agent, passage)
-        if passage.changed:
-            put_in_place(tool_args, _unmasked(secrets, passage.arguments, written, tool_args))
-        self._running[agent] = _Running(passage, time.monotonic())
+        if passage.changed and not cut:
+            kept = {key: tool_args[key] for key in aside}
+            put_in_place(tool_args, {**_unmasked(secrets, passage.arguments, written, tool_args), **kept})
+        beside = encode({key: written[key] for key in sorted(aside)}, enc_hook=str).decode() if aside else ""
+        self._running[agent] = _Running(passage, time.monotonic(), beside and f"Also given: {beside[:_MOST_BESIDE]}. ")
         if not passage.observed:
             known = None if space else _gate().catalog.get(name)
             await MetaReasoningGate(agent).tell(
                 tool_name, passage.verdict, {} if known is None else known.rules.aliases
             )
         return None
+
+    def _undeclared(self, space: str, name: str, written: dict[str, Any]) -> frozenset[str]:
+        """Only of Agent Zero's own tools, which take any keyword; those of servers say what they take."""
+        gate = self.door.gate()
+        return frozenset() if space or gate.catalog.get(name) is None else undeclared(gate.check(name, written))
 
     def after(self, agent: Any, summary: str) -> None:
         self._end(agent, ok=True, summary=summary)
@@ -132,7 +158,7 @@ class Guard:
         last = self._running.pop(agent, None)
         if last is not None:
             seconds = time.monotonic() - last.began
-            self.door.ended(last.passage, ok=ok, summary=summary, error=error, seconds=seconds)
+            self.door.ended(last.passage, ok=ok, summary=last.beside + summary, error=error, seconds=seconds)
 
     def _place(self, tool_name: str) -> tuple[str, str]:
         """Server and tool of `files.read_file`, where Agent Zero has such a server; its schema is then known too."""

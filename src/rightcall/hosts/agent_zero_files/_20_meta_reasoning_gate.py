@@ -60,25 +60,22 @@ _ARGUMENTS = ("toolargs", "args", "toolarguments", "arguments", "toolparameters"
               "actioninput", "input")  # fmt: skip
 _WRAPPERS = ("toolcall", "toolcalls", "function", "functioncall", "toolrequest")
 _ASIDE = ("thoughts", "headline", "id", "type")
-_MOST = 100
-"""Characters of a name that the log shows."""
+_MOST = 100  # characters of a name that the log shows
+CUT_OFF = "was cut off before its end and did not run. Send the whole request again, in a shorter form if need be."
+_PLACE = re.compile(r"""[{\[,:]\s*("{3}|["'`])?|[}\]]""")
+_ENDS = {quote: re.compile(rf"(?:\\[\s\S]|(?!{quote})[\s\S])*{quote}") for quote in ('"""', '"', "'", "`")}
 
 
 class MetaReasoningGate(Extension):
     """What Agent Zero makes for every call, and hands the call."""
 
     def __init__(self, agent: Any = None, **kwargs: Any) -> None:
-        self.agent = agent
-        self.kwargs = kwargs
+        self.agent, self.kwargs = agent, kwargs
 
     async def execute(
-        self,
-        tool_args: dict[str, Any] | None = None,
-        tool_name: str = "",
-        response: Any = None,
-        data: dict[str, Any] | None = None,
-        **_kwargs: Any,
-    ) -> None:
+        self, tool_args: dict[str, Any] | None = None, tool_name: str = "", response: Any = None,
+        data: dict[str, Any] | None = None, **_kwargs: Any,
+    ) -> None:  # fmt: skip
         refusal = None
         try:
             if data is not None:
@@ -96,18 +93,21 @@ class MetaReasoningGate(Extension):
     async def _before(self, tool_args: dict[str, Any], tool_name: str) -> str | None:
         """Correct the arguments in place; a text is why the call must not run."""
         schema = TOOL_SCHEMAS.get(tool_name, {})
-        method = getattr(getattr(getattr(self.agent, "loop_data", None), "current_tool", None), "method", None)
+        method = getattr(self._loop("current_tool"), "method", None)
         if tool_args and method and "method" in schema.get("required", ()):
             tool_args.setdefault("method", method)  # `skills_tool:list` says it in the name
-        policy, engine = _policy_file(), _engine()
+        policy, engine, cut = _policy_file(), _engine(), is_cut(str(self._loop("last_response") or ""))
         if engine is not None:
-            secrets = self._secrets() if policy else None
-            return await engine.before(self.agent, tool_args, tool_name, policy=policy, secrets=secrets)
+            more: dict[str, Any] = {"secrets": self._secrets() if policy else None, **({"cut": True} if cut else {})}
+            return await engine.before(self.agent, tool_args, tool_name, policy=policy, **more)
         if policy is not None:
             why = _stops(policy, "the package rightcall is not installed")
             self._log("warning", f"[MetaGate] {why or f'{policy} is not in force: no package rightcall is installed'}")
             if why:
                 return why
+        if cut:
+            self._log("warning", f"[MetaGate] Tool '{_shown(tool_name)}' was cut off")
+            return f"Tool '{_shown(tool_name)}' {CUT_OFF}"
         if tool_args and schema:
             for kind, line in correct(tool_args, schema):
                 self._log(kind, f"[MetaGate] {line}")
@@ -119,8 +119,7 @@ class MetaReasoningGate(Extension):
         return None
 
     async def _after(self, response: Any) -> None:
-        engine = _engine() if _policy_file() else None  # without a policy nothing is recorded
-        if engine is not None:
+        if _policy_file() and (engine := _engine()) is not None:  # without a policy nothing is recorded
             await engine.after(self.agent, response, secrets=self._secrets())
 
     def _secrets(self) -> Any:
@@ -136,8 +135,7 @@ class MetaReasoningGate(Extension):
     def _before_lookup(self, data: dict[str, Any]) -> None:
         """Agent Zero asks twice, while an answer still comes in and when it is there: same answer, logged once."""
         given: list[Any] = [*(data.get("args") or ()), *(data.get("kwargs") or {}).values()]
-        request = next((cast("dict[str, Any]", one) for one in given if isinstance(one, dict)), None)
-        if request is None:
+        if (request := next((cast("dict[str, Any]", one) for one in given if isinstance(one, dict)), None)) is None:
             return
         for line in reshape(request, self._known_tools):
             self._once("info", f"[MetaGate] Auto-corrected {line}")
@@ -145,9 +143,8 @@ class MetaReasoningGate(Extension):
         if not isinstance(name, str) or not name or (isinstance(arguments, dict) and arguments):
             return  # right, or no call: Agent Zero says so itself
         if arguments is None or arguments == {}:
-            filled: dict[str, Any] = {}
-            refusal = self._fill(filled, name)
-            request["tool_args"] = filled
+            filled = request["tool_args"] = dict[str, Any]()
+            refusal = self._fill(filled, name, empty=arguments == {})
         else:
             refusal = f"Tool '{_shown(name)}' has tool_args that are no object. Correct them and retry."
         if refusal:  # Agent Zero would stop here too, but for good
@@ -155,29 +152,24 @@ class MetaReasoningGate(Extension):
         elif not request["tool_args"]:
             data["result"] = None  # as if it had been validated: without arguments is how the model meant it
 
-    def _fill(self, arguments: dict[str, Any], name: str) -> str | None:
+    def _fill(self, arguments: dict[str, Any], name: str, *, empty: bool) -> str | None:
         """Defaults for a call without arguments; a text is what to tell the model instead."""
         tool, _, method = name.partition(":")
-        schema = TOOL_SCHEMAS.get(tool, {})
-        required = schema.get("required", [])
+        required = (schema := TOOL_SCHEMAS.get(tool, {})).get("required", [])
         if method and "method" in required:
             arguments["method"] = method
         arguments.update(schema.get("defaults", {}))
-        if arguments or (not required and self._is_complete(name)):
+        answer = str(self._loop("last_response") or "")  # one that was cut off has an empty object too, once mended
+        if arguments or (empty and not required and answer and not is_cut(answer)):
             return None
         if not required:
             return f"Tool '{_shown(tool)}' came without arguments. Give them in tool_args and retry."
         self._once("warning", f"[MetaGate] Tool '{tool}' missing required args: {required}")
         return f"Tool '{tool}' {_is_missing(required)}"
 
-    def _is_complete(self, name: str) -> bool:
-        """Whether the whole answer is there and has an empty object: one that was cut off has one too, once mended."""
-        text = str(getattr(getattr(self.agent, "loop_data", None), "last_response", "") or "")
-        whole = _object(text[text.find("{") : text.rfind("}") + 1])
-        if whole is None:
-            return False
-        reshape(whole, self._known_tools)
-        return whole.get("tool_name") == name and whole.get("tool_args") == {}
+    def _loop(self, name: str) -> Any:
+        """What Agent Zero keeps of the turn: `last_response` is the model's whole answer."""
+        return getattr(getattr(self.agent, "loop_data", None), name, None)
 
     def _known_tools(self) -> list[str]:
         """The tools this agent has: the files in its tools folders, and those of its MCP servers."""
@@ -192,10 +184,9 @@ class MetaReasoningGate(Extension):
 
     def _once(self, kind: str, content: str) -> None:
         """Once for each answer of the model, however often Agent Zero asks."""
-        said = getattr(getattr(self.agent, "loop_data", None), "params_temporary", None)
+        said = self._loop("params_temporary")
         if isinstance(said, dict):
-            lines = cast("dict[str, list[str]]", said).setdefault("_meta_reasoning_gate", [])
-            if content in lines:
+            if content in (lines := cast("dict[str, list[str]]", said).setdefault("_meta_reasoning_gate", [])):
                 return
             lines.append(content)
         self._log(kind, content)
@@ -236,19 +227,32 @@ def complaints(tool_args: dict[str, Any], schema: dict[str, Any]) -> list[tuple[
 
 
 def _given_for(tool_args: dict[str, Any], schema: dict[str, Any]) -> dict[str, list[str]]:
-    """The wrong names that were given, by the name they mean."""
+    """The wrong names that were given, by the name they mean, in the order of the rules."""
     meant: dict[str, list[str]] = {}
-    for wrong_name in tool_args:
-        if correct_name := schema.get("arg_aliases", {}).get(wrong_name):
+    for wrong_name, correct_name in schema.get("arg_aliases", {}).items():
+        if wrong_name in tool_args:
             meant.setdefault(correct_name, []).append(wrong_name)
     return meant
 
 
+def is_cut(answer: str) -> bool:
+    """Whether an answer ends inside its call. Agent Zero's reader closes what is open, and would run half of it."""
+    depth, at = 0, answer.find("{")
+    while at >= 0 and (place := _PLACE.search(answer, at)):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(place[0][0], 0)
+        if depth <= 0:
+            return False
+        end = _ENDS[place[1]].match(answer, place.end()) if place[1] else place
+        if end is None:
+            return True
+        at = end.end()
+    return depth > 1  # the outermost brace alone is often forgotten, and nothing is lost with it
+
+
 def _is_missing_in(tool_args: dict[str, Any], name: str, schema: dict[str, Any]) -> bool:
     skip_when = schema.get("conditionally_required", {}).get(name, {}).get("skip_when", {})
-    if any(str(tool_args.get(other, "")).lower().strip() in values for other, values in skip_when.items()):
-        return False
-    return _is_blank(tool_args.get(name))
+    skips = any(str(tool_args.get(other, "")).lower().strip() in values for other, values in skip_when.items())
+    return not skips and _is_blank(tool_args.get(name))
 
 
 def _is_blank(value: Any) -> bool:
@@ -264,8 +268,7 @@ def reshape(request: dict[str, Any], known_tools: Callable[[], list[str]]) -> li
 
     Only what can be meant in one way: two candidates for one place are left alone, and a `name` that is no tool's.
     """
-    draft, done = dict(request), list[str]()
-    _unwrap(draft, done)
+    _unwrap(draft := dict(request), done := list[str]())
     field = _field(draft, "tool_name", _NAMES, str)
     if field is None or not draft[field].strip():
         return []
@@ -332,8 +335,7 @@ def _tool_named(name: str, known: list[str]) -> str | None:
     """The one tool that is meant by a name nobody has; None where that is not certain."""
     if name in known:
         return name
-    engine = _engine()
-    if engine is not None:
+    if (engine := _engine()) is not None:
         return engine.tool_named(name, known)
     alike = [tool for tool in known if _folded(tool) == _folded(name)]
     return alike[0] if len(alike) == 1 else None
@@ -344,11 +346,9 @@ def _folded(name: str) -> str:
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+    with suppress(ValueError, RecursionError):
+        return cast("dict[str, Any]", value) if isinstance(value := json.loads(text), dict) else None
+    return None
 
 
 def _shown(name: str) -> str:
