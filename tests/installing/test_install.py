@@ -6,13 +6,14 @@ import stat
 import tomllib
 from pathlib import Path
 from threading import Barrier, Thread
+from typing import Any
 
 import pytest
 
 from cli.terminal_running import Terminal
 from cli_running import Runner
 from installing.settings_reading import as_host, our_commands
-from rightcall.installing import applying, files
+from rightcall.installing import applying, files, manifest
 from rightcall.installing.applying import install
 from rightcall.installing.commands import Wish
 from rightcall.installing.manifest import locked, read_manifest
@@ -492,12 +493,12 @@ def test_somebody_at_a_terminal_is_asked_and_no_is_no(home: Path, settings: Path
 def test_where_the_disk_says_no_nothing_of_it_stays(
     home: Path, settings: Path, run: Runner, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    written = applying.write_manifest if where == "note" else applying.replace
+    written: Any = manifest.write_manifest if where == "note" else files.replace
 
     def full(path: str, *given: object, **more: object) -> None:
         if where == "note" or path == str(settings):
             raise OSError(28, "No space left on device")
-        written(path, *given, **more)  # type: ignore[arg-type]
+        written(path, *given, **more)
 
     monkeypatch.setattr(applying, written.__name__, full)
     done = run("install", "claude-code", "--yes")

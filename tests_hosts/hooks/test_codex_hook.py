@@ -116,7 +116,7 @@ def test_every_output_is_one_that_codex_takes(output_schema: Any, work: Path) ->
     changed = hook("codex", event("mcp__files__write_file", filename="a", content="b"), work)
     broken = hook("codex", b"{", work)
     (work / "rightcall.toml").write_text(warned)
-    warning = hook("codex", event("mcp__files__write_file", path="a"), work)
+    warning = hook("codex", event("mcp__files__write_file", path="a"), work, "--mode", "warn")
     for output in (denied, asked, changed, broken, warning):
         output_schema.validate(output)
     told = [output["hookSpecificOutput"] for output in (denied, asked, changed, broken)]
