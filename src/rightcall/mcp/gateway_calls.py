@@ -280,9 +280,8 @@ def _arguments(passage: Passage, call: ToolCall, exchange: Exchange) -> dict[str
     written = exchange.params.get("arguments")
     if passage.observed:
         return {} if written is None else {"arguments": written}
-    read: Any = call.arguments
-    as_written = written is not None and not passage.changed and type(read) is dict
-    if as_written and json.encode(read) == json.encode(passage.arguments):  # 1 is not true
+    as_written = written is not None and bytes(written)[:1] == b"{" and not passage.changed
+    if as_written and json.encode(call.arguments) == json.encode(passage.arguments):  # 1 is not true
         return {"arguments": written}
     return {"arguments": passage.arguments}
 

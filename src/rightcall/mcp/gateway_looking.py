@@ -12,6 +12,8 @@ from rightcall.mcp.upstream_link import ServerGone
 FIRST_PAUSE: Final = 0.5
 """Seconds between two looks that a server asks for; twice as long each time it does so again at once."""
 LONGEST_PAUSE: Final = 30.0
+SHARE: Final = 5
+"""A look is followed by a pause so many times as long, however long it takes."""
 CALM: Final = 60.0
 """After so many seconds without one the pauses begin anew."""
 
@@ -56,9 +58,15 @@ class Looks:
     async def _soon(self, pause: float) -> None:
         await asyncio.sleep(pause)
         self._wanted = None  # what changes from here on is another change
-        self._earliest = asyncio.get_running_loop().time() + self._pause
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        self._earliest = began + self._pause
         self._pause = min(self._pause * 2, LONGEST_PAUSE)
-        await self.fresh()
+        try:
+            await self.fresh()
+        finally:
+            took = loop.time() - began
+            self._earliest = max(self._earliest, loop.time() + took * SHARE)
 
     async def _after(self, before: asyncio.Task[None]) -> None:
         await asyncio.wait([before])

@@ -6,6 +6,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any, BinaryIO
 
 from rightcall.mcp.messages import INVALID_REQUEST, PARSE_ERROR, Bytes, read, read_batch
@@ -45,9 +46,10 @@ class StdioServer:
         ended = asyncio.Event()
 
         def put(line: bytes | None) -> None:
-            loop.call_soon_threadsafe(lines.put_nowait, line)
-            if line is None:
-                loop.call_soon_threadsafe(ended.set)
+            with suppress(RuntimeError):  # the loop has ended before
+                loop.call_soon_threadsafe(lines.put_nowait, line)
+                if line is None:
+                    loop.call_soon_threadsafe(ended.set)
 
         self._sink.start(loop)
         thread = threading.Thread(target=_read, args=(self._source, put, room), name="rightcall stdin", daemon=True)
