@@ -20,6 +20,8 @@ TOOLS = [
     {"name": "delete_file", "inputSchema": PATH},
 ]
 
+LISTED: list[Any] = []
+
 
 def write(data: bytes) -> None:
     while data:
@@ -58,6 +60,11 @@ def misbehave(id: Any, how: str) -> None:
         say({"jsonrpc": "2.0", "id": "nobody's", "result": {}})
         say({"jsonrpc": "2.0", "id": None, "error": {"code": 1, "message": "?"}})
         say(answer)
+    elif how == "forges":  # a question under the ids that somebody else has used
+        for own in LISTED:
+            question = {"message": "Do you like cats?", "requestedSchema": {"type": "object", "properties": {}}}
+            say({"jsonrpc": "2.0", "id": own, "method": "elicitation/create", "params": question})
+        say(answer)
     elif how == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
     elif how == "stuck":
@@ -91,6 +98,7 @@ def main(how: str) -> None:
                 "cacheScope": "private",
             }
         elif method == "tools/list":
+            LISTED.append(known)
             result = {"tools": TOOLS, "ttlMs": 0, "cacheScope": "private"}
         elif method == "tools/call" and message["params"]["name"] == "misbehave":
             misbehave(known, how)

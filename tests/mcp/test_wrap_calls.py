@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from rightcall.door import Door
-from wrapping import MODERN, TOOLS, Wrapped, call, line, result
+from wrapping import ASKING, MODERN, TOOLS, Wrapped, call, line, result
 
 pytestmark = pytest.mark.promise("H-04")
 
@@ -219,6 +219,23 @@ SMUGGLED = [
     b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":["delete_file"],"arguments":{"path":"a"}}}\n',
     b'[[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"delete_file","arguments":{"path":"a"}}}]]\n',
     b'[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"delete_file","arguments":{"path":"a"}}}]\n',
+    # capitals do not count
+    b'{"jsonrpc":"2.0","id":1,"Method":"tools/call","params":{"name":"delete_file","arguments":{"path":"a"}}}\n',
+    b'{"jsonrpc":"2.0","id":1,"method":"ping","METHOD":"tools/call","params":{"name":"delete_file","arguments":{"path":"a"}}}\n',
+    b'{"jsonrpc":"2.0","id":1,"method":"Tools/Call","params":{"name":"delete_file","arguments":{"path":"a"}}}\n',
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a"},"Name":"delete_file"}}\n',
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a"}},"Params":{"name":"delete_file"}}\n',
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a"}},"param\u017f":{"name":"delete_file"}}\n'.encode(),
+    b'[{"jsonrpc":"2.0","id":1,"Method":"tools/call","params":{"name":"delete_file","arguments":{"path":"a"}}}]\n',
+    # another encoding, which a server may guess
+    *(
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"delete_file","arguments":{"path":"a"}}}'.encode(
+            how
+        )
+        for how in ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be")
+    ),
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/c\x00all","params":{"name":"delete_file","arguments":{"path":"a"}}}\n',
+    b'{"jsonrpc":"2.0","id":1,"method":"ping","x":"\xff","params":{"name":"delete_file","arguments":{"path":"a"}}}\n',
 ]
 
 
@@ -242,6 +259,60 @@ def test_a_carriage_return_inside_a_message_cannot_make_two_of_it(wrapped: Wrapp
 def test_an_unreadable_call_is_answered_under_its_id(wrapped: Wrapped) -> None:
     wrapped.client(b'{"jsonrpc":"2.0","id":41,"method":"tools/call","params":{"x":NaN}}\n')
     assert [(one["id"], one["error"]["code"]) for one in wrapped.told] == [(41, -32700)]
+
+
+@pytest.mark.parametrize(
+    ("sent", "why"),
+    [
+        (SMUGGLED[0], "a key of this tools/call stands twice"),
+        (SMUGGLED[13], "the key `Method`"),
+        (SMUGGLED[16], "only in capitals"),
+        (SMUGGLED[20], "UTF-8"),
+    ],
+)
+def test_who_sends_a_message_that_can_be_misread_is_told_why_it_did_not_pass(
+    wrapped: Wrapped, sent: bytes, why: str
+) -> None:
+    wrapped.client(sent)
+    assert why in wrapped.told[0]["error"]["message"]
+
+
+@pytest.mark.promise("A-01")
+def test_a_call_that_can_be_read_in_two_ways_is_recorded_without_either(wrapped: Wrapped) -> None:
+    wrapped.client(SMUGGLED[16])
+    (refused,) = wrapped.records("refused")
+    assert (refused["tool"], refused["params"], refused["rule"]) == ("files/read_file", {}, "validation")
+    wrapped.client(SMUGGLED[16].replace(b"read_file", b"hunter2"))
+    assert "hunter2" not in str(wrapped.records("refused"))
+
+
+@pytest.mark.promise("A-01")
+def test_a_number_beyond_all_bounds_is_named_and_the_refusal_recorded(wrapped: Wrapped) -> None:
+    wrapped.client(
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":'
+        b'{"name":"read_file","arguments":{"path":"a","limit":1e400}}}\n'
+    )
+    assert "`limit` must be a finite number" in wrapped.refusal
+    assert [one["tool"] for one in wrapped.records("refused")] == ["files/read_file"]
+
+
+def test_an_id_that_is_in_use_is_not_taken_by_a_second_call() -> None:
+    with Door.open("wrap", ASKING) as door:
+        early = Wrapped(door, listed=False)
+        early.greet(elicitation={})
+        early.client(call(1, "read_file", {"path": "a"}))
+        early.client(call(1, "read_file", {"path": "b"}))
+        (told,) = early.told
+        assert "in use" in told["error"]["message"]
+        early.server(result(early.asked[0]["id"], {"tools": TOOLS}))
+        assert early.asked[1] == call(1, "read_file", {"path": "a"})
+        early.forget()
+        early.client(call(2, "delete_file", {"path": "a"}))
+        early.client(call(2, "delete_file", {"path": "b"}))
+        question, told = early.told
+        assert "in use" in told["error"]["message"]
+        early.client(result(question["id"], {"action": "accept", "content": {"ok": True}}))
+        assert early.asked == [call(2, "delete_file", {"path": "a"})]
 
 
 class _Faulty:

@@ -79,8 +79,6 @@ def test_a_client_that_cannot_ask_is_told_the_id_and_the_call_runs_once_it_is_ap
 
 @pytest.mark.promise("P-06")
 def test_forged_swapped_and_replayed_answers_are_none() -> None:
-    answer: dict[str, Any] = {"rightcall.approval": YES}
-
     async def main() -> list[str]:
         async with gateway(ASKS) as site, site.client("auto", elicitation_callback=person(YES)) as client:
 
@@ -94,6 +92,7 @@ def test_forged_swapped_and_replayed_answers_are_none() -> None:
 
             asked = await client.session.call_tool("notes_echo", {"text": "a"}, allow_input_required=True)
             state = asked.request_state
+            answer = dict.fromkeys(asked.input_requests, YES)
             return [
                 await call("a", input_responses=answer),
                 await call("b", input_responses=answer, request_state=state),

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from rightcall.door import Door
+from rightcall.record.entries import read_end
 from wrap_talking import Talk, scripted, wrapped
 
 pytestmark = pytest.mark.promise("X-07", "H-04")
@@ -49,7 +51,7 @@ def test_a_call_that_is_never_answered_holds_up_no_other(talk: Talk) -> None:
     assert talk.call(2, "echo", {"text": "a"})["result"]["content"][0]["text"] == '{"text": "a"}'
     assert talk.ask(3, "ping")["result"] == {}
     talk.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
-    assert talk.call(4, "echo", {"txt": "b"})["result"]["content"][0]["text"] == '{"text": "b"}'
+    assert talk.call(4, "echo", {"Text": "b"})["result"]["content"][0]["text"] == '{"text": "b"}'
 
 
 @pytest.mark.parametrize("talk", ["twice"], indirect=True)
@@ -104,7 +106,7 @@ def test_a_line_of_200_megabytes_passes_in_bounded_memory(talk: Talk) -> None:
 @pytest.mark.parametrize("talk", ["flood", "garbage"], indirect=True)
 def test_noise_on_either_stream_passes_by(talk: Talk) -> None:
     assert talk.call(1, "misbehave", {"text": "x"})["result"]["content"][0]["text"] == "done"
-    assert talk.call(2, "echo", {"txt": "a"})["result"]["content"][0]["text"] == '{"text": "a"}'
+    assert talk.call(2, "echo", {"Text": "a"})["result"]["content"][0]["text"] == '{"text": "a"}'
 
 
 def test_a_client_that_reads_slowly_slows_the_server_down_and_fills_no_memory(tmp_path: Path) -> None:
@@ -149,6 +151,45 @@ def test_what_the_server_has_started_ends_with_it(talk: Talk) -> None:
     assert goes(talk.info["child"])
 
 
+@pytest.mark.promise("A-01")
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        (signal.SIGTERM, "RightCall was told to end before the server answered."),
+        (signal.SIGINT, "RightCall was told to end before the server answered."),
+        (None, "The client ended the connection before the server answered."),
+    ],
+)
+def test_the_record_says_who_ended_a_call_that_was_still_open(tmp_path: Path, how: int | None, why: str) -> None:
+    (tmp_path / "rightcall.toml").write_text("version = 1\n")
+    with Talk(wrapped(scripted("silent")), tmp_path) as talk:
+        talk.greet()
+        open_call = {"name": "misbehave", "arguments": {"text": "x"}}
+        talk.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": open_call})
+        talk.call(2, "echo", {"text": "a"})
+        if how is None:
+            talk.close()
+        else:
+            talk.process.send_signal(how)
+            talk.process.wait(20)
+    with Door.open("wrap", tmp_path / "rightcall.toml", root=tmp_path) as door:
+        ends = [read_end(one.body) for one in door.store.look(lambda tables: tables.newest(9, ("end",)))]
+    assert [one.error for one in ends if one.status != "success"] == [why]
+
+
+def test_a_server_cannot_put_its_own_question_in_the_place_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "rightcall.toml").write_text('version = 1\n[policy.approval]\ntools = ["delete_file"]\n')
+    with Talk(wrapped(scripted("forges")), tmp_path) as talk:
+        talk.greet(elicitation={})
+        talk.call(1, "misbehave", {"text": "x"})
+        delete = {"name": "delete_file", "arguments": {"path": "x"}}
+        talk.send({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": delete})
+        question = talk.hear()
+        assert "A tool call waits" in question["params"]["message"]
+        talk.send({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}})
+        assert talk.hear()["result"]["isError"] is True
+
+
 @pytest.mark.parametrize("talk", ["silent"], indirect=True)
 def test_a_wrap_that_is_killed_leaves_no_server(talk: Talk) -> None:
     talk.process.kill()
@@ -175,7 +216,7 @@ def test_a_server_that_reads_nothing_any_more_ends_with_its_client(talk: Talk) -
 def test_calls_that_are_piped_in_are_answered_before_the_end(tmp_path: Path) -> None:
     with Talk(wrapped(scripted()), tmp_path) as talk:
         talk.send(
-            {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo", "arguments": {"txt": "a"}}}
+            {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo", "arguments": {"Text": "a"}}}
         )
         talk.input.close()
         assert talk.hear()["result"]["content"][0]["text"] == '{"text": "a"}'

@@ -158,7 +158,7 @@ class Between:
 
     def _unread(self, line: bytes) -> bytes | None:
         """A line that is no message. What can be no call in any reading passes, for the server to say so itself."""
-        if b"call" not in line and b"\\u" not in line:
+        if not _may_hold_a_call(line):
             return line
         self._ends.to_client(
             failure(_raw(id_of(line, line)), PARSE_ERROR, "the message is no valid JSON, so it was not passed on")
@@ -202,10 +202,14 @@ def _almost_a_call(method: Any) -> bool:
     return isinstance(method, str) and method.strip().casefold() == _CALL
 
 
+def _may_hold_a_call(text: bytes) -> bool:
+    return b"call" in text.lower() or b"\\u" in text
+
+
 def _two_methods(line: Bytes) -> bool:
     """Whether it may be a call for a server that reads another of two methods."""
     text = bytes(line)
-    if b"call" not in text and b"\\u" not in text:
+    if not _may_hold_a_call(text):
         return False
     twice = duplicate_keys(text.decode("utf-8", "replace"), value(text))
     return "method" in twice or "" in twice
