@@ -36,18 +36,22 @@ def main() -> int:
     doors = options.doors.split(",")
     if unknown := [door for door in doors if door not in MATRIX]:
         parser.error(f"there is no door {unknown[0]!r}; the doors are {', '.join(MATRIX)}")
-    alone = {door: measured(door, cases, tools, guarded=False) for door in doors}
-    guarded = {door: measured(door, cases, tools, guarded=True) for door in doors}
-    print(markdown(alone, guarded))
+    alone, guarded, impossible = {}, {}, []
+    for door in doors:
+        try:
+            alone[door], guarded[door] = (measured(door, cases, tools, guarded=us) for us in (False, True))
+        except Exception as error:  # noqa: BLE001 - a host that has no such tools, such as smolagents with `save-note`
+            impossible.append(f"{door}: cannot be measured with these tools: {type(error).__name__}: {error}")
+    print(markdown({door: alone[door] for door in guarded}, guarded))
     other = [
         f"{door}, {failure}: {guarded[door][failure]}, stated is {stated}"
-        for door in doors
+        for door in guarded
         for failure, stated in MATRIX[door].stated(guarded=True).items()
         if guarded[door][failure] != stated
     ]
-    if other:
-        print("\n" + "\n".join(other), file=sys.stderr)
-    return 1 if other else 0
+    if other or impossible:
+        print("\n" + "\n".join(other + impossible), file=sys.stderr)
+    return 1 if other or impossible else 0
 
 
 if __name__ == "__main__":

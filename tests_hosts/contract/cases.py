@@ -107,15 +107,20 @@ def make_cases(tools: tuple[Definition, ...], seed: int = 0) -> tuple[Case, ...]
     left_out = chance.choice(required)
     whole = json.encode(_last_text_last(meant)).decode()
     return (
-        Case("wrong argument", tool.name, meant, tool.name, _renamed(meant, renamed, other), renamed),
+        Case("wrong argument", tool.name, meant, tool.name, _renamed(meant, renamed, other), _pattern(renamed)),
         Case("wrong tool", tool.name, meant, chance.choice(TOOL_SLIPS)(tool.name), meant, tool.name),
         Case("broken JSON", tool.name, meant, tool.name, chance.choice(BREAKAGES)(meant), r"(?i)json"),
         Case("left in text", tool.name, meant, tool.name, meant, tool.name, chance.choice(TEXTS)(tool.name, meant)),
-        Case("missing field", tool.name, None, tool.name, _without(meant, left_out), left_out),
+        Case("missing field", tool.name, None, tool.name, _without(meant, left_out), _pattern(left_out)),
         Case("refusal", denied.name, denied.example, denied.name, denied.example, r"not whitelisted|not allowed"),
         Case("approval", asking.name, asking.example, asking.name, asking.example, r"approve"),
         Case("truncated", tool.name, None, tool.name, _cut(whole, chance), r"(?i)cut .*off|truncated|incomplete"),
     )
+
+
+def _pattern(name: str) -> str:
+    """Where tools are functions, `customer-id` is `customer_id`."""
+    return re.sub(r"\W", ".", name)
 
 
 # ── damage ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -135,7 +140,34 @@ def _dashes(name: str) -> str:
     return name.replace("_", "-") if "_" in name else name.upper()
 
 
-ARGUMENT_SLIPS: tuple[Callable[[str], str], ...] = (_camel, _pascal, _dashes)
+def _typo(name: str) -> str:
+    """Two letters in the middle of its longest word change places, as far as there are two that differ."""
+    word = max(re.split(r"[_\W]", name), key=len)
+    at = next((at for at in range(len(word) // 2, len(word) - 1) if word[at] != word[at + 1]), None)
+    if at is None or len(word) < 5:
+        return _dashes(name)
+    return name.replace(word, word[:at] + word[at + 1] + word[at] + word[at + 2 :])
+
+
+def _article(name: str) -> str:
+    return f"the_{name}"
+
+
+OTHER_WORDS = {
+    "path": "file_path", "title": "heading", "text": "content", "content": "text", "address": "addr", "message": "msg",
+    "id": "identifier", "query": "search", "folder": "directory", "email": "mail", "description": "desc", "url": "link",
+}  # fmt: skip
+"""What models say instead, and nothing else can be meant by."""
+
+
+def _other_word(name: str) -> str:
+    last = re.split(r"[_\W]", name)[-1]
+    other = OTHER_WORDS.get(last)
+    return _typo(name) if other is None else name.removesuffix(last) + other
+
+
+ARGUMENT_SLIPS: tuple[Callable[[str], str], ...] = (_camel, _pascal, _dashes, _typo, _article, _other_word)
+"""Another style, a slip of the keyboard, a word too many, another word for the same."""
 TOOL_SLIPS: tuple[Callable[[str], str], ...] = (_camel, _pascal, _dashes, lambda name: f"functions.{name}")
 
 
@@ -148,7 +180,8 @@ def _trailing(arguments: dict[str, Any]) -> str:
 
 
 def _unquoted(arguments: dict[str, Any]) -> str:
-    return "{" + ", ".join(f"{key}: {json.encode(value).decode()}" for key, value in arguments.items()) + "}"
+    keys = {key: key if re.fullmatch(r"[\w-]+", key) else _json(key) for key in arguments}
+    return "{" + ", ".join(f"{keys[key]}: {_json(value)}" for key, value in arguments.items()) + "}"
 
 
 BREAKAGES: tuple[Callable[[dict[str, Any]], str], ...] = (_python, _trailing, _unquoted)

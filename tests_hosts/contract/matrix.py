@@ -70,7 +70,7 @@ MATRIX: Final[dict[str, Row]] = {
     "agent_zero": Row(
         "Agent Zero",
         (WRONG, FAILS, RUNS, FAILS, WRONG, RUNS, RUNS, WRONG),
-        (RUNS, RUNS, RUNS, RUNS, WHY, WHY, ASKS, WRONG),
+        (RUNS, RUNS, RUNS, RUNS, WHY, WHY, ASKS, WHY),
         real_only=("broken JSON", "truncated"),
     ),
     "claude_sdk": Row(

@@ -1,9 +1,10 @@
 """What came of a case at a door, in one word, and the tools that note what runs."""
 
 import inspect
+import keyword
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Struct, json
 
@@ -62,15 +63,24 @@ class Ran:
         """A function with the arguments of the tool's schema, for frameworks that look at those."""
 
         def run(*args: Any, **kwargs: Any) -> str:
-            bound = signature.bind(*args, **kwargs)
-            return self.note(tool.name, dict(bound.arguments))
+            given = {python.get(name, name): value for name, value in kwargs.items()}
+            bound = signature.bind(*args, **given)
+            return self.note(tool.name, {names[name]: value for name, value in bound.arguments.items()})
 
         signature = _signature(tool)
+        names = {_identifier(name): name for name in tool.parameters["properties"]}
+        python = {name: own for own, name in names.items()}
         run.__name__ = run.__qualname__ = tool.name
         run.__doc__ = tool.description
         run.__signature__ = signature  # type: ignore[attr-defined]
         run.__annotations__ = {name: one.annotation for name, one in signature.parameters.items()} | {"return": str}
         return run
+
+
+def _identifier(name: str) -> str:
+    """What Python can call an argument; `customer-id` and `class` are told to models by their own names."""
+    plain = re.sub(r"\W", "_", name)
+    return f"{plain}_" if keyword.iskeyword(plain) else plain
 
 
 _TYPES = {"string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict}
@@ -80,14 +90,23 @@ def _signature(tool: Definition) -> inspect.Signature:
     required = tool.parameters.get("required", [])
     parameters = [
         inspect.Parameter(
-            name,
+            _identifier(name),
             inspect.Parameter.POSITIONAL_OR_KEYWORD,
             default=inspect.Parameter.empty if name in required else None,
-            annotation=_TYPES[schema["type"]] if name in required else _TYPES[schema["type"]] | None,
+            annotation=_annotation(name, _TYPES[schema["type"]], optional=name not in required),
         )
         for name, schema in tool.parameters["properties"].items()
     ]
     return inspect.Signature(sorted(parameters, key=lambda one: one.default is None), return_annotation=str)
+
+
+def _annotation(name: str, kind: type, *, optional: bool) -> Any:
+    own: Any = kind | None if optional else kind
+    if _identifier(name) == name:
+        return own
+    from pydantic import Field
+
+    return Annotated[own, Field(alias=name)]
 
 
 class PlainClient:

@@ -44,7 +44,8 @@ def drive(cases: Sequence[Case], tools: tuple[Definition, ...], guarded: bool) -
 
 def _rules(tool: Definition) -> str:
     required: list[str] = tool.parameters["required"]
-    aliases = ", ".join(f'"{slip(name)}" = "{name}"' for name in required for slip in ARGUMENT_SLIPS)
+    slips = {slip(name): name for name in required for slip in ARGUMENT_SLIPS}
+    aliases = ", ".join(f'"{slip}" = "{name}"' for slip, name in slips.items() if slip not in required)
     return f"[gate.tools.{tool.name}]\nrequired = {json.encode(required).decode()}\naliases = {{ {aliases} }}\n"
 
 

@@ -1,6 +1,7 @@
 """A LangChain agent with a scripted chat model, and the same with the middleware."""
 
 from collections.abc import Sequence
+from keyword import iskeyword
 from typing import Any
 
 from langchain.agents import create_agent
@@ -33,6 +34,15 @@ def message(case: Case) -> AIMessage:
         return AIMessage("", invalid_tool_calls=[make_invalid_tool_call(raw, str(error))], response_metadata=about)
 
 
+def as_tool(tool: Definition, ran: Ran) -> StructuredTool:
+    """Where Python has no such name for an argument, LangChain takes the schema itself, and then checks nothing."""
+    if all(name.isidentifier() and not iskeyword(name) for name in tool.parameters["properties"]):
+        return StructuredTool.from_function(ran.function(tool))
+    return StructuredTool(
+        name=tool.name, description=tool.description, args_schema=tool.parameters, func=ran.function(tool)
+    )
+
+
 def drive(cases: Sequence[Case], tools: tuple[Definition, ...], guarded: bool) -> list[Seen | None]:
     return [_drive(case, tools, guarded) for case in cases]
 
@@ -42,7 +52,7 @@ def _drive(case: Case, tools: tuple[Definition, ...], guarded: bool) -> Seen:
     guard = RightCallMiddleware(policy_for(tools)) if guarded else None
     agent: Any = create_agent(
         Scripted(messages=iter([message(case), AIMessage("done")])),
-        tools=[StructuredTool.from_function(ran.function(tool)) for tool in tools],
+        tools=[as_tool(tool, ran) for tool in tools],
         middleware=[guard] if guard else [],
         checkpointer=InMemorySaver(),
     )
