@@ -1,6 +1,7 @@
 """Many clients of one gateway: what is one's is never another's, and nothing stays behind that nobody uses."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -9,11 +10,13 @@ from msgspec import json
 from mcp_gateway_asking import asked, gateway_of, greeted, once, policy, shared_of, text_of
 from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
 from rightcall.config_servers import Server
+from rightcall.door import Door
 from rightcall.mcp import gateway_continuing, gateway_following, gateway_news, gateway_shared
 from rightcall.mcp.gateway_continuing import Continuations, Kept
 from rightcall.mcp.gateway_shared import SharedGateway
 from rightcall.mcp.messages import read
 from rightcall.mcp.serving_answers import Refused
+from rightcall.record.known_tools import remembered_tools
 
 ASKABLE = {"elicitation": {"form": {}}}
 SAMPLING: dict[str, Any] = {"sampling": {}}
@@ -320,3 +323,29 @@ def test_those_who_listen_are_bounded_for_each_caller(monkeypatch: pytest.Monkey
     third, many = asyncio.run(main())
     assert third["message"] == "too many clients listen already"
     assert many["code"] == -32602
+
+
+@pytest.mark.promise("P-08")
+def test_what_groups_learn_of_one_server_at_the_same_time_is_learnt_one_after_the_other(tmp_path: Any) -> None:
+    (tmp_path / "rightcall.toml").write_text(FILE.format("a"))
+    inside: list[str] = []
+    together: list[int] = []
+
+    with Door.open("gateway", tmp_path / "rightcall.toml", strict=True, root=tmp_path) as door:
+        know = door.know
+
+        def slowly(tools: Any, space: str = "") -> None:
+            inside.append(space)
+            together.append(len(inside))
+            know(tools, space)
+            inside.pop()
+
+        door.know = slowly  # type: ignore[method-assign]
+        shared = SharedGateway(door, Links())
+        groups: list[Any] = [(("elicitation", (f"way {number}",)),) for number in range(8)]
+        with ThreadPoolExecutor(8) as threads:
+            for _ in threads.map(lambda group: shared._know(group, [{**TOOL, "name": group[0][1][0]}], "a"), groups):
+                pass
+        names = {tool["name"] for tool in remembered_tools(door.store, "a")}
+    assert max(together) == 1
+    assert names == {f"way {number}" for number in range(8)}
