@@ -13,17 +13,18 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
+from shlex import quote
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from msgspec.structs import replace
 
-from rightcall.authorise import decide
 from rightcall.authorise.quarantine import quarantine
 from rightcall.config import HOST_NAMES, Policy
 from rightcall.door_guarding import guarded_files
 from rightcall.door_judging import Asked, Here, asked_of, noted
 from rightcall.door_passage import Passage, dry_run_text, passage
+from rightcall.door_repeats import decided
 from rightcall.door_rights import DoorRights, door_rights
 from rightcall.door_tools import NOT_TOLD, box_of, door_policy, hidden, known_tools, tool_name
 from rightcall.errors import ConfigError, StoreError
@@ -33,6 +34,7 @@ from rightcall.executor_policy import PolicyInForce
 from rightcall.record.admission import Admission, admit, finish, finish_once, refuse
 from rightcall.record.asking import answer
 from rightcall.record.entries import EndBody, NoteBody, encode
+from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import note_policy
 from rightcall.record.tables import Store, Tables
 from rightcall.text.redact import Redactor
@@ -97,6 +99,7 @@ class Door:
         self._guarded = guarded_files(self._file, path)
         self._current = self._under(self._policy.current)
         self.store: Store = open_store("memory" if store is None and self._file is None else store, path, clock)
+        self._desk = _desk(self._file, None if isinstance(self.store, MemoryStore) else path)
         self._redactor = self._new_redactor()
         self._note_policy("loaded")
 
@@ -262,7 +265,8 @@ class Door:
             return refuse(tables, asked.body.caller, asked.digest, held or request, asked.body, now)
         if request.definition == NOT_TOLD and tables.definition(request.tool) is None:
             request = replace(request, definition="")  # nothing was known, so nothing has changed, or will have
-        admission = admit(tables, replace(request, at=now), hushed(decide, self._redactor), asked.body, asked.question)
+        judge = hushed(lambda one, _: decided(one, tables), self._redactor)
+        admission = admit(tables, replace(request, at=now), judge, asked.body, asked.question)
         if admission.decision.kind == "dry_run":
             finish(tables, admission.call, _DRY_RUN)
             return replace(admission, decision=replace(admission.decision, reason=dry_run_text(request)))
@@ -277,7 +281,7 @@ class Door:
             decision = request
         else:
             request = replace(request, at=self.store.clock.now())
-            decision = hushed(decide, self._redactor)(request, tables)
+            decision = hushed(lambda one, _: decided(one, tables), self._redactor)(request, tables)
         would = "" if decision.kind == "allow" else f"{decision.kind} by {decision.rule}: {decision.reason}"
         seq = tables.append("begin", 0, encode(replace(asked.body, decision="allow", rule="observe", reason=would)))
         tables.begun(seq, elsewhere=self._elsewhere)
@@ -287,7 +291,9 @@ class Door:
 
     def _passage(self, asked: Asked, admission: Admission) -> Passage:
         request = None if isinstance(asked.request, Decision) else asked.request
-        return passage(asked.name, asked.arguments, asked.verdict, admission, request, observed=asked.observed)
+        return passage(
+            asked.name, asked.arguments, asked.verdict, admission, request, observed=asked.observed, desk=self._desk
+        )
 
     def _ending(self, passage: Passage, result: Result, summary: str) -> Callable[[Tables], object]:
         request = passage.request
@@ -372,6 +378,13 @@ class Door:
         about = {"digest": current.digest, "source": current.source}
         note = NoteBody(what, data=about | ({"problem": self._policy.problem} if self._policy.problem else {}))
         self._later(lambda tables: note_policy(tables, note, current.digest))
+
+
+def _desk(policy: str | None, store: str | None) -> str:
+    """Where a person answers, as options of the command that does it."""
+    if policy is not None:
+        return f" --policy {quote(policy)}"
+    return "" if store is None else f" --db {quote(store)}"
 
 
 def _result(ok: bool, error: str | None, seconds: float | None) -> Result:

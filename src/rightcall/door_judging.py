@@ -15,7 +15,7 @@ from rightcall.door_guarding import touches
 from rightcall.door_rights import DoorRights
 from rightcall.door_tools import full_name, other_names, unknown_tool
 from rightcall.door_unsure import as_it_was, unsure
-from rightcall.executor_calls import Who, Written, call_body, question
+from rightcall.executor_calls import Who, Written, call_body, question, reason_told
 from rightcall.executor_request import TooManyPaths, build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.fs.rules import path_rule
@@ -86,7 +86,7 @@ def asked_of(
     body = replace(body, tool=_recorded_name(here, body.tool, judged), wire=here.host)
     if isinstance(request, Decision):
         shown = Question()
-        request = replace(request, reason=here.redactor.beside(request.reason, written.arguments))
+        request = replace(request, reason=reason_told(request.reason, written.arguments, here.redactor))
     else:
         shown = question(request, verdict, tool.described, "")
     tool_name = verdict.call.name if verdict.call is not None else called

@@ -48,9 +48,10 @@ class Passage(Struct, frozen=True):
 
 
 def passage(
-    name: str, arguments: Any, verdict: Verdict, admission: Admission, request: Request | None, *, observed: bool
-) -> Passage:
-    """`name` and `arguments` are what was written."""
+    name: str, arguments: Any, verdict: Verdict, admission: Admission, request: Request | None, *, observed: bool,
+    desk: str = "",
+) -> Passage:  # fmt: skip
+    """`name` and `arguments` are what was written; `desk` says where a person answers."""
     decision = admission.decision
     if observed:
         return Passage("allow", name, arguments, False, "", "", verdict, decision, True, request, admission)
@@ -62,7 +63,7 @@ def passage(
             "allow", call.name, call.arguments, changed, warning, "", verdict, decision, False, request, admission
         )
     if decision.kind == "ask" and call is not None:
-        message, why = _waiting(decision), _reason(decision, verdict)
+        message, why = _waiting(decision, desk), _reason(decision, verdict)
         changed = call.name != name or call.arguments != arguments
         return Passage(
             "ask", call.name, call.arguments, changed, message, why, verdict, decision, False, request, admission
@@ -86,13 +87,13 @@ def _refusal(verdict: Verdict, admission: Admission) -> str:
     return error_content(decision.reason, stubborn_hint(admission, decision.hint))
 
 
-def _waiting(decision: Decision) -> str:
+def _waiting(decision: Decision, desk: str) -> str:
     """Nothing in it is of the model's own words."""
     waiting = decision.approval
     return error_content(
         decision.reason,
-        f"It waits for an answer as approval {waiting}; a person says yes with `rightcall approvals approve {waiting}`."
-        " Make exactly the same call again once it is approved.",
+        f"It waits for an answer as approval {waiting}; a person says yes with "
+        f"`rightcall approvals approve {waiting}{desk}`. Make exactly the same call again once it is approved.",
     )
 
 

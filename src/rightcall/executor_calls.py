@@ -168,10 +168,17 @@ def hushed(decide: Decide, redactor: Redactor) -> Decide:
         decision = decide(request, facts)
         if not decision.reason:
             return decision
-        reason = redactor.beside(decision.reason, request.arguments)
+        reason = reason_told(decision.reason, request.arguments, redactor)
         return decision if reason == decision.reason else replace(decision, reason=reason)
 
     return decided
+
+
+def reason_told(reason: str, arguments: Any, redactor: Redactor) -> str:
+    """A reason of ours as it may be recorded. It quotes a call in quotes or not at all, so that one without them may
+    stand even where the call is too large to be looked through."""
+    quotes = any(mark in reason for mark in "`'\"")
+    return redactor.beside(reason, arguments) if quotes else redactor.text(reason)
 
 
 def question(request: Request, verdict: Verdict, described: str, preview: str) -> Question:

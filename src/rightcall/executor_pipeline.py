@@ -26,7 +26,18 @@ from rightcall.execute.placing import placed
 from rightcall.execute.preview import DRY_RUN, preview
 from rightcall.execute.run import run
 from rightcall.execute.state import keepable, state_of, telling
-from rightcall.executor_calls import OnStage, Stopwatch, Who, Written, call_body, end_body, hushed, question, unrecorded
+from rightcall.executor_calls import (
+    OnStage,
+    Stopwatch,
+    Who,
+    Written,
+    call_body,
+    end_body,
+    hushed,
+    question,
+    reason_told,
+    unrecorded,
+)
 from rightcall.executor_hints import discreet
 from rightcall.executor_outcomes import equipped, objection, ran, refused
 from rightcall.executor_request import TooManyPaths, build_request, canonical
@@ -175,7 +186,7 @@ class Pipeline(Struct, frozen=True, eq=False):
 
     def _refusal(self, written: Written, who: Who, decision: Decision) -> Callable[[Tables], Admission]:
         body = call_body(written, who, None, self.redactor)
-        decision = replace(decision, reason=self.redactor.beside(decision.reason, written.arguments))
+        decision = replace(decision, reason=reason_told(decision.reason, written.arguments, self.redactor))
         digest, most = written.digest, self.toolbox.rights_of(who.caller).quarantine
         now = self.store.clock.now()
 

@@ -458,3 +458,29 @@ def test_a_server_that_has_not_told_its_tools_yet_has_not_changed_them() -> None
         assert door.judge("read_file", {"path": "a"}, space="files").action == "allow"
         door.know([READ], "files")
         assert door.judge("read_file", {"path": "a"}, space="files").action == "allow"
+
+
+@pytest.mark.promise("P-07")
+def test_the_same_call_is_a_loop_only_as_long_as_it_gives_the_same() -> None:
+    with door_of({"version": 1}) as door:
+
+        def call(gave: str) -> str:
+            passage = door.judge("read_file", {"path": "a"}, space="files")
+            door.ended(passage, summary=gave)
+            return passage.decision.rule
+
+        assert [call("one"), call("two"), call("three"), call("three")] == ["host:wrap"] * 4
+        assert call("three") == "loop"
+
+
+@pytest.mark.promise("P-06")
+def test_a_question_says_where_it_is_answered(tmp_path: Path) -> None:
+    path = tmp_path / "my policy.toml"
+    path.write_text('[policy.approval]\ntools = ["delete_file"]\n', encoding="utf-8")
+    with door_of(policy=path) as door:  # type: ignore[arg-type]
+        asked = door.judge("delete_file", {"path": "a"}, space="files")
+        assert f"approve {asked.approval} --policy '{path}'`" in asked.message
+    with door_of(
+        {"policy": {"approval": {"tools": ["delete_file"]}}}, store=SqliteStore(str(tmp_path / "a.db"))
+    ) as door:
+        assert "--policy" not in door.judge("delete_file", {"path": "a"}, space="files").message

@@ -104,6 +104,14 @@ def _existing(options: Namespace) -> str:
     if not os.path.exists(path):
         raise StoreError(
             f"there is no audit at {path}: nothing was recorded there yet. "
-            f"--policy FILE, --root DIR or --db FILE say where else to look"
+            f"--policy FILE, --root DIR or --db FILE say where else to look{_of_hooks()}"
         )
     return path
+
+
+def _of_hooks() -> str:
+    """Hooks of projects without a policy keep one record for all of them."""
+    from rightcall.hosts.hook_place import record_without_policy
+
+    path = record_without_policy()
+    return f". Hooks without a policy file record in {path}: --db {path}" if os.path.exists(path) else ""
