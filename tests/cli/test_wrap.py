@@ -41,10 +41,21 @@ def test_calls_are_repaired_recorded_and_named_and_the_code_is_the_servers(tmp_p
     answers = {answer["id"]: answer["result"] for answer in map(json.loads, done.stdout.splitlines())}
     assert answers[1]["content"][0]["text"] == "a"
     assert answers[2]["isError"] is True
-    assert (done.returncode, done.stderr) == (5, "")
+    assert (done.returncode, done.stderr) == (
+        5, "rightcall wrap: in the policy its tools are notes/…; --name changes that\n",
+    )  # fmt: skip
     tail = run("audit", "tail", "--policy", str(tmp_path / "rightcall.toml")).out
     assert "notes/read_file" in tail
     assert "desk" in tail
+
+
+def test_a_server_with_a_name_of_ones_own_says_nothing_of_it(tmp_path: Path) -> None:
+    (tmp_path / "rightcall.toml").write_text("[policy]\ndeny = ['files/move_file']\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "rightcall.cli", "wrap", "--name", "files", "--", sys.executable, "-c", ""],
+        input="", capture_output=True, text=True, check=False, cwd=tmp_path, env=environment(),
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_without_a_command_it_says_what_is_missing(run: Runner) -> None:

@@ -8,21 +8,22 @@ that says; without one nothing is written to disk."""
 import os
 import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
+from contextlib import suppress
 
 from rightcall.errors import ConfigError
 
 EXAMPLES = """\
 examples:
-  rightcall wrap -- npx -y @modelcontextprotocol/server-filesystem ~/notes
+  rightcall wrap --name files -- npx -y @modelcontextprotocol/server-filesystem ~/notes
   rightcall wrap --policy ~/rightcall.toml --name git -- uvx mcp-server-git
   rightcall wrap --mode observe -- python -m my_server
 
-in a client, put `rightcall wrap --` before the server's own command:
+in a client, put `rightcall wrap --name NAME --` before the server's own command, with the client's name for it:
   Claude Desktop (claude_desktop_config.json) and Cursor (.cursor/mcp.json)
-    {"mcpServers": {"files": {"command": "rightcall", "args": ["wrap", "--policy", "/home/me/rightcall.toml",
-      "--", "npx", "-y", "@modelcontextprotocol/server-filesystem", "/home/me/notes"]}}}
+    {"mcpServers": {"files": {"command": "rightcall", "args": ["wrap", "--name", "files",
+      "--policy", "/home/me/rightcall.toml", "--", "npx", "-y", "@modelcontextprotocol/server-filesystem", "/home/me/notes"]}}}
   Claude Code
-    claude mcp add files -- rightcall wrap -- npx -y @modelcontextprotocol/server-filesystem .
+    claude mcp add files -- rightcall wrap --name files -- npx -y @modelcontextprotocol/server-filesystem .
 
 tools are called NAME/tool in policy and audit (files/read_file); `[servers.NAME]` of the policy holds for them too.
 its exit code is the server's.
@@ -58,8 +59,17 @@ def run(options: Namespace) -> int:
     policy = options.policy or (POLICY if os.path.isfile(POLICY) else None)
     space = server_name(command) if options.name is None else _checked(options.name)
     with Door.open("wrap", policy, caller=options.caller, mode=options.mode) as door:
+        if policy is not None and options.name is None:
+            _say_name(space)
         source, target = protocol_files()
         return Pump(door, space, command, source, target, answerable=policy is not None).run()
+
+
+def _say_name(space: str) -> None:
+    """A rule for another name is a rule for nothing: whoever gave none should know which one counts."""
+    with suppress(OSError):
+        sys.stderr.write(f"rightcall wrap: in the policy its tools are {space}/…; --name changes that\n")
+        sys.stderr.flush()
 
 
 def _checked(name: str) -> str:
