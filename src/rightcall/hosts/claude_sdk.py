@@ -11,7 +11,7 @@ SDK's own way: `can_use_tool` puts it to `ask`, and without one it is denied.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from msgspec import Struct, json
 
@@ -183,7 +183,7 @@ def _definition(tool: Any) -> Any:
     """A tool of the SDK's own says its arguments as JSON Schema, or as names with Python types."""
     if not isinstance(tool, SdkMcpTool):
         return tool
-    schema: Any = tool.input_schema
+    schema = cast("SdkMcpTool[Any]", tool).input_schema
     if not isinstance(schema, dict):
         return {"name": tool.name, "description": tool.description, "parameters": _ANYTHING}
     if schema.get("type") != "object":
