@@ -108,7 +108,7 @@ def make_cases(tools: tuple[Definition, ...], seed: int = 0) -> tuple[Case, ...]
     whole = json.encode(_last_text_last(meant)).decode()
     return (
         Case("wrong argument", tool.name, meant, tool.name, _renamed(meant, renamed, other), _pattern(renamed)),
-        Case("wrong tool", tool.name, meant, chance.choice(TOOL_SLIPS)(tool.name), meant, tool.name),
+        Case("wrong tool", tool.name, meant, chance.choice(TOOL_SLIPS)(tool.name), meant, _not_quoted(tool.name)),
         Case("broken JSON", tool.name, meant, tool.name, chance.choice(BREAKAGES)(meant), r"(?i)json"),
         Case("left in text", tool.name, meant, tool.name, meant, tool.name, chance.choice(TEXTS)(tool.name, meant)),
         Case("missing field", tool.name, None, tool.name, _without(meant, left_out), _pattern(left_out)),
@@ -116,6 +116,11 @@ def make_cases(tools: tuple[Definition, ...], seed: int = 0) -> tuple[Case, ...]
         Case("approval", asking.name, asking.example, asking.name, asking.example, r"approve"),
         Case("truncated", tool.name, None, tool.name, _cut(whole, chance), r"(?i)cut .*off|truncated|incomplete"),
     )
+
+
+def _not_quoted(name: str) -> str:
+    """Not as a part of the wrong name, which an answer may only repeat."""
+    return rf"(?<!functions\.){re.escape(name)}"
 
 
 def _pattern(name: str) -> str:
