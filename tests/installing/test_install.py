@@ -543,3 +543,49 @@ def test_of_a_wrapped_server_it_is_said_whether_its_calls_are_recorded(home: Pat
     assert "nothing is recorded" in run("install", "cursor", "--block", "--yes").out
     done = run("install", "cursor", "--policy", str(policy), "--yes")
     assert "Calls are recorded, and what the policy refuses does not run." in done.out
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [(("--project",), " --project"), (("--local", "."), " --local"), (("--project", "my shop"), " --project 'my shop'"),
+     (("--file", "a.json"), " --file a.json")],
+)  # fmt: skip
+def test_what_to_type_next_is_for_the_same_place(home: Path, run: Runner, place: tuple[str, ...], said: str) -> None:
+    (home / "work" / "my shop").mkdir()
+    done = run("install", "claude-code", *place, "--yes")
+    assert f"rightcall install claude-code{said} --block\n" in done.out
+    assert f"rightcall uninstall claude-code{said}\n" in done.out
+
+
+def test_to_block_only_what_was_wrapped_is_what_is_proposed(home: Path, run: Runner) -> None:
+    (home / "work" / "m.json").write_text('{"mcpServers": {"a": {"command": "x"}, "b c": {"command": "y"}}}')
+    done = run("install", "cursor", "--file", "m.json", "--only", "b c", "--yes")
+    assert "rightcall install cursor --file m.json --only 'b c' --block\n" in done.out
+    assert "rightcall uninstall cursor --file m.json\n" in done.out
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("claude-code", "--only", "x"), "--only chooses among MCP servers; Claude Code gets hooks"),
+        (("cursor", "--local"), "Cursor has no settings that a project keeps to one person: --project instead"),
+        (("claude-desktop", "--project"), "leave --project and --local out"),
+        (("claude-desktop", "--folder", "."), "Claude Desktop has --file"),
+    ],
+)
+def test_an_option_without_a_meaning_is_refused_and_the_right_one_named(
+    run: Runner, words: tuple[str, ...], said: str
+) -> None:
+    done = run("install", *words, "--yes")
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_what_cannot_be_written_is_named_by_its_path(home: Path, settings: Path, run: Runner) -> None:
+    lock = home / "state" / "rightcall" / "installed.lock"
+    lock.mkdir(parents=True)
+    done = run("install", "claude-code", "--yes")
+    assert done.code == 2
+    assert str(lock) in done.err
+    assert settings.read_bytes() == MINE

@@ -102,7 +102,8 @@ def _main(arguments: list[str]) -> int:
         return CLOSED_PIPE
     except OSError as error:
         _quiet(sys.stdout)
-        return _complain(f"input or output failed: {error.strerror or error}")
+        where = f" ({error.filename})" if isinstance(error.filename, str) else ""
+        return _complain(f"input or output failed: {error.strerror or error}{where}")
 
 
 def _dispatch(arguments: list[str]) -> int:

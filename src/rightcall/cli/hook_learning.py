@@ -47,8 +47,10 @@ def learnt(server: Server) -> list[dict[str, Any]]:
     """Its tools as it lists them. Raises ConfigError where it does not start or does not answer."""
     try:
         return [json.decode(one) for one in asyncio.run(_listed(server))]
-    except (ServerGone, ServerSlow) as fault:
+    except ServerSlow as fault:
         raise ConfigError(f"server {escaped(server.name, 60)}: it {fault}") from None
+    except ServerGone as fault:  # whose words are a sentence of their own
+        raise ConfigError(f"server {escaped(server.name, 60)}: {fault}") from None
 
 
 async def _listed(server: Server) -> list[Raw]:

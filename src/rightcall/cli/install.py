@@ -1,12 +1,14 @@
 """Put RightCall into a host's settings: shows the difference, asks, keeps a copy, then writes."""
 
 import os
+import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.install_options import agreed, lock_folder, place_of, place_options, say_difference
+from rightcall.cli.install_options import agreed, lock_folder, place_of, place_options, place_words, say_difference
+from rightcall.cli.lines import InputError
 from rightcall.cli.terminal import say
 from rightcall.hosts.hook_place import MODES
 from rightcall.installing.applying import install
@@ -60,6 +62,8 @@ def run(options: Namespace) -> int:
         from rightcall.cli.install_agent_zero import put_in
 
         return put_in(options)
+    if options.only and host.kind != "servers":
+        raise InputError(f"--only chooses among MCP servers; {host.title} gets hooks, which see the calls of all tools")
     state = lock_folder()
     wish = _wish(options)
     path = place_of(host, options)
@@ -78,7 +82,7 @@ def run(options: Namespace) -> int:
         if fresh.is_none:
             return _nothing(fresh, wish)
         done = install(_same(change, fresh), state)
-    say(*_told(change, done, wish))
+    say(*_told(change, done, wish, place_words(options)))
     return OK
 
 
@@ -111,20 +115,24 @@ def _nothing(change: Change, wish: Wish) -> int:
     return REFUSED
 
 
-def _told(change: Change, done: "Done", wish: Wish) -> list[str]:
+def _told(change: Change, done: "Done", wish: Wish, place: str) -> list[str]:
     host = change.host
     copy = f"; what was there is in {escaped(done.backup)}" if done.backup else ""
     return [
         f"Wrote {escaped(change.path)}{copy}.",
         *_indented(notes_on(change, wish)),
         *_indented([host.after]),
-        *_modes(host, change),
-        f"Undo it with:     rightcall uninstall {host.name}",
+        *_modes(host, change, f"{place}{_only(wish)}"),
+        f"Undo it with:     rightcall uninstall {host.name}{place}",
         "See if it works:  rightcall status",
     ]
 
 
-def _modes(host: Host, change: Change) -> list[str]:
+def _only(wish: Wish) -> str:
+    return "".join(f" --only {escaped(shlex.quote(name))}" for name in wish.only)
+
+
+def _modes(host: Host, change: Change, options: str) -> list[str]:
     from rightcall.installing.looking import modes_in
 
     settings = settings_of(change)
@@ -141,7 +149,7 @@ def _modes(host: Host, change: Change) -> list[str]:
         said = f"{'Calls are recorded; n' if recorded else 'N'}othing is changed or blocked yet."
     return [
         said if recorded else f"{said} {_UNRECORDED}",
-        f"Switch it on:     rightcall install {host.name} --block",
+        f"Switch it on:     rightcall install {host.name}{options} --block",
         f'or in a policy:   [gate.hosts.{where}]  mode = "block"',
     ]
 

@@ -1,6 +1,7 @@
 """What `install` and `uninstall` share: where the settings are, the difference, and the question."""
 
 import os
+import shlex
 from argparse import ArgumentParser, Namespace
 from difflib import unified_diff
 from typing import TYPE_CHECKING
@@ -29,7 +30,8 @@ def place_options(parser: ArgumentParser) -> None:
 def place_of(host: Host, options: Namespace) -> str:
     """The one file that the options name."""
     if options.folder is not None:
-        raise InputError(f"--folder is for agent-zero; {host.title} has --project and --file")
+        others = "--project and --file" if "project" in host.scopes else "--file"
+        raise InputError(f"--folder is for agent-zero; {host.title} has {others}")
     if options.file is not None:
         return os.path.abspath(options.file)
     scope: Scope = "project" if options.project is not None else "local" if options.local is not None else "user"
@@ -37,6 +39,16 @@ def place_of(host: Host, options: Namespace) -> str:
     if folder is not None and not os.path.isdir(folder):
         raise InputError("there is no such folder", source=folder)
     return settings_file(host, scope, os.path.abspath(folder or "."), os.environ)
+
+
+def place_words(options: Namespace) -> str:
+    """The same place once more, as it is typed: for the commands that we propose. Begins with a space, or is empty."""
+    words: list[str] = []
+    for name in ("project", "local", "file"):
+        value: str | None = getattr(options, name)
+        if value is not None:
+            words += [f"--{name}"] if value == "." and name != "file" else [f"--{name}", value]
+    return f" {escaped(shlex.join(words))}" if words else ""
 
 
 def lock_folder() -> str:

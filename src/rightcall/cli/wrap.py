@@ -21,7 +21,8 @@ examples:
 in a client, put `rightcall wrap --name NAME --` before the server's own command, with the client's name for it:
   Claude Desktop (claude_desktop_config.json) and Cursor (.cursor/mcp.json)
     {"mcpServers": {"files": {"command": "rightcall", "args": ["wrap", "--name", "files",
-      "--policy", "/home/me/rightcall.toml", "--", "npx", "-y", "@modelcontextprotocol/server-filesystem", "/home/me/notes"]}}}
+      "--policy", "/home/me/rightcall.toml", "--", "npx", "-y",
+      "@modelcontextprotocol/server-filesystem", "/home/me/notes"]}}}
   Claude Code
     claude mcp add files -- rightcall wrap --name files -- npx -y @modelcontextprotocol/server-filesystem .
 

@@ -69,7 +69,7 @@ def settings_file(
 ) -> str:
     """Where a host reads its settings: for all work of the user, or in the project's folder."""
     if scope not in host.scopes:
-        raise ConfigError(f"{host.title} has no settings of its own in a project: leave --project and --local out")
+        raise ConfigError(_no_such_scope(host))
     if host.name == "claude-desktop":
         return os.path.join(_desktop(environment, platform), "claude_desktop_config.json")
     if host.name == "claude-code":
@@ -80,6 +80,12 @@ def settings_file(
     if host.name == "cursor":
         return os.path.join(folder if scope == "project" else _home(environment), ".cursor", "mcp.json")
     return _codex(_folder(".codex", "CODEX_HOME", scope, folder, environment))
+
+
+def _no_such_scope(host: Host) -> str:
+    if "project" in host.scopes:
+        return f"{host.title} has no settings that a project keeps to one person: --project instead of --local"
+    return f"{host.title} has no settings of its own in a project: leave --project and --local out"
 
 
 def _codex(folder: str) -> str:
