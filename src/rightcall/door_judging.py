@@ -30,6 +30,7 @@ from rightcall.types_running import Decision, Request
 log = logging.getLogger("rightcall")
 
 UNREADABLE = Decision("deny", "validation", "Validation failed: the call cannot be read")
+_OF_THE_GATE = ("validation", "unknown_tool")
 _NAMED = ("path:deny", "path:secret")
 """The rules for paths that hold at a door: where else a host may look is the host's affair."""
 _MOST_WAITING = 200
@@ -85,6 +86,7 @@ def asked_of(
     body = call_body(written, who, judged, here.redactor)
     body = replace(body, tool=_recorded_name(here, body.tool, judged), wire=here.host)
     if isinstance(request, Decision):
+        body = body if request.rule in _OF_THE_GATE else replace(body, problems=_known_ones(body.problems))
         shown = Question()
         request = replace(request, reason=reason_told(request.reason, written.arguments, here.redactor))
     else:
@@ -164,6 +166,11 @@ def _invalid(verdict: Verdict) -> Decision:
         return UNREADABLE
     rule = "unknown_tool" if unknown else "validation"
     return Decision("deny", rule, f"Validation failed: {problems}", verdict.hint)
+
+
+def _known_ones(problems: tuple[dict[str, str], ...]) -> tuple[dict[str, str], ...]:
+    """The gate does not know what a caller may not use; in the record that is denied, and not unknown."""
+    return tuple(one for one in problems if one.get("code") != "unknown_tool")
 
 
 def _named_paths(request: Request, rights: Rights) -> tuple[tuple[str, str], ...]:

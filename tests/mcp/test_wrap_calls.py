@@ -341,3 +341,14 @@ def test_an_error_of_ours_ends_the_call_and_nothing_else(wrapped: Wrapped) -> No
         "error": {"code": -32603, "message": "the call could not be checked"},
     }
     assert wrapped.client_got[1:] == [back]
+
+
+@pytest.mark.parametrize("answered", ["foo", 7, [], None])
+def test_a_result_that_is_no_object_passes_and_is_recorded_as_failed(wrapped: Wrapped, answered: Any) -> None:
+    wrapped.client(call(1, "read_file", {"path": "a"}))
+    sent = line({"jsonrpc": "2.0", "id": 1, "result": answered})
+    wrapped.server(sent)
+    wrapped.door.store.transact(lambda _: None)
+    assert wrapped.client_got == [sent]
+    (end,) = wrapped.records("end")
+    assert (end["status"], end["error"]) == ("failed", "The server's answer is no result.")

@@ -93,8 +93,8 @@ def test_news_name_each_server_once_and_what_nobody_declared() -> None:
     news = asyncio.run(main())
     joined = next(one for one in news if "files" in one)
     assert joined.startswith("mcp: files has joined: 14 tools, revision 2025-11-25")
-    assert "nobody has declared what 14 of them do (echo, never, twice, …)" in joined
-    assert '[servers.files]\n  effects = { "echo" = ["read"]' in joined
+    assert "nobody has declared what 14 of them do, so each call asks a person: echo, never, twice, " in joined
+    assert '[servers.files] of the policy:\n  effects = { "NAME" = ["read"] }' in joined
     assert len([one for one in news if "absent" in one]) == 1
 
 

@@ -100,6 +100,11 @@ class Gateway:
         """Whether any client is there, or may come back."""
         return bool(self.running or self.news.is_heard or len(self._kept))
 
+    @property
+    def recorded(self) -> int:
+        """Calls of servers' tools of which there is a record."""
+        return self._calls.recorded
+
     async def aclose(self) -> None:
         if self._following is not None:
             self._following.stop()

@@ -73,6 +73,11 @@ class Calls:
         self._judging = Judging(door, table)
         self.naming = Naming(door, table)
 
+    @property
+    def recorded(self) -> int:
+        """Calls of which there is a record."""
+        return self._judging.recorded
+
     async def call(self, exchange: Exchange) -> Answer:
         call = await self._read(exchange)
         meant = await self.naming.find(call.name)
@@ -135,6 +140,8 @@ class Calls:
             passage = await self._judging.judge(meant, call, exchange)
         if passage.action == "allow":
             return passage
+        if passage.decision.rule == "unknown_tool":
+            return _refused(self._no_such(call, exchange), exchange)
         is_dry = passage.decision.kind == "dry_run"
         return _refused(passage.message, exchange) if not is_dry else _said(passage.message, exchange)
 
@@ -152,10 +159,13 @@ class Calls:
 
     async def _unknown(self, call: ToolCall, exchange: Exchange) -> Answer:
         """Recorded like any refusal; the hint names only what this caller may use."""
-        await self._door.ajudge(call.name, call.arguments, caller=exchange.caller)
+        await self._judging.judge_unknown(call, exchange)
+        return _refused(self._no_such(call, exchange), exchange)
+
+    def _no_such(self, call: ToolCall, exchange: Exchange) -> str:
         near = self.naming.near(call.name, exchange.caller)
         hint = f" Did you mean {' or '.join(near)}?" if near else " tools/list names those there are."
-        return _refused(f"There is no tool {escaped(call.name, 100)!r}.{hint}", exchange)
+        return f"There is no tool {escaped(call.name, 100)!r}.{hint}"
 
     # ── it runs ──────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -21,6 +21,7 @@ from rightcall.mcp.upstream_link import ServerGone
 from rightcall.mcp.upstream_listing import listed, own_request
 from rightcall.mcp.upstream_session import ServerSlow, Session
 from rightcall.text.escape import escaped
+from rightcall.text.patterns import matches
 
 log = logging.getLogger("rightcall")
 
@@ -33,6 +34,8 @@ _RESTING = 60.0
 """Seconds for which a list that took longer than that is taken as it is known."""
 _AGAIN = 5.0
 """Seconds before a server of the new era is asked again for its news."""
+_MOST_NAMED = 12
+"""Tools that are named in a line for people."""
 
 
 class Host(Protocol):
@@ -252,13 +255,24 @@ def introduced(upstream: Upstream, tools: list[str], version: str) -> str:
     count = f"{len(offered)} of {len(tools)} tools" if len(offered) < len(tools) else _counted(len(tools))
     lines = [f"mcp: {upstream.name} has joined: {count}, revision {version}"]
     if silent:
-        some = ", ".join(escaped(tool, 40) for tool in silent[:3]) + (", …" if len(silent) > 3 else "")
+        some = ", ".join(escaped(tool, 40) for tool in silent[:_MOST_NAMED])
+        more = f" and {len(silent) - _MOST_NAMED} more" if len(silent) > _MOST_NAMED else ""
         lines.append(
-            f"  nobody has declared what {len(silent)} of them do ({some}): each call asks a person; in the policy:\n"
-            f"  [servers.{upstream.name}]\n"
-            f'  effects = {{ "{escaped(silent[0], 40)}" = ["read"], "*" = ["read", "write"] }}'
+            f"  nobody has declared what {len(silent)} of them do, so each call asks a person: {some}{more}\n"
+            f"  in the table [servers.{upstream.name}] of the policy:\n"
+            f'  effects = {{ "{_nobodys(tools)}" = ["read"] }}   '
+            "# one for each tool that only reads; the rest goes on asking"
         )
     return "\n".join(lines)
+
+
+def _nobodys(tools: list[str]) -> str:
+    """A name to be replaced. It is no tool's: which of them only read is for a person to say, and whoever copies the
+    line as it stands must not have said it."""
+    name = "NAME"
+    while any(matches(name, tool) for tool in tools):
+        name += "_OF_A_TOOL"
+    return name
 
 
 def _counted(number: int) -> str:

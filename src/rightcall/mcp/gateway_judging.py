@@ -6,12 +6,16 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from msgspec.structs import replace
+
 from rightcall.door import Door
 from rightcall.door_passage import Passage
+from rightcall.door_tools import full_name
 from rightcall.mcp.gateway_naming import Meant
 from rightcall.mcp.gateway_table import Table
 from rightcall.mcp.messages import ToolCall, tool_call
 from rightcall.mcp.serving import Exchange
+from rightcall.text.escape import escaped
 
 BIG: Final = 64_000
 """Bytes of a request from which on it is looked at in a thread."""
@@ -28,6 +32,8 @@ class Judging:
         self._table = table
         self._few = asyncio.Semaphore(_AT_A_TIME)
         self._ready: dict[tuple[str, str], Ready] = {}
+        self.recorded = 0
+        """Calls of which there is a record."""
         self._under_way: dict[tuple[str, str, Ready], asyncio.Task[None]] = {}
 
     async def read(self, exchange: Exchange) -> ToolCall | None:
@@ -40,9 +46,34 @@ class Judging:
         caller, space = exchange.caller, meant.entry.space
         await self._made_ready(caller, space)
         if len(bytes(exchange.line)) <= BIG:
-            return await self._door.ajudge(meant.name, call.arguments, caller=caller, space=space)
-        async with self._few:
-            return await asyncio.to_thread(self._door.judge, meant.name, call.arguments, caller=caller, space=space)
+            passage = await self._door.ajudge(meant.name, call.arguments, caller=caller, space=space)
+        else:
+            async with self._few:
+                passage = await asyncio.to_thread(
+                    self._door.judge, meant.name, call.arguments, caller=caller, space=space
+                )
+        return self._counted(replace(passage, message=self._as_listed(passage, space)))
+
+    async def judge_unknown(self, call: ToolCall, exchange: Exchange) -> None:
+        """A call of a tool that no server has is recorded as well."""
+        self._counted(await self._door.ajudge(call.name, call.arguments, caller=exchange.caller))
+
+    def _counted(self, passage: Passage) -> Passage:
+        self.recorded += passage.call > 0
+        return passage
+
+    def _as_listed(self, passage: Passage, space: str) -> str:
+        """What the model reads, with the tool called as it is in the client's list, which is all that the model can
+        call it by."""
+        call = passage.verdict.call or passage.verdict.found
+        name = call.name if call is not None else passage.name
+        wire = self._table.wire(space, name)
+        if wire is None:
+            return passage.message
+        own, whole, listed = (escaped(one, 100) for one in (name, full_name(space, name), wire))
+        return passage.message.replace(f"Invalid {own} call.", f"Invalid {listed} call.", 1).replace(
+            f"'{whole}'", f"'{listed}'", 1
+        )
 
     async def _made_ready(self, caller: str, space: str) -> None:
         """The tools of one server for one caller; all calls that need them wait for the same work."""

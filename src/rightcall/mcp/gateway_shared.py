@@ -43,6 +43,7 @@ class SharedGateway:
         self.tidying: list[Callable[[], None]] = []
         """What else is to be done from time to time."""
         self._open_link = open_link
+        self._recorded = 0
         self._known: dict[str, dict[Group, Mapping[str, Any]]] = {}
         self._knowing = threading.Lock()
         self._groups: dict[Group, Gateway] = {}
@@ -68,6 +69,11 @@ class SharedGateway:
                 told.setdefault(server, {"state": "off"}).setdefault("groups", {})[_called(group)] = state
         return told
 
+    @property
+    def recorded(self) -> int:
+        """Calls of which there is a record, also of groups that have ended."""
+        return self._recorded + sum(gateway.recorded for gateway in self._groups.values())
+
     def end_news(self) -> None:
         for gateway in self._groups.values():
             gateway.news.end()
@@ -92,6 +98,7 @@ class SharedGateway:
 
     def _end(self, group: Group) -> None:
         gateway = self._groups.pop(group)
+        self._recorded += gateway.recorded
         del self._used[group]
         with self._knowing:
             for known in self._known.values():

@@ -36,6 +36,7 @@ class Table:
     def __init__(self) -> None:
         self._by_space: dict[str, dict[str, Entry]] = {}
         self._by_wire: dict[str, Entry] = {}
+        self._wires: dict[tuple[str, str], str] = {}
         self._loose: dict[str, Entry | None] = {}
         self.version = 0
         """Grows with every change."""
@@ -72,6 +73,10 @@ class Table:
         """By the names they are listed under."""
         return self._by_wire
 
+    def wire(self, space: str, name: str) -> str | None:
+        """What clients call a server's tool."""
+        return self._wires.get((space, name))
+
     def spaces(self) -> Iterable[str]:
         return self._by_space
 
@@ -90,7 +95,9 @@ class Table:
 
     def _rebuild(self) -> None:
         pairs = {(one.space, one.name): one for entries in self._by_space.values() for one in entries.values()}
-        self._by_wire = {wire: pairs[pair] for wire, pair in wire_names(pairs).items()}
+        by_wire = wire_names(pairs)
+        self._by_wire = {wire: pairs[pair] for wire, pair in by_wire.items()}
+        self._wires = {pair: wire for wire, pair in by_wire.items()}
         self._loose = {}
         for wire, entry in self._by_wire.items():
             for spelling in {_spelling(wire), _spelling(full_name(entry.space, entry.name)), _spelling(entry.name)}:

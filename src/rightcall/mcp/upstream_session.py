@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 from msgspec import Raw, Struct
 
 from rightcall.mcp.messages import Message, fields, notification, read, read_batch, request
-from rightcall.mcp.serving_answers import CANCELLED, PROGRESS, Answer, a_response, failure
+from rightcall.mcp.serving_answers import CANCELLED, INTERNAL, PROGRESS, Answer, a_response, failure
 from rightcall.mcp.upstream_link import Link, ServerGone
 
 QUESTIONS = 64
@@ -247,7 +247,11 @@ class Session:
 def _answer(message: Message) -> Answer:
     if message.error:
         return Answer(error=message.error)
-    return Answer(message.result) if message.result else failure(-32603, "the server's answer held no result")
+    if not message.result:
+        return failure(INTERNAL, "the server's answer held no result")
+    if bytes(message.result).lstrip()[:1] != b"{":
+        return failure(INTERNAL, "the server's answer is no result: that must be an object")
+    return Answer(message.result)
 
 
 def _number(id: Raw | None) -> int | None:

@@ -76,8 +76,12 @@ def assemble(
             await asyncio.to_thread(recording.stop)
 
     def state() -> dict[str, Any]:
-        told = {"audit": asdict(recording.state) if recording is not None else None}
-        return told if mcp is None else {**told, "mcp": mcp.gateway.state()}
+        audit = asdict(recording.state) if recording is not None else None
+        if mcp is None:
+            return {"audit": audit}
+        if audit is not None:
+            audit["recorded"] += mcp.gateway.recorded
+        return {"audit": audit, "mcp": mcp.gateway.state()}
 
     async def under_the_policy_of_now(scope: Scope, receive: Receive, send: Send) -> None:
         watch.look()

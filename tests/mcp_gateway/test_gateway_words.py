@@ -1,0 +1,130 @@
+"""What the gateway says to clients, to people and in the record: by the right names, and safe to act on."""
+
+import asyncio
+import tomllib
+from typing import Any
+
+import pytest
+from msgspec import json
+
+from mcp_gateway_asking import asked, gateway_of, greeted, policy, shared_of, text_of
+from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
+from rightcall.config import load_policy
+from rightcall.door import Door
+from rightcall.proxy.options import Options
+from rightcall.record.memory import MemoryStore
+from rightcall.serve.access import Access
+from rightcall.serve.assembly import assemble
+from rightcall.serve.mcp import Endpoint
+from rightcall.serve.recording import Recording
+
+pytestmark = pytest.mark.promise("H-04")
+
+
+def git(method: str, params: dict[str, Any]) -> Any:
+    if method == "tools/list":
+        return {"tools": [{**TOOL, "name": name} for name in ("git_log", "git_push", "edit_file")]}
+    return old_server(method, params)
+
+
+def records(door: Door, *kinds: str) -> list[Any]:
+    door.store.transact(lambda _: None)
+    entries = door.store.look(lambda tables: list(tables.entries()))
+    return [json.decode(entry.body) for entry in entries if entry.kind in kinds]
+
+
+@pytest.mark.promise("P-04")
+@pytest.mark.parametrize("names", [("edit_file", "read_file"), ("NAME", "edit_file")])
+def test_the_advice_on_effects_copied_as_it_stands_declares_no_tool(names: tuple[str, ...]) -> None:
+    def answering(method: str, params: dict[str, Any]) -> Any:
+        tools = {"tools": [{**TOOL, "name": name} for name in names]}
+        return tools if method == "tools/list" else old_server(method, params)
+
+    async def main() -> str:
+        told: list[str] = []
+        rules = {"version": 1, "servers": {"files": {"command": ["files"]}}}
+        async with gateway_of(rules, {"news": told.append}, files=ScriptedLink(answering)) as gateway:
+            await greeted(gateway)
+        return told[0]
+
+    told = asyncio.run(main())
+    assert f"what 2 of them do, so each call asks a person: {', '.join(names)}\n" in told
+    assert "in the table [servers.files] of the policy:" in told
+    advice = told.splitlines()[-1]
+    copied = f'[servers.files]\ncommand = ["files"]\n{advice}\n'
+    server = load_policy({"version": 1, **tomllib.loads(copied)}).servers["files"]
+    assert server.effects
+    assert [server.effects_of(name) for name in names] == [None, None]
+
+
+def test_a_refusal_calls_the_tool_as_the_client_knows_it_and_a_denied_one_is_recorded_as_denied() -> None:
+    async def main() -> tuple[list[str], list[Any]]:
+        rules = policy("git", policy={"deny": ["git/git_push"], "approval": {"tools": ["git/edit_file"]}})
+        async with gateway_of(rules, git=ScriptedLink(git)) as gateway:
+            client = await greeted(gateway)
+            calls = [("git_git_log", {}), ("git_git_push", {"text": "x"}), ("git_edit_file", {"text": "x"})]
+            answers = [await asked(client, "tools/call", name=name, arguments=given) for name, given in calls]
+            return [text_of(one) for one in answers], records(gateway.door, "refused")
+
+    (wrong, denied, waits), (_, refused) = asyncio.run(main())
+    assert wrong == '⚠️ Invalid git_git_log call. Missing required fields: text. Example: {"text": "<text>"}'
+    assert denied == "Error: Tool 'git_git_push' is not whitelisted for AI use"
+    assert waits.startswith("Error: 'git_edit_file' always asks")
+    assert (refused["tool"], refused["rule"], refused.get("problems")) == ("git/git_push", "policy:deny", None)
+
+
+@pytest.mark.parametrize("answered", ["foo", 7, [], [{}]])
+def test_a_result_that_is_no_object_is_an_error_of_the_server_and_recorded_as_failed(answered: Any) -> None:
+    def answering(method: str, params: dict[str, Any]) -> Any:
+        return answered if method == "tools/call" else old_server(method, params)
+
+    async def main() -> tuple[Any, list[Any]]:
+        async with gateway_of(policy("a"), a=ScriptedLink(answering)) as gateway:
+            client = await greeted(gateway)
+            answer = await asked(client, "tools/call", name="a_echo", arguments={"text": "x"})
+            return answer, records(gateway.door, "end")
+
+    answer, (end,) = asyncio.run(main())
+    assert answer == {"code": -32603, "message": "the server's answer is no result: that must be an object"}
+    assert (end["status"], end["error"]) == ("failed", answer["message"])
+
+
+def test_health_counts_the_calls_of_the_gateway_too() -> None:
+    async def main() -> Any:
+        store = MemoryStore()
+        async with shared_of(policy("a"), lambda _: ScriptedLink()) as shared:
+            recording = Recording(store, gather=0.0)
+            access = Access(None, bound_to="127.0.0.1")
+            endpoint = Endpoint(shared)
+            service = assemble(
+                "http://127.0.0.1:1", load_policy(None), Options(), access, recording=recording, mcp=endpoint
+            )
+            for capabilities in ({}, {"elicitation": {}}):
+                client = await greeted(shared, capabilities=capabilities)
+                for arguments in ({"text": "x"}, {}):
+                    await asked(client, "tools/call", name="a_echo", arguments=arguments)
+            await asked(client, "tools/call", name="nothing_like_it", arguments={})
+            try:
+                return await health(service.app)
+            finally:
+                endpoint.stop()
+                await service.proxy.aclose()
+                await asyncio.to_thread(recording.stop)
+
+    told = asyncio.run(main())
+    assert told["audit"]["recorded"] == 5
+
+
+async def health(app: Any) -> Any:
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"127.0.0.1")]
+    scope = {"type": "http", "method": "GET", "path": "/health", "query_string": b"", "headers": headers}
+    await app({**scope, "raw_path": b"/health", "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80)}, receive, send)
+    return json.decode(b"".join(one.get("body", b"") for one in sent))
