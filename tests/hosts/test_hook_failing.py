@@ -8,7 +8,7 @@ from threading import Thread
 import pytest
 from msgspec import json
 
-from rightcall.hosts.hook_failing import failure
+from rightcall.hosts.hook_failing import failure, unsaid
 from rightcall.hosts.hook_place import policy_of_project, record_without_policy
 from rightcall.record.known_tools import MOST_BYTES, remember_tools, remembered_servers, remembered_tools
 from rightcall.record.memory import MemoryStore
@@ -128,3 +128,22 @@ def test_a_record_in_memory_keeps_no_definitions() -> None:
     assert not remember_tools(store, "files", [{"name": "read"}])
     assert remembered_tools(store, "files") == []
     assert remembered_servers(store) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecisionReason":"no"}}', "no"),
+        ('{"hookSpecificOutput":{"permissionDecision":"ask","permissionDecisionReason":"may I?"}}', "may I?"),
+        ('{"decision":"deny","reason":"no"}', "no"),
+        ('{"hookSpecificOutput":{"updatedInput":{}}}', "so it was not made: the disk is full."),
+        ('{"hookSpecificOutput":{"hookEventName":"BeforeTool","tool_input":{}}}', "so it was not made: the disk is"),
+        ('{"hookSpecificOutput":{"hookEventName":"PreToolUse","additionalContext":"by the way"}}', ""),
+        ('{"hookSpecificOutput":{"permissionDecision":"allow"}}', ""),
+        ("half", "so it was not made: the disk is full."),
+    ],
+)
+def test_an_answer_that_does_not_arrive_lets_nothing_pass_that_it_did_not_let_pass(text: str, said: str) -> None:
+    why = unsaid(text, "the disk is full")
+    assert said in why
+    assert bool(said) is bool(why)

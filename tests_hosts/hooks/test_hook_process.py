@@ -227,3 +227,52 @@ def test_a_folder_that_others_can_look_into_is_not_trusted(work: Path, server: H
     assert server.answered == 0
     assert not HookServer(str(work / "rightcall.toml")).start()
     folder.chmod(0o700)
+
+
+@pytest.mark.parametrize("end", [">/dev/full", ">&-", ">&- 2>&-"])
+@pytest.mark.parametrize(
+    ("given", "code", "why"),
+    [
+        (event("Bash", {"command": "ls"}), 2, b"Bash"),
+        (event("Write", {"file_path": "a", "content": "b"}), 2, b"Write"),
+        (event("Read", {"file_path": "a.txt"}), 0, b""),
+    ],
+    ids=["denied", "to be asked", "passing"],
+)  # fmt: skip
+def test_a_word_that_cannot_be_written_stops_the_call_by_the_exit_code(
+    work: Path, end: str, given: dict[str, Any], code: int, why: bytes
+) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" -m rightcall hook claude --policy rightcall.toml {end}', sys.executable],
+        input=json.encode(given), capture_output=True, timeout=30, check=False, cwd=work,
+        env={"PATH": os.defpath, "PYTHONPATH": SOURCE, "XDG_STATE_HOME": str(work / "state")},
+    )  # fmt: skip
+    assert done.returncode == code
+    assert b"Traceback" not in done.stderr
+    assert (why in done.stderr) if "2>" not in end else (done.stderr == b"")
+    assert len(recorded(work)) == 1
+
+
+@pytest.mark.parametrize(("mode", "denies"), [("block", True), ("observe", False)])
+def test_an_interrupted_hook_fails_as_its_mode_says(tmp_path: Path, mode: str, denies: bool) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, "hook", "claude", "--mode", mode],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path,
+        env={"PATH": os.defpath, "PYTHONPATH": SOURCE, "XDG_STATE_HOME": str(tmp_path / "state")},
+    ) as process:  # fmt: skip
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (0, b"")
+    assert (b"it was interrupted" in out) is denies
+
+
+INTERRUPTED = """
+import signal, rightcall.cli, rightcall.hosts.hook as hook
+read, times = hook.read_options, []
+def interrupting(words):
+    times.append(1)
+    if len(times) == 1:
+        signal.raise_signal(signal.SIGINT)
+    return read(words)
+hook.read_options = interrupting
+rightcall.cli.main()
+"""

@@ -67,12 +67,8 @@ def main(argv: list[str] | None = None) -> int:
     # As a process of its own: nothing of what is loaded is ever garbage, so Python need not search it, neither now nor
     # when it ends. That is 20 ms of a start.
     gc.set_threshold(50_000)
-    if sys.argv[1:2] == ["hook"]:
-        from rightcall.hosts.hook import is_hook, process  # a host waits for it, at every call: nothing else is loaded
-
-        if is_hook(sys.argv[1:]):
-            gc.disable()
-            os._exit(process(sys.argv[2:]))  # everything is said and recorded; tearing down takes as long as judging
+    if sys.argv[1:2] == ["hook"] and (code := _hook(sys.argv[1:])) is not None:
+        os._exit(code)  # everything is said and recorded; tearing down takes as long as judging
     from rightcall.cli.ending import Ending
 
     ending = Ending()
@@ -84,6 +80,21 @@ def main(argv: list[str] | None = None) -> int:
     finally:
         ending.tidying()
         gc.freeze()
+
+
+def _hook(arguments: list[str]) -> int | None:
+    """A host waits for it, at every call: nothing else is loaded. None where these words start no hook."""
+    try:
+        from rightcall.hosts.hook import alone, is_hook
+
+        if not is_hook(arguments):
+            return None
+        gc.disable()
+        return alone(arguments[1:])
+    except KeyboardInterrupt:  # before it had begun
+        from rightcall.hosts.hook import interrupted, is_hook
+
+        return interrupted(arguments[1:]) if is_hook(arguments) else INTERRUPTED
 
 
 def _main(arguments: list[str]) -> int:

@@ -7,8 +7,8 @@ the policy wants for that: see `on_failure` and `deadline` of `[gate.hosts.NAME]
 Only the standard library, and as little of it as does it.
 """
 
+import _signal  # pyright: ignore[reportMissingImports] - not `signal`, which loads much that is not needed here
 import os
-import sys
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable
 from time import monotonic
@@ -45,6 +45,15 @@ _LONGEST_WAIT = 600.0
 _PIECE = 1 << 20
 
 
+_INTERRUPTED = "it was interrupted"
+STOP = 2
+"""The exit code that stops the call, whatever else is said; hosts show what stands on standard error."""
+
+
+def _nothing() -> None:
+    return
+
+
 class Options(NamedTuple):
     """How the hook was started."""
 
@@ -72,22 +81,58 @@ def is_hook(arguments: list[str]) -> bool:
     return arguments[:1] == ["hook"] and len(arguments) > 1 and arguments[1] in HOSTS and not _asks_for_help(arguments)
 
 
-def process(arguments: list[str]) -> int:
-    """The whole of a hook's process, from the words behind `hook` on; its exit code."""
+def process(arguments: list[str], settled: Callable[[], None] = _nothing) -> int:
+    """What a hook does, from the words behind `hook` on; its exit code. `settled` is called when it knows what to say
+    and is not to be interrupted any more."""
     try:
         options = read_options(arguments)
     except Usage as wrong:
-        sys.stderr.write(f"rightcall hook: {wrong}\n")
-        observing = any(mode in arguments for mode in ("observe", "warn", "--mode=observe", "--mode=warn"))
-        return 1 if observing else 2  # 2 stops the call, and the host shows why
-    watch = Watch(DEADLINE, lambda: _failed(options, f"it took longer than {watch.seconds:g} seconds"))
+        return _misused(arguments, wrong)
+    watch = Watch(DEADLINE, lambda: _failed(options, f"it took longer than {watch.seconds:g} seconds"), settled)
     try:
-        watch.say(_answer(options, watch))
+        return watch.say(_answer(options, watch))
     except Unanswered as late:
-        watch.say(_failed(options, str(late)))
+        return watch.say(_failed(options, str(late)))
+    except KeyboardInterrupt:
+        return watch.say(_failed(options, _INTERRUPTED))
     except BaseException as fault:  # noqa: BLE001 - no host is ever shown a traceback
-        watch.say(_failed(options, f"{type(fault).__name__}: {fault}"))
-    return 0
+        return watch.say(_failed(options, f"{type(fault).__name__}: {fault}"))
+
+
+def alone(arguments: list[str]) -> int:
+    """`process` in a process of its own."""
+    _fill_standard_files()
+    return process(arguments, _ignore_interruptions)
+
+
+def interrupted(arguments: list[str]) -> int:
+    """What an interruption before the beginning comes to: a failure like any other."""
+    _ignore_interruptions()
+    try:
+        options = read_options(arguments)
+    except Usage as wrong:
+        return _misused(arguments, wrong)
+    return _print(_failed(options, _INTERRUPTED))
+
+
+def _ignore_interruptions() -> None:
+    _signal.signal(_signal.SIGINT, _signal.SIG_IGN)  # pyright: ignore[reportUnknownMemberType]
+
+
+def _fill_standard_files() -> None:
+    """Where a host has closed one, its number would be that of the next file that is opened: the record, say. What
+    stands there instead cannot be written to, which is then noticed."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY)
+
+
+def _misused(arguments: list[str], wrong: "Usage") -> int:
+    _complain(f"rightcall hook: {wrong}")
+    observing = any(mode in arguments for mode in ("observe", "warn", "--mode=observe", "--mode=warn"))
+    return 1 if observing else STOP
 
 
 def _answer(options: Options, watch: "Watch") -> str:
@@ -226,10 +271,11 @@ def _received(recv: Callable[[int], bytes], settimeout: Callable[[float], None],
 class Watch:
     """Sees to it that something is said in time, and once only: `say` ends the matter, or else `late` does."""
 
-    def __init__(self, seconds: float, late: Callable[[], str]) -> None:
+    def __init__(self, seconds: float, late: Callable[[], str], settled: Callable[[], None] = _nothing) -> None:
         self.seconds = seconds
         self._begun = monotonic()
         self._late = late
+        self._settled = settled
         self._speaking = allocate_lock()
         self._done = allocate_lock()
         self._done.acquire()
@@ -239,28 +285,44 @@ class Watch:
         """So long in all, from the start on."""
         self.seconds = seconds
 
-    def say(self, text: str) -> None:
+    def say(self, text: str) -> int:
+        """The exit code that goes with it."""
+        self._settled()
         self._speaking.acquire()  # never released: nobody says anything after it
-        _print(text)
+        code = _print(text)
         self._done.release()
+        return code
 
     def _wait(self) -> None:
         while (left := self._begun + self.seconds - monotonic()) > 0:
             if self._done.acquire(timeout=min(left, 0.5)):
                 return
         if self._speaking.acquire(blocking=False):
-            _print(self._late())
-            os._exit(0)
+            os._exit(_print(self._late()))
 
 
-def _print(text: str) -> None:
-    """One line, or nothing at all. A host that has gone away is told nothing."""
+def _print(text: str) -> int:
+    """One line, or nothing at all; the exit code. A word that does not arrive is no leave to run the call as it is:
+    then the code says that it is not to run."""
     try:
         left = text.strip().encode("utf-8", "replace")
         left = left + b"\n" if left else b""
         while left:
             left = left[os.write(1, left) :]
-    except OSError:
+    except OSError as fault:
+        from rightcall.hosts.hook_failing import unsaid
+
+        reason = unsaid(text, fault.strerror or "standard output cannot be written")
+        if reason:
+            _complain(reason)
+            return STOP
+    return 0
+
+
+def _complain(text: str) -> None:
+    try:
+        os.write(2, f"{text}\n".encode("utf-8", "replace"))
+    except OSError:  # the exit code is all that is left
         return
 
 
@@ -281,8 +343,8 @@ def _failed(options: Options, why: str) -> str:
     except BaseException:  # noqa: BLE001 - not even that works: the host has to do with the exit code
         if options.mode in ("observe", "warn"):
             return ""
-        os.write(2, b"RightCall could not judge this call, so it was not made.\n")
-        os._exit(2)
+        _complain("RightCall could not judge this call, so it was not made.")
+        os._exit(STOP)
 
 
 def _asks_for_help(arguments: list[str]) -> bool:

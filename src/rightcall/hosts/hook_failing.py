@@ -29,6 +29,22 @@ def failure(host: str, policy: str | None, mode: str | None, why: str, *, found:
     return json.dumps(wire.denied(cannot_judge(shown)))
 
 
+def unsaid(text: str, why: str) -> str:
+    """Why a call must not run whose answer never arrived: it was denied, a person should be asked, or it was to run
+    with other input. Empty where the answer was only a word beside it."""
+    import json
+
+    try:
+        told: Any = json.loads(text)
+    except ValueError:
+        return cannot_judge(why)
+    inner = _table(told, "hookSpecificOutput") or told
+    decided = inner.get("permissionDecision") or told.get("decision")
+    if decided in ("deny", "ask"):
+        return str(inner.get("permissionDecisionReason") or told.get("reason") or cannot_judge(why))
+    return cannot_judge(why) if "updatedInput" in inner or "tool_input" in inner else ""
+
+
 def _denies(host: str, policy: str | None, mode: str | None) -> bool:
     gate = _said(policy)
     if gate is None:  # there is a policy, and nobody can read it
