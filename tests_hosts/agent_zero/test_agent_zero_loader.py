@@ -221,7 +221,7 @@ def test_denials_and_questions_of_the_policy_hold_and_a_yes_lets_the_call_throug
     denied, asked, mcp = tree.send(HELLO, ANSWER, {"tool_name": "files.read_file", "tool_args": {"path": "a"}})
     assert [one["ran"] for one in (denied, asked, mcp)] == [[], [], []]
     assert {one["failed"][0] for one in (denied, asked, mcp)} == {"RepairableException"}
-    approval = re.findall(r"approvals approve (\S+?)`", asked["failed"][1])[0]
+    approval = re.findall(r"approvals approve (\w+)", asked["failed"][1])[0]
     said_yes(tree, approval)
     once, again = tree.send(ANSWER, ANSWER)
     assert once["ran"] == [["response", {"text": "Done."}]]
