@@ -1,8 +1,8 @@
-#!/bin/bash
+#!/bin/sh
 # Installs every layer into Agent Zero, with the same words after it as each installer takes.
 
-set -euo pipefail
+set -eu
 
-SCRIPT_DIR="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+SCRIPT_DIR="$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)"
 
-bash "$SCRIPT_DIR/install_meta_gate.sh" "$@"
+sh "$SCRIPT_DIR/install_meta_gate.sh" "$@"

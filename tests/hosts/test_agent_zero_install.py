@@ -8,6 +8,9 @@ import pytest
 
 from rightcall.errors import ConfigError
 from rightcall.hosts.agent_zero_install import FILE_NAME, install, installed, layout_of, main, plan, uninstall
+from rightcall.hosts.hook_place import state_folder
+from rightcall.installing.agent_zero_note import noted
+from rightcall.installing.manifest import read_manifest
 
 SCRIPTS = Path(__file__).parent.parent.parent / "scripts"
 EARLY = "usr/extensions/python/_functions/agent/Agent/validate_tool_request/start"
@@ -103,11 +106,11 @@ def test_an_error_names_the_folder_and_what_would_be_right(tmp_path: Path, agent
 @pytest.mark.promise("H-06")
 def test_the_script_speaks_the_designs_words_from_any_folder_and_needs_no_package(tmp_path: Path) -> None:
     root = agent_zero(tmp_path / "a folder", "present")
-    env = {"PATH": os.environ["PATH"], "AGENT_ZERO": str(root)}
+    env = {"PATH": os.environ["PATH"], "AGENT_ZERO": str(root), "XDG_STATE_HOME": str(tmp_path / "state")}
 
     def run(script: str, *words: str) -> list[str]:
         done = subprocess.run(
-            ["bash", SCRIPTS / script, *words], cwd=tmp_path, env=env, capture_output=True, text=True, check=True
+            ["sh", SCRIPTS / script, *words], cwd=tmp_path, env=env, capture_output=True, text=True, check=True
         )
         return done.stdout.splitlines()
 
@@ -120,3 +123,20 @@ def test_the_script_speaks_the_designs_words_from_any_folder_and_needs_no_packag
     assert len(installed(root)) == 3
     run("install_meta_gate.sh", "--uninstall", str(root))
     assert installed(root) == []
+    assert run("install_meta_gate.sh", "--uninstall") == [
+        f"[MetaGate] Nothing of it was in {root}; nothing was changed."
+    ]
+
+
+def test_what_the_script_did_is_noted_as_if_install_had_done_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    root, said = agent_zero(tmp_path / "a0", "present"), list[str]()
+    assert main(["--uninstall", str(root)], said.append, noted) == 0
+    assert not (tmp_path / "state").exists()
+    assert main([str(root)], said.append, noted) == 0
+    (record,) = read_manifest(state_folder()).files
+    assert (record.host, record.file) == ("agent-zero", str(root))
+    assert main(["--uninstall", str(root)], said.append, noted) == 0
+    assert read_manifest(state_folder()).files == ()

@@ -53,7 +53,7 @@ def test_a_projects_own_files_do_not_run_in_the_hook(as_module: tuple[str, ...],
 
 def test_a_projects_own_files_do_not_run_in_the_installer_for_agent_zero(hostile: Path) -> None:
     done = subprocess.run(
-        ["bash", ROOT / "scripts" / "install_meta_gate.sh", hostile / "none"], capture_output=True, cwd=hostile,
+        ["sh", ROOT / "scripts" / "install_meta_gate.sh", hostile / "none"], capture_output=True, cwd=hostile,
         env={**os.environ, "PYTHON": sys.executable}, timeout=30, check=False,
     )  # fmt: skip
     assert done.returncode != 0

@@ -8,17 +8,18 @@ from rightcall.cli.install_options import agreed, lock_folder
 from rightcall.cli.lines import InputError
 from rightcall.cli.terminal import say
 from rightcall.hosts import agent_zero_install
+from rightcall.installing.agent_zero_note import note
 from rightcall.installing.manifest import Record, locked, read_manifest, write_manifest
 from rightcall.text.escape import escaped
 
 _NAME = "agent-zero"
-_USUAL = "/a0"
+USUAL = "/a0"
 
 
 def _folder(options: Namespace) -> str:
     if options.project is not None or options.local is not None or options.file is not None:
         raise InputError("Agent Zero has a folder, not a settings file: --folder DIR")
-    return os.path.abspath(options.folder or _USUAL)
+    return os.path.abspath(options.folder or USUAL)
 
 
 def put_in(options: Namespace) -> int:
@@ -27,6 +28,8 @@ def put_in(options: Namespace) -> int:
         raise InputError("for Agent Zero, mode and policy stand in rightcall.toml: [gate.hosts.agent-zero] mode = …")
     files = [file for file in agent_zero_install.plan(folder) if file.now != "same"]
     if not files:
+        if not options.dry_run:
+            note(folder, True)  # the script may have put it there, where nothing could note it
         say(f"Agent Zero: {escaped(folder)} has it already; nothing was changed.")
         return OK
     say(f"Agent Zero: {escaped(folder)}")
@@ -61,6 +64,8 @@ def take_out(options: Namespace) -> int:
 def _take_out(folder: str, options: Namespace, state: str) -> int:
     files = agent_zero_install.installed(folder)
     if not files:
+        if not options.dry_run:
+            note(folder, True)  # the script may have put it there, where nothing could note it
         say(f"Agent Zero: {escaped(folder)} has nothing of rightcall; nothing was changed.")
     else:
         say(f"Agent Zero: {escaped(folder)}", *(f"  - {escaped(os.path.relpath(file, folder))}" for file in files))

@@ -95,9 +95,13 @@ def _record(host: str, path: str, **more: Any) -> dict[str, Any]:
 
 
 def _of_agent_zero(manifest: Manifest) -> Iterator[dict[str, Any]]:
+    from rightcall.cli.install_agent_zero import USUAL
     from rightcall.hosts import agent_zero_install
 
-    for folder in [one.file for one in manifest.files if one.host == "agent-zero"]:
+    noted = [one.file for one in manifest.files if one.host == "agent-zero"]
+    # a script without our packages may have put it there, and could note nothing
+    unnoted = [USUAL] if USUAL not in noted and agent_zero_install.installed(USUAL) else []
+    for folder in [*noted, *unnoted]:
         try:
             old = [file for file in agent_zero_install.plan(folder) if file.now != "same"]
             why = "its files are not there, or older ones: install it again" if old else ""

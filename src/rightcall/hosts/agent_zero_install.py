@@ -137,26 +137,43 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def main(words: Sequence[str], say: Callable[[str], object] = print) -> int:
-    """`[--uninstall] FOLDER`, in the words of the gate's design."""
+def main(
+    words: Sequence[str],
+    say: Callable[[str], object] = print,
+    note: Callable[[str, bool], str] = lambda _folder, _there: "",
+) -> int:
+    """`[--uninstall] FOLDER`, in the words of the gate's design. `note` is told whether the folder has it now, and says
+    what is to be said of that."""
     undo, rest = "--uninstall" in words, [word for word in words if word != "--uninstall"]
     if len(rest) != 1 or rest[0].startswith("-"):
         say("[MetaGate] Usage: install_meta_gate.sh [--uninstall] [FOLDER OF AGENT ZERO, default /a0]")
         return 2
     try:
         if undo:
-            for path in uninstall(rest[0]):
-                say(f"[MetaGate] Removed {path}")
-            say("[MetaGate] Done. Tool argument validation and auto-correction removed.")
-            return 0
+            return _removed(rest[0], say, note)
         say("[MetaGate] Installing meta-reasoning gate...")
         for path in install(rest[0]):
             say(f"[MetaGate] Wrote {path}")
     except (ConfigError, OSError) as error:
         say(f"[MetaGate] Not installed: {error}")
         return 1
+    if told := note(rest[0], True):
+        say(f"[MetaGate] {told}")
     say("[MetaGate] Installed parameter validation gate")
     say("[MetaGate] Done. Tool argument validation and auto-correction active.")
+    return 0
+
+
+def _removed(folder: str, say: Callable[[str], object], note: Callable[[str, bool], str]) -> int:
+    removed = uninstall(folder)
+    if told := note(folder, False):
+        say(f"[MetaGate] {told}")
+    if not removed:
+        say(f"[MetaGate] Nothing of it was in {folder}; nothing was changed.")
+        return 0
+    for path in removed:
+        say(f"[MetaGate] Removed {path}")
+    say("[MetaGate] Done. Tool argument validation and auto-correction removed.")
     return 0
 
 
