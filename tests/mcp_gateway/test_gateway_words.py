@@ -73,6 +73,25 @@ def test_a_refusal_calls_the_tool_as_the_client_knows_it_and_a_denied_one_is_rec
     assert (refused["tool"], refused["rule"], refused.get("problems")) == ("git/git_push", "policy:deny", None)
 
 
+def test_a_name_that_only_resembles_a_hidden_tool_is_answered_with_names_that_the_client_knows() -> None:
+    names = ("commit_everything", "log_everything")
+
+    def answering(method: str, params: dict[str, Any]) -> Any:
+        tools = {"tools": [{**TOOL, "name": name} for name in names]}
+        return tools if method == "tools/list" else old_server(method, params)
+
+    async def main() -> tuple[str, list[Any]]:
+        rules = policy("git", policy={"deny": ["git/commit_everything"]})
+        async with gateway_of(rules, git=ScriptedLink(answering)) as gateway:
+            client = await greeted(gateway)
+            answer = await asked(client, "tools/call", name="git_commit_everythng", arguments={"text": "x"})
+            return text_of(answer), records(gateway.door, "refused")
+
+    told, (refused,) = asyncio.run(main())
+    assert told == "There is no tool 'git_commit_everythng'. Did you mean git_log_everything?"
+    assert (refused["tool"], refused["rule"]) == ("git/commit_everythng", "unknown_tool")
+
+
 @pytest.mark.parametrize("answered", ["foo", 7, [], [{}]])
 def test_a_result_that_is_no_object_is_an_error_of_the_server_and_recorded_as_failed(answered: Any) -> None:
     def answering(method: str, params: dict[str, Any]) -> Any:
