@@ -69,3 +69,17 @@ def test_a_name_that_no_policy_could_write_is_refused(run: Runner, name: str) ->
     done = run("wrap", "--name", name, "--", "true")
     assert done.code == 2
     assert "--name takes" in done.err
+
+
+def test_a_policy_that_merely_lies_in_the_folder_keeps_its_record_there(
+    tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder may be somebody else's project."""
+    project = tmp_path / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    (project / "rightcall.toml").write_text('[audit]\npath = "../elsewhere.db"\n')
+    done = run("wrap", "--", sys.executable, "-c", "")
+    assert (done.code, done.out) == (2, "")
+    assert "leaves the policy's folder" in done.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["project"]

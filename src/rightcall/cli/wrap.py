@@ -51,13 +51,15 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     from rightcall.door import Door
+    from rightcall.hosts.hook_found import usable
     from rightcall.mcp.naming import server_name
     from rightcall.mcp.wrap import Pump
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
         raise ConfigError("say which server to wrap: rightcall wrap -- COMMAND [ARGUMENTS]")
-    policy = options.policy or (POLICY if os.path.isfile(POLICY) else None)
+    policy = options.policy or (POLICY if os.path.lexists(POLICY) else None)
+    usable(policy, found=options.policy is None)
     space = server_name(command) if options.name is None else _checked(options.name)
     with Door.open("wrap", policy, caller=options.caller, mode=options.mode) as door:
         if policy is not None and options.name is None:
