@@ -1,12 +1,15 @@
 """An agent of the Claude Agent SDK whose calls are judged by a policy, put right and recorded.
 
-pip install "rightcall[claude-agent-sdk]"; python examples/claude_sdk_agent.py "Book a table for four in Rome."
+in a checkout: pip install '.[claude-agent-sdk]'; python examples/claude_sdk_agent.py "Book a table for four in Rome."
 """
 
 import asyncio
 import sys
 from typing import Any
 
+from rightcall.hosts.claude_sdk import RightCall  # first: without the framework it says what to install
+
+# isort: split
 from claude_agent_sdk import (
     AssistantMessage,
     ClaudeAgentOptions,
@@ -19,7 +22,6 @@ from claude_agent_sdk import (
 )
 
 from rightcall.door_passage import Passage
-from rightcall.hosts.claude_sdk import RightCall
 
 POLICY = {"policy": {"deny": ["Bash", "desk/wire_money"], "approval": {"tools": ["desk/book_table"]}}}
 

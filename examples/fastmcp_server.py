@@ -1,15 +1,16 @@
 """A FastMCP server whose calls are put right, judged by a policy and recorded.
 
-pip install "rightcall[fastmcp]"
+in a checkout: pip install '.[fastmcp]'
 python examples/fastmcp_server.py          a client calls it, right and wrong
 fastmcp run examples/fastmcp_server.py     the server for any MCP client
 """
 
 import asyncio
 
-from fastmcp import Client, FastMCP
+from rightcall.hosts.fastmcp import RightCall  # first: without the framework it says what to install
 
-from rightcall.hosts.fastmcp import RightCall
+# isort: split
+from fastmcp import Client, FastMCP
 
 POLICY = {"policy": {"deny": ["delete_note"]}}
 guard = RightCall(POLICY)  # or the path of a policy file

@@ -1,18 +1,19 @@
 """A LangChain agent whose calls come out right: one line, `middleware=[RightCallMiddleware(...)]`.
 
-pip install "rightcall[langchain]"; python examples/langchain_agent.py
+in a checkout: pip install '.[langchain]'; python examples/langchain_agent.py
 """
 
 from typing import Any
 
+from rightcall.hosts.langchain import RightCallMiddleware  # first: without the framework it says what to install
+
+# isort: split
 from langchain.agents import create_agent
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, InvalidToolCall, ToolCall
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
-
-from rightcall.hosts.langchain import RightCallMiddleware
 
 POLICY = {"policy": {"deny": ["wire_money"], "approval": {"tools": ["book_table"]}}}
 

@@ -1,6 +1,6 @@
 """LiteLLM with calls put right: as a callback of its proxy, and around `litellm.completion` in a program.
 
-pip install "rightcall[litellm]"
+in a checkout: pip install '.[litellm]'
 python examples/litellm_callback.py
 
 The proxy's config.yaml, beside this file:
@@ -9,9 +9,10 @@ The proxy's config.yaml, beside this file:
       callbacks: litellm_callback.guard
 """
 
-import litellm
+from rightcall.hosts.litellm import RightCall  # first: without the framework it says what to install
 
-from rightcall.hosts.litellm import RightCall
+# isort: split
+import litellm
 
 guard = RightCall({"policy": {"deny": ["delete_note"]}})  # or the path of a policy file
 

@@ -1,15 +1,16 @@
 """An agent of the OpenAI Agents SDK whose calls come out right: one line, `rightcall.guard(agent)`.
 
-pip install "rightcall[openai-agents]"; python examples/openai_agents_agent.py
+in a checkout: pip install '.[openai-agents]'; python examples/openai_agents_agent.py
 """
 
 import asyncio
 
+from rightcall.hosts.openai_agents import RightCall  # first: without the framework it says what to install
+
+# isort: split
 from agents import Agent, RunConfig, Runner, function_tool
 from agents.testing import ScriptedModel, assistant_message
 from openai.types.responses import ResponseFunctionToolCall
-
-from rightcall.hosts.openai_agents import RightCall
 
 POLICY = {"policy": {"deny": ["wire_money"], "approval": {"tools": ["book_table"]}}}
 

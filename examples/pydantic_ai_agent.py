@@ -1,15 +1,16 @@
 """A pydantic-ai agent whose calls come out right: one line, `capabilities=[RightCall(...)]`.
 
-pip install "rightcall[pydantic-ai]"; python examples/pydantic_ai_agent.py
+in a checkout: pip install '.[pydantic-ai]'; python examples/pydantic_ai_agent.py
 """
 
 import asyncio
 
+from rightcall.hosts.pydantic_ai import RightCall  # first: without the framework it says what to install
+
+# isort: split
 from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
-
-from rightcall.hosts.pydantic_ai import RightCall
 
 POLICY = {"policy": {"deny": ["wire_money"], "approval": {"tools": ["book_table"]}}}
 

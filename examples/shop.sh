@@ -1,5 +1,5 @@
 #!/bin/sh
-# A small repository to look at with the code tools: `sh examples/shop.sh` makes the folder `shop`.
+# A small repository to look at with the code tools: `sh examples/shop.sh` makes the folder `shop`, once.
 # Names and dates are fixed and nobody's git settings count, so commits have the same ids everywhere.
 set -e
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
@@ -11,6 +11,11 @@ commit() { # name, date, message; everything is committed
         GIT_COMMITTER_NAME=$1 GIT_COMMITTER_EMAIL=$1@shop.example GIT_COMMITTER_DATE=$2 git commit -q -m "$3"
 }
 
+if [ -e shop ]; then
+    [ -f shop/orders.py ] && [ -d shop/.git ] && echo 'shop is there already; it stays as it is.' >&2 && exit 0
+    echo 'there is a shop here that is not this one: go to another folder, or move it away.' >&2
+    exit 1
+fi
 mkdir shop
 cd shop
 git -c init.defaultBranch=main -c init.templateDir= init -q

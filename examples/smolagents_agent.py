@@ -1,14 +1,15 @@
 """A smolagents agent whose calls are put right, judged by a policy and recorded.
 
-pip install "rightcall[smolagents]"
+in a checkout: pip install '.[smolagents]'
 python examples/smolagents_agent.py
 """
 
 from typing import Any
 
-from smolagents import ChatMessage, MessageRole, Model, tool
+from rightcall.hosts.smolagents import GuardedAgent  # first: without the framework it says what to install
 
-from rightcall.hosts.smolagents import GuardedAgent
+# isort: split
+from smolagents import ChatMessage, MessageRole, Model, tool
 
 
 @tool

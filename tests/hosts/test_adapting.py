@@ -193,15 +193,15 @@ def test_a_door_and_a_policy_together_are_refused(door: Door) -> None:
 
 @pytest.mark.promise("H-07")
 @pytest.mark.parametrize(
-    ("adapter", "package", "message"),
+    ("adapter", "package", "framework", "extra"),
     [
-        ("pydantic_ai", "pydantic_ai", 'needs pydantic-ai: pip install "rightcall[pydantic-ai]"'),
-        ("langchain", "langchain", 'needs LangChain: pip install "rightcall[langchain]"'),
-        ("openai_agents", "agents", 'needs OpenAI Agents: pip install "rightcall[openai-agents]"'),
+        ("pydantic_ai", "pydantic_ai", "pydantic-ai", "pydantic-ai"),
+        ("langchain", "langchain", "LangChain", "langchain"),
+        ("openai_agents", "agents", "OpenAI Agents", "openai-agents"),
     ],
 )
 def test_an_adapter_without_its_framework_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, adapter: str, package: str, message: str
+    monkeypatch: pytest.MonkeyPatch, adapter: str, package: str, framework: str, extra: str
 ) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
@@ -210,4 +210,5 @@ def test_an_adapter_without_its_framework_says_what_to_install(
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(ImportError) as raised:
         importlib.import_module(f"rightcall.hosts.{adapter}")
-    assert str(raised.value) == f"rightcall.hosts.{adapter} {message}"
+    told = f"needs {framework} (rightcall[{extra}]): pip install '.[{extra}]' in a checkout"
+    assert str(raised.value) == f"rightcall.hosts.{adapter} {told}"

@@ -41,10 +41,11 @@ def missing(adapter: str, framework: str, extra: str | None = None) -> ImportErr
     """The error of an adapter whose framework is not installed.
 
     >>> str(missing("langchain", "LangChain"))
-    'rightcall.hosts.langchain needs LangChain: pip install "rightcall[langchain]"'
+    "rightcall.hosts.langchain needs LangChain (rightcall[langchain]): pip install '.[langchain]' in a checkout"
     """
+    name = extra or adapter
     return ImportError(
-        f'rightcall.hosts.{adapter} needs {framework}: pip install "rightcall[{extra or adapter}]"',
+        f"rightcall.hosts.{adapter} needs {framework} (rightcall[{name}]): pip install '.[{name}]' in a checkout",
         name=f"rightcall.hosts.{adapter}",
     )
 
