@@ -273,7 +273,7 @@ def test_an_unchanged_call_keeps_the_bytes_of_its_arguments_and_a_repaired_one_d
     async def main() -> None:
         async with gateway_of(policy("a"), a=link) as gateway:
             client = await greeted(gateway)
-            for written in (b'{"n": 1.10, "on":true}', b'{"n": "1.10"}', b'{"on": "true"}', b"null"):
+            for written in (b'{"n": 1.10, "on":true}', b'{"n": "1.10"}', b'{"on": 1}', b"null"):
                 body = b'{"id":1,"method":"tools/call","params":{"name":"a_t","arguments":%b}}' % written
                 await line_asked(client, body)
 
