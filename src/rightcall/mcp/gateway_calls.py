@@ -8,14 +8,15 @@ call ─▶ judge ─┬─ deny ───────────────�
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from time import monotonic
 from typing import Any, Protocol
 
-from msgspec import MsgspecError, Raw, Struct, json
+from msgspec import json
 
 from rightcall.door import Door
 from rightcall.door_passage import Passage
+from rightcall.mcp.answers import outcome_of, with_note
 from rightcall.mcp.approving import Approver, is_ours, said
 from rightcall.mcp.eras import complete, refusal
 from rightcall.mcp.gateway_continuing import MARK, Continuations, Kept, Pending, binding_of
@@ -23,7 +24,7 @@ from rightcall.mcp.gateway_forward import Errand, asks, forward, question_result
 from rightcall.mcp.gateway_judging import Judging
 from rightcall.mcp.gateway_naming import Meant, Naming
 from rightcall.mcp.gateway_table import LONGEST_NAME, Table
-from rightcall.mcp.messages import INVALID_PARAMS, ToolCall, fields, mapping, value
+from rightcall.mcp.messages import INVALID_PARAMS, ToolCall, mapping, value
 from rightcall.mcp.serving import Exchange
 from rightcall.mcp.serving_answers import Answer, Refused, success
 from rightcall.mcp.upstream import Upstream
@@ -32,7 +33,6 @@ from rightcall.mcp.upstream_listing import mirrored
 from rightcall.mcp.upstream_session import ServerSlow
 from rightcall.text.escape import escaped
 
-_SUMMARY = 300
 _QUESTIONS = 3
 """For one call: about a definition that has changed, about the call itself, and once more."""
 _USED_UP = "requestState is used up, too old, or of another call: make the call anew"
@@ -44,21 +44,6 @@ _OURS = ("name", "arguments", "_meta", "task", "inputResponses", "requestState")
 
 class Servers(Protocol):
     def upstream(self, name: str) -> Upstream | None: ...
-
-
-class _Block(Struct):
-    type: str = ""
-    text: str = ""
-
-
-class _Head(Struct, rename="camel"):
-    """As much of a result as the record tells."""
-
-    content: list[_Block] = []
-    is_error: bool = False
-
-
-_heads = json.Decoder(_Head)
 
 
 class Calls:
@@ -257,23 +242,13 @@ class Calls:
             raise
         if asks(answer):
             return answer
-        await self._end(passage, answer, monotonic() - began)
-        return answer if not passage.message else _with_note(answer, passage.message)
-
-    async def _end(self, passage: Passage, answer: Answer, seconds: float) -> None:
-        if answer.result is None:
-            told = mapping(value(answer.error or b"")).get("message")
-            await self._door.aended(passage, ok=False, error=str(told)[:_SUMMARY], seconds=seconds)
-            return
-        try:
-            head = _heads.decode(answer.result)
-        except (MsgspecError, RecursionError):
-            head = _Head()
-        text = next((block.text for block in head.content if block.text), "")[:_SUMMARY]
-        if head.is_error:
-            await self._door.aended(passage, ok=False, error=text, seconds=seconds)
-        else:
-            await self._door.aended(passage, summary=text, seconds=seconds)
+        outcome = outcome_of(answer.result, answer.error)
+        await self._door.aended(
+            passage, ok=outcome.ok, summary=outcome.summary, error=outcome.error, seconds=monotonic() - began
+        )  # fmt: skip
+        if answer.result is None or not passage.message:
+            return answer
+        return Answer(with_note(answer.result, passage.message))
 
 
 def called_by(exchange: Exchange) -> str:
@@ -313,16 +288,3 @@ def _refused(text: str, exchange: Exchange) -> Answer:
 
 def _said(text: str, exchange: Exchange) -> Answer:
     return success(complete({"content": [{"type": "text", "text": text}]}, exchange.peer))
-
-
-def _with_note(answer: Answer, text: str) -> Answer:
-    """The result with one more piece for the model to read."""
-    if answer.result is None:
-        return answer
-    found: Mapping[str, Raw] = fields(answer.result)
-    try:
-        content = json.decode(found.get("content", b"[]"), type=list[Raw])
-    except (MsgspecError, RecursionError):
-        return answer
-    note = Raw(json.encode({"type": "text", "text": text}))
-    return Answer(Raw(json.encode({**found, "content": [*content, note]})))
