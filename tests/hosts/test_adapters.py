@@ -25,5 +25,5 @@ def test_importing_an_adapter_without_its_framework_says_what_to_install(
     name = f"rightcall.hosts.{adapter}"
     monkeypatch.setitem(sys.modules, framework, None)
     monkeypatch.delitem(sys.modules, name, raising=False)
-    with pytest.raises(ImportError, match=rf'^{name} needs .*: pip install "rightcall\[{extra}\]"$'):
+    with pytest.raises(ImportError, match=rf"^{name} needs .* \(rightcall\[{extra}\]\): pip install '\.\[{extra}\]'"):
         importlib.import_module(name)
