@@ -145,7 +145,7 @@ $(LITELLM)/bin/python: | python
 
 $(LITELLM)/.installed: pyproject.toml | $(LITELLM)/bin/python
 	@echo "-- installing rightcall and LiteLLM into $(LITELLM)"
-	@$(LITELLM)/bin/pip install $(PIP_QUIET) --editable '.[litellm]' hypothesis pytest pytest-randomly
+	@$(LITELLM)/bin/pip install $(PIP_QUIET) --editable '.[litellm]' hypothesis mcp pytest pytest-randomly # LiteLLM loads mcp and does not ask for it
 	@touch $@
 
 $(MODEL)/bin/python: | python

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,8 +12,18 @@ from typing import Any
 from msgspec import json
 
 import rightcall
+from rightcall.hosts.hook_place import socket_address
 from rightcall.record.entries import read_call, read_end
 from rightcall.record.sqlite import SqliteStore
+
+def bind(listener: socket.socket, path: str) -> None:
+    """To an address of any length: folders of tests are deep."""
+    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    try:
+        listener.bind(socket_address(path, folder))
+    finally:
+        os.close(folder)
+
 
 SOURCE = str(Path(rightcall.__file__).parent.parent)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from hooks.hooking import SOURCE, hook, project, recorded
+from hooks.hooking import SOURCE, bind, hook, project, recorded
 from rightcall.hosts.hook import Options, ask_server
 from rightcall.hosts.hook_place import socket_path
 from rightcall.record.known_tools import remember_tools
@@ -208,7 +208,7 @@ def test_what_a_killed_server_has_left_is_in_nobodys_way(work: Path, server: Hoo
     server.stop()
     Path(server.path).parent.mkdir(exist_ok=True)
     with socket.socket(socket.AF_UNIX) as dead:
-        dead.bind(server.path)
+        bind(dead, server.path)
     assert hook("claude", WRONG, work)["hookSpecificOutput"]["updatedInput"]
     again = HookServer(str(work / "rightcall.toml"))
     assert again.start()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from hooks.hooking import hook, project, recorded
+from hooks.hooking import bind, hook, project, recorded
 from rightcall.hosts.hook import GO, READY, Options, Unanswered, ask_server, request
 from rightcall.hosts.hook_place import socket_folder, socket_path
 from rightcall.record.runs import take_lock
@@ -44,7 +44,7 @@ def options(work: Path, **more: Any) -> Options:
 def server_that(work: Path, says: Callable[[socket.socket], None]) -> Iterator[None]:
     """In the place of the server, one connection long."""
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(socket_path(str(work / "rightcall.toml")))
+        bind(listener, socket_path(str(work / "rightcall.toml")))
         listener.listen(1)
 
         def serve() -> None:
@@ -155,7 +155,7 @@ def test_a_server_that_is_being_started_is_not_taken_for_a_dead_one(
     server = HookServer(str(work / "rightcall.toml"))
     lock = os.open(os.path.join(socket_folder(), "lock"), os.O_RDWR | os.O_CREAT, 0o600)
     with socket.socket(socket.AF_UNIX) as bound:  # and does not listen yet
-        bound.bind(server.path)
+        bind(bound, server.path)
         assert take_lock(lock)
         assert not server.start()
         assert os.path.exists(server.path)
