@@ -5,7 +5,7 @@ import shlex
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,20 @@ from rightcall.hosts.hook_place import socket_address
 from rightcall.record.entries import read_call, read_end
 from rightcall.record.sqlite import SqliteStore
 
+
 def bind(listener: socket.socket, path: str) -> None:
     """To an address of any length: folders of tests are deep."""
+    _at(path, listener.bind)
+
+
+def connect(client: socket.socket, path: str) -> None:
+    _at(path, client.connect)
+
+
+def _at(path: str, use: Callable[[str], None]) -> None:
     folder = os.open(os.path.dirname(path), os.O_RDONLY)
     try:
-        listener.bind(socket_address(path, folder))
+        use(socket_address(path, folder))
     finally:
         os.close(folder)
 

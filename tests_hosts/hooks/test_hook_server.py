@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from hooks.hooking import bind, hook, project, recorded
+from hooks.hooking import bind, connect, hook, project, recorded
 from rightcall.hosts.hook import GO, READY, Options, Unanswered, ask_server, request
 from rightcall.hosts.hook_place import socket_folder, socket_path
 from rightcall.record.runs import take_lock
@@ -106,7 +106,7 @@ def test_a_server_judges_nothing_before_the_hook_says_that_it_still_waits(work: 
     try:
         for word in (b"", b"X"):
             with socket.socket(socket.AF_UNIX) as gone:
-                gone.connect(server.path)
+                connect(gone, server.path)
                 gone.sendall(request(options(work), json.encode(ASKED)))
                 assert gone.recv(64) == READY + b"5\n"
                 gone.sendall(word)
