@@ -15,12 +15,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from adapters.records import example, records, statuses
+from adapters.running import POLICY, RecordingTools
 from rightcall.hosts.langchain import RightCallMiddleware
 
-POLICY: dict[str, Any] = {
-    "gate": {"tools": {"write_file": {"aliases": {"file_path": "path", "text": "content"}}}},
-    "policy": {"deny": ["format_disk"], "approval": {"tools": ["delete_file"]}},
-}
 LENGTH = {"finish_reason": "length"}
 DONE = AIMessage(content="done")
 
@@ -46,36 +43,10 @@ class Streamed(Scripted):
         yield ChatGenerationChunk(message=last)
 
 
-class Tools:
-    """Writes down what was run."""
-
-    def __init__(self) -> None:
-        self.ran: list[tuple[str, ...]] = []
-
-    def write_file(self, path: str, content: str) -> str:
-        """Writes."""
-        self.ran.append(("write", path, content))
-        return f"wrote {len(content)}"
-
-    def delete_file(self, path: str) -> str:
-        """Deletes."""
-        self.ran.append(("delete", path))
-        return "deleted"
-
-    def format_disk(self) -> str:
-        """Formats."""
-        self.ran.append(("format",))
-        return "formatted"
-
-    def launch(self, host: str = "all") -> str:
-        """Launches."""
-        self.ran.append(("launch", host))
-        raise RuntimeError("no route")
-
+class Tools(RecordingTools):
     @property
     def all(self) -> list[BaseTool]:
-        functions = (self.write_file, self.delete_file, self.format_disk, self.launch)
-        return [StructuredTool.from_function(function) for function in functions]
+        return [StructuredTool.from_function(function) for function in self.functions]
 
 
 def called(name: str, arguments: dict[str, Any], call_id: str = "1", **more: Any) -> AIMessage:

@@ -14,42 +14,17 @@ from msgspec import json
 from openai.types.responses import ResponseFunctionToolCall
 
 from adapters.records import answered, example, records, statuses
+from adapters.running import POLICY, RecordingTools
 from rightcall.hosts.openai_agents import RightCall
 
-POLICY: dict[str, Any] = {
-    "gate": {"tools": {"write_file": {"aliases": {"file_path": "path", "text": "content"}}}},
-    "policy": {"deny": ["format_disk"], "approval": {"tools": ["delete_file"]}},
-}
 QUIET = RunConfig(tracing_disabled=True)
 IN_TEXT = 'Sure. <tool_call>{"name": "write_file", "arguments": {"path": "a", "content": "hi"}}</tool_call>'
 
 
-class Tools:
-    """Writes down what was run."""
-
-    def __init__(self) -> None:
-        self.ran: list[tuple[str, ...]] = []
-
-    def write_file(self, path: str, content: str) -> str:
-        self.ran.append(("write", path, content))
-        return f"wrote {len(content)}"
-
-    def delete_file(self, path: str) -> str:
-        self.ran.append(("delete", path))
-        return "deleted"
-
-    def format_disk(self) -> str:
-        self.ran.append(("format",))
-        return "formatted"
-
-    def launch(self, host: str = "all") -> str:
-        self.ran.append(("launch", host))
-        raise RuntimeError("no route")
-
+class Tools(RecordingTools):
     @property
     def all(self) -> list[Any]:
-        functions = (self.write_file, self.delete_file, self.format_disk, self.launch)
-        return [function_tool(function, strict_mode=False) for function in functions]
+        return [function_tool(function, strict_mode=False) for function in self.functions]
 
 
 def called(name: str, arguments: str, call_id: str = "c1", **more: Any) -> ResponseFunctionToolCall:

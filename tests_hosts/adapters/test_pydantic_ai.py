@@ -14,43 +14,19 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai.run import AgentRunResult
 
 from adapters.records import answered, example, records, statuses
+from adapters.running import POLICY, RecordingTools
 from rightcall.hosts.adapting import digest
 from rightcall.hosts.pydantic_ai import RightCall
 
-POLICY: dict[str, Any] = {
-    "gate": {"tools": {"write_file": {"aliases": {"file_path": "path", "text": "content"}}}},
-    "policy": {"deny": ["format_disk"], "approval": {"tools": ["delete_file"]}},
-}
 TEXT = 'Sure. <tool_call>{"name": "write_file", "arguments": {"path": "a", "content": "hi"}}</tool_call>'
 CUT = ModelResponse(parts=[ToolCallPart("write_file", '{"path": "a", "content": "h')], finish_reason="length")
 LOST = ModelResponse(parts=[ToolCallPart("launch", {})], finish_reason="length")
 
 
-class Tools:
-    """Writes down what was run."""
-
-    def __init__(self) -> None:
-        self.ran: list[tuple[str, ...]] = []
-
-    def write_file(self, path: str, content: str) -> str:
-        self.ran.append(("write", path, content))
-        return f"wrote {len(content)}"
-
-    def delete_file(self, path: str) -> str:
-        self.ran.append(("delete", path))
-        return "deleted"
-
-    def format_disk(self) -> str:
-        self.ran.append(("format",))
-        return "formatted"
-
-    def launch(self, host: str = "all") -> str:
-        self.ran.append(("launch", host))
-        raise RuntimeError("no route")
-
+class Tools(RecordingTools):
     @property
     def all(self) -> list[Any]:
-        return [self.write_file, self.delete_file, self.format_disk, self.launch]
+        return list(self.functions)
 
 
 def answer(given: Any) -> ModelResponse:
