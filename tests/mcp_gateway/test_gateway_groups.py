@@ -340,7 +340,7 @@ def test_what_groups_learn_of_one_server_at_the_same_time_is_learnt_one_after_th
             know(tools, space)
             inside.pop()
 
-        door.know = slowly  # type: ignore[method-assign]
+        door.know = slowly
         shared = SharedGateway(door, Links())
         groups: list[Any] = [(("elicitation", (f"way {number}",)),) for number in range(8)]
         with ThreadPoolExecutor(8) as threads:

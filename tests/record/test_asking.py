@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from approval_running import PERSON, START, Desk, request_of, say
 from rightcall.errors import AnswerError
-from rightcall.record import asking
 from rightcall.record.asking import (
     UNSAID,
     Hide,
@@ -137,7 +136,7 @@ def test_a_question_that_nobody_comes_back_to_is_emptied_by_the_store_itself(tmp
 
 def test_an_id_that_is_taken_is_not_given_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = iter(["aaaaaaaa", "aaaaaaaa", "bbbbbbbb"])
-    monkeypatch.setattr(asking.os, "urandom", lambda _: bytes.fromhex(next(ids)))
+    monkeypatch.setattr("os.urandom", lambda _: bytes.fromhex(next(ids)))
     assert (desk.ask(), desk.ask({"path": "other"})) == ("aaaaaaaa", "bbbbbbbb")
 
 

@@ -51,7 +51,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     from rightcall.door import Door
-    from rightcall.hosts.hook_found import usable
+    from rightcall.hosts.hook_found import FoundHere, usable
     from rightcall.mcp.naming import server_name
     from rightcall.mcp.wrap import Pump
 
@@ -61,7 +61,8 @@ def run(options: Namespace) -> int:
     policy = options.policy or (POLICY if os.path.lexists(POLICY) else None)
     usable(policy, found=options.policy is None)
     space = server_name(command) if options.name is None else _checked(options.name)
-    with Door.open("wrap", policy, caller=options.caller, mode=options.mode) as door:
+    opening = FoundHere if policy is not None and options.policy is None else Door
+    with opening.open("wrap", policy, caller=options.caller, mode=options.mode) as door:
         if policy is not None and options.name is None:
             _say_name(space)
         source, target = protocol_files()

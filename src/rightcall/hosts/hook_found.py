@@ -1,8 +1,8 @@
 """A policy that nobody named: it lay in the project, and whoever wrote the project may have written it.
 
 So it can make a call stricter than what was installed, and never milder. What its record says a person has approved is
-no reason to skip the host's own permissions; its modes count where they are the stricter ones; and its record stays in
-its own folder.
+no reason to skip the host's own permissions; its modes count where they are the stricter ones; it may say what an
+argument is called and never what stands in it; and its record stays in its own folder.
 """
 
 import os
@@ -10,11 +10,13 @@ import stat
 
 from msgspec.structs import replace
 
+from rightcall.catalog import PackTool
 from rightcall.config import HostSettings, Policy, load_policy
 from rightcall.door import Door
 from rightcall.errors import PolicyError
 from rightcall.executor_opening import store_path
 from rightcall.hosts.hook_place import DEADLINE, MODES, is_file
+from rightcall.packs import is_pack_path
 from rightcall.types import Mode
 
 INSTALLED: Mode = "block"
@@ -25,8 +27,16 @@ _NAME_YOUR_OWN = "a policy that was only found in a project cannot ask for that;
 class FoundDoor(Door):
     """A door under such a policy. The mode it is opened with is the least that it does."""
 
+    least: Mode = INSTALLED
+
     def _under(self, policy: Policy) -> Policy:
-        return at_least(super()._under(policy), self.host, self._mode or INSTALLED)
+        return at_least(super()._under(policy), self.host, self._mode or self.least)
+
+
+class FoundHere(FoundDoor):
+    """The same for what is started by hand in its folder: without a mode of its own the policy's counts."""
+
+    least = "observe"
 
 
 def at_least(policy: Policy, host: str, installed: Mode) -> Policy:
@@ -38,13 +48,20 @@ def at_least(policy: Policy, host: str, installed: Mode) -> Policy:
         on_failure=None if installed == "block" else here.on_failure,
         deadline=min(here.deadline, DEADLINE),  # a host that has waited too long runs the call
     )
-    tools = {
-        name: tool if tool.rules.mode is None else replace(
-            tool, rules=replace(tool.rules, mode=stricter(tool.rules.mode, installed))
-        )
-        for name, tool in policy.tools.items()
-    }  # fmt: skip
-    return replace(policy, hosts={**policy.hosts, host: here}, tools=tools)
+    tools = {name: _harmless(tool, installed) for name, tool in policy.tools.items()}
+    packs = tuple(name for name in policy.packs if not is_pack_path(name))  # one that the project brings along
+    return replace(policy, hosts={**policy.hosts, host: here}, tools=tools, packs=packs)
+
+
+def _harmless(tool: PackTool, installed: Mode) -> PackTool:
+    """What a project says of a tool, without anything that could put words into a call: no values, no defaults, no
+    other tool; and of a host's own tools no schema, whose choices could be taken for what was meant."""
+    said = tool.rules
+    rules = replace(
+        said, values={}, defaults={}, replaced_by=None, replacement_arguments={}, batch=None, json_text=(),
+        mode=None if said.mode is None else stricter(said.mode, installed),
+    )  # fmt: skip
+    return replace(tool, rules=rules, schema=tool.schema if "/" in tool.name else None)
 
 
 def stricter(one: Mode, other: Mode) -> Mode:
