@@ -13,7 +13,7 @@ from rightcall.errors import PolicyError
 from rightcall.hosts.hook_failing import failure
 from rightcall.hosts.hook_found import FoundDoor, at_least, usable
 from rightcall.hosts.hook_judging import Failed, Hook, Hooks
-from rightcall.hosts.hook_place import policy_of_project
+from rightcall.hosts.hook_place import policy_of_project, project_folder
 from rightcall.record.asking import answer
 from rightcall.record.known_tools import remember_tools
 
@@ -195,3 +195,12 @@ def test_a_policy_that_was_found_puts_no_words_into_a_call(tmp_path: Path) -> No
     policy.write_text(head + values)
     with Door.open("claude-code", policy, fixed_names=True, store="memory") as door:  # one that somebody named
         assert door.judge("Bash", {"command": "echo hello"}).arguments["command"] == "touch pwned"
+
+
+def test_a_hook_listens_to_its_own_hosts_word_on_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(other))
+    assert project_folder(host="claude") == str(other)
+    assert project_folder(host="gemini") == project_folder(host="codex") == str(tmp_path)

@@ -162,7 +162,7 @@ def read_options(arguments: list[str]) -> Options:
     mode = given.get("--mode")
     if mode is not None and mode not in MODES:
         raise Usage(f"--mode is one of {', '.join(reversed(MODES))}, not {mode[:40]!a}")
-    root = project_folder(given.get("--root"))
+    root = project_folder(given.get("--root"), arguments[0])
     named = given.get("--policy")
     policy = os.path.abspath(named) if named else policy_of_project(root)
     terminal = arguments[0] != "gemini" or _has_terminal()

@@ -13,16 +13,17 @@ MODES = ("observe", "warn", "block")
 """From the mildest to the strictest."""
 DEADLINE = 5.0
 """Seconds for an answer, until the policy says otherwise."""
-PROJECT_VARIABLES = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR")
-"""Where a host says which folder its session belongs to; the one that it works in changes with every `cd`."""
+PROJECT_VARIABLES = {"claude": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_DIR"}
+"""Where a host says which folder its session belongs to; the one that it works in changes with every `cd`. One host may
+have been started by another, whose variable is still there."""
 _MOST_LEVELS = 40
 _LONGEST_ADDRESS = 100
 """Bytes that every system takes as the address of a socket."""
 
 
-def project_folder(given: str | None = None) -> str:
+def project_folder(given: str | None = None, host: str = "") -> str:
     """The folder of the project, as the host tells it; else the one that the hook is started in."""
-    named = given or next((os.environ[name] for name in PROJECT_VARIABLES if os.environ.get(name)), None)
+    named = given or os.environ.get(PROJECT_VARIABLES.get(host, ""))
     folder = os.path.abspath(named) if named else os.getcwd()
     return folder if os.path.isdir(folder) else os.getcwd()
 
