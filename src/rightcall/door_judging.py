@@ -132,7 +132,7 @@ def _request(
             scopes=scopes_of(rights, whole),
         )  # fmt: skip
     except TooManyPaths as fault:
-        return Decision("deny", "validation", f"Validation failed: {fault}", "Make several calls instead.")
+        return Decision("deny", "validation", str(fault), "Make several calls instead.")
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
         return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
     touched = touches(here.guarded, here.root, request.paths)

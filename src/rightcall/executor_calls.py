@@ -10,6 +10,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall.errors import StoreError
+from rightcall.executor_request import TOO_MANY_PATHS
 from rightcall.gate import Gate
 from rightcall.present.summary import LONGEST as LONGEST_SUMMARY
 from rightcall.present.summary import short
@@ -175,10 +176,9 @@ def hushed(decide: Decide, redactor: Redactor) -> Decide:
 
 
 def reason_told(reason: str, arguments: Any, redactor: Redactor) -> str:
-    """A reason of ours as it may be recorded. It quotes a call in quotes or not at all, so that one without them may
-    stand even where the call is too large to be looked through."""
-    quotes = any(mark in reason for mark in "`'\"")
-    return redactor.beside(reason, arguments) if quotes else redactor.text(reason)
+    """A reason as it may be recorded: it may quote the call. One that never does stands as it is, also where the call
+    is too large to be looked through."""
+    return reason if reason == TOO_MANY_PATHS else redactor.beside(reason, arguments)
 
 
 def question(request: Request, verdict: Verdict, described: str, preview: str) -> Question:

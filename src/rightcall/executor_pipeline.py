@@ -132,7 +132,7 @@ class Pipeline(Struct, frozen=True, eq=False):
                 verdict=written.verdict, approval=approval, scopes=self.toolbox.scopes_of(rights, found.tool.name),
             )  # fmt: skip
         except TooManyPaths as fault:
-            return Decision("deny", "validation", f"Validation failed: {fault}", "Make several calls instead.")
+            return Decision("deny", "validation", str(fault), "Make several calls instead.")
         except (TypeError, ValueError, OverflowError, RecursionError) as fault:
             return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
 

@@ -28,6 +28,8 @@ MOST_PATHS = 1000
 """In one call: each is resolved while others wait."""
 
 
+TOO_MANY_PATHS = f"Validation failed: more than {MOST_PATHS} paths in one call"
+
 LONGEST_PATH = 4096
 """Characters; no system opens a longer one, and following it would hold up everybody else."""
 
@@ -102,7 +104,7 @@ def _paths(tool: Tool, arguments: dict[str, Any], inner: tuple[Inner, ...], root
     base = os.path.realpath(root)
     written = tuple(islice(_places(tool, arguments, inner), MOST_PATHS + 1))
     if len(written) > MOST_PATHS:
-        raise TooManyPaths(f"more than {MOST_PATHS} paths in one call")
+        raise TooManyPaths(TOO_MANY_PATHS)
     return tuple(_resolved(base, one) for one in written)
 
 
