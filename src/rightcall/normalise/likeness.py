@@ -115,11 +115,13 @@ def _one_word_split(name: str, target: str) -> bool:
 
 
 def _slip(mine: str, theirs: str, *, amid: bool) -> bool:
-    from rapidfuzz.distance import OSA  # late: only calls that are wrong pay for it
-
     if not (mine + theirs).isalpha() or is_word(mine):
         return False
     shorter, longer = sorted((mine, theirs), key=len)
+    if len(longer) - len(shorter) > 2:
+        return False
+    from rapidfuzz.distance import OSA  # late: only names that may be slips pay for it
+
     distance = OSA.distance(mine, theirs, score_cutoff=2)
     if distance > 2 or (distance == 2 and (len(shorter) < 8 or mine[0] != theirs[0])):
         return False
@@ -140,12 +142,14 @@ def _doubled(longer: str, shorter: str) -> bool:
 
 def loosely_typo(name: str, target: str) -> bool:
     """A few letters differ, whatever they mean."""
-    from rapidfuzz.distance import OSA
-
     left, right = joined(name), joined(target)
     shorter = min(len(left), len(right))
     allowed = 2 if shorter >= 8 else 1 if shorter >= 4 else 0
-    return allowed > 0 and left[:1] == right[:1] and OSA.distance(left, right, score_cutoff=allowed) <= allowed
+    if allowed == 0 or left[:1] != right[:1]:
+        return False
+    from rapidfuzz.distance import OSA  # late, as above
+
+    return OSA.distance(left, right, score_cutoff=allowed) <= allowed
 
 
 def near(name: str, target: str) -> bool:
