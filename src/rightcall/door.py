@@ -31,7 +31,7 @@ from rightcall.errors import ConfigError, StoreError
 from rightcall.executor_calls import Who, end_body, hushed, unrecorded
 from rightcall.executor_opening import existing_folder, guarded_paths, open_store, store_path
 from rightcall.executor_policy import PolicyInForce
-from rightcall.record.admission import Admission, admit, finish, finish_once, refuse
+from rightcall.record.admission import Admission, Decide, admit, finish, finish_once, refuse
 from rightcall.record.asking import answer
 from rightcall.record.entries import EndBody, NoteBody, encode
 from rightcall.record.memory import MemoryStore
@@ -265,8 +265,7 @@ class Door:
             return refuse(tables, asked.body.caller, asked.digest, held or request, asked.body, now)
         if request.definition == NOT_TOLD and tables.definition(request.tool) is None:
             request = replace(request, definition="")  # nothing was known, so nothing has changed, or will have
-        judge = hushed(lambda one, _: decided(one, tables), self._redactor)
-        admission = admit(tables, replace(request, at=now), judge, asked.body, asked.question)
+        admission = admit(tables, replace(request, at=now), self._judging(tables), asked.body, asked.question)
         if admission.decision.kind == "dry_run":
             finish(tables, admission.call, _DRY_RUN)
             return replace(admission, decision=replace(admission.decision, reason=dry_run_text(request)))
@@ -281,13 +280,16 @@ class Door:
             decision = request
         else:
             request = replace(request, at=self.store.clock.now())
-            decision = hushed(lambda one, _: decided(one, tables), self._redactor)(request, tables)
+            decision = self._judging(tables)(request, tables)
         would = "" if decision.kind == "allow" else f"{decision.kind} by {decision.rule}: {decision.reason}"
         seq = tables.append("begin", 0, encode(replace(asked.body, decision="allow", rule="observe", reason=would)))
         tables.begun(seq, elsewhere=self._elsewhere)
         for scope in () if isinstance(request, Decision) else request.scopes:
             tables.mark(scope.name, seq)
         return Admission(decision, seq, hash=tables.head()[1])
+
+    def _judging(self, tables: Tables) -> Decide:
+        return hushed(lambda request, _: decided(request, tables), self._redactor)
 
     def _passage(self, asked: Asked, admission: Admission) -> Passage:
         request = None if isinstance(asked.request, Decision) else asked.request

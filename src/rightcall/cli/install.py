@@ -7,7 +7,15 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.install_options import agreed, lock_folder, place_of, place_options, place_words, say_difference
+from rightcall.cli.install_options import (
+    agreed,
+    lock_folder,
+    place_of,
+    place_options,
+    place_words,
+    say_difference,
+    write_options,
+)
 from rightcall.cli.lines import InputError
 from rightcall.cli.terminal import say
 from rightcall.hosts.hook_place import MODES
@@ -52,8 +60,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--only", metavar="NAME", action="append", default=[], help="of the MCP servers, only this one; can be repeated"
     )
-    parser.add_argument("--yes", action="store_true", help="write without asking")
-    parser.add_argument("--dry-run", action="store_true", help="show the difference and write nothing")
+    write_options(parser)
 
 
 def run(options: Namespace) -> int:

@@ -86,3 +86,9 @@ def agreed(options: Namespace, question: str) -> bool:
     if not at_a_terminal():
         raise InputError("nothing was written: there is no terminal to ask at. Say --yes to write it, or --dry-run")
     return typed(question) in YES
+
+
+def write_options(parser: ArgumentParser) -> None:
+    """--yes, --dry-run."""
+    parser.add_argument("--yes", action="store_true", help="write without asking")
+    parser.add_argument("--dry-run", action="store_true", help="show the difference and write nothing")

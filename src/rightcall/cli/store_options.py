@@ -10,6 +10,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from rightcall.door_guarding import POLICY_FILE
 from rightcall.errors import StoreError
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-POLICY_FILE = "rightcall.toml"
 _PATIENCE = 3.0
 """Seconds that a look waits while somebody holds the database."""
 

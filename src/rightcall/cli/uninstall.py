@@ -4,7 +4,7 @@ import os
 from argparse import ArgumentParser, Namespace
 
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.install_options import agreed, lock_folder, place_of, place_options, say_difference
+from rightcall.cli.install_options import agreed, lock_folder, place_of, place_options, say_difference, write_options
 from rightcall.cli.terminal import say
 from rightcall.installing.applying import Done, uninstall
 from rightcall.installing.manifest import locked, read_manifest
@@ -25,8 +25,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("host", metavar="HOST", help=", ".join(HOSTS))
     place_options(parser)
     parser.add_argument("--all", action="store_true", help="everywhere it was installed, in all projects")
-    parser.add_argument("--yes", action="store_true", help="write without asking")
-    parser.add_argument("--dry-run", action="store_true", help="show the difference and write nothing")
+    write_options(parser)
 
 
 def run(options: Namespace) -> int:

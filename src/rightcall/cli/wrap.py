@@ -10,6 +10,7 @@ import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
 from contextlib import suppress
 
+from rightcall.door_guarding import POLICY_FILE
 from rightcall.errors import ConfigError
 
 EXAMPLES = """\
@@ -30,12 +31,12 @@ tools are called NAME/tool in policy and audit (files/read_file); `[servers.NAME
 its exit code is the server's.
 """
 
-POLICY = "rightcall.toml"
-
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--policy", metavar="FILE", help=f"a policy file (TOML); default: {POLICY} in the current folder, if there is"
+        "--policy",
+        metavar="FILE",
+        help=f"a policy file (TOML); default: {POLICY_FILE} in the current folder, if there is",
     )
     parser.add_argument(
         "--name", metavar="NAME", help="what the server is called in policy and audit; default: from its command"
@@ -58,7 +59,7 @@ def run(options: Namespace) -> int:
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
         raise ConfigError("say which server to wrap: rightcall wrap -- COMMAND [ARGUMENTS]")
-    policy = options.policy or (POLICY if os.path.lexists(POLICY) else None)
+    policy = options.policy or (POLICY_FILE if os.path.lexists(POLICY_FILE) else None)
     usable(policy, found=options.policy is None)
     space = server_name(command) if options.name is None else _checked(options.name)
     opening = FoundHere if policy is not None and options.policy is None else Door

@@ -8,7 +8,8 @@ import stat
 import sys
 from binascii import crc32
 
-POLICY_FILE = "rightcall.toml"
+from rightcall.door_guarding import POLICY_FILE
+
 MODES = ("observe", "warn", "block")
 """From the mildest to the strictest."""
 DEADLINE = 5.0

@@ -21,7 +21,6 @@ PREFIX: Final = "io.modelcontextprotocol/"
 VERSION_KEY: Final = PREFIX + "protocolVersion"
 CLIENT_KEY: Final = PREFIX + "clientInfo"
 CAPABILITIES_KEY: Final = PREFIX + "clientCapabilities"
-SERVER_KEY: Final = PREFIX + "serverInfo"
 SUBSCRIPTION_KEY: Final = PREFIX + "subscriptionId"
 
 _ENVELOPE: Final = (VERSION_KEY, CLIENT_KEY, CAPABILITIES_KEY)
