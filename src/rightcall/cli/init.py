@@ -7,9 +7,9 @@ from typing import get_args
 from rightcall.cli import OK
 from rightcall.cli.lines import InputError
 from rightcall.cli.policy_template import template
-from rightcall.cli.store_options import POLICY_FILE
 from rightcall.cli.terminal import say
 from rightcall.config_settings import Preset, StageName
+from rightcall.door_guarding import POLICY_FILE
 from rightcall.text.escape import escaped
 
 EXAMPLES = """\

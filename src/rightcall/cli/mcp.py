@@ -8,7 +8,8 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from rightcall.cli import OK
-from rightcall.cli.store_options import POLICY_FILE, policy_file
+from rightcall.cli.store_options import policy_file
+from rightcall.door_guarding import POLICY_FILE
 from rightcall.errors import ConfigError
 
 EXAMPLES = """\

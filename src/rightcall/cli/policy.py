@@ -4,7 +4,8 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from rightcall.cli.options import json_option
-from rightcall.cli.store_options import POLICY_FILE, store_options
+from rightcall.cli.store_options import store_options
+from rightcall.door_guarding import POLICY_FILE
 
 EXAMPLES = """\
 examples:

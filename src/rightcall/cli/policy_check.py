@@ -9,11 +9,11 @@ from msgspec import Struct
 from rightcall.cli import OK, USAGE
 from rightcall.cli.output import is_unicode, json_text
 from rightcall.cli.policy_notes import Note, notes_on
-from rightcall.cli.store_options import POLICY_FILE
 from rightcall.cli.terminal import Style, say, style_for, wrap
 from rightcall.config import Policy
 from rightcall.config_read import read_policy
 from rightcall.config_settings import STAGES, Window
+from rightcall.door_guarding import POLICY_FILE
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.packs.lines import KeyPath, line_of
 from rightcall.packs.source import Source, dotted

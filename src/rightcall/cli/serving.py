@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rightcall.cli.output import json_text
-from rightcall.cli.store_options import POLICY_FILE, policy_file
+from rightcall.cli.store_options import policy_file
 from rightcall.cli.terminal import Style, say, style_for
+from rightcall.door_guarding import POLICY_FILE
 from rightcall.errors import ConfigError, StoreError
 from rightcall.text.escape import escaped
 
