@@ -9,10 +9,10 @@ import openai
 from rightcall.config import load_policy
 from rightcall.proxy.answering import Editor
 from rightcall.proxy.flow import Flow
-from rightcall.proxy.framing import payload
 from rightcall.proxy.gates import Gates
 from rightcall.proxy.settle import Settler
 from rightcall.proxy.wires.openai_responses import OpenAIResponses
+from rightcall.text.framing import payload
 from serve import scripted_responses
 from serve.scripted_parts import Answer, Part, event
 

@@ -22,8 +22,8 @@ from proxy.chatting import (
 )
 from rightcall.proxy.answering import Editor
 from rightcall.proxy.flow import Flow
-from rightcall.proxy.framing import TooLong
 from rightcall.proxy.settle import Settler
+from rightcall.text.framing import TooLong
 from rightcall.types import Call
 
 pytestmark = pytest.mark.promise("H-03", "R-09")

@@ -68,7 +68,9 @@ def test_an_address_tells_its_host_and_whether_that_is_here(url: str, host: str,
         ("https://user:sk-secret@h/v1", "without a user or password"),
         ("https://h/v1?key=sk-secret", "without"),
         ("https://h/ü", "ASCII"),
-        ("https://h\x00", "ASCII"),
+        ("https://h\x00", "control characters"),
+        ("https://h/v1\n", "without blanks"),
+        (" https://h/v1", "without blanks"),
     ],
 )
 def test_a_wrong_address_is_refused_without_repeating_it(url: str, words: str) -> None:

@@ -25,9 +25,9 @@ from rightcall.offering import functions
 from rightcall.proxy.answering import Editor
 from rightcall.proxy.events import Kind
 from rightcall.proxy.flow import Flow
-from rightcall.proxy.framing import ServerSentEvents, payload, sse
 from rightcall.proxy.options import HOSTED
 from rightcall.proxy.wires.openai_chat import OpenAIChat
+from rightcall.text.framing import ServerSentEvents, payload, sse
 
 try:
     from litellm.integrations.custom_logger import CustomLogger

@@ -13,7 +13,7 @@ from rightcall.mcp.messages import INVALID_REQUEST, PARSE_ERROR, Bytes, read, re
 from rightcall.mcp.serving import Backend, Client
 from rightcall.mcp.serving_answers import a_response, failure, one_line
 from rightcall.mcp.stdio_sink import Sink
-from rightcall.proxy.framing import JsonLines, TooLong
+from rightcall.text.framing import JsonLines, TooLong
 
 GRACE = 10.0
 """Seconds in which what runs may come to its end after the client has closed its end."""

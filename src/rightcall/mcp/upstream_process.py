@@ -18,8 +18,8 @@ from typing import cast
 from rightcall.config_servers import Server
 from rightcall.mcp.upstream_env import environment
 from rightcall.mcp.upstream_link import Heard, ServerGone
-from rightcall.proxy.framing import MOST, JsonLines, TooLong
 from rightcall.text.escape import escaped
+from rightcall.text.framing import MOST, JsonLines, TooLong
 
 UNREAD = 64_000_000
 """Bytes that may wait for a server that reads nothing before it is given up."""

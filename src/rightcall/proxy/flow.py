@@ -15,11 +15,11 @@ from typing import Any
 
 from rightcall.proxy.answer import Answer, Building
 from rightcall.proxy.events import DROP, SAME, Delta, Ending, Event, Kind
-from rightcall.proxy.framing import TooLong
 from rightcall.proxy.prose import Prose
 from rightcall.proxy.settle import Did, Settler, is_wrong
 from rightcall.proxy.teaching import again_text
 from rightcall.proxy.wire import Redo
+from rightcall.text.framing import TooLong
 from rightcall.types import Call, Verdict
 
 ACCEPTED = "This call is accepted. Do not send it again; only the wrong one beside it."

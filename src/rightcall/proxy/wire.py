@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct
 
 from rightcall.proxy.events import Event
-from rightcall.proxy.framing import Framing
+from rightcall.text.framing import Framing
 from rightcall.types import Call
 
 WireName = Literal["openai_chat", "openai_responses", "anthropic", "ollama"]

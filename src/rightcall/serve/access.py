@@ -21,8 +21,8 @@ from urllib.parse import urlsplit
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rightcall.errors import ConfigError
-from rightcall.serve.addresses import is_loopback
 from rightcall.serve.refusals import Reason, send_error
+from rightcall.text.addresses import is_loopback
 
 _log = logging.getLogger("rightcall")
 

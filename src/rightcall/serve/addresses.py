@@ -19,21 +19,17 @@ climbs (`..`, however it is quoted) is refused where the upstream has a path tha
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
-from ipaddress import ip_address
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
-from msgspec import Struct
-
-from rightcall.errors import CallError, ConfigError
-from rightcall.text.escape import escaped
+from rightcall.errors import CallError
+from rightcall.text.addresses import Address, read_address
 
 Headers = list[tuple[bytes, bytes]]
 
 OWN = b"x-rightcall"
 """The beginning of the headers that are between the client and us."""
 
-_SECURE = {"http": False, "https": True}
+_RULE = "--upstream must be an address such as http://localhost:11434 or https://api.example.com/v1"
 _SLASHES = re.compile(r"[/\\]")  # some servers take the other one for it
 _OF_ONE_HOP = frozenset(
     {
@@ -51,60 +47,9 @@ _OF_ONE_HOP = frozenset(
 _OF_ONE_REQUEST = _OF_ONE_HOP | {b"host", b"content-length", b"expect"}
 
 
-class Address(Struct, frozen=True):
-    """Where the upstream is. `path` has no slash at its end."""
-
-    host: str
-    port: int
-    secure: bool
-    path: str
-
-    @property
-    def authority(self) -> str:
-        """As the Host header wants it."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == (443 if self.secure else 80) else f"{host}:{self.port}"
-
-    @property
-    def is_local(self) -> bool:
-        return is_loopback(self.host)
-
-
-@lru_cache(maxsize=256)
-def is_loopback(host: str) -> bool:
-    """Kept for the addresses seen last: it is asked with every request."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def address_of(url: str) -> Address:
-    """Reads an upstream's URL. The error never repeats it: people put keys into URLs."""
-    rule = "--upstream must be an address such as http://localhost:11434 or https://api.example.com/v1"
-    try:
-        parts = urlsplit(url)
-        port, host = parts.port, parts.hostname
-    except ValueError as wrong:
-        raise ConfigError(f"{rule}: {escaped(str(wrong), 100)}") from None
-    if parts.scheme not in _SECURE:
-        raise ConfigError(f"{rule}: it begins with http:// or https://")
-    if not host or not _is_printable_ascii(host):
-        raise ConfigError(f"{rule}: it names no host, or not in ASCII")
-    if parts.username is not None or parts.password is not None:
-        raise ConfigError(f"{rule}: without a user or password; keys come from the client, in a header")
-    if parts.query or parts.fragment:
-        raise ConfigError(f"{rule}: without ? and #")
-    if not _is_printable_ascii(parts.path):
-        raise ConfigError(f"{rule}: a path is ASCII, with %XX for everything else")
-    secure = _SECURE[parts.scheme]
-    return Address(host, port or (443 if secure else 80), secure, parts.path.rstrip("/"))
-
-
-def _is_printable_ascii(text: str) -> bool:
-    return all("!" <= character <= "~" for character in text)
+    """Reads an upstream's URL."""
+    return read_address(url, _RULE, "keys come from the client, in a header")
 
 
 def joined(base: str, target: str) -> str:

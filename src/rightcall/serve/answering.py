@@ -12,7 +12,6 @@ from rightcall.proxy import report
 from rightcall.proxy.answering import Editor
 from rightcall.proxy.events import Event
 from rightcall.proxy.flow import Flow
-from rightcall.proxy.framing import TooLong
 from rightcall.proxy.ignored import refused_tools
 from rightcall.proxy.wire import FaultKind, Usage
 from rightcall.proxy.wires.common import plus
@@ -22,6 +21,7 @@ from rightcall.serve.facts import Facts
 from rightcall.serve.incoming import Incoming
 from rightcall.serve.pages import is_page
 from rightcall.serve.upstream_errors import UpstreamError, broken
+from rightcall.text.framing import TooLong
 
 NO_END = "ended its answer without the end that its API has"
 

@@ -11,11 +11,11 @@ from rightcall.gate import Gate
 from rightcall.proxy.answering import Editor
 from rightcall.proxy.events import Delta, Kind
 from rightcall.proxy.flow import Flow
-from rightcall.proxy.framing import TooLong
 from rightcall.proxy.settle import Did, Settler
 from rightcall.proxy.wire import Redo, Usage, Wire
 from rightcall.proxy.wires.common import decoded
 from rightcall.serve.asking import replacement
+from rightcall.text.framing import TooLong
 from rightcall.types import Call
 
 Replacement = tuple[str, tuple[Call, ...], list[Did], str | None]

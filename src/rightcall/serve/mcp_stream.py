@@ -11,8 +11,8 @@ from starlette.types import Receive, Scope, Send
 from rightcall.mcp.messages import Message
 from rightcall.mcp.serving import Client
 from rightcall.mcp.serving_answers import a_response, failure, one_line
-from rightcall.proxy.framing import sse
 from rightcall.serve.addresses import header_of, length_of
+from rightcall.text.framing import sse
 
 PING: Final = 15.0
 """Seconds of silence after which a stream shows that it is alive."""

@@ -21,13 +21,13 @@ from rightcall.mcp.eras import STATELESS
 from rightcall.mcp.serving_answers import METHOD_NOT_FOUND
 from rightcall.mcp.upstream_env import filled
 from rightcall.mcp.upstream_link import FORGOTTEN, Heard, ServerGone, SessionExpired
-from rightcall.proxy.framing import ServerSentEvents, TooLong, payload
 from rightcall.serve.addresses import header_of
 from rightcall.serve.incoming import Incoming
 from rightcall.serve.limits import UpstreamLimits
 from rightcall.serve.upstream import Upstream as HttpClient
 from rightcall.serve.upstream_errors import UpstreamError
 from rightcall.text.escape import escaped
+from rightcall.text.framing import ServerSentEvents, TooLong, payload
 
 _FOREVER = 30 * 86_400.0
 _LIMITS = UpstreamLimits(first_byte_seconds=_FOREVER, between_seconds=_FOREVER, body_bytes=16_000_000)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from rightcall.proxy.events import DROP, SAME, Delta, Ending, Event, Kind
-from rightcall.proxy.framing import sse
 from rightcall.proxy.wire import Asked, Choice, FaultKind, Redo, Usage, WireName
 from rightcall.proxy.wires.anthropic_blocks import input_read, new_id, stop_reason, tool_use, usage_of, usage_with
 from rightcall.proxy.wires.anthropic_stream import AnthropicStream
 from rightcall.proxy.wires.anthropic_teaching import again, taught
 from rightcall.proxy.wires.common import Object, a_list, an_object, encode, raw_list, requested
+from rightcall.text.framing import sse
 from rightcall.types import Call
 
 _ERRORS = {

@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 from rightcall.proxy.events import Ending
-from rightcall.proxy.framing import payload, sse
 from rightcall.proxy.wire import Usage
 from rightcall.proxy.wires.common import Object, a_number, added, an_object, arguments_text, encode, random_id
+from rightcall.text.framing import payload, sse
 from rightcall.types import Call
 
 CUT_OFF = ("max_tokens", "model_context_window_exceeded", "refusal")

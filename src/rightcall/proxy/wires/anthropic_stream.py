@@ -11,7 +11,6 @@ import msgspec
 from msgspec import Struct
 
 from rightcall.proxy.events import DROP, SAME, Delta, Ending, Event, Kind
-from rightcall.proxy.framing import ServerSentEvents, payload
 from rightcall.proxy.wire import Usage
 from rightcall.proxy.wires.anthropic_blocks import (
     event_of,
@@ -26,6 +25,7 @@ from rightcall.proxy.wires.anthropic_blocks import (
     usage_with,
 )
 from rightcall.proxy.wires.common import Object, an_object, decoded
+from rightcall.text.framing import ServerSentEvents, payload
 from rightcall.types import Call
 
 

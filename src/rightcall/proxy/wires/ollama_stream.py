@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Struct
 
 from rightcall.proxy.events import DROP, SAME, Delta, Ending, Event, Kind
-from rightcall.proxy.framing import JsonLines
 from rightcall.proxy.wire import Usage
 from rightcall.proxy.wires.common import Object, a_list, a_number, added, an_object, decoded, encode
+from rightcall.text.framing import JsonLines
 from rightcall.types import Call
 
 _OF_THE_END = frozenset(

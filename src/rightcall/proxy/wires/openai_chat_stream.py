@@ -8,7 +8,6 @@ import msgspec
 from msgspec import Struct
 
 from rightcall.proxy.events import DROP, SAME, Delta, Ending, Event, Kind
-from rightcall.proxy.framing import ServerSentEvents, payload, sse
 from rightcall.proxy.wire import Usage
 from rightcall.proxy.wires.common import (
     Object,
@@ -21,6 +20,7 @@ from rightcall.proxy.wires.common import (
     objects,
     with_tokens,
 )
+from rightcall.text.framing import ServerSentEvents, payload, sse
 from rightcall.types import Call
 
 

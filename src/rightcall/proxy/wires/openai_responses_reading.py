@@ -9,7 +9,6 @@ import msgspec
 from msgspec import Raw, Struct
 
 from rightcall.proxy.events import Delta, Event, Kind
-from rightcall.proxy.framing import payload
 from rightcall.proxy.wire import Usage
 from rightcall.proxy.wires.common import Object, a_list, a_number, an_object, decoded
 from rightcall.proxy.wires.openai_responses_items import (
@@ -23,6 +22,7 @@ from rightcall.proxy.wires.openai_responses_items import (
     is_foreign,
     is_index,
 )
+from rightcall.text.framing import payload
 
 ITEM_ADDED, ITEM_DONE = "response.output_item.added", "response.output_item.done"
 PART_ADDED, PART_DONE = "response.content_part.added", "response.content_part.done"

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from rightcall.proxy.events import DROP, SAME, Ending, Event
-from rightcall.proxy.framing import ServerSentEvents, payload, sse
 from rightcall.proxy.wire import Usage
 from rightcall.proxy.wires.common import Object, an_object, arguments_text, decoded, encode, with_tokens
 from rightcall.proxy.wires.openai_responses_items import (
@@ -38,6 +37,7 @@ from rightcall.proxy.wires.openai_responses_reading import (
     About,
     Reader,
 )
+from rightcall.text.framing import ServerSentEvents, payload, sse
 from rightcall.types import Call
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.proxy import framing
-from rightcall.proxy.framing import JsonLines, ServerSentEvents, TooLong, payload
+from rightcall.text import framing
+from rightcall.text.framing import JsonLines, ServerSentEvents, TooLong, payload
 
 pytestmark = pytest.mark.promise("H-03")
 
