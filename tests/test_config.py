@@ -10,6 +10,7 @@ import pytest
 
 from docs_examples import blocks
 from rightcall.config import DEFAULT_POLICY, PROVIDER_DEFAULTS, HostSettings, Policy, ProviderSettings, load_policy
+from rightcall.config_router import RouterSettings
 from rightcall.errors import PolicyError
 
 FULL = """\
@@ -61,7 +62,7 @@ stage = "sandbox"
 [audit]
 path = ".rightcall/audit.db"
 [router]
-threshold = 0.7
+threshold = 0.6
 [servers.files]
 command = ["npx", "-y", "some-server", "."]
 """
@@ -95,9 +96,8 @@ def test_every_setting_of_the_gate_is_read(file: Path) -> None:
 
 
 @pytest.mark.promise("P-09")
-def test_tables_of_other_parts_are_kept_as_they_are(file: Path) -> None:
-    rest = load_policy(file).rest
-    assert rest == {"router": {"threshold": 0.7}}
+def test_the_router_is_read_with_its_defaults_for_what_is_not_said(file: Path) -> None:
+    assert load_policy(file).router == RouterSettings(threshold=0.6)
 
 
 @pytest.mark.promise("P-09")

@@ -11,6 +11,7 @@ from msgspec.structs import fields
 
 from rightcall.authorise import POLICIES
 from rightcall.config import load_policy
+from rightcall.config_router import RouterSettings
 from rightcall.config_settings import (
     PRESETS,
     STAGES,
@@ -38,6 +39,7 @@ SECTIONS: list[tuple[str, type[Struct], tuple[str, ...]]] = [
     ("[policy.paths]", Paths, ("policy", "paths")),
     ("[callers.NAME]", CallerSettings, ("callers", "x")),
     ("[audit]", Audit, ("audit",)),
+    ("[router]", RouterSettings, ("router",)),
 ]
 TABLES = {"limits", "approval", "budgets", "budgets_of_tools", "paths", "callers", "audit"}
 """Fields of `Settings` that are tables of their own."""

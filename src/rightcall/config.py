@@ -1,4 +1,4 @@
-"""The policy file: read once, checked, frozen. `[router]` is kept for the part it belongs to.
+"""The policy file: read once, checked, frozen.
 
     >>> from rightcall.config import load_policy
     >>> load_policy({"gate": {"mode": "warn"}}).mode_for("any_tool")
@@ -15,13 +15,12 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from rightcall.catalog import PackTool
+from rightcall.config_router import RouterSettings
 from rightcall.config_servers import Server
 from rightcall.config_settings import Settings
 from rightcall.types import Effect, Mode, StrategyName, UnknownArgument, UnknownTool
 
 VERSION = 1
-LATER_TABLES = ("router",)
-"""Top-level tables that belong to other parts; accepted here and kept as they are in `Policy.rest`."""
 
 
 class ProviderSettings(Struct, frozen=True):
@@ -66,7 +65,6 @@ _NO_PROVIDERS: Mapping[str, ProviderSettings] = MappingProxyType({})
 _NO_HOSTS: Mapping[str, HostSettings] = MappingProxyType({})
 _NO_SERVERS: Mapping[str, Server] = MappingProxyType({})
 _NO_TOOLS: Mapping[str, PackTool] = MappingProxyType({})
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Policy(Struct, frozen=True):
@@ -88,7 +86,8 @@ class Policy(Struct, frozen=True):
     """`[servers]`: the MCP servers that the gateway joins."""
     settings: Settings = Settings()
     """`[policy]`, `[callers]` and `[audit]`."""
-    rest: Mapping[str, Any] = _NOTHING
+    router: RouterSettings = RouterSettings()
+    """`[router]`: how a request finds its tool."""
     version: int = VERSION
     source: str = "default policy"
     digest: str = "e3b0c44298fc1c14"

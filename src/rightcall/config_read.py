@@ -6,7 +6,8 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from rightcall.catalog import PackTool
-from rightcall.config import HOST_NAMES, LATER_TABLES, VERSION, HostSettings, Policy, ProviderSettings
+from rightcall.config import HOST_NAMES, VERSION, HostSettings, Policy, ProviderSettings
+from rightcall.config_router_read import read_router
 from rightcall.config_servers_read import read_servers
 from rightcall.config_settings_read import TABLES, read_settings
 from rightcall.config_settings_values import number, words
@@ -38,8 +39,8 @@ def read_policy(source: Source, document: Table, folder: str) -> Policy:
         raise source.wrong(
             ("version",), f"this RightCall reads version {VERSION} of the policy file, not {shown(version)}"
         )
-    source.keys((), document, ("version", "gate", *TABLES, "servers", *LATER_TABLES))
-    rest = {key: source.plain((key,), source.table((key,), document[key])) for key in LATER_TABLES if key in document}
+    router = read_router(source, document)
+    source.keys((), document, ("version", "gate", *TABLES, "servers", "router"))
     gate = source.table(("gate",), document.get("gate", {}))
     source.keys(("gate",), gate, _GATE)
     settings = {key: _GATE[key](source, ("gate", key), value) for key, value in gate.items()}
@@ -51,7 +52,7 @@ def read_policy(source: Source, document: Table, folder: str) -> Policy:
         **settings,
         servers=read_servers(source, document, folder),
         settings=read_settings(source, document),
-        rest=MappingProxyType(rest),
+        router=router,
         source=source.name,
         digest=_digest(source, document),
     )

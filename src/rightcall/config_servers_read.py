@@ -5,18 +5,25 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
 from rightcall.config_servers import Server
-from rightcall.config_settings_values import Readers, flag, laid_over, number, patterns, words
+from rightcall.config_settings_values import (
+    Readers,
+    flag,
+    header_values,
+    laid_over,
+    number,
+    patterns,
+    web_address,
+    words,
+)
 from rightcall.packs.lines import KeyPath
 from rightcall.packs.source import Source, Table
 from rightcall.types import Effect
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
-_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
 def read_servers(source: Source, document: Table, folder: str) -> Mapping[str, Server]:
@@ -50,26 +57,6 @@ def _command(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
     return parts
 
 
-def _url(source: Source, path: KeyPath, value: Any) -> str:
-    text = source.text_of(path, value)
-    try:
-        parts = urlsplit(text)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or not text.isprintable() or " " in text:
-        raise source.wrong(path, 'must be a whole address, such as "http://127.0.0.1:8000/mcp"')
-    return text
-
-
-def _headers(source: Source, path: KeyPath, value: Any) -> Mapping[str, str]:
-    found = source.text_map(path, value)
-    for name, text in found.items():
-        if not _HEADER.fullmatch(name) or not text.isascii() or not text.isprintable():
-            raise source.wrong((*path, name), "is no HTTP header: a name without blanks, and a value of one line")
-    return found
-
-
 def _effects(source: Source, path: KeyPath, value: Any) -> tuple[tuple[str, tuple[Effect, ...]], ...]:
     """A list holds for all tools; a table says it by pattern."""
     if not isinstance(value, Mapping):
@@ -81,10 +68,10 @@ def _effects(source: Source, path: KeyPath, value: Any) -> tuple[tuple[str, tupl
 _WORDS = words(Effect)
 _SERVER: Readers = {
     "command": _command,
-    "url": _url,
+    "url": web_address("http://127.0.0.1:8000/mcp"),
     "env": Source.text_map,
     "cwd": Source.text_of,
-    "headers": _headers,
+    "headers": header_values,
     "allow": patterns,
     "deny": patterns,
     "effects": _effects,

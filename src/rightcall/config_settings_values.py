@@ -1,8 +1,10 @@
-"""Single values of `[policy]`, `[callers]` and `[audit]`, each checked so that no rule can be there without effect:
+"""Single values of the policy file's tables, each checked so that no rule can be there without effect:
 a denial that could never match is a mistake, not a milder policy."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, get_args
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,6 +17,8 @@ from rightcall.text.patterns import is_pattern
 Reader = Callable[[Source, KeyPath, Any], Any]
 Readers = Mapping[str, Reader]
 Record = TypeVar("Record", bound=Struct)
+
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
 def laid_over(source: Source, path: KeyPath, value: Any, readers: Readers, base: Record) -> Record:
@@ -111,6 +115,32 @@ def file_path(source: Source, path: KeyPath, value: Any) -> str:
     if not text.strip() or text.endswith(("/", "\\")) or not text.isprintable():
         raise source.wrong(path, f'must be the path of a file, such as ".rightcall/audit.db", not {shown(text)}')
     return text
+
+
+def web_address(example: str) -> Reader:
+    """A whole address, such as the example."""
+
+    def read(source: Source, path: KeyPath, value: Any) -> str:
+        text = source.text_of(path, value)
+        try:
+            parts = urlsplit(text)
+            usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable or not text.isprintable() or " " in text:
+            raise source.wrong(path, f'must be a whole address, such as "{example}"')
+        return text
+
+    return read
+
+
+def header_values(source: Source, path: KeyPath, value: Any) -> dict[str, str]:
+    """HTTP headers by name."""
+    found = source.text_map(path, value)
+    for key, text in found.items():
+        if not _HEADER.fullmatch(key) or not text.isascii() or not text.isprintable():
+            raise source.wrong((*path, key), "is no HTTP header: a name without blanks, and a value of one line")
+    return found
 
 
 def by_name(source: Source, path: KeyPath, value: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pytest
 from cli_running import Runner
 from rightcall.cli.policy_template import template
 from rightcall.config import DEFAULT_POLICY, Policy, load_policy
+from rightcall.config_router import ModelSettings, RouterSettings
 from rightcall.config_settings import (
     PRESETS,
     Asking,
@@ -65,9 +66,9 @@ def test_with_every_example_switched_on_it_still_loads(preset: Preset, stage: St
 @pytest.mark.promise("P-09")
 def test_every_key_there_is_stands_in_it() -> None:
     text = EXAMPLE.sub("", template())
-    records = (Settings, Asking, Budgets, Paths, CallerSettings, Audit, Window)
+    records = (Settings, Asking, Budgets, Paths, CallerSettings, Audit, Window, RouterSettings, ModelSettings)
     keys = {key for record in records for key in record.__struct_fields__ if key != "budgets_of_tools"}
-    keys |= set(Policy.__struct_fields__) - {"settings", "rest", "source", "digest"}
+    keys |= set(Policy.__struct_fields__) - {"settings", "source", "digest"}
     missing = [key for key in sorted(keys) if not re.search(rf"\b{key}\b *(=|\]|\.)|\[{key}", text)]
     assert missing == []
 

@@ -166,6 +166,18 @@ NOTES = [
     ('[callers.x]\nonly = ["*"]', "callers.x.only[0]", "`*` allows every tool there is"),
     ('[callers.x]\nstage = "full"', "callers.x.stage", '"full": files can be edited'),
     ("[callers.my-ai]\n[callers.My_AI]", "callers.My_AI", "differs from `my-ai` only in its spelling; they are two"),
+    ("[router]\nthreshold = 0.5", "router.threshold", "tools run with less confidence than usual (0.7)"),
+    ("[router]\nallow_write_tools = true", "router.allow_write_tools", "tools that write are more than shown"),
+    (
+        '[router.prime]\nurl = "http://m.example.com/v1"\nkey_env = "K"',
+        "router.prime.url",
+        "the key goes over the network as it is",
+    ),
+    (
+        '[router]\nlight = { url = "http://127.0.0.1/v1", key_env = "K", headers = { api-key = "1" } }',
+        "router.light.headers.api-key",
+        "a secret in a file that others may read",
+    ),
 ]
 
 
@@ -377,3 +389,21 @@ def test_nothing_hostile_reaches_the_terminal(run: Runner, file: Path) -> None:
     ):
         done = run("policy", *arguments)
         assert not {"\x1b", "\u202e"} & set(done.out + done.err)
+
+
+@pytest.mark.promise("T-08")
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('[router]\nbelow = "skip"', "router   runs from 0.7 on, goes without the tool below; models: none"),
+        (
+            '[router.prime]\nurl = "http://127.0.0.1:8080/v1"',
+            "router   runs from 0.7 on, asks the user below; models: prime http://127.0.0.1:8080/v1",
+        ),
+        ("[router]\nenabled = false", "router   off: no request is given a tool"),
+    ],
+)
+def test_a_router_with_settings_of_its_own_is_told(run: Runner, here: Path, text: str, says: str) -> None:
+    (here / "rightcall.toml").write_text(f"{text}\n")
+    assert says in run("policy", "check", columns=200).out
+    assert run("policy", "check", "--json").json["router"]["threshold"] == 0.7

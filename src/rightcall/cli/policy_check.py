@@ -12,6 +12,7 @@ from rightcall.cli.policy_notes import Note, notes_on
 from rightcall.cli.terminal import Style, say, style_for, wrap
 from rightcall.config import Policy
 from rightcall.config_read import read_policy
+from rightcall.config_router import RouterSettings
 from rightcall.config_settings import STAGES, Window
 from rightcall.door_guarding import POLICY_FILE
 from rightcall.errors import ConfigError, PolicyError
@@ -20,6 +21,7 @@ from rightcall.packs.source import Source, dotted
 from rightcall.text.escape import escaped
 
 MOST_MISTAKES = 50
+_ROLES = ("light", "prime")
 
 
 def check(file: str, *, json: bool) -> int:
@@ -137,8 +139,14 @@ def _record(answer: Answer) -> dict[str, Any]:
         "callers": list(settings.callers),
         "servers": list(policy.servers),
         "hosts": {name: host.mode or policy.mode for name, host in policy.hosts.items()},
+        "router": _router_record(policy.router),
         "notes": [{"line": line, "key": dotted(note.at), "note": note.says} for line, note in answer.notes],
     }
+
+
+def _router_record(router: RouterSettings) -> dict[str, Any]:
+    models = {role: model.url for role in _ROLES if (model := getattr(router, role))}
+    return {"enabled": router.enabled, "threshold": router.threshold, "below": router.below, "models": models}
 
 
 def _mistake(error: ConfigError) -> dict[str, Any]:
@@ -160,6 +168,7 @@ def _report(answer: Answer, policy: Policy, style: Style) -> list[str]:
         *_line("callers", f"{len(settings.callers)}: {callers}" if callers else "none by name", style),
         *(_line("servers", _servers(policy), style) if policy.servers else ()),
         *(_line("hosts", _hosts(policy), style) if policy.hosts else ()),
+        *(_line("router", _router(policy.router), style) if policy.router != RouterSettings() else ()),
         *_line("digest", policy.digest, style),
     ]
     for line, note in answer.notes:
@@ -174,6 +183,14 @@ def _servers(policy: Policy) -> str:
 
 def _hosts(policy: Policy) -> str:
     return ", ".join(f"{escaped(name, 40)} ({host.mode or policy.mode})" for name, host in policy.hosts.items())
+
+
+def _router(router: RouterSettings) -> str:
+    if not router.enabled:
+        return "off: no request is given a tool"
+    models = [f"{role} {escaped(model.url, 200)}" for role in _ROLES if (model := getattr(router, role))]
+    below = "asks the user" if router.below == "ask" else "goes without the tool"
+    return f"runs from {router.threshold:g} on, {below} below; models: {', '.join(models) or 'none'}"
 
 
 def _line(label: str, text: str, style: Style) -> list[str]:

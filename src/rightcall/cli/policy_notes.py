@@ -2,15 +2,19 @@
 
 from collections.abc import Iterator
 from difflib import get_close_matches
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from rightcall.config import HOSTS, Policy
+from rightcall.config_router import ModelSettings, RouterSettings
 from rightcall.config_settings import PRESETS, STAGES, Settings, Window
 from rightcall.packs import available_packs, load_pack
 from rightcall.packs.lines import KeyPath
+from rightcall.text.addresses import is_loopback
 from rightcall.text.escape import escaped
 from rightcall.text.patterns import hits, is_pattern, loosely, matches
+from rightcall.text.secret_names import is_secret
 
 
 class Note(Struct, frozen=True):
@@ -27,6 +31,7 @@ def notes_on(policy: Policy) -> list[Note]:
         *_safeguards(settings),
         *_limits(settings),
         *_callers(settings),
+        *_router(policy.router),
         *_names(policy),
     ]
     return [Note(at, says) for at, says in found]
@@ -124,6 +129,27 @@ def _callers(settings: Settings) -> Found:
         other = seen.setdefault(loosely(name), name)
         if other != name:
             yield ("callers", name), f"differs from `{escaped(other, 60)}` only in its spelling; they are two callers"
+
+
+def _router(router: RouterSettings) -> Found:
+    usual = RouterSettings()
+    if router.threshold < usual.threshold:
+        yield ("router", "threshold"), f"tools run with less confidence than usual ({usual.threshold:g})"
+    for key, does in (("allow_write_tools", "write"), ("allow_execute_tools", "execute")):
+        if getattr(router, key):
+            yield ("router", key), f"tools that {does} are more than shown, once a person has said yes"
+    for role in ("light", "prime"):
+        model: ModelSettings | None = getattr(router, role)
+        if model is not None:
+            yield from _model(model, ("router", role))
+
+
+def _model(model: ModelSettings, place: KeyPath) -> Found:
+    if model.key_env and model.url.startswith("http:") and not is_loopback(urlsplit(model.url).hostname or ""):
+        yield (*place, "url"), "the key goes over the network as it is: https hides it"
+    for name in model.headers:
+        if is_secret(name):
+            yield (*place, "headers", name), "a secret in a file that others may read; `key_env` keeps a key out of it"
 
 
 def _names(policy: Policy) -> Found:

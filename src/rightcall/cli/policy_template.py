@@ -144,6 +144,48 @@ dotfiles = []
 #effects = { "git_log" = ["read"], "git_status" = ["read"], "git_diff*" = ["read"] }
 #deny = ["git_reset"]
 
+# ── The router: does a request need a tool, which one, and is it sure enough? ────────────────────────────────
+
+[router]
+# false: no request is given a tool.
+enabled = true
+# How the need for a tool is found: "learned", or by the design's heuristics, "keywords" and "regex".
+mode = "learned"
+# From this confidence on a chosen tool runs; below it, "ask" asks the user and "skip" answers without the tool.
+threshold = 0.7
+below = "ask"
+# Times that a request goes round again with a tool's result.
+reinjections = 3
+# Tools that the selecting model is shown.
+candidates = 10
+# How the models are asked, and the longest answers in tokens. Without `answer_temperature` the server's own holds.
+selection_temperature = 0.15
+selection_tokens = 500
+review_temperature = 0.3
+review_tokens = 200
+#answer_temperature = 0.7
+answer_tokens = 1000
+top_p = 0.9
+# false: tools that write, and tools that execute, only show what they would do. Allowed ones still ask a person.
+allow_write_tools = false
+allow_execute_tools = false
+# What a whole request may take: seconds, of them for one question to a model, and tokens of prompts and answers.
+seconds = 60
+model_seconds = 30
+tokens = 20_000
+
+# The models, behind any OpenAI-compatible endpoint: "light" selects, "prime" reviews and answers; one does for both.
+# `key_env` names the environment variable with the key; `schema = false` where the server knows no JSON schema.
+#[router.light]
+#url = "http://127.0.0.1:8080/v1"
+#model = "small"
+#[router.prime]
+#url = "https://models.example.com/v1"
+#model = "large"
+#key_env = "MODEL_KEY"
+#headers = { x-team = "tools" }
+#schema = true
+
 # ── What is recorded ─────────────────────────────────────────────────────────────────────────────────────────
 
 [audit]
