@@ -101,7 +101,11 @@ class Executor:
     ) -> Self:  # fmt: skip
         """`async with Executor.open(root, policy) as ex:` Raises PolicyError or ToolError at once, StoreError on
         entering. `code` False leaves out the tools that ship with us: then only those in `tools` are there."""
-        gate = {"packs": packs, "provider": provider, "on_event": on_event}
+        gate = {
+            "packs": (packs,) if isinstance(packs, str) else tuple(packs),
+            "provider": provider,
+            "on_event": on_event,
+        }
         return cls(root, policy, tools, store, clock, ask, on_stage, gate, code)
 
     @classmethod
@@ -305,7 +309,10 @@ class Executor:
 
     def _built(self, policy: Policy, tools: Mapping[str, LocalTool]) -> Toolbox:
         protected = guarded_paths(self.root, self._policy_file, store_path(policy, self._policy_file, self.root))
-        shipped = shipped_tools(self.root, policy, protected, lambda: self.store) if self._code else {}
+        shipped: Mapping[str, LocalTool] = {}
+        if self._code:
+            packs = (*policy.packs, *self._gate_options.get("packs", ()))
+            shipped = shipped_tools(self.root, policy, protected, lambda: self.store, packs)
         return build_toolbox(policy, (shipped | dict(tools)).values(), protected=protected, **self._gate_options)
 
     def _new_redactor(self) -> Redactor | None:

@@ -8,6 +8,7 @@ from rightcall.authorise.allowlist import denial, may_use, not_whitelisted
 from rightcall.config_settings import Rights
 from rightcall.executor_calls import Written
 from rightcall.executor_hints import as_written, discreet, forbidden_inside, without_names
+from rightcall.executor_request import REHEARSED
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.present.marks import mark_as_data
 from rightcall.present.messages import Content, error_content
@@ -49,6 +50,8 @@ def objection(written: Written, found: Equipped | None, toolbox: Toolbox, rights
         return _invalid(verdict, found, toolbox, rights)
     if found.local is None:
         return Decision("deny", "unavailable", f"Tool '{escaped(name, 100)}' is known, but nothing here can run it")
+    if found.local.absent and not (rights.dry_run and REHEARSED & found.tool.effects):
+        return Decision("deny", "unavailable", found.local.absent)
     return None
 
 

@@ -88,6 +88,7 @@ def build_request(
         state=state,
         scopes=scopes_of(rights, tool.name) if scopes is None else scopes,
         own=equipped.own,
+        called=rules.names,
         repeatable=rules.repeatable,
         dry_run=rights.dry_run and not REHEARSED.isdisjoint(effects),
         truncated=verdict.truncated,

@@ -1,19 +1,22 @@
 """The tools that an executor has without being given any: the code tools on its root, the small ones beside them."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from rightcall.config import Policy
 from rightcall.execute.functions import LocalTool
 from rightcall.fs.rules import path_rules
 from rightcall.fs.sight import Sight
+from rightcall.packs import Pack
 from rightcall.record.tables import Store
+
+GAIA = "gaia"
 
 
 def shipped_tools(
-    root: str, policy: Policy, protected: tuple[str, ...], store: Callable[[], Store]
+    root: str, policy: Policy, protected: tuple[str, ...], store: Callable[[], Store], packs: Iterable[str | Pack] = ()
 ) -> dict[str, LocalTool]:
-    """By name. The code tools need a system on which files can be opened beneath a folder, which Windows is not."""
+    """By name; `packs` are those in force, of which one has names of its own for ours. The code tools need a system on which files can be opened beneath a folder, which Windows is not."""
     from rightcall.executor_small import small_tools  # late: executors that are told to do without need none of it
 
     tools = small_tools(store, root)
@@ -23,4 +26,9 @@ def shipped_tools(
         paths = policy.settings.paths
         rules = path_rules((*paths.deny, *protected), paths.allow, paths.dotfiles)
         tools = [*code_tools(Sight(root, rules)), *tools]
-    return {tool.name: tool for tool in tools}
+    found = {tool.name: tool for tool in tools}
+    if GAIA not in packs:
+        return found
+    from rightcall.executor_gaia import with_gaia
+
+    return with_gaia(found, root)

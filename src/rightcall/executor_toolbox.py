@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from rightcall.authorise.allowlist import may_use
+from rightcall.authorise.allowlist import denial, may_use
 from rightcall.authorise.limits import scopes_of
 from rightcall.catalog import PackTool, Tool
 from rightcall.config import Policy
@@ -79,8 +79,16 @@ class Toolbox(Struct, frozen=True, eq=False):
     def usable(self, rights: Rights) -> list[Equipped]:
         """The tools that can run here and that a caller may know of."""
         return [
-            one for one in self.tools.values() if one.local is not None and may_use(rights, one.tool.name, own=one.own)
+            one
+            for one in self.tools.values()
+            if one.local is not None and not one.local.absent and self._offers(one, rights)
         ]
+
+    def _offers(self, one: Equipped, rights: Rights) -> bool:
+        """A denial of one of its other names hits the tool."""
+        return may_use(rights, one.tool.name, own=one.own) and not any(
+            denial(rights, name) for name in one.tool.rules.names
+        )
 
 
 def build_toolbox(

@@ -46,6 +46,8 @@ def _merged(under: Definition, over: Definition) -> Definition:
     rules = replace(over.rules, names=names)
     if given and over.source != "policy":
         rules = replace(rules, replaced_by=None, replacement_arguments={})  # it is offered, so it is not gone
+    if given and over.source != "policy" and under.rules.example is not None:
+        rules = replace(rules, example=None)  # its author knows better how a call of it looks
     if given and own.schema is not None:
         rules = fitted(rules, own.schema)
     return replace(

@@ -61,6 +61,9 @@ class LocalTool(Struct, frozen=True, eq=False):
     """The argument in which it is told who calls; no model can set it."""
     about: PackTool | None = None
     """The pack's own word on a tool that ships with us: more rules than a function can declare."""
+    absent: str = ""
+    """Why it cannot run here, for whoever calls it all the same. It is offered to nobody; a dry run shows what it is
+    about."""
 
 
 class Declared(TypedDict, total=False):
