@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Union, overload
 
+from msgspec import structs
 from msgspec.structs import replace
 
 from rightcall.errors import CallError, ConfigError, StoreError
@@ -28,10 +29,10 @@ from rightcall.executor_shipped import shipped_tools
 from rightcall.executor_toolbox import Toolbox, build_toolbox
 from rightcall.record.asking import answer
 from rightcall.record.entries import NoteBody
-from rightcall.record.notes import note_diagnosis, note_message, note_policy
+from rightcall.record.notes import Routed, note_diagnosis, note_message, note_policy, note_routing
 from rightcall.record.tables import Store
 from rightcall.text.redact import Redactor
-from rightcall.types import Event
+from rightcall.types import Effect, Event
 from rightcall.types_running import Approval, Outcome
 
 if TYPE_CHECKING:
@@ -101,11 +102,8 @@ class Executor:
     ) -> Self:  # fmt: skip
         """`async with Executor.open(root, policy) as ex:` Raises PolicyError or ToolError at once, StoreError on
         entering. `code` False leaves out the tools that ship with us: then only those in `tools` are there."""
-        gate = {
-            "packs": (packs,) if isinstance(packs, str) else tuple(packs),
-            "provider": provider,
-            "on_event": on_event,
-        }
+        laid_over = (packs,) if isinstance(packs, str) else tuple(packs)
+        gate = {"packs": laid_over, "provider": provider, "on_event": on_event}
         return cls(root, policy, tools, store, clock, ask, on_stage, gate, code)
 
     @classmethod
@@ -189,12 +187,13 @@ class Executor:
 
     async def run(
         self, call: Any, caller: str = DEFAULT_CALLER, *, context: Label = None, step: Label = None,
-        approval: str | None = None, wait: float = 0.0,
+        approval: str | None = None, wait: float = 0.0, rehearse: Iterable[Effect] = (),
     ) -> Outcome:  # fmt: skip
         """Run one call: a `Call`, a dict with a name and arguments (a dict, JSON or broken text), or a message that
-        holds exactly one. `wait` is how many seconds to wait for a person where one has to be asked."""
+        holds exactly one. `wait` is how many seconds to wait for a person where one has to be asked. A call with an
+        effect in `rehearse` is a dry run, also where the policy would run it; never the other way round."""
         written = one_call(call, self._now().gate)
-        return await self._run(written, self._who(caller, context, step), approval, wait)
+        return await self._run(written, self._who(caller, context, step), approval, wait, frozenset(rehearse))
 
     async def run_all(
         self, message: Any, caller: str = DEFAULT_CALLER, *, context: Label = None, step: Label = None,
@@ -220,22 +219,25 @@ class Executor:
             outcomes += await asyncio.gather(*map(one, together))
         return outcomes
 
-    def prompt(self, caller: str = DEFAULT_CALLER) -> str:
-        """The system prompt for a model without native tool calls, of the tools that this caller may use."""
+    def prompt(self, caller: str = DEFAULT_CALLER, *, only: Iterable[str] | None = None) -> str:
+        """The system prompt for a model without native tool calls, of the tools that this caller may use; with `only`
+        just those of these names, in this order."""
         from rightcall.present.prompt import system_prompt
         from rightcall.validate import example
 
         toolbox = self._now()
-        return system_prompt([one.tool for one in toolbox.usable(toolbox.rights_of(caller))], examples=example)
+        return system_prompt([one.tool for one in toolbox.usable(toolbox.rights_of(caller), only)], examples=example)
 
     def definitions(
-        self, caller: str = DEFAULT_CALLER, shape: Literal["openai", "anthropic", "mcp"] = "openai"
-    ) -> list[Any]:
-        """The tools that this caller may use, as a model's API wants them."""
+        self, caller: str = DEFAULT_CALLER, shape: Literal["openai", "anthropic", "mcp"] = "openai", *,
+        only: Iterable[str] | None = None,
+    ) -> list[Any]:  # fmt: skip
+        """The tools that this caller may use, as a model's API wants them; with `only` just those of these names, in
+        this order."""
         from rightcall.present.definitions import definition
 
         toolbox = self._now()
-        return [definition(one.tool, shape) for one in toolbox.usable(toolbox.rights_of(caller))]
+        return [definition(one.tool, shape) for one in toolbox.usable(toolbox.rights_of(caller), only)]
 
     def waiting(self) -> list[Approval]:
         """The questions that nobody has answered yet."""
@@ -258,28 +260,37 @@ class Executor:
         within = self._hidden(context)
         self.store.transact(lambda t: note_diagnosis(t, caller, within, correct))
 
+    async def note_routing(self, routed: Routed) -> None:
+        """A router tells what it decided of a request. Raises StoreError when that cannot be recorded."""
+        told = Routed(*(self._hidden(value) for value in structs.astuple(routed)))
+        await self.store.atransact(lambda t: note_routing(t, told))
+
     def _hidden(self, context: Any) -> Any:
         """As the records of its calls name it."""
         redactor = self._redactor
         return redactor.value(context) if redactor is not None and isinstance(context, str) else context
 
-    async def _run(self, written: Written, who: Who, approval: str | None, wait: float) -> Outcome:
-        outcome = await self._through(written, who, approval)
+    async def _run(
+        self, written: Written, who: Who, approval: str | None, wait: float, rehearse: frozenset[Effect] = frozenset()
+    ) -> Outcome:
+        outcome = await self._through(written, who, approval, rehearse)
         if outcome.status != "waiting" or outcome.decision is None or outcome.decision.approval is None:
             return outcome
         match await answered(self, outcome.decision.approval, self._ask, wait):
             case "answered":
-                return await self._through(written, who)
+                return await self._through(written, who, rehearse=rehearse)
             case "expired":
                 return nobody_answered(outcome)
             case "waiting":
                 return outcome
 
-    async def _through(self, written: Written, who: Who, approval: str | None = None) -> Outcome:
+    async def _through(
+        self, written: Written, who: Who, approval: str | None = None, rehearse: frozenset[Effect] = frozenset()
+    ) -> Outcome:
         """Under the policy of this moment: a call that was checked under another is checked again."""
         toolbox, store = self._now(), self.store
         assert self._redactor is not None, "there is one as long as the store is open"
-        pipeline = Pipeline(toolbox, store, self._cache, self._redactor, self.root, self._on_stage)
+        pipeline = Pipeline(toolbox, store, self._cache, self._redactor, self.root, self._on_stage, rehearse)
         return await pipeline.run(
             written.checked_by(toolbox.gate), replace(who, policy=toolbox.policy.digest), approval
         )

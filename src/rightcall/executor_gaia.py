@@ -5,7 +5,8 @@
     ai.execute       itself         runs in a sandbox or not at all; shown, not run, as long as there is none
     embedding.query  itself         a host provides it
 
-Lists of the policy speak of our names: whoever may use `code/read` may call it `ai.read`, and the audit has `code/read`.
+Lists of the policy speak of our names: whoever may use `code/read` may call it `ai.read`, and the audit says
+`code/read`.
 """
 
 from collections.abc import Mapping

@@ -67,9 +67,11 @@ def canonical(tool: str, arguments: Mapping[str, Any]) -> Canonical:
 def build_request(
     equipped: Equipped, call: Canonical, rights: Rights, *, toolbox: Toolbox, at: int, root: str,
     verdict: Verdict = _PLAIN, approval: str | None = None, scopes: tuple[Scope, ...] | None = None, state: str = "",
+    rehearse: frozenset[Effect] = frozenset(),
 ) -> Request:  # fmt: skip
     """Everything that a decision is made of, apart from the shared tables. `toolbox` knows the tools that a batch would
-    run; `scopes` are those of rights and tool, where they are known already."""
+    run; `scopes` are those of rights and tool, where they are known already; what has an effect in `rehearse` is a dry run
+    whatever the policy says."""
     tool = equipped.tool
     rules = tool.rules
     inner = tuple(inner_calls(toolbox, rules.batch, call.arguments)) if rules.batch is not None else ()
@@ -90,7 +92,7 @@ def build_request(
         own=equipped.own,
         called=rules.names,
         repeatable=rules.repeatable,
-        dry_run=rights.dry_run and not REHEARSED.isdisjoint(effects),
+        dry_run=not effects.isdisjoint(REHEARSED | rehearse if rights.dry_run else rehearse),
         truncated=verdict.truncated,
         repaired=bool(verdict.repairs) and verdict.mode != "observe",
         confidence=verdict.confidence,

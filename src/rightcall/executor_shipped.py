@@ -16,7 +16,8 @@ GAIA = "gaia"
 def shipped_tools(
     root: str, policy: Policy, protected: tuple[str, ...], store: Callable[[], Store], packs: Iterable[str | Pack] = ()
 ) -> dict[str, LocalTool]:
-    """By name; `packs` are those in force, of which one has names of its own for ours. The code tools need a system on which files can be opened beneath a folder, which Windows is not."""
+    """By name; `packs` are those in force, of which one has names of its own for some of them. The code tools need a
+    system on which files can be opened beneath a folder, which Windows is not."""
     from rightcall.executor_small import small_tools  # late: executors that are told to do without need none of it
 
     tools = small_tools(store, root)

@@ -76,13 +76,17 @@ class Toolbox(Struct, frozen=True, eq=False):
                 self.scopes[key] = known
         return known
 
-    def usable(self, rights: Rights) -> list[Equipped]:
-        """The tools that can run here and that a caller may know of."""
-        return [
+    def usable(self, rights: Rights, only: Iterable[str] | None = None) -> list[Equipped]:
+        """The tools that can run here and that a caller may know of; `only` those of these names, in this order."""
+        found = [
             one
             for one in self.tools.values()
             if one.local is not None and not one.local.absent and self._offers(one, rights)
         ]
+        if only is None:
+            return found
+        named = {one.tool.name: one for one in found}
+        return [named[name] for name in dict.fromkeys(only) if name in named]
 
     def _offers(self, one: Equipped, rights: Rights) -> bool:
         """A denial of one of its other names hits the tool."""

@@ -14,8 +14,8 @@ ALLOWED: dict[str, Any] = {"stage": "full"}
 CALLERS = {"default": {"allow": ["ai.execute"]}}
 
 
-def opened(root: Path, packs: Any = (), **policy: Any) -> Any:
-    return Executor.open_sync(root, {"version": 1, "gate": {"packs": ["gaia"]}, **policy}, store="memory", packs=packs)
+def opened(root: Path, ask: Any = None, **policy: Any) -> Any:
+    return Executor.open_sync(root, {"version": 1, "gate": {"packs": ["gaia"]}, **policy}, store="memory", ask=ask)
 
 
 @pytest.fixture
@@ -42,7 +42,9 @@ def test_the_pack_in_the_call_does_the_same_as_in_the_policy(root: Path) -> None
     with Executor.open_sync(root, store="memory", packs="gaia") as ex:
         assert ex.run(call("ai.read", path="design.md")).ok
     with Executor.open_sync(root, store="memory") as ex:
-        assert ex.run(call("ai.read", path="design.md")).decision.rule == "unknown_tool"
+        refused = ex.run(call("ai.read", path="design.md")).decision
+    assert refused is not None
+    assert refused.rule == "unknown_tool"
 
 
 def test_a_path_outside_the_root_is_refused_under_that_name_too(root: Path) -> None:
@@ -86,8 +88,7 @@ def test_without_a_dry_run_nobody_is_asked_for_what_cannot_run(root: Path) -> No
     def ask(_: Any) -> str:
         raise AssertionError("nobody need be asked")
 
-    policy = {"version": 1, "gate": {"packs": ["gaia"]}, "policy": {**ALLOWED, "dry_run": False}, "callers": CALLERS}
-    with Executor.open_sync(root, policy, store="memory", ask=ask) as ex:
+    with opened(root, ask, policy={**ALLOWED, "dry_run": False}, callers=CALLERS) as ex:
         written = ex.run(call("ai.write", path="new.md", content="x"))
         executed = ex.run(call("ai.execute", command="touch made"))
     assert (written.status, written.decision.rule) == ("refused", "unavailable")
