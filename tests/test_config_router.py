@@ -31,7 +31,7 @@ def test_everything_that_is_said_is_read(tmp_path: Path) -> None:
         '[router]\nenabled = false\nmode = "regex"\nthreshold = 1\nbelow = "skip"\nreinjections = 0\ncandidates = 3\n'
         "selection_temperature = 0\nselection_tokens = 100\nreview_temperature = 2\nreview_tokens = 50\n"
         "answer_temperature = 0.8\nanswer_tokens = 99\ntop_p = 1\nallow_write_tools = true\n"
-        "allow_execute_tools = true\nseconds = 5\nmodel_seconds = 2.5\ntokens = 4000\n"
+        "allow_execute_tools = true\nseconds = 5\nmodel_seconds = 2.5\ntokens = 4000\nsearch = 40\n"
         '[router.light]\nurl = "http://127.0.0.1:8080/v1"\n'
         '[router.prime]\nurl = "https://models.example.com/v1"\nmodel = "big-1"\nkey_env = "BIG_KEY"\n'
         'headers = { x-team = "a" }\nschema = false\n',
@@ -56,6 +56,7 @@ def test_everything_that_is_said_is_read(tmp_path: Path) -> None:
         seconds=5.0,
         model_seconds=2.5,
         tokens=4000,
+        search=40,
         light=ModelSettings("http://127.0.0.1:8080/v1"),
         prime=ModelSettings("https://models.example.com/v1", "big-1", "BIG_KEY", {"x-team": "a"}, schema=False),
     )

@@ -58,6 +58,8 @@ class RouterSettings(Struct, frozen=True):
     """For one question to a model."""
     tokens: int = 20_000
     """For a whole request: prompts and answers together, estimated."""
+    search: int = 0
+    """When the gateway would list more tools than this, it lists two to find and to run them instead; 0: never."""
     light: ModelSettings | None = None
     """Chooses the tool; None: the prime one does."""
     prime: ModelSettings | None = None

@@ -116,6 +116,7 @@ _ROUTER: Readers = {
     "seconds": _SECONDS,
     "model_seconds": _SECONDS,
     "tokens": whole(1, 1_000_000_000),
+    "search": whole(0, 100_000),
     "light": _model,
     "prime": _model,
 }

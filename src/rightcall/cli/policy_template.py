@@ -173,6 +173,8 @@ allow_execute_tools = false
 seconds = 60
 model_seconds = 30
 tokens = 20_000
+# When the MCP gateway would list more tools than this, it lists two to find and run them instead; 0: never.
+search = 0
 
 # The models, behind any OpenAI-compatible endpoint: "light" selects, "prime" reviews and answers; one does for both.
 # `key_env` names the environment variable with the key; `schema = false` where the server knows no JSON schema.
