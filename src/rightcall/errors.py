@@ -2,9 +2,11 @@
 
 RightCallError
 ├── Unreadable          no reading of a text is likely (`rightcall.loads`)
+├── ModelError          a model's server gave no answer that can be used; nothing was run because of it
 ├── StoreError          the store cannot be used now: nothing runs until it can
 ├── CallError           `Executor.run` was given something that is not one call
 ├── ToolFailure         a tool says why it cannot do what was asked; its text is for the model
+├── PacketError         a saved packet cannot be read, found or written
 ├── AnswerError         an approval cannot be answered so: expired, used, another call, one's own
 └── ConfigError         something a person wrote is wrong: the message says where and what would be right
     ├── PolicyError     the policy file
@@ -38,12 +40,28 @@ class StoreError(RightCallError):
         self.fault: StoreFault = fault
 
 
+ModelFault = Literal["unreachable", "tls", "timeout", "status", "unreadable", "empty", "too large"]
+
+
+class ModelError(RightCallError):
+    """A model gave no answer that can be used. `fault` says why in one word, `status` what its server answered with."""
+
+    def __init__(self, message: str, fault: ModelFault = "unreadable", *, status: int = 0) -> None:
+        super().__init__(message)
+        self.fault: ModelFault = fault
+        self.status = status
+
+
 class CallError(RightCallError, ValueError):
     """What was given to run is not one call, or nobody can be named as its caller."""
 
 
 class ToolFailure(RightCallError):
     """A tool cannot do what was asked, and says so in words that the model may read as they are."""
+
+
+class PacketError(RightCallError, ValueError):
+    """A packet cannot be saved, or what was saved is none; the message names the file and the reason."""
 
 
 class AnswerError(RightCallError, ValueError):

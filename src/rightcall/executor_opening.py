@@ -27,11 +27,17 @@ def existing_folder(root: str | os.PathLike[str]) -> str:
     return path
 
 
-def guarded_paths(root: str, *files: str | None) -> tuple[str, ...]:
-    """Patterns below the root for files that no call may touch: a policy that its own subjects can write is none."""
+def packets_folder(database: str) -> str:
+    """Where the router keeps its packets."""
+    return os.path.join(os.path.dirname(database), "packets")
+
+
+def guarded_paths(root: str, policy_file: str | None, database: str) -> tuple[str, ...]:
+    """Patterns below the root for files that no call may touch: a policy that its own subjects can write is none, and
+    neither is a packet a request any more that one of its tools has written."""
     base = os.path.realpath(root)
     found: list[str] = []
-    for file in files:
+    for file in (policy_file, database, packets_folder(database)):
         relative = os.path.relpath(os.path.realpath(file), base) if file is not None else os.pardir
         if not relative.startswith(os.pardir) and not os.path.isabs(relative):
             found += [f"{relative}{end}".replace(os.sep, "/") for end in ("", "-*", ".key")]
