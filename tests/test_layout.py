@@ -209,6 +209,7 @@ PUBLIC = [
     "Format",
     "Gate",
     "MemoryStore",
+    "ModelError",
     "Outcome",
     "PackError",
     "Parsed",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         AnswerError,
         CallError,
         ConfigError,
+        ModelError,
         PackError,
         PolicyError,
         RightCallError,
@@ -43,15 +44,15 @@ _HOME = {
     "ToolError": "errors", "Reading": "types", "Format": "recover.take", "tagged": "recover.section",
     "Executor": "executor", "tool": "execute.functions", "Outcome": "types_running", "Decision": "types_running",
     "Approval": "types_running", "MemoryStore": "record.memory", "SqliteStore": "record.sqlite",
-    "StoreError": "errors", "AnswerError": "errors", "CallError": "errors",
+    "StoreError": "errors", "AnswerError": "errors", "CallError": "errors", "ModelError": "errors",
 }  # fmt: skip
 """Where each public name lives; it is imported when it is first used, so that importing the package costs nothing."""
 
 __all__ = [
     "AnswerError", "Approval", "Call", "CallError", "ConfigError", "Decision", "Event", "Executor", "Format", "Gate",
-    "MemoryStore", "Outcome", "PackError", "Parsed", "Policy", "PolicyError", "Problem", "Reading", "Refused", "Repair",
-    "RightCallError", "SqliteStore", "StoreError", "ToolError", "Unreadable", "Verdict", "__version__", "arun_calls",
-    "guard", "load_policy", "loads", "run_calls", "tagged", "tool",
+    "MemoryStore", "ModelError", "Outcome", "PackError", "Parsed", "Policy", "PolicyError", "Problem", "Reading",
+    "Refused", "Repair", "RightCallError", "SqliteStore", "StoreError", "ToolError", "Unreadable", "Verdict", "__version__",
+    "arun_calls", "guard", "load_policy", "loads", "run_calls", "tagged", "tool",
 ]  # fmt: skip
 
 

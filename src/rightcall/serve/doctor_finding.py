@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from rightcall.errors import ConfigError
-from rightcall.proxy.wires.common import an_object, objects
+from rightcall.models.endpoint_answers import names_in
 from rightcall.serve.addresses import Headers
 from rightcall.serve.doctor_requests import LISTS, PATHS, Speech, key_headers
 from rightcall.serve.upstream import Upstream
@@ -52,24 +51,6 @@ async def get(upstream: Upstream, target: str, headers: Headers) -> tuple[int, b
         return incoming.status, await incoming.read_all(_LONGEST_ANSWER)
     finally:
         incoming.release()
-
-
-def names_in(body: bytes) -> tuple[str, ...] | None:
-    """The models in a list of OpenAI's, Anthropic's or Ollama's shape; None where it is none.
-
-    >>> names_in(b'{"data": [{"id": "a"}]}'), names_in(b'{"models": [{"name": "b"}]}'), names_in(b"<html>")
-    (('a',), ('b',), None)
-    """
-    try:
-        answer = an_object(msgspec.json.decode(body))
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return None
-    for key in ("data", "models"):
-        listed: Any = (answer or {}).get(key)
-        if isinstance(listed, list):
-            names = (one.get("id") or one.get("name") for one in objects(listed))
-            return tuple(name for name in names if isinstance(name, str) and name)
-    return None
 
 
 def needs_key(host: str, status: int, *, given: bool) -> ConfigError:

@@ -1,0 +1,45 @@
+"""When a server says that it is busy, and how long it wants to be left alone."""
+
+import re
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Final
+from urllib.parse import urlsplit
+
+from rightcall.models.endpoint_http import Response
+from rightcall.text.escape import escaped
+
+_BUSY: Final = frozenset({429, 503})
+_SECONDS: Final = re.compile(r"\d{1,9}(?:\.\d{1,9})?\Z", re.ASCII)
+
+
+def seconds_to_wait(response: Response) -> float | None:
+    """What the server asks for; None: it does not say that asking again would help."""
+    said = response.headers.get("retry-after", "")
+    if response.status not in _BUSY or not said:
+        return None
+    if _SECONDS.match(said):
+        return float(said)
+    try:
+        at = parsedate_to_datetime(said)
+    except ValueError:
+        return None
+    return max(0.0, (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
+
+
+def advice_to_wait(response: Response, pause: float | None) -> str:
+    """What to do instead, where the answer itself says it."""
+    if pause is not None:
+        return f"it is busy and asks for {pause:g} s of patience, which is more than this question has"
+    if 300 <= response.status < 400:
+        return f"redirects are not followed, a key could go astray; use the address it points to{_origin(response)}"
+    return ""
+
+
+def _origin(response: Response) -> str:
+    """The host alone: the rest may hold a key, as our own url may."""
+    try:
+        host = urlsplit(response.headers.get("location", "")).hostname
+    except ValueError:
+        return ""
+    return f" ({escaped(host, 100)})" if host else ""
