@@ -51,8 +51,8 @@ _HOME = {
 __all__ = [
     "AnswerError", "Approval", "Call", "CallError", "ConfigError", "Decision", "Event", "Executor", "Format", "Gate",
     "MemoryStore", "ModelError", "Outcome", "PackError", "Parsed", "Policy", "PolicyError", "Problem", "Reading",
-    "Refused", "Repair", "RightCallError", "SqliteStore", "StoreError", "ToolError", "Unreadable", "Verdict", "__version__",
-    "arun_calls", "guard", "load_policy", "loads", "run_calls", "tagged", "tool",
+    "Refused", "Repair", "RightCallError", "SqliteStore", "StoreError", "ToolError", "Unreadable", "Verdict",
+    "__version__", "arun_calls", "guard", "load_policy", "loads", "run_calls", "tagged", "tool",
 ]  # fmt: skip
 
 
