@@ -24,6 +24,7 @@ TIERS: tuple[tuple[str, ...], ...] = (
     ("guarding", "executor", "models"),
     ("door",),
     ("loop",),
+    ("route",),
     ("proxy",),
     ("rightcall",),  # the public names: what `from rightcall import …` inside the package would mean
     ("hosts", "cli", "serve", "mcp", "installing"),
