@@ -48,7 +48,7 @@ from rightcall.record.entries import CallBody, EndBody
 from rightcall.record.tables import Store, Tables
 from rightcall.text.redact import Redactor
 from rightcall.text.tokens import estimate
-from rightcall.types import Call
+from rightcall.types import Call, Effect
 from rightcall.types_running import Decision, DecisionKind, Metadata, Outcome, Request, Result
 
 log = logging.getLogger("rightcall")
@@ -70,6 +70,8 @@ class Pipeline(Struct, frozen=True, eq=False):
     redactor: Redactor
     root: str
     on_stage: OnStage | None = None
+    rehearse: frozenset[Effect] = frozenset()
+    """Effects of which the caller wants no more than a dry run. It only adds to what the policy rehearses."""
 
     async def run(self, written: Written, who: Who, approval: str | None = None) -> Outcome:
         """The whole way of one call."""
@@ -130,6 +132,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             return build_request(
                 found, exact, rights, toolbox=self.toolbox, at=self.store.clock.now(), root=self.root,
                 verdict=written.verdict, approval=approval, scopes=self.toolbox.scopes_of(rights, found.tool.name),
+                rehearse=self.rehearse,
             )  # fmt: skip
         except TooManyPaths as fault:
             return Decision("deny", "validation", str(fault), "Make several calls instead.")

@@ -70,8 +70,8 @@ def build_request(
     rehearse: frozenset[Effect] = frozenset(),
 ) -> Request:  # fmt: skip
     """Everything that a decision is made of, apart from the shared tables. `toolbox` knows the tools that a batch would
-    run; `scopes` are those of rights and tool, where they are known already; what has an effect in `rehearse` is a dry run
-    whatever the policy says."""
+    run; `scopes` are those of rights and tool, where they are known already; what has an effect in `rehearse` is a dry
+    run whatever the policy says."""
     tool = equipped.tool
     rules = tool.rules
     inner = tuple(inner_calls(toolbox, rules.batch, call.arguments)) if rules.batch is not None else ()

@@ -56,7 +56,7 @@ def asker(model: Any, native: Any = None, seconds: float | None = None) -> Asker
         raise ConfigError(f"`native` must be 'openai' or 'anthropic' (or left out), not {native!r}")
     if seconds is not None and not seconds > 0:
         raise ConfigError(f"`model_seconds` must be more than 0 (or None for no limit), not {seconds!r}")
-    parameters = _parameters(model)
+    parameters = parameters_of(model)
     named = {name for name, kind in parameters.items() if kind != inspect.Parameter.VAR_KEYWORD}
     if native is None and "tools" in named:
         native = "openai"
@@ -67,7 +67,8 @@ def asker(model: Any, native: Any = None, seconds: float | None = None) -> Asker
     return Asker(model, native, "tool_choice" in named, asynchronous, seconds)
 
 
-def _parameters(model: Model) -> dict[str, Any]:
+def parameters_of(model: Model) -> dict[str, Any]:
+    """The kind of each parameter by its name; empty where it cannot be told."""
     try:
         return {name: one.kind for name, one in inspect.signature(model).parameters.items()}
     except (TypeError, ValueError):  # built-in callables do not always say

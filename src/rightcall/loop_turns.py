@@ -103,7 +103,7 @@ def course(executor: Tools, messages: list[Message], context: str, step: str | N
     said, taken = "", set[str]()
     for number in range(1, rounds + 1):
         written = yield Ask(messages)
-        if (failure := _failure(written)) is not None:
+        if (failure := failure_of(written)) is not None:
             return ended("model", said, number - 1, failure)
         reading = executor.gate.read(written)
         turn = turn_of(written, reading, taken)
@@ -120,7 +120,7 @@ def course(executor: Tools, messages: list[Message], context: str, step: str | N
         if waits:
             return ended("waiting", said, number)
     written = yield Ask(messages, last=True, tools=rounds > 0)
-    if (failure := _failure(written)) is not None:
+    if (failure := failure_of(written)) is not None:
         return ended("model", said, rounds, failure)
     reading = executor.gate.read(written)
     turn = turn_of(written, reading)
@@ -142,7 +142,8 @@ def _said(gate: "Gate", turn: Turn, reading: Reading) -> str:
     return ""
 
 
-def _failure(written: Any) -> str | None:
+def failure_of(written: Any) -> str | None:
+    """Why this is no reply; None when it is one."""
     if isinstance(written, Failed):
         return written.error
     if not is_reply(written):

@@ -1,6 +1,6 @@
-"""What is noted beside the calls: which policy is in force, and what a host can tell: that a message was written, and
-whether a diagnosis was right. Two of the success metrics need the messages, one the diagnoses; without them these say
-"not reported"."""
+"""What is noted beside the calls: which policy is in force, and what a host can tell: that a message was written,
+whether a diagnosis was right, and what a router decided. Two of the success metrics need the messages, one the
+diagnoses; without them these say "not reported"."""
 
 from typing import Any
 
@@ -54,6 +54,26 @@ def note_diagnosis(tables: Tables, caller: str, context: str, correct: bool | No
         "correct": _yes_or_no("correct", correct),
     }
     return tables.append("message", 0, encode(NoteBody("diagnosis", data=data)))
+
+
+class Routed(Struct, frozen=True, omit_defaults=True):
+    """What a router decided of a request that it ran no call for, or what a person said to it."""
+
+    caller: str
+    context: str
+    """The packet's id, under which its calls are recorded too."""
+    decision: str
+    """One word, such as `no_tool`, `low_confidence` or `confirmed`."""
+    tool: str = ""
+    confidence: float | None = None
+    why: str = ""
+    by: str = ""
+    """The person who said so, where one did."""
+
+
+def note_routing(tables: Tables, routed: Routed) -> int:
+    """A router's decision without a call; returns the number of the record. The request itself is not in it."""
+    return tables.append("message", 0, encode(NoteBody("routing", routed.by, routed)))
 
 
 def _name(argument: str, value: Any) -> str:

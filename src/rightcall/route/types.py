@@ -133,6 +133,9 @@ class ReflectionLog(Struct, frozen=True):
     at: str = ""
     """UTC."""
     milliseconds: float = 0.0
+    """Of a tool: its own time, without that of a person who was asked. What all steps took counts against the budget,"""
+    tokens: int = 0
+    """and so does what models were asked and what they said, estimated."""
 
 
 class Sketchpad(Struct, frozen=True):

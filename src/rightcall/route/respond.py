@@ -1,0 +1,187 @@
+"""The answer (T-07): the prime model says it with what the tools gave, in words alone. Without a model, or with one that
+fails or does nothing but call, a plain sentence says what there is.
+
+Everything here yields pieces of text as early as they can be shown, and last of all the packet.
+"""
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.config_router import RouterSettings
+from rightcall.loop_asking import Failed, Model
+from rightcall.loop_replies import turn_of
+from rightcall.present.marks import neutral
+from rightcall.route import prompts
+from rightcall.route.asking import Question, prepared, put, taken_by
+from rightcall.route.budget import Budget, budget_of
+from rightcall.route.cleaning import Cleaner
+from rightcall.route.flow import flowing
+from rightcall.route.story import Taken, logged, results_of, standing, starting
+from rightcall.route.types import Packet
+from rightcall.text.escape import escaped, shown
+from rightcall.text.tokens import estimate
+
+if TYPE_CHECKING:
+    from rightcall.gate import Gate
+
+Spoken = AsyncIterator["str | Packet"]
+
+_TRIES = 2
+_LONGEST = 2000
+_WAITS = ("awaiting_confidence", "awaiting_approval")
+
+
+class _Answer(Struct):
+    """What came of asking for an answer, while it comes."""
+
+    text: str = ""
+    taken: int = 0
+    failed: str | None = None
+    calls: int = 0
+
+
+async def speak(packet: Packet, gate: "Gate", model: Model | None, settings: RouterSettings) -> Spoken:
+    """Say what is to be said where a packet stands: the answer, a question to the user, or what it waits for."""
+    taken = starting()
+    routing = packet.tool_routing
+    if routing.execution_status in _WAITS:
+        said = waiting_for(packet)
+        yield said
+        yield _answered(packet, said, "waiting", packet.status.why, taken)
+        return
+    asks = packet.intent.user_intent == "ask_back"
+    missing = packet.intent.detected.missing if packet.intent.detected is not None else ()
+    messages = prompts.ask_back(packet, missing) if asks else prompts.answer(packet, why_no_result(packet))
+    question = Question(messages, settings.answer_tokens, settings.answer_temperature, settings.top_p)
+    answer = _Answer()
+    async for piece in _asked(gate, model, question, budget_of(packet, settings, taken), answer):
+        yield piece
+    taken = taken.plus(answer.taken)
+    text, why = answer.text.strip(), answer.failed or ""
+    if not text:
+        text = question_for(missing) if asks else plain_answer(packet, why)
+        yield text
+        why = why or "the model said nothing in words"
+    elif why:
+        why = f"the answer is not complete: {why}"
+    if asks:
+        yield _answered(packet, text, "waiting", f"waits for what is missing: {', '.join(missing) or 'details'}", taken)
+    else:
+        yield _answered(packet, text, "failed" if why else "answered", why or packet.status.why, taken)
+
+
+async def _asked(
+    gate: "Gate", model: Model | None, question: Question, budget: Budget, answer: _Answer
+) -> AsyncIterator[str]:
+    """The words of the model. One that only calls is asked once more to answer in words."""
+    for _ in range(_TRIES):
+        cleaner = Cleaner(gate)
+        async for piece in _pieces(gate, model, question, budget, answer):
+            shown_now = cleaner.push(piece)
+            shown_now = shown_now if answer.text else shown_now.lstrip()
+            answer.text += shown_now
+            if shown_now:
+                yield shown_now
+        rest = cleaner.close()
+        rest = rest if answer.text else rest.lstrip()
+        answer.text += rest
+        if rest:
+            yield rest
+        answer.calls += cleaner.calls
+        if answer.text.strip() or answer.failed is not None:
+            return
+        question = question.after("(a tool call)" if answer.calls else "", prompts.IN_WORDS)
+
+
+async def _pieces(
+    gate: "Gate", model: Model | None, question: Question, budget: Budget, answer: _Answer
+) -> AsyncIterator[str]:
+    """What the model writes, as it comes, where it can tell it so; else in one piece."""
+    stream: Any = getattr(model, "stream", None)
+    if not callable(stream):
+        reply = await put(model, question, budget, answer.taken)
+        answer.taken += reply.tokens
+        answer.failed = reply.failed
+        if answer.failed is None:
+            reading = gate.read(reply.written)
+            answer.calls += sum(place.format == "native" for place in reading.places)
+            yield turn_of(reply.written, reading).prose
+        return
+    ready = prepared(model, question, budget, answer.taken)
+    if isinstance(ready, Failed):
+        answer.failed = ready.error
+        return
+    answer.taken += ready.tokens
+    options = {name: value for name, value in ready.options.items() if name != "schema"}
+    messages = [dict(message) for message in ready.messages]
+    async for piece in flowing(stream(messages, **taken_by(stream, options)), budget.for_question()):
+        if isinstance(piece, Failed):
+            answer.failed = piece.error
+            return
+        answer.taken += estimate(piece)
+        yield piece
+
+
+def why_no_result(packet: Packet) -> str:
+    """Why the answer is made without a result, for the model to know; empty where there is nothing to explain."""
+    routing = packet.tool_routing
+    if any(True for _ in results_of(packet)) or routing.execution_status == "pending":
+        return ""
+    match routing.execution_status:
+        case "user_denied":
+            return "the user refused it"
+        case "failed":
+            return f"it could not be used ({_line(packet.status.why)})"
+        case _ if routing.selected_tool is not None:
+            return f"nobody was sure enough that {_line(routing.selected_tool.tool_name)} is the right one"
+        case _:
+            return ""
+
+
+def waiting_for(packet: Packet) -> str:
+    """What is to be decided by a person, said plainly."""
+    routing = packet.tool_routing
+    selected = routing.selected_tool
+    call = "" if selected is None else f"{_line(selected.tool_name)} with {neutral(shown(selected.params, _LONGEST))}"
+    if routing.execution_status == "awaiting_approval":
+        return f"I would run {call}. A person has to approve that first (approval {_line(routing.approval or '')})."
+    unsure = f" {_line(routing.review_reasoning)}" if routing.review_reasoning else ""
+    return (
+        f"I would run {call}, but I am not sure enough that it is right "
+        f"(confidence {routing.confidence:.2f}).{unsure} Shall I?"
+    )
+
+
+def question_for(missing: tuple[str, ...]) -> str:
+    """
+    >>> question_for(("city", "date"))
+    'I need to know more before I can do that: city, date. What shall I use?'
+    """
+    what = ", ".join(map(_line, missing)) or "what exactly is wanted"
+    return f"I need to know more before I can do that: {what}. What shall I use?"
+
+
+def plain_answer(packet: Packet, why: str) -> str:
+    """An answer made of the last result, for when no model gives one."""
+    last = next(reversed(list(results_of(packet))), None)
+    if last is None:
+        return f"I cannot answer this now: {_line(why or packet.status.why or 'no model has answered')}."
+    tool = _line(str(last.get("tool", "")))
+    if last.get("success"):
+        output = last.get("output")
+        text = output[:_LONGEST] if isinstance(output, str) else shown(output, _LONGEST)
+        return f"{tool} gave:\n{neutral(text)}"
+    return f"{tool} did not succeed: {_line(str(last.get('error') or 'it gave no reason'))}"
+
+
+def _answered(packet: Packet, text: str, state: Any, why: str, taken: Taken) -> Packet:
+    packet = replace(packet, content=replace(packet.content, answer=text))
+    summary = {"answered": "Answered", "waiting": "Asked the user"}.get(state, f"No full answer: {why}")
+    return logged(standing(packet, state, why), "response", summary, taken)
+
+
+def _line(text: str) -> str:
+    return neutral(escaped(" ".join(text.split()), _LONGEST))

@@ -1,0 +1,87 @@
+"""Going on with a packet from where it stood. It may come from a file that anybody could have written, so nothing in it
+counts as a permission: what was chosen is checked, reviewed and decided anew, or a person says yes to it now."""
+
+from collections.abc import AsyncIterator
+
+from msgspec.structs import replace
+
+from rightcall.errors import RightCallError
+from rightcall.route.execute import refused
+from rightcall.route.story import SAID, logged, routed, standing, starting, with_field
+from rightcall.route.trip import Trip
+from rightcall.route.types import DataField, Packet
+
+_YES = frozenset(("yes", "y"))
+_NO = frozenset(("no", "n"))
+
+
+async def resumed(trip: Trip, said: str | None, by: str) -> AsyncIterator[str]:
+    """The rest of a request's way."""
+    packet = trip.packet
+    if packet.status.state == "answered":
+        return
+    word = (said or "").strip().lower()
+    match packet.status.state, packet.tool_routing.execution_status:
+        case "waiting", "awaiting_confidence" | "awaiting_approval" if word in _NO:
+            await _denied(trip, by)
+        case "waiting", "awaiting_approval" if said is None or word in _YES:
+            await _asked_again(trip)
+        case "waiting", "awaiting_confidence" if word in _YES:
+            await _confirmed(trip, by)
+        case "waiting" | "failed", _ if said is None:
+            return
+        case _:
+            trip.packet = _anew(packet, said)
+            async for piece in trip.run():
+                yield piece
+            return
+    await trip.route()
+    async for piece in trip.answer():
+        yield piece
+
+
+async def _confirmed(trip: Trip, by: str) -> None:
+    """A person's word is as good as a sure review. It stands in the audit first; the policy decides as ever."""
+    taken = starting()
+    try:
+        await trip.router.note(trip.packet, "confirmed", by)
+    except RightCallError as error:
+        trip.packet = refused(trip.packet, f"the user's yes could not be recorded: {error}", taken)
+        return
+    packet = routed(trip.packet, approval=None)
+    trip.packet = logged(packet, "tool_routing", f"The user said yes{f' ({by})' if by else ''}", taken)
+    await _run(trip)
+
+
+async def _asked_again(trip: Trip) -> None:
+    """The same call once more, under the approval that it waits for and no other: the executor knows whether a person
+    has given it meanwhile, and for exactly this call."""
+    if trip.packet.tool_routing.approval is None:
+        trip.packet = refused(trip.packet, "it waits for an approval, but does not say which", starting())
+        return
+    trip.packet = logged(trip.packet, "tool_routing", "Asked again whether it is approved", starting())
+    await _run(trip)
+
+
+async def _run(trip: Trip) -> None:
+    trip.packet = standing(routed(trip.packet, execution_status="approved", routing_requested=True), "processing")
+    trip.router.clearances.give(trip.packet)
+    await trip.execute()
+
+
+async def _denied(trip: Trip, by: str) -> None:
+    packet = routed(trip.packet, execution_status="user_denied", routing_requested=False, approval=None)
+    packet = standing(packet, "processing", f"the user said no{f' ({by})' if by else ''}")
+    trip.packet = logged(packet, "tool_routing", "The user said no", starting())
+
+
+def _anew(packet: Packet, said: str | None) -> Packet:
+    """The request with what the user added, before anything is decided of it. Results that are there stay."""
+    if said is not None:
+        packet = with_field(packet, DataField(SAID, said, "user_message", "user"))
+    routing = replace(
+        packet.tool_routing, selected_tool=None, alternative_tools=(), review_approved=None, review_confidence=0.0,
+        review_reasoning="", confidence=0.0, evidence={}, execution_status="pending", execution_result=None,
+        approval=None, candidates=(), routing_requested=False,
+    )  # fmt: skip
+    return standing(replace(packet, tool_routing=routing), "processing")

@@ -1,0 +1,107 @@
+"""Is it the right one? The prime model reviews the choice (T-05); its word is one piece of evidence among others.
+
+A review that fails, or that cannot be read to the letter, is no review: then nothing runs.
+"""
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rightcall.config_router import RouterSettings
+from rightcall.loop_asking import Model
+from rightcall.route import prompts
+from rightcall.route.asking import Question, put
+from rightcall.route.budget import budget_of
+from rightcall.route.confidence import UNAPPROVED, Evidence, Weighed, weigh
+from rightcall.route.replies import Broken, object_in, share, taken_apart, words
+from rightcall.route.story import logged, routed, starting
+from rightcall.route.types import Packet, SelectedTool
+from rightcall.text.escape import shown
+
+if TYPE_CHECKING:
+    from rightcall.gate import Gate
+
+
+class Review(Struct, frozen=True):
+    """What a reviewer said. `approved` None: nothing that could be read."""
+
+    approved: bool | None
+    confidence: float
+    reasoning: str
+
+
+async def review(packet: Packet, gate: "Gate", model: Model | None, settings: RouterSettings) -> Packet:
+    selected = packet.tool_routing.selected_tool
+    if selected is None:
+        return packet
+    taken = starting()
+    question = Question(
+        prompts.review(packet, selected),
+        settings.review_tokens,
+        settings.review_temperature,
+        settings.top_p,
+        prompts.REVIEW_SCHEMA,
+    )
+    reply = await put(model, question, budget_of(packet, settings, taken))
+    taken = taken.plus(reply.tokens)
+    said = failed(reply.failed) if reply.failed is not None else read_review(taken_apart(gate, reply.written).text)
+    packet = routed(
+        packet, review_approved=said.approved, review_confidence=said.confidence, review_reasoning=said.reasoning
+    )
+    return logged(packet, "confidence_review", _summary(said, selected), taken, sure=said.confidence)
+
+
+def read_review(text: str) -> Review:
+    """Strictly: `approved` is true or false, `confidence` a number from 0 to 1.
+
+    >>> read_review('{"approved": true, "confidence": 0.9, "reasoning": "Right."}')
+    Review(approved=True, confidence=0.9, reasoning='Right.')
+    >>> read_review('{"approved": "yes", "confidence": 0.9}').reasoning
+    'Review failed: `approved` is "yes", neither true nor false'
+    """
+    found = object_in(text)
+    if isinstance(found, Broken):
+        return failed(found.why)
+    approved, stated = found.value.get("approved"), found.value.get("confidence")
+    if not isinstance(approved, bool):
+        return failed(f"`approved` is {shown(approved)}, neither true nor false")
+    confidence = share(stated)
+    if confidence is None:
+        return failed(f"`confidence` is {shown(stated)}, no number from 0 to 1")
+    reasoning = words(found.value.get("reasoning"))
+    return Review(approved, confidence if approved else min(confidence, UNAPPROVED), reasoning)
+
+
+def failed(why: str) -> Review:
+    return Review(None, 0.0, f"Review failed: {why}")
+
+
+def weighed(packet: Packet) -> Weighed:
+    """All that is known of the selected call, as one number."""
+    routing = packet.tool_routing
+    selected = routing.selected_tool
+    if selected is None:
+        return Weighed(0.0, {})
+    ranked, known = routing.candidates, routing.evidence
+    detected = packet.intent.detected
+    chosen = next((one.confidence for one in ranked if one.name == selected.tool_name), 0.0)
+    return weigh(
+        Evidence(
+            needs=detected.probability if detected is not None else 0.0,
+            tool=chosen,
+            margin=ranked[0].confidence - ranked[1].confidence if len(ranked) > 1 else 1.0,
+            agrees=bool(ranked) and ranked[0].name == selected.tool_name,
+            fits=known.get("fits", 0.0) >= 1.0,
+            repairs=int(known.get("repairs", 0.0)),
+            repair_confidence=share(known.get("repair")) or 0.0,
+            stated=selected.selection_confidence,
+            approved=routing.review_approved,
+            review=routing.review_confidence if routing.review_approved is not None else None,
+        )
+    )
+
+
+def _summary(said: Review, selected: SelectedTool) -> str:
+    if said.approved is None:
+        return said.reasoning
+    return f"{selected.tool_name} was {'approved' if said.approved else 'not approved'}"

@@ -1,0 +1,140 @@
+"""The tools of a router: definitions that nobody here runs, functions, or those of an executor.
+
+Looking for a tool compiles nothing and opens nothing. A gate is made when a model has chosen, of the candidates alone;
+an executor when the first call runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
+
+from rightcall.config import Policy, load_policy
+from rightcall.errors import ConfigError
+from rightcall.route.words import ToolText, tool_texts
+
+if TYPE_CHECKING:
+    from rightcall.executor import Executor
+    from rightcall.executor_asking import Ask
+    from rightcall.gate import Gate
+    from rightcall.route.types import Candidate
+
+
+class Offer(Struct, frozen=True, eq=False):
+    """The tools that one caller may use, ready to be searched."""
+
+    tools: Sequence[ToolText]
+    of: object
+    """What it was made of: another gate means other tools."""
+
+    def rank(self, text: str, limit: int) -> list[Candidate]:
+        from rightcall.route.ranking import rank
+
+        return rank(text, self.tools, limit)
+
+
+class Toolset:
+    """`executor` is None as long as there is nothing that could run a call."""
+
+    def __init__(self, tools: Any, policy: Any, ask: Ask | None) -> None:
+        self.executor: Executor | None = None
+        self._given: dict[str, Any] = {}
+        self._functions: list[Any] = []
+        self._texts: list[ToolText] = []
+        self._policy_source, self._ask = policy, ask
+        self._own = False
+        self._offers: dict[str, Offer] = {}
+        if not _is_tools(tools):
+            self.executor = _executor(tools, policy, ask)
+        else:
+            self._policy = load_policy(policy)
+            self._take(tools)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self._policy if self.executor is None else self.executor.policy
+
+    def offer(self, caller: str) -> Offer:
+        """The tools that a caller may use. Of an executor's, those that its policy lets this caller know of."""
+        theirs = self.executor is not None and not self._own
+        made_of: object = self.executor.gate if theirs and self.executor is not None else self._texts
+        key = caller if theirs else ""
+        known = self._offers.get(key)
+        if known is None or known.of is not made_of:
+            texts = self._texts if not theirs or self.executor is None else tool_texts(_usable(self.executor, caller))
+            known = self._offers[key] = Offer(texts, made_of)
+        return known
+
+    def gate(self, names: Iterable[str]) -> Gate:
+        """A gate that knows these tools."""
+        if self.executor is not None:
+            return self.executor.gate
+        from rightcall.gate import Gate
+
+        given = {id(one): one for name in names if (one := self._given.get(name)) is not None}
+        return Gate(list(given.values()), self._policy)
+
+    async def running(self) -> Executor | None:
+        """The executor, open; None where nobody can run anything."""
+        if self.executor is None and self._functions:
+            self.executor, self._own = self._made(), True
+        if self._own and self.executor is not None:
+            await self.executor.__aenter__()  # does nothing where it is open
+        return self.executor
+
+    async def close(self) -> None:
+        """What was opened here is closed; an executor that was given stays open."""
+        if self._own and self.executor is not None:
+            await self.executor.__aexit__()
+
+    def _made(self) -> Executor:
+        from rightcall.executor import Executor
+
+        source = self._policy_source
+        if source is None:  # who hands a function to a router means it to be used; what it may do is another question
+            source = {"policy": {"allow": [one.name for one in self._texts]}}
+        return Executor.open(".", source, tools=self._functions, store="memory", ask=self._ask, code=False)
+
+    def _take(self, tools: Any) -> None:
+        for one in _listed(tools):
+            texts = tool_texts([one])
+            self._texts += texts
+            self._given |= {text.name: one for text in texts}
+            if callable(one) and not isinstance(one, type):
+                self._functions.append(one)
+
+
+def _is_tools(tools: Any) -> bool:
+    return tools is None or isinstance(tools, (Mapping, list, tuple, str)) or callable(tools)
+
+
+def _listed(tools: Any) -> list[Any]:
+    if tools is None:
+        return []
+    if callable(tools) or isinstance(tools, str):
+        return [tools]
+    if isinstance(tools, Mapping):
+        inner = cast("Mapping[str, Any]", tools).get("tools")
+        return list(cast("list[Any]", inner)) if isinstance(inner, (list, tuple)) else [tools]
+    return list(tools)
+
+
+def _executor(given: Any, policy: Any, ask: Ask | None) -> Executor:
+    from rightcall.executor import Executor
+
+    if not isinstance(given, Executor):
+        kind = type(given).__name__
+        raise ConfigError(
+            f"`tools` must be a list of tools (definitions or functions), an Executor or None, not {kind}"
+        )
+    if policy is not None or ask is not None:
+        word = "policy" if policy is not None else "ask"
+        raise ConfigError(f"`{word}` is the executor's own: give it to `Executor.open`, not to the router")
+    return given
+
+
+def _usable(executor: Executor, caller: str) -> list[Any]:
+    return executor.definitions(caller, "mcp")
