@@ -1,0 +1,123 @@
+"""What texts mean, as vectors: the mean of the static vectors of their tokens. No model runs.
+
+The vectors come from the files of the package `wordllama` (the extra `route`), which is never imported: 32,000 tokens,
+256 numbers each. Without the extra `available()` is False and tools are found by their words alone.
+"""
+
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from rightcall.errors import RightCallError
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[numpy.float32]
+
+SIZE = 256
+LONGEST = 2_000
+"""Characters of a text that are embedded: a mean over more says less."""
+_WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
+_TOKENS = Path("tokenizers", "l2_supercat_tokenizer_config.json")
+_HOW = 'install the extra: pip install "rightcall[route]"'
+
+
+def available() -> bool:
+    """Whether texts can be embedded: the packages and the two files are there. Loads nothing."""
+    return _folder() is not None
+
+
+@lru_cache(maxsize=1)
+def _folder() -> Path | None:
+    for package in ("numpy", "tokenizers"):
+        if find_spec(package) is None:
+            return None
+    found = find_spec("wordllama")
+    if found is None or not found.submodule_search_locations:
+        return None
+    folder = Path(found.submodule_search_locations[0])
+    return folder if (folder / _WEIGHTS).is_file() and (folder / _TOKENS).is_file() else None
+
+
+def embed(texts: Sequence[str]) -> "Matrix":
+    """One row of length 1 for each text; a row of zeros for a text without tokens.
+
+    Raises RightCallError without the extra: ask `available()` first.
+    """
+    return _embedder().embed(texts)
+
+
+def digest() -> str:
+    """Names the weights, so that vectors saved with others are not compared with these; empty without the extra."""
+    return _embedder().digest if available() else ""
+
+
+class _Embedder:
+    def __init__(self, folder: Path) -> None:
+        import numpy
+        from tokenizers import Tokenizer
+
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # threads of its own make short texts slower
+        self.table, self.digest = _read_weights(folder / _WEIGHTS)
+        self.weights = _token_weights(len(self.table))
+        tokenizer: Any = Tokenizer.from_file(str(folder / _TOKENS))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        self.tokenizer = tokenizer
+        self.numpy = numpy
+
+    def embed(self, texts: Sequence[str]) -> "Matrix":
+        numpy = self.numpy
+        rows = numpy.zeros((len(texts), SIZE), numpy.float32)
+        cut = [text[:LONGEST].encode("utf-8", "replace").decode() for text in texts]
+        for row, encoded in zip(rows, self.tokenizer.encode_batch_fast(cut, add_special_tokens=False), strict=True):
+            ids = encoded.ids
+            if ids:
+                numpy.dot(self.weights[ids], self.table[ids].astype(numpy.float32), out=row)
+        lengths = numpy.sqrt(numpy.einsum("ij,ij->i", rows, rows))[:, None]
+        numpy.divide(rows, lengths, out=rows, where=lengths > 0)
+        return rows
+
+
+_lock = Lock()
+_loaded: list[_Embedder] = []
+
+
+def _embedder() -> _Embedder:
+    if not _loaded:
+        folder = _folder()
+        if folder is None:
+            raise RightCallError(f"texts cannot be embedded: the package wordllama is not there; {_HOW}")
+        with _lock:
+            if not _loaded:
+                _loaded.append(_Embedder(folder))
+    return _loaded[0]
+
+
+def _token_weights(count: int) -> "Matrix":
+    import numpy
+
+    return numpy.ones(count, numpy.float32)
+
+
+def _read_weights(path: Path) -> tuple[Any, str]:
+    """The one table of a safetensors file, as it lies on the disk, and a short digest of its place and kind."""
+    import numpy
+    from msgspec import json
+
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.decode(file.read(length), type=dict[str, Any])
+    (about,) = (entry for name, entry in header.items() if name != "__metadata__")
+    kinds = {"F16": numpy.float16, "F32": numpy.float32}
+    rows, columns = about["shape"]
+    if about["dtype"] not in kinds or columns != SIZE:
+        raise RightCallError(f"{path.name} holds {about['dtype']} of {about['shape']}; right is F16 of [32000, {SIZE}]")
+    table: Any = numpy.memmap(path, kinds[about["dtype"]], "r", 8 + length + about["data_offsets"][0], (rows, columns))
+    return table, f"{path.name}:{rows}x{columns}:{about['dtype']}"
