@@ -18,12 +18,12 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-hosts lint types tests bench fuzz hostile kill crowd policies race realmodel storm docs format clean python
+.PHONY: help run test test-hosts lint types tests bench fuzz hostile kill crowd policies race realmodel realmodel-router storm docs format clean python
 
 help: ## list the targets
 	@echo "RightCall: every tool call a model emits comes out right, or not at all."
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.installed ## set up, then start the server with a practice model on this machine [ARGS='--upstream URL' for a real one]
 	@echo "-- starting '$(BIN)/rightcall serve' from the environment in $(VENV)/; other things to try in a second terminal:"
@@ -89,6 +89,9 @@ storm: $(VENV)/.dev ## abuse the server in nine ways while a normal client asks 
 
 realmodel: $(MODEL)/.installed ## a real small model: usable calls directly and through the proxy, and what the doctor says [ARGS=--quick]
 	@$(MODEL)/bin/python scripts/realmodel.py $(ARGS)
+
+realmodel-router: $(MODEL)/.installed ## the same model, hot, behind the router: nothing may run that was not allowed [ARGS=--requests N, else 200]
+	@$(MODEL)/bin/python scripts/realmodel_router.py $(ARGS)
 
 format: $(VENV)/.dev ## format the code and fix what lint can fix
 	@$(BIN)/ruff format .

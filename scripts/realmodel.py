@@ -61,7 +61,7 @@ def main() -> int:
     options = _options()
     if options.serve:
         return _serve()
-    with _model(options.upstream) as url:
+    with model_server(options.upstream) as url:
         print(f"the model's server listens at {url}", flush=True)
         patient = asyncio.run(_patient(url, options.max_tokens))
         questions = [question for step in (QUICK if options.quick else STEPS) for question in step.questions]
@@ -149,7 +149,7 @@ async def _outcome(upstream: Upstream, gates: Gates, patient: Patient, question:
 
 
 @contextmanager
-def _model(upstream: str | None) -> Generator[str]:
+def model_server(upstream: str | None) -> Generator[str]:
     if upstream:
         yield upstream
         return
