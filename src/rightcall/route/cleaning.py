@@ -2,11 +2,12 @@
 
     pieces ─▶ reasoning is held back ─▶ the gate takes calls out, several times ─▶ lone markers go ─▶ people
 
-Taking a call out can leave the halves of another, so the gate looks more than once. What is quoted as code is talk about
-markup and stays readable, but never as markup.
+Taking a call out can leave the halves of another, so the gate looks more than once. What is quoted as code is talk
+about markup and stays readable, but never as markup.
 """
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rightcall.present.marks import neutral
@@ -51,7 +52,7 @@ class Cleaner:
             text = self._events(feed, feed.push(text))
         return text
 
-    def _events(self, feed: "Stream", events: list[object]) -> str:
+    def _events(self, feed: "Stream", events: Sequence[object]) -> str:
         prose: list[str] = []
         for event, start in zip(events, feed.starts, strict=False):
             if isinstance(event, str):

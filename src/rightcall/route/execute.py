@@ -5,7 +5,6 @@ What the policy says stands: it may refuse, ask a person, or only rehearse. The 
 
 from typing import TYPE_CHECKING, Any
 
-
 from msgspec.json import encode
 
 from rightcall.config_router import RouterSettings

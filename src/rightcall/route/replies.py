@@ -1,13 +1,14 @@
-"""What a model replied to a question that wants a JSON object. Servers do not keep their word on a schema, so nothing is
-taken for granted: what is damaged in a way that leaves no doubt is mended, everything else is no reply."""
+"""What a model replied to a question that wants a JSON object. Servers do not keep their word on a schema, so nothing
+is taken for granted: what is damaged in a way that leaves no doubt is mended, everything else is no reply."""
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from rightcall.errors import Unreadable
 from rightcall.loading import loads
 from rightcall.loop_replies import answer_of, turn_of
+from rightcall.parse.kinds import is_object
 from rightcall.recover.registry import REASONING
 from rightcall.types import Reading
 
@@ -69,9 +70,9 @@ def object_in(text: str) -> Object | Broken:
     for repair in parsed.repairs:
         if repair.rule in _DOUBTFUL:
             return Broken(_DOUBTFUL[repair.rule])
-    if not isinstance(parsed.value, dict):
+    if not is_object(parsed.value):
         return Broken("it holds no JSON object")
-    return Object(cast("dict[str, Any]", parsed.value), parsed.confidence)
+    return Object(parsed.value, parsed.confidence)
 
 
 def share(value: Any) -> float | None:

@@ -1,5 +1,5 @@
-"""The answer (T-07): the prime model says it with what the tools gave, in words alone. Without a model, or with one that
-fails or does nothing but call, a plain sentence says what there is.
+"""The answer (T-07): the prime model says it with what the tools gave, in words alone. Without a model, or with one
+that fails or does nothing but call, a plain sentence says what there is.
 
 Everything here yields pieces of text as early as they can be shown, and last of all the packet.
 """

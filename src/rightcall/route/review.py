@@ -6,6 +6,7 @@ A review that fails, or that cannot be read to the letter, is no review: then no
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.config_router import RouterSettings
 from rightcall.loop_asking import Model
@@ -14,8 +15,8 @@ from rightcall.route.asking import Question, put
 from rightcall.route.budget import budget_of
 from rightcall.route.confidence import UNAPPROVED, Evidence, Weighed, weigh
 from rightcall.route.replies import Broken, object_in, share, taken_apart, words
-from rightcall.route.story import logged, routed, starting
-from rightcall.route.types import Packet, SelectedTool
+from rightcall.route.story import logged, results_of, routed, starting
+from rightcall.route.types import Candidate, Packet, SelectedTool
 from rightcall.text.escape import shown
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def weighed(packet: Packet) -> Weighed:
     selected = routing.selected_tool
     if selected is None:
         return Weighed(0.0, {})
-    ranked, known = routing.candidates, routing.evidence
+    ranked, known = _still_open(packet, selected), routing.evidence
     detected = packet.intent.detected
     chosen = next((one.confidence for one in ranked if one.name == selected.tool_name), 0.0)
     return weigh(
@@ -99,6 +100,16 @@ def weighed(packet: Packet) -> Weighed:
             review=routing.review_confidence if routing.review_approved is not None else None,
         )
     )
+
+
+def _still_open(packet: Packet, selected: SelectedTool) -> list[Candidate]:
+    """The candidates as likely as they are after what was done: a tool that has given its result leaves its share to
+    the others, unless it is the one that was chosen again."""
+    used = {one.get("tool") for one in results_of(packet)} - {selected.tool_name}
+    others = [one for one in packet.tool_routing.candidates if one.name not in used]
+    gone = sum(one.confidence for one in packet.tool_routing.candidates if one.name in used)
+    left = max(1.0 - gone, sum(one.confidence for one in others))
+    return [replace(one, confidence=min(one.confidence / left, 1.0)) for one in others] if left > 0 else others
 
 
 def _summary(said: Review, selected: SelectedTool) -> str:

@@ -61,9 +61,10 @@ class Router:
 
     `tools` are definitions in any shape, which are only routed to; functions, which run as well; an `Executor`, whose
     policy then decides what each caller may use; or None. `models` is one model for everything, or a light one, which
-    selects, and a prime one, which reviews and answers: `{"light": …, "prime": …}`; without any, those of [router.light]
-    and [router.prime] in the policy. A model is a function of a list of messages, or an `Endpoint`. `policy` is a path,
-    a dict of the same shape or None, and `ask` asks a person about a call that needs one; an executor has both itself.
+    selects, and a prime one, which reviews and answers: `{"light": …, "prime": …}`; without any, those of
+    [router.light] and [router.prime] in the policy. A model is a function of a list of messages, or an `Endpoint`.
+    `policy` is a path, a dict of the same shape or None, and `ask` asks a person about a call that needs one; an
+    executor has both itself.
     `wait` is for how many seconds a call may wait for a person's answer; `packets` where packets are saved. Every step
     can be replaced by a keyword of its name.
     """
@@ -146,8 +147,8 @@ class Router:
     async def resume(
         self, packet: Packet, said: str | None = None, *, caller: str | None = None, by: str = ""
     ) -> Answered:
-        """Go on with a packet that waits, or that was interrupted. `said`: "yes" or "no" to what it asks, or a text that
-        tells more; `by` names the person, for the audit. Nothing that stands in a packet lets anything run."""
+        """Go on with a packet that waits, or that was interrupted. `said`: "yes" or "no" to what it asks, or a text
+        that tells more; `by` names the person, for the audit. Nothing that stands in a packet lets anything run."""
         from rightcall.route.resuming import resumed
         from rightcall.route.streams import AnswerStream
         from rightcall.route.trip import Trip

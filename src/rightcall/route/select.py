@@ -4,12 +4,13 @@ reply ─▶ the JSON it was asked for, or a call in the model's own format ─�
                                                                            └─ Broken: asked once more, with the hint
 """
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from rightcall.config_router import RouterSettings
 from rightcall.loop_asking import Model
+from rightcall.parse.kinds import is_list, is_object
 from rightcall.route import prompts
 from rightcall.route.asking import Question, put
 from rightcall.route.budget import budget_of
@@ -96,9 +97,10 @@ def _chosen(gate: "Gate", names: list[str], found: Object) -> Choice | Refusal:
 
 
 def _called(names: list[str], calls: tuple[Verdict, ...]) -> Choice | Refusal:
-    if len(calls) > 1:
+    first, *others = calls
+    if others:
         return Refusal("it holds more than one call", "Select one tool; others can follow later.")
-    return _judged(names, calls[0], "", _UNSTATED, 1.0, ())
+    return _judged(names, first, "", _UNSTATED, 1.0, ())
 
 
 def _judged(
@@ -109,10 +111,11 @@ def _judged(
     if call is None or call.name not in names:
         named = f"`{escaped(call.name, 100)}` is none of the tools" if call is not None else "no tool is named"
         return Refusal(named, f"selected_tool is one of {_listed(names)}, or null.")
-    if verdict.call is None or not verdict.ok or verdict.truncated or not isinstance(verdict.call.arguments, dict):
+    arguments = verdict.call.arguments if verdict.call is not None else None
+    if not verdict.ok or verdict.truncated or not is_object(arguments):
         why = "; ".join(problem.message for problem in verdict.problems) or "the parameters cannot be read"
         return Refusal(why, verdict.hint)
-    selected = SelectedTool(call.name, cast("dict[str, Any]", verdict.call.arguments), reasoning, stated)
+    selected = SelectedTool(call.name, arguments, reasoning, stated)
     evidence = {
         "fits": float(not verdict.problems), "repairs": float(len(verdict.repairs)),
         "repair": min(verdict.confidence, sure),
@@ -123,16 +126,12 @@ def _judged(
 def _alternatives(names: list[str], value: dict[str, Any]) -> tuple[SelectedTool, ...]:
     """Kept for people and for the record; nothing of them ever runs."""
     listed = value.get("alternatives")
-    entries = cast("list[Any]", listed) if isinstance(listed, list) else []
-    found: list[SelectedTool] = []
-    for entry in entries[:_MOST_ALTERNATIVES]:
-        if isinstance(entry, dict):
-            given = cast("dict[str, Any]", entry)
-            name, params = given.get("tool"), given.get("params")
-            if isinstance(name, str) and name in names:
-                plain = cast("dict[str, Any]", params) if isinstance(params, dict) else {}
-                found.append(SelectedTool(name, plain, words(given.get("reason"))))
-    return tuple(found)
+    entries = [one for one in listed[:_MOST_ALTERNATIVES] if is_object(one)] if is_list(listed) else []
+    return tuple(
+        SelectedTool(one["tool"], params if is_object(params := one.get("params")) else {}, words(one.get("reason")))
+        for one in entries
+        if one.get("tool") in names
+    )
 
 
 def _listed(names: list[str]) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.parse.kinds import is_object
 from rightcall.record.clock import SystemClock
 from rightcall.route.types import DataField, Packet, ReflectionLog, Sketchpad, State
 
@@ -72,4 +73,4 @@ def request_of(packet: Packet) -> str:
 
 def results_of(packet: Packet) -> Iterator[dict[str, Any]]:
     """What tools gave so far, in order."""
-    return (one.value for one in packet.content.data_fields if one.key == RESULT and isinstance(one.value, dict))
+    return (one.value for one in packet.content.data_fields if one.key == RESULT and is_object(one.value))

@@ -129,7 +129,7 @@ class Trip:
 
 
 def routed_note(packet: Packet, decision: str, by: str) -> Routed:
-    """A decision as the audit keeps it: without the request, and without a word of a model."""
+    """A decision as the audit keeps it: without the request, and without what the tool was to be given."""
     routing = packet.tool_routing
     tool = routing.selected_tool.tool_name if routing.selected_tool is not None else ""
     return Routed(

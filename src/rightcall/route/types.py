@@ -133,7 +133,7 @@ class ReflectionLog(Struct, frozen=True):
     at: str = ""
     """UTC."""
     milliseconds: float = 0.0
-    """Of a tool: its own time, without that of a person who was asked. What all steps took counts against the budget,"""
+    """Of a tool: its own time, without that of a person who was asked. All of it counts against the budget,"""
     tokens: int = 0
     """and so does what models were asked and what they said, estimated."""
 
