@@ -40,6 +40,7 @@ UPWARD = {("types", "text"), ("types", "present"), ("types", "config")}
 MAY_LOAD = {"msgspec", "jsonschema_rs", "rapidfuzz", "re2"}  # the declared dependencies
 MODULES = {"google_re2": "re2"}  # where the package has another name than the module
 MAY_LOAD_IF_THERE = {"pydantic", "ast_grep_py"}  # a user's own models, the extra `code`; never at the top of a module
+MAY_LOAD_IN_VECTORS = {"numpy", "tokenizers"}  # the extra for meanings: late, and in route/vectors*.py alone
 MAY_LOAD_IN_SERVE = {"httptools", "starlette", "uvicorn", "uvloop"}  # the extra `serve`: nowhere else
 
 
@@ -101,6 +102,10 @@ def imports_of(file: Path) -> Iterator[Import]:
 def is_for_types(node: ast.AST) -> bool:
     """`if TYPE_CHECKING:`, whose imports are never loaded."""
     return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def is_vectors(file: Path) -> bool:
+    return file.parent.name == "route" and file.stem.startswith("vectors")
 
 
 def named_import(node: ast.AST) -> str | None:
@@ -177,6 +182,7 @@ def test_only_declared_dependencies_are_imported_and_optional_ones_late() -> Non
         and top not in sys.stdlib_module_names
         and top not in MAY_LOAD
         and not (found.late and top in MAY_LOAD_IF_THERE)
+        and not (found.late and top in MAY_LOAD_IN_VECTORS and is_vectors(found.file))
         and not (top in MAY_LOAD_IN_SERVE and part_of(module_of(found.file)) == "serve")
         and not (found.file.parent.name == "hosts" and top in MAY_LOAD_IN_ADAPTERS.get(found.file.stem, ()))
     ]
@@ -221,6 +227,7 @@ PUBLIC = [
     "Refused",
     "Repair",
     "RightCallError",
+    "Router",
     "SqliteStore",
     "StoreError",
     "ToolError",
@@ -263,6 +270,7 @@ HEAVY = {
     "pydantic",
     *MAY_LOAD,
     *MAY_LOAD_IN_SERVE,
+    *MAY_LOAD_IN_VECTORS,
 }
 TOOL = {"name": "add", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}
 

@@ -116,7 +116,7 @@ class Trip:
 
     def _decision(self) -> str:
         routing = self.packet.tool_routing
-        if routing.reinjection_count or (routing.execution_result is not None and routing.execution_result.call):
+        if routing.execution_result is not None and routing.execution_result.call:
             return ""
         intent = self.packet.intent.user_intent
         if intent == "ask_back":
