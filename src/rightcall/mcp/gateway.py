@@ -27,6 +27,7 @@ from rightcall.mcp.gateway_following import Following
 from rightcall.mcp.gateway_joining import Joining
 from rightcall.mcp.gateway_news import LEVELS, LISTS, MESSAGE, MOST_WATCHED, TOOLS, UPDATED, News
 from rightcall.mcp.gateway_resources import Library, list_result, uri_of
+from rightcall.mcp.gateway_searching import Searching
 from rightcall.mcp.gateway_table import Entry, Table
 from rightcall.mcp.messages import INVALID_PARAMS, notification, value
 from rightcall.mcp.serving import Client, Exchange
@@ -80,6 +81,8 @@ class Gateway:
         self._only: Client | None = None
         self._is_shared = False
         self._calls = Calls(door, self.table, self, self._kept)
+        self._searching = Searching(door, self.table)
+        self._calls.finding = self._searching.finding
         self._library = Library(self, self._kept)
         self._joining = Joining(self, news)
         self._open_link = open_link
@@ -225,7 +228,10 @@ class Gateway:
                 self._lists.clear()
             self._lists[key] = self.table.listed(lambda entry: self._is_listed(entry, caller), self._upstreams)
         own = self._own.listed(caller) if self._own is not None else []
-        return list_result("tools", [*own, *self._lists[key]], exchange)
+        found = self._lists[key]
+        if self._searching.replaces(len(own) + len(found)):
+            found = self._searching.listed(caller, lambda entry: self._is_listed(entry, caller))
+        return list_result("tools", [*own, *found], exchange)
 
     def _is_listed(self, entry: Entry, caller: str) -> bool:
         """Where calls are only watched, everything that the servers' tables offer can be called, and so is listed."""
@@ -236,6 +242,14 @@ class Gateway:
         return self.door.offers(entry.name, entry.space, caller)
 
     async def call_tool(self, exchange: Exchange) -> Answer:
+        kind = self._searching.kind_of(called_by(exchange))
+        if kind == "search":
+            return await self._search(exchange)
+        if kind == "run":
+            inner = self._searching.inner(await self._calls.read(exchange), exchange)
+            if isinstance(inner, Answer):
+                return inner
+            exchange = inner
         name = called_by(exchange)
         own = self._own
         is_own = own is not None and own.has(name)
@@ -244,6 +258,12 @@ class Gateway:
         if own is not None and (is_own or await self._calls.naming.find(name) is None):
             return await self._calls.made_here(exchange, lambda: own.call(exchange))
         return await self._calls.call(exchange)
+
+    async def _search(self, exchange: Exchange) -> Answer:
+        call = await self._calls.read(exchange)
+        await self.settled()
+        await self._joining.refreshed()
+        return await self._searching.search(call, exchange, lambda entry: self._is_listed(entry, exchange.caller))
 
     async def list_resources(self, exchange: Exchange) -> Answer:
         await self.settled()

@@ -57,6 +57,8 @@ class Calls:
         self._approver = Approver(door)
         self._judging = Judging(door, table)
         self.naming = Naming(door, table)
+        self.finding: Callable[[str], str] = lambda _: ""
+        """What a caller is told who asks for a tool that nobody has."""
 
     @property
     def recorded(self) -> int:
@@ -64,7 +66,7 @@ class Calls:
         return self._judging.recorded
 
     async def call(self, exchange: Exchange) -> Answer:
-        call = await self._read(exchange)
+        call = await self.read(exchange)
         meant = await self.naming.find(call.name)
         upstream = self._servers.upstream(meant.entry.space) if meant is not None else None
         if meant is None or upstream is None:
@@ -79,7 +81,8 @@ class Calls:
             return _refused(_NOT_OFFERED, exchange)
         return await self._run(passage, call, meant, upstream, exchange)
 
-    async def _read(self, exchange: Exchange) -> ToolCall:
+    async def read(self, exchange: Exchange) -> ToolCall:
+        """Raises Refused for what is no call, or can be read in two ways."""
         called_by(exchange)
         call = await self._judging.read(exchange)
         if call is None or not isinstance(call.name, str):
@@ -94,7 +97,7 @@ class Calls:
         """A call of a tool of our own, which may have to ask the client in the middle of it."""
         if not exchange.peer.stateless:
             return await work()
-        call = await self._read(exchange)
+        call = await self.read(exchange)
         if call.state is None:
             return await self._until_asked(Pending(exchange, work), None, None, exchange)
         kept = self._kept.take(call.state, binding_of(exchange.caller, exchange.method, exchange.params))
@@ -149,7 +152,7 @@ class Calls:
 
     def _no_such(self, call: ToolCall, exchange: Exchange) -> str:
         near = self.naming.near(call.name, exchange.caller)
-        hint = f" Did you mean {' or '.join(near)}?" if near else " tools/list names those there are."
+        hint = f" Did you mean {' or '.join(near)}?" if near else f" {self.finding(exchange.caller)}"
         return f"There is no tool {escaped(call.name, 100)!r}.{hint}"
 
     # ── it runs ──────────────────────────────────────────────────────────────────────────────────────────────────

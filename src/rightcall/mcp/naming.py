@@ -112,10 +112,11 @@ def wire_names(tools: Iterable[tuple[str, str]]) -> Mapping[str, tuple[str, str]
     for name, pairs in plain.items():
         for pair in pairs:
             whole = len(pairs) == 1 and len(full_name(*pair)) <= LONGEST
-            found[name if whole else _told_apart(name, pair)] = pair
+            found[name if whole else told_apart(name, pair)] = pair
     return found
 
 
-def _told_apart(name: str, pair: tuple[str, str]) -> str:
+def told_apart(name: str, pair: tuple[str, str]) -> str:
+    """The same name with a few letters behind it that only this tool has."""
     mark = sha256("\0".join(pair).encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{name[: LONGEST - len(mark) - 1]}_{mark}"
