@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "grants": "say yes in advance to certain calls of a caller, or take it back",
     "quarantine": "list the calls that were refused too often, or release one",
     "audit": "see what was recorded: tail, show, verify, head, export, prune",
+    "packet": "tell the story of a request that was routed: show, list, remove, prune",
     "install": "put rightcall into the settings of a host: Claude Code, Gemini CLI, Codex, Cursor and others",
     "uninstall": "take it out of them again, byte for byte",
     "status": "show where rightcall is installed, in which mode, and whether it works",

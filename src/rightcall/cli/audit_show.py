@@ -12,6 +12,7 @@ from rightcall.cli.terminal import Style, harmless_lines, many
 from rightcall.record.chain import START
 from rightcall.record.reading import CallRecord, call, neighbours
 from rightcall.record.tables import Entry, Tables
+from rightcall.route.packet_ids import is_packet_id
 from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def whole(view: View, style: Style) -> list[str]:
 def _sections(view: View, record: CallRecord) -> Iterator[tuple[str, list[str]]]:
     yield "when", [_times(record)]
     yield "context", _given(record.context and _context(record))
+    yield "packet", _given(is_packet_id(record.context) and f"rightcall packet show {record.context}")
     yield "model", _given(_asked(record))
     yield "through", _given("" if record.status == "proxied" else escaped(record.wire, 40))
     yield "arguments", [value_text(record.params)]

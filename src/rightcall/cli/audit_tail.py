@@ -13,6 +13,7 @@ from rightcall.cli.moments import moment
 from rightcall.cli.output import is_unicode, json_text
 from rightcall.cli.terminal import say, style_for
 from rightcall.record.reading import CALLS, CallRecord, call, calls
+from rightcall.route.packet_ids import is_packet_id
 
 if TYPE_CHECKING:
     from rightcall.cli.store_options import Looking
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 EVERY = 0.25
 """Seconds between two looks."""
+
+_MOST_PACKETS = 5
 
 
 def tail(store: "Looking", options: Namespace) -> int:
@@ -30,12 +33,14 @@ def tail(store: "Looking", options: Namespace) -> int:
     if not options.json:
         _open(table, found, options)
     _print(found, table, options)
+    told = _tell_packets(found, frozenset(), options)
     try:
         while options.follow:
             sys.stdout.flush()
             sleep(EVERY)
             head, found = store.look(lambda tables, last=head: _news(tables, last, options))
             _print(found, table, options)
+            told = _tell_packets(found, told, options)
     except KeyboardInterrupt:
         pass
     return OK
@@ -79,3 +84,12 @@ def _print(records: list[CallRecord], table: Table, options: Namespace) -> None:
             say(json_text(line, ascii_only=not is_unicode(sys.stdout)))
         else:
             say(table.line(record))
+
+
+def _tell_packets(records: list[CallRecord], told: frozenset[str], options: Namespace) -> frozenset[str]:
+    """Says once of each packet where its story is, of many the latest. Returns what was told by now."""
+    packets = [record.context for record in records if record.context and is_packet_id(record.context)]
+    new = [packet for packet in dict.fromkeys(packets) if packet not in told]
+    if not options.json:
+        say(*(f"packet: rightcall packet show {packet}" for packet in new[-_MOST_PACKETS:]))
+    return told.union(new)

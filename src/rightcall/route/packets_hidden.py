@@ -16,9 +16,13 @@ from rightcall.text.redact import Redactor
 
 def without_secrets(packet: Packet, redactor: Redactor) -> Packet:
     """The packet as it is saved."""
+    return story_of(packet, redactor) if packet.status.state == "answered" else _Hiding(packet, redactor).story(packet)
+
+
+def story_of(packet: Packet, redactor: Redactor) -> Packet:
+    """The packet as a story that is only looked at."""
     hide = _Hiding(packet, redactor)
-    told = hide.story(packet)
-    return hide.words(told) if packet.status.state == "answered" else told
+    return hide.words(hide.story(packet))
 
 
 class _Hiding:
