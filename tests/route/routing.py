@@ -90,10 +90,10 @@ def within(shop: Shop, work: Callable[[], Awaitable[Any]]) -> Any:
     return asyncio.run(main())
 
 
-def answered(shop: Shop, replies: Any, text: str = REQUEST, **options: Any) -> Any:
+def answered(shop: Shop, replies: Any, text: str = REQUEST, session: str = "", **options: Any) -> Any:
     """The whole loop, once."""
     router = shop.router(replies, **options)
-    return within(shop, lambda: router.answer(text))
+    return within(shop, lambda: router.answer(text, session))
 
 
 def steps(packet: Any) -> list[str]:

@@ -83,7 +83,7 @@ class Router:
         for name, step in steps.items():
             if name not in STEPS or not callable(step):
                 raise ConfigError(
-                    f"`{name}` is no step that can be replaced by a function; these are: {', '.join(STEPS)}"
+                    f"`{name}` is no option, and no step that a function can replace; steps are: {', '.join(STEPS)}"
                 )
             setattr(self, name, step)
         if models is not None:
@@ -165,7 +165,7 @@ class Router:
         from rightcall.route.packets import new_packet
 
         who = caller or self.caller
-        names = (tool.name for tool in self._tools.offer(who).tools)
+        names = self._tools.offer(who).names
         return new_packet(text, session=session, caller=who, tools=names, limit=self.settings.reinjections)
 
     def detect(self, packet: Packet) -> Packet:
@@ -186,7 +186,8 @@ class Router:
         from rightcall.route.story import request_of
 
         found = self.candidates(request_of(packet), self.settings.candidates, packet.header.caller)
-        return routed(packet, candidates=tuple(found))
+        offered = self._tools.offer(packet.header.caller).names  # whoever has found them
+        return routed(packet, candidates=tuple(one for one in found if one.name in offered))
 
     async def select(self, packet: Packet) -> Packet:
         """A light model chooses one of the candidates, or none."""

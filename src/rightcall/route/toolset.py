@@ -26,6 +26,8 @@ class Offer(Struct, frozen=True, eq=False):
     """The tools that one caller may use, ready to be searched."""
 
     tools: Sequence[ToolText]
+    names: Mapping[str, None]
+    """In order."""
     of: object
     """What it was made of: another gate means other tools."""
 
@@ -65,7 +67,7 @@ class Toolset:
         known = self._offers.get(key)
         if known is None or known.of is not made_of:
             texts = self._texts if not theirs or self.executor is None else tool_texts(_usable(self.executor, caller))
-            known = self._offers[key] = Offer(texts, made_of)
+            known = self._offers[key] = Offer(texts, dict.fromkeys(one.name for one in texts), made_of)
         return known
 
     def gate(self, names: Iterable[str]) -> Gate:
