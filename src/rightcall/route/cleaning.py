@@ -121,12 +121,8 @@ class _Sweep:
 
     def push(self, text: str) -> str:
         text = self._held + text
-        self._held = ""
-        opens = [found.start() for found in _OPENS.finditer(text, max(len(text) - _LONGEST_MARKER, 0))]
-        for at in opens:
-            if not _closed(text, at):
-                text, self._held = text[:at], text[at:]
-                break
+        end = _settled(text)
+        text, self._held = text[:end], text[end:]
         return self._swept(text)
 
     def close(self) -> str:
@@ -146,7 +142,16 @@ class _Sweep:
         return _MARKER.sub("", harmless)
 
 
-def _closed(text: str, at: int) -> bool:
-    """Whether what opens here is over, or cannot be a marker."""
-    rest = text[at + 1 :]
-    return "\n" in rest or (">" in rest if text[at] != "[" else "]" in rest)
+def _settled(text: str) -> int:
+    """How much of a text no later piece can make a part of a marker."""
+    opens = [found.start() for found in _OPENS.finditer(text, max(len(text) - _LONGEST_MARKER, 0))]
+    end = len(text)
+    while (at := next((at for at in opens if at < end and not _closed(text, at, end)), end)) < end:
+        end = at  # what opened before may have been closed by what is held back now
+    return end
+
+
+def _closed(text: str, at: int, end: int) -> bool:
+    """Whether what opens here is over before the end, or cannot be a marker."""
+    closes = "]" if text[at] == "[" else ">"
+    return text.find("\n", at, end) > 0 or text.find(closes, at + 1, end) > 0
