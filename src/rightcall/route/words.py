@@ -128,13 +128,18 @@ def words(text: str) -> list[str]:
     >>> words("What's the weather like in São Paulo, and the air_quality?")
     ['weath', 'lik', 'são', 'paulo', 'air', 'qualiti']
     """
-    found: list[str] = []
+    return [root for root, _ in spelled_words(text)]
+
+
+def spelled_words(text: str) -> list[tuple[str, str]]:
+    """The same stems, each with the word as it is written in the text."""
+    found: list[tuple[str, str]] = []
     for word in _WORD.findall(text[:LONGEST_TEXT]):
         if word.islower() or word.isupper() or word.istitle() or word.isdigit():
             pieces: Iterable[str] = (word,) if word.isascii() else _unspaced(word)
         else:
             pieces = _PIECE.findall(word)
-        found += [stem(small) for piece in pieces if (small := piece.lower()) not in STOP_WORDS]
+        found += [(stem(small), piece) for piece in pieces if (small := piece.lower()) not in STOP_WORDS]
     return found
 
 
@@ -181,3 +186,17 @@ def stem(word: str) -> str:
         return word
     doubled = not instead and len(cut) > 3 and cut[-1] == cut[-2] and cut[-1] not in "lsz"
     return cut[:-1] if doubled else cut
+
+
+def short_text(fields: Fields) -> str:
+    """Name and description as a sentence, for what it means."""
+    return f"{' '.join(_PIECE.findall(fields.name))}. {fields.description}"
+
+
+def long_text(fields: Fields) -> str:
+    """The same with every argument."""
+    return " ".join((short_text(fields), *(argument_text(name, text) for name, text in fields.arguments)))
+
+
+def argument_text(name: str, text: str) -> str:
+    return f"{name.replace('_', ' ')}: {text}"

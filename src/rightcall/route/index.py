@@ -1,0 +1,182 @@
+"""Finding the right tools among thousands, in a millisecond and without a model.
+
+    words    BM25 over name, description, arguments and their descriptions      always
+    meaning  static vectors of the request and of the tool (`vectors`)          with the extra `route`
+
+Both are set in standard deviations over all tools and added. A tool is added or removed without looking at the others.
+"""
+
+from collections.abc import Sequence
+from math import sqrt
+from os import PathLike
+from threading import RLock
+from typing import Any, Self
+
+from msgspec import Struct
+
+from rightcall.route import vectors
+from rightcall.route.index_lexical import Lexicon, Request, Stems, best_possible, impacts, read_request, stems_of
+from rightcall.route.index_why import why
+from rightcall.route.words import ToolText, fields_of, long_text, short_text, tool_texts
+
+
+class Hit(Struct, frozen=True):
+    """A tool that was found."""
+
+    name: str
+    score: float
+    """For sorting; comparable within one search only."""
+    lexical: float
+    """How much of the request its words cover, 0 to 1, rare words counting more."""
+    meaning: float
+    """How near its meaning is, -1 to 1; 0 without the extra."""
+    why: tuple[str, ...] = ()
+
+
+class ToolIndex:
+    """The tools that can be found. Any thread may search while another adds.
+
+    >>> index = ToolIndex([{"name": "get_weather", "description": "The forecast for a city"}, {"name": "add_numbers"}])
+    >>> [(hit.name, hit.why[0]) for hit in index.search("What will the weather be?", 1)]
+    [('get_weather', 'words: weather')]
+    """
+
+    def __init__(self, tools: Any = (), *, meaning: bool | None = None) -> None:
+        """`meaning`: whether vectors are used; None: where the extra is installed."""
+        self._lock = RLock()
+        self._tools: list[ToolText | None] = []
+        self._number: dict[str, int] = {}
+        self._free: list[int] = []
+        self._lexicon = Lexicon()
+        self._table = None
+        if vectors.available() if meaning is None else meaning:
+            from rightcall.route.vectors_table import Table  # late: it needs the extra
+
+            self._table = Table(self._lexicon)
+        self.add_all(tools)
+
+    def __len__(self) -> int:
+        return len(self._number)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._number
+
+    @property
+    def meaning(self) -> bool:
+        """Whether tools are found by meaning too."""
+        return self._table is not None
+
+    def tools(self) -> list[ToolText]:
+        with self._lock:
+            return [tool for tool in self._tools if tool is not None]
+
+    def add(self, tool: Any) -> None:
+        """One tool in any shape of definition. Another of the same name is replaced."""
+        self.add_all(tool if isinstance(tool, ToolText) else [tool])
+
+    def add_all(self, tools: Any) -> None:
+        """Anything that `Gate` takes as tools; of two with one name the later one counts."""
+        fresh = list({tool.name: tool for tool in tool_texts(tools)}.values())
+        rows = self._embedded(fresh)  # outside the lock: searches go on meanwhile
+        with self._lock:
+            numbers = [self._put(tool) for tool in fresh]
+            if self._table is not None and rows is not None:
+                self._table.put(numbers, *rows)
+
+    def _embedded(self, tools: Sequence[ToolText]) -> Any:
+        if self._table is None or not tools:
+            return None
+        fields = [fields_of(tool) for tool in tools]
+        return vectors.embed([short_text(one) for one in fields]), vectors.embed([long_text(one) for one in fields])
+
+    def _put(self, tool: ToolText) -> int:
+        self.remove(tool.name)
+        if self._free:
+            number = self._free.pop()
+            self._tools[number] = tool
+        else:
+            number = len(self._tools)
+            self._tools.append(tool)
+        self._number[tool.name] = number
+        counted = impacts(_stems(tool))
+        self._lexicon.add(number, counted)
+        if self._table is not None:
+            self._table.forget(counted)
+        return number
+
+    def remove(self, name: str) -> bool:
+        """Whether there was such a tool."""
+        with self._lock:
+            number = self._number.pop(name, None)
+            tool = None if number is None else self._tools[number]
+            if number is None or tool is None:
+                return False
+            counted = impacts(_stems(tool))
+            self._lexicon.remove(number, counted)
+            if self._table is not None:
+                self._table.drop(number)
+                self._table.forget(counted)
+            self._tools[number] = None
+            self._free.append(number)
+            return True
+
+    def search(self, text: str, limit: int = 5) -> list[Hit]:
+        """The nearest tools, best first. Without the extra only those that share a word with the request."""
+        if limit < 1:
+            raise ValueError(f"limit must be 1 or more; got {limit}")
+        request = read_request(text)
+        with self._lock:
+            weights = self._lexicon.weights(request)
+            if self._table is not None:
+                ranked = self._table.rank(text, weights, limit)
+            else:
+                ranked = _by_words(self._lexicon.scores(weights), self._lexicon.tools, limit)
+            found = [(self._tools[number], *scores) for number, *scores in ranked]
+        most = best_possible(request)
+        return [
+            _hit(tool, request, score, lexical / most if most else 0.0, meaning)
+            for tool, score, lexical, meaning in found
+            if tool is not None
+        ]
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Into one file, for `load`."""
+        from rightcall.route.index_file import save  # late: most indexes are never saved
+
+        with self._lock:
+            save(path, self.tools(), self._table.saved(self._live()) if self._table is not None else None)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """An index that was saved. Raises StoreError for what is none, is damaged or comes from a newer version."""
+        from rightcall.route.index_file import load
+
+        tools, rows = load(path)
+        index = cls()
+        if rows is None or index._table is None:
+            index.add_all(tools)
+            return index
+        numbers = [index._put(tool) for tool in tools]
+        index._table.restore(numbers, rows)
+        return index
+
+    def _live(self) -> list[int]:
+        return [number for number, tool in enumerate(self._tools) if tool is not None]
+
+
+def _stems(tool: ToolText) -> Stems:
+    return stems_of(fields_of(tool))
+
+
+def _by_words(scores: dict[int, float], tools: int, limit: int) -> list[tuple[int, float, float, float]]:
+    """The best by words alone, in standard deviations as with meanings; tools without any of the words count as 0."""
+    if not scores:
+        return []
+    mean = sum(scores.values()) / tools
+    spread = sqrt(max(0.0, sum(score * score for score in scores.values()) / tools - mean * mean)) or 1.0
+    best = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+    return [(tool, (score - mean) / spread, score, 0.0) for tool, score in best]
+
+
+def _hit(tool: ToolText, request: Request, score: float, lexical: float, meaning: float) -> Hit:
+    return Hit(tool.name, round(score, 4), round(min(1.0, lexical), 4), round(meaning, 4), why(request, tool, meaning))
