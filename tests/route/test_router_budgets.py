@@ -1,0 +1,164 @@
+"""Time and tokens: whatever a model does, the outcome is clear, in time, and nothing runs afterwards."""
+
+import asyncio
+import threading
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pytest
+
+from rightcall.config_router import RouterSettings
+from rightcall.models.scripted import AsyncScriptedModel, ScriptedModel
+from rightcall.route.budget import budget_of
+from rightcall.route.packets import PacketStore, new_packet
+from rightcall.route.story import Taken, logged, starting
+from route.routing import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, looks, within
+
+pytestmark = pytest.mark.promise("T-08")
+
+QUICK = {"router": {"model_seconds": 0.1, "seconds": 0.3}}
+
+
+async def hangs(_: Any) -> Any:
+    await asyncio.Event().wait()
+
+
+def blocks(_: Any) -> Any:
+    threading.Event().wait(2)
+
+
+@pytest.mark.parametrize("model", [AsyncScriptedModel([hangs] * 9), ScriptedModel([blocks] * 9)], ids=["async", "sync"])
+def test_models_that_hang_end_in_a_clear_outcome_within_the_budget(tmp_path: Path, model: Any) -> None:
+    shop = Shop(tmp_path, QUICK)
+    began = perf_counter()
+    done = answered(shop, model)
+    assert perf_counter() - began < 1.0
+    assert (done.packet.status.state, done.packet.tool_routing.execution_status) == ("failed", "failed")
+    assert done.text.startswith("I cannot answer this now: the model gave no answer within 0.1 s")
+    assert shop.trace == []
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 3])
+def test_a_model_that_goes_down_at_any_point_lets_nothing_run_that_was_not_cleared(tmp_path: Path, at: int) -> None:
+    shop = Shop(tmp_path)
+    replies: list[Any] = [choice(), APPROVED, NONE, WORDS]
+    replies[at:] = [ConnectionError("gone")] * 5
+    done = answered(shop, replies)
+    assert bool(shop.trace) is (at > 1)
+    said = {0: "I cannot answer this now", 1: "I would run weather"}.get(at, "weather gave:\nrain in Oslo")
+    assert done.text.startswith(said)
+
+
+def test_when_the_time_is_over_nothing_runs_any_more(tmp_path: Path) -> None:
+    shop = Shop(tmp_path, {"router": {"seconds": 5}})
+    router = shop.router([choice(), APPROVED])
+
+    async def work() -> Any:
+        packet = router.find(router.detect(router.open(REQUEST)))
+        packet = router.decide(await router.review(await router.select(packet)))
+        late = logged(packet, "tool_routing", "a long pause", starting(), seconds=5.0)
+        return await router.execute(late)
+
+    packet = within(shop, work)
+    assert (packet.tool_routing.execution_status, shop.trace) == ("failed", [])
+    assert packet.status.why == "the 5 s for this request are over"
+
+
+@pytest.mark.parametrize(
+    ("tokens", "ran", "said"),
+    [
+        (30, False, "I cannot answer this now: the 30 tokens for this request are used up."),
+        (200, False, WORDS),
+        (500, False, 'I would run weather with {"city": "Oslo"}'),
+        (640, True, "weather gave:\nrain in Oslo"),
+        (20_000, True, WORDS),
+    ],
+)
+def test_what_would_cost_more_tokens_than_there_are_is_not_asked(
+    tmp_path: Path, tokens: int, ran: bool, said: str
+) -> None:
+    script = {"RESULTS SO FAR": NONE, "AVAILABLE TOOLS": choice(), "Review this": APPROVED}
+    shop = Shop(tmp_path, {"router": {"tokens": tokens}})
+    done = answered(shop, ScriptedModel(script, then=WORDS))
+    assert done.text.startswith(said)
+    assert bool(shop.trace) is ran
+    assert sum(line.tokens for line in done.packet.reasoning.reflection_log) <= tokens
+
+
+def test_the_room_for_an_answer_shrinks_with_what_is_left(tmp_path: Path) -> None:
+    model = ScriptedModel([WORDS])
+    answered(Shop(tmp_path, {"router": {"tokens": 200}}), model, needs_tool=looks("none"))
+    prompt = sum(-(-len(message["content"]) // 4) for message in model.asked[0].messages)
+    assert model.asked[0].options["max_tokens"] == 200 - prompt
+
+
+@pytest.mark.parametrize(("seconds", "tokens"), [(float("nan"), 1), (-1e9, -(10**9)), (1e9, 10**9)])
+def test_no_log_that_a_file_holds_gains_time_or_tokens(seconds: float, tokens: int) -> None:
+    packet = logged(new_packet("x"), "response", "", Taken(0.0, tokens), seconds=seconds)
+    budget = budget_of(packet, RouterSettings(seconds=10, tokens=100), starting())
+    assert not budget.seconds > 10
+    assert budget.tokens <= 100
+
+
+def test_a_cancelled_request_is_saved_where_it_stands_and_its_call_is_over(tmp_path: Path) -> None:
+    shop, packets = Shop(tmp_path), PacketStore(tmp_path / "packets")
+    reviewing = asyncio.Event()
+
+    async def review(_: Any) -> Any:
+        reviewing.set()
+        await asyncio.Event().wait()
+
+    router = shop.router(AsyncScriptedModel([choice(), review]), packets=packets)
+
+    async def work() -> None:
+        task = asyncio.create_task(router.answer(REQUEST))
+        await reviewing.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    within(shop, work)
+    saved = packets.load(packets.find("last"))
+    assert (saved.status.state, saved.tool_routing.execution_status) == ("processing", "pending")
+    assert saved.tool_routing.selected_tool is not None
+    again = shop.router([choice(), APPROVED, NONE, WORDS], packets=packets)
+    assert within(shop, lambda: again.resume(saved)).text == WORDS
+    assert shop.trace == [("weather", "Oslo", 1)]
+
+
+def test_a_stream_that_nobody_reads_to_its_end_is_saved_too(tmp_path: Path) -> None:
+    shop, packets = Shop(tmp_path), PacketStore(tmp_path / "packets")
+    router = shop.router([WORDS], packets=packets, needs_tool=looks("none"))
+
+    async def work() -> None:
+        stream = router.stream(REQUEST)
+        async for _ in stream:
+            break
+        await stream.aclose()
+
+    within(shop, work)
+    assert len(packets.ids()) == 1
+
+
+@pytest.mark.promise("T-09")
+def test_routing_adds_less_than_five_milliseconds_without_the_models(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    script = [choice(), APPROVED, NONE, WORDS]
+
+    async def model(messages: Any) -> str:
+        return script[len(asked) % 4] if asked.append(1) is None else ""
+
+    asked: list[int] = [1] * 3
+    router = shop.router(model)
+
+    async def work() -> float:
+        times: list[float] = []
+        for _ in range(12):
+            began = perf_counter()
+            await router.answer(REQUEST)
+            times.append(perf_counter() - began)
+        return sorted(times)[2]  # the quiet ones: others use this machine too
+
+    assert within(shop, work) < 0.005
+    assert len(shop.trace) == 12
