@@ -121,8 +121,9 @@ def test_a_caller_finds_what_it_may_use_and_nothing_else() -> None:
             return found, await once(gateway, "tools/list", "small")
 
     found, listed = asyncio.run(main())
-    assert {one["name"] for one in found["gateway"]} == {"notes_send_mail", "more_forecast"}
-    assert {one["name"] for one in found["guest"]} == {"more_forecast"}
+    mine, theirs = ({one["name"] for one in found[who]} for who in ("gateway", "guest"))
+    assert {"notes_send_mail", "more_forecast"} <= mine <= ALL - {"notes_translate"}
+    assert {"more_forecast"} <= theirs <= mine - {"notes_send_mail"}
     assert names(listed) == ["more_forecast"], "one tool is not too many"
 
 
@@ -268,21 +269,20 @@ def test_what_a_server_adds_changes_and_takes_away_is_followed(monkeypatch: pyte
         heard: list[bytes] = []
         async with gateway_of(policy("notes", router={"search": 1}), notes=link) as gateway:
             await greeted(gateway, heard=heard)
-            found = [[one["name"] for one in await searched(gateway, "weather tomorrow")]]
-            tools["forecast"] = "The weather of tomorrow."
-            await changed(link, heard)
-            found.append([one["name"] for one in await searched(gateway, "weather tomorrow")])
-            tools["forecast"] = "Roll some dice."
-            await changed(link, heard)
-            found.append([one["name"] for one in await searched(gateway, "weather tomorrow")])
-            found.append([one["name"] for one in await searched(gateway, "roll dice")])
-            del tools["forecast"]
-            await changed(link, heard)
-            found.append([one["name"] for one in await searched(gateway, "roll dice")])
+            found = [await described(gateway)]
+            for about in ("The weather of tomorrow.", "Roll some dice.", None):
+                tools.pop("forecast", None)
+                if about is not None:
+                    tools["forecast"] = about
+                await changed(link, heard)
+                found.append(await described(gateway))
             return found
 
-    added = ["notes_forecast"]
-    assert asyncio.run(main()) == [[], added, [], added, []]
+    async def described(gateway: Gateway) -> str | None:
+        found = await searched(gateway, "weather dice tomorrow roll", limit=50)
+        return next((one["description"] for one in found if one["name"] == "notes_forecast"), None)
+
+    assert asyncio.run(main()) == [None, "The weather of tomorrow.", "Roll some dice.", None]
 
 
 async def changed(link: ScriptedLink, heard: list[bytes]) -> None:

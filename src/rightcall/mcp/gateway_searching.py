@@ -131,15 +131,14 @@ class Searching:
     def inner(self, call: ToolCall, exchange: Exchange) -> Exchange | Answer:
         """The call within a `tools_run`, as if the client had made it; or what is wrong with it. Arguments that need no
         repair keep their bytes."""
-        given: Mapping[str, Any] | None = _as_written(call, exchange)
-        if given is None:
+        parts: Mapping[str, Any] | None = _as_written(call, exchange)
+        if parts is None:
             verdict = self._checking().check(_NAMES["run"], call.arguments)
             if not verdict.ok or verdict.call is None:
                 return success(refusal(verdict.hint or _UNREADABLE, exchange.peer))
             if verdict.truncated or verdict.confidence < self._door.policy.settings.approval.confidence:
                 return success(refusal(_GUESSED, exchange.peer))  # the call within would not be judged as a guess
-            given = verdict.call.arguments
-        parts = {key: given[key] for key in ("name", "arguments") if key in given}
+            parts = mapping(verdict.call.arguments)
         line = changed(exchange.line, parts, ("arguments",))
         message = read(line)
         assert message is not None, "it is a message that was read before"
@@ -190,7 +189,7 @@ def _read(wire: str, entry: Entry) -> tuple[Entry, ToolText]:
     return entry, ToolText(wire, described if isinstance(described, str) else "", dict(schema))
 
 
-def _as_written(call: ToolCall, exchange: Exchange) -> dict[str, Raw] | None:
+def _as_written(call: ToolCall, exchange: Exchange) -> Mapping[str, Raw] | None:
     """The parts of a call that is right as it stands. A key that stands twice in the arguments of the call within is
     for the gate to see, as it would in a call of its own; one beside them makes it two calls in one."""
     given = fields(exchange.params.get("arguments", b""))

@@ -20,9 +20,8 @@ class FollowingIndex:
             self._index.remove(name)
             del self._known[name]
         new = {name: tool for name, tool in tools.items() if name not in self._known}
-        for name, tool in new.items():
-            self._index.add(tool)
-            self._known[name] = tool
+        self._index.add_all(list(new.values()))
+        self._known |= new
         return len({*gone, *new})
 
     def search(self, text: str, limit: int, wanted: Callable[[str], bool]) -> list[Hit]:
