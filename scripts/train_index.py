@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import msgspec
 
@@ -40,7 +41,7 @@ def main(corpora: Path) -> None:
     print(f"{len(kept):,} words of {len(both):,} texts, {OUT.stat().st_size / 1000:.0f} kB")
 
 
-def lines(path: Path) -> list[dict[str, object]]:
+def lines(path: Path) -> list[dict[str, Any]]:
     return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
 
 

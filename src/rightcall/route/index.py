@@ -15,6 +15,7 @@ from typing import Any, Self
 from msgspec import Struct
 
 from rightcall.route import vectors
+from rightcall.route.index_features import Features, Prepared
 from rightcall.route.index_lexical import Lexicon, Request, Stems, best_possible, impacts, read_request, stems_of
 from rightcall.route.index_why import why
 from rightcall.route.words import ToolText, fields_of, long_text, short_text, tool_texts
@@ -48,6 +49,7 @@ class ToolIndex:
         self._number: dict[str, int] = {}
         self._free: list[int] = []
         self._lexicon = Lexicon()
+        self._prepared: Prepared | None = None
         self._table = None
         if vectors.available() if meaning is None else meaning:
             from rightcall.route.vectors_table import Table  # late: it needs the extra
@@ -98,6 +100,7 @@ class ToolIndex:
             number = len(self._tools)
             self._tools.append(tool)
         self._number[tool.name] = number
+        self._prepared = None
         counted = impacts(_stems(tool))
         self._lexicon.add(number, counted)
         if self._table is not None:
@@ -111,6 +114,7 @@ class ToolIndex:
             tool = None if number is None else self._tools[number]
             if number is None or tool is None:
                 return False
+            self._prepared = None
             counted = impacts(_stems(tool))
             self._lexicon.remove(number, counted)
             if self._table is not None:
@@ -138,6 +142,13 @@ class ToolIndex:
             for tool, score, lexical, meaning in found
             if tool is not None
         ]
+
+    def features(self, text: str) -> list[Features]:
+        """How the request compares with every tool, in the order of `tools()`. For a few tools: it looks at each."""
+        with self._lock:
+            if self._prepared is None:
+                self._prepared = Prepared(self.tools(), meaning=self.meaning)
+            return self._prepared.features(text)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Into one file, for `load`."""
