@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from msgspec import json
+from msgspec import Raw, json
 
 from mcp_gateway_asking import NEW, Raws, asked, gateway_of, greeted, line_asked, once, policy, text_of
 from mcp_gateway_scripted import ScriptedLink, old_server
@@ -72,6 +72,28 @@ def test_only_more_tools_than_the_policy_says_are_replaced_by_a_search(search: i
 
     for listed in asyncio.run(main()):
         assert set(names(listed)) == expected
+
+
+class Own:
+    """Tools of our own, which are always listed."""
+
+    def listed(self, _: str) -> list[Raw]:
+        return [Raw(b'{"name": "ping"}')] * 3
+
+    def has(self, name: str) -> bool:
+        return name == "ping"
+
+    async def call(self, _: Any) -> Any:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(("servers", "listed"), [((), []), (("notes", "more"), ["tools_search", "tools_run"])])
+def test_our_own_tools_stay_in_the_list_and_alone_need_no_search(servers: tuple[str, ...], listed: list[str]) -> None:
+    async def main() -> Any:
+        async with gateway_of(policy(*servers, router={"search": 2}), {"own": Own()}, **links()) as gateway:
+            return await once(gateway, "tools/list")
+
+    assert names(asyncio.run(main())) == ["ping"] * 3 + listed
 
 
 def test_the_two_tools_say_what_they_are_for_and_name_the_servers() -> None:

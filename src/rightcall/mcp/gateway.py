@@ -229,7 +229,7 @@ class Gateway:
             self._lists[key] = self.table.listed(lambda entry: self._is_listed(entry, caller), self._upstreams)
         own = self._own.listed(caller) if self._own is not None else []
         found = self._lists[key]
-        if self._searching.replaces(len(own) + len(found)):
+        if self._searching.replaces(len(found), len(own)):
             found = self._searching.listed(caller, lambda entry: self._is_listed(entry, caller))
         return list_result("tools", [*own, *found], exchange)
 

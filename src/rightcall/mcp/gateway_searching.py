@@ -71,9 +71,9 @@ class Searching:
         self._offered: dict[tuple[str, int, str], frozenset[str]] = {}
         self._gate: Gate | None = None
 
-    def replaces(self, count: int) -> bool:
-        """Whether so many tools are too many for a list."""
-        return 0 < self._door.policy.router.search < count
+    def replaces(self, count: int, own: int) -> bool:
+        """Whether so many tools of servers, beside our own, are too many for a list."""
+        return count > len(_NAMES) and 0 < self._door.policy.router.search < own + count
 
     def kind_of(self, name: str) -> Kind | None:
         """Which of the two is called. None where they are switched off; what a server has by such a name is its own."""

@@ -26,10 +26,4 @@ class FollowingIndex:
 
     def search(self, text: str, limit: int, wanted: Callable[[str], bool]) -> list[Hit]:
         """The nearest of those that are wanted, best first. What is not wanted takes nobody's place."""
-        asked = limit
-        while True:
-            hits = self._index.search(text, asked)
-            found = [hit for hit in hits if wanted(hit.name)][:limit]
-            if len(found) >= limit or len(hits) < asked:
-                return found
-            asked *= 4
+        return self._index.search(text, limit, wanted)

@@ -6,8 +6,7 @@
 Both are set in standard deviations over all tools and added. A tool is added or removed without looking at the others.
 """
 
-from collections.abc import Sequence
-from math import sqrt
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from threading import RLock
 from typing import Any, Self
@@ -124,18 +123,22 @@ class ToolIndex:
             self._free.append(number)
             return True
 
-    def search(self, text: str, limit: int = 5) -> list[Hit]:
-        """The nearest tools, best first. Without the extra only those that share a word with the request."""
+    def search(self, text: str, limit: int = 5, wanted: Callable[[str], bool] | None = None) -> list[Hit]:
+        """The nearest tools, best first. Without the extra only those that share a word with the request. `wanted`:
+        only those whose names it says yes to; the others take nobody's place."""
         if limit < 1:
             raise ValueError(f"limit must be 1 or more; got {limit}")
         request = read_request(text)
         with self._lock:
             weights = self._lexicon.weights(request)
-            if self._table is not None:
-                ranked = self._table.rank(text, weights, limit)
-            else:
-                ranked = _by_words(self._lexicon.scores(weights), self._lexicon.tools, limit)
-            found = [(self._tools[number], *scores) for number, *scores in ranked]
+            asked, found = limit, self._ranked(text, weights, limit)
+            while wanted is not None and len(found) == asked:
+                if sum(tool is not None and wanted(tool.name) for tool, *_ in found) >= limit:
+                    break
+                asked *= 4
+                found = self._ranked(text, weights, asked)
+        if wanted is not None:
+            found = [one for one in found if one[0] is not None and wanted(one[0].name)][:limit]
         most = best_possible(request)
         return [
             _hit(tool, request, score, lexical / most if most else 0.0, meaning)
@@ -150,43 +153,43 @@ class ToolIndex:
                 self._prepared = Prepared(self.tools(), meaning=self.meaning)
             return self._prepared.features(text)
 
+    def _ranked(
+        self, text: str, weights: Mapping[str, float], limit: int
+    ) -> list[tuple[ToolText | None, float, float, float]]:
+        if self._table is not None:
+            ranked = self._table.rank(text, weights, limit)
+        else:
+            ranked = _by_words(self._lexicon.scores(weights), self._lexicon.tools, limit)
+        return [(self._tools[number], score, lexical, meaning) for number, score, lexical, meaning in ranked]
+
     def save(self, path: str | PathLike[str]) -> None:
         """Into one file, for `load`."""
         from rightcall.route.index_file import save  # late: most indexes are never saved
 
         with self._lock:
-            save(path, self.tools(), self._table.saved(self._live()) if self._table is not None else None)
+            live = [number for number, tool in enumerate(self._tools) if tool is not None]
+            save(path, self.tools(), self._lexicon.saved(live), self._table.saved(live) if self._table else b"")
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """An index that was saved. Raises StoreError for what is none, is damaged or comes from a newer version."""
         from rightcall.route.index_file import load
 
-        tools, rows = load(path)
+        tools, words, rows = load(path)
         index = cls()
-        if rows is None or index._table is None:
-            index.add_all(tools)
+        if index._table is not None and not rows:
+            index.add_all(tools)  # saved without meanings, or with those of other weights
             return index
-        numbers = [index._put(tool) for tool in tools]
-        index._table.restore(numbers, rows)
+        index._tools += tools
+        index._number = {tool.name: number for number, tool in enumerate(tools)}
+        index._lexicon.restore(len(tools), words)
+        if index._table is not None:
+            index._table.restore(range(len(tools)), rows)
         return index
-
-    def _live(self) -> list[int]:
-        return [number for number, tool in enumerate(self._tools) if tool is not None]
 
 
 def _stems(tool: ToolText) -> Stems:
     return stems_of(fields_of(tool))
-
-
-def _by_words(scores: dict[int, float], tools: int, limit: int) -> list[tuple[int, float, float, float]]:
-    """The best by words alone, in standard deviations as with meanings; tools without any of the words count as 0."""
-    if not scores:
-        return []
-    mean = sum(scores.values()) / tools
-    spread = sqrt(max(0.0, sum(score * score for score in scores.values()) / tools - mean * mean)) or 1.0
-    best = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
-    return [(tool, (score - mean) / spread, score, 0.0) for tool, score in best]
 
 
 def _hit(tool: ToolText, request: Request, score: float, lexical: float, meaning: float) -> Hit:
