@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from rightcall.errors import ConfigError
+from rightcall.errors import ConfigError, ModelError
 from rightcall.loop_messages import Message
 from rightcall.text.escape import escaped
 
@@ -87,7 +87,7 @@ async def ask(asker: Asker, messages: list[Message], options: dict[str, Any]) ->
             reply = await asyncio.wrap_future(_in_thread(asker.model, messages, options))
             return await reply if inspect.isawaitable(reply) else reply
     except Exception as error:  # noqa: BLE001 - whatever a model raises, what was done so far is kept
-        return _late(asker) if limit.expired() else _failed(error)
+        return _late(asker) if limit.expired() else failed(error)
 
 
 def ask_sync(asker: Asker, messages: list[Message], options: dict[str, Any]) -> Any:
@@ -109,12 +109,14 @@ def _attempt(model: Model, messages: list[Message], options: dict[str, Any]) -> 
     try:
         return model(messages, **options)
     except Exception as error:  # noqa: BLE001 - as above
-        return _failed(error)
+        return failed(error)
 
 
-def _failed(error: Exception) -> Failed:
+def failed(error: Exception) -> Failed:
+    """What a model raised, as a value. A `ModelError` is a whole sentence already."""
     _log.warning("rightcall: the model failed", exc_info=error)
-    return Failed(escaped(f"{type(error).__name__}: {error}", _LONGEST))
+    said = str(error) if isinstance(error, ModelError) else f"{type(error).__name__}: {error}"
+    return Failed(escaped(said, _LONGEST))
 
 
 def _late(asker: Asker) -> Failed:

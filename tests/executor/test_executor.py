@@ -419,3 +419,23 @@ def test_a_call_with_thousands_of_paths_keeps_nobody_waiting(workshop: Any) -> N
     assert shop.run("read", {"files": ["a"] * 1000}).result == 1000
     outcome = shop.run("read", {"files": ["a"] * 60_000})
     assert outcome.error == "Validation failed: more than 1000 paths in one call"
+
+
+@pytest.mark.promise("T-06")
+@pytest.mark.parametrize(
+    ("dry_run", "rehearse", "rule"),
+    [
+        (False, ["write"], "dry_run"),
+        (False, ["execute"], "approval:write"),
+        (False, [], "approval:write"),
+        (True, [], "dry_run"),
+        (True, ["execute"], "dry_run"),
+    ],
+)
+def test_a_caller_can_ask_for_a_dry_run_and_never_for_less_than_the_policy_does(
+    workshop: Any, dry_run: bool, rehearse: list[str], rule: str
+) -> None:
+    shop = workshop({"policy": {"allow": ["save"], "dry_run": dry_run}})
+    outcome = shop.run("save", {"path": "a.txt"}, rehearse=rehearse)
+    assert (outcome.decision.rule, shop.trace) == (rule, [])
+    assert shop.run("add", {"a": 1, "b": 2}, rehearse=["write", "execute"]).result == 3

@@ -100,8 +100,8 @@ def _configured(settings: RouterSettings | None) -> Models:
         return Models()
     from rightcall.models.endpoint import Endpoint  # late: most routers are given their models
 
-    made = [None if one is None else Endpoint.of(one) for one in (settings.light, settings.prime)]
-    return Models(*made)
+    seconds, named = settings.model_seconds, (settings.light, settings.prime)
+    return Models(*(None if one is None else Endpoint.of(one, seconds=seconds) for one in named))
 
 
 async def put(model: Model | None, question: Question, budget: Budget, spent: int = 0) -> Reply:

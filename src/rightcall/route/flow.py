@@ -4,10 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from rightcall.loop_asking import Failed
-from rightcall.text.escape import escaped
-
-_LONGEST = 2000
+from rightcall.loop_asking import Failed, failed
 
 
 async def flowing(pieces: Any, seconds: float) -> AsyncIterator[str | Failed]:
@@ -25,7 +22,7 @@ async def flowing(pieces: Any, seconds: float) -> AsyncIterator[str | Failed]:
                 yield Failed(f"the model gave no whole answer within {seconds:g} s")
                 return
             except Exception as error:  # noqa: BLE001 - whatever a model raises is a value here
-                yield Failed(escaped(f"{type(error).__name__}: {error}", _LONGEST))
+                yield failed(error)
                 return
             if not isinstance(piece, str):
                 yield Failed(f"the model sent a piece of type {type(piece).__name__}; text is due")

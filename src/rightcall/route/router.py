@@ -124,11 +124,13 @@ class Router:
         """Whether a request needs a tool of those there are, a value for one, or none. Without a model."""
         from rightcall.route.intent import judge_intent
 
-        return judge_intent(text, self._tools.offer(caller or self.caller).tools, self.settings.mode)
+        return judge_intent(text, self._tools.near(text, caller or self.caller), self.settings.mode)
 
     def candidates(self, text: str, limit: int = 5, caller: str | None = None) -> list[Candidate]:
         """The tools that may be the right ones, likeliest first. Without a model."""
-        return self._tools.offer(caller or self.caller).rank(text, limit)
+        from rightcall.route.ranking import rank
+
+        return rank(text, self._tools.near(text, caller or self.caller), limit)
 
     # The whole
 
@@ -165,7 +167,7 @@ class Router:
         from rightcall.route.packets import new_packet
 
         who = caller or self.caller
-        names = self._tools.offer(who).names
+        names = self._tools.offer(who).by_name
         return new_packet(text, session=session, caller=who, tools=names, limit=self.settings.reinjections)
 
     def detect(self, packet: Packet) -> Packet:
@@ -186,7 +188,7 @@ class Router:
         from rightcall.route.story import request_of
 
         found = self.candidates(request_of(packet), self.settings.candidates, packet.header.caller)
-        offered = self._tools.offer(packet.header.caller).names  # whoever has found them
+        offered = self._tools.offer(packet.header.caller).by_name  # whoever has found them
         return routed(packet, candidates=tuple(one for one in found if one.name in offered))
 
     async def select(self, packet: Packet) -> Packet:

@@ -7,6 +7,7 @@ an executor when the first call runs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
@@ -16,25 +17,26 @@ from rightcall.errors import ConfigError
 from rightcall.route.words import ToolText, tool_texts
 
 if TYPE_CHECKING:
+    from rightcall.catalog import Tool
     from rightcall.executor import Executor
     from rightcall.executor_asking import Ask
     from rightcall.gate import Gate
-    from rightcall.route.types import Candidate
+    from rightcall.route.following import FollowingIndex
+
+
+MANY = 100
+"""Up to so many tools are all looked at; of more, those that the index finds nearest."""
+NEAR = 50
+_MOST_CALLERS = 100
 
 
 class Offer(Struct, frozen=True, eq=False):
-    """The tools that one caller may use, ready to be searched."""
+    """The tools that one caller may use, in order."""
 
     tools: Sequence[ToolText]
-    names: Mapping[str, None]
-    """In order."""
+    by_name: Mapping[str, ToolText]
     of: object
     """What it was made of: another gate means other tools."""
-
-    def rank(self, text: str, limit: int) -> list[Candidate]:
-        from rightcall.route.ranking import rank
-
-        return rank(text, self.tools, limit)
 
 
 class Toolset:
@@ -48,6 +50,9 @@ class Toolset:
         self._policy_source, self._ask = policy, ask
         self._own = False
         self._offers: dict[str, Offer] = {}
+        self._index: FollowingIndex | None = None
+        self._indexed: object = None
+        self._alone = Lock()
         if not _is_tools(tools):
             self.executor = _executor(tools, policy, ask)
         else:
@@ -61,14 +66,43 @@ class Toolset:
 
     def offer(self, caller: str) -> Offer:
         """The tools that a caller may use. Of an executor's, those that its policy lets this caller know of."""
-        theirs = self.executor is not None and not self._own
-        made_of: object = self.executor.gate if theirs and self.executor is not None else self._texts
-        key = caller if theirs else ""
+        executor = self._theirs
+        made_of: object = self._texts if executor is None else executor.gate
+        key = caller if executor is not None else ""
         known = self._offers.get(key)
         if known is None or known.of is not made_of:
-            texts = self._texts if not theirs or self.executor is None else tool_texts(_usable(self.executor, caller))
-            known = self._offers[key] = Offer(texts, dict.fromkeys(one.name for one in texts), made_of)
+            texts = self._texts if executor is None else tool_texts(executor.definitions(caller, "mcp"))
+            if len(self._offers) >= _MOST_CALLERS:
+                self._offers.clear()
+            known = self._offers[key] = Offer(texts, {one.name: one for one in texts}, made_of)
         return known
+
+    def near(self, text: str, caller: str) -> Sequence[ToolText]:
+        """The tools that are worth a closer look for a request: of few all, of many the nearest."""
+        offer = self.offer(caller)
+        if len(offer.tools) <= MANY:
+            return offer.tools
+        with self._alone:
+            hits = self._following(offer).search(text, NEAR, offer.by_name.__contains__)
+        return [offer.by_name[hit.name] for hit in hits]
+
+    def _following(self, offer: Offer) -> FollowingIndex:
+        """One index for all callers, in which only what has changed is done anew."""
+        if self._index is None:
+            from rightcall.route.following import FollowingIndex  # late: few tools need none
+
+            self._index = FollowingIndex()
+        if self._indexed is not offer.of:
+            executor = self._theirs
+            tools = self._texts if executor is None else map(_text_of, executor.gate.catalog.tools.values())
+            self._index.follow({one.name: one for one in tools})
+            self._indexed = offer.of
+        return self._index
+
+    @property
+    def _theirs(self) -> Executor | None:
+        """An executor that was given, whose policy says who may use what."""
+        return None if self._own else self.executor
 
     def gate(self, names: Iterable[str]) -> Gate:
         """A gate that knows these tools."""
@@ -138,5 +172,5 @@ def _executor(given: Any, policy: Any, ask: Ask | None) -> Executor:
     return given
 
 
-def _usable(executor: Executor, caller: str) -> list[Any]:
-    return executor.definitions(caller, "mcp")
+def _text_of(tool: Tool) -> ToolText:
+    return ToolText(tool.name, tool.description, tool.schema)
