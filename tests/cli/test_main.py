@@ -176,6 +176,12 @@ EXAMPLE_OUTPUTS = {
         "code/read: success\ncode/delete: refused, Validation failed: There is no tool `code/delete`\n",
         "answer after 2 rounds: The parser splits its text at commas.\n",
     ],
+    "router_agent.py": [
+        "Yes, take an umbrella: it will rain in Oslo.\n    intent_detection: tool_routing\n",
+        "    tool_execution: Executed get_weather: success\n",
+        'I would run save_note with {"file": "notes.txt", "text": "umbrella"}. A person has to approve that first',
+        "The note is saved. (executed)\n",
+    ],
     "streaming.py": [
         "show: \" in both.\\n\"\nrun: get_weather {'city': 'Oslo'}\ntell the model: ⚠️ Invalid get_weather call.",
         'show: " One "\nshow: "moment."\n',
