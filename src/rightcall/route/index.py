@@ -159,7 +159,7 @@ class ToolIndex:
         if self._table is not None:
             ranked = self._table.rank(text, weights, limit)
         else:
-            ranked = _by_words(self._lexicon.scores(weights), self._lexicon.tools, limit)
+            ranked = [(number, score, score, 0.0) for number, score in self._lexicon.best(weights, limit)]
         return [(self._tools[number], score, lexical, meaning) for number, score, lexical, meaning in ranked]
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -3,14 +3,13 @@
 Rarity is the general one, since a handful of tools cannot tell it.
 """
 
-from collections.abc import Collection, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from rightcall.route import vectors
 from rightcall.route.index_general import rarity
-from rightcall.route.index_lexical import Request, best_possible, impacts, read_request, stems_of
+from rightcall.route.index_lexical import SATURATION, Lexicon, Request, impacts, read_request, stems_of
 from rightcall.route.words import Fields, ToolText, fields_of, name_words, tool_texts
 
 
@@ -38,13 +37,7 @@ class Features(Struct, frozen=True):
     """Request and the nearest argument."""
 
 
-class _Words(Struct, frozen=True):
-    name: frozenset[str]
-    description: frozenset[str]
-    arguments: frozenset[str]
-    argument_texts: frozenset[str]
-    each_argument: tuple[frozenset[str], ...]
-    counted: dict[str, float]
+_SHARES = ("name", "description", "arguments", "argument_texts")
 
 
 class Prepared:
@@ -53,62 +46,66 @@ class Prepared:
     def __init__(self, tools: Any, *, meaning: bool | None = None) -> None:
         self.tools: list[ToolText] = tool_texts(tools)
         fields = [fields_of(tool) for tool in self.tools]
-        self._words = [_read(one) for one in fields]
+        self._lexicon = Lexicon()
+        self._holding: dict[str, tuple[list[int], ...]] = {}
+        """Word to the tools that have it, by field: name, description, arguments and their texts."""
+        self._arguments: list[int] = [len(one.arguments) or 1 for one in fields]
+        self._spoken: dict[str, list[tuple[int, int]]] = {}
+        """Word to the arguments that are called so, as tool and bit."""
+        self._names: list[float] = []
+        for number, one in enumerate(fields):
+            self._read(number, one)
         self._meanings = None
         if fields and (vectors.available() if meaning is None else meaning):
             from rightcall.route.vectors_few import Meanings  # late: it needs the extra
 
             self._meanings = Meanings(fields)
 
+    def _read(self, number: int, fields: Fields) -> None:
+        stems = stems_of(fields)
+        self._lexicon.add(number, impacts(stems))
+        for place, field in enumerate(_SHARES):
+            for stem in set(getattr(stems, field)):
+                self._holding.setdefault(stem, tuple([] for _ in _SHARES))[place].append(number)
+        for bit, (name, _) in enumerate(fields.arguments):
+            for stem in name_words(name):
+                self._spoken.setdefault(stem, []).append((number, 1 << bit))
+        self._names.append(sum(map(rarity, set(stems.name))) or 1.0)
+
     def features(self, text: str | Request) -> list[Features]:
         """In the order of the tools."""
         request = read_request(text) if isinstance(text, str) else text
         worth = {stem: weight * rarity(stem) for stem, weight in request.counts.items()}
-        whole, best = sum(worth.values()) or 1.0, best_possible(request) or 1.0
-        meant: Sequence[tuple[float, float, float]] = (
-            self._meanings.of(request.text) if self._meanings else [(0.0, 0.0, 0.0)] * len(self.tools)
-        )
+        whole = sum(worth.values()) or 1.0
+        count = len(self.tools)
+        shares = [[0.0] * count for _ in _SHARES]
+        said, any_of, spoken = [0.0] * count, [0.0] * count, [0] * count
+        known = {stem: value for stem, value in worth.items() if stem in self._holding}
+        for stem, value in known.items():
+            for sums, tools in zip(shares, self._holding[stem], strict=True):
+                for tool in tools:
+                    sums[tool] += value
+            for tool in self._holding[stem][0]:
+                said[tool] += rarity(stem)
+            for tool in self._lexicon.holding[stem]:
+                any_of[tool] += value
+            for tool, bit in self._spoken.get(stem, ()):
+                spoken[tool] |= bit
+        lexical = self._lexicon.scores(known)
+        best = whole * (1.0 + SATURATION)
+        meant = self._meanings.of(request.text) if self._meanings else [(0.0, 0.0, 0.0)] * count
         return [
             Features(
                 tool.name,
-                sum(worth[stem] * value for stem, value in _shared(found.counted, worth)) / best,
-                _share(worth, found.name) / whole,
-                _share(worth, found.description) / whole,
-                _share(worth, found.arguments) / whole,
-                _share(worth, found.argument_texts) / whole,
-                _share(worth, found.counted) / whole,
-                _said(found.name, worth),
-                _spoken(found.each_argument, worth),
-                *near,
+                lexical.get(at, 0.0) / best,
+                shares[0][at] / whole,
+                shares[1][at] / whole,
+                shares[2][at] / whole,
+                shares[3][at] / whole,
+                any_of[at] / whole,
+                said[at] / self._names[at],
+                spoken[at].bit_count() / self._arguments[at],
+                *meant[at],
             )
-            for tool, found, near in zip(self.tools, self._words, meant, strict=True)
+            for at, tool in enumerate(self.tools)
         ]
-
-
-def _read(fields: Fields) -> _Words:
-    stems = stems_of(fields)
-    return _Words(
-        frozenset(stems.name),
-        frozenset(stems.description),
-        frozenset(stems.arguments),
-        frozenset(stems.argument_texts),
-        tuple(frozenset(name_words(name)) for name, _ in fields.arguments),
-        impacts(stems),
-    )
-
-
-def _shared(counted: dict[str, float], worth: dict[str, float]) -> list[tuple[str, float]]:
-    return [(stem, counted[stem]) for stem in worth if stem in counted]
-
-
-def _share(worth: dict[str, float], there: Collection[str]) -> float:
-    return sum(value for stem, value in worth.items() if stem in there)
-
-
-def _said(name: Collection[str], worth: dict[str, float]) -> float:
-    total = sum(map(rarity, name))
-    return sum(rarity(stem) for stem in name if stem in worth) / total if total else 0.0
-
-
-def _spoken(arguments: Sequence[Collection[str]], worth: dict[str, float]) -> float:
-    return sum(any(stem in worth for stem in one) for one in arguments) / len(arguments) if arguments else 0.0

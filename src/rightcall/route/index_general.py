@@ -37,5 +37,13 @@ def share(stem: str) -> float:
 
 def rarity(stem: str, holding: int = 0, tools: int = 0) -> float:
     """How much a word tells: the more, the fewer texts hold it. `holding` of `tools` are the catalogue's own."""
+    if not tools:
+        return _rarity_in_general(stem)
     with_it = holding + BESIDE * share(stem)
     return log(1.0 + (tools + BESIDE - with_it + 0.5) / (with_it + 0.5))
+
+
+@lru_cache(maxsize=20_000)
+def _rarity_in_general(stem: str) -> float:
+    with_it = BESIDE * share(stem)
+    return log(1.0 + (BESIDE - with_it + 0.5) / (with_it + 0.5))

@@ -4,8 +4,10 @@ What a word of a tool counts is settled when the tool is added, against usual le
 catalogue's average: so adding one tool changes nothing of the others. Only how rare a word is, is asked at the search.
 """
 
+from array import array
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from heapq import nlargest
 
 from msgspec import Struct
 
@@ -13,6 +15,7 @@ from rightcall.route.index_general import rarity
 from rightcall.route.words import Fields, name_words, spelled_words, words
 
 SATURATION = 1.0
+_ROUNDING = 1e-9
 
 
 class Field(Struct, frozen=True):
@@ -92,11 +95,15 @@ class Lexicon:
 
     def __init__(self) -> None:
         self.holding: dict[str, dict[int, float]] = {}
+        self.most: dict[str, float] = {}
+        """What a word counts at most in any tool; never too little, so that a search may stop by it."""
         self.tools = 0
 
     def add(self, tool: int, counted: Mapping[str, float]) -> None:
         for stem, value in counted.items():
             self.holding.setdefault(stem, {})[tool] = value
+            if value > self.most.get(stem, 0.0):
+                self.most[stem] = value
         self.tools += 1
 
     def remove(self, tool: int, counted: Mapping[str, float]) -> None:
@@ -104,7 +111,7 @@ class Lexicon:
             kept = self.holding[stem]
             del kept[tool]
             if not kept:
-                del self.holding[stem]
+                del self.holding[stem], self.most[stem]
         self.tools -= 1
 
     def weights(self, request: Request) -> dict[str, float]:
@@ -123,3 +130,57 @@ class Lexicon:
             for tool, value in self.holding[stem].items():
                 found[tool] = get(tool, 0.0) + weight * value
         return found
+
+    def best(self, weights: Mapping[str, float], limit: int) -> list[tuple[int, float]]:
+        """The tools of the highest scores, best first; ties in the order they came.
+
+        Words go from the one that can add most to the one that can add least. A tool that could no longer come among
+        the first is left out, and new ones are no longer looked at when none could: long requests cost little more
+        than short ones.
+        """
+        stems = sorted(weights, key=lambda stem: -weights[stem] * self.most[stem])
+        to_come = sum(weights[stem] * self.most[stem] for stem in stems)
+        found: dict[int, float] = {}
+        closed = False
+        for stem in stems:
+            weight, holding = weights[stem], self.holding[stem]
+            to_come -= weight * self.most[stem]
+            if closed:
+                for tool in found:
+                    if tool in holding:
+                        found[tool] += weight * holding[tool]
+            else:
+                get = found.get
+                for tool, value in holding.items():
+                    found[tool] = get(tool, 0.0) + weight * value
+            if len(found) > limit:
+                least = nlargest(limit, found.values())[-1]
+                if closed or least > to_come:
+                    closed = True
+                    found = {tool: score for tool, score in found.items() if score + to_come >= least - _ROUNDING}
+        return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+
+    def saved(self, tools: Sequence[int]) -> "Saved":
+        """With the tools numbered as they stand in `tools`."""
+        place = {tool: number for number, tool in enumerate(tools)}
+        return {
+            stem: (
+                array("I", [place[tool] for tool in holding]).tobytes(),
+                array("f", holding.values()).tobytes(),
+            )
+            for stem, holding in self.holding.items()
+        }
+
+    def restore(self, tools: int, saved: "Saved") -> None:
+        """Raises ValueError for numbers that no tool has."""
+        for stem, (numbers, values) in saved.items():
+            held = dict(zip(array("I", numbers), array("f", values), strict=True))
+            if not held or max(held) >= tools:
+                raise ValueError(f"a tool above {tools}")
+            self.holding[stem] = held
+            self.most[stem] = max(held.values())
+        self.tools = tools
+
+
+Saved = dict[str, tuple[bytes, bytes]]
+"""Word to the numbers of its tools and what it counts there, as they lie in memory."""

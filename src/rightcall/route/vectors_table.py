@@ -24,18 +24,20 @@ class Table:
         self.lexicon = lexicon
         self.rows = numpy.zeros((2, 16, SIZE), numpy.float32)
         self.live = numpy.zeros(16, numpy.bool_)
+        self.used = 0
         self.held: dict[str, tuple[Numbers, Matrix]] = {}
 
     def put(self, tools: Sequence[int], short: "Matrix", whole: "Matrix") -> None:
+        if not tools:
+            return
         numpy = self.numpy
-        room = self.rows.shape[1]
-        if tools and max(tools) >= room:
-            grown = max(2 * room, max(tools) + 1)
-            rows = numpy.zeros((2, grown, SIZE), numpy.float32)
+        self.used = max(self.used, max(tools) + 1)
+        room = len(self.live)
+        if self.used > room:
+            rows = numpy.zeros((2, max(2 * room, self.used), SIZE), numpy.float32)
             rows[:, :room] = self.rows
-            live = numpy.zeros(grown, numpy.bool_)
-            live[:room] = self.live
-            self.rows, self.live = rows, live
+            self.live = numpy.concatenate((self.live, numpy.zeros(rows.shape[1] - room, numpy.bool_)))
+            self.rows = rows
         numbers = list(tools)
         self.rows[0, numbers], self.rows[1, numbers] = short, whole
         self.live[numbers] = True
@@ -59,36 +61,36 @@ class Table:
     def rank(self, text: str, weights: Mapping[str, float], limit: int) -> list[tuple[int, float, float, float]]:
         """The best tools, best first: number, score, lexical score, meaning."""
         numpy = self.numpy
-        if not self.live.any():
+        live = self.live[: self.used]
+        count = int(live.sum())
+        if not count:
             return []
-        lexical = numpy.zeros(len(self.live), numpy.float32)
+        lexical = numpy.zeros(self.used, numpy.float32)
         for stem, weight in weights.items():
             tools, values = self._held(stem)
             lexical[tools] += numpy.float32(weight) * values
         vector = embed([text])[0]
-        short, whole = self.rows[0] @ vector, self.rows[1] @ vector
-        score = LEXICAL * self._standard(lexical) + MEANING * (self._standard(short) + self._standard(whole))
-        score[~self.live] = -numpy.inf
-        count = min(limit, int(self.live.sum()))
-        best = numpy.argpartition(score, len(score) - count)[len(score) - count :]
-        best = best[numpy.lexsort((best, -score[best]))]
-        meaning = numpy.maximum(short, whole)
-        return [(int(one), float(score[one]), float(lexical[one]), float(meaning[one])) for one in best]
+        short, whole = self.rows[0, : self.used] @ vector, self.rows[1, : self.used] @ vector
+        score = LEXICAL * _standard(lexical, count) + MEANING * (_standard(short, count) + _standard(whole, count))
+        if count < self.used:
+            score[~live] = -numpy.inf
+        best = numpy.argpartition(score, max(0, self.used - limit))[max(0, self.used - limit) :]
+        best = best[numpy.lexsort((best, -score[best]))][:count]
+        return [(int(one), float(score[one]), float(lexical[one]), float(max(short[one], whole[one]))) for one in best]
 
     def _held(self, stem: str) -> "tuple[Numbers, Matrix]":
         found = self.held.get(stem)
         if found is None:
-            tools = self.lexicon.holding[stem]
-            numpy = self.numpy
-            found = (
+            tools, numpy = self.lexicon.holding[stem], self.numpy
+            found = self.held[stem] = (
                 numpy.fromiter(tools.keys(), numpy.intp, len(tools)),
                 numpy.fromiter(tools.values(), numpy.float32, len(tools)),
             )
-            self.held[stem] = found
         return found
 
-    def _standard(self, values: "Matrix") -> "Matrix":
-        """In standard deviations from the mean of all tools."""
-        mine = values[self.live]
-        spread = float(mine.std())
-        return (values - mine.mean()) / spread if spread > 1e-6 else values * 0.0
+
+def _standard(values: "Matrix", count: int) -> "Matrix":
+    """In standard deviations from the mean of all tools; places without a tool hold 0 and are not counted."""
+    mean = float(values.sum()) / count
+    spread = max(0.0, float(values @ values) / count - mean * mean) ** 0.5
+    return (values - mean) / spread if spread > 1e-6 else values * 0.0
