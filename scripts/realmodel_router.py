@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 from msgspec import structs
 from realmodel import model_server
 from realmodel_router_wild import Wild
-from realmodel_router_world import CHANGING, DENIED, Wish, World, wishes
+from realmodel_router_world import CHANGING, DENIED, Wish, World, brief, wishes
 
 from rightcall import Executor, Gate
 from rightcall.models.endpoint import Endpoint
@@ -63,12 +63,15 @@ class Heard:
     def __init__(self, model: Endpoint | Wild, world: World) -> None:
         self.model, self.world = model, world
         self.seconds = 0.0
-        self.questions = 0
+        self.parameters: dict[str, Any] = {}
+        """Of every tool."""
         self.failures: Counter[str] = Counter()
 
     async def __call__(self, messages: list[dict[str, Any]], **options: Any) -> Any:
+        schema = options.get("schema") or {}
+        if schema and isinstance(self.model, Endpoint):
+            options["schema"] = brief(schema, self.parameters)
         began = time.perf_counter()
-        self.questions += 1
         try:
             reply = await self.model(messages, **options)
         except Exception as error:
@@ -76,12 +79,11 @@ class Heard:
             raise
         finally:
             self.seconds += time.perf_counter() - began
-        if "approved" in ((options.get("schema") or {}).get("properties") or {}):
+        if "approved" in schema.get("properties", {}):
             self.world.review(reply["choices"][0]["message"]["content"])
         return reply
 
     async def stream(self, messages: list[dict[str, Any]], **options: Any) -> AsyncIterator[str]:
-        self.questions += 1
         began = time.perf_counter()
         async for piece in self.model.stream(messages, **options):
             self.seconds += time.perf_counter() - began
@@ -165,6 +167,7 @@ async def _house(url: str, name: str, folder: Path, options: argparse.Namespace)
         folder, policy, tools=world.tools(), store="memory", ask=world.person, on_stage=world.stage
     )
     executor.start()
+    heard.parameters = {name: one.schema for name, one in executor.gate.catalog.tools.items()}
     steps: dict[str, Any] = {"review": _rubber_stamp} if options.sabotage else {}
     return House(name, Router(executor, heard, **steps), executor, world, heard, router["threshold"])
 

@@ -4,7 +4,7 @@ person who answers. What it remembers is independent of the router: it is what t
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -87,6 +87,46 @@ def wishes(count: int, seed: int) -> Iterator[Wish]:
         kind = kinds[number % len(kinds)]
         template = chance.choice(_TEMPLATES[kind])
         yield Wish(kind, template.format(**{name: chance.choice(words) for name, words in _WORDS.items()}))
+
+
+def brief(schema: dict[str, Any], tools: Mapping[str, Any]) -> dict[str, Any]:
+    """The router's schema of a choice with each tool's own parameters and with short texts. A model of this size else
+    writes until its tokens are used up, and chooses nothing that could run: then nothing would be tested."""
+    properties = schema.get("properties", {})
+    names = properties.get("selected_tool", {}).get("enum")
+    if not names:
+        return _bounded(schema)
+    rest = {name: _bounded(properties[name]) for name in ("reasoning", "confidence")}
+    ways = [
+        {
+            "type": "object",
+            "properties": {
+                "selected_tool": {"const": name},
+                "params": _bounded(tools[name]) if name else {"type": "object", "additionalProperties": False},
+                **rest,
+            },
+            "required": ["selected_tool", "params", "reasoning", "confidence"],
+            "additionalProperties": False,
+        }
+        for name in names
+    ]
+    return {"anyOf": ways}
+
+
+def _bounded(schema: dict[str, Any]) -> dict[str, Any]:
+    """What every server can keep to."""
+    if "enum" in schema:
+        return {"enum": schema["enum"]}
+    kind = schema.get("type")
+    if kind == "object":
+        parts = {name: _bounded(part) for name, part in schema.get("properties", {}).items()}
+        required = [name for name in schema.get("required", ()) if name in parts]
+        return {"type": kind, "properties": parts, "required": required, "additionalProperties": False}
+    if kind == "array":
+        return {"type": kind, "items": _bounded(schema.get("items", {})), "maxItems": 2}
+    if kind in ("integer", "number"):
+        return {"type": "integer", "minimum": 0, "maximum": 90} if kind == "integer" else schema
+    return {"type": "boolean"} if kind == "boolean" else {"type": "string", "maxLength": 40}
 
 
 class Happened(NamedTuple):
