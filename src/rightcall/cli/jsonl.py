@@ -95,6 +95,13 @@ def answer_lines(
     stream: BinaryIO, gates: LineGates, out: TextIO, answer: Answer = check_line, *, limit: int = MAX_BYTES
 ) -> None:
     """Answers every line of the stream, in order."""
+    answer_each(stream, out, lambda line: answer(line, gates), limit=limit)
+
+
+def answer_each(
+    stream: BinaryIO, out: TextIO, answer: Callable[[bytes], dict[str, Any]], *, limit: int = MAX_BYTES
+) -> None:
+    """The same with whatever makes an answer of a line; what it raises of ours is the answer to that line alone."""
     ascii_only = not is_unicode(out)
     for number, line in bounded_lines(stream, limit):
         if line is not None and not line.strip():
@@ -102,7 +109,7 @@ def answer_lines(
         try:
             if line is None:
                 raise LineError(f"the line is longer than {limit:,} bytes")
-            record = answer(line, gates)
+            record = answer(line)
         except RightCallError as error:
             record = {"id": getattr(error, "id", None), "line": number, "error": str(error)}
         out.write(json_text(record, ascii_only=ascii_only) + "\n")

@@ -46,10 +46,15 @@ def _forget_typed() -> None:
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
-def typed(prompt: str) -> str:
+def typed_text(prompt: str) -> str:
     """What somebody types at a prompt; what was typed before it was shown does not count. Empty at the end of input."""
     sys.stdout.flush()
     _forget_typed()
     sys.stdout.write(prompt)
     sys.stdout.flush()
-    return sys.stdin.readline().strip().lower()
+    return sys.stdin.readline().strip()
+
+
+def typed(prompt: str) -> str:
+    """The same for a word that is one of a few: in small letters."""
+    return typed_text(prompt).lower()

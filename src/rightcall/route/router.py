@@ -9,7 +9,8 @@ Tool decisions are a controlled, structured, reviewed step here, never something
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from msgspec import Struct
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from rightcall.route.asking import Models
     from rightcall.route.clearance import Clearances
     from rightcall.route.streams import AnswerStream
-    from rightcall.route.trip import Trip
+    from rightcall.route.trip import Pieces, Trip
 
 STEPS = ("needs_tool", "candidates", "detect", "find", "select", "review", "execute", "inject", "respond")
 """What a program may replace, by a keyword of its name or in a subclass. `decide`, which clears a call to run, is not
@@ -151,6 +152,12 @@ class Router:
     ) -> Answered:
         """Go on with a packet that waits, or that was interrupted. `said`: "yes" or "no" to what it asks, or a text
         that tells more; `by` names the person, for the audit. Nothing that stands in a packet lets anything run."""
+        return await self.resuming(packet, said, caller=caller, by=by).whole()
+
+    def resuming(
+        self, packet: Packet, said: str | None = None, *, caller: str | None = None, by: str = ""
+    ) -> AnswerStream:
+        """The same in pieces."""
         from rightcall.route.resuming import resumed
         from rightcall.route.streams import AnswerStream
         from rightcall.route.trip import Trip
@@ -158,7 +165,7 @@ class Router:
         if packet.header.caller != (caller or self.caller):
             raise ConfigError(f"`caller`: this packet is of {packet.header.caller!r:.60}; go on in that caller's name")
         trip = Trip(self, packet)
-        return await AnswerStream(trip, resumed(trip, said, by)).whole()
+        return AnswerStream(trip, resumed(trip, said, by))
 
     # The steps: each takes a packet and gives the next
 
@@ -225,9 +232,10 @@ class Router:
 
     async def respond(self, packet: Packet) -> Packet:
         """The answer, or what the user is to be asked."""
-        async for part in self._speak(packet):
-            if isinstance(part, Packet):
-                packet = part
+        async with aclosing(self._speak(packet)) as parts:
+            async for part in parts:
+                if isinstance(part, Packet):
+                    packet = part
         return packet
 
     # For the parts of the router
@@ -240,17 +248,18 @@ class Router:
             self._clearances = Clearances()
         return self._clearances
 
-    async def spoken(self, trip: Trip) -> AsyncIterator[str]:
+    async def spoken(self, trip: Trip) -> Pieces:
         """The answer in pieces; of a step that somebody replaced, in one."""
         if getattr(self.respond, "__func__", None) is not Router.respond:
             await trip.step("respond")
             yield trip.packet.content.answer or ""
             return
-        async for part in self._speak(trip.packet):
-            if isinstance(part, str):
-                yield part
-            else:
-                trip.packet = part
+        async with aclosing(self._speak(trip.packet)) as parts:
+            async for part in parts:
+                if isinstance(part, str):
+                    yield part
+                else:
+                    trip.packet = part
 
     async def note(self, packet: Packet, decision: str, by: str = "") -> None:
         """A decision goes into the audit, where there is one. Raises StoreError when it cannot be recorded."""
@@ -260,7 +269,7 @@ class Router:
         if executor is not None:
             await executor.note_routing(routed_note(packet, decision, by))
 
-    def _speak(self, packet: Packet) -> AsyncIterator[str | Packet]:
+    def _speak(self, packet: Packet) -> AsyncGenerator[str | Packet, None]:
         from rightcall.route.respond import speak
 
         return speak(packet, self._gate(packet), self.models.answering, self.settings)
