@@ -1,13 +1,13 @@
 """A model's words as they come, for no longer than there is time. What goes wrong comes as the last piece."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from rightcall.loop_asking import Failed, failed
 
 
-async def flowing(pieces: Any, seconds: float) -> AsyncIterator[str | Failed]:
+async def flowing(pieces: Any, seconds: float) -> AsyncGenerator[str | Failed, None]:
     """The pieces of an asynchronous iterator, all within so many seconds."""
     deadline = asyncio.get_running_loop().time() + seconds
     source = aiter(pieces)

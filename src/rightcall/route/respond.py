@@ -4,7 +4,8 @@ that fails or does nothing but call, a plain sentence says what there is.
 Everything here yields pieces of text as early as they can be shown, and last of all the packet.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -27,7 +28,7 @@ from rightcall.text.tokens import estimate
 if TYPE_CHECKING:
     from rightcall.gate import Gate
 
-Spoken = AsyncIterator["str | Packet"]
+Spoken = AsyncGenerator["str | Packet", None]
 
 _TRIES = 2
 _LONGEST = 2000
@@ -41,6 +42,12 @@ class _Answer(Struct):
     taken: int = 0
     failed: str | None = None
     calls: int = 0
+
+    def add(self, words: str) -> str:
+        """What of these words is new to be shown: an answer does not begin with blanks."""
+        words = words if self.text else words.lstrip()
+        self.text += words
+        return words
 
 
 async def speak(packet: Packet, gate: "Gate", model: Model | None, settings: RouterSettings) -> Spoken:
@@ -57,8 +64,9 @@ async def speak(packet: Packet, gate: "Gate", model: Model | None, settings: Rou
     messages = prompts.ask_back(packet, missing) if asks else prompts.answer(packet, why_no_result(packet))
     question = Question(messages, settings.answer_tokens, settings.answer_temperature, settings.top_p)
     answer = _Answer()
-    async for piece in _asked(gate, model, question, budget_of(packet, settings, taken), answer):
-        yield piece
+    async with aclosing(_asked(gate, model, question, budget_of(packet, settings, taken), answer)) as pieces:
+        async for piece in pieces:
+            yield piece
     taken = taken.plus(answer.taken)
     text, why = answer.text.strip(), answer.failed or ""
     if not text:
@@ -75,21 +83,16 @@ async def speak(packet: Packet, gate: "Gate", model: Model | None, settings: Rou
 
 async def _asked(
     gate: "Gate", model: Model | None, question: Question, budget: Budget, answer: _Answer
-) -> AsyncIterator[str]:
+) -> AsyncGenerator[str, None]:
     """The words of the model. One that only calls is asked once more to answer in words."""
     for _ in range(_TRIES):
         cleaner = Cleaner(gate)
-        async for piece in _pieces(gate, model, question, budget, answer):
-            shown_now = cleaner.push(piece)
-            shown_now = shown_now if answer.text else shown_now.lstrip()
-            answer.text += shown_now
-            if shown_now:
-                yield shown_now
-        rest = cleaner.close()
-        rest = rest if answer.text else rest.lstrip()
-        answer.text += rest
-        if rest:
-            yield rest
+        async with aclosing(_pieces(gate, model, question, budget, answer)) as pieces:
+            async for piece in pieces:
+                if words := answer.add(cleaner.push(piece)):
+                    yield words
+        if words := answer.add(cleaner.close()):
+            yield words
         answer.calls += cleaner.calls
         if answer.text.strip() or answer.failed is not None:
             return
@@ -98,7 +101,7 @@ async def _asked(
 
 async def _pieces(
     gate: "Gate", model: Model | None, question: Question, budget: Budget, answer: _Answer
-) -> AsyncIterator[str]:
+) -> AsyncGenerator[str, None]:
     """What the model writes, as it comes, where it can tell it so; else in one piece."""
     stream: Any = getattr(model, "stream", None)
     if not callable(stream):
@@ -117,12 +120,14 @@ async def _pieces(
     answer.taken += ready.tokens
     options = {name: value for name, value in ready.options.items() if name != "schema"}
     messages = [dict(message) for message in ready.messages]
-    async for piece in flowing(stream(messages, **taken_by(stream, options)), budget.for_question()):
-        if isinstance(piece, Failed):
-            answer.failed = piece.error
-            return
-        answer.taken += estimate(piece)
-        yield piece
+    coming = flowing(stream(messages, **taken_by(stream, options)), budget.for_question())
+    async with aclosing(coming):
+        async for piece in coming:
+            if isinstance(piece, Failed):
+                answer.failed = piece.error
+                return
+            answer.taken += estimate(piece)
+            yield piece
 
 
 def why_no_result(packet: Packet) -> str:

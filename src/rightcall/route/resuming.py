@@ -1,21 +1,21 @@
 """Going on with a packet from where it stood. It may come from a file that anybody could have written, so nothing in it
 counts as a permission: what was chosen is checked, reviewed and decided anew, or a person says yes to it now."""
 
-from collections.abc import AsyncIterator
+from contextlib import aclosing
 
 from msgspec.structs import replace
 
 from rightcall.errors import RightCallError
 from rightcall.route.execute import refused
 from rightcall.route.story import SAID, logged, routed, standing, starting, with_field
-from rightcall.route.trip import Trip
+from rightcall.route.trip import Pieces, Trip
 from rightcall.route.types import DataField, Packet
 
 _YES = frozenset(("yes", "y"))
 _NO = frozenset(("no", "n"))
 
 
-async def resumed(trip: Trip, said: str | None, by: str) -> AsyncIterator[str]:
+async def resumed(trip: Trip, said: str | None, by: str) -> Pieces:
     """The rest of a request's way."""
     packet = trip.packet
     if packet.status.state == "answered":
@@ -32,12 +32,14 @@ async def resumed(trip: Trip, said: str | None, by: str) -> AsyncIterator[str]:
             return
         case _:
             trip.packet = _anew(packet, said)
-            async for piece in trip.run():
-                yield piece
+            async with aclosing(trip.run()) as pieces:
+                async for piece in pieces:
+                    yield piece
             return
     await trip.route()
-    async for piece in trip.answer():
-        yield piece
+    async with aclosing(trip.answer()) as pieces:
+        async for piece in pieces:
+            yield piece
 
 
 async def _confirmed(trip: Trip, by: str) -> None:

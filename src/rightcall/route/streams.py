@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from rightcall.route.types import Packet
 
 if TYPE_CHECKING:
     from rightcall.route.router import Answered
-    from rightcall.route.trip import Trip
+    from rightcall.route.trip import Pieces, Trip
 
 
 class AnswerStream:
     """`async for piece in stream:` gives the answer; `packet` is where the request stands, at any moment. When the task
     is cancelled, the packet is saved as it stands."""
 
-    def __init__(self, trip: Trip, pieces: AsyncIterator[str]) -> None:
+    def __init__(self, trip: Trip, pieces: Pieces) -> None:
         self._trip = trip
         self._pieces = _kept(trip, pieces)
 
@@ -24,7 +24,7 @@ class AnswerStream:
     def packet(self) -> Packet:
         return self._trip.packet
 
-    def __aiter__(self) -> AsyncGenerator[str, None]:
+    def __aiter__(self) -> Pieces:
         return self._pieces
 
     async def aclose(self) -> None:
@@ -40,10 +40,11 @@ class AnswerStream:
         return Answered(self.packet.content.answer or "", self.packet)
 
 
-async def _kept(trip: Trip, pieces: AsyncIterator[str]) -> AsyncGenerator[str, None]:
+async def _kept(trip: Trip, pieces: Pieces) -> Pieces:
     try:
-        async for piece in pieces:
-            yield piece
+        async with aclosing(pieces):
+            async for piece in pieces:
+                yield piece
     except BaseException:
         trip.save_now()
         raise

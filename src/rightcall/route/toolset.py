@@ -7,11 +7,13 @@ an executor when the first call runs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from rightcall.catalog.definitions import flatten
 from rightcall.config import Policy, load_policy
 from rightcall.errors import ConfigError
 from rightcall.route.words import ToolText, tool_texts
@@ -138,24 +140,23 @@ class Toolset:
         for one in _listed(tools):
             texts = tool_texts([one])
             self._texts += texts
-            self._given |= {text.name: one for text in texts}
+            self._given |= {text.name: structs.asdict(one) if isinstance(one, ToolText) else one for text in texts}
             if callable(one) and not isinstance(one, type):
                 self._functions.append(one)
 
 
 def _is_tools(tools: Any) -> bool:
-    return tools is None or isinstance(tools, (Mapping, list, tuple, str)) or callable(tools)
+    return tools is None or isinstance(tools, (Mapping, list, tuple, str, PathLike)) or callable(tools)
 
 
 def _listed(tools: Any) -> list[Any]:
     if tools is None:
         return []
-    if callable(tools) or isinstance(tools, str):
+    if isinstance(tools, (list, tuple)):
+        return list(cast("Iterable[Any]", tools))
+    if callable(tools):
         return [tools]
-    if isinstance(tools, Mapping):
-        inner = cast("Mapping[str, Any]", tools).get("tools")
-        return list(cast("list[Any]", inner)) if isinstance(inner, (list, tuple)) else [tools]
-    return list(tools)
+    return [one[0] if isinstance(one, tuple) else one for one in flatten(tools)]
 
 
 def _executor(given: Any, policy: Any, ask: Ask | None) -> Executor:

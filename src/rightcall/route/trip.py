@@ -9,7 +9,8 @@ detect ─┬─ none ───────────────────�
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("rightcall")
 
+Pieces = AsyncGenerator[str, None]
+"""Of an answer. Each that hands on another's closes it: who stops listening stops the model too."""
+
 _DECISIONS = {
     "awaiting_confidence": "low_confidence", "skipped": "skipped", "user_denied": "user_denied", "failed": "failed",
 }  # fmt: skip
@@ -35,15 +39,16 @@ class Trip:
         self.router = router
         self.packet = packet
 
-    async def run(self) -> AsyncIterator[str]:
+    async def run(self) -> Pieces:
         """From the first look to the answer, in pieces of text."""
         if self.router.settings.enabled:
             await self.step("detect")
             if self.packet.tool_routing.routing_requested:
                 await self.step("find")
                 await self.route()
-        async for piece in self.answer():
-            yield piece
+        async with aclosing(self.answer()) as pieces:
+            async for piece in pieces:
+                yield piece
 
     async def route(self) -> None:
         """Tools, one after the other, until none is wanted or none may follow."""
@@ -65,10 +70,12 @@ class Trip:
         if self.packet.tool_routing.execution_result is not None:
             await self.step("inject")
 
-    async def answer(self) -> AsyncIterator[str]:
+    async def answer(self) -> Pieces:
+        """Say what there is to say, whichever way it went."""
         await self._note()
-        async for piece in self.router.spoken(self):
-            yield piece
+        async with aclosing(self.router.spoken(self)) as pieces:
+            async for piece in pieces:
+                yield piece
         await self.save()
 
     async def step(self, name: str) -> None:
