@@ -17,7 +17,7 @@ from rightcall.route import vectors
 from rightcall.route.index_features import Features, Prepared
 from rightcall.route.index_lexical import Lexicon, Request, Stems, best_possible, impacts, read_request, stems_of
 from rightcall.route.index_why import why
-from rightcall.route.words import ToolText, fields_of, long_text, short_text, tool_texts
+from rightcall.route.words import ToolText, fields_of, tool_texts
 
 
 class Hit(Struct, frozen=True):
@@ -82,13 +82,14 @@ class ToolIndex:
         with self._lock:
             numbers = [self._put(tool) for tool in fresh]
             if self._table is not None and rows is not None:
-                self._table.put(numbers, *rows)
+                self._table.put(numbers, rows)
 
     def _embedded(self, tools: Sequence[ToolText]) -> Any:
         if self._table is None or not tools:
             return None
-        fields = [fields_of(tool) for tool in tools]
-        return vectors.embed([short_text(one) for one in fields]), vectors.embed([long_text(one) for one in fields])
+        from rightcall.route.vectors_table import rows_of
+
+        return rows_of([fields_of(tool) for tool in tools])
 
     def _put(self, tool: ToolText) -> int:
         self.remove(tool.name)

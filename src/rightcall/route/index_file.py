@@ -70,5 +70,5 @@ def _parts(data: memoryview) -> tuple[list[ToolText], Saved, bytes]:
         raise ValueError("its check does not fit")
     tools = msgpack.decode(body[:first], type=list[ToolText])
     words = msgpack.decode(body[first : first + second], type=Saved)
-    fits = third == len(tools) * vectors.ROW_BYTES * 2 and head.digest == vectors.digest()
+    fits = third == len(tools) * vectors.ROW_BYTES and head.digest == vectors.digest()
     return tools, words, bytes(body[first + second :]) if fits else b""

@@ -4,53 +4,59 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rightcall.route.vectors import SIZE, embed
+from rightcall.route.words import Fields, long_text, short_text
 
 if TYPE_CHECKING:
     from rightcall.route.index_lexical import Lexicon
     from rightcall.route.vectors import Matrix, Numbers
 
-LEXICAL, MEANING = 1.0, 0.8
-"""How much the words count, and each of the two meanings."""
+MEANING = 1.6
+"""How much the meaning counts where the words count 1."""
+
+
+def rows_of(fields: Sequence[Fields]) -> "Matrix":
+    """The vectors of tools, for `Table.put`."""
+    return (embed([short_text(one) for one in fields]) + embed([long_text(one) for one in fields])) / 2
 
 
 class Table:
-    """Two vectors for each tool: of its name and description, and of these with its arguments. Rows are the index's
-    numbers; room doubles when it runs out."""
+    """A vector for each tool: half of its name and description, half of these with its arguments. The half without is
+    the better one where the arguments say much that has nothing to do with the request. Rows are the index's numbers;
+    room doubles when it runs out."""
 
     def __init__(self, lexicon: "Lexicon") -> None:
         import numpy
 
         self.numpy = numpy
         self.lexicon = lexicon
-        self.rows = numpy.zeros((2, 16, SIZE), numpy.float32)
+        self.rows = numpy.zeros((16, SIZE), numpy.float32)
         self.live = numpy.zeros(16, numpy.bool_)
         self.used = 0
         self.held: dict[str, tuple[Numbers, Matrix]] = {}
 
-    def put(self, tools: Sequence[int], short: "Matrix", whole: "Matrix") -> None:
+    def put(self, tools: Sequence[int], rows: "Matrix") -> None:
         if not tools:
             return
         numpy = self.numpy
         self.used = max(self.used, max(tools) + 1)
         room = len(self.live)
         if self.used > room:
-            rows = numpy.zeros((2, max(2 * room, self.used), SIZE), numpy.float32)
-            rows[:, :room] = self.rows
-            self.live = numpy.concatenate((self.live, numpy.zeros(rows.shape[1] - room, numpy.bool_)))
-            self.rows = rows
+            more = max(2 * room, self.used) - room
+            self.rows = numpy.concatenate((self.rows, numpy.zeros((more, SIZE), numpy.float32)))
+            self.live = numpy.concatenate((self.live, numpy.zeros(more, numpy.bool_)))
         numbers = list(tools)
-        self.rows[0, numbers], self.rows[1, numbers] = short, whole
+        self.rows[numbers] = rows
         self.live[numbers] = True
 
     def saved(self, tools: Sequence[int]) -> bytes:
-        return self.rows[:, list(tools)].astype(self.numpy.float16).tobytes()
+        return self.rows[list(tools)].astype(self.numpy.float16).tobytes()
 
     def restore(self, tools: Sequence[int], data: bytes) -> None:
-        rows = self.numpy.frombuffer(data, self.numpy.float16).reshape(2, len(tools), SIZE)
-        self.put(tools, rows[0], rows[1])
+        rows = self.numpy.frombuffer(data, self.numpy.float16).reshape(len(tools), SIZE)
+        self.put(tools, rows.astype(self.numpy.float32))
 
     def drop(self, tool: int) -> None:
-        self.rows[:, tool] = 0.0
+        self.rows[tool] = 0.0
         self.live[tool] = False
 
     def forget(self, stems: Mapping[str, float]) -> None:
@@ -69,14 +75,13 @@ class Table:
         for stem, weight in weights.items():
             tools, values = self._held(stem)
             lexical[tools] += numpy.float32(weight) * values
-        vector = embed([text])[0]
-        short, whole = self.rows[0, : self.used] @ vector, self.rows[1, : self.used] @ vector
-        score = LEXICAL * _standard(lexical, count) + MEANING * (_standard(short, count) + _standard(whole, count))
+        meaning = self.rows[: self.used] @ embed([text])[0]
+        score = _standard(lexical, count) + MEANING * _standard(meaning, count)
         if count < self.used:
             score[~live] = -numpy.inf
         best = numpy.argpartition(score, max(0, self.used - limit))[max(0, self.used - limit) :]
         best = best[numpy.lexsort((best, -score[best]))][:count]
-        return [(int(one), float(score[one]), float(lexical[one]), float(max(short[one], whole[one]))) for one in best]
+        return [(int(one), float(score[one]), float(lexical[one]), float(meaning[one])) for one in best]
 
     def _held(self, stem: str) -> "tuple[Numbers, Matrix]":
         found = self.held.get(stem)
