@@ -133,6 +133,20 @@ def test_an_answer_is_told_as_it_comes_and_the_packet_after_it(tmp_path: Path) -
     assert (packet.content.answer, packet.status.state, model.closed) == (WORDS, "answered", 1)
 
 
+def test_who_stops_listening_stops_the_model(tmp_path: Path) -> None:
+    shop, model = Shop(tmp_path), Streaming([], ["It rains ", "in ", "Oslo."])
+    router = shop.router(model, needs_tool=looks("none"))
+
+    async def work() -> int:
+        stream = router.stream(REQUEST)
+        async for _ in stream:
+            break
+        await stream.aclose()
+        return model.closed
+
+    assert within(shop, work) == 1
+
+
 def test_markup_that_is_split_over_pieces_is_never_shown(tmp_path: Path) -> None:
     said = [
         "<thi",

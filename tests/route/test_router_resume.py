@@ -80,6 +80,19 @@ def test_a_persons_yes_is_recorded_before_anything_runs(tmp_path: Path) -> None:
     assert told < next(at for at, (kind, _) in enumerate(found) if kind == "begin")
 
 
+def test_a_persons_no_is_recorded_with_the_name(tmp_path: Path) -> None:
+    shop = Shop(tmp_path, store=MemoryStore())
+    packet = saved(shop, tmp_path, [choice(), UNAPPROVED])
+    done = resumed(shop, packet, [WORDS], "no", by="ann")
+    assert done.packet.status.why == "the user said no (ann)"
+
+    async def last() -> str:
+        return shop.entries()[-1].body.decode()
+
+    assert '"by":"ann"' in within(shop, last)
+    assert '"decision":"user_denied"' in within(shop, last)
+
+
 def test_a_yes_that_cannot_be_recorded_runs_nothing(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     packet = saved(shop, tmp_path, [choice(), UNAPPROVED])

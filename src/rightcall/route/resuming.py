@@ -10,6 +10,7 @@ from rightcall.route.execute import refused
 from rightcall.route.story import SAID, logged, routed, standing, starting, with_field
 from rightcall.route.trip import Pieces, Trip
 from rightcall.route.types import DataField, Packet
+from rightcall.text.escape import escaped
 
 _YES = frozenset(("yes", "y"))
 _NO = frozenset(("no", "n"))
@@ -17,17 +18,17 @@ _NO = frozenset(("no", "n"))
 
 async def resumed(trip: Trip, said: str | None, by: str) -> Pieces:
     """The rest of a request's way."""
-    packet = trip.packet
+    packet, trip.by = trip.packet, by
     if packet.status.state == "answered":
         return
     word = (said or "").strip().lower()
     match packet.status.state, packet.tool_routing.execution_status:
         case "waiting", "awaiting_confidence" | "awaiting_approval" if word in _NO:
-            await _denied(trip, by)
+            _denied(trip)
         case "waiting", "awaiting_approval" if said is None or word in _YES:
             await _asked_again(trip)
         case "waiting", "awaiting_confidence" if word in _YES:
-            await _confirmed(trip, by)
+            await _confirmed(trip)
         case "waiting" | "failed", _ if said is None:
             return
         case _:
@@ -42,16 +43,16 @@ async def resumed(trip: Trip, said: str | None, by: str) -> Pieces:
             yield piece
 
 
-async def _confirmed(trip: Trip, by: str) -> None:
+async def _confirmed(trip: Trip) -> None:
     """A person's word is as good as a sure review. It stands in the audit first; the policy decides as ever."""
     taken = starting()
     try:
-        await trip.router.note(trip.packet, "confirmed", by)
+        await trip.router.note(trip.packet, "confirmed", trip.by)
     except RightCallError as error:
         trip.packet = refused(trip.packet, f"the user's yes could not be recorded: {error}", taken)
         return
     packet = routed(trip.packet, approval=None)
-    trip.packet = logged(packet, "tool_routing", f"The user said yes{f' ({by})' if by else ''}", taken)
+    trip.packet = logged(packet, "tool_routing", f"The user said yes{_named(trip)}", taken)
     await _run(trip)
 
 
@@ -71,10 +72,14 @@ async def _run(trip: Trip) -> None:
     await trip.execute()
 
 
-async def _denied(trip: Trip, by: str) -> None:
+def _denied(trip: Trip) -> None:
     packet = routed(trip.packet, execution_status="user_denied", routing_requested=False, approval=None)
-    packet = standing(packet, "processing", f"the user said no{f' ({by})' if by else ''}")
+    packet = standing(packet, "processing", f"the user said no{_named(trip)}")
     trip.packet = logged(packet, "tool_routing", "The user said no", starting())
+
+
+def _named(trip: Trip) -> str:
+    return f" ({escaped(trip.by, 100)})" if trip.by else ""
 
 
 def _anew(packet: Packet, said: str | None) -> Packet:

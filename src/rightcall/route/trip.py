@@ -38,6 +38,8 @@ class Trip:
     def __init__(self, router: "Router", packet: Packet) -> None:
         self.router = router
         self.packet = packet
+        self.by = ""
+        """The person who has said something to it, where one has."""
 
     async def run(self) -> Pieces:
         """From the first look to the answer, in pieces of text."""
@@ -117,7 +119,7 @@ class Trip:
         decision = self._decision()
         if decision:
             try:
-                await self.router.note(self.packet, decision)
+                await self.router.note(self.packet, decision, self.by)
             except RightCallError as error:  # nothing has run, and nothing will
                 log.warning("the decision on packet %s is not recorded: %s", self.packet.header.packet_id, error)
 
@@ -126,8 +128,8 @@ class Trip:
         if routing.execution_result is not None and routing.execution_result.call:
             return ""
         intent = self.packet.intent.user_intent
-        if intent == "ask_back":
-            return "ask_back"
+        if intent == "ask_back" or not intent:  # nobody has looked: the router is switched off
+            return intent
         if not routing.needs_tool:
             return "no_tool"
         if routing.execution_status == "awaiting_confidence" and routing.review_approved is None:

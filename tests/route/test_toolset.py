@@ -1,0 +1,104 @@
+"""Which tools a router has: given in any shape, found without compiling anything, and only those a caller may use."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightcall import Executor
+from rightcall.route.toolset import MANY, NEAR, Toolset
+from rightcall.route.words import ToolText
+
+pytestmark = pytest.mark.promise("T-03")
+
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
+
+
+def weather(city: str) -> str:
+    """The weather of a city."""
+    return city
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        weather,
+        [weather],
+        {"name": "weather", "parameters": SCHEMA},
+        {"tools": [{"name": "weather", "inputSchema": SCHEMA}]},
+        [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}],
+        [{"name": "weather", "input_schema": SCHEMA}],
+        [{"functionDeclarations": [{"name": "weather", "parameters": SCHEMA}]}],
+        [ToolText("weather", "", SCHEMA)],
+    ],
+)
+def test_tools_are_taken_in_any_shape(given: Any) -> None:
+    tools = Toolset(given, None, None)
+    assert [tool.name for tool in tools.offer("default").tools] == ["weather"]
+    assert tools.gate(["weather"]).check("weather", {"city": "Oslo"}).ok
+
+
+def test_no_tools_are_tools_too() -> None:
+    assert Toolset(None, None, None).offer("default").tools == []
+
+
+def test_looking_for_a_tool_compiles_no_schema() -> None:
+    broken = {"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "no such type"}}}}
+    assert [one.name for one in Toolset([broken], None, None).near("weather", "default")] == ["weather"]
+
+
+def numbered(count: int) -> list[dict[str, Any]]:
+    return [
+        {"name": f"tool_{at}", "description": f"Does the thing number {at}", "parameters": SCHEMA}
+        for at in range(count)
+    ]
+
+
+def test_of_many_tools_only_the_nearest_are_looked_at_closely() -> None:
+    few, many = Toolset(numbered(MANY), None, None), Toolset([*numbered(MANY), weather], None, None)
+    assert len(few.near("the weather of Oslo", "default")) == MANY
+    near = many.near("the weather of Oslo", "default")
+    assert (len(near) <= NEAR, near[0].name) == (True, "weather")
+
+
+def test_each_caller_finds_what_it_may_use_and_what_is_new_is_found_at_once(tmp_path: Path) -> None:
+    policy = {"callers": {"guest": {"deny": ["weather"]}}}
+    executor = Executor.open(tmp_path, policy, store="memory", code=False)
+    for one in numbered(MANY):
+        executor.tool(name=one["name"], description=one["description"], effects=["read"])(weather)
+    tools = Toolset(executor, None, None)
+    assert "weather" not in {one.name for one in tools.near("weather of Oslo", "default")}
+    executor.tool(effects=["read"])(weather)
+    assert tools.near("weather of Oslo", "default")[0].name == "weather"
+    assert "weather" not in {one.name for one in tools.near("weather of Oslo", "guest")}
+
+
+def test_functions_are_run_by_an_executor_that_is_opened_at_the_first_need() -> None:
+    tools = Toolset([weather], None, None)
+    assert tools.executor is None
+
+    async def main() -> tuple[Any, Any]:
+        try:
+            return await tools.running(), await tools.running()
+        finally:
+            await tools.close()
+
+    first, second = asyncio.run(main())
+    assert first is second is tools.executor
+
+
+def test_a_router_without_a_model_loads_no_executor_and_no_model() -> None:
+    import subprocess
+
+    code = (
+        "import sys; from rightcall import Router; router = Router([{'name': 'add'}]); router.open('add');"
+        "print(*(name for name in sys.modules if name.startswith('rightcall.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "rightcall.route.router" in loaded
+    assert loaded.isdisjoint(
+        {"rightcall.executor", "rightcall.gate", "rightcall.record.sqlite", "rightcall.loop_asking"}
+    )
