@@ -110,6 +110,7 @@ packet {made.header.packet_id}: waiting
   execution        awaiting approval, 1 of 3 reinjections
   approval         rightcall approvals show 3f9a1c2e
                    rightcall approvals approve 3f9a1c2e   or: deny 3f9a1c2e
+  to go on         rightcall ask --resume {made.header.packet_id} --as ada   once it is approved
   result           success after 12 ms
                    {{"lines": 3}}
   answer           Here it is:

@@ -69,9 +69,11 @@ def _show(store: "PacketStore", options: Namespace) -> int:
         say(_json(to_builtins(packet)))
         return OK
     from rightcall.cli.packet_report import story
+    from rightcall.cli.packet_ways import places
 
     policy = policy_of(options)
-    lines = story(packet, policy.router.threshold, policy.settings.audit.redact, style_for(sys.stdout))
+    style, where = style_for(sys.stdout), places(options)
+    lines = story(packet, policy.router.threshold, policy.settings.audit.redact, style, where)
     say(*lines, *_records(packet, options))
     return OK
 

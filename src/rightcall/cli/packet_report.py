@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from rightcall.cli.audit_lines import TINTS, column, fitting, took
 from rightcall.cli.output import json_text
+from rightcall.cli.packet_ways import approval_ways, ways_on
 from rightcall.cli.render import cut, labelled, value_text
 from rightcall.cli.terminal import Style, Tint, count, harmless_lines, pad, table, visible_width
 from rightcall.route.packets_hidden import story_of
@@ -26,30 +26,32 @@ _STATES: dict[str, Tint] = {
 _INTENTS = {"call": "a tool is needed", "ask": "a value is missing, so the user is asked", "none": "no tool is needed"}
 
 
-def story(packet: "Packet", threshold: float, secret_names: Iterable[str], style: Style) -> list[str]:
-    """From the request to the answer, line by line. Secrets are hidden, also those that a waiting packet keeps."""
+def story(packet: "Packet", threshold: float, secret_names: Iterable[str], style: Style, where: str = "") -> list[str]:
+    """From the request to the answer, line by line. Secrets are hidden, also those that a waiting packet keeps. `where`
+    are the options that a command needs to find it again."""
     packet = story_of(packet, Redactor(os.urandom(32), secret_names))
     state = packet.status.state
     lines = [style.tint(f"packet {escaped(packet.header.packet_id, 60)}: {state}", _STATES[state], "bold")]
-    for label, texts in _sections(packet, threshold):
+    for label, texts in _sections(packet, threshold, where):
         lines += labelled(label, texts, style)
     return lines
 
 
-def _sections(packet: "Packet", threshold: float) -> Iterator[tuple[str, list[str]]]:
+def _sections(packet: "Packet", threshold: float, where: str) -> Iterator[tuple[str, list[str]]]:
     routing = packet.tool_routing
     yield "request", _text(packet.content.original_prompt)
     yield "from", [_origin(packet)]
     yield "why", _text(packet.status.why)
-    yield "intent", _intent(packet)
+    yield "intent", intent_lines(packet)
     yield "tools", _tools(packet.context.available_mcp_tools)
     yield "candidates", _candidates(routing.candidates)
-    yield "chosen", _chosen(routing.selected_tool) if routing.selected_tool else []
-    yield "alternatives", [line for tool in routing.alternative_tools for line in _alternative(tool)]
-    yield "review", _review(routing)
-    yield "confidence", _confidence(routing, threshold) if routing.selected_tool else []
+    yield "chosen", chosen_lines(routing.selected_tool) if routing.selected_tool else []
+    yield "alternatives", [line for tool in routing.alternative_tools for line in alternative_lines(tool)]
+    yield "review", review_lines(routing)
+    yield "confidence", confidence_lines(routing, threshold) if routing.selected_tool else []
     yield "execution", [_status(routing)]
-    yield "approval", _approval(routing.approval) if routing.approval else []
+    yield "approval", approval_ways(routing.approval, where) if routing.approval else []
+    yield "to go on", ways_on(packet, where)
     yield "result", _result(routing)
     yield "answer", _text(packet.content.answer or "")
     yield "steps", _steps(packet.reasoning.reflection_log)
@@ -65,7 +67,7 @@ def _origin(packet: "Packet") -> str:
     return f"{escaped(header.caller, 200)}{session}, {escaped(header.created, 40)} UTC"
 
 
-def _intent(packet: "Packet") -> list[str]:
+def intent_lines(packet: "Packet") -> list[str]:
     found = packet.intent.detected
     if found is None:
         return _text(packet.intent.user_intent)
@@ -92,18 +94,18 @@ def _candidates(found: "tuple[Candidate, ...]") -> list[str]:
     ]
 
 
-def _chosen(tool: "SelectedTool") -> list[str]:
+def chosen_lines(tool: "SelectedTool") -> list[str]:
     lines = [f"{escaped(tool.tool_name, 200)}  {value_text(tool.params)}"]
     lines += [f"because: {line}" for line in _text(tool.selection_reasoning)]
     return [*lines, f"its own confidence: {tool.selection_confidence:.2f}"]
 
 
-def _alternative(tool: "SelectedTool") -> list[str]:
+def alternative_lines(tool: "SelectedTool") -> list[str]:
     why = f": {escaped(tool.selection_reasoning, 300)}" if tool.selection_reasoning else ""
     return [f"{escaped(tool.tool_name, 200)}  {cut(json_text(tool.params), 200)}{why}"]
 
 
-def _review(routing: "ToolRouting") -> list[str]:
+def review_lines(routing: "ToolRouting") -> list[str]:
     if routing.review_approved is None:
         said = routing.review_reasoning or routing.review_confidence
         return ["none that counts", *_text(routing.review_reasoning)] if said else []
@@ -111,7 +113,7 @@ def _review(routing: "ToolRouting") -> list[str]:
     return [f"{verdict}, confidence {routing.review_confidence:.2f}", *_text(routing.review_reasoning)]
 
 
-def _confidence(routing: "ToolRouting", threshold: float) -> list[str]:
+def confidence_lines(routing: "ToolRouting", threshold: float) -> list[str]:
     reached = routing.confidence >= threshold
     against = "reaches" if reached else "is below"
     parts = ", ".join(f"{escaped(name, 40)} {value:.2f}" for name, value in routing.evidence.items())
@@ -122,11 +124,6 @@ def _confidence(routing: "ToolRouting", threshold: float) -> list[str]:
 def _status(routing: "ToolRouting") -> str:
     rounds = f"{routing.reinjection_count} of {routing.max_reinjections} reinjections"
     return f"{routing.execution_status.replace('_', ' ')}, {rounds}"
-
-
-def _approval(id: str) -> list[str]:
-    word = quote(escaped(id, 80))
-    return [f"rightcall approvals show {word}", f"rightcall approvals approve {word}   or: deny {word}"]
 
 
 def _result(routing: "ToolRouting") -> list[str]:

@@ -1,0 +1,58 @@
+"""How a packet that has not ended goes on: the commands, ready to be typed. Shown by `packet show`, `ask` and `route`."""
+
+from argparse import Namespace
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from rightcall.text.escape import escaped
+
+if TYPE_CHECKING:
+    from rightcall.route.types import Packet
+
+DEFAULT_CALLER = "default"
+_PLACES = ("policy", "root", "db")
+_MODELS = ("url", "model", "key_env")
+
+
+def places(options: Namespace) -> str:
+    """The options that say where the audit is, as they were given."""
+    return _given(options, _PLACES)
+
+
+def models(options: Namespace) -> str:
+    """The options that say which model is asked, as they were given."""
+    return _given(options, _MODELS)
+
+
+def approval_ways(id: str, more: str = "") -> list[str]:
+    word = quote(escaped(id, 80))
+    return [f"rightcall approvals show {word}{more}", f"rightcall approvals approve {word}{more}   or: deny {word}"]
+
+
+def ways_on(packet: "Packet", more: str = "") -> list[str]:
+    """One line: what goes on with it; none for a packet that has ended."""
+    command = resume_command(packet, more)
+    match packet.status.state, packet.tool_routing.execution_status:
+        case "waiting", "awaiting_approval":
+            return [f"{command}   once it is approved"]
+        case "waiting", "awaiting_confidence":
+            return [f"{command} yes   or: no, or in words what is meant"]
+        case "waiting", _:
+            return [f'{command} "…"   with what is missing']
+        case "received" | "processing", _:
+            return [command]
+        case _:
+            return []
+
+
+def resume_command(packet: "Packet", more: str = "") -> str:
+    header = packet.header
+    caller = "" if header.caller == DEFAULT_CALLER else f" --as {quote(escaped(header.caller, 200))}"
+    return f"rightcall ask --resume {escaped(header.packet_id, 60)}{caller}{more}"
+
+
+def _given(options: Namespace, names: tuple[str, ...]) -> str:
+    """What holds by itself is not said again."""
+    values = {name: getattr(options, name, None) for name in names}
+    told = {name: value for name, value in values.items() if value and (name, value) != ("root", ".")}
+    return "".join(f" --{name.replace('_', '-')} {quote(escaped(value))}" for name, value in told.items())
