@@ -155,18 +155,20 @@ def _selected(packet: Packet, choice: Choice, taken: Taken) -> Packet:
 
 def _ended(packet: Packet, summary: str, taken: Taken) -> Packet:
     """No tool, or none any more: what came of an earlier one stays."""
-    first = packet.tool_routing.reinjection_count == 0
-    changes: dict[str, Any] = (
-        {"needs_tool": False, "selected_tool": None, "execution_status": "skipped"} if first else {}
-    )
+    changes: dict[str, Any] = {} if _has_run(packet) else {"selected_tool": None, "execution_status": "skipped"}
+    if not packet.tool_routing.reinjection_count:
+        changes["needs_tool"] = False
     return logged(routed(packet, routing_requested=False, **changes), "tool_selection", summary, taken)
 
 
 def _unselected(packet: Packet, why: str, taken: Taken) -> Packet:
-    first = packet.tool_routing.reinjection_count == 0
-    changes: dict[str, Any] = {"selected_tool": None, "execution_status": "failed"} if first else {}
+    changes: dict[str, Any] = {} if _has_run(packet) else {"selected_tool": None, "execution_status": "failed"}
     packet = standing(routed(packet, routing_requested=False, **changes), "processing", why)
     return logged(packet, "tool_selection", f"No selection: {why}", taken)
+
+
+def _has_run(packet: Packet) -> bool:
+    return packet.tool_routing.execution_result is not None
 
 
 def _further(packet: Packet) -> str:
