@@ -144,12 +144,13 @@ def broken(why: str, hint: str | None) -> str:
     return _BROKEN.format(why=why, hint=f"{hint}\n" if hint else "")
 
 
-def review(packet: Packet, selected: SelectedTool) -> list[Message]:
+def review(packet: Packet, selected: SelectedTool, tool: Tool | None = None) -> list[Message]:
+    about = _line(tool.description) if tool is not None else ""
     return _conversation(
         _REVIEWER,
         _REVIEW.format(
             request=marked(request_of(packet), "the user's request"),
-            tool=_line(selected.tool_name),
+            tool=f"{_line(selected.tool_name)}{f' ({about})' if about else ''}",
             params=marked(encode(selected.params).decode(), "the parameters of the selected tool"),
             reasoning=marked(selected.selection_reasoning, "what the selector says of it"),
         ),

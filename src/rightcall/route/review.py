@@ -37,7 +37,7 @@ async def review(packet: Packet, gate: "Gate", model: Model | None, settings: Ro
         return packet
     taken = starting()
     question = Question(
-        prompts.review(packet, selected),
+        prompts.review(packet, selected, gate.catalog.get(selected.tool_name)),
         settings.review_tokens,
         settings.review_temperature,
         settings.top_p,
