@@ -157,8 +157,10 @@ def test_the_answer() -> None:
 
 def test_the_question_back() -> None:
     assert said(prompts.ask_back(PACKET, ["city", "da\nte"])) == [
-        "The user's request cannot be carried out yet, since something is missing: city, da te. Ask the user for it in "
-        "one short, friendly question. Do nothing else: write no tool calls and no answer to the request.",
+        (
+            "The user's request cannot be carried out yet, since something is missing: city, da te. Ask the user for it in "
+            "one short, friendly question. Do nothing else: write no tool calls and no answer to the request."
+        ),
         "Rain in Oslo?",
     ]
 
