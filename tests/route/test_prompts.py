@@ -156,13 +156,12 @@ def test_the_answer() -> None:
 
 
 def test_the_question_back() -> None:
-    assert said(prompts.ask_back(PACKET, ["city", "da\nte"])) == [
-        (
-            "The user's request cannot be carried out yet, since something is missing: city, da te. Ask the user for it in "
-            "one short, friendly question. Do nothing else: write no tool calls and no answer to the request."
-        ),
-        "Rain in Oslo?",
-    ]
+    system, user = said(prompts.ask_back(PACKET, ["city", "da\nte"]))
+    assert user == "Rain in Oslo?"
+    assert system == (
+        "The user's request cannot be carried out yet, since something is missing: city, da te. Ask the user for it "
+        "in one short, friendly question. Do nothing else: write no tool calls and no answer to the request."
+    )
 
 
 def test_a_description_cannot_pass_for_another_tool_or_another_part() -> None:

@@ -1,13 +1,15 @@
 """Which tools a router has: given in any shape, found without compiling anything, and only those a caller may use."""
 
 import asyncio
+import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rightcall import Executor
+from rightcall import Executor, tool
 from rightcall.route.toolset import MANY, NEAR, Toolset
 from rightcall.route.words import ToolText
 
@@ -66,8 +68,8 @@ def test_of_many_tools_only_the_nearest_are_looked_at_closely() -> None:
 def test_each_caller_finds_what_it_may_use_and_what_is_new_is_found_at_once(tmp_path: Path) -> None:
     policy = {"callers": {"guest": {"deny": ["weather"]}}}
     executor = Executor.open(tmp_path, policy, store="memory", code=False)
-    for one in numbered(MANY):
-        executor.tool(name=one["name"], description=one["description"], effects=["read"])(weather)
+    about = [(one["name"], one["description"]) for one in numbered(MANY)]
+    executor.register(*(tool(partial(weather), name=name, description=says, effects=["read"]) for name, says in about))
     tools = Toolset(executor, None, None)
     assert "weather" not in {one.name for one in tools.near("weather of Oslo", "default")}
     executor.tool(effects=["read"])(weather)
@@ -90,8 +92,6 @@ def test_functions_are_run_by_an_executor_that_is_opened_at_the_first_need() -> 
 
 
 def test_a_router_without_a_model_loads_no_executor_and_no_model() -> None:
-    import subprocess
-
     code = (
         "import sys; from rightcall import Router; router = Router([{'name': 'add'}]); router.open('add');"
         "print(*(name for name in sys.modules if name.startswith('rightcall.')))"
