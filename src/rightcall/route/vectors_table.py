@@ -16,7 +16,9 @@ MEANING = 1.6
 
 def rows_of(fields: Sequence[Fields]) -> "Matrix":
     """The vectors of tools, for `Table.put`."""
-    return (embed([short_text(one) for one in fields]) + embed([long_text(one) for one in fields])) / 2
+    both = embed([short_text(one) for one in fields]) + embed([long_text(one) for one in fields])
+    both *= 0.5
+    return both
 
 
 class Table:

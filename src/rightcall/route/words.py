@@ -119,7 +119,10 @@ def name_words(name: str) -> list[str]:
     >>> name_words("weather.getForecasts_byCity")
     ['weath', 'get', 'forecast', 'by', 'citi']
     """
-    return [stem(piece.lower()) for piece in _PIECE.findall(name)]
+    pieces = _PIECE.findall(name[:LONGEST_TEXT])
+    if not name.isascii():
+        pieces = [part for piece in pieces for part in _unspaced(piece)]
+    return [stem(piece.lower()) for piece in pieces]
 
 
 def words(text: str) -> list[str]:
@@ -135,9 +138,10 @@ def spelled_words(text: str) -> list[tuple[str, str]]:
     """The same stems, each with the word as it is written in the text."""
     found: list[tuple[str, str]] = []
     for word in _WORD.findall(text[:LONGEST_TEXT]):
-        if word.islower() or word.isupper() or word.istitle() or word.isdigit():
-            pieces: Iterable[str] = (word,) if word.isascii() else _unspaced(word)
-        else:
+        pieces: Iterable[str] = (word,)
+        if not word.isascii():
+            pieces = _unspaced(word)
+        elif not (word.islower() or word.isupper() or word.istitle() or word.isdigit()):
             pieces = _PIECE.findall(word)
         found += [(stem(small), piece) for piece in pieces if (small := piece.lower()) not in STOP_WORDS]
     return found
