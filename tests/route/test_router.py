@@ -336,14 +336,24 @@ def test_functions_run_without_further_ado_and_what_they_may_do_is_still_asked()
     assert ran == ["Oslo"]
 
 
-def test_a_definition_alone_is_routed_to_and_nobody_runs_it() -> None:
+def clock() -> str:
+    """The time."""
+    return "noon"
+
+
+@pytest.mark.parametrize("beside", [[], [clock]], ids=["alone", "beside a function"])
+def test_a_definition_is_routed_to_and_nobody_runs_it(beside: list[Any]) -> None:
     definition = {"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
-    router = Router(
-        [definition], ScriptedModel([choice(), APPROVED, WORDS]), needs_tool=looks(), candidates=ranks("weather")
-    )
-    done = asyncio.run(router.answer(REQUEST))
-    assert (done.text, done.packet.tool_routing.execution_status) == (WORDS, "failed")
-    assert "nobody here can run it" in done.packet.status.why
+    script = ScriptedModel([choice(), APPROVED, WORDS] * 2)
+
+    async def main() -> list[Any]:
+        first = {"needs_tool": looks(), "candidates": ranks("weather")}
+        async with Router([definition, *beside], script, **first) as router:
+            return [await router.answer(REQUEST), await router.answer(REQUEST)]
+
+    for done in asyncio.run(main()):
+        assert (done.text, done.packet.tool_routing.execution_status) == (WORDS, "failed")
+        assert "nobody here can run it" in done.packet.status.why
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from rightcall.types_running import Outcome
 if TYPE_CHECKING:
     from rightcall.executor import Executor
 
-NOBODY = "nobody here can run it: the router was given its definition alone"
+NOBODY = "nobody here can run it: the router knows its definition alone"
 DRY_RUN = "it was a dry run: nothing was changed"
 _MOST_OUTPUT = 50_000
 """Bytes of a result that a packet carries as data; of a larger one it has what a model would be shown."""
@@ -28,9 +28,11 @@ async def execute(packet: Packet, executor: "Executor | None", settings: RouterS
     """Run the selected call. Whoever calls this has seen to it that it was cleared."""
     taken = starting()
     selected = packet.tool_routing.selected_tool
+    if selected is None:
+        return refused(packet, "no tool was selected", taken)
     over = budget_of(packet, settings, taken).over()
-    if selected is None or executor is None or over is not None:
-        return refused(packet, over or (NOBODY if selected is not None else "no tool was selected"), taken)
+    if executor is None or over is not None:
+        return refused(packet, over or NOBODY, taken)
     changed = _changed(executor, selected)
     if changed is not None:
         return refused(packet, changed, taken)
@@ -81,6 +83,8 @@ def inject(packet: Packet) -> Packet:
 
 def _changed(executor: "Executor", selected: SelectedTool) -> str | None:
     """What was reviewed is what runs: a call that the gate would have to change now is another call."""
+    if selected.tool_name not in executor.gate.catalog.tools:
+        return NOBODY
     verdict = executor.gate.check(selected.tool_name, selected.params)
     call = verdict.call
     if verdict.ok and call is not None and (call.name, call.arguments) == (selected.tool_name, selected.params):

@@ -108,7 +108,7 @@ class Toolset:
 
     def gate(self, names: Iterable[str]) -> Gate:
         """A gate that knows these tools."""
-        if self.executor is not None:
+        if self.executor is not None and not (self._own and self._given.keys() - self.executor.gate.catalog.tools):
             return self.executor.gate
         from rightcall.gate import Gate
 
