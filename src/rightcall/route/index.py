@@ -16,7 +16,7 @@ from msgspec import Struct
 from rightcall.route import vectors
 from rightcall.route.index_features import Features, Prepared
 from rightcall.route.index_lexical import Lexicon, Request, Stems, best_possible, impacts, read_request, stems_of
-from rightcall.route.index_why import why
+from rightcall.route.index_why import Told, told_of, why
 from rightcall.route.words import ToolText, fields_of, tool_texts
 
 
@@ -47,6 +47,7 @@ class ToolIndex:
         self._tools: list[ToolText | None] = []
         self._number: dict[str, int] = {}
         self._free: list[int] = []
+        self._told: dict[str, Told] = {}
         self._lexicon = Lexicon()
         self._prepared: Prepared | None = None
         self._table = None
@@ -121,6 +122,7 @@ class ToolIndex:
                 self._table.drop(number)
                 self._table.forget(counted)
             self._tools[number] = None
+            self._told.pop(name, None)
             self._free.append(number)
             return True
 
@@ -140,12 +142,21 @@ class ToolIndex:
                 found = self._ranked(text, weights, asked)
         if wanted is not None:
             found = [one for one in found if one[0] is not None and wanted(one[0].name)][:limit]
-        most = best_possible(request)
+        most = best_possible(request) or 1.0
         return [
-            _hit(tool, request, score, lexical / most if most else 0.0, meaning)
+            self._hit(tool, request, score, min(1.0, lexical / most), meaning)
             for tool, score, lexical, meaning in found
             if tool is not None
         ]
+
+    def _hit(self, tool: ToolText, request: Request, score: float, lexical: float, meaning: float) -> Hit:
+        told = self._told.get(tool.name)
+        if told is None:
+            told = told_of(tool)
+            with self._lock:
+                if self._number.get(tool.name) is not None and self._tools[self._number[tool.name]] is tool:
+                    self._told[tool.name] = told
+        return Hit(tool.name, round(score, 4), round(lexical, 4), round(meaning, 4), why(request, told, meaning))
 
     def features(self, text: str) -> list[Features]:
         """How the request compares with every tool, in the order of `tools()`. For a few tools: it looks at each."""
@@ -191,7 +202,3 @@ class ToolIndex:
 
 def _stems(tool: ToolText) -> Stems:
     return stems_of(fields_of(tool))
-
-
-def _hit(tool: ToolText, request: Request, score: float, lexical: float, meaning: float) -> Hit:
-    return Hit(tool.name, round(score, 4), round(min(1.0, lexical), 4), round(meaning, 4), why(request, tool, meaning))
