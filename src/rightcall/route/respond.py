@@ -173,7 +173,8 @@ def plain_answer(packet: Packet, why: str) -> str:
     """An answer made of the last result, for when no model gives one."""
     last = next(reversed(list(results_of(packet))), None)
     if last is None:
-        return f"I cannot answer this now: {_line(why or packet.status.why or 'no model has answered')}."
+        reason = _line(why or packet.status.why or "no model has answered")
+        return f"I cannot answer this now: {reason}{'' if reason.endswith(('.', '?', '!')) else '.'}"
     tool = _line(str(last.get("tool", "")))
     if last.get("success"):
         output = last.get("output")
