@@ -127,7 +127,7 @@ def test_what_is_not_there_is_not_told(packet: Any, store: PacketStore) -> None:
     store.save(made)
     out = packet("show", made.header.packet_id).out
     labels = [line[2:18].strip() for line in out.splitlines()[1:] if line[2:18].strip()]
-    assert labels == ["request", "from", "execution", "audit"]
+    assert labels == ["request", "from", "execution", "to go on", "audit"]
 
 
 @pytest.mark.parametrize(

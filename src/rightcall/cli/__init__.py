@@ -18,6 +18,8 @@ COMMANDS: Final = {
     "read": "find and check the calls in what a model wrote, in any format",
     "check": "check one call, or JSON lines of calls",
     "call": "run one tool call under the policy, with a record of it",
+    "route": "show how a request would be routed: is a tool needed, which one, how sure is it",
+    "ask": "ask for something: a model answers, with the code tools on this folder where they are needed",
     "tools": "show the catalogue of tools: arguments, aliases, effects",
     "packs": "list the rule packs, or show one",
     "init": "write a policy file with every key, its default and what it means",
@@ -50,7 +52,8 @@ EXIT_CODES: Final = """\
 exit codes:
   0    done; for `check`: the call may run; for `read`: every call found may run, or there is none
        (with --jsonl: every line was answered); for `call`: the tool ran
-  1    `check`: the call is refused; `read`: a call is refused; `call`: it did not run, or failed;
+  1    `check`: the call is refused; `read`: a call is refused; `call`, `route --run`: it did not run, or failed;
+       `ask`: it waits for a person, or there is no whole answer; `route`: no model could choose;
        `audit verify`: a record was changed, removed or moved; `audit prune`: you said no;
        `install`, `uninstall`: you said no, or there was nothing to wrap; `status`: something does not work
   2    wrong usage, a wrong tool, pack or policy file, or input or output that fails

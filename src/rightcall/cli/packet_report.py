@@ -43,7 +43,7 @@ def _sections(packet: "Packet", threshold: float, where: str) -> Iterator[tuple[
     yield "from", [_origin(packet)]
     yield "why", _text(packet.status.why)
     yield "intent", intent_lines(packet)
-    yield "tools", _tools(packet.context.available_mcp_tools)
+    yield "tools", tools_lines(packet.context.available_mcp_tools)
     yield "candidates", _candidates(routing.candidates)
     yield "chosen", chosen_lines(routing.selected_tool) if routing.selected_tool else []
     yield "alternatives", [line for tool in routing.alternative_tools for line in alternative_lines(tool)]
@@ -52,7 +52,7 @@ def _sections(packet: "Packet", threshold: float, where: str) -> Iterator[tuple[
     yield "execution", [_status(routing)]
     yield "approval", approval_ways(routing.approval, where) if routing.approval else []
     yield "to go on", ways_on(packet, where)
-    yield "result", _result(routing)
+    yield "result", result_lines(routing)
     yield "answer", _text(packet.content.answer or "")
     yield "steps", _steps(packet.reasoning.reflection_log)
 
@@ -79,7 +79,7 @@ def intent_lines(packet: "Packet") -> list[str]:
     return lines + [f"- {line}" for one in found.why for line in _text(one)]
 
 
-def _tools(names: tuple[str, ...]) -> list[str]:
+def tools_lines(names: tuple[str, ...]) -> list[str]:
     if not names:
         return []
     few = ", ".join(escaped(name, _NAME) for name in names[:8])
@@ -126,7 +126,7 @@ def _status(routing: "ToolRouting") -> str:
     return f"{routing.execution_status.replace('_', ' ')}, {rounds}"
 
 
-def _result(routing: "ToolRouting") -> list[str]:
+def result_lines(routing: "ToolRouting") -> list[str]:
     result = routing.execution_result
     if result is None:
         return []

@@ -1,4 +1,5 @@
-"""How a packet that has not ended goes on: the commands, ready to be typed. Shown by `packet show`, `ask` and `route`."""
+"""How a packet that has not ended goes on: the commands, ready to be typed, as `packet show`, `ask` and `route` show
+them."""
 
 from argparse import Namespace
 from shlex import quote
@@ -43,6 +44,23 @@ def ways_on(packet: "Packet", more: str = "") -> list[str]:
             return [command]
         case _:
             return []
+
+
+def commands(packet: "Packet", asking: Namespace) -> dict[str, str]:
+    """The same for a program: each answer that can be given, and the command that gives it."""
+    where, approval = places(asking), packet.tool_routing.approval
+    resume = resume_command(packet, models(asking) + where)
+    match packet.status.state, packet.tool_routing.execution_status:
+        case "waiting", "awaiting_approval" if approval is not None:
+            word = quote(escaped(approval, 80))
+            answers = {said: f"rightcall approvals {said} {word}{where}" for said in ("show", "approve", "deny")}
+            return {**answers, "resume": resume}
+        case "waiting", "awaiting_confidence":
+            return {"yes": f"{resume} yes", "no": f"{resume} no"}
+        case "answered" | "failed", _:
+            return {}
+        case _:
+            return {"resume": resume}
 
 
 def resume_command(packet: "Packet", more: str = "") -> str:

@@ -12,6 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from rightcall.cli.jsonl import LineError, value_of
+from rightcall.cli.output import json_text
 from rightcall.errors import RightCallError
 from rightcall.route.router import Router
 
@@ -110,4 +111,4 @@ def taken_apart(line: bytes) -> tuple[dict[str, Any], Written | None]:
     if "tools" not in fields:
         return fields, None
     tools = fields.pop("tools")
-    return fields, Written(raw or msgspec.json.encode(tools))
+    return fields, Written(raw or json_text(tools, ascii_only=True).encode())

@@ -1,0 +1,213 @@
+"""Show how a request would be routed, with the evidence: whether it needs a tool, which ones may be the right ones, and
+with a model which one it chooses, what the review says of it, how sure that is, and what would run. Nothing runs
+without --run."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from typing import TYPE_CHECKING, Any
+
+from rightcall.cli import INTERRUPTED, OK, REFUSED
+from rightcall.cli.lines import InputError
+from rightcall.cli.options import json_option
+from rightcall.cli.output import is_unicode, json_text
+from rightcall.cli.store_options import policy_file, policy_of, store_options
+from rightcall.cli.terminal import say, style_for
+from rightcall.text.escape import escaped
+
+if TYPE_CHECKING:
+    from rightcall.cli.routing import RouterAsGiven
+    from rightcall.config import Policy
+    from rightcall.route.types import Packet
+
+EXAMPLES = """\
+examples:
+  rightcall route "show me docs/design.md"
+  rightcall route "what is the weather in Oslo?" --tools tools.json --limit 3
+  rightcall route "show me docs/design.md" --url http://127.0.0.1:8080/v1 --model qwen3-4b
+  rightcall route "show me docs/design.md" --run
+  rightcall route "hello there" --tools tools.json --mode keywords --json
+  rightcall route --jsonl requests.jsonl --tools tools.json > judgements.jsonl
+
+a JSON line: {"id": …, "text": …}, and optionally the tools of that line alone: "tools": […] in any shape; [] or null
+judges by the text alone. With --jsonl no model is asked.
+"""
+
+MOST_CANDIDATES = 1000
+
+
+def arguments(parser: ArgumentParser) -> None:
+    from rightcall.cli.routing import caller_option, model_options
+
+    parser.add_argument(
+        "words", nargs="*", metavar="REQUEST", help="what is wanted; - reads standard input (--jsonl: a file, or - )"
+    )
+    parser.add_argument(
+        "--tools", action="append", default=[], metavar="FILE",
+        help="choose from the tools of a .json, .jsonl or .toml file, or module:attribute (imports that module), "
+        "instead of the code tools on this folder; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "--run", action="store_true", help="also run what is chosen, if it is sure enough, as the policy says"
+    )
+    parser.add_argument("--jsonl", action="store_true", help="read requests as JSON lines and judge each in one line")
+    parser.add_argument(
+        "--mode",
+        choices=("learned", "keywords", "regex"),
+        help="how the need for a tool is found (default: the policy's)",
+    )
+    parser.add_argument(
+        "--limit", type=_limit, default=5, metavar="N", help="the most candidates to show (default: %(default)s)"
+    )
+    caller_option(parser)
+    json_option(parser, "the decision")
+    model_options(parser)
+    store_options(parser)
+
+
+def run(options: Namespace) -> int:
+    if options.jsonl:
+        return _judge_lines(options)
+    from rightcall.cli.routing import given_model, has_model, no_model, refuse_too_long, text_of
+
+    text = text_of(options.words)
+    if not text.strip():
+        raise InputError("route needs a request, or --jsonl; `rightcall route --help` shows examples")
+    settings = policy_of(options).router
+    asks = has_model(options, settings)
+    model = given_model(options, settings)
+    if asks:
+        refuse_too_long(text, settings)
+    elif options.run:
+        raise no_model(options, "route")
+    if options.run:
+        return _run(options, text, model)
+    router = _router(options, _loaded(options), model)
+    if asks:
+        from asyncio import run as waiting_for
+
+        packet = waiting_for(_decided(router, text))
+    else:
+        packet = router.find(router.detect(router.open(text)))
+    _tell(options, router, packet, asks=asks)
+    failed = asks and packet.tool_routing.execution_status == "failed"
+    return REFUSED if failed else OK
+
+
+def _run(options: Namespace, text: str, model: Any) -> int:
+    """The way as it is in `ask`, but for the answer: that is what came of the call, in plain words."""
+    from asyncio import run as waiting_for
+
+    from rightcall.cli.ask_interrupted import tell_interrupted
+    from rightcall.cli.route_plain import plainly
+    from rightcall.cli.routing import RouterAsGiven, open_desk
+
+    functions = _runnable(options)
+    with open_desk(options, functions) as desk:
+        router = RouterAsGiven(
+            desk.executor, model, instead=_instead(options) | {"reinjections": 1}, caller=options.caller,
+            packets=desk.packets, respond=plainly,
+        )  # fmt: skip
+        stream = router.stream(text)
+        try:
+            packet = waiting_for(stream.whole()).packet
+        except KeyboardInterrupt:
+            tell_interrupted(stream.packet, desk.packets, options)
+            return INTERRUPTED
+        _tell(options, router, packet, asks=True)
+    return OK if packet.tool_routing.execution_status == "executed" else REFUSED
+
+
+async def _decided(router: RouterAsGiven, text: str) -> Packet:
+    """Every step up to the decision, and none after it."""
+    packet = router.find(router.detect(router.open(text)))
+    if router.settings.enabled and packet.tool_routing.routing_requested and packet.tool_routing.candidates:
+        packet = await router.select(packet)
+        if packet.tool_routing.routing_requested:
+            packet = router.decide(await router.review(packet))
+    return packet
+
+
+def _tell(options: Namespace, router: RouterAsGiven, packet: Packet, *, asks: bool) -> None:
+    from rightcall.cli.route_expected import expected
+    from rightcall.cli.route_report import Shown, record, report
+
+    would = None
+    if not options.run and packet.tool_routing.execution_status == "approved":
+        would = expected(options, packet, router.settings)
+    candidates = router.candidates(packet.content.original_prompt, options.limit)
+    shown = Shown(packet, tuple(candidates), router.settings, asks, options.run, would)
+    if options.json:
+        say(json_text(record(shown, options), ascii_only=not is_unicode(sys.stdout)))
+    else:
+        say(*report(shown, options, style_for(sys.stdout)))
+
+
+def _router(
+    options: Namespace, tools: list[Any] | None, model: Any = None, policy: Policy | None = None
+) -> RouterAsGiven:
+    """Of the tools that were given, else of those that the executor on this folder has."""
+    from rightcall.cli.routing import RouterAsGiven, folder_executor
+
+    more: dict[str, Any] = {"instead": _instead(options), "caller": options.caller}
+    if tools is None:
+        return RouterAsGiven(folder_executor(options), model, **more)
+    return RouterAsGiven(tools, model, policy=policy or policy_file(options), **more)
+
+
+def _instead(options: Namespace) -> dict[str, Any]:
+    return {} if options.mode is None else {"mode": options.mode}
+
+
+def _loaded(options: Namespace) -> list[Any] | None:
+    if not options.tools:
+        return None
+    from rightcall.cli.toolfiles import load_tools
+
+    return load_tools(options.tools)
+
+
+def _runnable(options: Namespace) -> list[Any] | None:
+    from rightcall.execute.functions import LocalTool
+
+    tools = _loaded(options)
+    for one in tools or ():
+        if not isinstance(one, LocalTool) and (not callable(one) or isinstance(one, type)):
+            raise InputError(
+                "--run: nobody here can run a tool of which only the definition is known. Give functions, as "
+                "--tools MODULE:NAME, or leave --tools out for the code tools on this folder"
+            )
+    return tools
+
+
+def _judge_lines(options: Namespace) -> int:
+    from rightcall.cli.jsonl import answer_each
+    from rightcall.cli.lines import open_lines
+    from rightcall.cli.route_lines import MAX_BYTES, LineRouters, line_judge
+
+    if len(options.words) > 1:
+        raise InputError("--jsonl takes one file (or nothing for standard input), the requests stand in its lines")
+    contrary = next((name for name in ("run", "url", "model", "key_env") if getattr(options, name)), None)
+    if contrary is not None:
+        raise InputError(f"--jsonl asks no model and runs nothing; it does not go with --{contrary.replace('_', '-')}")
+    given, policy = _loaded(options), policy_of(options)
+    of_all = None if given is None else _router(options, given, policy=policy)
+
+    def made(tools: list[Any] | None) -> RouterAsGiven:
+        return of_all if tools is None and of_all is not None else _router(options, tools, policy=policy)
+
+    path = options.words[0] if options.words else "-"
+    stream = open_lines(path)
+    try:
+        answer_each(stream, sys.stdout, line_judge(LineRouters(made), options.limit), limit=MAX_BYTES)
+    finally:
+        if path != "-":
+            stream.close()
+    return OK
+
+
+def _limit(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text[:9]) <= MOST_CANDIDATES:
+        raise ArgumentTypeError(f"a number from 1 to {MOST_CANDIDATES}, not {escaped(text, 20)}")
+    return int(text)

@@ -1,0 +1,190 @@
+"""A routing decision for people and for programs. Whatever users, models and tools said is shown escaped."""
+
+from argparse import Namespace
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct, to_builtins
+
+from rightcall.cli.packet_report import (
+    alternative_lines,
+    chosen_lines,
+    confidence_lines,
+    intent_lines,
+    result_lines,
+    review_lines,
+    tools_lines,
+)
+from rightcall.cli.packet_ways import approval_ways, commands, models, places, ways_on
+from rightcall.cli.render import cut, labelled
+from rightcall.cli.route_expected import Expected
+from rightcall.cli.routing import how_to_configure
+from rightcall.cli.terminal import Style, Tint, harmless_lines, pad, visible_width
+from rightcall.config_router import RouterSettings
+from rightcall.route.types import Candidate, Packet
+from rightcall.text.escape import escaped
+
+_NAME = 40
+_LONGEST = 4000
+_WOULD: dict[str, tuple[str, str, Tint]] = {
+    "allow": ("✓", "would run", "green"),
+    "dry_run": ("○", "would only be rehearsed: a dry run", "yellow"),
+    "ask": ("…", "would wait for a person's approval", "yellow"),
+    "deny": ("✗", "would be refused", "red"),
+}
+_DID: dict[str, tuple[str, str, Tint]] = {
+    "executed": ("✓", "ran", "green"),
+    "awaiting_approval": ("…", "waits for a person's approval", "yellow"),
+    "awaiting_confidence": ("?", "is not sure enough: you are asked", "yellow"),
+    "user_denied": ("✗", "was refused by a person", "red"),
+    "failed": ("✗", "failed, or was not run", "red"),
+}
+
+
+class Shown(Struct, frozen=True):
+    """Everything that is shown of a decision."""
+
+    packet: Packet
+    candidates: tuple[Candidate, ...]
+    settings: RouterSettings
+    asks: bool
+    """Whether there is a model to ask."""
+    ran: bool
+    """Whether it went on from the decision, with --run."""
+    expected: Expected | None = None
+
+    @property
+    def margin(self) -> float | None:
+        """How far the first candidate is ahead of the second."""
+        if len(self.candidates) < 2:
+            return None
+        return self.candidates[0].confidence - self.candidates[1].confidence
+
+
+def report(shown: Shown, options: Namespace, style: Style) -> list[str]:
+    """Line by line."""
+    mark, words, tint = headline(shown)
+    lines = [style.tint(f"{mark} {words}", tint, "bold")]
+    for label, texts in _sections(shown, options):
+        lines += labelled(label, texts, style)
+    return lines if shown.asks else [*lines, "", *_no_model(options)]
+
+
+def headline(shown: Shown) -> tuple[str, str, Tint]:
+    """The decision in few words."""
+    packet, routing = shown.packet, shown.packet.tool_routing
+    found = packet.intent.detected
+    if not shown.settings.enabled:
+        return "–", "the router is switched off: [router] enabled = false", "yellow"
+    if not packet.context.available_mcp_tools:
+        return "–", "there is no tool to choose from", "yellow"
+    if found is not None and packet.intent.user_intent != "tool_routing":
+        missing = ", ".join(escaped(one, _NAME) for one in found.missing)
+        asked = ("?", f"a value is missing: {missing or 'the request does not say enough'}", "yellow")
+        return asked if found.answer == "ask" else ("–", "no tool is needed", "cyan")
+    if not shown.asks:
+        if found is not None and not found.sure:
+            return "?", "too close to tell: a model would decide whether a tool is needed", "yellow"
+        likeliest = f": most likely {escaped(shown.candidates[0].name, 100)}" if shown.candidates else ""
+        return "✓", f"a tool is needed{likeliest}", "green"
+    if routing.selected_tool is None:
+        if routing.execution_status == "failed":
+            return "✗", "no tool was chosen", "red"
+        return "–", "the model wants no tool", "cyan"
+    mark, words, tint = _of_the_chosen(shown)
+    return mark, f"{escaped(routing.selected_tool.tool_name, 100)} {words}", tint
+
+
+def _of_the_chosen(shown: Shown) -> tuple[str, str, Tint]:
+    routing = shown.packet.tool_routing
+    status = routing.execution_status
+    if status == "skipped":
+        if routing.execution_result is not None:
+            return "○", "was only rehearsed: a dry run, nothing was changed", "yellow"
+        return "–", "is not sure enough: it is left out", "yellow"
+    if shown.ran:
+        return _DID.get(status, _DID["failed"])
+    if status == "awaiting_confidence":
+        return "?", "is not sure enough: you would be asked", "yellow"
+    return _WOULD[shown.expected.kind] if shown.expected is not None else _DID["failed"]
+
+
+def _sections(shown: Shown, options: Namespace) -> Iterator[tuple[str, list[str]]]:
+    packet, routing = shown.packet, shown.packet.tool_routing
+    waits = packet.status.state == "waiting" and shown.ran
+    yield "why", harmless_lines(cut(packet.status.why, _LONGEST)) if packet.status.why else []
+    yield "intent", intent_lines(packet)
+    yield "tools", tools_lines(packet.context.available_mcp_tools)
+    yield "candidates", _candidates(shown)
+    yield "chosen", chosen_lines(routing.selected_tool) if routing.selected_tool else []
+    yield "alternatives", [line for tool in routing.alternative_tools for line in alternative_lines(tool)]
+    yield "review", review_lines(routing)
+    yield "confidence", confidence_lines(routing, shown.settings.threshold) if routing.selected_tool else []
+    yield "would run", _expected(shown.expected) if shown.expected else []
+    yield "result", result_lines(routing)
+    yield "approval", approval_ways(routing.approval, places(options)) if routing.approval else []
+    yield "to go on", ways_on(packet, models(options) + places(options)) if waits else []
+    yield "packet", [f"rightcall packet show {packet.header.packet_id}{places(options)}"] if shown.ran else []
+
+
+def _candidates(shown: Shown) -> list[str]:
+    found = shown.candidates
+    width = min(_NAME, max((visible_width(escaped(one.name, _NAME)) for one in found), default=0))
+    lines = [
+        f"{pad(escaped(one.name, _NAME), width)}  {one.confidence:.2f}  score {one.score:.2f}  "
+        f"{escaped('; '.join(one.why), 300)}".rstrip()
+        for one in found
+    ]
+    return lines if shown.margin is None else [*lines, f"margin between the first two: {shown.margin:.2f}"]
+
+
+def _expected(expected: Expected) -> list[str]:
+    _, words, _ = _WOULD[expected.kind]
+    why = f": {escaped(expected.reason, 300)}" if expected.reason else ""
+    return [escaped(cut(expected.call, _LONGEST)), f"{words}, by rule {escaped(expected.rule, 100)}{why}"]
+
+
+def _no_model(options: Namespace) -> list[str]:
+    said = "No model is configured, so none has chosen a tool and nothing was reviewed. "
+    return harmless_lines(said + how_to_configure(options, "route"))
+
+
+def record(shown: Shown, options: Namespace) -> dict[str, Any]:
+    """The plain object that `--json` prints."""
+    packet, routing = shown.packet, shown.packet.tool_routing
+    reviewed = routing.review_approved is not None or bool(routing.review_reasoning)
+    found: dict[str, Any] = {
+        "text": packet.content.original_prompt,
+        "outcome": headline(shown)[1],
+        "why": packet.status.why,
+        "intent": to_builtins(packet.intent.detected),
+        "candidates": to_builtins(shown.candidates),
+        "margin": shown.margin,
+        "model": shown.asks,
+        "selected": _plain(routing.selected_tool),
+        "alternatives": [_plain(one) for one in routing.alternative_tools],
+        "review": {
+            "approved": routing.review_approved,
+            "confidence": routing.review_confidence,
+            "reasoning": routing.review_reasoning,
+        } if reviewed else None,
+        "confidence": routing.confidence if routing.selected_tool else None,
+        "evidence": dict(routing.evidence),
+        "threshold": shown.settings.threshold,
+        "status": routing.execution_status,
+        "would_run": _plain(shown.expected),
+    }  # fmt: skip
+    if shown.ran:
+        found |= {
+            "packet": packet.header.packet_id,
+            "state": packet.status.state,
+            "result": _plain(routing.execution_result),
+            "approval": routing.approval,
+            "commands": commands(packet, options),
+        }
+    return found
+
+
+def _plain(thing: Struct | None) -> dict[str, Any] | None:
+    """One level only: what a model or a tool gave stays as it is, `json_text` carries anything."""
+    return None if thing is None else {name: getattr(thing, name) for name in thing.__struct_fields__}
