@@ -6,7 +6,6 @@ and leaving out stop words all measured worse; small letters measured better. Wi
 and tools are found by their words alone.
 """
 
-import os
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.util import find_spec
@@ -68,7 +67,6 @@ class _Embedder:
         import numpy
         from tokenizers import Tokenizer
 
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # threads of its own make short texts slower
         self.table, self.digest = _read_weights(folder / _WEIGHTS)
         tokenizer: Any = Tokenizer.from_file(str(folder / _TOKENS))
         tokenizer.no_padding()
@@ -80,8 +78,9 @@ class _Embedder:
         numpy = self.numpy
         rows = numpy.zeros((len(texts), SIZE), numpy.float32)
         cut = [text[:LONGEST].lower().encode("utf-8", "replace").decode() for text in texts]
-        for row, encoded in zip(rows, self.tokenizer.encode_batch_fast(cut, add_special_tokens=False), strict=True):
-            ids = encoded.ids
+        for row, text in zip(rows, cut, strict=True):
+            # One by one: batches are no faster, and start threads that do not outlive a fork.
+            ids = self.tokenizer.encode(text, add_special_tokens=False).ids
             if ids:
                 numpy.sum(self.table[ids], axis=0, dtype=numpy.float32, out=row)
         lengths = numpy.sqrt(numpy.einsum("ij,ij->i", rows, rows))[:, None]
