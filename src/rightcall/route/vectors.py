@@ -1,8 +1,8 @@
 """What texts mean, as vectors: the mean of the static vectors of their tokens. No model runs.
 
 The vectors come from the files of the package `wordllama` (the extra `route`), which is never imported: 32,000 tokens,
-256 numbers each. Their lengths weigh rare tokens more already: weighting by frequency, taking out the common direction
-and leaving out stop words all measured worse; small letters measured better. Without the extra `available()` is False
+256 numbers each. Small letters measured clearly better; weighting tokens by frequency measured worse (the vectors' own
+lengths do that already), and leaving out stop words no better. Without the extra `available()` is False
 and tools are found by their words alone.
 """
 
