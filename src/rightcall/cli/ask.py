@@ -39,7 +39,7 @@ exit code 1: it waits for a person, or there is no whole answer.
 
 
 def arguments(parser: ArgumentParser) -> None:
-    from rightcall.cli.routing import caller_option, model_options
+    from rightcall.cli.routing_options import caller_option, model_options
 
     parser.add_argument("words", nargs="*", metavar="REQUEST", help="what is wanted; - reads standard input")
     parser.add_argument(
@@ -58,8 +58,11 @@ def arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     from asyncio import Runner
 
-    from rightcall.cli.routing import RouterAsGiven, given_model, has_model, no_model, open_desk
+    from rightcall.cli.routing import RouterAsGiven, open_desk
+    from rightcall.cli.routing_options import given_model, has_model, no_model
+    from rightcall.executor_opening import existing_folder
 
+    existing_folder(options.root)
     text = _text(options)
     settings = policy_of(options).router
     model = given_model(options, settings)
@@ -72,7 +75,7 @@ def run(options: Namespace) -> int:
 
 
 def _text(options: Namespace) -> str:
-    from rightcall.cli.routing import refuse_too_long, text_of
+    from rightcall.cli.routing_options import refuse_too_long, text_of
 
     text = text_of(options.words)
     if not text.strip() and (options.words or options.resume is None):
@@ -101,14 +104,13 @@ class Asking:
         while True:
             try:
                 self._runner.run(self._followed(stream))
+                said = asked(stream.packet, self._desk.store, self._options) if self._person else None
             except KeyboardInterrupt:
                 tell_interrupted(stream.packet, self._desk.packets, self._options)
                 return INTERRUPTED
-            packet = stream.packet
-            said = asked(packet, self._desk.store, self._options) if self._person else None
             if said is None:
-                return self._ended(packet)
-            stream = self._router.resuming(packet, said, by=who(self._options))
+                return self._ended(stream.packet)
+            stream = self._router.resuming(stream.packet, said, by=who(self._options))
 
     def _beginning(self, text: str) -> AnswerStream:
         if self._options.resume is None:

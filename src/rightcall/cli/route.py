@@ -38,7 +38,7 @@ MOST_CANDIDATES = 1000
 
 
 def arguments(parser: ArgumentParser) -> None:
-    from rightcall.cli.routing import caller_option, model_options
+    from rightcall.cli.routing_options import caller_option, model_options
 
     parser.add_argument(
         "words", nargs="*", metavar="REQUEST", help="what is wanted; - reads standard input (--jsonl: a file, or - )"
@@ -67,9 +67,12 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from rightcall.executor_opening import existing_folder
+
+    existing_folder(options.root)
     if options.jsonl:
         return _judge_lines(options)
-    from rightcall.cli.routing import given_model, has_model, no_model, refuse_too_long, text_of
+    from rightcall.cli.routing_options import given_model, has_model, no_model, refuse_too_long, text_of
 
     text = text_of(options.words)
     if not text.strip():

@@ -39,6 +39,9 @@ class LineRouters:
         self._made = made
         self._kept: OrderedDict[bytes, Router] = OrderedDict()
 
+    def __len__(self) -> int:
+        return len(self._kept)
+
     def router_for(self, tools: "Written | None") -> Router:
         key = b"" if tools is None else tools.digest
         router = self._kept.get(key)

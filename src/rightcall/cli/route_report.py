@@ -18,7 +18,7 @@ from rightcall.cli.packet_report import (
 from rightcall.cli.packet_ways import approval_ways, commands, models, places, ways_on
 from rightcall.cli.render import cut, labelled
 from rightcall.cli.route_expected import Expected
-from rightcall.cli.routing import how_to_configure
+from rightcall.cli.routing_options import how_to_configure
 from rightcall.cli.terminal import Style, Tint, harmless_lines, pad, visible_width
 from rightcall.config_router import RouterSettings
 from rightcall.route.types import Candidate, Packet

@@ -1,0 +1,212 @@
+"""`rightcall ask`: the whole loop from the shell, with a real server as the model and a person at a real terminal."""
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.routed import EVIL, READS, REQUEST, reads, says, whole_loop, write_folder, write_policy
+from cli.terminal_running import Terminal
+from cli_running import Done, Runner, start
+from rightcall.executor_opening import packets_folder
+from rightcall.route.packets import PacketStore
+from route.routing import APPROVED, NONE, UNAPPROVED
+from serve.scripted import Answer, ScriptedUpstream, Stalls, Text
+
+Ask = Callable[..., Done]
+ASKS = '[policy.approval]\ntools = ["code/read"]'
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ScriptedUpstream]:
+    with ScriptedUpstream() as upstream:
+        yield upstream
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: ScriptedUpstream) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_folder(tmp_path)
+    write_policy(tmp_path, server)
+    server.play([])
+    return tmp_path
+
+
+@pytest.fixture
+def ask(run: Runner, folder: Path) -> Ask:
+    return lambda *arguments, **more: run("ask", *arguments, **more)
+
+
+def packets() -> PacketStore:
+    return PacketStore(packets_folder(os.path.join(".", ".rightcall", "audit.db")))
+
+
+@pytest.mark.promise("T-08")
+def test_a_request_is_answered_with_what_a_tool_gave_and_its_packet_is_kept(ask: Ask, server: ScriptedUpstream) -> None:
+    server.play(whole_loop(f"It says:\r\n\tDesign. {EVIL}"))
+    done = ask(REQUEST, "--session", "s1")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "It says:\n    Design. \\u001b[31m\\u202eevil\\u0007\n"
+    assert "# Design" in json.dumps(server.requests[-1].json)
+    packet = packets().load(packets().find("last"))
+    assert (packet.status.state, packet.header.session_id) == ("answered", "s1")
+    assert packet.tool_routing.execution_status == "executed"
+
+
+def test_the_words_of_a_request_need_no_quotes_and_a_program_gets_the_packet(
+    ask: Ask, server: ScriptedUpstream
+) -> None:
+    server.play(whole_loop())
+    done = ask(*REQUEST.split(), "--json")
+    assert done.code == 0, done.err
+    assert (done.json["answer"], done.json["state"], done.json["commands"]) == ("It says: Design.", "answered", {})
+    assert done.json["packet"]["content"]["original_prompt"] == REQUEST
+    assert done.json["packet"]["tool_routing"]["selected_tool"]["params"] == READS
+
+
+def test_the_command_line_can_name_another_model_with_its_key(
+    ask: Ask, folder: Path, server: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "rightcall.toml").write_text('[router]\nmode = "regex"\n')
+    monkeypatch.setenv("MY_KEY", "s3cret")
+    server.play(says("Hello!"))
+    done = ask("hello", "--url", server.address, "--model", "other", "--key-env", "MY_KEY")
+    assert (done.code, done.out) == (0, "Hello!\n")
+    (asked,) = server.requests
+    assert (asked.json["model"], asked.header("authorization")) == ("other", "Bearer s3cret")
+
+
+@pytest.mark.promise("T-05")
+def test_a_low_confidence_is_a_question_that_another_command_answers(ask: Ask, server: ScriptedUpstream) -> None:
+    server.play(says(reads(), UNAPPROVED))
+    done = ask(REQUEST)
+    kept = packets().find("last")
+    assert done.code == 1
+    assert done.out.startswith('I would run code/read with {"path": "docs/design.md"}, but I am not sure enough')
+    assert f"to go on         rightcall ask --resume {kept} yes   or: no" in done.out
+    again = ask("--resume", kept)  # nothing is said, so nothing happens
+    assert (again.code, again.out) == (1, done.out)
+    server.play(says(NONE, "It says: Design."))
+    went_on = ask("--resume", "last", "yes")
+    assert (went_on.code, went_on.out, went_on.err) == (0, "It says: Design.\n", "")
+    assert packets().load(kept).tool_routing.execution_status == "executed"
+    assert ask("--resume", kept).out == "It says: Design.\n"
+
+
+def test_no_to_a_question_leaves_the_call_out(ask: Ask, server: ScriptedUpstream) -> None:
+    server.play(says(reads(), UNAPPROVED, "As you like."))
+    assert ask(REQUEST).code == 1
+    done = ask("--resume", "last", "No")
+    assert (done.code, done.out) == (0, "As you like.\n")
+    assert packets().load(packets().find("last")).tool_routing.execution_status == "user_denied"
+
+
+@pytest.mark.promise("T-06")
+def test_a_call_that_needs_a_person_waits_for_that_person(
+    ask: Ask, run: Runner, folder: Path, server: ScriptedUpstream
+) -> None:
+    write_policy(folder, server, ASKS)
+    server.play(says(reads(), APPROVED))
+    done = ask(REQUEST, "--json", "--as", "ada")
+    assert (done.code, done.json["state"]) == (1, "waiting")
+    commands = done.json["commands"]
+    assert list(commands) == ["show", "approve", "deny", "resume"]
+    kept = done.json["packet"]["header"]["packet_id"]
+    assert commands["resume"] == f"rightcall ask --resume {kept} --as ada"
+    assert ask("--resume", kept).err.startswith("rightcall: `caller`: this packet is of 'ada'")
+    digest = run(*commands["show"].split()[1:], "--json").json["digest"]
+    assert run(*commands["approve"].split()[1:], "--digest", digest, "--by", "anna").code == 0
+    server.play(says(NONE, "It says: Design."))
+    assert run(*commands["resume"].split()[1:]).out == "It says: Design.\n"
+    assert "rightcall ask" not in run("packet", "show", kept).out
+
+
+@pytest.mark.promise("T-05", "T-06")
+def test_at_a_terminal_every_question_is_asked_there_and_then(folder: Path, server: ScriptedUpstream) -> None:
+    write_policy(folder, server, ASKS)
+    server.play(says(reads(), UNAPPROVED, NONE, f"Done. {EVIL}"))
+    with Terminal("ask", REQUEST, "--by", "anna") as terminal:
+        terminal.until("run it? [y/n")
+        terminal.type("y\n")
+        shown = terminal.until("? [y/N")
+        terminal.type("y\n")
+        code, seen = terminal.end()
+    assert (code, "docs/design.md" in shown) == (0, True)
+    assert "Done. \\u001b[31m\\u202eevil\\u0007\n" in seen
+    assert f"rightcall packet show {packets().find('last')}\n" in seen
+
+
+def test_ctrl_c_saves_the_request_and_says_how_it_goes_on(folder: Path, server: ScriptedUpstream) -> None:
+    server.play([Stalls(Answer([Text("hm")]), after=0)])
+    process = start("ask", REQUEST)
+    server.wait_for_stall()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    kept = packets().find("last")
+    assert (process.returncode, out) == (130, b"")
+    assert f"goes on with: rightcall ask --resume {kept}\n" in err.decode()
+    assert packets().load(kept).content.original_prompt == REQUEST
+
+
+def test_an_interrupted_request_goes_on(ask: Ask, folder: Path, server: ScriptedUpstream) -> None:
+    from rightcall.route.packets import new_packet
+
+    packets().save(new_packet(REQUEST))
+    server.play(whole_loop())
+    assert ask("--resume", "last").out == "It says: Design.\n"
+
+
+def test_a_server_that_is_down_is_one_sentence(ask: Ask, folder: Path) -> None:
+    done = ask(REQUEST, "--url", "http://127.0.0.1:9", "--model", "m")
+    assert (done.code, done.err, done.out.count("\n")) == (1, "", 1)
+    assert "127.0.0.1:9" in done.out
+    assert "cannot be reached" in done.out
+
+
+@pytest.mark.parametrize("command", ["ask", "route"])
+def test_without_a_model_an_example_says_how_to_name_one(run: Runner, folder: Path, command: str) -> None:
+    (folder / "rightcall.toml").unlink()
+    done = run(command, "hello", *(["--run"] if command == "route" else []))
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(
+        "rightcall: there is no model to ask. Name one in ./rightcall.toml:\n\n  [router.prime]\n"
+    )
+    assert f"rightcall {command} … --url http://127.0.0.1:8080/v1 --model qwen3-4b" in done.err
+    assert not (folder / ".rightcall").exists()
+    lines = [line[2:] for line in done.err.splitlines() if line.startswith("  ")]
+    (folder / "rightcall.toml").write_text("\n".join(lines))
+    assert run("policy", "check").code == 0  # the example is right as it stands
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([], "no request was given; say what you want"),
+        ([" "], "an empty request was given"),
+        (["--resume", "last"], "there is no packet in"),
+        (["--resume", "pabc"], 'there is no packet "pabc"'),
+        (["--resume", "last", "yes", "--session", "s"], "--session is for a new request"),
+        (["hi", "--model", "m"], "--model goes with --url"),
+        (["hi", "--url", "nonsense"], "`url` must be an address"),
+        (["hi", "--url", "http://127.0.0.1:9", "--key-env", "NOT_THERE"], "no environment variable NOT_THERE"),
+        (["hi", "--root", "absent"], "there is no folder"),
+        (["hi\udcff"], "is not UTF-8 text"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anybody_is_asked(
+    ask: Ask, server: ScriptedUpstream, arguments: list[str], complaint: str
+) -> None:
+    done = ask(*arguments)
+    assert (done.code, done.out, server.requests) == (2, "", [])
+    assert complaint in done.err
+
+
+def test_a_request_that_no_model_could_be_asked_is_refused_with_the_limit(ask: Ask, server: ScriptedUpstream) -> None:
+    done = ask("-", stdin="word " * 20_000)
+    assert (done.code, server.requests) == (2, [])
+    assert "about 25,000 tokens, but a whole request may take 20,000" in done.err
+    server.play(whole_loop())
+    assert ask("-", stdin=REQUEST).out == "It says: Design.\n"
