@@ -88,11 +88,11 @@ def line_judge(routers: LineRouters, limit: int) -> Callable[[bytes], dict[str, 
     return judge
 
 
-def judged(router: Router, text: str, limit: int, caller: str | None = None) -> dict[str, Any]:
+def judged(router: Router, text: str, limit: int) -> dict[str, Any]:
     """What can be said of a request without a model, as a plain object."""
     return {
-        "intent": msgspec.to_builtins(router.needs_tool(text, caller)),
-        "candidates": msgspec.to_builtins(router.candidates(text, limit, caller)),
+        "intent": msgspec.to_builtins(router.needs_tool(text)),
+        "candidates": msgspec.to_builtins(router.candidates(text, limit)),
     }
 
 
