@@ -6,7 +6,7 @@
 Both are set in standard deviations over all tools and added. A tool is added or removed without looking at the others.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from threading import RLock
 from typing import Any, Self
@@ -14,7 +14,6 @@ from typing import Any, Self
 from msgspec import Struct
 
 from rightcall.route import vectors
-from rightcall.route.index_features import Features, Prepared
 from rightcall.route.index_lexical import Lexicon, Request, Stems, best_possible, impacts, read_request, stems_of
 from rightcall.route.index_why import Told, told_of, why
 from rightcall.route.words import ToolText, fields_of, tool_texts
@@ -49,7 +48,6 @@ class ToolIndex:
         self._free: list[int] = []
         self._told: dict[str, Told] = {}
         self._lexicon = Lexicon()
-        self._prepared: Prepared | None = None
         self._table = None
         if vectors.available() if meaning is None else meaning:
             from rightcall.route.vectors_table import Table  # late: it needs the extra
@@ -101,7 +99,6 @@ class ToolIndex:
             number = len(self._tools)
             self._tools.append(tool)
         self._number[tool.name] = number
-        self._prepared = None
         counted = impacts(_stems(tool))
         self._lexicon.add(number, counted)
         if self._table is not None:
@@ -115,8 +112,7 @@ class ToolIndex:
             tool = None if number is None else self._tools[number]
             if number is None or tool is None:
                 return False
-            self._prepared = None
-            counted = impacts(_stems(tool))
+                counted = impacts(_stems(tool))
             self._lexicon.remove(number, counted)
             if self._table is not None:
                 self._table.drop(number)
@@ -157,22 +153,6 @@ class ToolIndex:
                 if self._number.get(tool.name) is not None and self._tools[self._number[tool.name]] is tool:
                     self._told[tool.name] = told
         return Hit(tool.name, round(score, 4), round(lexical, 4), round(meaning, 4), why(request, told, meaning))
-
-    def features(self, text: str) -> list[Features]:
-        """How the request compares with every tool, in the order of `tools()`. For a few tools: it looks at each."""
-        with self._lock:
-            if self._prepared is None:
-                self._prepared = Prepared(self.tools(), meaning=self.meaning)
-            return self._prepared.features(text)
-
-    def _ranked(
-        self, text: str, weights: Mapping[str, float], limit: int
-    ) -> list[tuple[ToolText | None, float, float, float]]:
-        if self._table is not None:
-            ranked = self._table.rank(text, weights, limit)
-        else:
-            ranked = [(number, score, score, 0.0) for number, score in self._lexicon.best(weights, limit)]
-        return [(self._tools[number], score, lexical, meaning) for number, score, lexical, meaning in ranked]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Into one file, for `load`."""

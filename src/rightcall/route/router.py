@@ -125,13 +125,13 @@ class Router:
         """Whether a request needs a tool of those there are, a value for one, or none. Without a model."""
         from rightcall.route.intent import judge_intent
 
-        return judge_intent(text, self._tools.near(text, caller or self.caller), self.settings.mode)
+        near, mode = self._tools.near(text, caller or self.caller), self.settings.mode
+        return judge_intent(text, near.tools, mode, ranker=self._tools.ranker, hits=near.hits)
 
     def candidates(self, text: str, limit: int = 5, caller: str | None = None) -> list[Candidate]:
         """The tools that may be the right ones, likeliest first. Without a model."""
-        from rightcall.route.ranking import rank
-
-        return rank(text, self._tools.near(text, caller or self.caller), limit)
+        near = self._tools.near(text, caller or self.caller, limit)
+        return self._tools.ranker.rank(text, near.tools or (), limit, near.hits)
 
     # The whole
 

@@ -16,6 +16,7 @@ from msgspec import Struct, structs
 from rightcall.catalog.definitions import flatten
 from rightcall.config import Policy, load_policy
 from rightcall.errors import ConfigError
+from rightcall.route.ranking import FEW, Ranker
 from rightcall.route.words import ToolText, tool_texts
 
 if TYPE_CHECKING:
@@ -24,11 +25,8 @@ if TYPE_CHECKING:
     from rightcall.executor_asking import Ask
     from rightcall.gate import Gate
     from rightcall.route.following import FollowingIndex
+    from rightcall.route.index import Hit
 
-
-MANY = 100
-"""Up to so many tools are all looked at; of more, those that the index finds nearest."""
-NEAR = 50
 _MOST_CALLERS = 100
 
 
@@ -39,6 +37,13 @@ class Offer(Struct, frozen=True, eq=False):
     by_name: Mapping[str, ToolText]
     of: object
     """What it was made of: another gate means other tools."""
+
+
+class Near(Struct, frozen=True, eq=False):
+    """The tools that are compared with a request; None: nothing is known of any. `hits`: as the index found them."""
+
+    tools: Sequence[ToolText] | None
+    hits: Sequence[Hit] | None = None
 
 
 class Toolset:
@@ -55,6 +60,8 @@ class Toolset:
         self._index: FollowingIndex | None = None
         self._indexed: object = None
         self._alone = Lock()
+        self._known = tools is not None
+        self.ranker = Ranker()
         if not _is_tools(tools):
             self.executor = _executor(tools, policy, ask)
         else:
@@ -79,14 +86,14 @@ class Toolset:
             known = self._offers[key] = Offer(texts, {one.name: one for one in texts}, made_of)
         return known
 
-    def near(self, text: str, caller: str) -> Sequence[ToolText]:
-        """The tools that are worth a closer look for a request: of few all, of many the nearest."""
+    def near(self, text: str, caller: str, limit: int = 0) -> Near:
+        """The tools that are worth a closer look for a request: of few all, of many the nearest, `limit` at least."""
         offer = self.offer(caller)
-        if len(offer.tools) <= MANY:
-            return offer.tools
+        if len(offer.tools) <= FEW:
+            return Near(offer.tools if self._known else None)
         with self._alone:
-            hits = self._following(offer).search(text, NEAR, offer.by_name.__contains__)
-        return [offer.by_name[hit.name] for hit in hits]
+            hits = self._following(offer).search(text, max(limit, FEW), offer.by_name.__contains__)
+        return Near([offer.by_name[hit.name] for hit in hits], hits)
 
     def _following(self, offer: Offer) -> FollowingIndex:
         """One index for all callers, in which only what has changed is done anew."""

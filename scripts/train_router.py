@@ -1,0 +1,225 @@
+"""Learns what the router needs from the development corpora, prints cross-validated figures, writes the weights.
+
+    make train CORPORA=folder          (or: python scripts/train_router.py folder [--dry-run])
+
+Reads needs_tool.jsonl, select_tool.jsonl and tool_catalogue.jsonl: requests of BFCL, MetaTool, When2Call, Seal-Tools
+and LiveMCPBench with their tools. Writes meaning.json, lexical.json and text.json under src/rightcall/route/weights.
+No line of the corpora is kept: only numbers, and words with their weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import train_router_figures as figures
+import train_router_fits as fits
+from sklearn.model_selection import StratifiedKFold
+
+from rightcall.route.compare import BY_WORDS, compare
+from rightcall.route.index import ToolIndex
+from rightcall.route.intent import ask_numbers, need_numbers
+from rightcall.route.learned import Linear
+from rightcall.route.ranking import FEW, Found, Ranker, ordered, related
+from rightcall.route.request_words import marked_words, plain_words
+from rightcall.route.slots import FILLED
+from rightcall.route.words import tool_texts
+
+WEIGHTS = Path(__file__).parent.parent / "src" / "rightcall" / "route" / "weights"
+RANKING_STRENGTH = 0.05
+TEXT = {"strength": 0.1, "rare": 1.0}
+SHIFT = 0.45
+"""Log odds from which on a tool is needed: chosen by cross-validation, for as many mistakes of one kind as of the
+other."""
+LEAST_FILLED = BY_WORDS.index("least_filled")
+ASK_AMONG_BFCL = 0.05
+"""What a request of BFCL counts beside one of When2Call when it is learned whether a value is missing."""
+MADE_FROM = "development splits of BFCL, MetaTool, When2Call, Seal-Tools, LiveMCPBench; scripts/train_router.py"
+
+
+def lines(folder: Path, name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def expected(row: dict[str, Any]) -> set[str]:
+    given = row["expected_tool"]
+    return set(given if isinstance(given, list) else [given])
+
+
+class Data:
+    """The corpora as numbers, by words and meaning or by words alone."""
+
+    def __init__(self, folder: Path, meaning: bool) -> None:
+        self.ranker = Ranker(meaning=meaning)
+        needs, selections = lines(folder, "needs_tool"), lines(folder, "select_tool")
+        self.own = [row for row in selections if not isinstance(row["tools"], str) and len(row["tools"]) > 1]
+        self.own_rows = [self.compared(row["text"], row["tools"])[1] for row in self.own]
+        self.own_right = [np.array([tool["name"] in expected(row) for tool in row["tools"]]) for row in self.own]
+        self.needs = [row for row in needs if row["tools"]]
+        self.alone = [row for row in needs if row["source"].startswith("metatool")]
+        self.more_positive = [row["text"] for row in selections if row["source"].startswith("metatool")]
+        self.many_rows, self.many_right, self.many_ids = self.indexed(selections, lines(folder, "tool_catalogue"))
+
+    def compared(self, text: str, tools: Any) -> tuple[Any, np.ndarray]:
+        asked = self.ranker.ask(text)
+        texts = [self.ranker.know(tool) for tool in tool_texts(tools)]
+        return asked, np.array([compare(asked, known) for known in texts])
+
+    def indexed(
+        self, selections: list[dict[str, Any]], catalogue: list[dict[str, Any]]
+    ) -> tuple[list[Any], list[Any], list[str]]:
+        """What the index finds for a request, among all tools and among a thousand."""
+        chosen = random.Random(0)
+        tools = {tool["name"]: tool for tool in reversed(catalogue)}
+        index = ToolIndex(list(tools.values()), meaning=self.ranker.meaning)
+        by_name = {one.name: one for one in index.tools()}
+        names = list(tools)
+        rows, right, ids = [], [], []
+        picked = [row for row in selections if row["source"].startswith(("bfcl", "live"))]
+        picked += chosen.sample([row for row in selections if row["source"].startswith("seal")], 300)
+        picked += chosen.sample([row for row in selections if row["source"].startswith("metatool")], 200)
+        for row in picked:
+            good = expected(row) & tools.keys()
+            thousand = {*chosen.sample(names, 999), *good}
+            asked = self.ranker.ask(row["text"])
+            for wanted in (None, thousand.__contains__):
+                hits = index.search(row["text"], FEW, wanted)
+                if len(hits) < 2:
+                    continue
+                known = [self.ranker.know(by_name[hit.name]) for hit in hits]
+                rows.append(np.array([[*compare(asked, one), hit.score] for one, hit in zip(known, hits, strict=True)]))
+                right.append(np.array([hit.name in good for hit in hits]))
+                ids.append(f"{row['id']}/{'all' if wanted is None else 1000}/{row['source'].split('_')[0]}")
+        return rows, right, ids
+
+    def found(self, row: dict[str, Any], few: Linear) -> tuple[Any, Found]:
+        """A request's own tools in the order of these weights, as the router sees them."""
+        asked = self.ranker.ask(row["text"])
+        known = [self.ranker.know(tool) for tool in tool_texts(row["tools"])]
+        numbers = [compare(asked, one) for one in known]
+        return asked, ordered(known, numbers, [few.score(one) for one in related(numbers)])
+
+
+class Needs:
+    """The requests with tools as the intent sees them, ranked by given weights."""
+
+    def __init__(self, data: Data, few: Linear) -> None:
+        self.rows = data.needs
+        both = [data.found(row, few) for row in self.rows]
+        self.found = [found for _, found in both]
+        self.numbers = np.array([need_numbers(asked, found, len(found.known)) for asked, found in both])
+        self.words = [
+            marked_words(row["text"], {stem for known in found.known for stem in known.counted}, found.known[0].name)
+            for row, found in zip(self.rows, self.found, strict=True)
+        ]
+        self.need = np.array([row["needs_tool"] or row.get("label4") == "request_for_info" for row in self.rows])
+        self.ask = np.array([row.get("label4") == "request_for_info" for row in self.rows])
+        self.bfcl = np.array([row["source"].startswith("bfcl") for row in self.rows])
+        self.call = np.array([row["needs_tool"] for row in self.rows])
+        self.tools = np.array([" ".join(sorted(tool["name"] for tool in row["tools"])) for row in self.rows])
+        self.texts = np.array([row["text"] for row in self.rows])
+
+
+class NeedModel:
+    """One whole model of intent, fitted on some of the requests."""
+
+    def __init__(self, needs: Needs, seen: np.ndarray) -> None:
+        bfcl = seen[needs.bfcl[seen]]
+        labels = needs.call[bfcl]
+        words = [needs.words[i] for i in bfcl]
+        self.words = fits.Words(words, labels)
+        held = fits.held_out_words(words, labels)
+        self.trees = fits.trees(np.c_[needs.numbers[bfcl], held], labels)
+        self.shift = SHIFT
+        odds = np.zeros(len(needs.rows))
+        odds[bfcl] = self._held_out_odds(needs, bfcl, held)
+        others = seen[~needs.bfcl[seen]]
+        odds[others] = self.odds(needs, others)
+        asked = np.array([i for i in seen if needs.need[i]])
+        rows = np.array([ask_numbers(odds[i], needs.found[i]) for i in asked])
+        weights = np.where(needs.bfcl[asked], ASK_AMONG_BFCL, 1.0)
+        self.ask = fits.missing_value(rows, needs.ask[asked], weights)
+
+    def _held_out_odds(self, needs: Needs, bfcl: np.ndarray, held: np.ndarray) -> np.ndarray:
+        odds, labels = np.zeros(len(bfcl)), needs.call[bfcl]
+        numbers = np.c_[needs.numbers[bfcl], held]
+        for seen, unseen in StratifiedKFold(4, shuffle=True, random_state=3).split(bfcl, labels):
+            odds[unseen] = fits.trees(numbers[seen], labels[seen]).predict(numbers[unseen], raw_score=True)
+        return odds - self.shift
+
+    def odds(self, needs: Needs, which: np.ndarray) -> np.ndarray:
+        words = self.words.scores([needs.words[i] for i in which])
+        return self.trees.predict(np.c_[needs.numbers[which], words], raw_score=True) - self.shift
+
+    def answers(self, needs: Needs, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """0 call, 1 ask, 2 none; and the odds that a tool is needed."""
+        odds = self.odds(needs, which)
+        slope, bias = np.array(self.ask["weights"]), self.ask["bias"]
+        asking = np.array([ask_numbers(one, needs.found[i]) for one, i in zip(odds, which, strict=True)]) @ slope + bias
+        missing = np.array([needs.numbers[i][LEAST_FILLED] < FILLED for i in which])
+        return np.where(odds < 0, 2, np.where((asking >= 0) & missing, 1, 0)), odds
+
+    def table(self) -> dict[str, Any]:
+        return {
+            "words": self.words.table(), "trees": fits.tree_tables(self.trees), "shift": self.shift, "ask": self.ask,
+        }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpora", type=Path, help="the folder of the development corpora")
+    parser.add_argument("--dry-run", action="store_true", help="print the figures, write nothing")
+    options = parser.parse_args()
+    for meaning, name in ((True, "meaning"), (False, "lexical")):
+        data = Data(options.corpora, meaning)
+        few = fits.ranking([related_array(rows) for rows in data.own_rows], data.own_right, RANKING_STRENGTH)
+        print(f"== {name}")
+        figures.own_tools(data)
+        figures.many_tools(data)
+        needs = Needs(data, Linear(few.tolist()))
+        figures.intent(needs, NeedModel)
+        if options.dry_run:
+            continue
+        sound = [i for i, right in enumerate(data.many_right) if right.any()]
+        many = fits.ranking(
+            [related_array(data.many_rows[i]) for i in sound], [data.many_right[i] for i in sound], RANKING_STRENGTH
+        )
+        write(f"{name}.json", {
+            "made_from": MADE_FROM, "few": linear(few), "many": linear(many),
+            "need": NeedModel(needs, np.arange(len(needs.rows))).table(),
+        })  # fmt: skip
+    texts, labels = alone_data(data)
+    figures.by_text(data)
+    if not options.dry_run:
+        write("text.json", fits.Words([plain_words(text) for text in texts], labels, **TEXT).table())
+
+
+def alone_data(data: Data, seen: np.ndarray | None = None) -> tuple[list[str], np.ndarray]:
+    """Requests without tools: those of MetaTool's first task, and its others, all of which need a tool."""
+    rows = data.alone if seen is None else [data.alone[i] for i in seen]
+    known = {row["text"] for row in data.alone}
+    more = [text for text in data.more_positive if text not in known]
+    texts = [row["text"] for row in rows] + more
+    labels = np.array([row["needs_tool"] for row in rows] + [True] * len(more))
+    return texts, labels
+
+
+def related_array(rows: np.ndarray) -> np.ndarray:
+    return np.array(related(rows.tolist()))
+
+
+def linear(weights: np.ndarray) -> dict[str, Any]:
+    return {"weights": [float(f"{weight:.5g}") for weight in weights]}
+
+
+def write(name: str, content: dict[str, Any]) -> None:
+    (WEIGHTS / name).write_text(json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
+    print(f"written: {name}, {(WEIGHTS / name).stat().st_size / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Does a request need a tool? Decided in under a millisecond, without a model, on the tools that are really there.
+
+call   one of the tools is needed, and its values are there
+ask    one of the tools is needed, but a value it cannot do without is missing
+none   no tool is needed, or none of these would help
+"""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rightcall.route.compare import BY_WORDS, Asked
+from rightcall.route.heuristics import by_pattern, by_words
+from rightcall.route.learned import alone, chance, forest, learned
+from rightcall.route.ranking import Found, Ranker
+from rightcall.route.request_words import marked_words, plain_words
+from rightcall.route.slots import FILLED, filled
+from rightcall.route.types import Intent, Mode
+from rightcall.route.words import ToolText
+
+if TYPE_CHECKING:
+    from rightcall.route.index import Hit
+
+UNSURE = (0.35, 0.65)
+"""Between these probabilities it is too close to tell."""
+
+_ASKING = re.compile(r"(?:what|who|which|when|where|how|why|is|are|does|do)\b")
+_WISHING = re.compile(r"(?:can|could|would|will) you|i(?:'d| would)? (?:need|want|like)|please|find|get|show|give|help")
+_ASK_NUMBERS = tuple(
+    BY_WORDS.index(name) for name in ("filled", "least_filled", "missing", "required", "in_any", "bm25", "name_said")
+)
+ALONE_MARGIN = 10.0
+"""The margin of the only tool there is."""
+
+
+def judge_intent(
+    text: str,
+    tools: Sequence[ToolText] | None,
+    mode: Mode = "learned",
+    *,
+    ranker: Ranker | None = None,
+    hits: "Sequence[Hit] | None" = None,
+) -> Intent:
+    """`tools` None: nothing is known of them, and the text alone is judged. `hits`: as for `Ranker.among`.
+
+    >>> judge_intent("What is 2 + 2?", []).why
+    ('there are no tools',)
+    """
+    if mode != "learned":
+        return _heuristic(text, mode, bool(tools))
+    if tools is None:
+        return _by_text(text)
+    if not tools:
+        return Intent("none", 0.0, scores={"call": 0.0, "ask": 0.0, "none": 1.0}, why=("there are no tools",))
+    ranker = ranker or Ranker()
+    asked = ranker.ask(text)
+    return _learned(asked, ranker.among(asked, tools, hits), len(tools), ranker.meaning)
+
+
+def _heuristic(text: str, mode: Mode, has_tools: bool) -> Intent:
+    found = by_words(text, has_tools) if mode == "keywords" else by_pattern(text)
+    return Intent("call" if found else "none", float(bool(found)), why=(f"{mode}: {found or 'nothing found'}",))
+
+
+def _by_text(text: str) -> Intent:
+    call = chance(alone().score(plain_words(text)))
+    return _intent(call, 0.0, (), ("by the text alone: no tools are known",))
+
+
+def _learned(asked: Asked, found: Found, count: int, meaning: bool) -> Intent:
+    numbers = need_numbers(asked, found, count)
+    model = learned(meaning).need
+    theirs = {stem for known in found.known for stem in known.counted}
+    words = model.words.score(marked_words(asked.request.text, theirs, found.known[0].name))
+    odds = forest(model.trees, [*numbers, words]) - model.shift
+    needed = chance(odds)
+    missing = _missing(asked, found)
+    asking = chance(model.ask.score(ask_numbers(odds, found))) if missing else 0.0
+    best = found.known[0].tool.name
+    why = [f"likeliest tool: {best} ({found.shares[0]:.0%} of those there are)"]
+    if missing:
+        why.append(f"no value seen for: {', '.join(missing)}")
+    return _intent(needed, asking, missing, tuple(why))
+
+
+def need_numbers(asked: Asked, found: Found, count: int) -> list[float]:
+    """What the trees look at: the likeliest tool, the most of each number over all tools, and the request itself."""
+    best = found.numbers[0]
+    most = [max(column) for column in zip(*found.numbers, strict=True)]
+    margin = found.scores[0] - found.scores[1] if len(found.scores) > 1 else ALONE_MARGIN
+    return [*best, *most, float(min(count, 20)), margin, *_of_request(asked)]
+
+
+def ask_numbers(odds: float, found: Found) -> list[float]:
+    """What tells a missing value from a call."""
+    best = found.numbers[0]
+    return [max(-6.0, min(6.0, odds)), *(best[at] for at in _ASK_NUMBERS)]
+
+
+def _of_request(asked: Asked) -> list[float]:
+    text, counts = asked.request.text, asked.values.counts
+    small = text[:200].lower()
+    return [
+        float(min(len(text.split()), 200)), float(counts["number"]), float(counts["quoted"]), float(counts["named"]),
+        float(counts["date"]), float(asked.values.foreign), float("?" in text), float(bool(_ASKING.match(small))),
+        float(bool(_WISHING.match(small))), float(counts["link"]), float(min(text.count("\n"), 20)),
+    ]  # fmt: skip
+
+
+def _missing(asked: Asked, found: Found) -> tuple[str, ...]:
+    wanted = found.known[0].wanted
+    return tuple(one.name for one, held in zip(wanted, filled(wanted, asked.values), strict=True) if held < FILLED)
+
+
+def _intent(needed: float, asking: float, missing: tuple[str, ...], why: tuple[str, ...]) -> Intent:
+    scores = {"call": needed * (1.0 - asking), "ask": needed * asking, "none": 1.0 - needed}
+    answer = "none" if needed < 0.5 else "ask" if asking >= 0.5 else "call"
+    sure = not UNSURE[0] < needed < UNSURE[1]
+    return Intent(
+        answer,
+        round(needed, 4),
+        sure,
+        {name: round(score, 4) for name, score in scores.items()},
+        missing if answer == "ask" else (),
+        why,
+    )
