@@ -6,7 +6,7 @@
 Both are set in standard deviations over all tools and added. A tool is added or removed without looking at the others.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from threading import RLock
 from typing import Any, Self
@@ -112,7 +112,7 @@ class ToolIndex:
             tool = None if number is None else self._tools[number]
             if number is None or tool is None:
                 return False
-                counted = impacts(_stems(tool))
+            counted = impacts(_stems(tool))
             self._lexicon.remove(number, counted)
             if self._table is not None:
                 self._table.drop(number)
@@ -153,6 +153,15 @@ class ToolIndex:
                 if self._number.get(tool.name) is not None and self._tools[self._number[tool.name]] is tool:
                     self._told[tool.name] = told
         return Hit(tool.name, round(score, 4), round(lexical, 4), round(meaning, 4), why(request, told, meaning))
+
+    def _ranked(
+        self, text: str, weights: Mapping[str, float], limit: int
+    ) -> list[tuple[ToolText | None, float, float, float]]:
+        if self._table is not None:
+            ranked = self._table.rank(text, weights, limit)
+        else:
+            ranked = [(number, score, score, 0.0) for number, score in self._lexicon.best(weights, limit)]
+        return [(self._tools[number], score, lexical, meaning) for number, score, lexical, meaning in ranked]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Into one file, for `load`."""
