@@ -100,11 +100,18 @@ def _meant(fields: Fields, needs: Sequence[Wanted]) -> "Meant":
 
 def compare(asked: Asked, known: Known) -> list[float]:
     """One number for each name of `BY_WORDS`, and with meanings for each of `BY_MEANING`."""
-    numbers = _by_words(asked, known)
-    if asked.meant is not None and known.meant is not None:
+    return compare_all(asked, (known,))[0]
+
+
+def compare_all(asked: Asked, tools: Sequence[Known]) -> list[list[float]]:
+    """The same for several tools, which costs little more than for one."""
+    numbers = [_by_words(asked, one) for one in tools]
+    meant = [one.meant for one in tools if one.meant is not None]
+    if asked.meant is not None and meant and len(meant) == len(tools):
         from rightcall.route.vectors_compare import by_meaning
 
-        numbers += by_meaning(asked.meant, known.meant)
+        for row, more in zip(numbers, by_meaning(asked.meant, meant), strict=True):
+            row += more
     return numbers
 
 

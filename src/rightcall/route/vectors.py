@@ -57,6 +57,18 @@ def embed(texts: Sequence[str]) -> "Matrix":
     return _embedder().embed(texts)
 
 
+def embed_request(text: str) -> Any:
+    """The row of one text, kept for a while: the index asks for it, and then whoever compares what was found."""
+    return _kept(text[:LONGEST])
+
+
+@lru_cache(maxsize=4)
+def _kept(text: str) -> Any:
+    row = _embedder().embed([text])[0]
+    row.setflags(write=False)
+    return row
+
+
 def digest() -> str:
     """Names the weights, so that vectors saved with others are not compared with these; empty without the extra."""
     return _embedder().digest if available() else ""
@@ -75,16 +87,16 @@ class _Embedder:
         self.numpy = numpy
 
     def embed(self, texts: Sequence[str]) -> "Matrix":
-        numpy = self.numpy
-        rows = numpy.zeros((len(texts), SIZE), numpy.float32)
-        cut = [text[:LONGEST].lower().encode("utf-8", "replace").decode() for text in texts]
-        for row, text in zip(rows, cut, strict=True):
+        rows = self.numpy.zeros((len(texts), SIZE), self.numpy.float32)
+        for row, text in zip(rows, texts, strict=True):
             # One by one: batches are no faster, and start threads that do not outlive a fork.
-            ids = self.tokenizer.encode(text, add_special_tokens=False).ids
+            cut = text[:LONGEST].lower()
+            cut = cut if cut.isascii() else cut.encode("utf-8", "replace").decode()
+            ids = self.tokenizer.encode(cut, add_special_tokens=False).ids
             if ids:
-                numpy.sum(self.table[ids], axis=0, dtype=numpy.float32, out=row)
-        lengths = numpy.sqrt(numpy.einsum("ij,ij->i", rows, rows))[:, None]
-        numpy.divide(rows, lengths, out=rows, where=lengths > 0)
+                self.numpy.add.reduce(self.table[ids], axis=0, dtype=self.numpy.float32, out=row)
+                length = float(row @ row) ** 0.5
+                row *= 1.0 / length if length > 0.0 else 0.0
         return rows
 
 
@@ -117,4 +129,4 @@ def _read_weights(path: Path) -> tuple[Any, str]:
     if about["dtype"] not in kinds or columns != SIZE:
         raise RightCallError(f"{path.name} holds {about['dtype']} of {about['shape']}; right is F16 of [32000, {SIZE}]")
     table: Any = numpy.memmap(path, kinds[about["dtype"]], "r", 8 + length + about["data_offsets"][0], (rows, columns))
-    return table, f"{path.name}:{rows}x{columns}:{about['dtype']}"
+    return numpy.asarray(table), f"{path.name}:{rows}x{columns}:{about['dtype']}"

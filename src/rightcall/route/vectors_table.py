@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rightcall.route.vectors import SIZE, embed
+from rightcall.route.vectors import SIZE, embed, embed_request
 from rightcall.route.words import Fields, long_text, short_text
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Table:
         for stem, weight in weights.items():
             tools, values = self._held(stem)
             lexical[tools] += numpy.float32(weight) * values
-        meaning = self.rows[: self.used] @ embed([text])[0]
+        meaning = self.rows[: self.used] @ embed_request(text)
         score = _standard(lexical, count) + MEANING * _standard(meaning, count)
         if count < self.used:
             score[~live] = -numpy.inf
