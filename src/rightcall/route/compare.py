@@ -50,9 +50,10 @@ class Known(Struct, frozen=True, eq=False):
     """A tool, read once for all requests."""
 
     tool: ToolText
-    name: frozenset[str]
-    description: frozenset[str]
-    arguments: frozenset[str]
+    name: dict[str, float]
+    """Words, with what each is worth of the whole field."""
+    description: dict[str, float]
+    arguments: dict[str, float]
     argument_texts: frozenset[str]
     each_argument: tuple[frozenset[str], ...]
     counted: dict[str, float]
@@ -80,9 +81,9 @@ def know(tool: ToolText, *, meaning: bool | None = None) -> Known:
     needs = wanted(tool)
     return Known(
         tool,
-        frozenset(stems.name),
-        frozenset(stems.description),
-        frozenset(stems.arguments),
+        _shared(stems.name),
+        _shared(stems.description),
+        _shared(stems.arguments),
         frozenset(stems.argument_texts),
         tuple(frozenset(name_words(name)) for name, _ in fields.arguments),
         impacts(stems),
@@ -117,34 +118,36 @@ def compare_all(asked: Asked, tools: Sequence[Known]) -> list[list[float]]:
 
 def _by_words(asked: Asked, known: Known) -> list[float]:
     worth, whole = asked.worth, asked.whole
-    bm25 = name = description = arguments = texts = anywhere = 0.0
-    for stem, value in worth.items():
-        counts = known.counted.get(stem)
-        if counts is None:
-            continue
-        bm25 += value * counts
+    bm25 = name = description = arguments = texts = anywhere = name_said = description_said = arguments_said = 0.0
+    for stem in worth.keys() & known.counted.keys():
+        value = worth[stem]
+        bm25 += value * known.counted[stem]
         anywhere += value
-        name += value if stem in known.name else 0.0
-        description += value if stem in known.description else 0.0
-        arguments += value if stem in known.arguments else 0.0
-        texts += value if stem in known.argument_texts else 0.0
+        if stem in known.name:
+            name += value
+            name_said += known.name[stem]
+        if stem in known.description:
+            description += value
+            description_said += known.description[stem]
+        if stem in known.arguments:
+            arguments += value
+            arguments_said += known.arguments[stem]
+        if stem in known.argument_texts:
+            texts += value
     held = filled(known.wanted, asked.values)
     return [
         bm25 / asked.best, name / whole, description / whole, arguments / whole, texts / whole, anywhere / whole,
-        _said(known.name, worth), _said(known.description, worth), _said(known.arguments, worth),
+        name_said, description_said, arguments_said,
         _spoken(known.each_argument, worth), sum(held) / len(held) if held else 1.0, min(held, default=1.0),
         float(sum(one < 0.3 for one in held)), float(min(len(held), 10)), float(min(len(known.each_argument), 20)),
         float(min(len(known.description), 60)),
     ]  # fmt: skip
 
 
-def _said(theirs: frozenset[str], worth: dict[str, float]) -> float:
-    total = said = 0.0
-    for stem in theirs:
-        value = rarity(stem)
-        total += value
-        said += value if stem in worth else 0.0
-    return said / total if total else 0.0
+def _shared(stems: Sequence[str]) -> dict[str, float]:
+    worth = {stem: rarity(stem) for stem in stems}
+    whole = sum(worth.values())
+    return {stem: value / whole for stem, value in worth.items()}
 
 
 def _spoken(arguments: Sequence[frozenset[str]], worth: dict[str, float]) -> float:

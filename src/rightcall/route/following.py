@@ -24,6 +24,6 @@ class FollowingIndex:
         self._known |= new
         return len({*gone, *new})
 
-    def search(self, text: str, limit: int, wanted: Callable[[str], bool]) -> list[Hit]:
+    def search(self, text: str, limit: int, wanted: Callable[[str], bool], *, reasons: bool = True) -> list[Hit]:
         """The nearest of those that are wanted, best first. What is not wanted takes nobody's place."""
-        return self._index.search(text, limit, wanted)
+        return self._index.search(text, limit, wanted, reasons=reasons)

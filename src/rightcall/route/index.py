@@ -122,9 +122,11 @@ class ToolIndex:
             self._free.append(number)
             return True
 
-    def search(self, text: str, limit: int = 5, wanted: Callable[[str], bool] | None = None) -> list[Hit]:
+    def search(
+        self, text: str, limit: int = 5, wanted: Callable[[str], bool] | None = None, *, reasons: bool = True
+    ) -> list[Hit]:
         """The nearest tools, best first. Without the extra only those that share a word with the request. `wanted`:
-        only those whose names it says yes to; the others take nobody's place."""
+        only those whose names it says yes to; the others take nobody's place. `reasons`: whether a hit says why."""
         if limit < 1:
             raise ValueError(f"limit must be 1 or more; got {limit}")
         request = read_request(text)
@@ -140,19 +142,23 @@ class ToolIndex:
             found = [one for one in found if one[0] is not None and wanted(one[0].name)][:limit]
         most = best_possible(request) or 1.0
         return [
-            self._hit(tool, request, score, min(1.0, lexical / most), meaning)
+            self._hit(tool, request if reasons else None, score, min(1.0, lexical / most), meaning)
             for tool, score, lexical, meaning in found
             if tool is not None
         ]
 
-    def _hit(self, tool: ToolText, request: Request, score: float, lexical: float, meaning: float) -> Hit:
+    def _hit(self, tool: ToolText, request: Request | None, score: float, lexical: float, meaning: float) -> Hit:
+        reasons = () if request is None else why(request, self._told_of(tool), meaning)
+        return Hit(tool.name, round(score, 4), round(lexical, 4), round(meaning, 4), reasons)
+
+    def _told_of(self, tool: ToolText) -> Told:
         told = self._told.get(tool.name)
         if told is None:
             told = told_of(tool)
             with self._lock:
                 if self._number.get(tool.name) is not None and self._tools[self._number[tool.name]] is tool:
                     self._told[tool.name] = told
-        return Hit(tool.name, round(score, 4), round(lexical, 4), round(meaning, 4), why(request, told, meaning))
+        return told
 
     def _ranked(
         self, text: str, weights: Mapping[str, float], limit: int

@@ -7,6 +7,7 @@ catalogue's average: so adding one tool changes nothing of the others. Only how 
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from heapq import nlargest
 
 from msgspec import Struct
@@ -51,7 +52,9 @@ class Request(Struct, frozen=True):
     """How the request writes each word."""
 
 
+@lru_cache(maxsize=4)
 def read_request(text: str) -> Request:
+    """Kept for a while: whoever has searched compares what was found."""
     spelled: dict[str, str] = {}
     counts: dict[str, int] = {}
     for stem, word in spelled_words(text):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rightcall.route import vectors
-from rightcall.route.compare import BY_MEANING, BY_WORDS, Asked, Known, ask, compare, know
+from rightcall.route.compare import BY_MEANING, BY_WORDS, Asked, Known, ask, compare_all, know
 from rightcall.route.index_why import why
-from rightcall.route.learned import learned, shares
+from rightcall.route.learned import Linear, learned, shares
 from rightcall.route.types import Candidate
 from rightcall.route.words import ToolText
 
@@ -43,9 +43,14 @@ class Ranker:
     def __init__(self, *, meaning: bool | None = None) -> None:
         self.meaning = vectors.available() if meaning is None else meaning
         self._known: dict[str, Known] = {}
+        self._asked: Asked | None = None
 
     def ask(self, text: str) -> Asked:
-        return ask(text, meaning=self.meaning)
+        """The last request is kept: whether it needs a tool is asked first, then which."""
+        asked = self._asked
+        if asked is None or asked.request.text != text:
+            asked = self._asked = ask(text, meaning=self.meaning)
+        return asked
 
     def know(self, tool: ToolText) -> Known:
         known = self._known.get(tool.name)
@@ -56,14 +61,14 @@ class Ranker:
     def among(self, asked: Asked, tools: Sequence[ToolText], hits: "Sequence[Hit] | None" = None) -> Found:
         """Ranks these tools; `hits` where they are what an index has found, in its order."""
         known = [self.know(tool) for tool in tools]
-        numbers = [compare(asked, one) for one in known]
+        numbers = compare_all(asked, known)
         if not known:
             return Found([], [], [], [])
         weights = learned(self.meaning)
         if hits is None:
-            return ordered(known, numbers, [weights.few.score(row) for row in related(numbers)])
+            return ordered(known, numbers, scored(weights.few, numbers))
         rows = [[*row, hit.score] for row, hit in zip(numbers, hits, strict=True)]
-        return ordered(known, numbers, [weights.many.score(row) for row in related(rows)], _INDEXED)
+        return ordered(known, numbers, scored(weights.many, rows), _INDEXED)
 
     def rank(
         self, text: str, tools: Sequence[ToolText], limit: int, hits: "Sequence[Hit] | None" = None
@@ -92,6 +97,23 @@ def ordered(known: list[Known], numbers: list[list[float]], scores: list[float],
         [scores[at] for at in order],
         [divided[at] * certain for at in order],
     )
+
+
+def scored(weights: Linear, rows: Sequence[Sequence[float]]) -> list[float]:
+    """What `weights.score` says of each of the `related` rows, without writing those down."""
+    if len(rows) == 1:
+        return [weights.bias]
+    half = len(rows[0])
+    to_mean, to_best = weights.weights[:half], weights.weights[half:]
+    both = list(map(float.__add__, to_mean, to_best))
+    same = weights.bias
+    ahead = [0.0] * len(rows)
+    for column, mean_weight, best_weight in zip(zip(*rows, strict=True), to_mean, to_best, strict=True):
+        next_most, most = sorted(column)[-2:]
+        same -= mean_weight * sum(column) / len(rows) + best_weight * most
+        if most > next_most:  # of two that are best, each is held against the other
+            ahead[column.index(most)] += best_weight * (most - next_most)
+    return [same + more + sum(map(float.__mul__, both, row)) for row, more in zip(rows, ahead, strict=True)]
 
 
 def related(rows: Sequence[Sequence[float]]) -> list[list[float]]:

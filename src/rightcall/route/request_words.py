@@ -1,7 +1,7 @@
 """A request as what a linear model looks at: its words, pairs of words, and whether the tools have them."""
 
 import re
-from collections.abc import Container
+from collections.abc import Collection, Container
 
 from rightcall.route.words import STOP_WORDS, stem
 
@@ -20,7 +20,7 @@ def plain_words(text: str) -> list[str]:
     return [part for word, pair in _pairs(text) for part in (word, pair)]
 
 
-def marked_words(text: str, theirs: Container[str], name: frozenset[str]) -> list[str]:
+def marked_words(text: str, theirs: Container[str], name: Collection[str]) -> list[str]:
     """The same, each word that says something marked by whether the tools have it; and the words of the likeliest
     tool's name by whether the request has them."""
     marked: list[str] = []

@@ -92,7 +92,8 @@ class Toolset:
         if len(offer.tools) <= FEW:
             return Near(offer.tools if self._known else None)
         with self._alone:
-            hits = self._following(offer).search(text, max(limit, FEW), offer.by_name.__contains__)
+            index = self._following(offer)
+            hits = index.search(text, max(limit, FEW), offer.by_name.__contains__, reasons=False)
         return Near([offer.by_name[hit.name] for hit in hits], hits)
 
     def _following(self, offer: Offer) -> FollowingIndex:

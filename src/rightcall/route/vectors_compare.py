@@ -9,7 +9,7 @@ import numpy
 from msgspec import Struct
 
 from rightcall.route.index_general import rarity
-from rightcall.route.vectors import embed, embed_request
+from rightcall.route.vectors import SIZE, embed, embed_request
 from rightcall.route.words import STOP_WORDS, Fields, argument_text, long_text, short_text, stem
 
 MOST_WORDS = 60
@@ -35,76 +35,81 @@ VERBS = frozenset(
 )  # fmt: skip
 """What tools do, and what people want done."""
 
-_FOUR = numpy.arange(4)
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?\n])\s+")
 
 
-_TEXTS, _ARGUMENT_TEXTS, _NAME, _DESCRIPTION, _ARGUMENTS, _MORE = range(6)
-"""The runs of rows in a tool: whole texts (name, description, both, everything), those of its arguments, then words;
-the last are words of required arguments that are not among the others."""
-_RUNS = 6
 _NOWHERE = -2.0
 """Below every cosine."""
+_NOTHING = numpy.zeros((1, SIZE), numpy.float32)
+"""One row, so that no run of rows is empty."""
 
 
 class MeantRequest(Struct, frozen=True, eq=False):
-    """A request as vectors."""
+    """A request as vectors, each a column."""
 
-    columns: Any
-    """Its words, then the whole, then its sentences."""
-    words: int
+    texts: Any
+    """The whole, then its sentences."""
+    words: Any
+    """The rarest first."""
     worth: Any
     """How rare each word is; their sum is 1."""
-    rarest: Any
     verbs: list[int]
     """Which of the words say what is to be done."""
 
 
 class Meant(Struct, frozen=True, eq=False):
-    """A tool as vectors."""
+    """A tool as vectors, each a row."""
 
-    rows: Any
-    counts: tuple[int, ...]
-    """Rows in each run."""
+    texts: Any
+    """Name, description, both, everything, and the mean of its arguments."""
+    arguments: Any
+    words: Any
+    """Of the name, then of the description, then of the arguments' names: one at least of each, if only nothing."""
+    counts: tuple[int, int, int]
+    gaps: tuple[bool, bool, bool]
+    """Where nothing stands."""
     worth: Any
-    """Of each row, where it is a word of the name or of the description: the sum of each is 1."""
+    """Of each word of the name and of the description; the sum of each is 1."""
     verbs: tuple[int, ...]
     required: tuple[tuple[int, ...], ...]
-    """The rows of each required argument's words."""
+    """For each required argument which words are its own; below zero: in `more`, from the end."""
+    more: Any
+    """Words of required arguments that are not among the others; nothing, if only that."""
 
 
 class _Stack(Struct, frozen=True, eq=False):
     """Several tools below each other, so that a handful of operations compares them all."""
 
-    rows: Any
+    texts: Any
+    arguments: Any
+    argument_runs: Any
+    words: Any
+    word_runs: Any
+    gaps: Any
     worth: Any
-    first: Any
-    """Where each tool begins."""
-    runs: Any
-    """Where each run that is not empty begins,"""
-    cells: Any
-    """and which run of which tool it is."""
-    counts: Any
-    verbs: Any
-    verb_runs: Any
-    verb_tools: Any
-    required: Any
-    required_runs: Any
-    required_tools: Any
-    """Of the arguments: where those of each tool begin."""
-    requiring: Any
+    verbs: list[int]
+    verb_runs: list[int]
+    with_verbs: list[int]
+    required: list[int]
+    required_runs: list[int]
+    """Where the words of each argument begin,"""
+    requiring_runs: list[int]
+    """and the arguments of each tool that has any."""
+    requiring: list[int]
 
 
 def read_meaning(text: str) -> MeantRequest:
     words = _words(text[:2_000]) or [""]
     sentences = [one for one in _SENTENCE_END.split(text[:2_000]) if len(one) > 8][:MOST_SENTENCES] or [text]
     whole = embed_request(text)
-    rest = [whole] if sentences == [text] else embed(sentences)
     worth = numpy.array([rarity(stem(word)) for word in words], numpy.float32)
+    order = worth.argsort()[::-1]
+    rarest = order.tolist()
+    verbs = [rarest.index(at) for at, word in enumerate(words) if word in VERBS]
     return MeantRequest(
-        numpy.array([*_vectors(words), whole, *rest]).T, len(words), worth / worth.sum(), worth.argsort()[::-1][:3],
-        [at for at, word in enumerate(words) if word in VERBS][:4],
+        numpy.array([whole, whole] if sentences == [text] else [whole, *embed(sentences)]).T,
+        numpy.array(_vectors([words[at] for at in rarest])).T, (worth / worth.sum())[order], verbs[:4],
     )  # fmt: skip
 
 
@@ -112,97 +117,115 @@ def know_meaning(fields: Fields, required: Sequence[str]) -> Meant:
     name, description = _words(fields.name), _words(fields.description)
     arguments = _words(" ".join(name for name, _ in fields.arguments))
     texts = [" ".join(_PIECE.findall(fields.name)), fields.description, short_text(fields), long_text(fields)]
-    texts += [argument_text(*one) for one in fields.arguments[:MOST_ARGUMENTS]]
+    spoken = embed([argument_text(*one) for one in fields.arguments[:MOST_ARGUMENTS]] or [""])
     asked = [_words(one) or [one.lower()] for one in required[:MOST_ARGUMENTS]]
-    words = name + description + arguments
+    words = [*(name or [""]), *(description or [""]), *(arguments or [""])]
     more = list(dict.fromkeys(word for one in asked for word in one if word not in words))
-    place = {word: at for at, word in enumerate(words + more, len(texts))}
-    counts = (4, len(texts) - 4, len(name), len(description), len(arguments), len(more))
-    worth = numpy.zeros(sum(counts), numpy.float32)
-    worth[len(texts) : len(texts) + len(name) + len(description)] = (*_worth(name), *_worth(description))
-    verbs = [at for at, word in enumerate(name + description, len(texts)) if word in VERBS][:3]
+    place = {word: at for at, word in enumerate(words)} | {word: at - len(more) for at, word in enumerate(more)}
+    verbs = [at for at, word in enumerate(words[: len(words) - max(1, len(arguments))]) if word in VERBS]
     return Meant(
-        numpy.array([*embed(texts), *_vectors(words + more)]), counts, worth, tuple(verbs),
-        tuple(tuple(place[word] for word in one) for one in asked),
+        numpy.array([*embed(texts), spoken.sum(axis=0) / len(spoken)]), spoken, numpy.array(_vectors(words)),
+        (max(1, len(name)), max(1, len(description)), max(1, len(arguments))),
+        (not name, not description, not arguments),
+        numpy.array([*_worth(name), *_worth(description), *[0.0] * max(1, len(arguments))], numpy.float32),
+        tuple(verbs[:3]), tuple(tuple(place[word] for word in one) for one in asked),
+        numpy.array(_vectors(more)) if more else _NOTHING,
     )  # fmt: skip
 
 
 @lru_cache(maxsize=4)
 def _stacked(tools: tuple[Meant, ...]) -> _Stack:
     """Kept for a while: the tools are often the same from request to request."""
-    first, runs, cells, verbs, verb_runs, verb_tools = ([] for _ in range(6))
-    required, required_runs, required_tools, requiring = ([] for _ in range(4))
-    end = 0
-    for number, tool in enumerate(tools):
-        first.append(end)
+    ends = [0]
+    for tool in tools:
+        for count in tool.counts:
+            ends.append(ends[-1] + count)
+    end = ends[-1]
+    verbs: list[int] = []
+    verb_runs: list[int] = []
+    required: list[int] = []
+    required_runs: list[int] = []
+    requiring_runs: list[int] = []
+    for tool, start in zip(tools, ends[::3], strict=False):
+        end += len(tool.more)
         if tool.verbs:
             verb_runs.append(len(verbs))
-            verb_tools.append(number)
-            verbs += [end + at for at in tool.verbs]
+            verbs += [start + at for at in tool.verbs]
         if tool.required:
-            requiring.append(number)
-            required_tools.append(len(required_runs))
-            for argument in tool.required:
-                required_runs.append(len(required))
-                required += [end + at for at in argument]
-        for run, count in enumerate(tool.counts, number * _RUNS):
-            if count:
-                runs.append(end)
-                cells.append(run)
-                end += count
+            requiring_runs.append(len(required_runs))
+        for argument in tool.required:
+            required_runs.append(len(required))
+            required += [start + at if at >= 0 else end + at for at in argument]
+    argument_ends = [0]
+    for tool in tools:
+        argument_ends.append(argument_ends[-1] + len(tool.arguments))
+    gaps = [tool.gaps for tool in tools]
     return _Stack(
-        numpy.concatenate([tool.rows for tool in tools]), numpy.concatenate([tool.worth for tool in tools]),
-        numpy.array(first), runs, cells, numpy.array([tool.counts for tool in tools]), verbs, verb_runs, verb_tools,
-        required, required_runs, required_tools, requiring,
+        numpy.concatenate([tool.texts for tool in tools]),
+        numpy.concatenate([tool.arguments for tool in tools]), argument_ends[:-1],
+        numpy.concatenate([tool.words for tool in tools] + [tool.more for tool in tools]), ends,
+        numpy.array(gaps) if any(map(any, gaps)) else None,
+        numpy.concatenate([*(tool.worth for tool in tools), numpy.zeros(end - ends[-1], numpy.float32)]),
+        verbs, verb_runs, [number for number, tool in enumerate(tools) if tool.verbs],
+        required, required_runs, requiring_runs, [number for number, tool in enumerate(tools) if tool.required],
     )  # fmt: skip
 
 
 def by_meaning(asked: MeantRequest, tools: Sequence[Meant]) -> list[list[float]]:
     """Of each tool, in the order of `compare.BY_MEANING`."""
     stack = _stacked(tuple(tools))
-    product = stack.rows @ asked.columns
-    size, whole = len(tools), asked.words
-    most = numpy.full((size * _RUNS, product.shape[1]), _NOWHERE, numpy.float32)
-    most[stack.cells] = numpy.maximum.reduceat(product, stack.runs, axis=0)
-    most = most.reshape(size, _RUNS, -1)
-    found = product[:, :whole].max(axis=1)
-    """How well each word of the tools is found in the request."""
-    sums = numpy.zeros((size * _RUNS, 2), numpy.float32)
-    sums[stack.cells, 0] = numpy.add.reduceat(product[:, whole], stack.runs)
-    sums[stack.cells, 1] = numpy.add.reduceat(found * stack.worth, stack.runs)
-    sums = sums.reshape(size, _RUNS, 2)
-    there = stack.counts > 0
-    parts = most[:, _NAME:_MORE, :whole]
-    nearest = parts.max(axis=1)
-    nearest[nearest[:, 0] == _NOWHERE] = 0.0
-    numbers = numpy.empty((size, 19), numpy.float32)
-    numbers[:, :4] = product[stack.first[:, None] + _FOUR, whole]
-    numbers[:, 4] = most[:, _ARGUMENT_TEXTS, whole] * there[:, _ARGUMENT_TEXTS]
-    numbers[:, 5] = sums[:, _ARGUMENT_TEXTS, 0] / numpy.maximum(stack.counts[:, _ARGUMENT_TEXTS], 1)
-    numbers[:, 6] = product[stack.first + 2, whole + 1 :].max(axis=1)
-    numbers[:, 7] = nearest @ asked.worth
-    numbers[:, 8:11] = (parts @ asked.worth) * there[:, _NAME:_MORE]
-    numbers[:, 11:13] = sums[:, _NAME:_ARGUMENTS, 1]
-    numbers[:, 13] = numpy.sort(nearest, axis=1)[:, : max(1, whole * 3 // 10)].mean(axis=1)
-    rare = nearest[:, asked.rarest]
-    numbers[:, 14] = rare.mean(axis=1)
-    numbers[:, 15] = rare[:, 0]
-    numbers[:, 16] = (nearest < NEAR).mean(axis=1)
-    numbers[:, 17] = NEAR
+    size, count = len(tools), asked.words.shape[1]
+    near = (stack.texts @ asked.texts).reshape(size, 5, -1)
+    arguments = numpy.maximum.reduceat(stack.arguments @ asked.texts[:, 0], stack.argument_runs)
+    alike = stack.words @ asked.words
+    found = numpy.maximum.reduce(alike, axis=1)  # how well each word of the tools is found in the request
+    theirs = numpy.add.reduceat(found * stack.worth, stack.word_runs)[:-1].reshape(size, 3)
+    parts = numpy.maximum.reduceat(alike, stack.word_runs, axis=0)[:-1].reshape(size, 3, count)
+    aligned = parts @ asked.worth
+    if stack.gaps is not None:
+        parts[stack.gaps] = _NOWHERE
+    nearest = numpy.maximum.reduce(parts, axis=1)
+    if stack.gaps is not None:
+        nearest[nearest == _NOWHERE] = 0.0
+    least = max(1, count * 3 // 10)
+    rare = min(3, count)
+    columns = [
+        *near[:, :4, 0].T.tolist(), arguments.tolist(), near[:, 4, 0].tolist(),
+        numpy.maximum.reduce(near[:, 2, 1:], axis=1).tolist(), (nearest @ asked.worth).tolist(), *aligned.T.tolist(),
+        *theirs[:, :2].T.tolist(), (numpy.add.reduce(numpy.sort(nearest)[:, :least], axis=1) / least).tolist(),
+        (numpy.add.reduce(nearest[:, :rare], axis=1) / rare).tolist(), nearest[:, 0].tolist(),
+        (numpy.add.reduce(nearest < NEAR, axis=1) / count).tolist(), _by_verbs(asked, stack, alike, size),
+        _least_required(stack, found, size),
+    ]  # fmt: skip
+    return list(map(list, zip(*columns, strict=True)))
+
+
+def _by_verbs(asked: MeantRequest, stack: _Stack, alike: Any, size: int) -> list[float]:
+    verbs = [NEAR] * size
     if asked.verbs and stack.verbs:
-        alike = product[stack.verbs][:, asked.verbs].max(axis=1)
-        numbers[stack.verb_tools, 17] = numpy.maximum.reduceat(alike, stack.verb_runs)
-    numbers[:, 18] = 1.0
+        best = numpy.maximum.reduce(alike.take(stack.verbs, axis=0).take(asked.verbs, axis=1), axis=1)
+        for number, one in zip(
+            stack.with_verbs, numpy.maximum.reduceat(best, stack.verb_runs).tolist(), strict=True
+        ):
+            verbs[number] = one
+    return verbs
+
+
+def _least_required(stack: _Stack, found: Any, size: int) -> list[float]:
+    least = [1.0] * size
     if stack.required:
-        held = numpy.maximum.reduceat(found[stack.required], stack.required_runs)
-        numbers[stack.requiring, 18] = numpy.minimum.reduceat(held, stack.required_tools)
-    return numbers.tolist()
+        held = numpy.maximum.reduceat(found.take(stack.required), stack.required_runs)
+        for number, one in zip(
+            stack.requiring, numpy.minimum.reduceat(held, stack.requiring_runs).tolist(), strict=True
+        ):
+            least[number] = one
+    return least
 
 
 def _worth(words: list[str]) -> list[float]:
     worth = [rarity(stem(word)) for word in words]
     whole = sum(worth)
-    return [one / whole for one in worth]
+    return [one / whole for one in worth] or [0.0]
 
 
 def _words(text: str) -> list[str]:
