@@ -129,9 +129,7 @@ class _Embedder:
             if len(self.known) > _MOST_KNOWN:
                 self.known.clear()
             ends = [*starts[1:], len(ids)]
-            self.known.update(
-                (word, ids[start:end]) for word, start, end in zip(words, starts, ends, strict=True)
-            )
+            self.known.update((word, ids[start:end]) for word, start, end in zip(words, starts, ends, strict=True))
 
 
 _lock = Lock()

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 import numpy
@@ -69,6 +70,7 @@ class Meant(Struct, frozen=True, eq=False):
     counts: tuple[int, int, int]
     gaps: tuple[bool, bool, bool]
     """Where nothing stands."""
+    gappy: bool
     worth: Any
     """Of each word of the name and of the description; the sum of each is 1."""
     verbs: tuple[int, ...]
@@ -126,7 +128,7 @@ def know_meaning(fields: Fields, required: Sequence[str]) -> Meant:
     return Meant(
         numpy.array([*embed(texts), spoken.sum(axis=0) / len(spoken)]), spoken, numpy.array(_vectors(words)),
         (max(1, len(name)), max(1, len(description)), max(1, len(arguments))),
-        (not name, not description, not arguments),
+        (not name, not description, not arguments), not (name and description and arguments),
         numpy.array([*_worth(name), *_worth(description), *[0.0] * max(1, len(arguments))], numpy.float32),
         tuple(verbs[:3]), tuple(tuple(place[word] for word in one) for one in asked),
         numpy.array(_vectors(more)) if more else _NOTHING,
@@ -136,38 +138,36 @@ def know_meaning(fields: Fields, required: Sequence[str]) -> Meant:
 @lru_cache(maxsize=4)
 def _stacked(tools: tuple[Meant, ...]) -> _Stack:
     """Kept for a while: the tools are often the same from request to request."""
-    ends = [0]
-    for tool in tools:
-        for count in tool.counts:
-            ends.append(ends[-1] + count)
+    ends = [0, *accumulate(count for tool in tools for count in tool.counts)]
     end = ends[-1]
     verbs: list[int] = []
     verb_runs: list[int] = []
+    with_verbs: list[int] = []
     required: list[int] = []
     required_runs: list[int] = []
     requiring_runs: list[int] = []
-    for tool, start in zip(tools, ends[::3], strict=False):
+    requiring: list[int] = []
+    for number, tool in enumerate(tools):
+        start = ends[3 * number]
         end += len(tool.more)
         if tool.verbs:
+            with_verbs.append(number)
             verb_runs.append(len(verbs))
             verbs += [start + at for at in tool.verbs]
         if tool.required:
+            requiring.append(number)
             requiring_runs.append(len(required_runs))
-        for argument in tool.required:
-            required_runs.append(len(required))
-            required += [start + at if at >= 0 else end + at for at in argument]
-    argument_ends = [0]
-    for tool in tools:
-        argument_ends.append(argument_ends[-1] + len(tool.arguments))
-    gaps = [tool.gaps for tool in tools]
+            for argument in tool.required:
+                required_runs.append(len(required))
+                required += [start + at if at >= 0 else end + at for at in argument]
     return _Stack(
         numpy.concatenate([tool.texts for tool in tools]),
-        numpy.concatenate([tool.arguments for tool in tools]), argument_ends[:-1],
+        numpy.concatenate([tool.arguments for tool in tools]),
+        [0, *accumulate(len(tool.arguments) for tool in tools[:-1])],
         numpy.concatenate([tool.words for tool in tools] + [tool.more for tool in tools]), ends,
-        numpy.array(gaps) if any(map(any, gaps)) else None,
+        numpy.array([tool.gaps for tool in tools]) if any(tool.gappy for tool in tools) else None,
         numpy.concatenate([*(tool.worth for tool in tools), numpy.zeros(end - ends[-1], numpy.float32)]),
-        verbs, verb_runs, [number for number, tool in enumerate(tools) if tool.verbs],
-        required, required_runs, requiring_runs, [number for number, tool in enumerate(tools) if tool.required],
+        verbs, verb_runs, with_verbs, required, required_runs, requiring_runs, requiring,
     )  # fmt: skip
 
 
@@ -181,7 +181,7 @@ def by_meaning(asked: MeantRequest, tools: Sequence[Meant]) -> list[list[float]]
     found = numpy.maximum.reduce(alike, axis=1)  # how well each word of the tools is found in the request
     theirs = numpy.add.reduceat(found * stack.worth, stack.word_runs)[:-1].reshape(size, 3)
     parts = numpy.maximum.reduceat(alike, stack.word_runs, axis=0)[:-1].reshape(size, 3, count)
-    aligned = parts @ asked.worth
+    aligned = (parts.reshape(size * 3, count) @ asked.worth).reshape(size, 3)
     if stack.gaps is not None:
         parts[stack.gaps] = _NOWHERE
     nearest = numpy.maximum.reduce(parts, axis=1)
@@ -204,9 +204,7 @@ def _by_verbs(asked: MeantRequest, stack: _Stack, alike: Any, size: int) -> list
     verbs = [NEAR] * size
     if asked.verbs and stack.verbs:
         best = numpy.maximum.reduce(alike.take(stack.verbs, axis=0).take(asked.verbs, axis=1), axis=1)
-        for number, one in zip(
-            stack.with_verbs, numpy.maximum.reduceat(best, stack.verb_runs).tolist(), strict=True
-        ):
+        for number, one in zip(stack.with_verbs, numpy.maximum.reduceat(best, stack.verb_runs).tolist(), strict=True):
             verbs[number] = one
     return verbs
 
