@@ -124,20 +124,8 @@ def _late(asker: Asker) -> Failed:
 
 
 def _in_thread(model: Model, messages: list[Message], options: dict[str, Any]) -> "Future[Any]":
-    """A thread of its own, which nobody waits for at the end: a model that hangs must not hold the program."""
-    from concurrent.futures import Future
-    from contextvars import copy_context
-    from threading import Thread
+    from functools import partial
 
-    future: Future[Any] = Future()
-    context = copy_context()
+    from rightcall.execute.own_thread import in_own_thread
 
-    def work() -> None:
-        if future.set_running_or_notify_cancel():
-            try:
-                future.set_result(context.run(_attempt, model, messages, options))
-            except BaseException as error:  # noqa: BLE001 - the end of the program, say: for whoever asked
-                future.set_exception(error)
-
-    Thread(target=work, name="rightcall-model", daemon=True).start()
-    return future
+    return in_own_thread(partial(_attempt, model, messages, options), "rightcall-model")

@@ -1,7 +1,9 @@
 """A model behind an endpoint: what goes out, what comes back, and how a server's manner is learnt."""
 
 import asyncio
+import socket
 import ssl
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,7 +13,8 @@ import pytest
 import uvloop
 from msgspec import json
 
-from models.endpoint_asking import HELLO, bodies, in_a_loop, refusal, said, text
+from hostile.objects import deep
+from models.endpoint_asking import HELLO, bodies, in_a_loop, pass_time, refusal, said, text, until
 from rightcall.config_router import ModelSettings
 from rightcall.errors import ConfigError, ModelError
 from rightcall.models.endpoint import Endpoint
@@ -84,6 +87,7 @@ def test_an_address_is_taken_as_people_write_it(url: str, path: str) -> None:
         ("http://h/a b", "without blanks"),
         ("http://h/v1\r\nx: sk-secret", "without blanks and control characters"),
         ("http://h/v1?key=sk-secret", "without ? and #"),
+        ("http://h:0/v1", "a port is a number from 1 to 65535"),
     ],
 )
 def test_a_wrong_address_is_told_what_would_be_right(url: str, rule: str) -> None:
@@ -252,13 +256,56 @@ def test_one_endpoint_serves_one_event_loop_after_the_other(loop: Any) -> None:
 async def test_half_a_character_does_not_stop_a_question() -> None:
     async with scripted([answer(said())]) as server:
         await Endpoint(server.url, "small")([{"role": "user", "content": "a\ud83d", "parts": ("\udc00",)}])
-    assert bodies(server)[0]["messages"] == [{"role": "user", "content": "a?", "parts": ["?"]}]
+    assert bodies(server)[0]["messages"] == [{"role": "user", "content": "a\ufffd", "parts": ["\ufffd"]}]
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (rb"a\ud800", "a\ufffd"),
+        (rb"\uDE00b", "\ufffdb"),
+        (rb"\ud83d\ude00\ud83d", "😀\ufffd"),
+        (rb"\ud83dn", "\ufffdn"),
+    ],
+)
 @in_a_loop
-async def test_messages_that_json_cannot_hold_are_named() -> None:
+async def test_half_a_character_does_not_cost_the_answer(written: bytes, read: str) -> None:
+    async with scripted([answer(said("HERE").replace(b"HERE", written))]) as server:
+        assert text(await Endpoint(server.url, "small")(HELLO)) == read
+
+
+@pytest.mark.parametrize("content", [object(), ["\ud83d", deep(lambda inner: [inner])]])
+@in_a_loop
+async def test_messages_that_json_cannot_hold_are_named(content: object) -> None:
     with pytest.raises(ConfigError, match="`messages` must be what JSON can hold"):
-        await Endpoint("http://127.0.0.1:9", "small")([{"role": "user", "content": object()}])
+        await Endpoint("http://127.0.0.1:9", "small")([{"role": "user", "content": content}])
+
+
+def test_a_name_that_cannot_be_looked_up_in_time_does_not_hold_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends, asked = threading.Event(), threading.Event()
+
+    def hang(*_: Any, **more: Any) -> list[Any]:
+        asked.set()
+        ends.wait()
+        return []
+
+    async def ask() -> None:
+        question = asyncio.create_task(Endpoint("http://models.example", "small", seconds=5)(HELLO))
+        await until(asked.is_set)
+        pass_time(5)
+        with pytest.raises(ModelError, match="no whole answer within 5 s"):
+            await question
+
+    monkeypatch.setattr(socket, "getaddrinfo", hang)
+    killer = threading.Timer(4, ends.set)  # without which a program that is held would never fail
+    killer.start()
+    try:
+        asyncio.run(ask())
+        assert not ends.is_set()
+    finally:
+        ends.set()
+        killer.cancel()
+        killer.join()
 
 
 @in_a_loop

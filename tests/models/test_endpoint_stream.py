@@ -49,6 +49,24 @@ async def test_the_pieces_of_a_stream_make_its_text_however_it_is_cut(pieces: li
     assert bodies(server) == [{"model": "small", "messages": HELLO, "temperature": 0.8, "stream": True}]
 
 
+@pytest.mark.parametrize(
+    ("pieces", "read"),
+    [
+        ([rb"so \ud83d", rb"\ude00!"], ["so ", "😀!"]),
+        ([rb"\ud83d", b"", rb"\ude00"], ["😀"]),
+        ([rb"\ud83d", b"no"], ["\ufffdno"]),
+        ([rb"\ude00", rb"yes\ud83d"], ["\ufffd", "yes", "\ufffd"]),
+    ],
+)
+@in_a_loop
+async def test_halves_of_a_character_are_joined_and_a_lone_one_is_replaced(
+    pieces: list[bytes], read: list[str]
+) -> None:
+    events = [event("HERE").replace(b"HERE", piece) for piece in pieces]
+    async with scripted([chunked(*events, DONE)]) as server:
+        assert await streamed(server.url) == read
+
+
 @pytest.mark.parametrize("wire", [answer(said("Hello.")), b"HTTP/1.0 200 OK\r\n\r\n\n" + said("Hello.") + CLOSE])
 @in_a_loop
 async def test_a_server_that_does_not_stream_gives_all_in_one_piece(wire: bytes) -> None:

@@ -167,7 +167,7 @@ class Endpoint:
             left = deadline - asyncio.get_running_loop().time()
             if pause is None or pause >= left or not may_wait:
                 self._found = "" if response.status == 404 else self._found  # another model may be loaded by now
-                raise whom.refused(response.status, answer, advice_to_wait(response, pause))
+                raise whom.refused(response.status, answer, advice_to_wait(whom, response, pause, left))
             may_wait = False
             await asyncio.sleep(pause)
 

@@ -5,26 +5,42 @@ from typing import Any, Final
 import msgspec
 
 from rightcall.errors import ModelError
+from rightcall.models.endpoint_characters import Halves, with_whole_characters
 from rightcall.models.endpoint_errors import Whom, message_in
 from rightcall.parse.kinds import is_list, is_object
 from rightcall.text.framing import ServerSentEvents, TooLong, payload
 
 _DONE: Final = b"[DONE]"
 _UNREAD: Final = object()
+_MOST_TOLD: Final = 2000
+"""Bytes of a refusal that is no JSON. It is shown cut further."""
 
 
-def read_json(raw: bytes) -> Any:
-    """The value in these bytes; `is_unread` says where there is none."""
+def read_json(raw: bytes, *, halves: bool = False) -> Any:
+    """The value in these bytes, _UNREAD where there is none. With `halves`, those of a character may stand in it."""
     try:
         return msgspec.json.decode(raw)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return _read_halves(raw, halves) if b"\\ud" in raw.lower() else _UNREAD
+
+
+def _read_halves(raw: bytes, halves: bool) -> Any:
+    from json import loads  # for JSON half a character is right, for msgspec the whole of it wrong
+
+    try:
+        value = loads(raw)
+        return value if halves else with_whole_characters(value)
+    except (ValueError, RecursionError):
         return _UNREAD
 
 
 def told(raw: bytes) -> Any:
-    """The body of a refusal: JSON, or the text it is."""
+    """The body of a refusal: JSON, or the text it is, of which the last word is left out where it may be half a key."""
     answer = read_json(raw)
-    return raw[:2000].decode("utf-8", "replace") if answer is _UNREAD else answer
+    if answer is not _UNREAD:
+        return answer
+    text = raw[:_MOST_TOLD].decode("utf-8", "replace")
+    return text if len(raw) <= _MOST_TOLD else (text.rsplit(None, 1) or [""])[0]
 
 
 def whole(whom: Whom, raw: bytes) -> dict[str, Any]:
@@ -59,6 +75,7 @@ class Pieces:
         self.is_over = False
         self._whom = whom
         self._events = ServerSentEvents()
+        self._halves = Halves()
         self._whole: list[bytes] | None = None
         self._has_begun = self._has_said = False
         self._finish: Any = None
@@ -88,7 +105,7 @@ class Pieces:
             raise self._broke_off()
         if not self._has_said:
             raise _empty(self._whom, self._finish, {})
-        return texts
+        return [*texts, *filter(None, [self._halves.rest()])]
 
     def _last(self, rest: bytes) -> str:
         """Some servers do not end their last event; others break off in it."""
@@ -104,7 +121,7 @@ class Pieces:
         if data == _DONE:
             self.is_over = True
             return ""
-        answer = read_json(data)
+        answer = read_json(data, halves=True)
         if answer is _UNREAD:
             raise self._whom.broken("sent an event that is not JSON")
         choice = _choice(self._whom, answer)
@@ -114,7 +131,7 @@ class Pieces:
         delta = choice.get("delta")
         text = delta.get("content") if is_object(delta) else None
         self._has_said |= _says(text)
-        return text if isinstance(text, str) else ""
+        return self._halves.feed(text) if isinstance(text, str) else ""
 
     def _broke_off(self) -> ModelError:
         return self._whom.broken("broke off in the middle of its answer")

@@ -5,6 +5,7 @@ server says, escaped and cut. The rest of the url, the key and the headers never
 of them, and servers repeat them.
 """
 
+import re
 import ssl
 from collections.abc import Mapping
 from typing import Any
@@ -19,6 +20,10 @@ from rightcall.text.escape import escaped
 _LONGEST_NAME, _LONGEST_MESSAGE = 80, 300
 _SHORTEST_SECRET = 6
 """A header of fewer characters is no key, and hiding it would blot out words."""
+
+_TELLING = ("error", "message", "msg", "detail")
+_DEEPEST = 10
+"""Errors within errors that are looked into."""
 
 _ADVICE = {
     400: "is the prompt too long for this model, or an option unknown to it?",
@@ -83,9 +88,10 @@ class Whom(Struct, frozen=True):
         return self.error(f"the server reported an error instead of an answer: “{told}”", "status", status)
 
     def safe(self, text: str) -> str:
-        """What the server says, fit to show. Before it is cut, since half a key is one too."""
+        """What the server says, fit to show: keys are taken out before it is cut, since half a key is one too, and in
+        small letters as well, which hosts have."""
         for secret in self.secrets:
-            text = text.replace(secret, "[key]")
+            text = re.sub(re.escape(secret), "[key]", text, flags=re.IGNORECASE)
         return escaped(" ".join(text.split()), _LONGEST_MESSAGE)
 
 
@@ -96,7 +102,7 @@ def secrets_of(key: str | None, headers: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted(held | ({key} if key else set()), key=len, reverse=True))
 
 
-def message_in(answer: Any) -> str:
+def message_in(answer: Any, depth: int = _DEEPEST) -> str:
     """What an error says, in the shapes that servers give it: OpenAI's, Ollama's, FastAPI's, plain text.
 
     >>> message_in({"error": {"message": "no such model"}}), message_in({"detail": [{"msg": "Field required"}]})
@@ -104,8 +110,10 @@ def message_in(answer: Any) -> str:
     """
     if isinstance(answer, str):
         return "" if answer.lstrip()[:1] == "<" else answer.strip()  # a page for a browser says nothing in short
+    if not depth:
+        return ""
     if is_list(answer):
-        return "; ".join(filter(None, map(message_in, answer[:3])))
+        return "; ".join(filter(None, (message_in(one, depth - 1) for one in answer[:3])))
     if is_object(answer):
-        return next(filter(None, (message_in(answer.get(key)) for key in ("error", "message", "msg", "detail"))), "")
+        return next(filter(None, (message_in(answer.get(key), depth - 1) for key in _TELLING)), "")
     return ""

@@ -12,6 +12,7 @@ import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 
+from rightcall.models.endpoint_connecting import connected
 from rightcall.models.endpoint_errors import Whom
 
 MOST_HEAD = 64_000
@@ -102,7 +103,7 @@ async def exchanged(whom: Whom, request: bytes, body: bytes, trust: ssl.SSLConte
     """Sends a request and gives its answer; the connection is gone when the block ends, however it ends."""
     address = whom.address
     try:
-        reader, writer = await asyncio.open_connection(address.host, address.port, ssl=trust, limit=MOST_HEAD)
+        reader, writer = await connected(address.host, address.port, trust, MOST_HEAD)
     except OSError as why:
         raise whom.unreachable(why) from None
     except UnicodeError:  # of a name that DNS cannot have

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
 from rightcall.errors import ConfigError
-from rightcall.parse.kinds import is_object
+from rightcall.models.endpoint_characters import with_whole_characters
 from rightcall.text.addresses import Address, read_address
 from rightcall.text.escape import escaped
 
@@ -56,18 +56,9 @@ def options_of(temperature: float | None, max_tokens: int | None, top_p: float |
 
 def encoded(body: dict[str, Any]) -> bytes:
     try:
-        return msgspec.json.encode(body)
-    except UnicodeEncodeError:  # half a character, which a model may well write
-        return msgspec.json.encode(_whole_characters(body))
+        try:
+            return msgspec.json.encode(body)
+        except UnicodeEncodeError:  # half a character, which a model may well write
+            return msgspec.json.encode(with_whole_characters(body))
     except (TypeError, RecursionError) as why:
         raise ConfigError(f"`messages` must be what JSON can hold: {escaped(str(why), 200)}") from None
-
-
-def _whole_characters(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if is_object(value):
-        return {_whole_characters(key): _whole_characters(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_whole_characters(item) for item in cast("list[Any]", value)]
-    return value

@@ -6,8 +6,8 @@ from email.utils import parsedate_to_datetime
 from typing import Final
 from urllib.parse import urlsplit
 
+from rightcall.models.endpoint_errors import Whom
 from rightcall.models.endpoint_http import Response
-from rightcall.text.escape import escaped
 
 _BUSY: Final = frozenset({429, 503})
 _SECONDS: Final = re.compile(r"\d{1,9}(?:\.\d{1,9})?\Z", re.ASCII)
@@ -27,19 +27,22 @@ def seconds_to_wait(response: Response) -> float | None:
     return max(0.0, (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
 
 
-def advice_to_wait(response: Response, pause: float | None) -> str:
+def advice_to_wait(whom: Whom, response: Response, pause: float | None, left: float) -> str:
     """What to do instead, where the answer itself says it."""
-    if pause is not None:
+    if pause is not None and pause >= left:
         return f"it is busy and asks for {pause:g} s of patience, which is more than this question has"
+    if pause is not None:
+        return "it was left alone for as long as it asked for, and is still busy; ask less often, or later"
     if 300 <= response.status < 400:
-        return f"redirects are not followed, a key could go astray; use the address it points to{_origin(response)}"
+        host = _host(response)
+        at = f" ({whom.safe(host)})" if host else ""
+        return f"redirects are not followed, a key could go astray; use the address it points to{at}"
     return ""
 
 
-def _origin(response: Response) -> str:
+def _host(response: Response) -> str:
     """The host alone: the rest may hold a key, as our own url may."""
     try:
-        host = urlsplit(response.headers.get("location", "")).hostname
+        return urlsplit(response.headers.get("location", "")).hostname or ""
     except ValueError:
         return ""
-    return f" ({escaped(host, 100)})" if host else ""

@@ -57,6 +57,8 @@ def read_address(url: str, rule: str, keys: str) -> Address:
         port, host = parts.port, parts.hostname
     except ValueError as wrong:
         raise ConfigError(f"{rule}: {escaped(str(wrong), 100)}") from None
+    if port == 0:
+        raise ConfigError(f"{rule}: a port is a number from 1 to 65535")
     if parts.scheme not in _SECURE:
         raise ConfigError(f"{rule}: it begins with http:// or https://")
     if not host or not _is_printable_ascii(host):
