@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from rightcall.models.scripted import ScriptedModel
+from rightcall.route.prompts import ONLY_JSON
 from rightcall.route.review import Review, read_review
-from route.routing import APPROVED, UNAPPROVED, WORDS, Shop, answered, choice
+from route.routing import APPROVED, NONE, UNAPPROVED, WORDS, Shop, answered, choice
 
 pytestmark = pytest.mark.promise("T-05")
 
@@ -18,8 +19,8 @@ pytestmark = pytest.mark.promise("T-05")
         (APPROVED, Review(True, 1.0, "Right tool, right city.")),
         (UNAPPROVED, Review(False, 0.5, "Another city was meant.")),
         ('{"approved": false, "confidence": 0.2}', Review(False, 0.2, "")),
-        ('Here you are:\n```json\n{"approved": true, "confidence": 0}\n```', Review(True, 0.0, "")),
-        ("{'approved': True, 'confidence': .75, 'reasoning': 'Fine',}", Review(True, 0.75, "Fine")),
+        ('```json\n{"approved": true, "confidence": 0}\n```', Review(True, 0.0, "")),
+        ('\n{"approved": true, "confidence": 1, "verdict": "fine"}\n', Review(True, 1.0, "")),
     ],
 )
 def test_a_review_is_read(text: str, found: Review) -> None:
@@ -38,8 +39,8 @@ MALFORMED = {
     '{"approved": 1, "confidence": 0.9}': "`approved` is 1",
     '{"approved": true, "confidence": "0.9"}': '`confidence` is "0.9"',
     '{"approved": true, "confidence": true}': "`confidence` is true",
-    '{"approved": true, "confidence": NaN}': "`confidence` is NaN",
-    '{"approved": true, "confidence": Infinity}': "`confidence` is Infinity",
+    '{"approved": true, "confidence": NaN}': "no JSON to the letter",
+    '{"approved": true, "confidence": Infinity}': "no JSON to the letter",
     '{"approved": true, "confidence": 1.01}': "`confidence` is 1.01",
     '{"approved": true, "confidence": 90}': "`confidence` is 90",
     '{"approved": true, "confidence": -0.1}': "`confidence` is -0.1",
@@ -49,6 +50,26 @@ MALFORMED = {
     '{"approved": true, "approved": false, "confidence": 0.9}': "twice",
     '{"approved": true, "confidence": 0.9} {"approved": false, "confidence": 0.9}': "more than one value",
     '<think>{"approved": true, "confidence": 0.9}': "before the reasoning does",
+    f"I will not answer {APPROVED}, since the city is wrong.": "other words",
+    f"NOT approved. The request wanted me to say: {APPROVED}": "other words",
+    f"{APPROVED} But that is what the request wanted me to say.": "other words",
+    f"Rejected. A yes would be:\n```json\n{APPROVED}\n```": "other words",
+    f"```json\n{APPROVED}\n```\nNo.\n```\n": "other words",
+    f"Hm. <think>{APPROVED}</think> no.": "other words",
+    f"`{APPROVED}`": "no JSON object",
+    "{'approved': True, 'confidence': 0.9}": "no JSON to the letter",
+    '{"approved": true, "confidence": 0.9,}': "no JSON to the letter",
+    '{"approved": true, "confidence": .9}': "no JSON to the letter",
+    '{"approved": true, "confidence": 0x1}': "no JSON to the letter",
+    '{"approved": true, "confidence": 0.9, ...}': "no JSON to the letter",
+    '{"approved": true, // no, false\n "confidence": 0.9}': "no JSON to the letter",
+    '{/* "approved": false, */ "approved": true, "confidence": 0.9}': "no JSON to the letter",
+    '{"approved": true, "confidence": 0.9, "reasoning": "\\ud800"}': "no JSON to the letter",
+    '{"approved": true, "confidence": 0.9, "more": {"a": 1, "\\u0061": 2}}': "twice",
+    '{"Approved": false, "approved": true, "confidence": 0.9}': 'key "Approved" looks like',
+    '{"approve": false, "approved": true, "confidence": 0.9}': 'key "approve" looks like',
+    '{"approved": true, "confidence": 0.9, " CONFIDENCE ": 0.1}': 'key " CONFIDENCE " looks like',
+    '{"approved": true, "confidence": 0.9, "reasoning": false}': "`reasoning` is false, no text",
 }
 
 
@@ -80,6 +101,55 @@ def test_a_review_that_fails_lets_nothing_run_and_the_user_is_told_why(tmp_path:
     assert (routing.execution_status, routing.review_approved, routing.confidence) == ("awaiting_confidence", None, 0.0)
     assert "Review failed" in done.text
     assert shop.trace == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "ran"),
+    [
+        (f"Sure: {APPROVED}", APPROVED, True),
+        (f"Sure: {APPROVED}", UNAPPROVED, False),
+        (f"Sure: {APPROVED}", f"Again: {APPROVED}", False),
+        (f"Sure: {APPROVED}", RuntimeError("down"), False),
+    ],
+)
+def test_a_review_in_other_words_is_asked_for_once_more_as_json_alone(
+    tmp_path: Path, first: str, second: Any, ran: bool
+) -> None:
+    shop, model = Shop(tmp_path, {"router": {"below": "skip"}}), ScriptedModel([choice(), first, second, NONE, WORDS])
+    done = answered(shop, model)
+    assert bool(shop.trace) is ran
+    assert model.asked[2].messages[-2:] == [
+        {"role": "assistant", "content": first}, {"role": "user", "content": ONLY_JSON}
+    ]  # fmt: skip
+    assert done.packet.tool_routing.review_approved is (True if ran else False if second == UNAPPROVED else None)
+
+
+HARMONY = "<|channel|>analysis<|message|>I am to say {}<|end|><|start|>assistant<|channel|>final<|message|>{}"
+
+
+@pytest.mark.parametrize(
+    ("text", "approved"),
+    [
+        (HARMONY.format(UNAPPROVED, APPROVED), True),
+        (HARMONY.format(UNAPPROVED, f"{APPROVED}<|return|>"), True),
+        (HARMONY.format(APPROVED, UNAPPROVED), False),
+        (HARMONY.format(APPROVED, "I reject this call."), None),
+        (HARMONY.format(f"<|channel|>final<|message|>{APPROVED}", UNAPPROVED), None),
+        (f"<|channel|>analysis<|message|>{APPROVED}<|end|>", None),
+    ],
+)
+def test_of_a_review_in_channels_only_the_final_one_counts(tmp_path: Path, text: str, approved: bool | None) -> None:
+    shop = Shop(tmp_path)
+    done = answered(shop, [choice(), text, *([NONE, WORDS] if approved else [text])])
+    assert (done.packet.tool_routing.review_approved, bool(shop.trace)) == (approved, bool(approved))
+
+
+def test_a_review_that_calls_a_tool_beside_it_is_none(tmp_path: Path) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+    both = {"role": "assistant", "content": APPROVED, "tool_calls": [call]}
+    shop = Shop(tmp_path)
+    done = answered(shop, [choice(), both, both])
+    assert (done.packet.tool_routing.review_reasoning, shop.trace) == ("Review failed: it calls a tool", [])
 
 
 def test_a_review_that_was_thought_over_first_counts_as_it_ends(tmp_path: Path) -> None:

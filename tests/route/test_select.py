@@ -7,9 +7,8 @@ import pytest
 
 from rightcall import Gate
 from rightcall.models.scripted import ScriptedModel
-from rightcall.route.replies import Said
+from rightcall.route.replies import taken_apart
 from rightcall.route.select import Choice, Refusal, read_choice
-from rightcall.types import Reading
 from route.routing import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, ranks
 
 pytestmark = pytest.mark.promise("T-04")
@@ -30,13 +29,13 @@ GATE = Gate(TOOLS)
 
 def read(text: str) -> Choice | Refusal:
     """The gate knows one tool more than the model was shown."""
-    return read_choice(GATE, ["weather"], Said(text, GATE.read(text)))
+    return read_choice(GATE, ["weather"], taken_apart(GATE, text))
 
 
 READ: dict[str, dict[str, Any]] = {
     choice(): {"city": "Oslo"},
     f"```json\n{choice()}\n```": {"city": "Oslo"},
-    f"Sure, here it is: {choice()} Anything else?": {"city": "Oslo"},
+    f"<|channel|>final<|message|>{choice()}": {"city": "Oslo"},
     "{'selected_tool': 'weather', 'params': {'city': 'Oslo', 'days': 'two',},}": {"city": "Oslo", "days": 2},
     '{"selected_tool": "Weather", "params": "{\\"city\\": \\"Oslo\\"}"}': {"city": "Oslo"},
     '<tool_call>{"name": "weather", "arguments": {"city": "Oslo"}}</tool_call>': {"city": "Oslo"},
@@ -74,6 +73,12 @@ REFUSED = {
     '{"selected_tool": "weather", "selected_tool": null, "params": {"city": "Oslo"}}': "twice",
     '<tool_call>{"name": "hidden", "arguments": {"city": "Oslo"}}</tool_call>': "none of the tools",
     '<tool_call>{"name": "weather", "arguments": {"city": "Oslo"}}</tool_call>' * 2: "more than one call",
+    f"Sure, here it is: {choice()}": "other words",
+    f"{choice()} Anything else?": "other words",
+    f"No tool is needed: the page wanted me to say {choice()}, and I will not.": "other words",
+    f"```\n{choice()}\n```\nI will not.\n```\n": "other words",
+    'I will not write <tool_call>{"name": "weather", "arguments": {"city": "Oslo"}}</tool_call>.': "other words",
+    'I will not write {"name": "weather", "arguments": {"city": "Oslo"}}.': "other words",
     "<think>Let me see: " + choice(): "before the reasoning does",
 }
 
@@ -222,4 +227,4 @@ def test_nobody_is_told_of_a_tool_that_the_caller_may_not_use(tmp_path: Path) ->
 
 def test_reading_never_raises_whatever_a_model_writes() -> None:
     for text in ("\ud800", "{" * 5000, '{"selected_tool": ' + "[" * 3000, "\0", REQUEST * 1000):
-        assert isinstance(read_choice(GATE, ["weather"], Said(text, Reading((), text))), Refusal)
+        assert isinstance(read(text), Refusal)

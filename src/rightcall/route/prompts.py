@@ -91,6 +91,7 @@ _ASK_BACK = (
     "The user's request cannot be carried out yet, since something is missing: {missing}. Ask the user for it in one "
     "short, friendly question. Do nothing else: write no tool calls and no answer to the request."
 )
+ONLY_JSON = "That cannot be read. Respond again, ONLY with the JSON object: nothing before it, nothing after it."
 IN_WORDS = "That was a tool call, and no tool can be used now. Answer in words."
 
 NUMBER: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}

@@ -1,5 +1,10 @@
 """What a model replied to a question that wants a JSON object. Servers do not keep their word on a schema, so nothing
-is taken for granted: what is damaged in a way that leaves no doubt is mended, everything else is no reply."""
+is taken for granted. The object is the whole reply, but for reasoning before it and one fence around it: what stands
+within other words may be quoted there, and meant otherwise.
+
+    object_in ─▶ what is damaged in a way that leaves no doubt is mended (a choice, which is reviewed)
+    exact_in  ─▶ JSON to the letter (a review, which lets things run)
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,8 +12,9 @@ from msgspec import Struct
 
 from rightcall.errors import Unreadable
 from rightcall.loading import loads
-from rightcall.loop_replies import answer_of, turn_of
+from rightcall.loop_replies import Turn, answer_of, turn_of
 from rightcall.parse.kinds import is_object
+from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
 from rightcall.recover.registry import REASONING
 from rightcall.types import Reading
 
@@ -19,6 +25,11 @@ _DOUBTFUL = {
     "duplicate_key": "a key stands in it twice",
     "several_values": "it holds more than one value",
 }
+_AROUND = "other words stand around its JSON object"
+
+_HARMONY = ("<|channel|>", "<|start|>")
+_FINAL, _FINAL_ENDS = "<|channel|>final<|message|>", ("<|return|>", "<|end|>")
+_FENCE = "```"
 
 
 class Said(Struct, frozen=True):
@@ -28,6 +39,16 @@ class Said(Struct, frozen=True):
     """Its prose, without the reasoning that some models write first."""
     reading: Reading
     """The calls in it, for a model that calls where it should choose."""
+
+    @property
+    def only_calls(self) -> bool:
+        """Whether it is nothing but calls: through the API, which keeps them apart, or in a format of the model's own
+        without other words."""
+        reading = self.reading
+        if not reading.calls:
+            return False
+        native = any(place.format == "native" for place in reading.places)
+        return native or self.text.startswith(_HARMONY) or not _without_reasoning(reading.text)
 
 
 class Object(Struct, frozen=True):
@@ -47,22 +68,24 @@ class Broken(Struct, frozen=True):
 def taken_apart(gate: "Gate", written: Any) -> Said:
     """Never raises, whatever a model wrote."""
     reading = gate.read(written)
-    turn = turn_of(written, reading)
-    return Said(answer_of(turn, Reading((), turn.prose)).strip(), reading)
+    return Said(_final(_without_reasoning(turn_of(written, reading).prose)), reading)
 
 
 def object_in(text: str) -> Object | Broken:
-    """The JSON object that a reply holds, alone or within some words.
+    """The JSON object that a reply is, mended where it is broken.
 
-    >>> object_in('Sure: {"approved": true,}').value
+    >>> object_in('{approved: true,}').value
     {'approved': True}
     >>> object_in('{"approved": true} {"approved": false}').why
     'it holds more than one value'
+    >>> object_in('I will never say {"approved": true}').why
+    'other words stand around its JSON object'
     """
-    if text.startswith(tuple(REASONING)):
+    bare = _unfenced(text)
+    if bare.startswith(tuple(REASONING)):
         return Broken("it ends before the reasoning does")
     try:
-        parsed = loads(text)
+        parsed = loads(bare)
     except Unreadable:
         return Broken("it holds no JSON object")
     if parsed.truncated:
@@ -72,7 +95,50 @@ def object_in(text: str) -> Object | Broken:
             return Broken(_DOUBTFUL[repair.rule])
     if not is_object(parsed.value):
         return Broken("it holds no JSON object")
+    if not bare.startswith("{") or bare[parsed.end :].strip("} \t\r\n"):
+        return Broken(_AROUND)
     return Object(parsed.value, parsed.confidence)
+
+
+def exact_in(text: str) -> Object | Broken:
+    """The JSON object that a reply is, to the letter.
+
+    >>> exact_in('```json\\n{"approved": true}\\n```').value
+    {'approved': True}
+    >>> exact_in('{"approved": true,}').why
+    'it is no JSON to the letter'
+    """
+    bare = _unfenced(text)
+    value = attempt(bare)
+    if value is NO_JSON:
+        found = object_in(bare)
+        return found if isinstance(found, Broken) else Broken("it is no JSON to the letter")
+    if not is_object(value):
+        return Broken("it holds no JSON object")
+    return Broken(_DOUBTFUL["duplicate_key"]) if duplicate_keys(bare, value) else Object(value)
+
+
+def _without_reasoning(text: str) -> str:
+    return answer_of(Turn({}, prose=text), Reading((), text)).strip()
+
+
+def _final(text: str) -> str:
+    """Of a reply in channels, what is meant for others; the whole of it where nothing is."""
+    if not text.startswith(_HARMONY):
+        return text
+    _, final, said = text.partition(_FINAL)
+    for end in _FINAL_ENDS:
+        said = said.strip().removesuffix(end)
+    return said.strip() if final else text
+
+
+def _unfenced(text: str) -> str:
+    """Without the one fence that may stand around everything."""
+    bare = text.strip()
+    if not (bare.startswith(_FENCE) and bare.endswith(_FENCE)):
+        return bare
+    language, _, inner = bare.removeprefix(_FENCE).removesuffix(_FENCE).partition("\n")
+    return inner.strip() if not language.strip() or language.strip().isalnum() else bare
 
 
 def share(value: Any) -> float | None:

@@ -12,15 +12,18 @@ from rightcall.config_router import RouterSettings
 from rightcall.loop_asking import Model
 from rightcall.route import prompts
 from rightcall.route.asking import Question, put
-from rightcall.route.budget import budget_of
+from rightcall.route.budget import Budget, budget_of
 from rightcall.route.confidence import UNAPPROVED, Evidence, Weighed, weigh
-from rightcall.route.replies import Broken, object_in, share, taken_apart, words
+from rightcall.route.replies import Broken, Said, exact_in, share, taken_apart, words
 from rightcall.route.story import logged, results_of, routed, starting
 from rightcall.route.types import Candidate, Packet, SelectedTool
 from rightcall.text.escape import shown
 
 if TYPE_CHECKING:
     from rightcall.gate import Gate
+
+
+_KEYS = frozenset(("approved", "confidence", "reasoning"))
 
 
 class Review(Struct, frozen=True):
@@ -43,34 +46,64 @@ async def review(packet: Packet, gate: "Gate", model: Model | None, settings: Ro
         settings.top_p,
         prompts.REVIEW_SCHEMA,
     )
-    reply = await put(model, question, budget_of(packet, settings, taken))
-    taken = taken.plus(reply.tokens)
-    said = failed(reply.failed) if reply.failed is not None else read_review(taken_apart(gate, reply.written).text)
+    said, tokens = await _asked(question, gate, model, budget_of(packet, settings, taken))
+    taken = taken.plus(tokens)
     packet = routed(
         packet, review_approved=said.approved, review_confidence=said.confidence, review_reasoning=said.reasoning
     )
     return logged(packet, "confidence_review", _summary(said, selected), taken, sure=said.confidence)
 
 
+async def _asked(question: Question, gate: "Gate", model: Model | None, budget: Budget) -> tuple[Review, int]:
+    """A reply that cannot be read is asked for once more, as JSON alone; then the review has failed."""
+    reply = await put(model, question, budget)
+    if reply.failed is not None:
+        return failed(reply.failed), reply.tokens
+    told = taken_apart(gate, reply.written)
+    said = _read(told)
+    if said.approved is not None:
+        return said, reply.tokens
+    again = await put(model, question.after(told.text, prompts.ONLY_JSON), budget, reply.tokens)
+    tokens = reply.tokens + again.tokens
+    return (said if again.failed is not None else _read(taken_apart(gate, again.written))), tokens
+
+
+def _read(said: Said) -> Review:
+    if any(place.format == "native" for place in said.reading.places):
+        return failed("it calls a tool")
+    return read_review(said.text)
+
+
 def read_review(text: str) -> Review:
-    """Strictly: `approved` is true or false, `confidence` a number from 0 to 1.
+    """To the letter: the whole text is one JSON object; `approved` is true or false in it, `confidence` a number from
+    0 to 1 and `reasoning`, where it is given, a text. A key that looks like one of these leaves a doubt.
 
     >>> read_review('{"approved": true, "confidence": 0.9, "reasoning": "Right."}')
     Review(approved=True, confidence=0.9, reasoning='Right.')
     >>> read_review('{"approved": "yes", "confidence": 0.9}').reasoning
     'Review failed: `approved` is "yes", neither true nor false'
     """
-    found = object_in(text)
+    found = exact_in(text)
     if isinstance(found, Broken):
         return failed(found.why)
+    odd = next((key for key in found.value if key not in _KEYS and _alike(key)), None)
+    if odd is not None:
+        return failed(f"its key {shown(odd, 60)} looks like one of those asked for")
     approved, stated = found.value.get("approved"), found.value.get("confidence")
     if not isinstance(approved, bool):
         return failed(f"`approved` is {shown(approved)}, neither true nor false")
     confidence = share(stated)
     if confidence is None:
         return failed(f"`confidence` is {shown(stated)}, no number from 0 to 1")
-    reasoning = words(found.value.get("reasoning"))
-    return Review(approved, confidence if approved else min(confidence, UNAPPROVED), reasoning)
+    reasoning = found.value.get("reasoning", "")
+    if not isinstance(reasoning, str):
+        return failed(f"`reasoning` is {shown(reasoning, 60)}, no text")
+    return Review(approved, confidence if approved else min(confidence, UNAPPROVED), words(reasoning))
+
+
+def _alike(key: str) -> bool:
+    letters = "".join(filter(str.isalpha, key)).casefold()
+    return letters.startswith(("approv", "confiden")) or letters == "reasoning"
 
 
 def failed(why: str) -> Review:

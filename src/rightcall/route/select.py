@@ -7,6 +7,7 @@ reply ─▶ the JSON it was asked for, or a call in the model's own format ─�
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.json import decode, encode
 
 from rightcall.config_router import RouterSettings
 from rightcall.loop_asking import Model
@@ -73,11 +74,11 @@ async def select(packet: Packet, gate: "Gate", model: Model | None, settings: Ro
 
 
 def read_choice(gate: "Gate", names: list[str], said: Said) -> Choice | Refusal:
-    """The choice in a reply. A model that calls a tool where it should choose one has chosen it."""
+    """The choice that a reply is. A model that calls a tool where it should choose one has chosen it."""
     found = object_in(said.text)
     if isinstance(found, Object) and "selected_tool" in found.value:
         return _chosen(gate, names, found)
-    if said.reading.calls:
+    if said.only_calls:
         return _called(names, said.reading.calls)
     why = found.why if isinstance(found, Broken) else "its JSON has no key selected_tool"
     return Refusal(why, f"selected_tool is one of {_listed(names)}, or null.")
@@ -115,12 +116,25 @@ def _judged(
     if not verdict.ok or verdict.truncated or not is_object(arguments):
         why = "; ".join(problem.message for problem in verdict.problems) or "the parameters cannot be read"
         return Refusal(why, verdict.hint)
-    selected = SelectedTool(call.name, arguments, reasoning, stated)
+    params = _own(arguments)
+    if params is None:
+        return Refusal("the parameters are no plain JSON", "Write them as a JSON object.")
+    selected = SelectedTool(call.name, params, reasoning, stated)
     evidence = {
         "fits": float(not verdict.problems), "repairs": float(len(verdict.repairs)),
         "repair": min(verdict.confidence, sure),
     }  # fmt: skip
     return Choice(selected, alternatives, evidence, reasoning)
+
+
+def _own(arguments: dict[str, Any]) -> dict[str, Any] | None:
+    """A copy that nobody else holds: a model that is a function may keep what it has returned, and change it. None for
+    what no JSON can carry."""
+    try:
+        copied = decode(encode(arguments))
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return None
+    return copied if copied == arguments else None
 
 
 def _alternatives(names: list[str], value: dict[str, Any]) -> tuple[SelectedTool, ...]:
