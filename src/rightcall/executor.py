@@ -260,15 +260,17 @@ class Executor:
         within = self._hidden(context)
         self.store.transact(lambda t: note_diagnosis(t, caller, within, correct))
 
-    async def note_routing(self, routed: Routed) -> None:
-        """A router tells what it decided of a request. Raises StoreError when that cannot be recorded."""
-        told = Routed(*(self._hidden(value) for value in structs.astuple(routed)))
+    async def note_routing(self, routed: Routed, arguments: Any = None) -> None:
+        """A router tells what it decided of a request. What is secret by its name in the `arguments` of the call it
+        thought of is hidden in the reason too. Raises StoreError when that cannot be recorded."""
+        told = Routed(*map(self._hidden, structs.astuple(routed)))
+        told = structs.replace(told, why=self._hidden(routed.why, arguments))
         await self.store.atransact(lambda t: note_routing(t, told))
 
-    def _hidden(self, context: Any) -> Any:
-        """As the records of its calls name it."""
+    def _hidden(self, told: Any, arguments: Any = None) -> Any:
+        """As the records of its calls have it."""
         redactor = self._redactor
-        return redactor.value(context) if redactor is not None and isinstance(context, str) else context
+        return redactor.beside(told, arguments) if redactor is not None and isinstance(told, str) else told
 
     async def _run(
         self, written: Written, who: Who, approval: str | None, wait: float, rehearse: frozenset[Effect] = frozenset()

@@ -386,6 +386,17 @@ def test_an_answered_packet_holds_no_secret_any_more(store: PacketStore) -> None
 
 
 @pytest.mark.promise("A-02")
+def test_a_failed_packet_keeps_of_its_secrets_only_what_it_would_begin_anew_with(store: PacketStore) -> None:
+    packet = with_secret("failed")
+    store.save(packet)
+    saved = store.load(packet.header.packet_id)
+    assert saved.content.original_prompt == packet.content.original_prompt
+    assert saved.content.data_fields == packet.content.data_fields
+    rest = replace(saved, content=Content("", (), saved.content.answer))
+    assert SECRET.encode() not in to_json(rest)
+
+
+@pytest.mark.promise("A-02")
 def test_names_that_the_policy_calls_secret_are_hidden_too(tmp_path: Path) -> None:
     store = PacketStore(tmp_path, Redactor(b"key", ["customer_number"]))
     tool = SelectedTool("find", {"customer_number": "778899"}, "customer 778899")

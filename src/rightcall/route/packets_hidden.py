@@ -3,7 +3,8 @@
 A packet that is still on its way is continued from what users, models and tools said, so that is kept as it is: the
 request, the arguments, the results. What only tells its story, the log and the reasons, never holds a secret: neither
 one that is known by its shape nor one that an argument with a secret name has. Once a packet is answered nothing is
-continued from it any more; then all of it is only a story, and very long texts in it are cut.
+continued from it any more; then all of it is only a story, and very long texts in it are cut. One that failed begins
+anew when its user says more, with the request and the results that are there; the rest of it is a story too.
 """
 
 from typing import Any, cast
@@ -16,7 +17,14 @@ from rightcall.text.redact import Redactor
 
 def without_secrets(packet: Packet, redactor: Redactor) -> Packet:
     """The packet as it is saved."""
-    return story_of(packet, redactor) if packet.status.state == "answered" else _Hiding(packet, redactor).story(packet)
+    match packet.status.state:
+        case "answered":
+            return story_of(packet, redactor)
+        case "failed":
+            told = story_of(packet, redactor)
+            return replace(told, content=replace(packet.content, answer=told.content.answer))
+        case _:
+            return _Hiding(packet, redactor).story(packet)
 
 
 def story_of(packet: Packet, redactor: Redactor) -> Packet:
@@ -25,14 +33,19 @@ def story_of(packet: Packet, redactor: Redactor) -> Packet:
     return hide.words(hide.story(packet))
 
 
+def arguments_of(packet: Packet) -> list[Any]:
+    """What any of its tools was to be given, or was given before."""
+    routing = packet.tool_routing
+    chosen = (routing.selected_tool, *routing.alternative_tools)
+    arguments: list[Any] = [tool.params for tool in chosen if tool is not None]
+    return arguments + [_arguments_in(one.value) for one in packet.content.data_fields]
+
+
 class _Hiding:
     """Hides the secrets of one packet. What the arguments of any of its tools name as secret is hidden everywhere."""
 
     def __init__(self, packet: Packet, redactor: Redactor) -> None:
-        routing = packet.tool_routing
-        chosen = (routing.selected_tool, *routing.alternative_tools)
-        self._arguments = [tool.params for tool in chosen if tool is not None]
-        self._arguments += [_arguments_in(one.value) for one in packet.content.data_fields]
+        self._arguments = arguments_of(packet)
         self._redactor = redactor
 
     def _hidden(self, thing: Any) -> Any:

@@ -263,11 +263,12 @@ class Router:
 
     async def note(self, packet: Packet, decision: str, by: str = "") -> None:
         """A decision goes into the audit, where there is one. Raises StoreError when it cannot be recorded."""
+        from rightcall.route.packets_hidden import arguments_of
         from rightcall.route.trip import routed_note
 
         executor = self._tools.executor
         if executor is not None:
-            await executor.note_routing(routed_note(packet, decision, by))
+            await executor.note_routing(routed_note(packet, decision, by), arguments_of(packet))
 
     def _speak(self, packet: Packet) -> AsyncGenerator[str | Packet, None]:
         from rightcall.route.respond import speak
