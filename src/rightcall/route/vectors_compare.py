@@ -107,7 +107,7 @@ def read_meaning(text: str) -> MeantRequest:
     whole = embed_request(text)
     worth = numpy.array([rarity(stem(word)) for word in words], numpy.float32)
     order = worth.argsort()[::-1]
-    rarest = order.tolist()
+    rarest: list[int] = order.tolist()
     verbs = [rarest.index(at) for at, word in enumerate(words) if word in VERBS]
     return MeantRequest(
         numpy.array([whole, whole] if sentences == [text] else [whole, *embed(sentences)]).T,

@@ -1,0 +1,95 @@
+"""Does a request need a tool? T-02."""
+
+from time import process_time
+from typing import Any
+
+import pytest
+
+from rightcall import Router
+from rightcall.route.intent import judge_intent
+from rightcall.route.ranking import Ranker
+from route.deciding import CALLS, IDLE, ODD_TEXTS, ODD_TOOLS, TABLE, TOOLS
+
+pytestmark = pytest.mark.promise("T-02")
+
+
+@pytest.fixture(params=[True, False], ids=["meaning", "words"])
+def ranker(request: pytest.FixtureRequest) -> Ranker:
+    return Ranker(meaning=request.param)
+
+
+@pytest.mark.parametrize("text", CALLS)
+def test_a_request_for_a_tools_job_with_its_values_is_a_call(ranker: Ranker, text: str) -> None:
+    intent = judge_intent(text, TOOLS, ranker=ranker)
+    assert (intent.answer, intent.sure, intent.missing) == ("call", True, ())
+    assert intent.probability > 0.65
+    assert intent.why[0].startswith(f"likeliest tool: {CALLS[text]} (")
+
+
+@pytest.mark.parametrize("text", IDLE)
+def test_a_request_that_has_nothing_to_do_with_the_tools_is_none(ranker: Ranker, text: str) -> None:
+    intent = judge_intent(text, TOOLS, ranker=ranker)
+    assert intent.answer == "none"
+    assert intent.probability < 0.35
+
+
+@pytest.mark.parametrize("text", CALLS)
+def test_it_depends_on_the_tools_that_are_there(ranker: Ranker, text: str) -> None:
+    others = [tool for tool in TOOLS if tool.name != CALLS[text]]
+    with_it, without = judge_intent(text, TOOLS, ranker=ranker), judge_intent(text, others, ranker=ranker)
+    assert with_it.probability > without.probability + 0.1
+
+
+@pytest.mark.parametrize("text", ["Book a table", "Book a table, please", "I'd like to book a table"])
+@pytest.mark.parametrize("tools", [TOOLS, [TABLE]], ids=["six", "one"])
+def test_a_request_without_any_of_the_values_is_never_a_call(ranker: Ranker, text: str, tools: Any) -> None:
+    intent = judge_intent(text, tools, ranker=ranker)
+    assert intent.answer != "call"
+    assert intent.scores["call"] < 0.3
+    assert intent.scores["ask"] > intent.scores["call"]
+    assert "no value seen for: " in " ".join(intent.why)
+    assert (intent.missing != ()) == (intent.answer == "ask")
+
+
+@pytest.mark.parametrize("text", [*CALLS, *IDLE, "Book a table"])
+def test_the_three_answers_share_one_probability(ranker: Ranker, text: str) -> None:
+    intent = judge_intent(text, TOOLS, ranker=ranker)
+    assert sum(intent.scores.values()) == pytest.approx(1.0, abs=0.001)
+    assert intent.probability == pytest.approx(intent.scores["call"] + intent.scores["ask"], abs=0.001)
+
+
+def test_without_tools_none_is_needed() -> None:
+    for text in (*CALLS, *IDLE):
+        assert Router([]).needs_tool(text).answer == "none"
+    assert Router([]).needs_tool("weather").why == ("there are no tools",)
+
+
+def test_where_nothing_is_known_of_tools_the_text_alone_is_judged() -> None:
+    router = Router(None)
+    wish, chat = (
+        router.needs_tool("Can you recommend a restaurant nearby?"),
+        router.needs_tool("How do volcanoes form?"),
+    )
+    assert (wish.answer, chat.answer) == ("call", "none")
+    assert wish.probability > chat.probability + 0.3
+    assert wish.why == ("by the text alone: no tools are known",)
+    assert wish.missing == ()
+
+
+def test_the_heuristics_of_the_design_answer_by_name() -> None:
+    words, pattern = (Router([TABLE], policy={"router": {"mode": mode}}) for mode in ("keywords", "regex"))
+    assert words.needs_tool("My parrot sings.").why == ("keywords: tools are available",)
+    assert words.needs_tool("show me the log").why == ("keywords: show ",)
+    assert pattern.needs_tool("open the notes.md").why == ("regex: open the notes.md",)
+    none = pattern.needs_tool("Book a table")
+    assert (none.answer, none.probability, none.scores, none.why) == ("none", 0.0, {}, ("regex: nothing found",))
+    assert judge_intent("My parrot sings.", None, "keywords").answer == "none"
+
+
+def test_nothing_odd_raises_or_takes_long(ranker: Ranker) -> None:
+    started = process_time()
+    for text in ODD_TEXTS:
+        for tools in ([*ODD_TOOLS, TABLE], ODD_TOOLS[:1], None):
+            intent = judge_intent(text, tools, ranker=ranker)
+            assert 0.0 <= intent.probability <= 1.0
+    assert process_time() - started < 3.0

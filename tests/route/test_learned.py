@@ -1,0 +1,84 @@
+"""How what was learned is applied, and that it is there."""
+
+import math
+from importlib.resources import files
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rightcall.route.compare import BY_MEANING, BY_WORDS
+from rightcall.route.learned import Linear, Tree, Wordy, alone, chance, forest, learned, shares
+
+#        x0 <= 1 ? (x1 <= -2 ? 10 : 20) : 30
+DEEP = Tree([0, 1], [1.0, -2.0], [1, -1], [-3, -2], [10.0, 20.0, 30.0])
+LEAF = Tree([0], [0.0], [-1], [-1], [0.5])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "value"),
+    [([1.0, -2.0], 10.0), ([1.0, -1.9], 20.0), ([1.1, -9.0], 30.0), ([-math.inf, math.inf], 20.0)],
+)
+def test_a_tree_leads_to_its_leaf(numbers: list[float], value: float) -> None:
+    assert forest([DEEP], numbers) == value
+    assert forest([DEEP, LEAF, DEEP], numbers) == 2 * value + 0.5
+
+
+@settings(max_examples=30)
+@given(st.lists(st.floats(-5, 5), min_size=2, max_size=2))
+def test_a_forest_is_the_sum_of_what_plain_conditions_say(numbers: list[float]) -> None:
+    first, second = numbers
+    said = (10.0 if second <= -2.0 else 20.0) if first <= 1.0 else 30.0
+    assert forest([DEEP, LEAF], numbers) == said + 0.5
+
+
+def test_a_linear_score_is_a_weighted_sum() -> None:
+    assert Linear([2.0, -1.0], 0.5).score([3.0, 4.0]) == 2.5
+
+
+def test_words_count_once_and_long_texts_no_more_than_short_ones() -> None:
+    wordy = Wordy({"a": 2.0, "b": 4.0}, 1.0)
+    assert wordy.score(["a"]) == wordy.score(["a", "a"]) == 3.0
+    assert wordy.score(["a", "b", "c", "d"]) == 1.0 + 6.0 / 2.0
+    assert wordy.score([]) == 1.0
+
+
+@settings(max_examples=30)
+@given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=6))
+def test_shares_add_up_to_one_in_the_order_of_the_scores(scores: list[float]) -> None:
+    divided = shares(scores)
+    assert sum(divided) == pytest.approx(1.0)
+    best = max(range(len(scores)), key=scores.__getitem__)
+    assert divided[best] == max(divided)
+
+
+@settings(max_examples=30)
+@given(st.floats(allow_nan=False))
+def test_odds_become_a_probability(odds: float) -> None:
+    assert 0.0 <= chance(odds) <= 1.0
+    assert chance(-odds) == pytest.approx(1.0 - chance(odds))
+
+
+@pytest.mark.promise("T-02", "T-03")
+@pytest.mark.parametrize("meaning", [True, False])
+def test_the_weights_fit_the_numbers_they_are_for(meaning: bool) -> None:
+    weights = learned(meaning)
+    width = len(BY_WORDS) + (len(BY_MEANING) if meaning else 0)
+    assert len(weights.few.weights) == 2 * width
+    assert len(weights.many.weights) == 2 * (width + 1)
+    assert weights.made_from
+    seen = {feature for tree in weights.need.trees for feature in tree.features}
+    assert max(seen) == 2 * width + 13  # the words of the request, which come last
+    for tree in weights.need.trees:
+        nodes, leaves = len(tree.features), len(tree.leaves)
+        assert nodes == len(tree.thresholds) == len(tree.low) == len(tree.high)
+        for at, (low, high) in enumerate(zip(tree.low, tree.high, strict=True)):
+            assert all(at < one < nodes or -leaves <= one < 0 for one in (low, high))  # no way round in a circle
+    assert all(map(math.isfinite, weights.need.words.weights.values()))
+    assert all(map(math.isfinite, alone().weights.values()))
+
+
+def test_all_weights_together_stay_below_two_megabytes() -> None:
+    sizes = {file.name: len(file.read_bytes()) for file in files("rightcall.route").joinpath("weights").iterdir()}
+    assert sizes.keys() == {"lexical.json", "meaning.json", "text.json", "words.json"}
+    assert sum(sizes.values()) < 2_000_000
