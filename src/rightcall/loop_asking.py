@@ -76,18 +76,36 @@ def parameters_of(model: Model) -> dict[str, Any]:
 
 
 async def ask(asker: Asker, messages: list[Message], options: dict[str, Any]) -> Any:
-    """The model's reply, or `Failed`. A synchronous model is asked in a thread: others go on meanwhile."""
+    """The model's reply, or `Failed`. A synchronous model is asked in a thread: others go on meanwhile. One that does
+    not obey when its time is over is left alone, and its reply is dropped."""
+    if asker.seconds is None:
+        return await _asked(asker, messages, options)
+    import asyncio
+    from contextvars import copy_context
+
+    from rightcall.execute.waiting import Stopped, in_task
+
+    async def work() -> Any:
+        try:
+            return await _asked(asker, messages, options)
+        except asyncio.CancelledError:  # whoever told it to end does not listen any more
+            return Failed("the model was cancelled")
+
+    deadline = asyncio.get_running_loop().time() + asker.seconds
+    reply = await in_task(work, deadline, copy_context())
+    return _late(asker) if isinstance(reply, Stopped) else reply
+
+
+async def _asked(asker: Asker, messages: list[Message], options: dict[str, Any]) -> Any:
     import asyncio
 
-    limit = asyncio.timeout(asker.seconds)
     try:
-        async with limit:
-            if asker.asynchronous:
-                return await asker.model(messages, **options)
-            reply = await asyncio.wrap_future(_in_thread(asker.model, messages, options))
-            return await reply if inspect.isawaitable(reply) else reply
+        if asker.asynchronous:
+            return await asker.model(messages, **options)
+        reply = await asyncio.wrap_future(_in_thread(asker.model, messages, options))
+        return await reply if inspect.isawaitable(reply) else reply
     except Exception as error:  # noqa: BLE001 - whatever a model raises, what was done so far is kept
-        return _late(asker) if limit.expired() else failed(error)
+        return failed(error)
 
 
 def ask_sync(asker: Asker, messages: list[Message], options: dict[str, Any]) -> Any:

@@ -103,8 +103,8 @@ async def _pieces(
     gate: "Gate", model: Model | None, question: Question, budget: Budget, answer: _Answer
 ) -> AsyncGenerator[str, None]:
     """What the model writes, as it comes, where it can tell it so; else in one piece."""
-    stream: Any = getattr(model, "stream", None)
-    if not callable(stream):
+    stream = _stream_of(model)
+    if stream is None:
         reply = await put(model, question, budget, answer.taken)
         answer.taken += reply.tokens
         answer.failed = reply.failed
@@ -120,7 +120,7 @@ async def _pieces(
     answer.taken += ready.tokens
     options = {name: value for name, value in ready.options.items() if name != "schema"}
     messages = [dict(message) for message in ready.messages]
-    coming = flowing(stream(messages, **taken_by(stream, options)), budget.for_question())
+    coming = flowing(lambda: stream(messages, **taken_by(stream, options)), budget.for_question())
     async with aclosing(coming):
         async for piece in coming:
             if isinstance(piece, Failed):
@@ -128,6 +128,15 @@ async def _pieces(
                 return
             answer.taken += estimate(piece)
             yield piece
+
+
+def _stream_of(model: Model | None) -> Model | None:
+    """How a model is asked for pieces, where it can be."""
+    try:
+        stream: Any = getattr(model, "stream", None)
+    except Exception:  # noqa: BLE001 - a property of the model's; it can still be asked for the whole
+        return None
+    return stream if callable(stream) else None
 
 
 def why_no_result(packet: Packet) -> str:
