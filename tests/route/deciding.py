@@ -38,7 +38,8 @@ CALLS = {
 IDLE = ("Write me a poem about autumn leaves.", "How do volcanoes form?", "hello")
 
 ODD_TEXTS = (
-    "", " ", "\n\n\n", "🙂🙂🙂", "\x00\x00 weather \x00", "\ud800 \udfff weather", "?" * 5_000, "the of and", "天気は？",
+    "", " ", "\n\n\n", "🙂🙂🙂", "\x00\x00 weather \x00", "\ud800 \udfff weather", "?" * 5_000, "the of and",
+    "天気は？",
     "weather " * 20_000, "a" * 1_000_000, "1,2,3," * 50_000, "A b " * 100_000, "'" * 100_000,
     "<s></s><unk> \u2581weather",
 )  # fmt: skip

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from rightcall import Executor, tool
-from rightcall.route.toolset import MANY, NEAR, Toolset
+from rightcall.route.ranking import FEW
+from rightcall.route.toolset import Toolset
 from rightcall.route.words import ToolText
 
 pytestmark = pytest.mark.promise("T-03")
@@ -48,7 +49,7 @@ def test_no_tools_are_tools_too() -> None:
 
 def test_looking_for_a_tool_compiles_no_schema() -> None:
     broken = {"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "no such type"}}}}
-    assert [one.name for one in Toolset([broken], None, None).near("weather", "default")] == ["weather"]
+    assert near(Toolset([broken], None, None)) == ["weather"]
 
 
 def numbered(count: int) -> list[dict[str, Any]]:
@@ -58,23 +59,35 @@ def numbered(count: int) -> list[dict[str, Any]]:
     ]
 
 
+def near(tools: Toolset, caller: str = "default") -> list[str]:
+    """The names of what is looked at closely, when somebody asks for the weather."""
+    return [one.name for one in tools.near("the weather of Oslo", caller).tools or ()]
+
+
 def test_of_many_tools_only_the_nearest_are_looked_at_closely() -> None:
-    few, many = Toolset(numbered(MANY), None, None), Toolset([*numbered(MANY), weather], None, None)
-    assert len(few.near("the weather of Oslo", "default")) == MANY
-    near = many.near("the weather of Oslo", "default")
-    assert (len(near) <= NEAR, near[0].name) == (True, "weather")
+    few, many = Toolset(numbered(FEW), None, None), Toolset([*numbered(FEW), weather], None, None)
+    assert few.near("the weather of Oslo", "default").hits is None
+    assert len(near(few)) == FEW
+    assert (len(near(many)), near(many)[0]) == (FEW, "weather")
+    hits = many.near("the weather of Oslo", "default").hits or ()
+    assert [hit.name for hit in hits] == near(many)
+
+
+def test_nothing_known_of_tools_is_not_the_same_as_none() -> None:
+    assert Toolset(None, None, None).near("weather", "default").tools is None
+    assert Toolset([], None, None).near("weather", "default").tools == []
 
 
 def test_each_caller_finds_what_it_may_use_and_what_is_new_is_found_at_once(tmp_path: Path) -> None:
     policy = {"callers": {"guest": {"deny": ["weather"]}}}
     executor = Executor.open(tmp_path, policy, store="memory", code=False)
-    about = [(one["name"], one["description"]) for one in numbered(MANY)]
+    about = [(one["name"], one["description"]) for one in numbered(FEW)]
     executor.register(*(tool(partial(weather), name=name, description=says, effects=["read"]) for name, says in about))
     tools = Toolset(executor, None, None)
-    assert "weather" not in {one.name for one in tools.near("weather of Oslo", "default")}
+    assert "weather" not in near(tools)
     executor.tool(effects=["read"])(weather)
-    assert tools.near("weather of Oslo", "default")[0].name == "weather"
-    assert "weather" not in {one.name for one in tools.near("weather of Oslo", "guest")}
+    assert near(tools)[0] == "weather"
+    assert "weather" not in near(tools, "guest")
 
 
 def test_functions_are_run_by_an_executor_that_is_opened_at_the_first_need() -> None:
