@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Union, overload
 
 from msgspec import structs
@@ -25,6 +26,7 @@ from rightcall.executor_outcomes import equipped, nobody_answered
 from rightcall.executor_pipeline import Pipeline
 from rightcall.executor_policy import PolicyInForce
 from rightcall.executor_reading import groups, one_call, writings
+from rightcall.executor_request import Tighter
 from rightcall.executor_shipped import shipped_tools
 from rightcall.executor_toolbox import Toolbox, build_toolbox
 from rightcall.record.asking import answer
@@ -49,6 +51,7 @@ Label = str | int | None
 
 DEFAULT_CALLER = "default"
 _LONGEST_NAME = 200
+_UNCHANGED = Tighter()
 
 
 class Executor:
@@ -188,12 +191,16 @@ class Executor:
     async def run(
         self, call: Any, caller: str = DEFAULT_CALLER, *, context: Label = None, step: Label = None,
         approval: str | None = None, wait: float = 0.0, rehearse: Iterable[Effect] = (),
+        ask: Iterable[Effect] = (), seconds: float | None = None,
     ) -> Outcome:  # fmt: skip
         """Run one call: a `Call`, a dict with a name and arguments (a dict, JSON or broken text), or a message that
         holds exactly one. `wait` is how many seconds to wait for a person where one has to be asked. A call with an
-        effect in `rehearse` is a dry run, also where the policy would run it; never the other way round."""
+        effect in `rehearse` is a dry run, also where the policy would run it; one with an effect in `ask` needs a
+        person's yes, also where the policy would not ask; and `seconds` may shorten what it may take. Never the other
+        way round."""
         written = one_call(call, self._now().gate)
-        return await self._run(written, self._who(caller, context, step), approval, wait, frozenset(rehearse))
+        tighter = Tighter(frozenset(rehearse), frozenset(ask), seconds)
+        return await self._run(written, self._who(caller, context, step), approval, wait, tighter)
 
     async def run_all(
         self, message: Any, caller: str = DEFAULT_CALLER, *, context: Label = None, step: Label = None,
@@ -273,26 +280,27 @@ class Executor:
         return redactor.beside(told, arguments) if redactor is not None and isinstance(told, str) else told
 
     async def _run(
-        self, written: Written, who: Who, approval: str | None, wait: float, rehearse: frozenset[Effect] = frozenset()
+        self, written: Written, who: Who, approval: str | None, wait: float, tighter: Tighter = _UNCHANGED
     ) -> Outcome:
-        outcome = await self._through(written, who, approval, rehearse)
+        outcome = await self._through(written, who, approval, tighter)
         if outcome.status != "waiting" or outcome.decision is None or outcome.decision.approval is None:
             return outcome
         match await answered(self, outcome.decision.approval, self._ask, wait):
             case "answered":
-                return await self._through(written, who, rehearse=rehearse)
+                return await self._through(written, who, tighter=tighter)
             case "expired":
                 return nobody_answered(outcome)
             case "waiting":
                 return outcome
 
     async def _through(
-        self, written: Written, who: Who, approval: str | None = None, rehearse: frozenset[Effect] = frozenset()
+        self, written: Written, who: Who, approval: str | None = None, tighter: Tighter = _UNCHANGED
     ) -> Outcome:
         """Under the policy of this moment: a call that was checked under another is checked again."""
         toolbox, store = self._now(), self.store
         assert self._redactor is not None, "there is one as long as the store is open"
-        pipeline = Pipeline(toolbox, store, self._cache, self._redactor, self.root, self._on_stage, rehearse)
+        until = None if tighter.seconds is None else perf_counter() + tighter.seconds
+        pipeline = Pipeline(toolbox, store, self._cache, self._redactor, self.root, self._on_stage, tighter, until)
         return await pipeline.run(
             written.checked_by(toolbox.gate), replace(who, policy=toolbox.policy.digest), approval
         )

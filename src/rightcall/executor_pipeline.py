@@ -40,7 +40,7 @@ from rightcall.executor_calls import (
 )
 from rightcall.executor_hints import discreet
 from rightcall.executor_outcomes import equipped, objection, ran, refused
-from rightcall.executor_request import TooManyPaths, build_request, canonical
+from rightcall.executor_request import Tighter, TooManyPaths, build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.present.messages import Content, content, error_content
 from rightcall.record.admission import Admission, Question, admit, finish_once, refuse
@@ -48,7 +48,7 @@ from rightcall.record.entries import CallBody, EndBody
 from rightcall.record.tables import Store, Tables
 from rightcall.text.redact import Redactor
 from rightcall.text.tokens import estimate
-from rightcall.types import Call, Effect
+from rightcall.types import Call
 from rightcall.types_running import Decision, DecisionKind, Metadata, Outcome, Request, Result
 
 log = logging.getLogger("rightcall")
@@ -58,6 +58,8 @@ T = TypeVar("T")
 GIVEN_UP = EndBody("failed", error="The caller gave it up.")
 CHANGED = Result(False, error="What the call touches has changed since it was approved. It was not run.")
 _LONGEST_STATE = 1000
+_SHORTEST = 0.001
+"""Seconds of a call whose time is over: it is begun, since that is recorded, and stopped."""
 UNREADABLE = Decision("deny", "validation", "Validation failed: the call cannot be read")
 
 
@@ -70,8 +72,9 @@ class Pipeline(Struct, frozen=True, eq=False):
     redactor: Redactor
     root: str
     on_stage: OnStage | None = None
-    rehearse: frozenset[Effect] = frozenset()
-    """Effects of which the caller wants no more than a dry run. It only adds to what the policy rehearses."""
+    tighter: Tighter = Tighter()
+    until: float | None = None
+    """By `perf_counter`: when the time is over that its maker gives it."""
 
     async def run(self, written: Written, who: Who, approval: str | None = None) -> Outcome:
         """The whole way of one call."""
@@ -132,7 +135,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             return build_request(
                 found, exact, rights, toolbox=self.toolbox, at=self.store.clock.now(), root=self.root,
                 verdict=written.verdict, approval=approval, scopes=self.toolbox.scopes_of(rights, found.tool.name),
-                rehearse=self.rehearse,
+                tighter=self.tighter,
             )  # fmt: skip
         except TooManyPaths as fault:
             return Decision("deny", "validation", str(fault), "Make several calls instead.")
@@ -183,7 +186,7 @@ class Pipeline(Struct, frozen=True, eq=False):
 
         told = await run(
             replace(local, function=tell, convert=None, timeout=None), {"arguments": request.arguments},
-            seconds=self._budget(request).seconds, output=_LONGEST_STATE,
+            seconds=self._seconds(request), output=_LONGEST_STATE,
         )  # fmt: skip
         return str(told.value) if told.ok else f"unknown {urandom(16).hex()}"
 
@@ -207,25 +210,25 @@ class Pipeline(Struct, frozen=True, eq=False):
         if await self._likely(request) != "ask":
             return ""
         given = self._given(request, local)
-        shown = await preview(local, given, request.canonical, seconds=self._budget(request).seconds)
+        shown = await preview(local, given, request.canonical, seconds=self._seconds(request))
         return str(shown.value if shown.ok else shown.error).removeprefix(f"{DRY_RUN}\n")
 
     async def _execute(self, request: Request, found: Equipped, admission: Admission) -> Result:
         """Run it, or rehearse it; what can be taken from the cache was authorised and recorded all the same."""
         assert found.local is not None
-        budget = self._budget(request)
         began = perf_counter()
         try:
             if admission.decision.approval is not None and await self._state(request, found) != request.state:
                 return CHANGED  # a last look, as late as possible
             if admission.decision.kind == "dry_run":
                 given = self._given(request, found.local)
-                return await preview(found.local, given, request.canonical, seconds=budget.seconds)
+                return await preview(found.local, given, request.canonical, seconds=self._seconds(request))
             key = self._cache_key(request, found.local)
             if key is not None and (known := self.cache.get(key)) is not None:
                 return known
             given = self._given(request, found.local)
-            result = await run(found.local, given, seconds=budget.seconds, output=budget.output)
+            seconds, output = self._seconds(request), self._budget(request).output
+            result = await run(found.local, given, seconds=seconds, output=output)
             if key is not None and result.ok and await self._state(request, found) == request.state:
                 self.cache.put(key, result)
             return result
@@ -273,6 +276,10 @@ class Pipeline(Struct, frozen=True, eq=False):
 
     def _budget(self, request: Request) -> Budgets:
         return request.rights.budgets_of_tools.get(request.tool) or request.rights.budgets
+
+    def _seconds(self, request: Request) -> float:
+        own = self._budget(request).seconds
+        return own if self.until is None else min(own, max(round(self.until - perf_counter(), 3), _SHORTEST))
 
     def _cache_key(self, request: Request, local: LocalTool) -> str | None:
         """None where nothing may be cached: only a tool that says what it read can be known to have read the same."""

@@ -38,6 +38,20 @@ class TooManyPaths(ValueError):
     """A call names more paths than can be judged in good time."""
 
 
+class Tighter(Struct, frozen=True):
+    """What the maker of a call wants less of than the policy allows. It never gives more."""
+
+    rehearse: frozenset[Effect] = frozenset()
+    """Effects of which no more than a dry run is wanted."""
+    ask: frozenset[Effect] = frozenset()
+    """Effects for which a person is asked, unless one has said yes in advance."""
+    seconds: float | None = None
+    """That it may take, besides what a person takes to answer."""
+
+
+_AS_THE_POLICY_SAYS = Tighter()
+
+
 class Canonical(Struct, frozen=True):
     """A call as bytes: keys sorted, nothing else changed."""
 
@@ -67,11 +81,11 @@ def canonical(tool: str, arguments: Mapping[str, Any]) -> Canonical:
 def build_request(
     equipped: Equipped, call: Canonical, rights: Rights, *, toolbox: Toolbox, at: int, root: str,
     verdict: Verdict = _PLAIN, approval: str | None = None, scopes: tuple[Scope, ...] | None = None, state: str = "",
-    rehearse: frozenset[Effect] = frozenset(),
+    tighter: Tighter = _AS_THE_POLICY_SAYS,
 ) -> Request:  # fmt: skip
     """Everything that a decision is made of, apart from the shared tables. `toolbox` knows the tools that a batch would
-    run; `scopes` are those of rights and tool, where they are known already; what has an effect in `rehearse` is a dry
-    run whatever the policy says."""
+    run; `scopes` are those of rights and tool, where they are known already; `tighter` is what
+    the call's maker wants less of than the policy allows."""
     tool = equipped.tool
     rules = tool.rules
     inner = tuple(inner_calls(toolbox, rules.batch, call.arguments)) if rules.batch is not None else ()
@@ -92,7 +106,8 @@ def build_request(
         own=equipped.own,
         called=rules.names,
         repeatable=rules.repeatable,
-        dry_run=not effects.isdisjoint(REHEARSED | rehearse if rights.dry_run else rehearse),
+        dry_run=not effects.isdisjoint(REHEARSED | tighter.rehearse if rights.dry_run else tighter.rehearse),
+        asks=tighter.ask,
         truncated=verdict.truncated,
         repaired=bool(verdict.repairs) and verdict.mode != "observe",
         confidence=verdict.confidence,

@@ -81,6 +81,8 @@ class Request(Struct, frozen=True):
     """Other names under which a rule may deny it or have it ask: without the server before it."""
     repeatable: bool = False
     dry_run: bool = False
+    asks: frozenset[Effect] = frozenset()
+    """Effects for which its maker wants a person asked, also where the policy would not."""
     truncated: bool = False
     repaired: bool = False
     confidence: float = 1.0

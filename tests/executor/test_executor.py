@@ -1,5 +1,6 @@
 """One call the whole way: what runs, what does not, what the model is told, what stands in the record."""
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -439,3 +440,28 @@ def test_a_caller_can_ask_for_a_dry_run_and_never_for_less_than_the_policy_does(
     outcome = shop.run("save", {"path": "a.txt"}, rehearse=rehearse)
     assert (outcome.decision.rule, shop.trace) == (rule, [])
     assert shop.run("add", {"a": 1, "b": 2}, rehearse=["write", "execute"]).result == 3
+
+
+@pytest.mark.promise("T-06")
+@pytest.mark.parametrize("milder", [{"effects": []}, {"never": ["save"]}])
+def test_a_caller_can_have_a_person_asked_where_the_policy_would_not(workshop: Any, milder: dict[str, Any]) -> None:
+    shop = workshop({"policy": {"allow": ["save"], "dry_run": False, "approval": milder}})
+    outcome = shop.run("save", {"path": "a.txt"}, ask=["execute", "write"])
+    assert (outcome.status, outcome.decision.rule, shop.trace) == ("waiting", "approval:write", [])
+    assert shop.run("save", {"path": "a.txt"}, ask=["execute"]).ok
+    assert shop.run("add", {"a": 1, "b": 2}, ask=["write", "execute"]).result == 3
+
+
+@pytest.mark.promise("T-08")
+def test_a_caller_can_give_a_tool_less_time_and_never_more(workshop: Any) -> None:
+    shop = workshop({"policy": {"budgets": {"seconds": 0.05}}})
+
+    @shop.executor.tool(effects=["read"], repeatable=True)
+    async def slow() -> None:
+        await asyncio.Event().wait()
+
+    assert "longer than 0.05 s" in shop.run("slow", {}, seconds=60.0).error
+    outcome = shop.run("slow", {}, seconds=0.01)
+    assert outcome.status == "failed"
+    assert float(outcome.error.split("longer than ")[1].split(" s")[0]) <= 0.01
+    assert "was stopped" in shop.run("slow", {}, seconds=-1.0).error

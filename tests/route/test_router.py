@@ -8,8 +8,10 @@ import pytest
 
 from rightcall import ConfigError, Router
 from rightcall.models.scripted import ScriptedModel
+from rightcall.record.asking import give_grant
 from rightcall.route.packets import PacketStore
 from rightcall.route.types import Packet
+from rightcall.types_running import Grant
 from route.routing import (
     ALLOWED,
     APPROVED,
@@ -203,6 +205,28 @@ def test_a_tool_that_writes_asks_a_person_however_sure_the_router_is(
     assert done.packet.tool_routing.execution_status == status
     assert bool(shop.trace) is (said == "ann")
     assert "would write a" in shown[0].details, "the person sees what it would do"
+
+
+@pytest.mark.promise("T-06")
+@pytest.mark.parametrize("milder", [{"effects": []}, {"never": ["save"]}])
+@pytest.mark.parametrize("granted", [False, True])
+def test_a_write_needs_a_person_also_where_the_policy_would_not_ask(
+    tmp_path: Path, milder: dict[str, Any], granted: bool
+) -> None:
+    mild = {**ALLOWED, "policy": {**ALLOWED["policy"], "approval": milder}}
+    shop = Shop(tmp_path, mild)
+    router = shop.router([choice("save", path="a"), APPROVED, NONE, WORDS], candidates=FIRST)
+
+    async def work() -> Any:
+        store = shop.executor.store
+        grant = Grant("g1", "default", "save", {"path": "a"}, 1, store.clock.now() + 10**12, "ann", "")
+        if granted:
+            store.transact(lambda tables: give_grant(tables, grant))
+        return await router.answer(REQUEST)
+
+    routing = within(shop, work).packet.tool_routing
+    assert routing.execution_status == ("executed" if granted else "awaiting_approval")
+    assert bool(shop.trace) is granted
 
 
 @pytest.mark.promise("T-06")

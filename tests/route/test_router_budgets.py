@@ -13,7 +13,7 @@ from rightcall.models.scripted import AsyncScriptedModel, ScriptedModel
 from rightcall.route.budget import budget_of
 from rightcall.route.packets import PacketStore, new_packet
 from rightcall.route.story import Taken, logged, starting
-from route.routing import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, looks, within
+from route.routing import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, looks, ranks, within
 
 pytestmark = pytest.mark.promise("T-08")
 
@@ -166,3 +166,18 @@ def test_routing_adds_little_to_the_models_own_time(tmp_path: Path, first: str, 
 
     assert within(shop, work) < most
     assert len(shop.trace) == (9 if first == "call" else 0)
+
+
+def test_a_tool_has_no_longer_than_the_request(tmp_path: Path) -> None:
+    shop = Shop(tmp_path, {"router": {"seconds": 0.2}})
+
+    @shop.executor.tool(effects=["read"])
+    async def slow(city: str) -> None:
+        """Never ends."""
+        await asyncio.Event().wait()
+
+    done = answered(shop, [choice("slow", city="Oslo"), APPROVED], candidates=ranks("slow"))
+    result = done.packet.tool_routing.execution_result
+    assert (done.packet.tool_routing.execution_status, result.success) == ("failed", False)
+    assert "longer than 0.1" in result.error
+    assert result.call, "it stands in the audit"

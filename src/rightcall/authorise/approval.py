@@ -42,9 +42,8 @@ def _why(request: Request) -> tuple[str, str] | None:
     names = (request.tool, *request.called)
     if asking.tools and any(hits(pattern, name) for pattern in asking.tools for name in names):
         return "approval:tool", f"'{escaped(request.tool, 100)}' always asks"
-    if asking.never and all(_never(asking.never, tool) for tool in (request.tool, *request.inner)):
-        return None
-    for effect in asking.effects:
+    excepted = asking.never and all(_never(asking.never, tool) for tool in (request.tool, *request.inner))
+    for effect in (*(() if excepted else asking.effects), *sorted(request.asks)):
         if effect in request.effects:
             return f"approval:{effect}", f"'{escaped(request.tool, 100)}' can {effect}"
     return None

@@ -10,7 +10,7 @@ from rightcall.cli.output import json_text
 from rightcall.cli.store_options import database_of
 from rightcall.config_router import RouterSettings
 from rightcall.executor_request import canonical
-from rightcall.route.execute import NOBODY, rehearsed
+from rightcall.route.execute import ASKED, NOBODY, rehearsed
 from rightcall.route.types import Packet, SelectedTool
 from rightcall.types_running import DecisionKind
 
@@ -50,6 +50,9 @@ def expected(options: Namespace, packet: Packet, settings: RouterSettings) -> Ex
     if decision.kind in ("allow", "ask") and held_back:
         switches = " and ".join(f"{_SWITCHES[effect]} = false" for effect in held_back)
         return Expected(call, "dry_run", "router", f"[router] of the policy says {switches}")
+    asking = next((one for one in ASKED if one in found.tool.tool.effects), None)
+    if decision.kind == "allow" and asking is not None and decision.grant is None and decision.approval is None:
+        return Expected(call, "ask", f"approval:{asking}", "the router has a person asked, unless a grant covers it")
     return Expected(call, decision.kind, decision.rule, decision.reason)
 
 

@@ -1,6 +1,7 @@
 """Running what was chosen and cleared: through the executor, like any other call, under the packet's id (T-06, T-07).
 
-What the policy says stands: it may refuse, ask a person, or only rehearse. The router can rehearse more, never less.
+What the policy says stands: it may refuse, ask a person, or only rehearse. The router tightens it, never the other way
+round: it may rehearse more, it has a person asked about every write and every execution, and it has less time.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from rightcall.executor import Executor
 
 NOBODY = "nobody here can run it: the router knows its definition alone"
+ASKED: tuple[Effect, ...] = ("write", "execute")
+"""Effects that need a person's yes whatever the confidence, and whatever the policy asks for (T-06)."""
 DRY_RUN = "it was a dry run: nothing was changed"
 _MOST_OUTPUT = 50_000
 """Bytes of a result that a packet carries as data; of a larger one it has what a model would be shown."""
@@ -30,7 +33,8 @@ async def execute(packet: Packet, executor: "Executor | None", settings: RouterS
     selected = packet.tool_routing.selected_tool
     if selected is None:
         return refused(packet, "no tool was selected", taken)
-    over = budget_of(packet, settings, taken).over()
+    budget = budget_of(packet, settings, taken)
+    over = budget.over()
     if executor is None or over is not None:
         return refused(packet, over or NOBODY, taken)
     changed = _changed(executor, selected)
@@ -45,6 +49,8 @@ async def execute(packet: Packet, executor: "Executor | None", settings: RouterS
             approval=packet.tool_routing.approval,
             wait=wait,
             rehearse=rehearsed(settings),
+            ask=ASKED,
+            seconds=budget.seconds_left,
         )
     except (CallError, StoreError) as error:
         return refused(packet, str(error), taken)
@@ -61,7 +67,8 @@ def rehearsed(settings: RouterSettings) -> tuple[Effect, ...]:
 
 def refused(packet: Packet, why: str, taken: Taken) -> Packet:
     """It did not run, and nothing more is tried."""
-    packet = standing(routed(packet, execution_status="failed", routing_requested=False), "processing", why)
+    packet = routed(packet, execution_status="failed", execution_result=None, routing_requested=False)
+    packet = standing(packet, "processing", why)
     return logged(packet, "tool_execution", f"Not run: {why}", taken, seconds=0.0)
 
 
@@ -97,7 +104,7 @@ def _after(packet: Packet, outcome: Outcome, taken: Taken) -> Packet:
     decision, metadata = outcome.decision, outcome.metadata
     if outcome.status == "waiting" and decision is not None:
         packet = routed(
-            packet, execution_status="awaiting_approval", routing_requested=False,
+            packet, execution_status="awaiting_approval", execution_result=None, routing_requested=False,
             approval=decision.approval or packet.tool_routing.approval,
         )  # fmt: skip
         packet = standing(packet, "waiting", decision.reason)
@@ -108,9 +115,8 @@ def _after(packet: Packet, outcome: Outcome, taken: Taken) -> Packet:
         by_person = decision is not None and decision.rule == "approval:denied"
         status: ExecutionStatus = "user_denied" if by_person else "failed"
         why = outcome.error or "it was refused"
-        packet = standing(
-            routed(packet, execution_status=status, routing_requested=False, approval=None), "processing", why
-        )
+        packet = routed(packet, execution_status=status, execution_result=None, routing_requested=False, approval=None)
+        packet = standing(packet, "processing", why)
         return logged(packet, "tool_execution", f"Refused: {why}", taken, seconds=0.0)
     rehearsal = decision is not None and decision.kind == "dry_run"
     result = ToolExecutionResult(
