@@ -80,7 +80,7 @@ class Gate:
         self.catalog: Catalog = build_catalog(tools, (*overlays, *self.policy.tools.values()), unknown_argument=unknown)
         self._on_event = on_event
         self._repairs = dict(repairs or {})
-        self._formats = _formats(formats)
+        self.formats = _formats(formats)
         self._open_stream: Callable[[], Stream] | None = None
         self._counters: dict[str, Counter] = {}
         self._plain = {
@@ -143,7 +143,7 @@ class Gate:
             from rightcall.recovering import streams  # late: a gate that only checks never needs it
 
             self._open_stream = streams(
-                self._formats, self.catalog, self.policy, self.check, self._strategies, self._report
+                self.formats, self.catalog, self.policy, self.check, self._strategies, self._report
             )
         return self._open_stream()
 
