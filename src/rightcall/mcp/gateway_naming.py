@@ -18,12 +18,12 @@ from rightcall.config import Policy
 from rightcall.door import Door
 from rightcall.door_tools import full_name, other_names
 from rightcall.mcp.gateway_table import LONGEST_NAME, Entry, Table
+from rightcall.offering_kept import Kept
 
 _ANY: Final = build_catalog([{"name": "any", "parameters": {"type": "object"}}]).tools["any"]
 _PARTS: Final = re.compile(r"__|[./:]")
 _FEW: Final = 200
 """So many names are made ready at once; more of them in a thread."""
-_MOST_CALLERS: Final = 100
 _NEAR: Final = 3
 
 
@@ -41,7 +41,7 @@ class Naming:
         self._door = door
         self._table = table
         self._names: tuple[tuple[int, str], Names] | None = None
-        self._offered: dict[tuple[str, int, str], list[str]] = {}
+        self._offered: Kept[str, list[str]] = Kept()
 
     async def find(self, name: str) -> Meant | None:
         entry = self._table.find(name)
@@ -57,12 +57,11 @@ class Naming:
 
     def near(self, name: str, caller: str) -> list[str]:
         """Names that may have been meant, of tools that this caller may know of."""
-        key = caller, self._table.version, self._door.policy.digest
-        if key not in self._offered:
-            if len(self._offered) >= _MOST_CALLERS:
-                self._offered.clear()
-            self._offered[key] = self._table.names(lambda entry: self._door.offers(entry.name, entry.space, caller))
-        return [found for found, _, _ in extract(name, self._offered[key], limit=_NEAR, score_cutoff=60)]
+        now = self._table.version, self._door.policy.digest
+        offered = self._offered.get(
+            caller, now, lambda: self._table.names(lambda entry: self._door.offers(entry.name, entry.space, caller))
+        )
+        return [found for found, _, _ in extract(name, offered, limit=_NEAR, score_cutoff=60)]
 
     async def _ready(self) -> Names:
         policy = self._door.policy

@@ -23,6 +23,7 @@ from rightcall.mcp.messages import ToolCall, changed, fields, mapping, read, val
 from rightcall.mcp.naming import told_apart
 from rightcall.mcp.serving import Exchange
 from rightcall.mcp.serving_answers import Answer, success
+from rightcall.offering_kept import Kept
 from rightcall.parse.strict import duplicate_keys
 from rightcall.text.alike import skeleton
 from rightcall.types import Rules
@@ -40,7 +41,6 @@ _GUESSED: Final = (
     "What is to be run can only be guessed: the call is cut off or damaged. Nothing was run. Make it again, whole: "
     '{"name": "…", "arguments": {…}}'
 )
-_MOST_CALLERS: Final = 100
 _MOST_NAMED: Final = 20
 _INSIDE: Final = "arguments."
 _RUN: Final[dict[str, Any]] = {
@@ -68,7 +68,7 @@ class Searching:
         self._index: FollowingIndex | None = None
         self._version = -1
         self._texts: dict[str, tuple[Entry, ToolText]] = {}
-        self._offered: dict[tuple[str, int, str], frozenset[str]] = {}
+        self._offered: Kept[str, frozenset[str]] = Kept()
         self._gate: Gate | None = None
 
     def replaces(self, count: int, own: int) -> bool:
@@ -91,7 +91,7 @@ class Searching:
 
     def finding(self, caller: str) -> str:
         """How a caller finds the tools there are: by what it was shown."""
-        shown = (caller, self._table.version, self._door.policy.digest) in self._offered
+        shown = self._offered.has(caller, self._now())
         return f"{self.name_of('search')} finds those there are." if shown else "tools/list names those there are."
 
     def listed(self, caller: str, offers: Offers) -> list[Raw]:
@@ -156,12 +156,11 @@ class Searching:
         return self._gate
 
     def _offered_to(self, caller: str, offers: Offers) -> frozenset[str]:
-        key = caller, self._table.version, self._door.policy.digest
-        if key not in self._offered:
-            if len(self._offered) >= _MOST_CALLERS:
-                self._offered.clear()
-            self._offered[key] = frozenset(self._table.names(offers))
-        return self._offered[key]
+        return self._offered.get(caller, self._now(), lambda: frozenset(self._table.names(offers)))
+
+    def _now(self) -> tuple[int, str]:
+        """With another table or another policy, other tools are offered."""
+        return self._table.version, self._door.policy.digest
 
     def _found(self, query: str, limit: int, offered: frozenset[str]) -> list[Any]:
         """In a thread: the first search reads every tool, each later one what has changed since."""

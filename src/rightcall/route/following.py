@@ -2,8 +2,14 @@
 
 from collections.abc import Callable, Mapping
 
+from rightcall.catalog import Tool
 from rightcall.route.index import Hit, ToolIndex
 from rightcall.route.words import ToolText
+
+
+def texts_of(tools: Mapping[str, Tool]) -> dict[str, ToolText]:
+    """The tools of a catalogue as an index reads them."""
+    return {name: ToolText(tool.name, tool.description, tool.schema) for name, tool in tools.items()}
 
 
 class FollowingIndex:

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from rightcall.catalog import Tool
 from rightcall.errors import ConfigError
 from rightcall.execute.functions import LocalTool
-from rightcall.route.following import FollowingIndex
+from rightcall.offering_kept import Kept
+from rightcall.route.following import FollowingIndex, texts_of
 from rightcall.route.index import Hit
 from rightcall.route.searching import FOUND, MOST, PARAMETERS, described
-from rightcall.route.words import ToolText
 
 if TYPE_CHECKING:
     from rightcall.executor import Executor
@@ -34,7 +34,6 @@ LIMIT: Final = 10
 SEARCH: Final = "tools/search"
 _DEFAULT: Final = "default"
 _CALLER: Final = "caller"
-_MOST_CALLERS: Final = 100
 
 
 class Offering:
@@ -46,7 +45,7 @@ class Offering:
         self._index = FollowingIndex()
         self._alone = threading.Lock()
         self._of: object = None
-        self._usable: dict[str, frozenset[str]] = {}
+        self._usable: Kept[str, frozenset[str]] = Kept()
 
     def nearest(self, request: str, caller: str = _DEFAULT, limit: int = LIMIT) -> list[Hit]:
         """The tools nearest to a request that this caller may use, best first, with why they match."""
@@ -84,19 +83,13 @@ class Offering:
         tools = gate.catalog.tools
         with self._alone:
             if gate is not self._of:
-                self._index.follow({name: _text_of(tool) for name, tool in tools.items()})
-                self._of, self._usable = gate, {}
-            usable = self._usable_by(caller)
+                self._index.follow(texts_of(tools))
+                self._of = gate
+            usable = self._usable.get(caller, gate, lambda: self._usable_by(caller))
             return self._index.search(text, limit, lambda name: name in usable and name != without), tools
 
     def _usable_by(self, caller: str) -> frozenset[str]:
-        known = self._usable.get(caller)
-        if known is None:
-            if len(self._usable) >= _MOST_CALLERS:
-                self._usable.clear()
-            known = frozenset(one["name"] for one in self._executor.definitions(caller, "mcp"))
-            self._usable[caller] = known
-        return known
+        return frozenset(one["name"] for one in self._executor.definitions(caller, "mcp"))
 
 
 class CutTools:
@@ -148,7 +141,3 @@ def search_tool(executor: Executor | SyncExecutor, name: str = SEARCH) -> LocalT
         example={"query": "read a file"},
         caller=_CALLER,
     )
-
-
-def _text_of(tool: Tool) -> ToolText:
-    return ToolText(tool.name, tool.description, tool.schema)

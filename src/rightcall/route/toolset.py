@@ -16,18 +16,18 @@ from msgspec import Struct, structs
 from rightcall.catalog.definitions import flatten
 from rightcall.config import Policy, load_policy
 from rightcall.errors import ConfigError
+from rightcall.offering_kept import Kept
 from rightcall.route.ranking import FEW, Ranker
 from rightcall.route.words import ToolText, tool_texts
 
 if TYPE_CHECKING:
-    from rightcall.catalog import Tool
     from rightcall.executor import Executor
     from rightcall.executor_asking import Ask
     from rightcall.gate import Gate
     from rightcall.route.following import FollowingIndex
     from rightcall.route.index import Hit
 
-_MOST_CALLERS = 100
+_MOST_GATES = 16
 
 
 class Offer(Struct, frozen=True, eq=False):
@@ -56,7 +56,8 @@ class Toolset:
         self._texts: list[ToolText] = []
         self._policy_source, self._ask = policy, ask
         self._own = False
-        self._offers: dict[str, Offer] = {}
+        self._offers: Kept[str, Offer] = Kept()
+        self._gates: Kept[tuple[str, ...], Gate] = Kept(_MOST_GATES)
         self._index: FollowingIndex | None = None
         self._indexed: object = None
         self._alone = Lock()
@@ -77,14 +78,12 @@ class Toolset:
         """The tools that a caller may use. Of an executor's, those that its policy lets this caller know of."""
         executor = self._theirs
         made_of: object = self._texts if executor is None else executor.gate
-        key = caller if executor is not None else ""
-        known = self._offers.get(key)
-        if known is None or known.of is not made_of:
+
+        def made() -> Offer:
             texts = self._texts if executor is None else tool_texts(executor.definitions(caller, "mcp"))
-            if len(self._offers) >= _MOST_CALLERS:
-                self._offers.clear()
-            known = self._offers[key] = Offer(texts, {one.name: one for one in texts}, made_of)
-        return known
+            return Offer(texts, {one.name: one for one in texts}, made_of)
+
+        return self._offers.get(caller if executor is not None else "", made_of, made)
 
     def near(self, text: str, caller: str, limit: int = 0) -> Near:
         """The tools that are worth a closer look for a request: of few all, of many the nearest, `limit` at least."""
@@ -103,9 +102,10 @@ class Toolset:
 
             self._index = FollowingIndex()
         if self._indexed is not offer.of:
+            from rightcall.route.following import texts_of
+
             executor = self._theirs
-            tools = self._texts if executor is None else map(_text_of, executor.gate.catalog.tools.values())
-            self._index.follow({one.name: one for one in tools})
+            self._index.follow(offer.by_name if executor is None else texts_of(executor.gate.catalog.tools))
             self._indexed = offer.of
         return self._index
 
@@ -115,12 +115,16 @@ class Toolset:
         return None if self._own else self.executor
 
     def gate(self, names: Iterable[str]) -> Gate:
-        """A gate that knows these tools."""
+        """A gate that knows these tools. It is kept: every step of a request needs the same."""
         if self.executor is not None and not (self._own and self._given.keys() - self.executor.gate.catalog.tools):
             return self.executor.gate
+        key = tuple(sorted(self._given.keys() & set(names)))
+        return self._gates.get(key, None, lambda: self._gate_of(key))
+
+    def _gate_of(self, names: Iterable[str]) -> Gate:
         from rightcall.gate import Gate
 
-        given = {id(one): one for name in names if (one := self._given.get(name)) is not None}
+        given = {id(one): one for one in map(self._given.__getitem__, names)}
         return Gate(list(given.values()), self._policy)
 
     async def running(self) -> Executor | None:
@@ -179,7 +183,3 @@ def _executor(given: Any, policy: Any, ask: Ask | None) -> Executor:
         word = "policy" if policy is not None else "ask"
         raise ConfigError(f"`{word}` is the executor's own: give it to `Executor.open`, not to the router")
     return given
-
-
-def _text_of(tool: Tool) -> ToolText:
-    return ToolText(tool.name, tool.description, tool.schema)
