@@ -1,18 +1,24 @@
-"""How often the right tool is found, for each source of requests.
+"""How often the right tool is found, and how often it is right that one is needed, for each source of requests.
 
-    python scripts/route_figures.py CORPORA [--no-meaning] [--seeds 3]
+    python scripts/route_figures.py CORPORA [--no-meaning] [--seeds 3] [--only index|router|intent]
 
-CORPORA holds select_tool.jsonl and tool_catalogue.jsonl. Of tools with one name the first counts. A request for several
-tools counts the share of them that is found.
+CORPORA holds select_tool.jsonl, tool_catalogue.jsonl and needs_tool.jsonl. Of tools with one name the first counts. A
+request for several tools counts the share of them that is found. The router's figures come from the weights that ship:
+on the development corpora, which those were learned from, they are TRAINING figures, better than what a new request
+gets; `make train CORPORA=… ARGS=--dry-run` prints the cross-validated ones.
 
     among 1,000, its own     the right tools and others by chance, drawn anew for each request
     among 1,000, shared      the right tools of all BFCL requests in one catalogue: many of them are nearly the same
     among all                every tool there is
+    router                   the same through `Router(tools).candidates`: what the index found, ranked closely
+    own tools                each request with its own candidates, through the router
+    intent                   does it need a tool? With a request's own tools; MetaTool by the text alone
 """
 
 import argparse
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from random import Random
 from time import process_time
@@ -21,6 +27,9 @@ from typing import Any
 import msgspec
 
 from rightcall.route.index import ToolIndex
+from rightcall.route.intent import judge_intent
+from rightcall.route.ranking import Ranker
+from rightcall.route.router import Router
 from rightcall.route.words import ToolText, tool_texts
 
 AT = (1, 5)
@@ -31,19 +40,89 @@ def main() -> None:
     parser.add_argument("corpora", type=Path)
     parser.add_argument("--no-meaning", action="store_true", help="as without the extra")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--only", choices=("index", "router", "intent"), help="one part of the figures")
     chosen = parser.parse_args()
+    meaning = False if chosen.no_meaning else None
     tools, requests = read(chosen.corpora)
-    everything = ToolIndex(list(tools.values()), meaning=False if chosen.no_meaning else None)
-    print(f"{len(tools):,} tools, {len(requests):,} requests, meaning {'on' if everything.meaning else 'off'}")
-    show("among all", requests, everything)
+    print(
+        f"{len(tools):,} tools, {len(requests):,} requests, meaning {'on' if Ranker(meaning=meaning).meaning else 'off'}"
+    )
+    if chosen.only in (None, "index"):
+        show_index(tools, requests, meaning, chosen.seeds)
+    if chosen.only in (None, "router", "intent"):
+        print("\nWhat follows is learned: of the corpora it was learned from, these are training figures.")
+    if chosen.only in (None, "router"):
+        show_router(tools, requests, meaning)
+    if chosen.only in (None, "intent"):
+        show_intent(chosen.corpora, meaning)
+
+
+def show_index(tools: dict[str, ToolText], requests: list[dict[str, Any]], meaning: bool | None, seeds: int) -> None:
+    everything = ToolIndex(list(tools.values()), meaning=meaning)
+    show("among all", requests, partial(_searched, everything))
     bfcl = [request for request in requests if request["source"].startswith("bfcl")]
-    for seed in range(chosen.seeds):
+    for seed in range(seeds):
         chance = Random(seed)
         needed = {name for request in bfcl for name in request["right"]}
         others = chance.sample(sorted(tools.keys() - needed), max(0, 1_000 - len(needed)))
-        index = ToolIndex([tools[name] for name in sorted((*needed, *others))], meaning=everything.meaning)
-        show(f"among 1,000, shared, seed {seed}", bfcl, index)
+        index = ToolIndex([tools[name] for name in sorted((*needed, *others))], meaning=meaning)
+        show(f"among 1,000, shared, seed {seed}", bfcl, partial(_searched, index))
     show_own(everything, tools, bfcl)
+
+
+def _searched(index: ToolIndex, text: str) -> list[str]:
+    return [hit.name for hit in index.search(text, max(AT))]
+
+
+def routed(tools: Any, meaning: bool | None) -> Callable[[str], list[str]]:
+    router = Router(tools)
+    if meaning is False:
+        router._tools.ranker = Ranker(meaning=False)
+    return lambda text: [one.name for one in router.candidates(text, max(AT))]
+
+
+def show_router(tools: dict[str, ToolText], requests: list[dict[str, Any]], meaning: bool | None) -> None:
+    if meaning is False:
+        print("\nrouter, among all: only with meaning (its index always has what is installed)")
+    else:
+        show("router, among all", requests, routed(list(tools.values()), meaning))
+    ranker = Ranker(meaning=meaning)
+    first: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+    for request in requests:
+        own = request["tools"]
+        if isinstance(own, str) or len(own) < 2:
+            continue
+        names = [one.name for one in ranker.rank(request["text"], tool_texts(own), max(AT))]
+        for group in groups(request):
+            first[group].append(recall_of(request, names))
+    print("\nown tools")
+    table(first)
+
+
+def show_intent(corpora: Path, meaning: bool | None) -> None:
+    """F1 and specificity of "call"; of When2Call also how often the three answers are right."""
+    ranker = Ranker(meaning=meaning)
+    said: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
+    three: list[bool] = []
+    for line in (corpora / "needs_tool.jsonl").read_bytes().splitlines():
+        row = msgspec.json.decode(line)
+        family = row["source"].split("_")[0]
+        tools = None if family == "metatool" else tool_texts(row["tools"] or [])
+        answer = judge_intent(row["text"], tools, ranker=ranker).answer
+        said[family].append((answer == "call", row["needs_tool"]))
+        if row.get("label4"):
+            right = "ask" if row["label4"] == "request_for_info" else "call" if row["needs_tool"] else "none"
+            three.append(answer == right)
+    print("\nintent: F1 / specificity of call")
+    for family, pairs in sorted(said.items()):
+        hits = sum(ours and theirs for ours, theirs in pairs)
+        whole = sum(ours for ours, _ in pairs) + sum(theirs for _, theirs in pairs)
+        idle = [ours for ours, theirs in pairs if not theirs]
+        print(
+            f"  {family:34} {len(pairs):5}   {2 * hits / max(1, whole):.3f} / {idle.count(False) / max(1, len(idle)):.3f}"
+        )
+    if three:
+        print(f"  {'three answers, right':34} {len(three):5}   {sum(three) / len(three):.3f}")
 
 
 def read(corpora: Path) -> tuple[dict[str, ToolText], list[dict[str, Any]]]:
@@ -58,13 +137,17 @@ def read(corpora: Path) -> tuple[dict[str, ToolText], list[dict[str, Any]]]:
     return tools, requests
 
 
-def show(title: str, requests: Iterable[dict[str, Any]], index: ToolIndex) -> None:
+def recall_of(request: dict[str, Any], names: list[str]) -> tuple[float, ...]:
+    return tuple(len(request["right"] & set(names[:at])) / len(request["right"]) for at in AT)
+
+
+def show(title: str, requests: Iterable[dict[str, Any]], find: Callable[[str], list[str]]) -> None:
     found: dict[str, list[tuple[float, ...]]] = defaultdict(list)
     started, count = process_time(), 0
     for request in requests:
-        names = [hit.name for hit in index.search(request["text"], max(AT))]
+        names = find(request["text"])
         count += 1
-        recall = tuple(len(request["right"] & set(names[:at])) / len(request["right"]) for at in AT)
+        recall = recall_of(request, names)
         for group in groups(request):
             found[group].append(recall)
     spent = (process_time() - started) / count * 1_000
@@ -81,7 +164,7 @@ def show_own(index: ToolIndex, tools: dict[str, ToolText], requests: list[dict[s
     for request in requests:
         there = {*chance.sample(names, 1_000 - len(request["right"])), *request["right"]}
         hits = [hit.name for hit in index.search(request["text"], max(AT), wanted=there.__contains__)]
-        recall = tuple(len(request["right"] & set(hits[:at])) / len(request["right"]) for at in AT)
+        recall = recall_of(request, hits)
         for group in groups(request):
             found[group].append(recall)
     print("\namong 1,000, its own")
