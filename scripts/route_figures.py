@@ -44,9 +44,8 @@ def main() -> None:
     chosen = parser.parse_args()
     meaning = False if chosen.no_meaning else None
     tools, requests = read(chosen.corpora)
-    print(
-        f"{len(tools):,} tools, {len(requests):,} requests, meaning {'on' if Ranker(meaning=meaning).meaning else 'off'}"
-    )
+    state = "on" if Ranker(meaning=meaning).meaning else "off"
+    print(f"{len(tools):,} tools, {len(requests):,} requests, meaning {state}")
     if chosen.only in (None, "index"):
         show_index(tools, requests, meaning, chosen.seeds)
     if chosen.only in (None, "router", "intent"):
@@ -118,9 +117,8 @@ def show_intent(corpora: Path, meaning: bool | None) -> None:
         hits = sum(ours and theirs for ours, theirs in pairs)
         whole = sum(ours for ours, _ in pairs) + sum(theirs for _, theirs in pairs)
         idle = [ours for ours, theirs in pairs if not theirs]
-        print(
-            f"  {family:34} {len(pairs):5}   {2 * hits / max(1, whole):.3f} / {idle.count(False) / max(1, len(idle)):.3f}"
-        )
+        f1, specificity = 2 * hits / max(1, whole), idle.count(False) / max(1, len(idle))
+        print(f"  {family:34} {len(pairs):5}   {f1:.3f} / {specificity:.3f}")
     if three:
         print(f"  {'three answers, right':34} {len(three):5}   {sum(three) / len(three):.3f}")
 
