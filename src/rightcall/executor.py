@@ -31,7 +31,15 @@ from rightcall.executor_shipped import shipped_tools
 from rightcall.executor_toolbox import Toolbox, build_toolbox
 from rightcall.record.asking import answer
 from rightcall.record.entries import NoteBody
-from rightcall.record.notes import Routed, note_diagnosis, note_message, note_policy, note_routing
+from rightcall.record.notes import (
+    Confirmation,
+    Routed,
+    confirm_routing,
+    note_diagnosis,
+    note_message,
+    note_policy,
+    note_routing,
+)
 from rightcall.record.tables import Store
 from rightcall.text.redact import Redactor
 from rightcall.types import Effect, Event
@@ -267,12 +275,23 @@ class Executor:
         within = self._hidden(context)
         self.store.transact(lambda t: note_diagnosis(t, caller, within, correct))
 
-    async def note_routing(self, routed: Routed, arguments: Any = None) -> None:
+    async def note_routing(self, routed: Routed, arguments: Any = None, call: bytes = b"") -> None:
         """A router tells what it decided of a request. What is secret by its name in the `arguments` of the call it
-        thought of is hidden in the reason too. Raises StoreError when that cannot be recorded."""
+        thought of is hidden in the reason too; `call` is the one that a person is asked about from now on. Raises
+        StoreError when that cannot be recorded."""
+        store, told = self.store, self._told(routed, arguments, call)
+        await store.atransact(lambda t: note_routing(t, told))
+
+    async def confirm_routing(self, routed: Routed, arguments: Any, call: bytes) -> Confirmation:
+        """A router tells that a person has said yes to this call; the answer says whether that counts. Raises
+        StoreError when it cannot be recorded."""
+        store, told = self.store, self._told(routed, arguments, call)
+        return await store.atransact(lambda t: confirm_routing(t, told))
+
+    def _told(self, routed: Routed, arguments: Any, call: bytes) -> Routed:
         told = Routed(*map(self._hidden, structs.astuple(routed)))
-        told = structs.replace(told, why=self._hidden(routed.why, arguments))
-        await self.store.atransact(lambda t: note_routing(t, told))
+        digest = self._redactor.keyed(call) if call and self._redactor is not None else ""
+        return structs.replace(told, why=self._hidden(routed.why, arguments), digest=digest)
 
     def _hidden(self, told: Any, arguments: Any = None) -> Any:
         """As the records of its calls have it."""

@@ -1,6 +1,8 @@
 """Packets that wait, saved and taken up again by another router, and packets that nobody should believe."""
 
 import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from rightcall import ConfigError, MemoryStore
 from rightcall.models.scripted import ScriptedModel
 from rightcall.route.packets import PacketStore, from_json, new_packet, to_json
 from rightcall.route.story import routed, standing
-from rightcall.route.types import Candidate, Intent, Packet, PacketIntent, SelectedTool
+from rightcall.route.types import Candidate, Intent, Packet, PacketIntent, SelectedTool, ToolExecutionResult
 from route.routing import ALLOWED, APPROVED, NONE, REQUEST, UNAPPROVED, WORDS, Shop, choice, looks, ranks, within
 
 pytestmark = pytest.mark.promise("T-01")
@@ -47,7 +49,7 @@ def resumed(shop: Shop, packet: Packet, replies: Any, said: str | None = None, *
 def test_what_waits_for_a_word_goes_on_with_it(
     tmp_path: Path, said: str | None, replies: list[Any], status: str, ran: list[Any]
 ) -> None:
-    shop = Shop(tmp_path)
+    shop = Shop(tmp_path, store=MemoryStore())
     packet = saved(shop, tmp_path, [choice(), UNAPPROVED])
     model = ScriptedModel(replies)
     done = resumed(shop, packet, model, said)
@@ -77,6 +79,8 @@ def test_a_persons_yes_is_recorded_before_anything_runs(tmp_path: Path) -> None:
     found = within(shop, entries)
     told = next(at for at, (_, body) in enumerate(found) if '"decision":"confirmed"' in body)
     assert '"by":"ann"' in found[told][1]
+    assert '"tool":"weather"' in found[told][1]
+    assert '"digest":"keyed:' in found[told][1]
     assert told < next(at for at, (kind, _) in enumerate(found) if kind == "begin")
 
 
@@ -191,13 +195,149 @@ def test_an_approval_of_another_call_is_none(tmp_path: Path) -> None:
     assert (done.packet.tool_routing.execution_status, shop.trace) == ("failed", [])
 
 
-@pytest.mark.parametrize("params", [{}, {"city": 4, "extra": 1}, {"city": "Oslo", "days": "1"}])
-def test_what_a_person_says_yes_to_is_checked_by_the_gate_again(tmp_path: Path, params: Any) -> None:
-    shop = Shop(tmp_path)
-    packet = forged(execution_status="awaiting_confidence", selected_tool=SelectedTool("weather", params))
-    done = resumed(shop, standing(packet, "waiting"), [WORDS], "yes")
+@pytest.mark.promise("T-05")
+def test_what_a_person_says_yes_to_is_checked_by_the_gate_again(tmp_path: Path) -> None:
+    store = MemoryStore()
+    packet = saved(Shop(tmp_path, store=store), tmp_path, [choice(), UNAPPROVED])
+    shop = Shop(tmp_path, store=store)
+
+    @shop.executor.tool(effects=["read"])
+    def weather(place: str) -> None:
+        """The weather of a place."""
+        shop.trace.append(place)
+
+    done = resumed(shop, packet, [WORDS], "yes")
     assert (done.packet.tool_routing.execution_status, shop.trace) == ("failed", [])
     assert "does not fit" in done.packet.status.why
+
+
+@pytest.mark.promise("T-05")
+@pytest.mark.parametrize("forgery", ["edited", "made up", "of another store", "of another packet"])
+def test_a_yes_is_to_the_call_that_was_shown_and_to_no_other(tmp_path: Path, forgery: str) -> None:
+    shop = Shop(tmp_path, store=MemoryStore())
+    packet = saved(shop, tmp_path, [choice(), UNAPPROVED])
+    match forgery:
+        case "edited":
+            packet = routed(packet, selected_tool=SelectedTool("weather", {"city": "Rome"}))
+        case "made up":
+            packet = standing(forged(execution_status="awaiting_confidence"), "waiting")
+        case "of another store":
+            shop = Shop(tmp_path, store=MemoryStore())
+        case _:
+            packet = replace(packet, header=replace(packet.header, packet_id=new_packet("").header.packet_id))
+    model = ScriptedModel([choice(city="Bern"), UNAPPROVED])
+    done = resumed(shop, packet, model, "yes", by="ann")
+    assert (done.packet.tool_routing.execution_status, shop.trace, model.left) == ("awaiting_confidence", [], 0)
+    assert "Bern" in done.text, "the call is shown that a yes would be to"
+    assert "not to a call that was shown" in str(done.packet.reasoning.reflection_log)
+
+
+@pytest.mark.promise("T-05")
+def test_a_yes_counts_once_also_for_two_processes_at_the_same_time(tmp_path: Path) -> None:
+    packet = saved(Shop(tmp_path, store=None), tmp_path, [choice(), UNAPPROVED])
+    shops = [Shop(tmp_path, store=None) for _ in range(4)]  # each with its own connection to one file
+    ready = threading.Barrier(len(shops))
+
+    def say_yes(one: Shop) -> Any:
+        async def work() -> Any:
+            await asyncio.to_thread(ready.wait, 10)
+            return await one.router([NONE, WORDS]).resume(packet, "yes")
+
+        return within(one, work)
+
+    with ThreadPoolExecutor(len(shops)) as pool:
+        done = list(pool.map(say_yes, shops))
+    assert sorted(one.packet.tool_routing.execution_status for one in done) == ["executed", *["failed"] * 3]
+    assert [call for one in shops for call in one.trace] == RAN
+    assert sum("counts once" in one.text for one in done) == 3
+
+
+@pytest.mark.promise("T-05")
+def test_a_yes_that_was_used_runs_nothing_and_changes_no_packet(tmp_path: Path) -> None:
+    shop = Shop(tmp_path, store=MemoryStore())
+    packet = saved(shop, tmp_path, [choice(), UNAPPROVED])
+    resumed(shop, packet, [NONE, WORDS], "yes")
+    packets = PacketStore(tmp_path / "others")
+    done = resumed(shop, packet, [], "yes", packets=packets)
+    assert (done.packet.status.state, shop.trace, packets.ids()) == ("failed", RAN, [])
+
+
+def test_after_a_no_an_older_copy_of_the_packet_is_not_believed(tmp_path: Path) -> None:
+    shop = Shop(tmp_path, store=MemoryStore())
+    packet = saved(shop, tmp_path, [choice(), UNAPPROVED])
+    resumed(shop, packet, [WORDS], "no")
+    done = resumed(shop, packet, [NONE, WORDS], "yes")
+    assert (done.packet.status.state, shop.trace) == ("answered", [])
+
+
+@pytest.mark.parametrize(
+    ("router", "why"),
+    [({"enabled": False}, "the router is switched off"), ({"reinjections": 0}, "0 results were taken in")],
+)
+@pytest.mark.parametrize("status", ["awaiting_confidence", "awaiting_approval"])
+def test_a_yes_runs_no_more_than_the_router_may(tmp_path: Path, router: Any, why: str, status: Any) -> None:
+    store = MemoryStore()
+    packet = saved(Shop(tmp_path, store=store), tmp_path, [choice(), UNAPPROVED])
+    shop = Shop(tmp_path, {"router": router}, store=store)
+    done = resumed(shop, routed(packet, execution_status=status, approval="a1"), [WORDS], "yes")
+    assert (done.packet.tool_routing.execution_status, shop.trace) == ("failed", [])
+    assert why in done.packet.status.why
+
+
+def test_a_file_cannot_have_taken_in_less_than_nothing(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    calls = iter(range(100))
+
+    def model(messages: Any) -> str:
+        return APPROVED if "Review this" in messages[-1]["content"] else choice(city=f"City {next(calls)}")
+
+    done = resumed(shop, forged(reinjection_count=-(10**6), execution_status="pending"), model)
+    assert (len(shop.trace), done.packet.tool_routing.reinjection_count) == (3, 3)
+
+
+def test_a_call_that_is_refused_has_no_result(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    claimed = ToolExecutionResult(True, "sunshine", call=7)
+    packet = forged(execution_status="awaiting_approval", approval="made-up", execution_result=claimed)
+    done = resumed(shop, standing(packet, "waiting"), [WORDS])
+    assert (done.packet.tool_routing.execution_status, done.packet.tool_routing.execution_result) == ("failed", None)
+
+
+@pytest.mark.promise("T-05")
+def test_a_forged_review_clears_nothing(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    router = shop.router([])
+    decided = router.decide(forged(execution_status="pending"))
+    routing = decided.tool_routing
+    assert (routing.execution_status, routing.review_approved) == ("awaiting_confidence", None)
+        "awaiting_confidence",
+        None,
+    )
+    packet = within(shop, lambda: router.execute(decided))
+    assert (packet.tool_routing.execution_status, shop.trace) == ("failed", [])
+
+
+@pytest.mark.promise("T-05")
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"review_approved": True, "review_confidence": 1.0},
+        {"selected_tool": SelectedTool("weather", {"city": "Rome"}, "", 0.9)},
+        {"selected_tool": SelectedTool("weather", {"city": "Oslo"}, "", 1.0)},
+        {"evidence": {"fits": 1.0, "repairs": 0.0, "repair": 1.0, "more": 1.0}},
+        {"candidates": (Candidate("weather", 1.0, 1.0),)},
+    ],
+)
+def test_a_review_is_of_this_call_and_this_judgement_alone(tmp_path: Path, changes: dict[str, Any]) -> None:
+    shop = Shop(tmp_path, {"router": {"threshold": 0.0}})
+    router = shop.router([choice(), UNAPPROVED if "review_approved" in changes else APPROVED])
+
+    async def work() -> Packet:
+        packet = router.find(router.detect(router.open(REQUEST)))
+        packet = await router.review(await router.select(packet))
+        return await router.execute(router.decide(routed(packet, **changes)))
+
+    assert (within(shop, work).tool_routing.execution_status, shop.trace) == ("failed", [])
 
 
 @pytest.mark.promise("T-05")

@@ -2,7 +2,7 @@
 whether a diagnosis was right, and what a router decided. Two of the success metrics need the messages, one the
 diagnoses; without them these say "not reported"."""
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -69,10 +69,44 @@ class Routed(Struct, frozen=True, omit_defaults=True):
     why: str = ""
     by: str = ""
     """The person who said so, where one did."""
+    digest: str = ""
+    """Keyed: of the call that a person is asked about, or has said yes to."""
+
+
+_PACKET = "(packet) "
+"""Under this name and the packet's, the digest of the call that it waits with is kept beside those of the tools."""
+_USED = "used "
+
+Confirmation = Literal["confirmed", "used", "unknown"]
+"""Of a yes: it counts; it was given before; it is not to the call that was shown."""
 
 
 def note_routing(tables: Tables, routed: Routed) -> int:
-    """A router's decision without a call; returns the number of the record. The request itself is not in it."""
+    """A router's decision without a call; returns the number of the record. The request itself is not in it. With a
+    digest, the packet waits from now on for a yes to exactly that call; without, for none any more."""
+    name = _packet_name(routed)
+    if routed.digest or tables.definition(name) is not None:
+        tables.pin(name, routed.digest)
+    return _noted(tables, routed)
+
+
+def confirm_routing(tables: Tables, routed: Routed) -> Confirmation:
+    """A person says yes to the call that a packet waits with. It counts once, whoever asks at the same time, and only
+    for the call as it was shown; then it stands in the record."""
+    name = _packet_name(routed)
+    known = tables.definition(name)
+    if not routed.digest or known != routed.digest:
+        return "used" if routed.digest and known == _USED + routed.digest else "unknown"
+    tables.pin(name, _USED + routed.digest)
+    _noted(tables, routed)
+    return "confirmed"
+
+
+def _packet_name(routed: Routed) -> str:
+    return f"{_PACKET}{routed.context}"
+
+
+def _noted(tables: Tables, routed: Routed) -> int:
     return tables.append("message", 0, encode(NoteBody("routing", routed.by, routed)))
 
 

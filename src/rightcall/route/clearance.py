@@ -1,54 +1,126 @@
 """What may run: calls that this very router has reviewed and found sure enough, or that a person said yes to.
 
-It is kept in memory, for one use. Nothing that stands in a packet clears it, since packets come from files too.
+    review ─▶ a mark: this call, judged so ─▶ decide ─▶ a clearance: this call ─▶ execute
+
+Both are kept in memory, each for one use. Nothing that stands in a packet clears it, since packets come from files too;
+and what runs is read back from the bytes that were reviewed, since a packet's arguments can be changed by whoever holds
+them.
 """
 
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
+from typing import Any
+
 from msgspec import json
+from msgspec.structs import replace
 
 from rightcall.config_router import RouterSettings
-from rightcall.route.review import weighed
+from rightcall.route.review import failed, weighed
 from rightcall.route.story import logged, routed, standing, starting
-from rightcall.route.types import Packet
+from rightcall.route.types import Packet, SelectedTool
 
 _encode = json.Encoder(order="deterministic").encode
 _MOST = 10_000
-"""Clearances that were never used go, the oldest first."""
+"""Marks and clearances that were never used go, the oldest first."""
+
+UNREVIEWED = "the call is not the one that was reviewed here"
 
 
 class Clearances:
-    """The calls that may run now."""
+    """The calls that were reviewed here, and those that may run now."""
 
     def __init__(self) -> None:
-        self._cleared: dict[bytes, None] = {}
+        self._reviewed: dict[bytes, bytes] = {}
+        self._cleared: dict[bytes, bytes] = {}
 
-    def give(self, packet: Packet) -> None:
-        while len(self._cleared) >= _MOST:
-            del self._cleared[next(iter(self._cleared))]
-        self._cleared[_call(packet)] = None
+    def reviewed(self, call: bytes, packet: Packet) -> None:
+        """This call was shown to a reviewer, and this is what came of it."""
+        if call:
+            _keep(self._reviewed, call, _judgement(packet))
 
-    def use(self, packet: Packet) -> bool:
-        """Whether this packet's call is cleared; if so, it is no longer."""
-        return self._cleared.pop(_call(packet), False) is None
+    def was_reviewed(self, packet: Packet) -> bool:
+        """Whether exactly this call was judged exactly so, here; if so, that is used up."""
+        call = call_of(packet)
+        return bool(call) and self._reviewed.pop(call, b"") == _judgement(packet) != b""
+
+    def give(self, call: bytes) -> None:
+        if call:
+            _keep(self._cleared, call, call)
+
+    def use(self, packet: Packet) -> SelectedTool | None:
+        """This packet's call, if it is cleared; then it is no longer."""
+        selected = packet.tool_routing.selected_tool
+        call = self._cleared.pop(call_of(packet), b"")
+        return replace(selected, params=json.decode(call)[3]) if call and selected is not None else None
 
 
-def _call(packet: Packet) -> bytes:
+def call_of(packet: Packet) -> bytes:
+    """A packet's call as bytes, with the packet and the caller it belongs to; empty where there is none, or none that
+    JSON can carry."""
     selected = packet.tool_routing.selected_tool
-    name, params = (selected.tool_name, selected.params) if selected is not None else ("", {})
-    return _encode((packet.header.packet_id, packet.header.caller, name, params))
+    if selected is None:
+        return b""
+    return _bytes((packet.header.packet_id, packet.header.caller, selected.tool_name, selected.params))
+
+
+def _judgement(packet: Packet) -> bytes:
+    """All that a decision is made of besides the call."""
+    routing = packet.tool_routing
+    stated = routing.selected_tool.selection_confidence if routing.selected_tool is not None else 0.0
+    review = (routing.review_approved, routing.review_confidence)
+    return _bytes((*review, stated, routing.evidence, routing.candidates, packet.intent.detected))
+
+
+def _bytes(value: Any) -> bytes:
+    try:
+        return _encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return b""
+
+
+def _keep(kept: dict[bytes, bytes], key: bytes, value: bytes) -> None:
+    while len(kept) >= _MOST:
+        del kept[next(iter(kept))]
+    kept[key] = value
+
+
+def marking(step: Callable[[Packet], Any], clearances: Clearances) -> Callable[[Packet], Any]:
+    """A review that a program has put in the place of ours: its word counts like ours."""
+
+    def review(packet: Packet) -> Any:
+        call, made = call_of(packet), step(packet)
+        if isawaitable(made):
+            return _marked(made, call, clearances)
+        if isinstance(made, Packet):
+            clearances.reviewed(call, made)
+        return made
+
+    return review
+
+
+async def _marked(made: Awaitable[Any], call: bytes, clearances: Clearances) -> Any:
+    packet = await made
+    if isinstance(packet, Packet):
+        clearances.reviewed(call, packet)
+    return packet
 
 
 def decide(packet: Packet, settings: RouterSettings, clearances: Clearances) -> Packet:
     """Is it sure enough? At or above the threshold, with an approving review, it may run; else as `below` says."""
     taken = starting()
-    routing = packet.tool_routing
-    selected = routing.selected_tool
+    call, selected = call_of(packet), packet.tool_routing.selected_tool
     if selected is None:
         return packet
+    if not clearances.was_reviewed(packet) and packet.tool_routing.review_approved is not None:
+        said = failed(UNREVIEWED)
+        packet = routed(
+            packet, review_approved=said.approved, review_confidence=said.confidence, review_reasoning=said.reasoning
+        )
     found = weighed(packet)
     packet = routed(packet, confidence=found.confidence, evidence=found.parts)
     sure = f"{found.confidence:.2f}, {settings.threshold:g} is due"
-    if routing.review_approved is True and found.confidence >= settings.threshold:
-        clearances.give(packet)
+    if packet.tool_routing.review_approved is True and found.confidence >= settings.threshold:
+        clearances.give(call)
         packet = standing(routed(packet, execution_status="approved"), "processing")
         return logged(packet, "tool_routing", f"{selected.tool_name} may run ({sure})", taken, sure=found.confidence)
     why = _why_unsure(packet, sure)

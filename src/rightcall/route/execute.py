@@ -45,7 +45,7 @@ async def execute(packet: Packet, executor: "Executor | None", settings: RouterS
             {"name": selected.tool_name, "arguments": selected.params},
             packet.header.caller,
             context=packet.header.packet_id,
-            step=str(packet.tool_routing.reinjection_count + 1),
+            step=str(max(packet.tool_routing.reinjection_count, 0) + 1),
             approval=packet.tool_routing.approval,
             wait=wait,
             rehearse=rehearsed(settings),
@@ -85,7 +85,7 @@ def inject(packet: Packet) -> Packet:
     packet = with_field(packet, DataField(RESULT, value, "tool_execution_result", "executor"))
     shown = result.output if result.success else result.error
     packet = with_note(packet, Sketchpad("latest_tool_result", shown, "tool_output"))
-    return routed(packet, reinjection_count=routing.reinjection_count + 1)
+    return routed(packet, reinjection_count=max(routing.reinjection_count, 0) + 1)
 
 
 def _changed(executor: "Executor", selected: SelectedTool) -> str | None:

@@ -6,6 +6,8 @@ from contextlib import aclosing
 from msgspec.structs import replace
 
 from rightcall.errors import RightCallError
+from rightcall.record.notes import Confirmation
+from rightcall.route.clearance import call_of
 from rightcall.route.execute import refused
 from rightcall.route.story import SAID, logged, routed, standing, starting, with_field
 from rightcall.route.trip import Pieces, Trip
@@ -14,6 +16,8 @@ from rightcall.text.escape import escaped
 
 _YES = frozenset(("yes", "y"))
 _NO = frozenset(("no", "n"))
+_NOT_SHOWN = "A yes, but not to a call that was shown: it is chosen and reviewed anew"
+_TWICE = "Somebody has said yes to this already, and a yes counts once. Say what is wanted to have it looked at anew."
 
 
 async def resumed(trip: Trip, said: str | None, by: str) -> Pieces:
@@ -28,7 +32,17 @@ async def resumed(trip: Trip, said: str | None, by: str) -> Pieces:
         case "waiting", "awaiting_approval" if said is None or word in _YES:
             await _asked_again(trip)
         case "waiting", "awaiting_confidence" if word in _YES:
-            await _confirmed(trip)
+            counts = await _confirmed(trip)
+            if counts == "used":
+                trip.packet = _said_before(packet)
+                yield _TWICE
+                return
+            if counts == "unknown":
+                trip.packet = _anew(logged(packet, "tool_routing", _NOT_SHOWN, starting()), None)
+                async with aclosing(trip.run()) as pieces:
+                    async for piece in pieces:
+                        yield piece
+                return
         case "waiting" | "failed", _ if said is None:
             return
         case _:
@@ -43,17 +57,36 @@ async def resumed(trip: Trip, said: str | None, by: str) -> Pieces:
             yield piece
 
 
-async def _confirmed(trip: Trip) -> None:
-    """A person's word is as good as a sure review. It stands in the audit first; the policy decides as ever."""
-    taken = starting()
+async def _confirmed(trip: Trip) -> Confirmation:
+    """A person's word is as good as a sure review, for the call that the person was shown and for one time. It stands
+    in the audit first; the policy decides as ever."""
+    taken, call = starting(), call_of(trip.packet)
+    if _may_not(trip):
+        return "confirmed"
     try:
-        await trip.router.note(trip.packet, "confirmed", trip.by)
+        counts = await trip.router.confirm(trip.packet, call, trip.by)
     except RightCallError as error:
         trip.packet = refused(trip.packet, f"the user's yes could not be recorded: {error}", taken)
-        return
-    packet = routed(trip.packet, approval=None)
-    trip.packet = logged(packet, "tool_routing", f"The user said yes{_named(trip)}", taken)
-    await _run(trip)
+        return "confirmed"
+    if counts == "confirmed":
+        packet = routed(trip.packet, approval=None)
+        trip.packet = logged(packet, "tool_routing", f"The user said yes{_named(trip)}", taken)
+        await _run(trip, call)
+    return counts
+
+
+def _may_not(trip: Trip) -> bool:
+    """Whether no tool may run any more; then that is told."""
+    why = trip.why_no_more()
+    if why is not None:
+        trip.packet = refused(trip.packet, why, starting())
+    return why is not None
+
+
+def _said_before(packet: Packet) -> Packet:
+    """Not saved: whoever said it before goes on with the packet."""
+    packet = refused(packet, "yes was said to this call before, and it counts once", starting())
+    return replace(standing(packet, "failed", packet.status.why), content=replace(packet.content, answer=_TWICE))
 
 
 async def _asked_again(trip: Trip) -> None:
@@ -62,18 +95,23 @@ async def _asked_again(trip: Trip) -> None:
     if trip.packet.tool_routing.approval is None:
         trip.packet = refused(trip.packet, "it waits for an approval, but does not say which", starting())
         return
+    if _may_not(trip):
+        return
     trip.packet = logged(trip.packet, "tool_routing", "Asked again whether it is approved", starting())
-    await _run(trip)
+    await _run(trip, call_of(trip.packet))
 
 
-async def _run(trip: Trip) -> None:
+async def _run(trip: Trip, call: bytes) -> None:
     trip.packet = standing(routed(trip.packet, execution_status="approved", routing_requested=True), "processing")
-    trip.router.clearances.give(trip.packet)
+    trip.router.clearances.give(call)
+    trip.rounds += 1
     await trip.execute()
 
 
 def _denied(trip: Trip) -> None:
-    packet = routed(trip.packet, execution_status="user_denied", routing_requested=False, approval=None)
+    packet = routed(
+        trip.packet, execution_status="user_denied", execution_result=None, routing_requested=False, approval=None
+    )
     packet = standing(packet, "processing", f"the user said no{_named(trip)}")
     trip.packet = logged(packet, "tool_routing", "The user said no", starting())
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rightcall.config_router import RouterSettings
     from rightcall.executor_asking import Ask
     from rightcall.gate import Gate
+    from rightcall.record.notes import Confirmation
     from rightcall.route.asking import Models
     from rightcall.route.clearance import Clearances
     from rightcall.route.streams import AnswerStream
@@ -86,7 +87,7 @@ class Router:
                 raise ConfigError(
                     f"`{name}` is no option, and no step that a function can replace; steps are: {', '.join(STEPS)}"
                 )
-            setattr(self, name, step)
+            setattr(self, name, self._marking(step) if name == "review" else step)
         if models is not None:
             _ = self.models  # what is wrong with them is said at once
 
@@ -206,9 +207,13 @@ class Router:
 
     async def review(self, packet: Packet) -> Packet:
         """The prime model says what it thinks of the choice."""
+        from rightcall.route.clearance import call_of
         from rightcall.route.review import review
 
-        return await review(packet, self._gate(packet), self.models.answering, self.settings)
+        call = call_of(packet)
+        packet = await review(packet, self._gate(packet), self.models.answering, self.settings)
+        self.clearances.reviewed(call, packet)
+        return packet
 
     def decide(self, packet: Packet) -> Packet:
         """Whether all evidence together is enough. Only what was decided here, by this router, can run."""
@@ -220,8 +225,10 @@ class Router:
         """Run the selected call, under the policy, once it is decided that it may."""
         from rightcall.route.execute import execute, refused
 
-        if not self.clearances.use(packet):
+        cleared = self.clearances.use(packet)
+        if cleared is None:
             return refused(packet, "the call was not reviewed and cleared here, so it may not run", starting())
+        packet = routed(packet, selected_tool=cleared)
         return await execute(packet, await self._tools.running(), self.settings, self.wait)
 
     def inject(self, packet: Packet) -> Packet:
@@ -261,14 +268,34 @@ class Router:
                 else:
                     trip.packet = part
 
+    def _marking(self, step: Callable[..., Any]) -> Callable[..., Any]:
+        from rightcall.route.clearance import marking
+
+        return marking(step, self.clearances)
+
     async def note(self, packet: Packet, decision: str, by: str = "") -> None:
-        """A decision goes into the audit, where there is one. Raises StoreError when it cannot be recorded."""
+        """A decision goes into the audit, where there is one: with the call that a person is asked about, where one is.
+        Raises StoreError when it cannot be recorded."""
+        from rightcall.route.clearance import call_of
         from rightcall.route.packets_hidden import arguments_of
         from rightcall.route.trip import routed_note
 
-        executor = self._tools.executor
+        asks = packet.tool_routing.execution_status == "awaiting_confidence"
+        executor = await self._tools.running() if asks else self._tools.executor
         if executor is not None:
-            await executor.note_routing(routed_note(packet, decision, by), arguments_of(packet))
+            call = call_of(packet) if asks else b""
+            await executor.note_routing(routed_note(packet, decision, by), arguments_of(packet), call)
+
+    async def confirm(self, packet: Packet, call: bytes, by: str = "") -> Confirmation:
+        """Whether a person's yes counts for this packet's call, which is recorded then; without an executor nothing
+        can run, so nothing speaks against it. Raises StoreError when it cannot be recorded."""
+        from rightcall.route.packets_hidden import arguments_of
+        from rightcall.route.trip import routed_note
+
+        executor = await self._tools.running()
+        if executor is None:
+            return "confirmed"
+        return await executor.confirm_routing(routed_note(packet, "confirmed", by), arguments_of(packet), call)
 
     def _speak(self, packet: Packet) -> AsyncGenerator[str | Packet, None]:
         from rightcall.route.respond import speak

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rightcall.errors import RightCallError
 from rightcall.record.notes import Routed
+from rightcall.route.clearance import call_of
 from rightcall.route.story import logged, routed, standing, starting
 from rightcall.route.types import Packet
 
@@ -40,6 +41,8 @@ class Trip:
         self.packet = packet
         self.by = ""
         """The person who has said something to it, where one has."""
+        self.rounds = 0
+        """Calls that were tried on this way, whatever the packet says of itself: a step may have been replaced."""
 
     async def run(self) -> Pieces:
         """From the first look to the answer, in pieces of text."""
@@ -57,9 +60,12 @@ class Trip:
         while self.packet.tool_routing.routing_requested:
             if not self._may_go_on():
                 return
+            self.rounds += 1
             await self.step("select")
             if self.packet.tool_routing.routing_requested:
+                call = call_of(self.packet)
                 await self.step("review")
+                self.router.clearances.reviewed(call, self.packet)
                 self.packet = self.router.decide(self.packet)
                 await self.execute()
 
@@ -101,15 +107,22 @@ class Trip:
         except (RightCallError, OSError) as error:
             log.warning("packet %s could not be saved: %s", self.packet.header.packet_id, error)
 
+    def why_no_more(self) -> str | None:
+        """Why no further tool may run; None as long as one may."""
+        routing, settings = self.packet.tool_routing, self.router.settings
+        if not settings.enabled:
+            return "the router is switched off"
+        most = max(min(routing.max_reinjections, settings.reinjections), 0)
+        if max(routing.reinjection_count, self.rounds) >= most:
+            return f"{most} results were taken in, the most there may be"
+        return None
+
     def _may_go_on(self) -> bool:
         routing = self.packet.tool_routing
-        most = min(routing.max_reinjections, self.router.settings.reinjections)
-        if routing.candidates and routing.reinjection_count < most:
+        why = self.why_no_more() if routing.candidates else "there is no fitting tool"
+        if why is None:
             return True
-        why = (
-            f"{most} results were taken in, the most there may be" if routing.candidates else "there is no fitting tool"
-        )
-        status = "skipped" if routing.execution_status == "pending" else routing.execution_status
+        status = "skipped" if routing.execution_status in ("pending", "approved") else routing.execution_status
         packet = standing(routed(self.packet, routing_requested=False, execution_status=status), "processing", why)
         self.packet = logged(packet, "tool_routing", f"No further tool: {why}", starting())
         return False
