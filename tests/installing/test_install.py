@@ -13,6 +13,7 @@ import pytest
 from cli.terminal_running import Terminal
 from cli_running import Runner
 from installing.settings_reading import as_host, our_commands
+from rightcall.fs import whole
 from rightcall.installing import applying, files, manifest
 from rightcall.installing.applying import install
 from rightcall.installing.commands import Wish
@@ -514,18 +515,18 @@ def test_where_the_disk_says_no_nothing_of_it_stays(
 def test_a_fault_after_the_file_was_written_is_not_told_as_if_nothing_had_happened(
     settings: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settle = files._settle
+    settle = whole.settle
 
     def fault(folder: str) -> None:
         if folder == str(settings.parent) and settings.read_bytes() != MINE:
             raise OSError(5, "Input/output error")
         settle(folder)
 
-    monkeypatch.setattr(files, "_settle", fault)
+    monkeypatch.setattr(whole, "settle", fault)
     done = run("install", "claude-code", "--yes")
     assert done.code == 2
     assert "was written, but" in done.err
-    monkeypatch.setattr(files, "_settle", settle)
+    monkeypatch.setattr(whole, "settle", settle)
     assert run("uninstall", "claude-code", "--yes").code == 0
     assert settings.read_bytes() == MINE
     assert backups(settings) == []

@@ -7,6 +7,7 @@ from hashlib import sha256
 from secrets import token_hex
 
 from rightcall.errors import ConfigError
+from rightcall.fs.whole import whole_file
 
 MAX_BYTES = 8 * 1024 * 1024
 
@@ -73,19 +74,10 @@ def replace(path: str, data: bytes, *, mode: int = 0o600) -> None:
     """Writes a whole file in one step: whoever reads sees the old one or the new one, also after a crash. One that is
     there keeps its owner, rights and attributes; a new one gets `mode`."""
     beside = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{token_hex(6)}.rightcall")
-    try:
-        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-        with open(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            _like(path, stream.fileno(), beside, mode)
-            os.fsync(stream.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(beside)
-        raise
-    _settle(os.path.dirname(path))
+    with whole_file(path, beside) as stream:
+        stream.write(data)
+        stream.flush()
+        _like(path, stream.fileno(), beside, mode)
 
 
 def _like(path: str, handle: int, beside: str, mode: int) -> None:
@@ -103,17 +95,6 @@ def _like(path: str, handle: int, beside: str, mode: int) -> None:
             for name in os.listxattr(path):
                 os.setxattr(handle, name, os.getxattr(path, name))
     os.chmod(beside, stat.S_IMODE(found.st_mode))
-
-
-def _settle(folder: str) -> None:
-    """Makes the new name last through a crash, where folders can be opened."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def make_folders(folder: str, mode: int = 0o777) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import NamedTuple
 
+from rightcall.fs.whole import settle
 from rightcall.record.schema import VERSION, bring_up_to_date, version_of
 from rightcall.record.sqlite_faults import WHOLE, empty, gone, is_locked, read_only, unusable
 from rightcall.record.tables import T
@@ -52,17 +53,7 @@ def make_file(path: Path) -> None:
         (path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """A file whose name is not on disk is lost in a power cut, whatever was written into it."""
-    if os.name == "posix":
-        fd = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        settle(path.parent)
 
 
 def connect(path: Path, deadline: float, *, new: bool) -> sqlite3.Connection:

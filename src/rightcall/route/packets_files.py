@@ -5,6 +5,8 @@ import stat
 from contextlib import suppress
 from secrets import token_hex
 
+from rightcall.fs.whole import whole_file
+
 UNFINISHED = ".part"
 """How a file ends that is still being written, or was when its process ended."""
 
@@ -21,19 +23,8 @@ def make_folder(folder: str) -> None:
 
 def write(path: str, data: bytes) -> None:
     """Whoever reads sees the old file or the new one, also after a crash."""
-    beside = f"{path}.{token_hex(6)}{UNFINISHED}"
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-    try:
-        with open(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(beside)
-        raise
-    _settle(os.path.dirname(path) or ".")
+    with whole_file(path, f"{path}.{token_hex(6)}{UNFINISHED}") as stream:
+        stream.write(data)
 
 
 def read(path: str, most: int) -> bytes:
@@ -43,13 +34,3 @@ def read(path: str, most: int) -> bytes:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError("it is no file")
         return stream.read(most + 1)
-
-
-def _settle(folder: str) -> None:
-    """A name that is not on the disk is lost in a power cut, whatever was written under it."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
