@@ -91,7 +91,8 @@ def test_a_low_confidence_is_a_question_that_another_command_answers(ask: Ask, s
     assert (again.code, again.out) == (1, done.out)
     server.play(says(NONE, "It says: Design."))
     went_on = ask("--resume", "last", "yes")
-    assert (went_on.code, went_on.out, went_on.err) == (0, "It says: Design.\n", "")
+    told = 'yes to: code/read {"path": "docs/design.md"}\nIt says: Design.\n'
+    assert (went_on.code, went_on.out, went_on.err) == (0, told, "")
     assert packets().load(kept).tool_routing.execution_status == "executed"
     assert ask("--resume", kept).out == "It says: Design.\n"
 

@@ -310,9 +310,6 @@ def test_a_forged_review_clears_nothing(tmp_path: Path) -> None:
     decided = router.decide(forged(execution_status="pending"))
     routing = decided.tool_routing
     assert (routing.execution_status, routing.review_approved) == ("awaiting_confidence", None)
-        "awaiting_confidence",
-        None,
-    )
     packet = within(shop, lambda: router.execute(decided))
     assert (packet.tool_routing.execution_status, shop.trace) == ("failed", [])
 

@@ -115,8 +115,13 @@ class Asking:
     def _beginning(self, text: str) -> AnswerStream:
         if self._options.resume is None:
             return self._router.stream(text, self._options.session)
+        from rightcall.cli.ask_answer import call_line
+        from rightcall.route.resuming import says_yes
+
         packets = self._desk.packets
         packet = packets.load(packets.find(self._options.resume))
+        if not self._options.json and says_yes(packet, text):
+            say(style_for(sys.stdout).tint(f"yes to: {call_line(packet)}", "dim"))
         return self._router.resuming(packet, text or None, by=who(self._options))
 
     async def _followed(self, stream: AnswerStream) -> None:

@@ -9,12 +9,13 @@ from rightcall.cli.packet_ways import approval_ways, models, places, ways_on
 from rightcall.cli.render import labelled
 from rightcall.cli.terminal import Style, style_for
 from rightcall.cli.waiting import waiting
-from rightcall.text.escape import escaped
+from rightcall.text.escape import escaped, shown
 
 if TYPE_CHECKING:
     from rightcall.route.streams import AnswerStream
     from rightcall.route.types import Packet
 
+_LONGEST_CALL = 2000
 _DOING = {
     "": "looking at the request",
     "intent_detection": "choosing a tool, or answering",
@@ -76,6 +77,12 @@ def harmless(text: str) -> str:
     """
     lines = text.replace("\r\n", "\n").replace("\t", "    ").split("\n")
     return "\n".join(map(escaped, lines))
+
+
+def call_line(packet: "Packet") -> str:
+    """The call that a packet waits with, in one line."""
+    selected = packet.tool_routing.selected_tool
+    return "" if selected is None else f"{escaped(selected.tool_name, 200)} {shown(selected.params, _LONGEST_CALL)}"
 
 
 def closing_lines(packet: "Packet", options: Namespace, style: Style, *, person: bool) -> list[str]:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 class RouterAsGiven(Router):
-    """A router whose settings are the policy's, but for what the command line says otherwise."""
+    """A router whose settings are the policy's, but for what the command line says otherwise. It may take in fewer
+    results than the policy allows, never more."""
 
     def __init__(self, tools: Any = None, models: Any = None, *, instead: dict[str, Any], **options: Any) -> None:
         self._instead = instead
@@ -29,7 +30,9 @@ class RouterAsGiven(Router):
 
     @property
     def settings(self) -> RouterSettings:
-        return replace(super().settings, **self._instead)
+        own = super().settings
+        fewer = min(own.reinjections, self._instead.get("reinjections", own.reinjections))
+        return replace(own, **(self._instead | {"reinjections": fewer}))
 
 
 class Desk(Struct, frozen=True):

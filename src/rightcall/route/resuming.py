@@ -20,6 +20,12 @@ _NOT_SHOWN = "A yes, but not to a call that was shown: it is chosen and reviewed
 _TWICE = "Somebody has said yes to this already, and a yes counts once. Say what is wanted to have it looked at anew."
 
 
+def says_yes(packet: Packet, said: str | None) -> bool:
+    """Whether this is a person's yes to the call that a packet waits with."""
+    waits = (packet.status.state, packet.tool_routing.execution_status) == ("waiting", "awaiting_confidence")
+    return waits and (said or "").strip().lower() in _YES
+
+
 async def resumed(trip: Trip, said: str | None, by: str) -> Pieces:
     """The rest of a request's way."""
     packet, trip.by = trip.packet, by
