@@ -168,6 +168,7 @@ def test_run_runs_what_is_sure_and_tells_where_the_story_is(
 @pytest.mark.promise("T-08")
 def test_run_takes_in_no_more_than_the_policy_allows(route: Route, folder: Path, server: ScriptedUpstream) -> None:
     write_policy(folder, server, reinjections=0)
+    server.play(says(reads(), APPROVED))
     done = route(REQUEST, "--run", "--json")
     assert (done.code, done.json["status"], len(server.requests)) == (1, "skipped", 0)
 
