@@ -6,65 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from rightcall import Gate
 from rightcall.models.scripted import ScriptedModel
-from rightcall.route.cleaning import Cleaner, cleaned
 from route.routing import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, looks, within
 
 pytestmark = pytest.mark.promise("T-07")
 
 CALL = '<tool_call>{"name": "weather", "arguments": {"city": "Oslo"}}</tool_call>'
-GATE = Gate([{"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}])
-CLEANED = {
-    "It rains.": "It rains.",
-    "a < b, c > d, see [1] and <b>bold</b>": "a < b, c > d, see [1] and <b>bold</b>",
-    f"It rains. {CALL}": "It rains.",
-    f"{CALL} It rains. {CALL}": "It rains.",
-    CALL: "",
-    '{"name": "weather", "arguments": {"city": "Oslo"}}': "",
-    "<|Start of Memory Helper Tool Call|>\nread x\n<|End of Memory Helper Tool Call|>\nIt rains.": "It rains.",
-    "<think>Shall I call <tool_call>?</think>\nIt rains.": "It rains.",
-    "<think>I never come to an end": "",
-    "<tool_call>nothing of the kind": "nothing of the kind",
-    "It rains.</tool_call><|im_end|>": "It rains.",
-    "[TOOL_CALLS] It rains.": "It rains.",
-    f"<tool_{CALL}call>": "",
-    "Write `<tool_call>` around it.": "Write `\\u003ctool_call>` around it.",
-    "```\n<|im_end|>\n``` then <|im_end|>text": "```\n\\u003c|im_end|>\n``` then text",
-}
-
-
-@pytest.mark.parametrize("text", CLEANED)
-def test_an_answer_holds_no_markup(text: str) -> None:
-    assert cleaned(GATE, text)[0] == CLEANED[text]
-
-
-@pytest.mark.parametrize("text", CLEANED)
-@pytest.mark.parametrize("size", [1, 3, 7])
-def test_an_answer_in_pieces_is_the_same_answer(text: str, size: int) -> None:
-    cleaner = Cleaner(GATE)
-    pieces = [cleaner.push(text[at : at + size]) for at in range(0, len(text), size)]
-    assert ("".join(pieces) + cleaner.close()).strip() == CLEANED[text]
-
-
-PARTS = st.sampled_from([
-    "<tool_call>", "</tool_call>", '{"name": "weather", "arguments": {}}', "<think>", "</think>", "<|im_end|>", "`",
-    "<", "[", "]", "\n", "rain", " ", "[TOOL_CALLS]", "<function=weather>", "</function>", CALL,
-])  # fmt: skip
-
-
-@settings(max_examples=30)
-@given(st.lists(PARTS, max_size=12).map("".join), st.integers(1, 9))
-def test_whatever_a_model_writes_no_call_is_left_and_pieces_do_not_matter(text: str, size: int) -> None:
-    whole, _ = cleaned(GATE, text)
-    cleaner = Cleaner(GATE)
-    pieces = [cleaner.push(text[at : at + size]) for at in range(0, len(text), size)]
-    assert ("".join(pieces) + cleaner.close()).strip() == whole
-    assert "<tool_call>" not in whole
-    assert "<|im_end|>" not in whole
 
 
 @pytest.mark.parametrize(

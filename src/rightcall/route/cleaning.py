@@ -1,12 +1,13 @@
 """An answer for people, as it comes: no call in it, no marker of one, no reasoning that some models write first.
 
-    pieces ─▶ reasoning is held back ─▶ calls are taken out ─▶ lone markers go ─▶ the same again … ─▶ a last look ─▶ people
+    pieces ─▶ reasoning is held back ─▶ calls are taken out ─▶ lone markers go ─▶ again, twice ─▶ a last look ─▶ people
 
 Taking something out can make another of what stood around it, so all of it is done several times. Where the last look,
 which is the gate's own, still finds something, the answer ends there: what is built like that is no answer. An answer
 without any markup comes back as it is, and so does code in it.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from rightcall.recover.machine import Machine
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from rightcall.gate import Gate
 
 _PASSES = 3
+_ENDS = "..."
+"""Says that something is missing; what stands before it is then no call that was cut off."""
 
 
 class _Step(Protocol):
@@ -33,7 +36,7 @@ class Cleaner:
 
     def __init__(self, gate: "Gate") -> None:
         markers = markers_of(gate.formats)
-        self._readers = [Calls(gate) for _ in range(_PASSES)]
+        self._readers = [Calls(gate, anew=number == _PASSES - 1) for number in range(_PASSES)]
         self._steps: list[_Step] = []
         for reader in self._readers:
             self._steps += (Hidden(), Scratchpad(), reader, Sweep(markers))
@@ -75,18 +78,22 @@ class _LastLook:
     def __init__(self, gate: "Gate") -> None:
         self._machine = Machine(scanner_for(gate.formats), CatalogTools(gate.catalog), gate.policy.max_text)
         self._over = False
+        self._begun = False
 
     def push(self, text: str) -> str:
+        text = text if self._begun else text.lstrip()  # as it is shown
+        self._begun = self._begun or bool(text)
         return "" if self._over else self._before_a_call(self._machine.push(text))
 
     def close(self) -> str:
         return "" if self._over else self._before_a_call(self._machine.close())
 
-    def _before_a_call(self, events: list[object]) -> str:
+    def _before_a_call(self, events: Sequence[object]) -> str:
         prose: list[str] = []
         for event in events:
             if not isinstance(event, str):
                 self._over = True
+                prose.append(_ENDS)
                 break
             prose.append(event)
         return "".join(prose)

@@ -2,6 +2,7 @@
 that no answer holds on purpose. Nothing is checked or counted: nobody asked for these calls."""
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rightcall.recover.context import sample
@@ -22,6 +23,8 @@ _REACH = 200
 _NO_TICK = "·"
 _TURNS = re.compile(r"\{|Final Answer:|<\|message\|>")
 _LONGEST_TURN = 16
+_SIGNS = "|?!.;"
+_NAMED = re.compile(r"functions\.[\w.:\-]*\Z")
 _SELECTED = Literals(['"selected_tool"'])
 _INFO = re.compile(r"[ \t]*(?:json)?\s*")
 _QUOTE_AHEAD = (r"\s*+[\"'“]", r"\s*+\Z")
@@ -81,11 +84,12 @@ OWN = (
 class Calls:
     """`push` and `close` return the answer without its calls.
 
-    What stands before a call can make it seem a part of a program; where that is only what a model ran together, the
-    reading begins anew.
+    What stands before a call can make it seem a part of a program, or meant for the user. `anew`: where that may be
+    only what a model ran together, the reading begins anew. That is for a second look: it would cut a call in two.
     """
 
-    def __init__(self, gate: "Gate") -> None:
+    def __init__(self, gate: "Gate", *, anew: bool) -> None:
+        self._begins_anew = anew
         self._scanner: Scanner = scanner_for((*OWN, *gate.formats))
         self._tools = CatalogTools(gate.catalog)
         self._cap = gate.policy.max_text
@@ -107,20 +111,20 @@ class Calls:
     def _part(self, part: Part) -> str:
         if part.kind == "prose":
             return self._spoken(part.text)
-        anew = self._anew() if part.kind == "open" and self._glued("") else ""
+        anew = self._anew() if self._begins_anew and part.kind == "open" and self._glued("") else ""
         return anew + self._feed(part.text, part.text)
 
     def _spoken(self, text: str) -> str:
         shown: list[str] = []
         at = 0
         near = self._before[-_LONGEST_TURN:]
-        for turn in _TURNS.finditer(near + text):
+        for turn in _TURNS.finditer(near + text) if self._begins_anew else ():
             place = (turn.start() if turn[0] == "{" else turn.end()) - len(near)
-            if place < 0 or (place == 0 and turn[0] != "{") or place < at:
+            if place < at or (place == 0 and turn[0] != "{"):
                 continue
             shown.append(self._feed(text[at:place]))
             at = place
-            if (turn[0] == "{" and self._glued("|?!.:;>")) or self._final():
+            if turn[0] != "{" or self._glued(_SIGNS):
                 shown.append(self._anew())
         shown.append(self._feed(text[at:]))
         return "".join(shown)
@@ -130,17 +134,10 @@ class Calls:
         line = self._before[self._before.rfind("\n") + 1 :]
         if sample(self._before, len(self._before)) or not line.strip():
             return False
-        return not to or line[-1].isalnum() or line[-1] in to
-
-    def _final(self) -> bool:
-        mute = self._machine.mute
-        return mute is not None and mute.code == "final"
+        return not to or (line[-1].isalnum() and _NAMED.search(line) is None) or line[-1] in to
 
     def _anew(self) -> str:
-        machine = self._machine
-        if not self._final() and (machine.steps is not None or machine.mute is not None or machine.reasoning):
-            return ""
-        rest = self._prose(machine.close())
+        rest = self._prose(self._machine.close())
         self._machine = Machine(self._scanner, self._tools, self._cap)
         self._text, self._base = "", 0
         return rest
@@ -153,7 +150,7 @@ class Calls:
         self._before = (self._before + text)[-_REACH:]
         return self._prose(self._machine.push(text.replace("`", _NO_TICK) if view is None else view))
 
-    def _prose(self, events: list[object]) -> str:
+    def _prose(self, events: Sequence[object]) -> str:
         prose: list[str] = []
         machine = self._machine
         for event, start in zip(events, machine.starts, strict=False):

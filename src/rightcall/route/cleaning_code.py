@@ -43,6 +43,10 @@ class Code:
 
     def _read(self, text: str, *, final: bool) -> list[Part]:
         self._parts = []
+        if not self._fence and "`" not in text and "~" not in text:  # most pieces
+            self._held = ""
+            self._add(text, "prose")
+            return self._parts
         at = 0
         while 0 <= at < len(text):
             self._held = ""

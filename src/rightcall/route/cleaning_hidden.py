@@ -21,7 +21,9 @@ _HEADER = re.compile(
     r"(?P<about>[^<{}\"\n]{0,160})(?:<\|constrain\|>[^<{}\"\n]{0,40})?<\|message\|>"
 )
 _HEADS = ("<|start|>", "<|channel|>")
-_HEADER_BEGINS = re.compile(r"<\|(?:start|channel)\|>(?:[^<{}\"\n]|<\|?(?:start|channel|constrain|message)?\|?>?){0,300}")
+_HEADER_BEGINS = re.compile(
+    r"<\|(?:start|channel)\|>(?:[^<{}\"\n]|<\|?(?:start|channel|constrain|message)?\|?>?){0,300}"
+)
 _SECRET = frozenset(("analysis",))
 _STOPS_THAT_OPEN = ("<|start|>", "<|channel|>")
 
@@ -87,7 +89,7 @@ class Hidden:
             return None
         goes_on = found.start() if found[0] in _STOPS_THAT_OPEN else found.end()
         rest, self._kept, self._looked, self._within = self._kept[goes_on:], "", 0, None
-        return rest.lstrip() if self._fresh and within.opened else rest
+        return rest
 
     def _read(self, parts: list[Part], shown: list[str]) -> str:
         """Returns what is to be read anew, after something that is held back has begun."""
@@ -97,14 +99,17 @@ class Hidden:
                 if self._within is not None:
                     return rest + "".join(one.text for one in parts[nth + 1 :]) + self._code.unread()
                 continue
-            self._prose("", shown, ended=True)
+            rest = self._prose("", shown, ended=True)
+            if self._within is not None:
+                return rest + "".join(one.text for one in parts[nth:]) + self._code.unread()
             self._show(part.text, shown)
         return ""
 
     def _show(self, text: str, shown: list[str]) -> None:
+        text = text.lstrip() if self._fresh else text
         if text:
             shown.append(text)
-            self._fresh = self._fresh and text.isspace()
+            self._fresh = False
 
     def _prose(self, text: str, shown: list[str], *, ended: bool) -> str:
         text = self._held + text
@@ -160,7 +165,9 @@ _LABELS = ("Thought:", "Question:", "Action:")
 _FINAL = re.compile(r"^[ \t*]*Final Answer:[ \t*]*", re.M)
 _THOUGHT = re.compile(r"^Thought:", re.M)
 _ACTION = re.compile(r"^Action:", re.M)
-_ASIDE = re.compile(r"^(?:Question|Thought|Observation):.*?(?=^(?:Action|Question|Thought|Observation):|\Z)", re.M | re.S)
+_ASIDE = re.compile(
+    r"^(?:Question|Thought|Observation):.*?(?=^(?:Action|Question|Thought|Observation):|\Z)", re.M | re.S
+)
 
 
 class Scratchpad:

@@ -49,9 +49,11 @@ _FORMS = (
     r"<\|start_header_id\|>\w{0,12}<\|end_header_id\|>\n{0,2}",
 )
 _BEGINNINGS = re.compile(
-    rf"</?[|｜]?(?:\s?{_INSIDE}(?:{_INSIDE}|\s){{0,200}}[|｜]?)?"
-    r"|</?[｜|]?[\w:.\-]{0,40}(?:[｜|][\w:.\-]{0,40})?(?: ?[name]{0,4}=?|=)[\"']?[\w.\-]{0,160}[\"']?"
-    rf"|</?(?:{_SPACES})[a-z_]{{1,40}}(?:[ =][^<>\n]{{0,160}})?"
+    rf"</?(?:[|｜]\s?(?:{_INSIDE}(?:{_INSIDE}|\s){{0,200}}[|｜]?)?)?"
+    r"|</?[｜|]?\w{0,50}(?:[｜|:]\w{0,50})?"
+    rf"|<(?:{_SPACES})?(?:function|parameter)=[\w.\-]{{0,160}}"
+    rf"|<(?:{_SPACES})?invoke ?(?:n|na|nam|name|name=[\"']?[\w.\-]{{0,160}}[\"']?)?"
+    rf"|</?(?:{_SPACES}){_ELEMENT}(?:[ =][^<>\n]{{0,160}})?"
     r"|\[/?[A-Z_]{0,20}"
     rf"|[<\[]/?(?:[A-Za-z]{{1,5}}|{_TALK} o?|{_TALK} of(?: [A-Za-z ]{{0,80}})?)"
     r"|<\|im_start\|>[a-z]{0,9}|<start_of_turn>[a-z]{0,5}"
@@ -68,7 +70,7 @@ _CUT = re.compile(
 )
 """What remains of one of the forms when an answer ends in it."""
 
-OPERATOR = Late(r"<[|｜](?=>|\s)")
+OPERATOR = Late(r"<[|｜](?=>|[ \t])")
 """`a <| b` and `a <|> b` in some languages."""
 
 
@@ -93,7 +95,7 @@ class Markers:
 
     def cut(self, text: str, at: int) -> bool:
         """Whether what stands from here to the end is a marker that was cut off."""
-        rest = text[at : at + 300].rstrip()
+        rest = text[at:].rstrip() if len(text) - at <= 300 else ""
         return rest in self._cuts or _CUT.fullmatch(rest) is not None
 
     def harmless(self, code: str) -> str:

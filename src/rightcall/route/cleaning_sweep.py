@@ -75,7 +75,7 @@ class Sweep:
         return "".join(shown)
 
     def _may_go_on(self, text: str, at: int) -> bool:
-        if self._markers.begins(text, at) or _TAG_BEGINS.fullmatch(text, at):
+        if self._markers.begins(text, at) or self._markers.cut(text, at) or _TAG_BEGINS.fullmatch(text, at):
             return True
         return _STRIKES.fullmatch(text, at) is not None and _STRUCK.match(text, at) is None
 

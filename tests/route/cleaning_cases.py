@@ -1,0 +1,103 @@
+"""Answers as models write them, and what is left of each; those that stay as they are."""
+
+_JSON = '{"name": "search", "arguments": {"query": "a"}}'
+_CALL = f"<tool_call>{_JSON}</tool_call>"
+_MEMORY = "<|Start of Memory Helper Tool Call|>"
+
+CLEANED = {
+    f"It rains. {_CALL}": "It rains.",
+    f"{_CALL} It rains. {_CALL}": "It rains.",
+    _CALL: "",
+    _JSON: "",
+    f"{_MEMORY}\nread x\n<|End of Memory Helper Tool Call|>\nIt rains.": "It rains.",
+    "<tool_call>nothing of the kind": "nothing of the kind",
+    "It rains.</tool_call><|im_end|>": "It rains.",
+    "[TOOL_CALLS] It rains.": "It rains.",
+    "Write `<tool_call>` around it.": "Write `\\u003ctool_call>` around it.",
+    "```\n<|im_end|>\n``` then <|im_end|>text": "```\n<|im_end|>\n``` then text",
+    # taken apart and put together
+    f"<tool_{_CALL}call>": "",
+    f"<<|a|>{_MEMORY[1:]}x": "x",
+    '[[INST]TOOL_CALLS] search{"query": "a"}': "",
+    '{"name": "sea<s>rch", "arguments": {"query": "a"}}': "",
+    'Action<s>: search\nAction Input: {"query": "a"}': "",
+    f"<<s>tool_call>{_JSON}<<s>/tool_call>": "",
+    "<th<s>ink>secret</think>It rains.": "",
+    # cut off
+    "Sure. <|Start of Memory Helper Tool Call": "Sure.",
+    "Sure. <|Start of Memory Helper Tool Call|\n": "Sure.",
+    "Sure. <|Start of\nMemory Helper Tool Call|>": "Sure.",
+    f"Sure. <|Start of {'Very ' * 30}Long Tool Call|>": "Sure.",
+    "Sure. <|tool_call_begin": "Sure.",
+    "Sure. </tool_call": "Sure.",
+    "Sure. [TOOL_CALLS": "Sure.",
+    "Sure. <|": "Sure.",
+    "Sure. <function=sea": "Sure.",
+    'ok <tool_call>{"name": "sea': "ok",
+    # run together with what stands before
+    f"x|```json\n{_JSON}\n```": "x|",
+    f"|{_JSON}": "|",
+    f"Well{_JSON}": "Well",
+    f"Shall I?{_JSON}": "Shall I?",
+    f"Don`t worry. {_CALL}": "Don`t worry.",
+    f"a ``` b {_CALL}": "a ``` b",
+    f"Sure.\nFinal Answer: {_JSON}": "Sure.\nFinal Answer:",
+    # other ways to call
+    'functions.search({"query": "a"})': "",
+    'to=functions.search {"query": "a"}': "",
+    '{"selected_tool": "search", "params": {"query": "a"}}': "",
+    '```json\n{"selected_tool": null, "confidence": 1.0}\n```\nIt rains.': "It rains.",
+    "<Start of Tool Call>It rains.</End of Tool Call>": "It rains.",
+    "[Start of Tool Call] It rains. [End of Tool Call]": "It rains.",
+    f"For example: {_CALL}": "For example:",
+    # what a model says to itself
+    "<think>Shall I call <tool_call>?</think>\nIt rains.": "It rains.",
+    "<think>Use `x</think>It `rains`.": "It `rains`.",
+    "<think>I never come to an end": "",
+    "Hello <think>secret</think>there": "Hello there",
+    "Hello <think> there": "Hello  there",
+    "<|channel|>analysis<|message|>secret plan<|end|><|start|>assistant<|channel|>final<|message|>Hello there": (
+        "Hello there"
+    ),
+    "<|channel|>analysis<|message|>secret plan": "",
+    "Hi. <|start|>user<|message|>And now?<|end|><|start|>assistant<|channel|>final<|message|>Now.": "Hi. Now.",
+    '<|channel|>commentary to=functions.search<|message|>{"query": "a"}<|call|>': "",
+    "<|im_start|>assistant\nIt rains.<|im_end|>": "It rains.",
+    "Thought: secret\nFinal Answer: 42": "42",
+    "Question: x\nThought: y\nAction: search\nAction Input: a\nObservation: z\nThought: w\nFinal Answer: 42": "42",
+    'Thought: I need it.\nAction: search\nAction Input: {"query": "a"}\nObservation:': "",
+    # only the marker goes
+    "x <|y and then 5 -> 6 matters": "x y and then 5 -> 6 matters",
+    "\\u003cdiv> is the escape; <|im_end|>done": "\\u003cdiv> is the escape; done",
+    "<s>It rains.</s>": "It rains.",
+    "foo</s>": "foo",
+    "It rains.</function></parameter>": "It rains.",
+}
+
+UNCHANGED = (
+    "It rains.",
+    "a < b, c > d, see [1] and <b>bold</b>",
+    "List<Tool>, Promise<Function>, Array<ToolCall>",
+    "In TypeScript: `const xs: Array<Tool> = []`.",
+    "```ts\nfunction f(a: Map<Tool, X>): Array<Function> { return a as List<Tool>; }\n```",
+    "```html\n<s>old</s> <tool-tip> <function>f</function>\n```",
+    "Qwen writes:\n```\n<tool_call>\n```\nand so on.",
+    "~~~\n<tool_call>\n~~~",
+    "price: <s>100</s> 80",
+    "<tool>hammer</tool> and <function>f</function>",
+    'Use <parameter name="x">1</parameter> in XML',
+    "\\u003cdiv> is the escape",
+    "f <$> x <|> y, and a <| b",
+    '{"name": "Oslo", "population": 700000}',
+    '{"name": "nobody", "arguments": {"x": 1}}',
+    '```json\n{"name": "my-app", "version": "1.0", "scripts": {}}\n```',
+    f"A tool call looks like this:\n```json\n{_JSON}\n```\nas you see.",
+    'Use search(query="a") in Python, as in `search(query="a")`.',
+    "```python\nsearch(query='a')\n```",
+    "Action: Buy milk\nAction Input: none",
+    "Thought: it is late.",
+    "Question: what now?\nAnswer: sleep.",
+    "it's a ` tick",
+    "a[i] < b[j] and c[k]>d, \\[x<y\\], See [TOOL] and [link](http://x)",
+    "The tags <start> and <end>; x <- y; <https://example.org>; 1 <",
+)
