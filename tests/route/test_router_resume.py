@@ -295,10 +295,11 @@ def test_a_file_cannot_have_taken_in_less_than_nothing(tmp_path: Path) -> None:
     assert (len(shop.trace), done.packet.tool_routing.reinjection_count) == (3, 3)
 
 
-def test_a_call_that_is_refused_has_no_result(tmp_path: Path) -> None:
+@pytest.mark.parametrize("approval", [None, "made-up"])
+def test_a_call_that_is_refused_has_no_result(tmp_path: Path, approval: str | None) -> None:
     shop = Shop(tmp_path)
     claimed = ToolExecutionResult(True, "sunshine", call=7)
-    packet = forged(execution_status="awaiting_approval", approval="made-up", execution_result=claimed)
+    packet = forged(execution_status="awaiting_approval", approval=approval, execution_result=claimed)
     done = resumed(shop, standing(packet, "waiting"), [WORDS])
     assert (done.packet.tool_routing.execution_status, done.packet.tool_routing.execution_result) == ("failed", None)
 
