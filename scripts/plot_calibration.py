@@ -18,9 +18,8 @@ import matplotlib as mpl
 import numpy as np
 import train_router_fits as fits
 from PIL import Image
-from sklearn.model_selection import StratifiedKFold
 from train_router import RANKING_STRENGTH, Data, NeedModel, Needs, related_array
-from train_router_figures import calibration, own_tools
+from train_router_figures import calibration, held_out, own_tools
 
 from rightcall.route.learned import Linear
 
@@ -56,13 +55,9 @@ def intent(data: Data) -> tuple[np.ndarray, np.ndarray]:
     """For each request of BFCL with tools: the probability by a model that has not seen it, and the truth."""
     few = fits.ranking([related_array(rows) for rows in data.own_rows], data.own_right, RANKING_STRENGTH)
     needs = Needs(data, Linear(few.tolist()))
-    every, odds = np.arange(len(needs.rows)), np.zeros(len(needs.rows))
-    strata = needs.call + 2 * needs.ask + 4 * needs.bfcl
-    for seen, unseen in StratifiedKFold(5, shuffle=True, random_state=0).split(every, strata):
-        hidden = set(needs.texts[unseen])  # some requests are in two corpora
-        known = np.array([i for i in seen if needs.texts[i] not in hidden])
-        odds[unseen] = NeedModel(needs, known).answers(needs, unseen)[1]
-    return 1.0 / (1.0 + np.exp(-odds[needs.bfcl])), needs.call[needs.bfcl]
+    every, _, odds = held_out(needs, NeedModel)
+    bfcl = needs.bfcl[every]
+    return 1.0 / (1.0 + np.exp(-odds[bfcl])), needs.call[every][bfcl]
 
 
 def draw(name: str, title: str, said: str, sure: np.ndarray, true: np.ndarray) -> None:

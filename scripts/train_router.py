@@ -12,13 +12,14 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import train_router_figures as figures
 import train_router_fits as fits
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import GroupKFold
 
 from rightcall.route.compare import BY_WORDS, compare
 from rightcall.route.index import ToolIndex
@@ -32,11 +33,12 @@ from rightcall.route.words import tool_texts
 WEIGHTS = Path(__file__).parent.parent / "src" / "rightcall" / "route" / "weights"
 RANKING_STRENGTH = 0.05
 TEXT = {"strength": 0.1, "rare": 1.0}
-SHIFT = 0.45
+SHIFT = 0.3
 """Log odds from which on a tool is needed: chosen by cross-validation, for as many mistakes of one kind as of the
 other."""
 LEAST_FILLED = BY_WORDS.index("least_filled")
-ASK_AMONG_BFCL = 0.05
+MADE_WEIGHT = 0.3
+ASK_AMONG_BFCL = 0.1
 """What a request of BFCL counts beside one of When2Call when it is learned whether a value is missing."""
 MADE_FROM = "development splits of BFCL, MetaTool, When2Call, Seal-Tools, LiveMCPBench; scripts/train_router.py"
 
@@ -96,59 +98,116 @@ class Data:
                 ids.append(f"{row['id']}/{'all' if wanted is None else 1000}/{row['source'].split('_')[0]}")
         return rows, right, ids
 
-    def found(self, row: dict[str, Any], few: Linear) -> tuple[Any, Found]:
+    def found(self, case: Case, few: Linear) -> tuple[Any, Found]:
         """A request's own tools in the order of these weights, as the router sees them."""
-        asked = self.ranker.ask(row["text"])
-        known = [self.ranker.know(tool) for tool in tool_texts(row["tools"])]
+        asked = self.ranker.ask(case.text)
+        known = [self.ranker.know(tool) for tool in tool_texts(case.tools)]
         numbers = [compare(asked, one) for one in known]
         return asked, ordered(known, numbers, [few.score(one) for one in related(numbers)])
+
+
+class Case(NamedTuple):
+    """A request with tools. Those that are made of others count less, and are never measured."""
+
+    text: str
+    tools: Any
+    call: bool
+    ask: bool = False
+    bfcl: bool = True
+    origin: str = ""
+    """The request it was made of: where that is held out, so is this."""
+    weight: float = 1.0
+    made: bool = False
+
+
+def cases(data: Data) -> list[Case]:
+    """The corpora's own, and the same with tools that are described in a few words, and with requests cut short: people
+    write both. And talk that needs no tool, beside tools."""
+    real = [
+        Case(row["text"], row["tools"], row["needs_tool"], row.get("label4") == "request_for_info",
+             row["source"].startswith("bfcl"), row["text"], 1.0 if row["source"].startswith("bfcl") else 3.0)
+        for row in data.needs
+    ]  # fmt: skip
+    made = [
+        case._replace(text=_short(case.text) if number % 2 else case.text, tools=list(map(_terse, case.tools)),
+                      weight=MADE_WEIGHT, made=True)
+        for number, case in enumerate(case for case in real if case.bfcl)
+    ]  # fmt: skip
+    chosen = random.Random(9)
+    talk = [row["text"] for row in data.alone if not row["needs_tool"]]
+    several = [case.tools for case in real if len(case.tools) > 1]
+    made += [
+        Case(text, list(map(_terse, tools)) if number % 2 else tools, False, origin=text, weight=MADE_WEIGHT, made=True)
+        for number, text in enumerate(talk * 2)
+        for tools in [chosen.choice(several)]
+    ]
+    return real + made
+
+
+def _terse(tool: dict[str, Any]) -> dict[str, Any]:
+    """A tool as people write them in a hurry."""
+    schema = tool.get("parameters") or {}
+    arguments = {
+        name: {key: value for key, value in one.items() if key in ("type", "enum", "items")}
+        for name, one in (schema.get("properties") or {}).items()
+        if isinstance(one, dict)
+    }
+    words = (tool.get("description") or "").split(".")[0].split()[:8]
+    return {"name": tool["name"], "description": " ".join(words), "parameters": {**schema, "properties": arguments}}
+
+
+def _short(text: str) -> str:
+    return " ".join(re.split(r"(?<=[.!?])\s", text)[0].split()[:12])
 
 
 class Needs:
     """The requests with tools as the intent sees them, ranked by given weights."""
 
     def __init__(self, data: Data, few: Linear) -> None:
-        self.rows = data.needs
-        both = [data.found(row, few) for row in self.rows]
+        self.cases = cases(data)
+        both = [data.found(case, few) for case in self.cases]
         self.found = [found for _, found in both]
         self.numbers = np.array([need_numbers(asked, found, len(found.known)) for asked, found in both])
         self.words = [
-            marked_words(row["text"], {stem for known in found.known for stem in known.counted}, found.known[0].name)
-            for row, found in zip(self.rows, self.found, strict=True)
+            marked_words(case.text, {stem for known in found.known for stem in known.counted}, found.known[0].name)
+            for case, found in zip(self.cases, self.found, strict=True)
         ]
-        self.need = np.array([row["needs_tool"] or row.get("label4") == "request_for_info" for row in self.rows])
-        self.ask = np.array([row.get("label4") == "request_for_info" for row in self.rows])
-        self.bfcl = np.array([row["source"].startswith("bfcl") for row in self.rows])
-        self.call = np.array([row["needs_tool"] for row in self.rows])
-        self.tools = np.array([" ".join(sorted(tool["name"] for tool in row["tools"])) for row in self.rows])
-        self.texts = np.array([row["text"] for row in self.rows])
+        self.call = np.array([case.call for case in self.cases])
+        self.ask = np.array([case.ask for case in self.cases])
+        self.need = self.call | self.ask
+        self.bfcl = np.array([case.bfcl for case in self.cases])
+        self.made = np.array([case.made for case in self.cases])
+        self.weight = np.array([case.weight for case in self.cases])
+        self.tools = np.array([" ".join(sorted(tool["name"] for tool in case.tools)) for case in self.cases])
+        self.origins = np.array([case.origin for case in self.cases])
 
 
 class NeedModel:
     """One whole model of intent, fitted on some of the requests."""
 
     def __init__(self, needs: Needs, seen: np.ndarray) -> None:
-        bfcl = seen[needs.bfcl[seen]]
-        labels = needs.call[bfcl]
-        words = [needs.words[i] for i in bfcl]
-        self.words = fits.Words(words, labels)
-        held = fits.held_out_words(words, labels)
-        self.trees = fits.trees(np.c_[needs.numbers[bfcl], held], labels)
+        labels, weights = needs.need[seen], needs.weight[seen]
+        own = seen[~needs.made[seen]]
+        self.words = fits.Words([needs.words[i] for i in own], needs.need[own])
+        scores = np.zeros(len(needs.cases))
+        scores[own] = fits.held_out_words([needs.words[i] for i in own], needs.need[own])
+        made = seen[needs.made[seen]]
+        scores[made] = self.words.scores([needs.words[i] for i in made])
+        numbers = np.c_[needs.numbers[seen], scores[seen]]
+        self.trees = fits.trees(numbers, labels, weights)
         self.shift = SHIFT
-        odds = np.zeros(len(needs.rows))
-        odds[bfcl] = self._held_out_odds(needs, bfcl, held)
-        others = seen[~needs.bfcl[seen]]
-        odds[others] = self.odds(needs, others)
-        asked = np.array([i for i in seen if needs.need[i]])
+        odds = np.zeros(len(needs.cases))
+        odds[seen] = self._held_out_odds(numbers, labels, weights, needs.origins[seen])
+        asked = np.array([i for i in own if needs.need[i]])
         rows = np.array([ask_numbers(odds[i], needs.found[i]) for i in asked])
-        weights = np.where(needs.bfcl[asked], ASK_AMONG_BFCL, 1.0)
-        self.ask = fits.missing_value(rows, needs.ask[asked], weights)
+        self.ask = fits.missing_value(rows, needs.ask[asked], np.where(needs.bfcl[asked], ASK_AMONG_BFCL, 1.0))
 
-    def _held_out_odds(self, needs: Needs, bfcl: np.ndarray, held: np.ndarray) -> np.ndarray:
-        odds, labels = np.zeros(len(bfcl)), needs.call[bfcl]
-        numbers = np.c_[needs.numbers[bfcl], held]
-        for seen, unseen in StratifiedKFold(4, shuffle=True, random_state=3).split(bfcl, labels):
-            odds[unseen] = fits.trees(numbers[seen], labels[seen]).predict(numbers[unseen], raw_score=True)
+    def _held_out_odds(self, numbers: Any, labels: Any, weights: Any, origins: Any) -> np.ndarray:
+        odds = np.zeros(len(labels))
+        for seen, unseen in GroupKFold(3).split(numbers, groups=origins):
+            odds[unseen] = fits.trees(numbers[seen], labels[seen], weights[seen]).predict(
+                numbers[unseen], raw_score=True
+            )
         return odds - self.shift
 
     def odds(self, needs: Needs, which: np.ndarray) -> np.ndarray:
@@ -190,7 +249,7 @@ def main() -> None:
         )
         write(f"{name}.json", {
             "made_from": MADE_FROM, "few": linear(few), "many": linear(many),
-            "need": NeedModel(needs, np.arange(len(needs.rows))).table(),
+            "need": NeedModel(needs, np.arange(len(needs.cases))).table(),
         })  # fmt: skip
     texts, labels = alone_data(data)
     figures.by_text(data)

@@ -71,25 +71,31 @@ def many_tools(data: Any) -> None:
 
 def intent(needs: Any, model: Any) -> None:
     """Needs a tool? Three answers, on requests with tools."""
-    every = np.arange(len(needs.rows))
-    strata = needs.call + 2 * needs.ask + 4 * needs.bfcl
-    for name, folds in (("random folds", StratifiedKFold(5, shuffle=True, random_state=0).split(every, strata)),
-                        ("folds by tools", GroupKFold(5).split(every, groups=needs.tools))):  # fmt: skip
-        answers, odds = np.zeros(len(every), int), np.zeros(len(every))
-        for seen, unseen in folds:
-            hidden = set(needs.texts[unseen])  # some requests are in two corpora
-            seen = np.array([i for i in seen if needs.texts[i] not in hidden])
-            answers[unseen], odds[unseen] = model(needs, seen).answers(needs, unseen)
-        truth = needs.call[needs.bfcl]
-        for about, said in (
-            ("answer call", answers[needs.bfcl] == 0),
-            ("answer call or ask", answers[needs.bfcl] != 2),
-        ):
+    for name in ("random folds", "folds by tools"):
+        every, answers, _ = held_out(needs, model, by_tools="tools" in name)
+        bfcl = needs.bfcl[every]
+        truth = needs.call[every][bfcl]
+        for about, said in (("answer call", answers[bfcl] == 0), ("answer call or ask", answers[bfcl] != 2)):
             print(f"  BFCL, {about}, {name}: F1 {f1(said, truth):.4f}, specificity {specificity(said, truth):.4f}")
-        wanted = np.where(needs.ask, 1, np.where(needs.call, 0, 2))[~needs.bfcl]
-        print(
-            f"  When2Call three ways, {name}: accuracy {(answers[~needs.bfcl] == wanted).mean():.4f} of {len(wanted)}"
-        )
+        wanted = np.where(needs.ask, 1, np.where(needs.call, 0, 2))[every][~bfcl]
+        print(f"  When2Call three ways, {name}: accuracy {(answers[~bfcl] == wanted).mean():.4f} of {len(wanted)}")
+
+
+def held_out(needs: Any, model: Any, *, by_tools: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The requests of the corpora, and for each the answer and the odds by a model that has not seen it."""
+    every = np.flatnonzero(~needs.made)
+    if by_tools:
+        folds = GroupKFold(5).split(every, groups=needs.tools[every])
+    else:
+        strata = (needs.call + 2 * needs.ask + 4 * needs.bfcl)[every]
+        folds = StratifiedKFold(5, shuffle=True, random_state=0).split(every, strata)
+    answers, odds = np.zeros(len(every), int), np.zeros(len(every))
+    for _, unseen in folds:
+        hidden = set(needs.origins[every[unseen]])  # some requests are in two corpora, some are made of others
+        tools = set(needs.tools[every[unseen]]) if by_tools else ()
+        seen = [i for i in range(len(needs.cases)) if needs.origins[i] not in hidden and needs.tools[i] not in tools]
+        answers[unseen], odds[unseen] = model(needs, np.array(seen)).answers(needs, every[unseen])
+    return every, answers, odds
 
 
 def f1(said: np.ndarray, truth: np.ndarray) -> float:

@@ -39,14 +39,15 @@ def ranking(rows: Sequence[Any], right: Sequence[Any], strength: float) -> np.nd
 class Words:
     """Logistic regression on words, as `learned.Wordy` scores them."""
 
-    def __init__(
-        self, words: Sequence[Sequence[str]], labels: Any, weights: Any = None, strength: float = 10.0
-    ) -> None:
+    def __init__(self, words: Sequence[Sequence[str]], labels: Any, strength: float = 10.0, rare: float = 0.0) -> None:
+        """`rare`: how much more freely the weight of a rare word may differ from 0 than that of a common one."""
         self.names = DictVectorizer()
         matrix = self.names.fit_transform([_scaled(one) for one in words])
-        self.kept = np.asarray((matrix > 0).sum(0)).ravel() >= 2
+        holding = np.asarray((matrix > 0).sum(0)).ravel()
+        self.kept = holding >= 2
+        self.rarity = (1.0 + np.log(len(words) / holding[self.kept])) ** rare
         self.model = LogisticRegression(C=strength, max_iter=3000, class_weight="balanced")
-        self.model.fit(matrix[:, self.kept], labels, sample_weight=weights)
+        self.model.fit(matrix[:, self.kept].multiply(self.rarity).tocsr(), labels)
 
     def scores(self, words: Sequence[Sequence[str]]) -> np.ndarray:
         matrix = self.names.transform([_scaled(one) for one in words])[:, self.kept]

@@ -13,7 +13,7 @@ from rightcall.route import vectors
 from rightcall.route.index_general import rarity
 from rightcall.route.index_lexical import Request, best_possible, impacts, read_request, stems_of
 from rightcall.route.index_why import Told, told_of
-from rightcall.route.slots import Values, Wanted, filled, values_in, wanted
+from rightcall.route.slots import Values, Wanted, exact, filled, values_in, wanted
 from rightcall.route.words import Fields, ToolText, fields_of, name_words
 
 if TYPE_CHECKING:
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 BY_WORDS = (
     "bm25", "in_name", "in_description", "in_arguments", "in_argument_texts", "in_any", "name_said",
     "description_said", "argument_words_said", "arguments_said", "filled", "least_filled", "missing", "required",
-    "arguments", "description_words",
+    "exact", "arguments", "description_words",
 )  # fmt: skip
 """`bm25` is a share of the best that the request allows; `in_…`: the share of the request's words that stand there;
-`…_said`: the share of theirs that the request has. Rare words count more."""
+`…_said`: the share of theirs that the request has. Rare words count more. `exact`: required arguments whose very kind
+of value is there, such as a path, a link or a date."""
 
 BY_MEANING = (
     "near_name", "near_description", "near_short", "near_whole", "near_argument", "near_arguments", "near_sentence",
@@ -139,7 +140,8 @@ def _by_words(asked: Asked, known: Known) -> list[float]:
         bm25 / asked.best, name / whole, description / whole, arguments / whole, texts / whole, anywhere / whole,
         name_said, description_said, arguments_said,
         _spoken(known.each_argument, worth), sum(held) / len(held) if held else 1.0, min(held, default=1.0),
-        float(sum([one < 0.3 for one in held])), float(min(len(held), 10)), float(min(len(known.each_argument), 20)),
+        float(sum([one < 0.3 for one in held])), float(min(len(held), 10)),
+        float(min(3, exact(known.wanted, held))), float(min(len(known.each_argument), 20)),
         float(min(len(known.description), 60)),
     ]  # fmt: skip
 

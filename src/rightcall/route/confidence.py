@@ -10,6 +10,9 @@ from msgspec import Struct
 SELECTOR_ODDS = 4.0
 """What the selecting model's choice is worth: as a voter who is right four times in five."""
 
+ALONE_ODDS = 2.0
+"""What it is worth where the measured ranking had put another tool first: two methods that disagree tell less."""
+
 REVIEW_ODDS = 2.0
 """What an approval is worth: reviewers approve most of what they are shown."""
 
@@ -27,7 +30,7 @@ class Evidence(Struct, frozen=True):
     tool: float = 1.0
     """The probability that it is this tool, given that it is one of those available."""
     margin: float = 0.0
-    """How far the first candidate is ahead of the second."""
+    """How far the first candidate is ahead of the second: for people, since `tool` is made of it."""
     agrees: bool = True
     """The selecting model chose the first candidate."""
     fits: bool = True
@@ -36,7 +39,7 @@ class Evidence(Struct, frozen=True):
     repair_confidence: float = 1.0
     """How sure the gate is of its repairs."""
     stated: float = 0.0
-    """What the selecting model says of itself."""
+    """What the selecting model says of itself: for people. It was measured to tell nothing."""
     approved: bool | None = None
     """What the reviewer said; None: nothing that could be read."""
     review: float | None = None
@@ -59,7 +62,8 @@ def weigh(evidence: Evidence) -> Weighed:
     0.0
     """
     measured = evidence.needs * evidence.tool
-    voted = _raised(measured, SELECTOR_ODDS * (REVIEW_ODDS if evidence.approved else 1.0))
+    selected = SELECTOR_ODDS if evidence.agrees else ALONE_ODDS
+    voted = _raised(measured, selected * (REVIEW_ODDS if evidence.approved else 1.0))
     confidence = voted * evidence.repair_confidence if evidence.fits else 0.0
     most = _most(evidence)
     parts = {

@@ -21,8 +21,9 @@ from rightcall.route.words import ToolText
 if TYPE_CHECKING:
     from rightcall.route.index import Hit
 
-UNSURE = (0.35, 0.65)
-"""Between these probabilities it is too close to tell."""
+UNSURE = (0.12, 0.65)
+"""Between these probabilities it is too close to tell. A tool that is missed is not noticed, so "none" has to be surer
+than "call", which a model selects and another reviews."""
 
 _ASKING = re.compile(r"(?:what|who|which|when|where|how|why|is|are|does|do)\b")
 _WISHING = re.compile(r"(?:can|could|would|will) you|i(?:'d| would)? (?:need|want|like)|please|find|get|show|give|help")

@@ -23,38 +23,46 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_NUMBER = re.compile(r"(?<![\w.])[-+$€£]?\d[\d,.]*(?![\d:/-])")
+_NUMBER = re.compile(r"(?<![\w.])[-+$€£]?\d[\d,.]*(?!\d|[:/]|-\d)")
 _NUMBER_WORDS = _words(
-    "one two three four five six seven eight nine ten eleven twelve dozen twenty thirty forty fifty hundred thousand "
-    "million half couple single double alone myself"
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million dozen half "
+    "couple single double alone myself once twice first second third"
 )
 _QUOTED = re.compile(r"['\"“”‘’`«][^'\"“”’`»]{1,80}['\"“”’`»]")
 _NAMED = re.compile(r"(?<=[\w,;:] )[A-Z][\w'-]*(?: (?:of |the |and )?[A-Z][\w'-]*)*")
-_CODE = re.compile(r"\b(?=\w*[\d_])(?=\w*[A-Za-z])[\w-]{3,}\b|\b\d{3,}\b|\b[A-Z]{2,6}\b|\b[A-Z]#")
+_CODE = re.compile(r"\b(?=\w*[\d_])(?=\w*[A-Za-z])[\w-]{3,}\b|\b\d{3,}\b|\b[A-Z]#")
+_LETTERS = re.compile(r"\b[A-Z]{2,6}\b")
 _MONTHS = (
     r"jan(?:uary)?|feb(?:ruary)?|march|april|may|june|july|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|"
     r"dec(?:ember)?"
 )
-_DATE = re.compile(
-    rf"\b\d{{1,4}}[-/]\d{{1,2}}(?:[-/]\d{{1,4}})?\b|\b\d{{1,4}}\.\d{{1,2}}\.\d{{1,4}}\b|(?:\b\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?)?\b(?:{_MONTHS})\b"
-    r"(?:\s+\d{1,2}(?:st|nd|rd|th)?\b)?(?:,?\s+\d{4})?|\b(?:19|20)\d\d\b|\b\d{1,2}(?:st|nd|rd|th)\b|"
+_WHOLE_DATE = re.compile(
+    rf"\b\d{{1,4}}[-/]\d{{1,2}}(?:[-/]\d{{1,4}})?\b|\b\d{{1,4}}\.\d{{1,2}}\.\d{{1,4}}\b|"
+    rf"(?:\b\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?)?\b(?:{_MONTHS})\b(?:\s+\d{{1,2}}(?:st|nd|rd|th)?\b)?(?:,?\s+\d{{4}})?|"
     r"\b(?:next |this |last |on )?(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\b(?:today|tonight|tomorrow|yesterday|"
     r"weekend|now)\b|\b(?:next|last|this|past) (?:day|week|month|year|quarter)\b",
     re.IGNORECASE,
 )
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b|\b\d{1,2}(?:st|nd|rd|th)\b")
+"""A date as well as a number."""
 _TIME = re.compile(
     r"\b\d{1,2}:\d\d|\b\d{1,2}\s?(?:[ap]\.?m\b|o'?clock)|\b(?:noon|midnight|morning|afternoon|evening|"
     r"now|hours?|minutes?)\b",
     re.IGNORECASE,
 )
 _PLACE = re.compile(
-    r"\b(?:in|at|near|from|to|for|around|of|is)\s+(?:the\s+)?[A-Z][\w'-]*(?:\s[A-Z][\w'-]*)*(?:,\s?[A-Z]\w+)?|"
+    r"\b(?:in|at|near|from|to|for|around|of|is|between|and)\s+(?:the\s+)?[A-Z][\w'-]*(?:\s[A-Z][\w'-]*)*(?:,\s?[A-Z]\w+)?|"
     r"\b\d+\s[A-Z]\w+\s\w+"
+)
+_SMALL_PLACE = re.compile(
+    r"\b(?:in|near|from|to|of|at)\s+(?!the\b|my\b|an?\b|your\b|this\b|order\b|it\b|for\b|our\b|all\b|be\b)[a-z]{3,}"
 )
 _FROM = re.compile(r"\b(?:from|between)\b", re.IGNORECASE)
 _ADDRESS = re.compile(r"\S+@\S+\.\w+")
 _LINK = re.compile(r"https?://|www\.|\b[\w-]+\.(?:com|org|net|io|edu|gov|dev|ai|co)\b")
 _FILE = re.compile(r"[\w~.-]*/[\w./-]+|\b[\w-]+\.[a-z]\w{1,4}\b|[A-Z]:\\")
+_SMALL = re.compile(r"[a-z]+")
 _LISTED = re.compile(r",|\band\b|\[|\bor\b", re.IGNORECASE)
 
 _KINDS: tuple[tuple[str, frozenset[str]], ...] = (
@@ -73,7 +81,7 @@ _KINDS: tuple[tuple[str, frozenset[str]], ...] = (
 """What a word of an argument's name says of its value; the first that has one decides."""
 
 _WHEN = frozenset(("date", "time", "day", "year", "month"))
-_MEASURE = _words("unit units currency language format type")
+_MEASURE = _words("unit units currency language format type frame zone timezone limit offset page per size sort order")
 """Said in passing, in words that no pattern knows."""
 _PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
@@ -100,21 +108,29 @@ def values_in(text: str) -> Values:
     """
     text = text[:LONGEST]
     small = text.lower()
-    letters = sum(map(str.isalpha, text))
-    plain = sum(char.isascii() and char.isalpha() for char in text)
+    undated = _WHOLE_DATE.sub(" ", text)
     counts = {
-        "number": len(_NUMBER.findall(_DATE.sub(" ", text))) + sum(word in _NUMBER_WORDS for word in small.split()),
+        "number": len(_NUMBER.findall(undated)) + sum(word in _NUMBER_WORDS for word in _SMALL.findall(small)),
         "quoted": len(_QUOTED.findall(text)),
-        "named": len(_NAMED.findall(text)),
-        "code": len(_CODE.findall(text)),
-        "date": len(_DATE.findall(text)),
+        "named": len(_NAMED.findall(undated)),
+        "code": len(_CODE.findall(undated)),
+        "letters": len(_LETTERS.findall(undated)),
+        "date": len(_WHOLE_DATE.findall(text)) + len(_YEAR.findall(undated)),
         "time": len(_TIME.findall(text)),
-        "place": len(_PLACE.findall(text)),
+        "place": len(_PLACE.findall(undated)),
+        "small_place": len(_SMALL_PLACE.findall(undated)),
         "address": len(_ADDRESS.findall(text)),
         "link": len(_LINK.findall(text)),
         "file": len(_FILE.findall(text)),
     }
-    return Values(small, counts, bool(_FROM.search(text)), len(small.split()) > 5, plain < letters / 2)
+    return Values(small, counts, bool(_FROM.search(text)), len(small.split()) > 5, _is_foreign(text))
+
+
+def _is_foreign(text: str) -> bool:
+    if text.isascii():
+        return False
+    letters = sum(map(str.isalpha, text))
+    return sum(char.isascii() and char.isalpha() for char in text) < letters / 2
 
 
 class Wanted(Struct, frozen=True):
@@ -138,14 +154,14 @@ def _wanted(name: str, schema: dict[str, Any]) -> Wanted:
     if choices:
         return Wanted(name, "choice", choices)
     pieces = {piece.lower() for piece in _PIECES.findall(name)}
+    if pieces & _MEASURE:
+        return Wanted(name, "boolean")
     if kind in ("integer", "number", "float"):
         return Wanted(name, "year" if pieces & {"year", "season"} else "number")
     if kind == "boolean":
         return Wanted(name, "boolean")
     if kind in ("array", "list", "tuple"):
         return Wanted(name, "list")
-    if pieces & _MEASURE:
-        return Wanted(name, "boolean")
     if pieces & _WHEN:
         return Wanted(name, "time" if "time" in pieces and "date" not in pieces else "date")
     return Wanted(name, next((kind for kind, names in _KINDS if pieces & names), "any"))
@@ -154,7 +170,15 @@ def _wanted(name: str, schema: dict[str, Any]) -> Wanted:
 def filled(arguments: tuple[Wanted, ...], values: Values) -> list[float]:
     """For each argument how surely the request holds its value, 0 to 1."""
     left = dict(values.counts)
-    return [_filled(one, values, left) for one in arguments]
+    held: dict[str, float] = {}
+    for one in sorted(arguments, key=lambda one: one.kind in _UNDEMANDING):  # who takes anything takes what is left
+        held[one.name] = _filled(one, values, left)
+    return [held[one.name] for one in arguments]
+
+
+def exact(arguments: tuple[Wanted, ...], held: list[float]) -> int:
+    """How many arguments of a telling kind have a value of that very kind."""
+    return sum(share == 1.0 and one.kind in _TELLING for one, share in zip(arguments, held, strict=True))
 
 
 def _filled(one: Wanted, values: Values, left: dict[str, int]) -> float:
@@ -174,6 +198,8 @@ def _filled(one: Wanted, values: Values, left: dict[str, int]) -> float:
             return _one_of(one.kind, values, left)
 
 
+_TELLING = frozenset(("file", "link", "address", "date", "time", "code", "choice", "number"))
+_UNDEMANDING = frozenset(("any", "free", "code"))
 _SERVES: dict[str, tuple[str, ...]] = {
     "number": ("number",),
     "date": ("date",),
@@ -184,14 +210,15 @@ _SERVES: dict[str, tuple[str, ...]] = {
     "file": ("file", "quoted"),
     "place": ("place",),
     "code": ("code", "quoted", "address"),
-    "any": ("quoted", "named"),
+    "any": ("quoted", "named", "address"),
 }
 _INSTEAD: dict[str, tuple[str, ...]] = {
-    "place": ("named", "quoted"),
+    "place": ("named", "quoted", "small_place", "address"),
+    "time": ("date",),
     "any": ("code", "number"),
     "file": ("named",),
     "link": ("named", "quoted"),
-    "code": ("named",),
+    "code": ("letters", "named"),
 }
 """What may serve for want of better, and then counts half."""
 
@@ -203,6 +230,8 @@ def _one_of(kind: str, values: Values, left: dict[str, int]) -> float:
         return FILLED
     if values.foreign and kind in _INSTEAD:
         return 0.6
+    if kind == "place" and values.counts["place"]:  # a city often says its state
+        return 0.4
     return 0.4 if kind == "any" and values.talks else 0.0
 
 
