@@ -64,6 +64,7 @@ def test_no_marker_of_any_format_is_left_at_the_end_whole_or_cut_off(change: Cal
 @example("<|a|>", 1, "<|im_end|>", 1)
 @example(f"<tool_call>{CALL}</tool_call>", 6, f"<tool_call>{CALL}</tool_call>", 3)
 @example(CALL.replace("search", "sea<s>rch"), 0, "[[INST]TOOL_CALLS]", 2)
+@example('{"name": "search", "arguments": {\0\xa0<longcat_tool_call>', 0, "", 1)
 @example("\u2028Action:search.call(query='a')", 0, "", 1)
 def test_whatever_a_model_writes_the_gate_finds_no_call_in_the_answer_and_pieces_do_not_matter(
     text: str, place: int, inside: str, size: int

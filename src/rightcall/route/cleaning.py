@@ -7,6 +7,7 @@ which is the gate's own, still finds something, the answer ends there: what is b
 without any markup comes back as it is, and so does code in it.
 """
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from rightcall.gate import Gate
 
 _PASSES = 3
+_ODD_SPACE = re.compile(r"[^\S \t\r\n]\s*\Z")
+"""Nobody is shown what is blank at the end; to the gate only these are more than blanks."""
+
 _ENDS = "..."
 """Says that something is missing; what stands before it is then no call that was cut off."""
 
@@ -79,10 +83,14 @@ class _LastLook:
         self._machine = Machine(scanner_for(gate.formats), CatalogTools(gate.catalog), gate.policy.max_text)
         self._over = False
         self._begun = False
+        self._held = ""
 
     def push(self, text: str) -> str:
-        text = text if self._begun else text.lstrip()  # as it is shown
+        text = self._held + text if self._begun else text.lstrip()  # as it is shown
         self._begun = self._begun or bool(text)
+        odd = _ODD_SPACE.search(text)
+        self._held = text[odd.start() :] if odd is not None else ""
+        text = text[: odd.start()] if odd is not None else text
         return "" if self._over else self._before_a_call(self._machine.push(text))
 
     def close(self) -> str:

@@ -111,6 +111,8 @@ class Calls:
     def _part(self, part: Part) -> str:
         if part.kind == "prose":
             return self._spoken(part.text)
+        if self._begins_anew and part.text.startswith("```") and part.kind == "inline":
+            return self._feed(part.text)  # for the gate it would open a block
         anew = self._anew() if self._begins_anew and part.kind == "open" and self._glued("") else ""
         return anew + self._feed(part.text, part.text)
 

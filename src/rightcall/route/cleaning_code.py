@@ -11,7 +11,9 @@ Kind = Literal["prose", "inline", "open", "block"]
 """`open` is the line that opens a block, `block` what follows to its end."""
 
 _RUN = re.compile(r"`+|~{3,}")
-_INFO = re.compile(r"[ \t]*[\w+\-.]*[ \t]*")
+_INFO = re.compile(r"[ \t]*[\w+\-.#/]*[ \t]*\r?")
+_MORE_INFO = re.compile(r"[ \t]*[\w+\-.#/:]*[ \t,]*(?:\{[^<>]*\}|[\w\-]+=[^<>]*|[\w./\-]*)[ \t]*\r?")
+"""What may stand after a fence; where it begins a line also a file's name or settings."""
 _MARGIN = " \t>"
 _LONGEST_LINE = 2000
 
@@ -103,7 +105,8 @@ class Code:
                 return end + partner.end()
         if open_ended:
             return self._hold(text, start)
-        if len(run) >= 3 and run[0] not in rest and (self._blank or (line_ends >= 0 and _INFO.fullmatch(rest))):
+        info = _MORE_INFO if self._blank else _INFO
+        if len(run) >= 3 and info.fullmatch(rest) and (self._blank or line_ends >= 0):
             stop = line_ends + 1 or len(text)
             self._add(text[start:stop], "open")
             self._fence = run

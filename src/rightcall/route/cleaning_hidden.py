@@ -17,7 +17,7 @@ from rightcall.route.cleaning_code import Code, Part
 _OPENS = re.compile(r"[<\[]")
 _TAGS = Literals(REASONING)
 _HEADER = re.compile(
-    r"(?:<\|start\|>\s*(?P<role>\w{0,40})(?P<to>[^<{}\"\n]{0,100}))?(?:<\|channel\|>\s*(?P<channel>\w{0,40}))?"
+    r"(?:<\|start\|>[ \t]*(?P<role>\w{0,40})(?P<to>[^<{}\"\n]{0,100}))?(?:<\|channel\|>[ \t]*(?P<channel>\w{0,40}))?"
     r"(?P<about>[^<{}\"\n]{0,160})(?:<\|constrain\|>[^<{}\"\n]{0,40})?<\|message\|>"
 )
 _HEADS = ("<|start|>", "<|channel|>")
