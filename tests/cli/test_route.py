@@ -293,3 +293,11 @@ def test_what_is_wrong_is_said(route: Route, arguments: list[str], complaint: st
     done = route(*arguments)
     assert (done.code, done.out) == (2, "")
     assert complaint in done.err
+
+
+@pytest.mark.promise("T-02")
+def test_a_line_whose_tools_are_not_known_is_judged_by_its_text_alone(route: Route) -> None:
+    lines = [line(text="Search the web for cats", tools=tools) for tools in (None, [])]
+    done = route("--jsonl", "--tools", TOOLS, "--mode", "keywords", stdin="".join(lines))
+    assert [one["intent"]["answer"] for one in done.lines] == ["call", "call"]
+    assert [one["candidates"] for one in done.lines] == [[], []]

@@ -188,6 +188,7 @@ def _judge_lines(options: Namespace) -> int:
     from rightcall.cli.jsonl import answer_each
     from rightcall.cli.lines import open_lines
     from rightcall.cli.route_lines import MAX_BYTES, LineRouters, line_judge
+    from rightcall.cli.routing import RouterAsGiven
 
     if len(options.words) > 1:
         raise InputError("--jsonl takes one file (or nothing for standard input), the requests stand in its lines")
@@ -198,6 +199,8 @@ def _judge_lines(options: Namespace) -> int:
     of_all = None if given is None else _router(options, given, policy=policy)
 
     def made(tools: list[Any] | None) -> RouterAsGiven:
+        if tools == []:  # nothing is known of the tools: the text alone is judged
+            return RouterAsGiven(None, policy=policy, instead=_instead(options), caller=options.caller)
         return of_all if tools is None and of_all is not None else _router(options, tools, policy=policy)
 
     path = options.words[0] if options.words else "-"

@@ -33,7 +33,8 @@ _tools_alone = msgspec.json.Decoder(_Tools)
 
 
 class LineRouters:
-    """The routers that a run needs: `made` makes one of some tools, or of those of the command line for None."""
+    """The routers that a run needs: `made` makes one of some tools, of those of the command line for None, and one that
+    judges the text alone for []."""
 
     def __init__(self, made: Callable[[list[Any] | None], Router]) -> None:
         self._made = made
@@ -64,10 +65,10 @@ class Written(msgspec.Struct, frozen=True):
         return blake2b(self.raw, digest_size=20).digest()
 
     def read(self) -> list[Any]:
-        """Raises ValueError. None and [] are the same: no tools."""
+        """Raises ValueError. null and [] are the same: nothing is known of the tools."""
         tools: Any = value_of(self.raw)
         if tools is not None and not isinstance(tools, list):
-            raise ValueError('"tools" is a list of tools, or null for none')
+            raise ValueError('"tools" is a list of tools, or null where they are not known')
         return cast("list[Any]", tools or [])
 
 
