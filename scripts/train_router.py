@@ -55,7 +55,7 @@ def expected(row: dict[str, Any]) -> set[str]:
 class Data:
     """The corpora as numbers, by words and meaning or by words alone."""
 
-    def __init__(self, folder: Path, meaning: bool) -> None:
+    def __init__(self, folder: Path, meaning: bool, index: bool = True) -> None:
         self.ranker = Ranker(meaning=meaning)
         needs, selections = lines(folder, "needs_tool"), lines(folder, "select_tool")
         self.own = [row for row in selections if not isinstance(row["tools"], str) and len(row["tools"]) > 1]
@@ -64,7 +64,8 @@ class Data:
         self.needs = [row for row in needs if row["tools"]]
         self.alone = [row for row in needs if row["source"].startswith("metatool")]
         self.more_positive = [row["text"] for row in selections if row["source"].startswith("metatool")]
-        self.many_rows, self.many_right, self.many_ids = self.indexed(selections, lines(folder, "tool_catalogue"))
+        if index:
+            self.many_rows, self.many_right, self.many_ids = self.indexed(selections, lines(folder, "tool_catalogue"))
 
     def compared(self, text: str, tools: Any) -> tuple[Any, np.ndarray]:
         asked = self.ranker.ask(text)
@@ -231,30 +232,33 @@ class NeedModel:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpora", type=Path, help="the folder of the development corpora")
+    parser.add_argument("--intent", action="store_true", help="learn the intent only: the rankings stay as they are")
     parser.add_argument("--dry-run", action="store_true", help="print the figures, write nothing")
     options = parser.parse_args()
     for meaning, name in ((True, "meaning"), (False, "lexical")):
-        data = Data(options.corpora, meaning)
-        few = fits.ranking([related_array(rows) for rows in data.own_rows], data.own_right, RANKING_STRENGTH)
         print(f"== {name}")
-        figures.own_tools(data)
-        figures.many_tools(data)
-        needs = Needs(data, Linear(few.tolist()))
+        data = Data(options.corpora, meaning, index=not options.intent)
+        table = json.loads((WEIGHTS / f"{name}.json").read_text(encoding="utf-8")) if options.intent else ranked(data)
+        needs = Needs(data, Linear(table["few"]["weights"]))
         figures.intent(needs, NeedModel)
-        if options.dry_run:
-            continue
-        sound = [i for i, right in enumerate(data.many_right) if right.any()]
-        many = fits.ranking(
-            [related_array(data.many_rows[i]) for i in sound], [data.many_right[i] for i in sound], RANKING_STRENGTH
-        )
-        write(f"{name}.json", {
-            "made_from": MADE_FROM, "few": linear(few), "many": linear(many),
-            "need": NeedModel(needs, np.arange(len(needs.cases))).table(),
-        })  # fmt: skip
+        if not options.dry_run:
+            write(f"{name}.json", table | {"need": NeedModel(needs, np.arange(len(needs.cases))).table()})
     texts, labels = alone_data(data)
     figures.by_text(data)
     if not options.dry_run:
         write("text.json", fits.Words([plain_words(text) for text in texts], labels, **TEXT).table())
+
+
+def ranked(data: Data) -> dict[str, Any]:
+    """The weights of both rankings, after their figures."""
+    figures.own_tools(data)
+    figures.many_tools(data)
+    sound = [i for i, right in enumerate(data.many_right) if right.any()]
+    few = fits.ranking([related_array(rows) for rows in data.own_rows], data.own_right, RANKING_STRENGTH)
+    many = fits.ranking(
+        [related_array(data.many_rows[i]) for i in sound], [data.many_right[i] for i in sound], RANKING_STRENGTH
+    )
+    return {"made_from": MADE_FROM, "few": linear(few), "many": linear(many)}
 
 
 def alone_data(data: Data, seen: np.ndarray | None = None) -> tuple[list[str], np.ndarray]:

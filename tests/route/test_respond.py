@@ -129,6 +129,14 @@ def test_a_stream_that_breaks_off_says_so(tmp_path: Path, answers: Any, text: st
     assert (packet.status.state, model.closed) == (state, len(answers))
 
 
+def test_a_stream_that_does_not_end_is_cut_where_an_answer_must(tmp_path: Path) -> None:
+    model = Streaming([], ["word " * 100] * 1000)
+    pieces, packet = spoken(Shop(tmp_path), model, needs_tool=looks("none"))
+    assert len("".join(pieces)) < 10_000
+    assert packet.status.why == "the answer is not complete: the model wrote far more than the 1000 tokens it may"
+    assert model.closed == 1
+
+
 def test_a_question_back_is_asked_by_the_model_for_what_is_missing(tmp_path: Path) -> None:
     model = ScriptedModel(["For which city?"])
     done = answered(Shop(tmp_path), model, needs_tool=looks("ask", missing=("city",)))

@@ -68,6 +68,15 @@ def test_what_the_user_adds_is_part_of_the_request(tmp_path: Path) -> None:
     assert done.packet.content.original_prompt == REQUEST
 
 
+def test_nobody_is_asked_back_twice_for_what_only_a_model_can_see(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    unseen = looks("ask", missing=("city",))
+    packet = saved(shop, tmp_path, ["Which city?"], needs_tool=unseen)
+    model = ScriptedModel([choice(), APPROVED, NONE, WORDS])
+    done = resumed(shop, packet, model, "the one by the fjord", needs_tool=unseen)
+    assert (done.packet.status.state, shop.trace) == ("answered", RAN)
+
+
 def test_a_persons_yes_is_recorded_before_anything_runs(tmp_path: Path) -> None:
     shop = Shop(tmp_path, store=MemoryStore())
     packet = saved(shop, tmp_path, [choice(), UNAPPROVED])

@@ -25,6 +25,9 @@ UNSURE = (0.12, 0.65)
 """Between these probabilities it is too close to tell. A tool that is missed is not noticed, so "none" has to be surer
 than "call", which a model selects and another reviews."""
 
+LOOKED_AT = 6
+"""Of many tools, so many that the index puts first are compared: whether any is needed shows in those."""
+
 _ASKING = re.compile(r"(?:what|who|which|when|where|how|why|is|are|does|do)\b")
 _WISHING = re.compile(r"(?:can|could|would|will) you|i(?:'d| would)? (?:need|want|like)|please|find|get|show|give|help")
 _ASK_NUMBERS = tuple(
@@ -54,6 +57,8 @@ def judge_intent(
     if not tools:
         return Intent("none", 0.0, scores={"call": 0.0, "ask": 0.0, "none": 1.0}, why=("there are no tools",))
     ranker = ranker or Ranker()
+    if hits is not None:
+        tools, hits = tools[:LOOKED_AT], hits[:LOOKED_AT]
     asked = ranker.ask(text)
     return _learned(asked, ranker.among(asked, tools, hits), len(tools), ranker.meaning)
 

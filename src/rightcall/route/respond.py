@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 Spoken = AsyncGenerator["str | Packet", None]
 
 _TRIES = 2
+_PATIENCE = 2
+"""So many times the tokens that an answer may have are let through: they are estimated, and servers count otherwise."""
 _LONGEST = 2000
 _WAITS = ("awaiting_confidence", "awaiting_approval")
 
@@ -120,6 +122,7 @@ async def _pieces(
     answer.taken += ready.tokens
     options = {name: value for name, value in ready.options.items() if name != "schema"}
     messages = [dict(message) for message in ready.messages]
+    begun, most = answer.taken, _PATIENCE * int(options.get("max_tokens") or budget.settings.answer_tokens)
     coming = flowing(lambda: stream(messages, **taken_by(stream, options)), budget.for_question())
     async with aclosing(coming):
         async for piece in coming:
@@ -128,6 +131,9 @@ async def _pieces(
                 return
             answer.taken += estimate(piece)
             yield piece
+            if answer.taken - begun > most:
+                answer.failed = f"the model wrote far more than the {most // _PATIENCE} tokens it may"
+                return
 
 
 def _stream_of(model: Model | None) -> Model | None:

@@ -180,11 +180,13 @@ class Router:
 
     def detect(self, packet: Packet) -> Packet:
         """Does it need a tool? Where that is too close to tell, the selecting model decides."""
-        from rightcall.route.story import request_of
+        from rightcall.route.story import has_spoken, request_of
 
         taken = starting()
         found = self.needs_tool(request_of(packet), packet.header.caller)
         answer = found.answer if found.sure else "call"
+        if answer == "ask" and has_spoken(packet):  # asked once already: whether that was an answer, a model can tell
+            answer = "call"
         intent = PacketIntent(_INTENTS[answer], found)
         calls = answer == "call"
         packet = standing(replace(packet, intent=intent), "processing")

@@ -55,9 +55,11 @@ _PLACE = re.compile(
     r"\b(?:in|at|near|from|to|for|around|of|is|between|and)\s+(?:the\s+)?[A-Z][\w'-]*(?:\s[A-Z][\w'-]*)*(?:,\s?[A-Z]\w+)?|"
     r"\b\d+\s[A-Z]\w+\s\w+"
 )
-_SMALL_PLACE = re.compile(
-    r"\b(?:in|near|from|to|of|at)\s+(?!the\b|my\b|an?\b|your\b|this\b|order\b|it\b|for\b|our\b|all\b|be\b)[a-z]{3,}"
+_PHRASE = re.compile(
+    r"\b(?:in|near|from|to|of|at|on|for|about|with)\s+(?:the\s+|my\s+)?"
+    r"(?!the\b|my\b|an?\b|your\b|this\b|that\b|order\b|it\b|for\b|our\b|all\b|be\b|me\b|some)[a-z]{3,}"
 )
+"""A name in small letters: in the kitchen, near berkeley."""
 _FROM = re.compile(r"\b(?:from|between)\b", re.IGNORECASE)
 _ADDRESS = re.compile(r"\S+@\S+\.\w+")
 _LINK = re.compile(r"https?://|www\.|\b[\w-]+\.(?:com|org|net|io|edu|gov|dev|ai|co)\b")
@@ -118,7 +120,7 @@ def values_in(text: str) -> Values:
         "date": len(_WHOLE_DATE.findall(text)) + len(_YEAR.findall(undated)),
         "time": len(_TIME.findall(text)),
         "place": len(_PLACE.findall(undated)),
-        "small_place": len(_SMALL_PLACE.findall(undated)),
+        "phrase": len(_PHRASE.findall(undated)),
         "address": len(_ADDRESS.findall(text)),
         "link": len(_LINK.findall(text)),
         "file": len(_FILE.findall(text)),
@@ -213,9 +215,9 @@ _SERVES: dict[str, tuple[str, ...]] = {
     "any": ("quoted", "named", "address"),
 }
 _INSTEAD: dict[str, tuple[str, ...]] = {
-    "place": ("named", "quoted", "small_place", "address"),
+    "place": ("named", "quoted", "phrase", "address"),
     "time": ("date",),
-    "any": ("code", "number"),
+    "any": ("code", "number", "phrase"),
     "file": ("named",),
     "link": ("named", "quoted"),
     "code": ("letters", "named"),

@@ -71,6 +71,11 @@ def request_of(packet: Packet) -> str:
     return "\n".join((packet.content.original_prompt, *added))
 
 
+def has_spoken(packet: Packet) -> bool:
+    """Whether the user has added something to the request."""
+    return any(one.key == SAID for one in packet.content.data_fields)
+
+
 def results_of(packet: Packet) -> Iterator[dict[str, Any]]:
     """What tools gave so far, in order."""
     return (one.value for one in packet.content.data_fields if one.key == RESULT and is_object(one.value))
