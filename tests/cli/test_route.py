@@ -301,3 +301,15 @@ def test_a_line_whose_tools_are_not_known_is_judged_by_its_text_alone(route: Rou
     done = route("--jsonl", "--tools", TOOLS, "--mode", "keywords", stdin="".join(lines))
     assert [one["intent"]["answer"] for one in done.lines] == ["call", "call"]
     assert [one["candidates"] for one in done.lines] == [[], []]
+
+
+@pytest.mark.promise("T-05")
+def test_a_preview_knows_the_tools_by_the_definitions_that_the_audit_has_of_them(
+    route: Route, run: Runner, folder: Path, server: ScriptedUpstream
+) -> None:
+    write_policy(folder, server)
+    assert run("call", "code/read", '{"path": "docs/design.md"}').code == 0
+    server.play(says(reads(), APPROVED))
+    assert route(REQUEST).out.startswith("✓ code/read would run\n")
+    explained = run("policy", "explain", "code/read", '{"path": "rightcall.toml"}', "--live", "--json")
+    assert json.loads(explained.out)["decision"]["rule"].startswith("path")  # as for an executor, which guards it

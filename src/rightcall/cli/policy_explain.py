@@ -15,7 +15,9 @@ from rightcall.cli.lines import InputError, read_argument
 from rightcall.cli.store_options import open_store, policy_file
 from rightcall.config import Policy, load_policy
 from rightcall.config_settings import STAGES, Budgets, Rights
+from rightcall.executor_opening import guarded_paths, store_path
 from rightcall.executor_request import build_request, canonical
+from rightcall.executor_shipped import shipped_tools
 from rightcall.executor_toolbox import Equipped, Toolbox, build_toolbox
 from rightcall.keys import count_since
 from rightcall.record.memory import MemoryStore
@@ -71,7 +73,7 @@ def explain(options: Namespace) -> Explanation:
     name, written = _words(options)
     file = policy_file(options)
     policy = load_policy(file)
-    toolbox = _toolbox(policy, options)
+    toolbox = _toolbox(policy, file, options)
     tool = _tool(toolbox, name)
     verdict = None if written is None else toolbox.gate.check(name, read_argument(written))
     rights = toolbox.rights_of(options.caller)
@@ -113,8 +115,9 @@ def _words(options: Namespace) -> tuple[str, str | None]:
     return words[0], words[1] if len(words) > 1 else None
 
 
-def _toolbox(policy: Policy, options: Namespace) -> Toolbox:
-    """The functions and definitions that were named, the policy's packs, and the code tools."""
+def _toolbox(policy: Policy, file: str | None, options: Namespace) -> Toolbox:
+    """The functions and definitions that were named, the policy's packs, and the tools that ship with us as an executor
+    has them: known by the same digest, and kept from the same files."""
     from rightcall.cli.toolfiles import load_tools
     from rightcall.execute.functions import LocalTool, local_tool
 
@@ -122,7 +125,11 @@ def _toolbox(policy: Policy, options: Namespace) -> Toolbox:
     ours = [one for one in given if isinstance(one, LocalTool) or (callable(one) and not isinstance(one, type))]
     others = [one for one in given if not any(one is other for other in ours)]
     packs = tuple(dict.fromkeys((KNOWN_PACK, *options.pack)))
-    return build_toolbox(policy, map(local_tool, ours), others, packs=packs)
+    root = os.path.abspath(options.root)
+    protected = guarded_paths(root, file, store_path(policy, file, root))
+    shipped = shipped_tools(root, policy, protected, MemoryStore, (*policy.packs, *packs))
+    own = {one.name: one for one in map(local_tool, ours)}
+    return build_toolbox(policy, (shipped | own).values(), others, protected, packs=packs)
 
 
 def _tool(toolbox: Toolbox, name: str) -> Equipped:
