@@ -83,15 +83,15 @@ class _LastLook:
         self._machine = Machine(scanner_for(gate.formats), CatalogTools(gate.catalog), gate.policy.max_text)
         self._over = False
         self._begun = False
-        self._held = ""
+        self._held: str = ""
 
     def push(self, text: str) -> str:
         text = self._held + text if self._begun else text.lstrip()  # as it is shown
         self._begun = self._begun or bool(text)
         odd = _ODD_SPACE.search(text)
-        self._held = text[odd.start() :] if odd is not None else ""
-        text = text[: odd.start()] if odd is not None else text
-        return "" if self._over else self._before_a_call(self._machine.push(text))
+        end = len(text) if odd is None else odd.start()
+        self._held = text[end:]
+        return "" if self._over else self._before_a_call(self._machine.push(text[:end]))
 
     def close(self) -> str:
         return "" if self._over else self._before_a_call(self._machine.close())

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rightcall.recover.context import sample
+from rightcall.recover.envelope import ARGUMENTS, NAMES
 from rightcall.recover.formats.bare import bare_object, fenced
 from rightcall.recover.formats.harmony import leaked
 from rightcall.recover.machine import Machine
@@ -25,6 +26,11 @@ _TURNS = re.compile(r"\{|Final Answer:|<\|message\|>")
 _LONGEST_TURN = 16
 _SIGNS = "|?!.;"
 _NAMED = re.compile(r"functions\.[\w.:\-]*\Z")
+_KEYS = frozenset((*NAMES, "selected_tool"))
+_BEGUN = re.compile(
+    r"(?:[`~]{3,}[ \t]*\w*)?\s*\[?\s*\{\s*\"(?P<key>\w+)\"\s*(?::\s*(?:\"(?P<name>[^\"]*)(?:\"(?P<rest>.*))?)?)?", re.S
+)
+_NEXT_KEY = re.compile(r"\s*,?\s*(?:\"(\w*))?")
 _SELECTED = Literals(['"selected_tool"'])
 _INFO = re.compile(r"[ \t]*(?:json)?\s*")
 _QUOTE_AHEAD = (r"\s*+[\"'“]", r"\s*+\Z")
@@ -106,7 +112,22 @@ class Calls:
 
     def close(self) -> str:
         text = "".join(map(self._part, self._code.close()))
-        return text + self._prose(self._machine.close())
+        rest = self._prose(self._machine.close())
+        return text if self._cut_off(rest) else text + rest
+
+    def _cut_off(self, text: str) -> bool:
+        """Whether a text is the beginning of a call, too short for the gate to see one."""
+        begun = _BEGUN.fullmatch(text)
+        if begun is None or begun["key"] not in _KEYS:
+            return False
+        name, rest = begun["name"], begun["rest"]
+        if name is None:
+            return True
+        if rest is None:
+            return any(one.startswith(name) for one in self._tools.catalog.names)
+        key = _NEXT_KEY.match(rest)
+        known = not self._tools.known or self._tools.name(name) is not None
+        return known and key is not None and any(one.startswith(key[1] or "") for one in ARGUMENTS)
 
     def _part(self, part: Part) -> str:
         if part.kind == "prose":
