@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,11 +12,11 @@ import pytest
 
 from cli.routed import EVIL, READS, REQUEST, reads, says, whole_loop, write_folder, write_policy
 from cli.terminal_running import Terminal
-from cli_running import Done, Runner, start
+from cli_running import Done, Runner, environment, start
 from rightcall.executor_opening import packets_folder
 from rightcall.route.packets import PacketStore
-from route.routing import APPROVED, NONE, UNAPPROVED
-from serve.scripted import Answer, ScriptedUpstream, Stalls, Text
+from route.routing import APPROVED, NONE, UNAPPROVED, choice
+from serve.scripted import Answer, Dies, ScriptedUpstream, Stalls, Text
 
 Ask = Callable[..., Done]
 ASKS = '[policy.approval]\ntools = ["code/read"]'
@@ -211,3 +213,43 @@ def test_a_request_that_no_model_could_be_asked_is_refused_with_the_limit(ask: A
     assert "about 25,000 tokens, but a whole request may take 20,000" in done.err
     server.play(whole_loop())
     assert ask("-", stdin=REQUEST).out == "It says: Design.\n"
+
+
+@pytest.mark.promise("T-07")
+def test_own_functions_go_on_where_route_left_them_with_the_command_that_was_printed(
+    ask: Ask, run: Runner, folder: Path, server: ScriptedUpstream
+) -> None:
+    (folder / "askedtools.py").write_text(
+        "from rightcall import tool\n\n@tool(effects=['read'])\ndef count_notes(about: str) -> int:\n"
+        '    """Count the notes about something."""\n    return 7041\n'
+    )
+    write_policy(folder, server, '[policy.approval]\ntools = ["count_notes"]')
+    server.play(says(choice("count_notes", about="milk"), APPROVED, NONE, "There are 7041."))
+    waits = run("route", "count the notes about milk", "--tools", "askedtools:count_notes", "--run", "--json").json
+    assert waits["commands"]["resume"] == f"rightcall ask --resume {waits['packet']} --tools askedtools:count_notes"
+    shown = run("approvals", "show", waits["approval"], "--json").json
+    assert run("approvals", "approve", waits["approval"], "--digest", shown["digest"]).code == 0
+    done = ask(*waits["commands"]["resume"].split()[2:])
+    assert (done.code, done.out) == (0, "There are 7041.\n")
+
+
+def test_an_answer_that_breaks_off_says_why_on_standard_error(ask: Ask, server: ScriptedUpstream) -> None:
+    server.play([*says(reads(), APPROVED, NONE), Dies(Answer([Text("It says: Design, and more.")]), after=2)])
+    done = ask(REQUEST)
+    assert done.code == 1
+    assert done.err.startswith("rightcall: the answer is not complete: ")
+
+
+def test_a_full_disk_is_one_sentence_for_an_answer_too(folder: Path, server: ScriptedUpstream) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full here")
+    server.play([*says(reads(), APPROVED, NONE), Answer([Text("It says: Design. " * 400, pieces=100)])])
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "rightcall.cli", "ask", REQUEST],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (2, b"rightcall: input or output failed: No space left on device\n")

@@ -148,7 +148,7 @@ def test_a_definition_alone_can_be_chosen_but_not_run(route: Route, folder: Path
     assert "nobody here can run it" in route(*weather).out
     refused = route(*weather, "--run")
     assert (refused.code, refused.out) == (2, "")
-    assert "--run: nobody here can run a tool of which only the definition is known" in refused.err
+    assert "--tools: nobody here can run a tool of which only the definition is known" in refused.err
 
 
 @pytest.mark.promise("T-07")

@@ -39,7 +39,7 @@ exit code 1: it waits for a person, or there is no whole answer.
 
 
 def arguments(parser: ArgumentParser) -> None:
-    from rightcall.cli.routing_options import caller_option, model_options
+    from rightcall.cli.routing_options import caller_option, model_options, tools_option
 
     parser.add_argument("words", nargs="*", metavar="REQUEST", help="what is wanted; - reads standard input")
     parser.add_argument(
@@ -47,6 +47,7 @@ def arguments(parser: ArgumentParser) -> None:
         help="go on with a saved packet (`rightcall packet list`), or with `last`; REQUEST is then yes, no, or what "
         "more there is to say",
     )  # fmt: skip
+    tools_option(parser)
     parser.add_argument("--session", default="", metavar="ID", help="groups requests: a chat, a task")
     caller_option(parser)
     person_option(parser)
@@ -59,7 +60,7 @@ def run(options: Namespace) -> int:
     from asyncio import Runner
 
     from rightcall.cli.routing import RouterAsGiven, open_desk
-    from rightcall.cli.routing_options import given_model, has_model, no_model
+    from rightcall.cli.routing_options import given_model, has_model, no_model, runnable_tools
     from rightcall.executor_opening import existing_folder
 
     existing_folder(options.root)
@@ -68,7 +69,7 @@ def run(options: Namespace) -> int:
     model = given_model(options, settings)
     if not has_model(options, settings):
         raise no_model(options, "ask")
-    with open_desk(options) as desk, Runner() as runner:
+    with open_desk(options, runnable_tools(options)) as desk, Runner() as runner:
         router = RouterAsGiven(desk.executor, model, instead={}, caller=options.caller, packets=desk.packets)
         _ = router.models  # a key that is missing is told before anything is saved
         return Asking(options, desk, router, runner).whole(text)
@@ -126,22 +127,26 @@ class Asking:
 
     async def _followed(self, stream: AnswerStream) -> None:
         """The answer is shown as it comes; of a packet with nothing left to do, what it says already."""
+        from contextlib import aclosing
+
         from rightcall.cli.ask_answer import Printer
 
         if self._options.json:
             await stream.whole()
             return
-        with Printer(stream) as printer:
-            async for piece in stream:
-                printer.push(piece)
-            printer.end()
+        async with aclosing(stream):  # nobody may be left to print for, in the middle of it
+            with Printer(stream) as printer:
+                async for piece in stream:
+                    printer.push(piece)
+                printer.end()
 
     def _ended(self, packet: Packet) -> int:
         if self._options.json:
             self._print_json(packet)
         else:
-            from rightcall.cli.ask_answer import closing_lines
+            from rightcall.cli.ask_answer import closing_lines, tell_why_not_whole
 
+            tell_why_not_whole(packet)
             say(*closing_lines(packet, self._options, style_for(sys.stdout), person=self._person))
         return OK if packet.status.state == "answered" else REFUSED
 

@@ -95,3 +95,11 @@ def closing_lines(packet: "Packet", options: Namespace, style: Style, *, person:
     if person:
         lines.append(style.tint(f"rightcall packet show {packet.header.packet_id}{where}", "dim"))
     return lines
+
+
+def tell_why_not_whole(packet: "Packet") -> None:
+    """Why there is no whole answer, on standard error, unless the answer says so itself."""
+    why = escaped(" ".join(packet.status.why.split()), _LONGEST_CALL)
+    if packet.status.state == "failed" and why and why not in (packet.content.answer or ""):
+        sys.stdout.flush()
+        sys.stderr.write(f"rightcall: {why}\n")

@@ -21,8 +21,9 @@ def places(options: Namespace) -> str:
 
 
 def models(options: Namespace) -> str:
-    """The options that say which model is asked, as they were given."""
-    return _given(options, _MODELS)
+    """The options that say which model is asked and what there is to choose from, as they were given."""
+    tools = "".join(f" --tools {quote(escaped(one))}" for one in getattr(options, "tools", ()))
+    return tools + _given(options, _MODELS)
 
 
 def approval_ways(id: str, more: str = "") -> list[str]:

@@ -38,16 +38,12 @@ MOST_CANDIDATES = 1000
 
 
 def arguments(parser: ArgumentParser) -> None:
-    from rightcall.cli.routing_options import caller_option, model_options
+    from rightcall.cli.routing_options import caller_option, model_options, tools_option
 
     parser.add_argument(
         "words", nargs="*", metavar="REQUEST", help="what is wanted; - reads standard input (--jsonl: a file, or - )"
     )
-    parser.add_argument(
-        "--tools", action="append", default=[], metavar="FILE",
-        help="choose from the tools of a .json, .jsonl or .toml file, or module:attribute (imports that module), "
-        "instead of the code tools on this folder; repeatable",
-    )  # fmt: skip
+    tools_option(parser)
     parser.add_argument(
         "--run", action="store_true", help="also run what is chosen, if it is sure enough, as the policy says"
     )
@@ -72,7 +68,14 @@ def run(options: Namespace) -> int:
     existing_folder(options.root)
     if options.jsonl:
         return _judge_lines(options)
-    from rightcall.cli.routing_options import given_model, has_model, no_model, refuse_too_long, text_of
+    from rightcall.cli.routing_options import (
+        given_model,
+        has_model,
+        loaded_tools,
+        no_model,
+        refuse_too_long,
+        text_of,
+    )
 
     text = text_of(options.words)
     if not text.strip():
@@ -86,7 +89,7 @@ def run(options: Namespace) -> int:
         raise no_model(options, "route")
     if options.run:
         return _run(options, text, model)
-    router = _router(options, _loaded(options), model)
+    router = _router(options, loaded_tools(options), model)
     if asks:
         from asyncio import run as waiting_for
 
@@ -105,8 +108,9 @@ def _run(options: Namespace, text: str, model: Any) -> int:
     from rightcall.cli.ask_interrupted import tell_interrupted
     from rightcall.cli.route_plain import plainly
     from rightcall.cli.routing import RouterAsGiven, open_desk
+    from rightcall.cli.routing_options import runnable_tools
 
-    functions = _runnable(options)
+    functions = runnable_tools(options)
     with open_desk(options, functions) as desk:
         router = RouterAsGiven(
             desk.executor, model, instead=_instead(options) | {"reinjections": 1}, caller=options.caller,
@@ -163,39 +167,19 @@ def _instead(options: Namespace) -> dict[str, Any]:
     return {} if options.mode is None else {"mode": options.mode}
 
 
-def _loaded(options: Namespace) -> list[Any] | None:
-    if not options.tools:
-        return None
-    from rightcall.cli.toolfiles import load_tools
-
-    return load_tools(options.tools)
-
-
-def _runnable(options: Namespace) -> list[Any] | None:
-    from rightcall.execute.functions import LocalTool
-
-    tools = _loaded(options)
-    for one in tools or ():
-        if not isinstance(one, LocalTool) and (not callable(one) or isinstance(one, type)):
-            raise InputError(
-                "--run: nobody here can run a tool of which only the definition is known. Give functions, as "
-                "--tools MODULE:NAME, or leave --tools out for the code tools on this folder"
-            )
-    return tools
-
-
 def _judge_lines(options: Namespace) -> int:
     from rightcall.cli.jsonl import answer_each
     from rightcall.cli.lines import open_lines
     from rightcall.cli.route_lines import MAX_BYTES, LineRouters, line_judge
     from rightcall.cli.routing import RouterAsGiven
+    from rightcall.cli.routing_options import loaded_tools
 
     if len(options.words) > 1:
         raise InputError("--jsonl takes one file (or nothing for standard input), the requests stand in its lines")
     contrary = next((name for name in ("run", "url", "model", "key_env") if getattr(options, name)), None)
     if contrary is not None:
         raise InputError(f"--jsonl asks no model and runs nothing; it does not go with --{contrary.replace('_', '-')}")
-    given, policy = _loaded(options), policy_of(options)
+    given, policy = loaded_tools(options), policy_of(options)
     of_all = None if given is None else _router(options, given, policy=policy)
 
     def made(tools: list[Any] | None) -> RouterAsGiven:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rightcall.cli.lines import InputError, read_text
 from rightcall.cli.store_options import policy_file
@@ -26,6 +26,14 @@ def model_options(parser: ArgumentParser) -> None:
     group.add_argument("--url", metavar="URL", help=f"an OpenAI-compatible endpoint, such as {_EXAMPLE_URL}")
     group.add_argument("--model", metavar="NAME", help="as the server calls it (default: the only one it has)")
     group.add_argument("--key-env", metavar="NAME", help="the environment variable that holds the server's key")
+
+
+def tools_option(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--tools", action="append", default=[], metavar="FILE",
+        help="choose from the tools of a .json, .jsonl or .toml file, or module:attribute (imports that module), "
+        "instead of the code tools on this folder; only functions, as module:attribute gives them, can run; repeatable",
+    )  # fmt: skip
 
 
 def caller_option(parser: ArgumentParser) -> None:
@@ -88,3 +96,26 @@ def how_to_configure(options: Namespace, command: str) -> str:
         '  #key_env = "MODEL_KEY"   # where the server wants a key: the variable that holds it\n\n'
         f"or on the command line: rightcall {command} … --url {_EXAMPLE_URL} --model qwen3-4b"
     )
+
+
+def loaded_tools(options: Namespace) -> list[Any] | None:
+    """What --tools names; None where it was not given."""
+    if not options.tools:
+        return None
+    from rightcall.cli.toolfiles import load_tools
+
+    return load_tools(options.tools)
+
+
+def runnable_tools(options: Namespace) -> list[Any] | None:
+    """The same for who wants to run them."""
+    from rightcall.execute.functions import LocalTool
+
+    tools = loaded_tools(options)
+    for one in tools or ():
+        if not isinstance(one, LocalTool) and (not callable(one) or isinstance(one, type)):
+            raise InputError(
+                "--tools: nobody here can run a tool of which only the definition is known. Give functions, as "
+                "--tools MODULE:NAME, or leave --tools out for the code tools on this folder"
+            )
+    return tools
