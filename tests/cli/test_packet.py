@@ -177,7 +177,19 @@ def test_nothing_in_a_packet_can_harm_the_terminal(packet: Any, store: PacketSto
 def test_json_is_the_packet_itself(packet: Any, store: PacketStore) -> None:
     made = told(new_packet("x"))
     store.save(made)
-    assert from_json(packet("show", "last", "--json").out.encode()) == store.load(made.header.packet_id)
+    shown, saved = from_json(packet("show", "last", "--json").out.encode()), store.load(made.header.packet_id)
+    assert (shown.header, shown.status, shown.intent) == (saved.header, saved.status, saved.intent)
+    assert shown.tool_routing.execution_result == saved.tool_routing.execution_result
+
+
+def test_no_way_of_looking_at_a_packet_that_waits_shows_its_secrets(packet: Any, store: PacketStore) -> None:
+    secret = "sk-abcdefghijklmnopqrstuvwxyz1234567890ABCD"
+    made = new_packet(f"use {secret} to search")
+    store.save(replace(made, status=replace(made.status, state="waiting")))
+    assert secret in store.load(made.header.packet_id).content.original_prompt  # it goes on from that
+    for ways in (["list"], ["list", "--json"], ["show", "last"], ["show", "last", "--json"]):
+        done = packet(*ways)
+        assert (done.code, "to search" in done.out, secret[:12] in done.out) == (0, True, False), ways
 
 
 def test_its_calls_stand_below_with_the_command_that_shows_each(
@@ -271,6 +283,16 @@ def test_old_ones_are_pruned(packet: Any, store: PacketStore) -> None:
     os.utime(Path(store.folder) / f"{old.header.packet_id}.json", (1, 1))
     assert packet("prune", "--days", "30").out == "removed 1 packet\n"
     assert store.ids() == [young.header.packet_id]
+
+
+def test_those_that_wait_for_a_person_are_pruned_only_when_that_is_said(packet: Any, store: PacketStore) -> None:
+    waits = new_packet("may I?")
+    store.save(replace(waits, status=replace(waits.status, state="waiting")))
+    kept = "removed 0 packets\nkept 1 packet waiting for a person; --all removes such too\n"
+    assert packet("prune", "--days", "0").out == kept
+    assert store.ids() == [waits.header.packet_id]
+    assert packet("prune", "--days", "0", "--all").out == "removed 1 packet\n"
+    assert store.ids() == []
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rightcall.record.tables import Tables
     from rightcall.route.packets import PacketStore
     from rightcall.route.types import Packet
+    from rightcall.text.redact import Redactor
 
 EXAMPLES = """\
 examples:
@@ -44,12 +45,13 @@ def arguments(parser: ArgumentParser) -> None:
     remove = action("remove", "remove a packet; its calls stay in the audit")
     for one in (show, remove):
         one.add_argument("id", metavar="ID", help="as `list` shows it, the beginning of it, or `last`")
-    json_option(show, "the packet as it is saved")
+    json_option(show, "the packet")
     lists = action("list", "the packets that are saved, the newest first")
     lists.add_argument("-n", type=_whole, default=20, metavar="N", help="how many (default: %(default)s)")
     json_option(lists, "the packets in short")
     prune = action("prune", "remove packets that nothing happened to for some time; their calls stay in the audit")
     prune.add_argument("--days", type=_days, required=True, metavar="N", help="for so many days")
+    prune.add_argument("--all", action="store_true", help="also those that wait for a person, which cannot go on then")
     for one in actions.choices.values():
         store_options(one)
 
@@ -66,7 +68,9 @@ def _show(store: "PacketStore", options: Namespace) -> int:
     if options.json:
         from msgspec import to_builtins
 
-        say(_json(to_builtins(packet)))
+        from rightcall.route.packets_hidden import story_of
+
+        say(_json(to_builtins(story_of(packet, _redactor(options)))))
         return OK
     from rightcall.cli.packet_report import story
     from rightcall.cli.packet_ways import places
@@ -104,8 +108,9 @@ def _calls(tables: "Tables", packet: "Packet") -> "list[CallRecord]":
 
 def _list(store: "PacketStore", options: Namespace) -> int:
     from rightcall.cli.packet_report import listing
+    from rightcall.route.packets import PacketStore
 
-    found = store.list(options.n)
+    found = PacketStore(store.folder, _redactor(options)).list(options.n)
     if options.json:
         from msgspec import to_builtins
 
@@ -117,6 +122,12 @@ def _list(store: "PacketStore", options: Namespace) -> int:
     return OK
 
 
+def _redactor(options: Namespace) -> "Redactor":
+    from rightcall.text.redact import Redactor
+
+    return Redactor(os.urandom(32), policy_of(options).settings.audit.redact)
+
+
 def _remove(store: "PacketStore", options: Namespace) -> int:
     found = store.find(options.id)
     store.remove(found)
@@ -125,8 +136,18 @@ def _remove(store: "PacketStore", options: Namespace) -> int:
 
 
 def _prune(store: "PacketStore", options: Namespace) -> int:
-    removed = store.prune(options.days)
+    kept: list[str] = []
+
+    def waits(id: str) -> bool:
+        if options.all or not store.waits(id):
+            return False
+        kept.append(id)
+        return True
+
+    removed = store.prune(options.days, waits)
     say(f"removed {count(removed, 'packet')}")
+    if kept:
+        say(f"kept {count(kept, 'packet')} waiting for a person; --all removes such too")
     return OK
 
 

@@ -6,7 +6,7 @@ anything: when it goes on, the review and the executor's policy decide anew.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from time import time
 
@@ -16,7 +16,7 @@ from rightcall.errors import PacketError
 from rightcall.record.clock import SystemClock
 from rightcall.route.packet_ids import is_packet_id, new_id
 from rightcall.route.packets_files import UNFINISHED, make_folder, read, write
-from rightcall.route.packets_hidden import without_secrets
+from rightcall.route.packets_hidden import story_of, without_secrets
 from rightcall.route.packets_json import MOST_BYTES, from_json, to_json
 from rightcall.route.types import Content, Header, Packet, PacketContext, ToolRouting
 from rightcall.text.escape import shown
@@ -124,8 +124,9 @@ class PacketStore:
         except OSError as fault:
             raise PacketError(f"{path}: cannot be removed: {fault.strerror or fault}") from None
 
-    def prune(self, days: float) -> list[str]:
-        """Removes what was not saved again for so many days, and returns the ids, the oldest first."""
+    def prune(self, days: float, keeps: Callable[[str], bool] | None = None) -> list[str]:
+        """Removes what was not saved again for so many days, and returns the ids, the oldest first. `keeps` says of an
+        id whether it stays all the same."""
         if isinstance(days, bool) or not isinstance(days, (int, float)) or not days >= 0:  # pyright: ignore[reportUnnecessaryIsInstance] - no types at run time
             raise PacketError(f"`days` must be a number of days, 0 or more, not {shown(days, 40)}")
         before = time() - days * _DAY
@@ -133,14 +134,23 @@ class PacketStore:
         for name, saved in sorted(self._files()):
             if saved <= before:
                 if name.endswith(_END):
+                    if keeps is not None and keeps(name.removesuffix(_END)):
+                        continue
                     self.remove(name.removesuffix(_END))
                     removed.append(name.removesuffix(_END))
                 else:
                     self._sweep(name)
         return removed
 
+    def waits(self, id: str) -> bool:
+        """Whether it waits for a person; from one that cannot be read nothing can go on."""
+        try:
+            return self.load(id).status.state == "waiting"
+        except PacketError:
+            return False
+
     def list(self, limit: int | None = None) -> list[Listed]:
-        """The packets in short, the newest first; also those that cannot be read, with the reason."""
+        """In short, the newest first and without secrets; also those that cannot be read, with the reason."""
         return [self._listed(one) for one in self.ids()[:limit]]
 
     def _sweep(self, name: str) -> None:
@@ -157,7 +167,7 @@ class PacketStore:
             packet = self.load(id)
         except PacketError as fault:
             return Listed(id, fault=str(fault))
-        first = packet.content.original_prompt.strip().partition("\n")[0]
+        first = story_of(packet, self._redactor).content.original_prompt.strip().partition("\n")[0]
         return Listed(
             id,
             packet.header.created,
