@@ -50,7 +50,8 @@ class Shop:
 
     def __init__(self, root: Path, policy: Any = None, **options: Any) -> None:
         self.trace: list[Any] = []
-        self.executor = Executor.open(root, policy, code=False, **({"store": "memory"} | options))
+        given: dict[str, Any] = {"store": "memory"} | options
+        self.executor = Executor.open(root, policy, code=False, **given)
 
         @self.executor.tool(effects=["read"], repeatable=True)
         def weather(city: str, days: int = 1) -> str:

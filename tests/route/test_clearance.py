@@ -59,7 +59,8 @@ def test_a_step_that_changes_the_arguments_runs_nothing(tmp_path: Path, step: st
 
     shop = Shop(tmp_path)
     replies = [choice(), WORDS] if step == "review" else [choice(), APPROVED, WORDS]
-    answered(shop, replies, **({"review": change} if step == "review" else {"packets": Saving()}))
+    changing: dict[str, Any] = {"review": change} if step == "review" else {"packets": Saving()}
+    answered(shop, replies, **changing)
     assert shop.trace == []
 
 
@@ -103,7 +104,8 @@ def test_a_step_that_does_nothing_does_not_go_round_for_ever(tmp_path: Path, ste
         return choice(city=f"City {next(cities)}") if "tool selector" in messages[-1]["content"] else WORDS
 
     shop = Shop(tmp_path)
-    done = answered(shop, model, **{step: idle})
+    idling: dict[str, Any] = {step: idle}
+    done = answered(shop, model, **idling)
     assert next(asked) == 3
     assert len(shop.trace) == (3 if step == "inject" else 0)
     assert (done.text, done.packet.tool_routing.routing_requested) == (WORDS, False)

@@ -51,7 +51,7 @@ class Streaming:
     def __call__(self, messages: list[dict[str, Any]], **options: Any) -> Any:
         return self._script(messages, **options)
 
-    async def stream(self, messages: list[dict[str, Any]], *, max_tokens: int = 0) -> AsyncIterator[str]:
+    async def stream(self, messages: list[dict[str, Any]], *, max_tokens: int = 0) -> AsyncIterator[Any]:
         assert max_tokens == 1000
         try:
             for piece in self._answers.pop(0):
