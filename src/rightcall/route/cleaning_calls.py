@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rightcall.parse.balance import Balance
 from rightcall.recover.context import sample
 from rightcall.recover.envelope import ARGUMENTS, NAMES
 from rightcall.recover.formats.bare import bare_object, fenced
@@ -30,7 +31,7 @@ _KEYS = frozenset((*NAMES, "selected_tool"))
 _BEGUN = re.compile(
     r"(?:[`~]{3,}[ \t]*\w*)?\s*\[?\s*\{\s*\"(?P<key>\w+)\"\s*(?::\s*(?:\"(?P<name>[^\"]*)(?:\"(?P<rest>.*))?)?)?", re.S
 )
-_NEXT_KEY = re.compile(r"\s*,?\s*(?:\"(\w*))?")
+_NEXT_KEY = re.compile(r"\s*(?:,\s*(?:\"(\w*)(?:\"\s*(?::.*)?)?)?)?", re.S)
 _SELECTED = Literals(['"selected_tool"'])
 _INFO = re.compile(r"[ \t]*(?:json)?\s*")
 _QUOTE_AHEAD = (r"\s*+[\"'“]", r"\s*+\Z")
@@ -117,15 +118,16 @@ class Calls:
 
     def _cut_off(self, text: str) -> bool:
         """Whether a text is the beginning of a call, too short for the gate to see one."""
+        text = text.rstrip()
         begun = _BEGUN.fullmatch(text)
-        if begun is None or begun["key"] not in _KEYS:
+        if begun is None or begun["key"] not in _KEYS or Balance(text.index("{")).advance(text, len(text)) >= 0:
             return False
         name, rest = begun["name"], begun["rest"]
         if name is None:
             return True
         if rest is None:
             return any(one.startswith(name) for one in self._tools.catalog.names)
-        key = _NEXT_KEY.match(rest)
+        key = _NEXT_KEY.fullmatch(rest)
         known = not self._tools.known or self._tools.name(name) is not None
         return known and key is not None and any(one.startswith(key[1] or "") for one in ARGUMENTS)
 
