@@ -93,7 +93,9 @@ FAILURES: list[tuple[str, bytes, ModelFault, str]] = [
     ("all thought", chunked(event(finish="length"), DONE), "empty", "used up all its tokens without an answer"),
     ("no bytes", answer(b""), "unreadable", "broke off in the middle of its answer"),
     ("JSON that is cut", answer(b'{"choices": ['), "unreadable", "the answer is not JSON"),
-    ("a page", answer(b"<html>"), "unreadable", "broke off in the middle of its answer"),
+    ("a page", answer(b"<html>"), "unreadable", "the answer is not JSON; is the url that of"),
+    ("a page with blank lines", answer(b"<html>\n\n</html>\n"), "unreadable", "the answer is not JSON"),
+    ("bytes of no text", answer(b"\x89PNG\r\n\x1a\n\x00"), "unreadable", "the answer is not JSON"),
     ("refused", refusal("500 Oops", "no"), "status", "the status 500 and said “no”"),
     ("an endless event", chunked(*[b"data: " + b"x" * 1_000_000] * 17), "unreadable", "an event that does not end"),
 ]  # fmt: skip

@@ -12,6 +12,8 @@ from rightcall.text.framing import ServerSentEvents, TooLong, payload
 
 _DONE: Final = b"[DONE]"
 _UNREAD: Final = object()
+_OPENINGS: Final = frozenset((b"d", b"e", b"i", b"r", b":", b"\xef"))
+"""How a stream of events begins: with data, event, id, retry, a comment or a mark of the byte order."""
 _MOST_TOLD: Final = 2000
 """Bytes of a refusal that is no JSON. It is shown cut further."""
 
@@ -47,7 +49,7 @@ def whole(whom: Whom, raw: bytes) -> dict[str, Any]:
     """An answer that says something. Raises ModelError for every other."""
     answer = read_json(raw)
     if answer is _UNREAD:
-        raise whom.error("the answer is not JSON; is the url that of an OpenAI-compatible API, mostly ending in /v1?")
+        raise _no_json(whom)
     choice = _choice(whom, answer)
     message = choice.get("message") if choice is not None else None
     if choice is None or not is_object(message):
@@ -77,7 +79,7 @@ class Pieces:
         self._events = ServerSentEvents()
         self._halves = Halves()
         self._whole: list[bytes] | None = None
-        self._has_begun = self._has_said = False
+        self._has_begun = self._has_said = self._is_other = False
         self._finish: Any = None
 
     def feed(self, data: bytes) -> list[str]:
@@ -86,6 +88,7 @@ class Pieces:
             self._has_begun = bool(data)
             if data[:1] == b"{":  # no event begins so
                 self._whole = []
+            self._is_other = self._has_begun and data[:1] not in _OPENINGS
         if self._whole is not None:
             self._whole.append(data)
             return []
@@ -102,7 +105,7 @@ class Pieces:
         if not self.is_over and (rest := self._events.rest()).strip():
             texts = [self._last(rest)]
         if not self.is_over and self._finish is None:
-            raise self._broke_off()
+            raise _no_json(self._whom) if self._is_other else self._broke_off()
         if not self._has_said:
             raise _empty(self._whom, self._finish, {})
         return [*texts, *filter(None, [self._halves.rest()])]
@@ -167,6 +170,10 @@ def _choice(whom: Whom, answer: Any) -> dict[str, Any] | None:
 
 def _says(content: Any) -> bool:
     return bool(content.strip()) if isinstance(content, str) else is_list(content) and bool(content)
+
+
+def _no_json(whom: Whom) -> ModelError:
+    return whom.error("the answer is not JSON; is the url that of an OpenAI-compatible API, mostly ending in /v1?")
 
 
 def _no_answer(whom: Whom) -> ModelError:

@@ -66,7 +66,7 @@ class Whom(Struct, frozen=True):
 
     def late(self, seconds: float) -> ModelError:
         return self.error(
-            f"no whole answer within {seconds:g} s; give it more seconds, or ask for fewer tokens", "timeout"
+            f"no whole answer within {round(seconds, 2):g} s; give it more seconds, or ask for fewer tokens", "timeout"
         )
 
     def too_large(self, what: str, most: int) -> ModelError:
