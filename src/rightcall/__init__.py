@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rightcall.recover.section import tagged
     from rightcall.recover.take import Format
     from rightcall.route.router import Router
+    from rightcall.route.types import Candidate, Intent
     from rightcall.types import Call, Event, Parsed, Problem, Reading, Repair, Verdict
     from rightcall.types_running import Approval, Decision, Outcome
 
@@ -46,15 +47,16 @@ _HOME = {
     "Executor": "executor", "tool": "execute.functions", "Outcome": "types_running", "Decision": "types_running",
     "Approval": "types_running", "MemoryStore": "record.memory", "SqliteStore": "record.sqlite",
     "StoreError": "errors", "AnswerError": "errors", "CallError": "errors", "ModelError": "errors",
-    "Router": "route.router",
+    "Router": "route.router", "Intent": "route.types", "Candidate": "route.types",
 }  # fmt: skip
 """Where each public name lives; it is imported when it is first used, so that importing the package costs nothing."""
 
 __all__ = [
-    "AnswerError", "Approval", "Call", "CallError", "ConfigError", "Decision", "Event", "Executor", "Format", "Gate",
-    "MemoryStore", "ModelError", "Outcome", "PackError", "Parsed", "Policy", "PolicyError", "Problem", "Reading",
-    "Refused", "Repair", "RightCallError", "Router", "SqliteStore", "StoreError", "ToolError", "Unreadable", "Verdict",
-    "__version__", "arun_calls", "guard", "load_policy", "loads", "run_calls", "tagged", "tool",
+    "AnswerError", "Approval", "Call", "CallError", "Candidate", "ConfigError", "Decision", "Event", "Executor",
+    "Format", "Gate", "Intent", "MemoryStore", "ModelError", "Outcome", "PackError", "Parsed", "Policy", "PolicyError",
+    "Problem", "Reading", "Refused", "Repair", "RightCallError", "Router", "SqliteStore", "StoreError", "ToolError",
+    "Unreadable", "Verdict", "__version__", "arun_calls", "guard", "load_policy", "loads", "run_calls", "tagged",
+    "tool",
 ]  # fmt: skip
 
 

@@ -138,7 +138,7 @@ def failed(error: Exception) -> Failed:
 
 
 def _late(asker: Asker) -> Failed:
-    return Failed(f"the model gave no answer within {asker.seconds:g} s")
+    return Failed(f"the model gave no answer within {round(asker.seconds or 0, 2):g} s")
 
 
 def _in_thread(model: Model, messages: list[Message], options: dict[str, Any]) -> "Future[Any]":

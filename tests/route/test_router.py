@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightcall import ConfigError, Router
+from rightcall import CallError, ConfigError, Router
 from rightcall.models.scripted import ScriptedModel
 from rightcall.record.asking import give_grant
 from rightcall.route.packets import PacketStore
@@ -165,7 +165,7 @@ def test_what_is_not_sure_enough_says_what_it_would_do_and_why_not(tmp_path: Pat
     said = answered(Shop(tmp_path), [choice(), UNAPPROVED]).text
     assert said == (
         'I would run weather with {"city": "Oslo"}, but I am not sure enough that it is right (confidence 0.50). '
-        "Another city was meant. Shall I?"
+        "The review says: “Another city was meant.” Shall I?"
     )
 
 
@@ -398,3 +398,11 @@ def test_packets_are_saved_where_they_end(tmp_path: Path) -> None:
     packets = PacketStore(tmp_path / "packets")
     done = answered(Shop(tmp_path), [choice(), APPROVED, NONE, WORDS], packets=packets)
     assert packets.load(done.packet.header.packet_id) == done.packet
+
+
+@pytest.mark.promise("T-02")
+@pytest.mark.parametrize("text", [None, 7, b"rain?", ["rain?"]])
+def test_a_request_that_is_no_text_is_an_error_that_says_what_is_right(text: Any) -> None:
+    for ask in (Router([]).needs_tool, Router([]).candidates):
+        with pytest.raises(CallError, match=f"`text` must be the request as a str, not {type(text).__name__}"):
+            ask(text)

@@ -31,7 +31,7 @@ async def flowing(opened: Callable[[], Any], seconds: float) -> AsyncGenerator[s
                 async with asyncio.timeout_at(deadline):
                     piece = await line.get()
             except TimeoutError:
-                piece = Failed(f"the model gave no whole answer within {seconds:g} s")
+                piece = Failed(f"the model gave no whole answer within {round(seconds, 2):g} s")
             if piece is None:
                 return
             yield piece

@@ -168,7 +168,7 @@ def waiting_for(packet: Packet) -> str:
     call = "" if selected is None else f"{_line(selected.tool_name)} with {neutral(shown(selected.params, _LONGEST))}"
     if routing.execution_status == "awaiting_approval":
         return f"I would run {call}. A person has to approve that first (approval {_line(routing.approval or '')})."
-    unsure = f" {_line(routing.review_reasoning)}" if routing.review_reasoning else ""
+    unsure = f" The review says: “{_line(routing.review_reasoning)}”" if routing.review_reasoning else ""
     return (
         f"I would run {call}, but I am not sure enough that it is right "
         f"(confidence {routing.confidence:.2f}).{unsure} Shall I?"

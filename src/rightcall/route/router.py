@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.errors import ConfigError
-from rightcall.route.story import logged, routed, standing, starting
+from rightcall.route.story import logged, request_text, routed, standing, starting
 from rightcall.route.toolset import Toolset
 from rightcall.route.types import Candidate, Intent, Packet, PacketIntent
 
@@ -126,12 +126,12 @@ class Router:
         """Whether a request needs a tool of those there are, a value for one, or none. Without a model."""
         from rightcall.route.intent import judge_intent
 
-        near, mode = self._tools.near(text, caller or self.caller), self.settings.mode
+        near, mode = self._tools.near(request_text(text), caller or self.caller), self.settings.mode
         return judge_intent(text, near.tools, mode, ranker=self._tools.ranker, hits=near.hits)
 
     def candidates(self, text: str, limit: int = 5, caller: str | None = None) -> list[Candidate]:
         """The tools that may be the right ones, likeliest first. Without a model."""
-        near = self._tools.near(text, caller or self.caller, limit)
+        near = self._tools.near(request_text(text), caller or self.caller, limit)
         return self._tools.ranker.rank(text, near.tools or (), limit, near.hits)
 
     # The whole

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.errors import CallError
 from rightcall.parse.kinds import is_object
 from rightcall.record.clock import SystemClock
 from rightcall.route.types import DataField, Packet, ReflectionLog, Sketchpad, State
@@ -79,3 +80,10 @@ def has_spoken(packet: Packet) -> bool:
 def results_of(packet: Packet) -> Iterator[dict[str, Any]]:
     """What tools gave so far, in order."""
     return (one.value for one in packet.content.data_fields if one.key == RESULT and is_object(one.value))
+
+
+def request_text(text: object) -> str:
+    """A request that a program gave, which has no types at run time. Raises CallError."""
+    if not isinstance(text, str):
+        raise CallError(f"`text` must be the request as a str, not {type(text).__name__}")
+    return text

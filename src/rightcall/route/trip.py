@@ -114,7 +114,7 @@ class Trip:
             return "the router is switched off"
         most = max(min(routing.max_reinjections, settings.reinjections), 0)
         if max(routing.reinjection_count, self.rounds) >= most:
-            return f"{most} results were taken in, the most there may be"
+            return f"{most} result{' was' if most == 1 else 's were'} taken in, the most there may be"
         return None
 
     def _may_go_on(self) -> bool:
