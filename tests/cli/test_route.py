@@ -313,3 +313,18 @@ def test_a_preview_knows_the_tools_by_the_definitions_that_the_audit_has_of_them
     assert route(REQUEST).out.startswith("✓ code/read would run\n")
     explained = run("policy", "explain", "code/read", '{"path": "rightcall.toml"}', "--live", "--json")
     assert json.loads(explained.out)["decision"]["rule"].startswith("path")  # as for an executor, which guards it
+
+
+@pytest.mark.promise("T-05")
+def test_own_functions_that_the_policy_does_not_allow_are_named_before_and_with_run(
+    route: Route, folder: Path, server: ScriptedUpstream
+) -> None:
+    write_policy(folder, server)
+    for more in ([], ["--run"]):
+        server.play(says(SAVES, APPROVED))
+        done = route("save new.txt", "--tools", "routedtools:TOOLS", *more)
+        assert "not allowed      save\n" in done.out, done.out
+        assert "is not whitelisted for default" in done.out
+    assert done.out.startswith("– the policy allows none of the tools\n")
+    server.play(says(SAVES, APPROVED))
+    assert route("save new.txt", "--tools", "routedtools:TOOLS", "--json").json["not_allowed"] == ["save"]

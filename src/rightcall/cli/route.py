@@ -137,14 +137,14 @@ async def _decided(router: RouterAsGiven, text: str) -> Packet:
 
 
 def _tell(options: Namespace, router: RouterAsGiven, packet: Packet, *, asks: bool) -> None:
-    from rightcall.cli.route_expected import expected
+    from rightcall.cli.route_expected import expected, not_allowed
     from rightcall.cli.route_report import Shown, record, report
 
     would = None
     if not options.run and packet.tool_routing.execution_status == "approved":
         would = expected(options, packet, router.settings)
     candidates = router.candidates(packet.content.original_prompt, options.limit)
-    shown = Shown(packet, tuple(candidates), router.settings, asks, options.run, would)
+    shown = Shown(packet, tuple(candidates), router.settings, asks, options.run, would, not_allowed(options))
     if options.json:
         say(json_text(record(shown, options), ascii_only=not is_unicode(sys.stdout)))
     else:

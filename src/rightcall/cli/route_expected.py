@@ -9,6 +9,7 @@ from rightcall.cli.lines import InputError
 from rightcall.cli.output import json_text
 from rightcall.cli.store_options import database_of
 from rightcall.config_router import RouterSettings
+from rightcall.errors import RightCallError
 from rightcall.executor_request import canonical
 from rightcall.route.execute import ASKED, NOBODY, rehearsed
 from rightcall.route.types import Packet, SelectedTool
@@ -32,7 +33,7 @@ def expected(options: Namespace, packet: Packet, settings: RouterSettings) -> Ex
     if selected is None:
         return None
     call = _canonical(selected)
-    if options.tools and not all(":" in source and not os.path.exists(source) for source in options.tools):
+    if options.tools and not _are_functions(options):
         return Expected(call, "deny", "tools", NOBODY)
     from rightcall.cli.policy_explain import explain
 
@@ -54,6 +55,26 @@ def expected(options: Namespace, packet: Packet, settings: RouterSettings) -> Ex
     if decision.kind == "allow" and asking is not None and decision.grant is None and decision.approval is None:
         return Expected(call, "ask", f"approval:{asking}", "the router has a person asked, unless a grant covers it")
     return Expected(call, decision.kind, decision.rule, decision.reason)
+
+
+def not_allowed(options: Namespace) -> tuple[str, ...]:
+    """Of the functions that were given, those that the policy does not let this caller use."""
+    if not options.tools or not _are_functions(options):
+        return ()
+    from rightcall.cli.routing import folder_executor
+    from rightcall.cli.toolfiles import load_tools
+    from rightcall.route.words import tool_texts
+
+    try:
+        executor = folder_executor(options, load_tools(options.tools))
+    except RightCallError:  # definitions are among them, which nobody here runs
+        return ()
+    usable = {one.name for one in tool_texts(executor.definitions(options.caller, "mcp"))}
+    return tuple(name for name in executor.gate.catalog.tools if name not in usable)
+
+
+def _are_functions(options: Namespace) -> bool:
+    return all(":" in source and not os.path.exists(source) for source in options.tools)
 
 
 def _canonical(selected: SelectedTool) -> str:

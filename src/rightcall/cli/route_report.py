@@ -40,6 +40,8 @@ _DID: dict[str, tuple[str, str, Tint]] = {
     "failed": ("✗", "failed, or was not run", "red"),
 }
 
+_NO_TOOL = "there is no tool to choose from"
+
 
 class Shown(Struct, frozen=True):
     """Everything that is shown of a decision."""
@@ -52,6 +54,8 @@ class Shown(Struct, frozen=True):
     ran: bool
     """Whether it went on from the decision, with --run."""
     expected: Expected | None = None
+    not_allowed: tuple[str, ...] = ()
+    """Tools that were given, but that the policy does not let this caller use."""
 
     @property
     def margin(self) -> float | None:
@@ -77,11 +81,14 @@ def headline(shown: Shown) -> tuple[str, str, Tint]:
     if not shown.settings.enabled:
         return "–", "the router is switched off: [router] enabled = false", "yellow"
     if not packet.context.available_mcp_tools:
-        return "–", "there is no tool to choose from", "yellow"
+        return "–", "the policy allows none of the tools" if shown.not_allowed else _NO_TOOL, "yellow"
     if found is not None and packet.intent.user_intent != "tool_routing":
         missing = ", ".join(escaped(one, _NAME) for one in found.missing)
         asked = ("?", f"a value is missing: {missing or 'the request does not say enough'}", "yellow")
-        return asked if found.answer == "ask" else ("–", "no tool is needed", "cyan")
+        if found.answer == "ask":
+            return asked
+        of_fewer = shown.ran and shown.not_allowed
+        return "–", "no tool that the policy allows is needed" if of_fewer else "no tool is needed", "cyan"
     if not shown.asks:
         if found is not None and not found.sure:
             return "?", "too close to tell: a model would decide whether a tool is needed", "yellow"
@@ -93,6 +100,17 @@ def headline(shown: Shown) -> tuple[str, str, Tint]:
         return "–", "the model wants no tool", "cyan"
     mark, words, tint = _of_the_chosen(shown)
     return mark, f"{escaped(routing.selected_tool.tool_name, 100)} {words}", tint
+
+
+def _not_allowed(names: tuple[str, ...], options: Namespace) -> list[str]:
+    if not names:
+        return []
+    few = ", ".join(escaped(name, _NAME) for name in names[:8])
+    are = "is" if len(names) == 1 else "are"
+    return [
+        f"{few}{', …' if len(names) > 8 else ''}",
+        f"{are} not whitelisted for {escaped(options.caller, 100)}: [policy] allow of the policy says which may run",
+    ]
 
 
 def _of_the_chosen(shown: Shown) -> tuple[str, str, Tint]:
@@ -115,6 +133,7 @@ def _sections(shown: Shown, options: Namespace) -> Iterator[tuple[str, list[str]
     yield "why", harmless_lines(cut(packet.status.why, _LONGEST)) if packet.status.why else []
     yield "intent", intent_lines(packet)
     yield "tools", tools_lines(packet.context.available_mcp_tools)
+    yield "not allowed", _not_allowed(shown.not_allowed, options)
     yield "candidates", _candidates(shown)
     yield "chosen", chosen_lines(routing.selected_tool) if routing.selected_tool else []
     yield "alternatives", [line for tool in routing.alternative_tools for line in alternative_lines(tool)]
@@ -158,6 +177,7 @@ def record(shown: Shown, options: Namespace) -> dict[str, Any]:
         "outcome": headline(shown)[1],
         "why": packet.status.why,
         "intent": to_builtins(packet.intent.detected),
+        "not_allowed": list(shown.not_allowed),
         "candidates": to_builtins(shown.candidates),
         "margin": shown.margin,
         "model": shown.asks,
