@@ -65,7 +65,7 @@ def test_a_stream_that_does_not_obey_is_left_alone() -> None:
             yield "never ends"
 
         async def listened() -> list[Any]:
-            return [piece async for piece in flowing(stream, 0.01)]
+            return [piece async for piece in flowing(stream, 0.0123)]
 
         try:
             return await asyncio.wait_for(listened(), 5)

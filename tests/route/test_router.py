@@ -158,6 +158,8 @@ def test_at_most_three_results_are_taken_in_then_it_answers_with_what_there_is(t
     assert (packet.tool_routing.reinjection_count, packet.tool_routing.max_reinjections) == (3, 3)
     assert "No further tool: 3 results were taken in" in packet.reasoning.reflection_log[-2].summary
     assert model.left == 0
+    once = answered(Shop(tmp_path, {"router": {"reinjections": 1}}), ScriptedModel([*rounds[:2], WORDS])).packet
+    assert "No further tool: 1 result was taken in" in once.reasoning.reflection_log[-2].summary
 
 
 @pytest.mark.promise("T-05")
