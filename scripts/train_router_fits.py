@@ -93,27 +93,21 @@ def tree_tables(booster: lightgbm.Booster) -> list[list[Any]]:
 
 
 def _table(root: dict[str, Any]) -> list[Any]:
-    features: list[int] = []
-    thresholds: list[float] = []
-    low: list[int] = []
-    high: list[int] = []
+    nodes: list[list[Any]] = []
     leaves: list[float] = []
 
     def place(node: dict[str, Any]) -> int:
         if "leaf_value" in node:
             leaves.append(round(node["leaf_value"], 5))
             return -len(leaves)
-        at = len(features)
-        features.append(node["split_feature"])
-        thresholds.append(float(f"{node['threshold']:.6g}"))
-        low.append(0)
-        high.append(0)
-        low[at], high[at] = place(node["left_child"]), place(node["right_child"])
+        at = len(nodes)
+        nodes.append([node["split_feature"], float(f"{node['threshold']:.6g}"), 0, 0])
+        nodes[at][2:] = [place(node["left_child"]), place(node["right_child"])]
         return at
 
     if place(root) < 0:  # a tree that is one leaf
-        return [[0], [0.0], [-1], [-1], leaves]
-    return [features, thresholds, low, high, leaves]
+        return [[[0, 0.0, -1, -1]], leaves]
+    return [nodes, leaves]
 
 
 def missing_value(numbers: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> dict[str, Any]:

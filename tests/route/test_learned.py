@@ -11,8 +11,8 @@ from rightcall.route.compare import BY_MEANING, BY_WORDS
 from rightcall.route.learned import Linear, Tree, Wordy, alone, chance, forest, learned, shares
 
 #        x0 <= 1 ? (x1 <= -2 ? 10 : 20) : 30
-DEEP = Tree([0, 1], [1.0, -2.0], [1, -1], [-3, -2], [10.0, 20.0, 30.0])
-LEAF = Tree([0], [0.0], [-1], [-1], [0.5])
+DEEP = Tree([(0, 1.0, 1, -3), (1, -2.0, -1, -2)], [10.0, 20.0, 30.0])
+LEAF = Tree([(0, 0.0, -1, -1)], [0.5])
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,11 @@ def test_the_weights_fit_the_numbers_they_are_for(meaning: bool) -> None:
     assert len(weights.few.weights) == 2 * width
     assert len(weights.many.weights) == 2 * (width + 1)
     assert weights.made_from
-    seen = {feature for tree in weights.need.trees for feature in tree.features}
+    seen = {number for tree in weights.need.trees for number, *_ in tree.nodes}
     assert max(seen) == 2 * width + 13  # the words of the request, which come last
     for tree in weights.need.trees:
-        nodes, leaves = len(tree.features), len(tree.leaves)
-        assert nodes == len(tree.thresholds) == len(tree.low) == len(tree.high)
-        for at, (low, high) in enumerate(zip(tree.low, tree.high, strict=True)):
+        nodes, leaves = len(tree.nodes), len(tree.leaves)
+        for at, (_, _, low, high) in enumerate(tree.nodes):
             assert all(at < one < nodes or -leaves <= one < 0 for one in (low, high))  # no way round in a circle
     assert all(map(math.isfinite, weights.need.words.weights.values()))
     assert all(map(math.isfinite, alone().weights.values()))

@@ -12,13 +12,10 @@ from msgspec import Struct, json
 
 
 class Tree(Struct, frozen=True, array_like=True):
-    """A decision tree: at node i, `features[i]` at most `thresholds[i]` goes to `low[i]`, else to `high[i]`; a negative
-    number is a leaf, whose value is `leaves[-1 - number]`."""
+    """A decision tree. A node is a number to look at, a threshold, and where to go from it: at most that, or more. A
+    negative place is a leaf, whose value is `leaves[-1 - place]`."""
 
-    features: list[int]
-    thresholds: list[float]
-    low: list[int]
-    high: list[int]
+    nodes: list[tuple[int, float, int, int]]
     leaves: list[float]
 
 
@@ -87,11 +84,11 @@ def forest(trees: Iterable[Tree], numbers: Sequence[float]) -> float:
     """The sum of what the trees say: log odds."""
     total = 0.0
     for tree in trees:
-        node = 0
-        features, thresholds, low, high = tree.features, tree.thresholds, tree.low, tree.high
-        while node >= 0:
-            node = low[node] if numbers[features[node]] <= thresholds[node] else high[node]
-        total += tree.leaves[-1 - node]
+        place, nodes = 0, tree.nodes
+        while place >= 0:
+            number, threshold, low, high = nodes[place]
+            place = low if numbers[number] <= threshold else high
+        total += tree.leaves[-1 - place]
     return total
 
 

@@ -88,11 +88,60 @@ _MEASURE = _words("unit units currency language format type frame zone timezone 
 _PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
-class Values(Struct, frozen=True):
-    """What kinds of values stand in a request, and how many of each."""
+class Counts(dict[str, int]):
+    """How many values of a kind stand in a request. Each kind is looked for when it is first asked for: most tools want
+    two or three."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+        self.undated = _WHOLE_DATE.sub(" ", text)
+
+    def __missing__(self, kind: str) -> int:
+        if kind == "number":
+            said = sum(word in _NUMBER_WORDS for word in _SMALL.findall(self.text.lower()))
+            count = len(_NUMBER.findall(self.undated)) + said
+        elif kind == "date":
+            count = len(_WHOLE_DATE.findall(self.text)) + len(_YEAR.findall(self.undated))
+        else:
+            pattern, dated = _PATTERNS[kind]
+            count = len(pattern.findall(self.text if dated else self.undated))
+        self[kind] = count
+        return count
+
+
+_PATTERNS: dict[str, tuple[re.Pattern[str], bool]] = {
+    "quoted": (_QUOTED, True),
+    "named": (_NAMED, False),
+    "code": (_CODE, False),
+    "letters": (_LETTERS, False),
+    "time": (_TIME, True),
+    "place": (_PLACE, False),
+    "phrase": (_PHRASE, False),
+    "address": (_ADDRESS, True),
+    "link": (_LINK, True),
+    "file": (_FILE, True),
+}
+"""What a value of each kind looks like, and whether dates may be part of it."""
+
+
+class _Left(dict[str, int]):
+    """What is left of the values while arguments take them."""
+
+    def __init__(self, counts: Counts) -> None:
+        super().__init__()
+        self.counts = counts
+
+    def __missing__(self, kind: str) -> int:
+        self[kind] = self.counts[kind]
+        return self[kind]
+
+
+class Values(Struct, frozen=True, eq=False):
+    """What a request offers."""
 
     small: str
-    counts: dict[str, int]
+    counts: Counts
     leaves: bool
     """Whether it says from where."""
     talks: bool
@@ -102,30 +151,14 @@ class Values(Struct, frozen=True):
 
 
 def values_in(text: str) -> Values:
-    """What a request offers.
-
+    """
     >>> counts = values_in("Book a table for 4 at Chez Panisse in Berkeley tomorrow").counts
-    >>> {kind: count for kind, count in counts.items() if count}
-    {'number': 1, 'named': 2, 'date': 1, 'place': 2}
+    >>> [(kind, counts[kind]) for kind in ("number", "named", "date", "place", "file")]
+    [('number', 1), ('named', 2), ('date', 1), ('place', 2), ('file', 0)]
     """
     text = text[:LONGEST]
     small = text.lower()
-    undated = _WHOLE_DATE.sub(" ", text)
-    counts = {
-        "number": len(_NUMBER.findall(undated)) + sum(word in _NUMBER_WORDS for word in _SMALL.findall(small)),
-        "quoted": len(_QUOTED.findall(text)),
-        "named": len(_NAMED.findall(undated)),
-        "code": len(_CODE.findall(undated)),
-        "letters": len(_LETTERS.findall(undated)),
-        "date": len(_WHOLE_DATE.findall(text)) + len(_YEAR.findall(undated)),
-        "time": len(_TIME.findall(text)),
-        "place": len(_PLACE.findall(undated)),
-        "phrase": len(_PHRASE.findall(undated)),
-        "address": len(_ADDRESS.findall(text)),
-        "link": len(_LINK.findall(text)),
-        "file": len(_FILE.findall(text)),
-    }
-    return Values(small, counts, bool(_FROM.search(text)), len(small.split()) > 5, _is_foreign(text))
+    return Values(small, Counts(text), bool(_FROM.search(text)), len(small.split()) > 5, _is_foreign(text))
 
 
 def _is_foreign(text: str) -> bool:
@@ -171,7 +204,7 @@ def _wanted(name: str, schema: dict[str, Any]) -> Wanted:
 
 def filled(arguments: tuple[Wanted, ...], values: Values) -> list[float]:
     """For each argument how surely the request holds its value, 0 to 1."""
-    left = dict(values.counts)
+    left = _Left(values.counts)
     held: dict[str, float] = {}
     for one in sorted(arguments, key=lambda one: one.kind in _UNDEMANDING):  # who takes anything takes what is left
         held[one.name] = _filled(one, values, left)
