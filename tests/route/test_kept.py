@@ -46,8 +46,14 @@ def test_so_many_answers_are_kept_and_no_more() -> None:
     assert kept.has(3, "another")
 
 
-def test_all_steps_of_a_request_share_a_gate_of_its_candidates() -> None:
+def test_all_steps_of_a_request_share_a_gate_of_all_tools_or_of_many_the_candidates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     definitions = [{"name": name, "parameters": {"type": "object"}} for name in ("read", "write", "send")]
+    few = Toolset(definitions, None, None)
+    assert set(few.gate(["send"]).catalog.tools) == {"read", "write", "send"}
+    assert few.gate(["send"]) is few.gate(["read"])
+    monkeypatch.setattr("rightcall.route.toolset._MOST_IN_A_GATE", 2)
     tools = Toolset(definitions, None, None)
     gate = tools.gate(["read", "write"])
     assert tools.gate(iter(["write", "read", "unknown"])) is gate

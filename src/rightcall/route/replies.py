@@ -6,6 +6,7 @@ within other words may be quoted there, and meant otherwise.
     exact_in  ─▶ JSON to the letter (a review, which lets things run)
 """
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -15,6 +16,7 @@ from rightcall.loading import loads
 from rightcall.loop_replies import Turn, answer_of, turn_of
 from rightcall.parse.kinds import is_object
 from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
+from rightcall.recover.native import unpack
 from rightcall.recover.registry import REASONING
 from rightcall.types import Reading
 
@@ -28,8 +30,14 @@ _DOUBTFUL = {
 _AROUND = "other words stand around its JSON object"
 
 _HARMONY = ("<|channel|>", "<|start|>")
-_FINAL, _FINAL_ENDS = "<|channel|>final<|message|>", ("<|return|>", "<|end|>")
+_CHANNELS = re.compile(
+    r"(?:<\|start\|>assistant)?(?:<\|channel\|>(?:analysis|commentary)<\|message\|>(?:(?!<\|).)*<\|end\|><\|start\|>assistant)*"
+    r"<\|channel\|>final<\|message\|>(?P<final>(?:(?!<\|).)*)(?:<\|return\|>|<\|end\|>)?\s*",
+    re.DOTALL,
+)
+"""A reply in channels, whole and in order. What quotes a marker within a channel is none, and is not taken apart."""
 _FENCE = "```"
+_LANGUAGES = frozenset(("", "json"))
 
 
 class Said(Struct, frozen=True):
@@ -39,6 +47,8 @@ class Said(Struct, frozen=True):
     """Its prose, without the reasoning that some models write first."""
     reading: Reading
     """The calls in it, for a model that calls where it should choose."""
+    finish: str = ""
+    """Why it ended, where its API says so."""
 
     @property
     def only_calls(self) -> bool:
@@ -68,7 +78,8 @@ class Broken(Struct, frozen=True):
 def taken_apart(gate: "Gate", written: Any) -> Said:
     """Never raises, whatever a model wrote."""
     reading = gate.read(written)
-    return Said(_final(_without_reasoning(turn_of(written, reading).prose)), reading)
+    finish = "" if isinstance(written, (str, bytes)) else str(unpack(written).finish or "")
+    return Said(_final(_without_reasoning(turn_of(written, reading).prose)), reading, finish)
 
 
 def object_in(text: str) -> Object | Broken:
@@ -123,13 +134,9 @@ def _without_reasoning(text: str) -> str:
 
 
 def _final(text: str) -> str:
-    """Of a reply in channels, what is meant for others; the whole of it where nothing is."""
-    if not text.startswith(_HARMONY):
-        return text
-    _, final, said = text.partition(_FINAL)
-    for end in _FINAL_ENDS:
-        said = said.strip().removesuffix(end)
-    return said.strip() if final else text
+    """Of a reply in channels, what is meant for others; the whole of it where that cannot be told."""
+    found = _CHANNELS.fullmatch(text) if text.startswith(_HARMONY) else None
+    return text if found is None else found["final"].strip()
 
 
 def _unfenced(text: str) -> str:
@@ -138,7 +145,7 @@ def _unfenced(text: str) -> str:
     if not (bare.startswith(_FENCE) and bare.endswith(_FENCE)):
         return bare
     language, _, inner = bare.removeprefix(_FENCE).removesuffix(_FENCE).partition("\n")
-    return inner.strip() if not language.strip() or language.strip().isalnum() else bare
+    return inner.strip() if language.strip().lower() in _LANGUAGES else bare
 
 
 def share(value: Any) -> float | None:

@@ -9,7 +9,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.config_router import RouterSettings
+from rightcall.errors import Unreadable
+from rightcall.loading import loads
 from rightcall.loop_asking import Model
+from rightcall.parse.kinds import is_object
 from rightcall.route import prompts
 from rightcall.route.asking import Question, put
 from rightcall.route.budget import Budget, budget_of
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 
 _KEYS = frozenset(("approved", "confidence", "reasoning"))
+_UNFINISHED = frozenset(("length", "max_tokens", "content_filter", "MAX_TOKENS", "SAFETY", "incomplete"))
+"""What APIs call an answer that was not written to its end."""
 
 
 class Review(Struct, frozen=True):
@@ -55,20 +60,31 @@ async def review(packet: Packet, gate: "Gate", model: Model | None, settings: Ro
 
 
 async def _asked(question: Question, gate: "Gate", model: Model | None, budget: Budget) -> tuple[Review, int]:
-    """A reply that cannot be read is asked for once more, as JSON alone; then the review has failed."""
+    """A reply that seems to approve, but not to the letter, is asked for once more, as JSON alone. Any other that
+    cannot be read has failed: nobody is asked until he says yes."""
     reply = await put(model, question, budget)
     if reply.failed is not None:
         return failed(reply.failed), reply.tokens
     told = taken_apart(gate, reply.written)
     said = _read(told)
-    if said.approved is not None:
+    if said.approved is not None or not _seems_to_approve(told.text):
         return said, reply.tokens
     again = await put(model, question.after(told.text, prompts.ONLY_JSON), budget, reply.tokens)
     tokens = reply.tokens + again.tokens
     return (said if again.failed is not None else _read(taken_apart(gate, again.written))), tokens
 
 
+def _seems_to_approve(text: str) -> bool:
+    try:
+        value = loads(text).value
+    except Unreadable:
+        return False
+    return is_object(value) and value.get("approved") is True
+
+
 def _read(said: Said) -> Review:
+    if said.finish in _UNFINISHED:
+        return failed(f"it was cut off ({said.finish})")
     if any(place.format == "native" for place in said.reading.places):
         return failed("it calls a tool")
     return read_review(said.text)
@@ -76,7 +92,7 @@ def _read(said: Said) -> Review:
 
 def read_review(text: str) -> Review:
     """To the letter: the whole text is one JSON object; `approved` is true or false in it, `confidence` a number from
-    0 to 1 and `reasoning`, where it is given, a text. A key that looks like one of these leaves a doubt.
+    0 to 1 and `reasoning`, where it is given, a text. Any other key leaves a doubt: it may say the contrary.
 
     >>> read_review('{"approved": true, "confidence": 0.9, "reasoning": "Right."}')
     Review(approved=True, confidence=0.9, reasoning='Right.')
@@ -86,9 +102,9 @@ def read_review(text: str) -> Review:
     found = exact_in(text)
     if isinstance(found, Broken):
         return failed(found.why)
-    odd = next((key for key in found.value if key not in _KEYS and _alike(key)), None)
+    odd = next((key for key in found.value if key not in _KEYS), None)
     if odd is not None:
-        return failed(f"its key {shown(odd, 60)} looks like one of those asked for")
+        return failed(f"its key {shown(odd, 60)} is none of those asked for")
     approved, stated = found.value.get("approved"), found.value.get("confidence")
     if not isinstance(approved, bool):
         return failed(f"`approved` is {shown(approved)}, neither true nor false")
@@ -99,11 +115,6 @@ def read_review(text: str) -> Review:
     if not isinstance(reasoning, str):
         return failed(f"`reasoning` is {shown(reasoning, 60)}, no text")
     return Review(approved, confidence if approved else min(confidence, UNAPPROVED), words(reasoning))
-
-
-def _alike(key: str) -> bool:
-    letters = "".join(filter(str.isalpha, key)).casefold()
-    return letters.startswith(("approv", "confiden")) or letters == "reasoning"
 
 
 def failed(why: str) -> Review:

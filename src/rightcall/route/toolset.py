@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rightcall.route.index import Hit
 
 _MOST_GATES = 16
+_MOST_IN_A_GATE = 200
 
 
 class Offer(Struct, frozen=True, eq=False):
@@ -115,10 +116,12 @@ class Toolset:
         return None if self._own else self.executor
 
     def gate(self, names: Iterable[str]) -> Gate:
-        """A gate that knows these tools. It is kept: every step of a request needs the same."""
+        """A gate that knows these tools, and the others too as long as they are not many: a call of any of them is
+        known for one then. It is kept: every step of a request needs the same."""
         if self.executor is not None and not (self._own and self._given.keys() - self.executor.gate.catalog.tools):
             return self.executor.gate
-        key = tuple(sorted(self._given.keys() & set(names)))
+        known = self._given.keys() if len(self._given) <= _MOST_IN_A_GATE else self._given.keys() & set(names)
+        key = tuple(sorted(known))
         return self._gates.get(key, None, lambda: self._gate_of(key))
 
     def _gate_of(self, names: Iterable[str]) -> Gate:
