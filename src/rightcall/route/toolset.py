@@ -64,6 +64,8 @@ class Toolset:
         self._alone = Lock()
         self._known = tools is not None
         self.ranker = Ranker()
+        self.plain_ranker = Ranker(meaning=False)
+        """By words alone: nearly as good at whether one of many tools is needed, and in half the time."""
         if not _is_tools(tools):
             self.executor = _executor(tools, policy, ask)
         else:
