@@ -21,7 +21,7 @@ class Intent(Struct, frozen=True):
 
     answer: Answer
     probability: float
-    """That a tool should be called now. Calibrated; of the heuristics, 1 or 0."""
+    """That a tool is needed, now or once a value is there. Calibrated; of the heuristics, 1 or 0."""
     sure: bool = True
     """False: too close to tell. The router lets its model decide then."""
     scores: dict[str, float] = {}
