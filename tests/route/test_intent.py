@@ -8,6 +8,7 @@ import pytest
 from rightcall import Router
 from rightcall.route.intent import judge_intent
 from rightcall.route.ranking import Ranker
+from rightcall.route.words import ToolText
 from route.deciding import CALLS, IDLE, ODD_TEXTS, ODD_TOOLS, TABLE, TOOLS
 
 pytestmark = pytest.mark.promise("T-02")
@@ -93,3 +94,11 @@ def test_nothing_odd_raises_or_takes_long(ranker: Ranker) -> None:
             intent = judge_intent(text, tools, ranker=ranker)
             assert 0.0 <= intent.probability <= 1.0
     assert process_time() - started < 3.0
+
+
+@pytest.mark.promise("T-02")
+def test_a_request_that_names_a_file_is_never_surely_without_a_tool() -> None:
+    reader = ToolText("read_file", "Read a file", {"properties": {"path": {"type": "string"}}, "required": ["path"]})
+    found = judge_intent("What does notes/mail.md say?", [reader])
+    assert found.answer != "none" or not found.sure
+    assert judge_intent("Thanks, that was all.", [reader]).sure

@@ -33,6 +33,7 @@ _WISHING = re.compile(r"(?:can|could|would|will) you|i(?:'d| would)? (?:need|wan
 _ASK_NUMBERS = tuple(
     BY_WORDS.index(name) for name in ("filled", "least_filled", "missing", "required", "in_any", "bm25", "name_said")
 )
+_EXACT = BY_WORDS.index("exact")
 ALONE_MARGIN = 10.0
 """The margin of the only tool there is."""
 
@@ -86,7 +87,8 @@ def _learned(asked: Asked, found: Found, count: int, meaning: bool) -> Intent:
     why = [f"likeliest tool: {best} ({found.shares[0]:.0%} of those there are)"]
     if missing:
         why.append(f"no value seen for: {', '.join(missing)}")
-    return _intent(needed, asking, missing, tuple(why))
+    named = any(row[_EXACT] for row in found.numbers)
+    return _intent(needed, asking, missing, tuple(why), named)
 
 
 def need_numbers(asked: Asked, found: Found, count: int) -> list[float]:
@@ -118,10 +120,14 @@ def _missing(asked: Asked, found: Found) -> tuple[str, ...]:
     return tuple(one.name for one, held in zip(wanted, filled(wanted, asked.values), strict=True) if held < FILLED)
 
 
-def _intent(needed: float, asking: float, missing: tuple[str, ...], why: tuple[str, ...]) -> Intent:
+def _intent(
+    needed: float, asking: float, missing: tuple[str, ...], why: tuple[str, ...], named: bool = False
+) -> Intent:
+    """`named`: the request holds a value of the very kind that a tool wants, such as a path. Then "none" is no more
+    than a guess."""
     scores = {"call": needed * (1.0 - asking), "ask": needed * asking, "none": 1.0 - needed}
     answer = "none" if needed < 0.5 else "ask" if asking >= 0.5 else "call"
-    sure = not UNSURE[0] < needed < UNSURE[1]
+    sure = not UNSURE[0] < needed < UNSURE[1] and not (named and answer == "none")
     return Intent(
         answer,
         round(needed, 4),
