@@ -102,3 +102,16 @@ def test_a_request_that_names_a_file_is_never_surely_without_a_tool() -> None:
     found = judge_intent("What does notes/mail.md say?", [reader])
     assert found.answer != "none" or not found.sure
     assert judge_intent("Thanks, that was all.", [reader]).sure
+
+
+@pytest.mark.promise("T-02", "T-09")
+def test_the_need_for_one_of_a_hundred_tools_is_told_in_milliseconds() -> None:
+    tools = [ToolText(f"tool_{number}", f"Does the thing number {number} for a city") for number in range(100)]
+    router = Router(tools)
+    router.needs_tool("Do the thing for Oslo")  # weights and tools are read once
+    times: list[float] = []
+    for number in range(10):
+        started = process_time()
+        router.needs_tool(f"Do the thing number {number} for Oslo")
+        times.append(process_time() - started)
+    assert min(times) < 0.005

@@ -1,4 +1,4 @@
-"""Does a request need a tool? Decided in under a millisecond, without a model, on the tools that are really there.
+"""Does a request need a tool? Decided in about a millisecond, without a model, on the tools that are really there.
 
 call   one of the tools is needed, and its values are there
 ask    one of the tools is needed, but a value it cannot do without is missing
@@ -33,7 +33,7 @@ _WISHING = re.compile(r"(?:can|could|would|will) you|i(?:'d| would)? (?:need|wan
 _ASK_NUMBERS = tuple(
     BY_WORDS.index(name) for name in ("filled", "least_filled", "missing", "required", "in_any", "bm25", "name_said")
 )
-_EXACT = BY_WORDS.index("exact")
+_EXACT, _LEAST_FILLED = BY_WORDS.index("exact"), BY_WORDS.index("least_filled")
 ALONE_MARGIN = 10.0
 """The margin of the only tool there is."""
 
@@ -116,6 +116,8 @@ def _of_request(asked: Asked) -> list[float]:
 
 
 def _missing(asked: Asked, found: Found) -> tuple[str, ...]:
+    if found.numbers[0][_LEAST_FILLED] >= FILLED:  # as most are: nothing is looked for twice
+        return ()
     wanted = found.known[0].wanted
     return tuple(one.name for one, held in zip(wanted, filled(wanted, asked.values), strict=True) if held < FILLED)
 
