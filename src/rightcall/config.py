@@ -15,6 +15,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from rightcall.catalog import PackTool
+from rightcall.config_hands import SandboxSettings, WriteSettings
 from rightcall.config_router import RouterSettings
 from rightcall.config_servers import Server
 from rightcall.config_settings import Settings
@@ -88,6 +89,10 @@ class Policy(Struct, frozen=True):
     """`[policy]`, `[callers]` and `[audit]`."""
     router: RouterSettings = RouterSettings()
     """`[router]`: how a request finds its tool."""
+    sandbox: SandboxSettings = SandboxSettings()
+    """`[sandbox]`: what code may use that a model has written."""
+    write: WriteSettings = WriteSettings()
+    """`[write]`: what the tools that write may touch."""
     version: int = VERSION
     source: str = "default policy"
     digest: str = "e3b0c44298fc1c14"

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 from rightcall.catalog import PackTool
 from rightcall.config import HOST_NAMES, VERSION, HostSettings, Policy, ProviderSettings
+from rightcall.config_hands_read import read_sandbox, read_write
 from rightcall.config_router_read import read_router
 from rightcall.config_servers_read import read_servers
 from rightcall.config_settings_read import TABLES, read_settings
@@ -40,7 +41,7 @@ def read_policy(source: Source, document: Table, folder: str) -> Policy:
             ("version",), f"this RightCall reads version {VERSION} of the policy file, not {shown(version)}"
         )
     router = read_router(source, document)
-    source.keys((), document, ("version", "gate", *TABLES, "servers", "router"))
+    source.keys((), document, ("version", "gate", *TABLES, "servers", "router", "sandbox", "write"))
     gate = source.table(("gate",), document.get("gate", {}))
     source.keys(("gate",), gate, _GATE)
     settings = {key: _GATE[key](source, ("gate", key), value) for key, value in gate.items()}
@@ -53,6 +54,8 @@ def read_policy(source: Source, document: Table, folder: str) -> Policy:
         servers=read_servers(source, document, folder),
         settings=read_settings(source, document),
         router=router,
+        sandbox=read_sandbox(source, document),
+        write=read_write(source, document),
         source=source.name,
         digest=_digest(source, document),
     )

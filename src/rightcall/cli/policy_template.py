@@ -188,6 +188,55 @@ search = 0
 #headers = { x-team = "tools" }
 #schema = true
 
+# ── The sandbox: what a program may use that a model has written ─────────────────────────────────────────────
+
+[sandbox]
+seconds = 4
+# Megabytes: of memory for all its processes together, and of files.
+memory = 512
+scratch = 128
+processes = 64
+# Bytes that it may print.
+output = 1_000_000
+# The least isolation that will do: "landlock", or "namespaces", which is stronger. `rightcall sandbox doctor` says
+# what this machine has; where it has less, nothing runs.
+tier = "landlock"
+# Whole paths of the programs; empty: the Python that rightcall runs on, and `node` on the PATH.
+python = ""
+node = ""
+# Folders that can be read inside, besides the system's programs.
+visible = []
+
+# ── Writing: what the tools that write may touch, whoever says yes ───────────────────────────────────────────
+
+[write]
+# Where `file/save` may save: below the root, or outside it where it begins with "/".
+folders = ["experimental", "/tmp"]
+# What counts as a test file, which is all that `code/create-test` creates.
+tests = [
+  "tests/**", "test/**", "spec/**", "**/tests/**", "**/test/**", "**/__tests__/**", "**/test_*.py", "**/*_test.py",
+  "**/*_test.go", "**/*.test.*", "**/*.spec.*", "**/*Test.java", "**/*_spec.rb",
+]
+# Branches that change by a reviewed merge and in no other way; and those that not even a merge changes.
+protected = ["main", "master", "trunk", "develop", "production", "release/*", "releases/*"]
+frozen = []
+# Paths that no tool writes: mostly what other programs run by themselves.
+locked = [
+  ".github/**", ".gitlab-ci.yml", ".circleci/**", ".gitattributes", "**/.gitattributes", ".gitmodules",
+  ".pre-commit-config.yaml", "rightcall.toml",
+]
+# Approvals that a merge needs, each by somebody else than the author.
+reviews = 1
+
+# What must succeed before a merge: program and arguments. It runs in the sandbox, where the merged files are. Without
+# a command nothing can be merged.
+[write.check]
+#command = ["python3", "-m", "pytest", "-q"]
+seconds = 600
+memory = 2048
+processes = 256
+scratch = 1024
+
 # ── What is recorded ─────────────────────────────────────────────────────────────────────────────────────────
 
 [audit]

@@ -1,0 +1,68 @@
+"""`[sandbox]` and `[write]` of the policy file: what code may use that a model has written, and where tools may write.
+
+The defaults are those of a file that says nothing. They permit nothing by themselves: which tools a caller may use,
+what needs a person and what is only rehearsed stands in `[policy]`.
+"""
+
+from typing import Literal
+
+from msgspec import Struct
+
+LeastTier = Literal["landlock", "namespaces"]
+
+
+class SandboxSettings(Struct, frozen=True):
+    """`[sandbox]`: what one program may use, and the least isolation that it needs."""
+
+    seconds: float = 4.0
+    memory: int = 512
+    """Megabytes, of all its processes together."""
+    processes: int = 64
+    scratch: int = 128
+    """Megabytes of files."""
+    output: int = 1_000_000
+    """Bytes that it may print."""
+    tier: LeastTier = "landlock"
+    """The least that will do: `namespaces` is the stronger of the two."""
+    python: str = ""
+    """The interpreter that runs Python code; empty: the one that rightcall runs on."""
+    node: str = ""
+    """The program that runs JavaScript; empty: `node` on the PATH."""
+    visible: tuple[str, ...] = ()
+    """Folders that can be read inside, besides the system's programs."""
+
+
+class Check(Struct, frozen=True):
+    """`[write.check]`: the command that must succeed before a merge, and what it may use. It runs in the sandbox, in
+    the folder that holds the merged files."""
+
+    command: tuple[str, ...] = ()
+    """Program and arguments; without any, nothing can be merged."""
+    seconds: float = 600.0
+    memory: int = 2048
+    processes: int = 256
+    scratch: int = 1024
+
+
+class WriteSettings(Struct, frozen=True):
+    """`[write]`: what the tools that write may touch at all."""
+
+    folders: tuple[str, ...] = ("experimental", "/tmp")
+    """Where `file/save` may save: below the root, or, where it begins with `/`, outside it."""
+    tests: tuple[str, ...] = (
+        "tests/**", "test/**", "spec/**", "**/tests/**", "**/test/**", "**/__tests__/**",
+        "**/test_*.py", "**/*_test.py", "**/*_test.go", "**/*.test.*", "**/*.spec.*", "**/*Test.java", "**/*_spec.rb",
+    )  # fmt: skip
+    """What counts as a test file, which is all that `code/create-test` creates."""
+    protected: tuple[str, ...] = ("main", "master", "trunk", "develop", "production", "release/*", "releases/*")
+    """Branches that change by a reviewed merge and in no other way."""
+    frozen: tuple[str, ...] = ()
+    """Branches that not even a merge changes."""
+    locked: tuple[str, ...] = (
+        ".github/**", ".gitlab-ci.yml", ".circleci/**", ".gitattributes", "**/.gitattributes", ".gitmodules",
+        ".pre-commit-config.yaml", "rightcall.toml",
+    )  # fmt: skip
+    """Paths that no tool writes: mostly what other programs run by themselves."""
+    reviews: int = 1
+    """Approvals that a merge needs, each by somebody else than the author."""
+    check: Check = Check()

@@ -1,0 +1,90 @@
+"""Reads and checks `[sandbox]`, `[write]` and `[write.check]`, key by key."""
+
+from typing import Any
+
+from rightcall.config_hands import Check, LeastTier, SandboxSettings, WriteSettings
+from rightcall.config_settings_values import Readers, laid_over, number, path_patterns, patterns, whole, word
+from rightcall.packs.lines import KeyPath
+from rightcall.packs.source import Source, Table
+from rightcall.text.escape import shown
+
+
+def read_sandbox(source: Source, document: Table) -> SandboxSettings:
+    """What `[sandbox]` says, the defaults where it says nothing."""
+    return laid_over(source, ("sandbox",), document.get("sandbox", {}), _SANDBOX, SandboxSettings())
+
+
+def read_write(source: Source, document: Table) -> WriteSettings:
+    """What `[write]` says, the defaults where it says nothing."""
+    return laid_over(source, ("write",), document.get("write", {}), _WRITE, WriteSettings())
+
+
+def _check(source: Source, path: KeyPath, value: Any) -> Check:
+    return laid_over(source, path, value, _CHECK, Check())
+
+
+def _command(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        raise source.wrong(path, 'must be a list, program and arguments, such as ["python3", "-m", "pytest", "-q"]')
+    found = tuple(source.texts(path, value))
+    if found and not found[0].strip():
+        raise source.wrong(path, "must begin with the program that is run")
+    if any("\0" in part for part in found):
+        raise source.wrong(path, "holds a character that no command line can have")
+    return found
+
+
+def _program(source: Source, path: KeyPath, value: Any) -> str:
+    text = source.text_of(path, value)
+    if text and not text.startswith("/"):
+        raise source.wrong(path, f'must be a whole path, such as "/usr/bin/python3", not {shown(text)}')
+    return text
+
+
+def _absolute(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
+    found = tuple(source.texts(path, value))
+    for at, text in enumerate(found):
+        if not text.startswith("/") or text.strip("/") == "" or ".." in text.split("/"):
+            raise source.wrong((*path, at), f'must be a whole path of a folder, such as "/opt/data", not {shown(text)}')
+    return found
+
+
+def _folders(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
+    found = tuple(source.texts(path, value))
+    for at, text in enumerate(found):
+        parts = text.strip("/").split("/")
+        if not text.strip("/") or any(part in ("", ".", "..") for part in parts) or "*" in text or "\0" in text:
+            raise source.wrong(
+                (*path, at), f'must be a folder, such as "experimental" or "/tmp", without `..` or `*`, not {shown(text)}'
+            )
+    return found
+
+
+_MEGABYTES = whole(16, 1_000_000)
+_SANDBOX: Readers = {
+    "seconds": number(0.1, 3600),
+    "memory": _MEGABYTES,
+    "processes": whole(1, 10_000),
+    "scratch": whole(1, 1_000_000),
+    "output": whole(1, 100_000_000),
+    "tier": word(LeastTier),
+    "python": _program,
+    "node": _program,
+    "visible": _absolute,
+}
+_CHECK: Readers = {
+    "command": _command,
+    "seconds": number(1, 86_400),
+    "memory": _MEGABYTES,
+    "processes": whole(1, 10_000),
+    "scratch": whole(1, 1_000_000),
+}
+_WRITE: Readers = {
+    "folders": _folders,
+    "tests": path_patterns,
+    "protected": patterns,
+    "frozen": patterns,
+    "locked": path_patterns,
+    "reviews": whole(1, 100),
+    "check": _check,
+}
