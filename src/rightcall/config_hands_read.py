@@ -55,7 +55,8 @@ def _folders(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
         parts = text.strip("/").split("/")
         if not text.strip("/") or any(part in ("", ".", "..") for part in parts) or "*" in text or "\0" in text:
             raise source.wrong(
-                (*path, at), f'must be a folder, such as "experimental" or "/tmp", without `..` or `*`, not {shown(text)}'
+                (*path, at),
+                f'must be a folder, such as "experimental" or "/tmp", without `..` or `*`, not {shown(text)}',
             )
     return found
 

@@ -180,12 +180,15 @@ class Pipeline(Struct, frozen=True, eq=False):
         local, root = found.local, self.root
         if local is None or local.state is None:
             return state_of(local, request.arguments, root) if local is not None else ""
+        given = dict(request.arguments)
+        if local.caller is not None and local.expected is not None:
+            given[local.caller] = request.caller
 
         def tell(arguments: dict[str, Any]) -> str:
             return state_of(local, arguments, root)
 
         told = await run(
-            replace(local, function=tell, convert=None, timeout=None), {"arguments": request.arguments},
+            replace(local, function=tell, convert=None, timeout=None), {"arguments": given},
             seconds=self._seconds(request), output=_LONGEST_STATE,
         )  # fmt: skip
         return str(told.value) if told.ok else f"unknown {urandom(16).hex()}"
@@ -219,7 +222,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         began = perf_counter()
         try:
             if admission.decision.approval is not None and await self._state(request, found) != request.state:
-                return CHANGED  # a last look, as late as possible
+                return await self._changed(request, found.local)  # a last look, as late as possible
             if admission.decision.kind == "dry_run":
                 given = self._given(request, found.local)
                 return await preview(found.local, given, request.canonical, seconds=self._seconds(request))
@@ -227,7 +230,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             if key is not None and (known := self.cache.get(key)) is not None:
                 return known
             given = self._given(request, found.local)
-            seconds, output = self._seconds(request), self._budget(request).output
+            seconds, output = self._seconds(request, found.local), self._budget(request).output
             result = await run(found.local, given, seconds=seconds, output=output)
             if key is not None and result.ok and await self._state(request, found) == request.state:
                 self.cache.put(key, result)
@@ -237,10 +240,21 @@ class Pipeline(Struct, frozen=True, eq=False):
             self._later(self._ending(request, admission, end))
             raise
 
+    async def _changed(self, request: Request, local: LocalTool) -> Result:
+        """Why an approved call is not run, and what it would do now."""
+        if local.preview is None:
+            return CHANGED
+        now = await preview(local, self._given(request, local), request.canonical, seconds=self._seconds(request))
+        return replace(CHANGED, error=f"{CHANGED.error}\n{now.value}") if now.ok else CHANGED
+
     def _given(self, request: Request, local: LocalTool) -> dict[str, Any]:
         """What the function gets: the call as it was judged, its paths counted from the root."""
         given = dict(request.arguments) if local.rooted else placed(request.arguments, local.paths, self.root)
-        return given if local.caller is None else given | {local.caller: request.caller}
+        if local.caller is not None:
+            given[local.caller] = request.caller
+        if local.expected is not None:
+            given[local.expected] = request.state
+        return given
 
     async def _complete(self, request: Request, admission: Admission, end: EndBody) -> bool:
         """Complete the record. It has run: if the store fails now, it is written as soon as the store works again."""
@@ -277,8 +291,10 @@ class Pipeline(Struct, frozen=True, eq=False):
     def _budget(self, request: Request) -> Budgets:
         return request.rights.budgets_of_tools.get(request.tool) or request.rights.budgets
 
-    def _seconds(self, request: Request) -> float:
+    def _seconds(self, request: Request, local: LocalTool | None = None) -> float:
         own = self._budget(request).seconds
+        if local is not None and local.lasting and request.tool not in request.rights.budgets_of_tools:
+            own = local.timeout or own
         return own if self.until is None else min(own, max(round(self.until - perf_counter(), 3), _SHORTEST))
 
     def _cache_key(self, request: Request, local: LocalTool) -> str | None:

@@ -59,6 +59,11 @@ class LocalTool(Struct, frozen=True, eq=False):
     """It resolves its paths below the root itself, and gets them as they were written."""
     caller: str | None = None
     """The argument in which it is told who calls; no model can set it."""
+    expected: str | None = None
+    """The argument in which it is told the state that was judged and approved: it writes only onto that. No model can
+    set it."""
+    lasting: bool = False
+    """Its `timeout` is what it needs: the limit for all tools does not shorten it, one for this very tool does."""
     about: PackTool | None = None
     """The pack's own word on a tool that ships with us: more rules than a function can declare."""
     absent: str = ""

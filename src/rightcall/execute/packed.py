@@ -13,11 +13,12 @@ from rightcall.text.escape import escaped
 
 def packed_tool(
     about: PackTool, arguments: type[Struct], run: Callable[[Any], Any], *,
-    state: Callable[[Any], object] | None = None, timeout: float | None = None, cacheable: bool = False,
-    rooted: bool = False, caller: str | None = None,
+    state: Callable[[Any], object] | None = None, preview: Callable[[Any], Any] | None = None,
+    timeout: float | None = None, cacheable: bool = False, rooted: bool = False, caller: str | None = None,
+    expected: str | None = None, lasting: bool = False,
 ) -> LocalTool:  # fmt: skip
-    """A tool of a pack whose function takes the record of its arguments, and gives one of its result. `state` takes the
-    same record; the other words are those of `LocalTool`."""
+    """A tool of a pack whose function takes the record of its arguments, and gives one of its result. `state` and
+    `preview` take the same record; the other words are those of `LocalTool`."""
 
     def called(**given: Any) -> Any:
         return to_builtins(run(_record(about.name, arguments, given)))
@@ -25,6 +26,10 @@ def packed_tool(
     def told(given: Mapping[str, Any]) -> object:
         assert state is not None
         return state(_record(about.name, arguments, given))
+
+    def shown(given: Mapping[str, Any]) -> Any:
+        assert preview is not None
+        return preview(_record(about.name, arguments, given))
 
     return LocalTool(
         name=about.name,
@@ -35,10 +40,14 @@ def packed_tool(
         timeout=timeout,
         cacheable=cacheable,
         state=told if state is not None else None,
+        preview=shown if preview is not None else None,
         paths=about.rules.paths,
+        commands=about.rules.commands,
         example=about.rules.example,
         rooted=rooted,
         caller=caller,
+        expected=expected,
+        lasting=lasting,
         about=about,
     )
 

@@ -43,7 +43,8 @@ def untold(*_: object) -> NoReturn:
 def state_of(tool: LocalTool, arguments: Mapping[str, Any], root: str) -> str:
     """The state of the files in the tool's path arguments, and of what its own `state` function says; "" when it
     declares neither. A state that cannot be told is like no other."""
-    looks = [_look(path, root) for path in _paths(tool, arguments)]
+    # a tool that is told what it may write onto says itself what that is: it may lie elsewhere than below the root
+    looks = [] if tool.expected is not None else [_look(path, root) for path in _paths(tool, arguments)]
     if tool.state is None:
         return _digest([looks]) if looks else ""
     try:
