@@ -8,8 +8,10 @@ import stat
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from io import TextIOWrapper
 from json import JSONEncoder
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from msgspec import DecodeError, json
@@ -18,6 +20,7 @@ from rightcall.cli import OK
 from rightcall.cli.audit_lines import records
 from rightcall.cli.lines import InputError
 from rightcall.cli.moments import moment
+from rightcall.fs.whole import whole_file
 from rightcall.record.chain import START
 from rightcall.record.reading import CALLS
 from rightcall.record.tables import Entry, Tables
@@ -142,7 +145,7 @@ def _target(path: str) -> Generator[TextIO, None, None]:
             with open(path, "w", encoding="ascii") as stream:
                 yield stream
             return
-        with _whole_file(path) as stream:
+        with _whole_text(path) as stream:
             yield stream
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror or error}", source=path) from error
@@ -157,18 +160,11 @@ def _is_special(path: str) -> bool:
 
 
 @contextmanager
-def _whole_file(path: str) -> Generator[TextIO, None, None]:
-    from tempfile import mkstemp
-
-    target = os.path.realpath(path)
-    handle, beside = mkstemp(prefix=".rightcall-", dir=os.path.dirname(target))  # for its owner's eyes only
-    try:
-        with open(handle, "w", encoding="ascii", newline="") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(beside, target)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(beside)
-        raise
+def _whole_text(path: str) -> Generator[TextIO, None, None]:
+    target = os.path.realpath(path)  # behind a link, so that the link stays
+    with whole_file(target, os.path.join(os.path.dirname(target), f".rightcall-{token_hex(6)}")) as stream:
+        text = TextIOWrapper(stream, encoding="ascii", newline="")
+        try:
+            yield text
+        finally:
+            text.detach()
