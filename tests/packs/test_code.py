@@ -144,7 +144,7 @@ ALIASES: dict[str, dict[str, str]] = {
     "file/save": {**FILE, **TEXT},
     "code/create-test": {**FILE, **TEXT, "code": "content"},
     "code/create-branch": {**dict.fromkeys(("branch", "branch_name"), "name"), "from": "base"},
-    "code/edit": dict.fromkeys(("edits", "ops", "changes"), "operations"),
+    "code/edit": dict.fromkeys(("edits", "ops", "changes", "actions"), "operations"),
     "code/commit": {"msg": "message", "files": "paths"},
     "code/pull-request": {**dict.fromkeys(("description", "text"), "body"), "head": "branch"},
     "code/review": {"pr": "id", **dict.fromkeys(("body", "text"), "comment"), "verdict": "decision"},
