@@ -7,7 +7,7 @@ there only to be faster is left out, and made anew by git. No program is run on 
 from collections.abc import Iterator, Mapping
 from hashlib import sha1
 from struct import Struct as Layout
-from struct import error as StructError
+from struct import error as Unpackable  # noqa: N812 - it is an exception
 from typing import Final
 
 from msgspec import Struct
@@ -78,7 +78,7 @@ def read_index(content: bytes | None) -> Index:
         return Index(2, (), b"")
     try:
         return _read(content)
-    except (StructError, ValueError, IndexError):
+    except (Unpackable, ValueError, IndexError):
         raise ToolFailure(_DAMAGED) from None
 
 
@@ -96,9 +96,8 @@ def edited(content: bytes | None, written: int, changes: Mapping[str, Version | 
 def differing(before: bytes | None, after: bytes | None) -> dict[str, tuple[Version | None, Version | None]]:
     """The files whose staged version differs between two indexes: the one and the other version."""
     one, other = read_index(before).staged(), read_index(after).staged()
-    return {
-        name: (one.get(name), other.get(name)) for name in one.keys() | other.keys() if one.get(name) != other.get(name)
-    }
+    names = (name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+    return {name: (one.get(name), other.get(name)) for name in names}
 
 
 def taken_back(before: bytes | None, after: bytes | None, now: bytes | None, written: int) -> bytes | None:
@@ -118,7 +117,7 @@ def _read(content: bytes) -> Index:
     trailer = content[-_OID:]
     if signature != _SIGNATURE or version not in (2, 3, 4) or len(content) < _HEADER.size + _OID:
         raise ValueError
-    if trailer != sha1(content[:-_OID]).digest() and trailer != bytes(_OID):  # noqa: S324 - git's own; zeros: skipHash
+    if trailer != sha1(content[:-_OID]).digest() and trailer != bytes(_OID):  # zeros: index.skipHash
         raise ValueError
     entries: list[Entry] = []
     at, last, end = _HEADER.size, b"", len(content) - _OID
@@ -179,7 +178,7 @@ def _written(index: Index) -> bytes:
         parts.append(fixed + _named(one.name, last, len(fixed), version))
         last = one.name
     content = b"".join(parts) + index.kept
-    return content + sha1(content).digest()  # noqa: S324 - git's own
+    return content + sha1(content).digest()
 
 
 def _flags(entry: Entry) -> int:
