@@ -21,7 +21,8 @@ from rightcall.execute.cache import Cache
 from rightcall.execute.functions import LocalTool, local_tool, tool
 from rightcall.executor_asking import Ask, answered
 from rightcall.executor_calls import OnStage, Who, Written
-from rightcall.executor_opening import existing_folder, guarded_paths, listed, open_store, store_path
+from rightcall.executor_hands import Hands
+from rightcall.executor_opening import desk_folder, existing_folder, guarded_paths, listed, open_store, store_path
 from rightcall.executor_outcomes import equipped, nobody_answered
 from rightcall.executor_pipeline import Pipeline
 from rightcall.executor_policy import PolicyInForce
@@ -94,6 +95,7 @@ class Executor:
         self._policy = PolicyInForce(policy)
         self._gate_options = dict(gate)
         self._code = code
+        self._hands = Hands()
         self._tools = {one.name: one for one in map(local_tool, listed(tools))}
         self._toolbox = self._built(self._policy.current, self._tools)
         self._store_source: StoreSource = store
@@ -145,6 +147,7 @@ class Executor:
         if self._store is not None and self._store is not self._store_source:
             self._store.close()
         self._store = None
+        self._hands.close()
 
     @property
     def store(self) -> Store:
@@ -348,11 +351,14 @@ class Executor:
         return toolbox
 
     def _built(self, policy: Policy, tools: Mapping[str, LocalTool]) -> Toolbox:
-        protected = guarded_paths(self.root, self._policy_file, store_path(policy, self._policy_file, self.root))
+        database = store_path(policy, self._policy_file, self.root)
+        protected = guarded_paths(self.root, self._policy_file, database)
         shipped: Mapping[str, LocalTool] = {}
         if self._code:
             packs = (*policy.packs, *self._gate_options.get("packs", ()))
-            shipped = shipped_tools(self.root, policy, protected, lambda: self.store, packs)
+            shipped = shipped_tools(
+                self.root, policy, protected, lambda: self.store, packs, hands=self._hands, desk=desk_folder(database)
+            )
         return build_toolbox(policy, (shipped | dict(tools)).values(), protected=protected, **self._gate_options)
 
     def _new_redactor(self) -> Redactor | None:

@@ -150,7 +150,9 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
     return body
 
 
-def end_body(result: Result, summary: str, tokens: int, arguments: Any, redactor: Redactor) -> EndBody:
+def end_body(
+    result: Result, summary: str, tokens: int, arguments: Any, redactor: Redactor, sandbox: str | None = None
+) -> EndBody:
     """What came of a call; a tool that quotes its secret arguments is not quoted."""
     return EndBody(
         status="success" if result.ok else "failed",
@@ -159,6 +161,7 @@ def end_body(result: Result, summary: str, tokens: int, arguments: Any, redactor
         summary=short(said(summary, LONGEST_SUMMARY + 1, arguments, redactor)),
         tokens=tokens,
         cached=result.cached,
+        sandbox=sandbox,
     )
 
 

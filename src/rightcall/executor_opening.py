@@ -32,12 +32,17 @@ def packets_folder(database: str) -> str:
     return os.path.join(os.path.dirname(database), "packets")
 
 
+def desk_folder(database: str) -> str:
+    """Where the tools that write keep their journal, worktrees and pull requests."""
+    return os.path.join(os.path.dirname(database), "desk")
+
+
 def guarded_paths(root: str, policy_file: str | None, database: str) -> tuple[str, ...]:
     """Patterns below the root for files that no call may touch: a policy that its own subjects can write is none, and
-    neither is a packet a request any more that one of its tools has written."""
+    neither is a packet a request any more that one of its tools has written, nor a review one."""
     base = os.path.realpath(root)
     found: list[str] = []
-    for file in (policy_file, database, packets_folder(database)):
+    for file in (policy_file, database, packets_folder(database), desk_folder(database)):
         relative = os.path.relpath(os.path.realpath(file), base) if file is not None else os.pardir
         if not relative.startswith(os.pardir) and not os.path.isabs(relative):
             found += [f"{relative}{end}".replace(os.sep, "/") for end in ("", "-*", ".key")]

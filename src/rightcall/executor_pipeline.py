@@ -93,8 +93,11 @@ class Pipeline(Struct, frozen=True, eq=False):
         watch.stage("record")
         shown = self._shaped(request, result)
         recorded = await self._complete(
-            request, admission, end_body(result, shown.summary, shown.tokens, request.arguments, self.redactor)
-        )
+            request, admission,
+            end_body(
+                result, shown.summary, shown.tokens, request.arguments, self.redactor, _tier(tool, admission, result)
+            ),
+        )  # fmt: skip
         watch.stage("present")
         call = Call(request.tool, request.arguments, *_identity(written))
         metadata = Metadata(result.seconds * 1e3, shown.tokens, result.cached, admission.call, recorded, watch.taken)
@@ -302,6 +305,14 @@ class Pipeline(Struct, frozen=True, eq=False):
         if request.side_effects or not keepable(local, request.arguments, self.root):
             return None
         return f"{request.rights.digest} {request.definition} {request.digest} {request.state}"
+
+
+def _tier(found: Equipped, admission: Admission, result: Result) -> str | None:
+    """The isolation that was used, as a tool of ours has told; a function of somebody else's can say what it likes."""
+    if found.local is None or found.local.about is None or admission.decision.kind == "dry_run":
+        return None
+    told = result.value.get("tier") if isinstance(result.value, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - any JSON
+    return told if isinstance(told, str) else None
 
 
 def _kept(done: list[T], value: T) -> T:

@@ -1,10 +1,12 @@
-"""The tools that an executor has without being given any: the code tools on its root, the small ones beside them."""
+"""The tools that an executor has without being given any: the code tools on its root, the small ones beside them, and
+those that run code and write."""
 
 import os
 from collections.abc import Callable, Iterable
 
 from rightcall.config import Policy
 from rightcall.execute.functions import LocalTool
+from rightcall.executor_hands import Hands
 from rightcall.fs.rules import path_rules
 from rightcall.fs.sight import Sight
 from rightcall.packs import Pack
@@ -14,10 +16,11 @@ GAIA = "gaia"
 
 
 def shipped_tools(
-    root: str, policy: Policy, protected: tuple[str, ...], store: Callable[[], Store], packs: Iterable[str | Pack] = ()
-) -> dict[str, LocalTool]:
-    """By name; `packs` are those in force, of which one has names of its own for some of them. The code tools need a
-    system on which files can be opened beneath a folder, which Windows is not."""
+    root: str, policy: Policy, protected: tuple[str, ...], store: Callable[[], Store], packs: Iterable[str | Pack] = (),
+    *, hands: Hands, desk: str,
+) -> dict[str, LocalTool]:  # fmt: skip
+    """By name; `packs` are those in force, of which one has names of its own for some of them. All but the small ones
+    need a system on which files can be opened beneath a folder, which Windows is not."""
     from rightcall.executor_small import small_tools  # late: executors that are told to do without need none of it
 
     tools = small_tools(store, root)
@@ -26,7 +29,8 @@ def shipped_tools(
 
         paths = policy.settings.paths
         rules = path_rules((*paths.deny, *protected), paths.allow, paths.dotfiles)
-        tools = [*code_tools(Sight(root, rules)), *tools]
+        sight = Sight(root, rules)
+        tools = [*code_tools(sight), *tools, *hands.tools(sight, policy, desk)]
     found = {tool.name: tool for tool in tools}
     if GAIA not in packs:
         return found

@@ -15,7 +15,8 @@ from rightcall.cli.lines import InputError, read_argument
 from rightcall.cli.store_options import open_store, policy_file
 from rightcall.config import Policy, load_policy
 from rightcall.config_settings import STAGES, Budgets, Rights
-from rightcall.executor_opening import guarded_paths, store_path
+from rightcall.executor_hands import Hands
+from rightcall.executor_opening import desk_folder, guarded_paths, store_path
 from rightcall.executor_request import build_request, canonical
 from rightcall.executor_shipped import shipped_tools
 from rightcall.executor_toolbox import Equipped, Toolbox, build_toolbox
@@ -126,8 +127,11 @@ def _toolbox(policy: Policy, file: str | None, options: Namespace) -> Toolbox:
     others = [one for one in given if not any(one is other for other in ours)]
     packs = tuple(dict.fromkeys((KNOWN_PACK, *options.pack)))
     root = os.path.abspath(options.root)
-    protected = guarded_paths(root, file, store_path(policy, file, root))
-    shipped = shipped_tools(root, policy, protected, MemoryStore, (*policy.packs, *packs))
+    database = store_path(policy, file, root)
+    protected = guarded_paths(root, file, database)
+    shipped = shipped_tools(
+        root, policy, protected, MemoryStore, (*policy.packs, *packs), hands=Hands(), desk=desk_folder(database)
+    )
     own = {one.name: one for one in map(local_tool, ours)}
     return build_toolbox(policy, (shipped | own).values(), others, protected, packs=packs)
 

@@ -84,7 +84,7 @@ class AnswerBody(Struct, frozen=True, omit_defaults=True):
 
 
 class NoteBody(Struct, frozen=True, omit_defaults=True):
-    """`grant`, `definition`, `policy`, `release`, `prune` and `message`: a few words and some values."""
+    """`grant`, `definition`, `policy`, `release`, `change`, `prune` and `message`: a few words and some values."""
 
     what: str
     """Such as `made`, `revoked`; `first seen`, `accepted`; `loaded`, `kept`; `through`; `message`, `diagnosis`."""

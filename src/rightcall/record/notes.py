@@ -130,6 +130,12 @@ def _yes_or_no(argument: str, value: Any) -> bool | None:
     return value
 
 
+def note_change(tables: Tables, what: str, by: str, data: Any = None) -> int:
+    """A person has changed something by a command of their own, such as `undo` or `pr merge`; returns the number of the
+    record."""
+    return tables.append("change", 0, encode(NoteBody(what, _name("by", by), data)))
+
+
 _POLICY = "(policy)"
 """Under this name the digest of the policy that was noted last is kept beside those of the tools; no tool has it."""
 
