@@ -1,0 +1,235 @@
+"""A person's own folder as the scratch folder: its files are copied in, and what the program made of them comes back.
+
+Links, pipes and the like stay where they are, on either side. A file comes back whole or not at all: whatever happens
+in between, the old file or the new one is there. What somebody else changed in the folder meanwhile is left to them.
+"""
+
+import os
+import stat
+from collections import Counter
+from collections.abc import Mapping
+from secrets import token_hex
+
+from msgspec import Struct
+
+from rightcall.errors import ToolFailure
+from rightcall.execute.sandbox.scratch import (
+    MOST_ENTRIES,
+    Entry,
+    Left,
+    Listing,
+    Mark,
+    changed,
+    given_marks,
+    listing,
+    make_folder,
+    mark_of,
+    put,
+    read,
+    shown_path,
+)
+from rightcall.execute.sandbox.types import Scratch
+from rightcall.fs.beneath import open_beneath
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_PART = 1 << 20
+
+
+class Survey(Struct, frozen=True):
+    """What a folder holds that can be copied, before anything runs."""
+
+    files: tuple[Entry, ...]
+    folders: tuple[str, ...]
+    left: tuple[Left, ...]
+
+
+class Folder:
+    """An open folder of the person. `survey`, then `fill`, then, after the program has ended, `bring_back`."""
+
+    def __init__(self, path: str, megabytes: int) -> None:
+        """Raises OSError where there is no such folder, ToolFailure where it holds too much."""
+        self.fd = os.open(path, _FOLDER)
+        try:
+            self.survey = survey(self.fd, path, megabytes)
+        except BaseException:
+            os.close(self.fd)
+            raise
+        self._given: Mapping[str, Mark] = {}
+        self.left: list[Left] = []
+        """What did not come back, and why."""
+
+    def close(self) -> None:
+        os.close(self.fd)
+
+    def fill(self, scratch: Scratch) -> None:
+        for folder in self.survey.folders:
+            make_folder(scratch, folder)
+        for entry in self.survey.files:
+            content = read(self.fd, entry.path, entry.size)
+            if content is not None:
+                put(scratch, entry.path, content, entry.mode & 0o777 | 0o600)
+        self._given = given_marks(scratch.fd)
+
+    def bring_back(self, scratch: Scratch) -> None:
+        """New and changed files replace those in the folder, deleted ones go."""
+        now = listing(scratch.fd, owner=scratch.uid)
+        self.left += now.left
+        back = _Back(self.fd, {entry.path: entry.mark for entry in self.survey.files}, self.left)
+        if not any(one.path == "…" for one in now.left):  # else what seems to be gone may be there, beyond the bounds
+            for path in sorted(set(self._given) - {entry.path for entry in now.files}):
+                back.remove(path)
+            back.remove_folders(set(self.survey.folders) - set(now.folders))
+        for entry in changed(now, self._given):
+            back.replace(scratch.fd, entry)
+        back.make_folders(set(now.folders) - set(self.survey.folders))
+
+
+def survey(folder: int, name: str, megabytes: int) -> Survey:
+    """Raises ToolFailure where the folder holds more than the scratch folder may."""
+    found = listing(folder)
+    if any(one.path == "…" for one in found.left):
+        raise ToolFailure(f"{name} holds more than {MOST_ENTRIES:,} files and folders: too many for a scratch folder")
+    files, linked = _without_outside_links(found)
+    size = sum(entry.size for entry in files)
+    if size > megabytes * 1_000_000:
+        raise ToolFailure(
+            f"{name} holds {size / 1_000_000:,.0f} MB; the scratch folder is limited to {megabytes} MB"
+        )  # fmt: skip
+    return Survey(files, found.folders, (*found.left, *linked))
+
+
+def _without_outside_links(found: Listing) -> tuple[tuple[Entry, ...], list[Left]]:
+    """A file that also has a name outside the folder is somebody else's too."""
+    inside = Counter(entry.mark[0] for entry in found.files)
+    shared = [entry for entry in found.files if entry.links > inside[entry.mark[0]]]
+    kept = tuple(entry for entry in found.files if entry.links <= inside[entry.mark[0]])
+    return kept, [Left(shown_path(entry.path), "also has a name outside the folder") for entry in shared]
+
+
+class _Back:
+    """Writes into the person's folder, and nowhere else: no link in it is followed."""
+
+    def __init__(self, folder: int, before: Mapping[str, Mark], left: list[Left]) -> None:
+        self._folder = folder
+        self._before = before
+        self._left = left
+        about = os.fstat(folder)
+        self._owner = (about.st_uid, about.st_gid) if os.geteuid() == 0 else None
+
+    def replace(self, scratch: int, entry: Entry) -> None:
+        try:
+            folder, name = self._open_above(entry.path)
+        except OSError as fault:
+            self._leave(entry.path, fault)
+            return
+        try:
+            if self._is_as_before(folder, name, entry.path):
+                self._put(folder, name, scratch, entry)
+        except OSError as fault:
+            self._leave(entry.path, fault)
+        finally:
+            os.close(folder)
+
+    def remove(self, path: str) -> None:
+        try:
+            folder, name = self._open_above(path, make=False)
+        except OSError:
+            return
+        try:
+            if self._is_as_before(folder, name, path):
+                os.unlink(name, dir_fd=folder)
+        except FileNotFoundError:
+            pass
+        except OSError as fault:
+            self._leave(path, fault)
+        finally:
+            os.close(folder)
+
+    def make_folders(self, paths: set[str]) -> None:
+        for path in sorted(paths):
+            try:
+                os.close(self._open_above(f"{path}/.")[0])
+            except OSError as fault:
+                self._leave(path, fault)
+
+    def remove_folders(self, paths: set[str]) -> None:
+        """Those that are empty now; others hold something that the program never saw."""
+        for path in sorted(paths, reverse=True):
+            try:
+                folder, name = self._open_above(path, make=False)
+            except OSError:
+                continue
+            try:
+                os.rmdir(name, dir_fd=folder)
+            except OSError:
+                continue
+            finally:
+                os.close(folder)
+
+    def _put(self, folder: int, name: str, scratch: int, entry: Entry) -> None:
+        beside = f".rightcall-{token_hex(6)}"
+        source = open_beneath(scratch, entry.path)
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            target = os.open(beside, flags, 0o600, dir_fd=folder)
+            try:
+                try:
+                    _copy(source, target, entry.size)
+                    if self._owner is not None:
+                        os.fchown(target, *self._owner)
+                    os.fchmod(target, entry.mode & 0o777)
+                    os.fsync(target)
+                finally:
+                    os.close(target)
+                os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                os.unlink(beside, dir_fd=folder)
+                raise
+        finally:
+            os.close(source)
+
+    def _is_as_before(self, folder: int, name: str, path: str) -> bool:
+        """Whether what is there now is what was copied, or nothing where there was nothing."""
+        try:
+            about = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return True
+        known = self._before.get(path)
+        if known is not None and stat.S_ISREG(about.st_mode) and mark_of(about) == known:
+            return True
+        why = "was changed meanwhile by somebody else" if known else "something else of that name is in the way"
+        self._left.append(Left(shown_path(path), why))
+        return False
+
+    def _open_above(self, path: str, *, make: bool = True) -> tuple[int, str]:
+        *above, name = path.split("/")
+        at = os.dup(self._folder)
+        try:
+            for part in above:
+                try:
+                    below = open_beneath(at, part, os.O_RDONLY | os.O_DIRECTORY)
+                except FileNotFoundError:
+                    if not make:
+                        raise
+                    os.mkdir(part, dir_fd=at)
+                    below = open_beneath(at, part, os.O_RDONLY | os.O_DIRECTORY)
+                    if self._owner is not None:
+                        os.fchown(below, *self._owner)
+                os.close(at)
+                at = below
+            return at, name
+        except BaseException:
+            os.close(at)
+            raise
+
+    def _leave(self, path: str, fault: OSError) -> None:
+        self._left.append(Left(shown_path(path), f"cannot be written: {fault.strerror or fault}"))
+
+
+def _copy(source: int, target: int, most: int) -> None:
+    left = most
+    while left > 0 and (part := os.read(source, min(left, _PART))):
+        view = memoryview(part)
+        while view:
+            view = view[os.write(target, view) :]
+        left -= len(part)
