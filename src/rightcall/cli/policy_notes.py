@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from rightcall.config import HOSTS, Policy
+from rightcall.config_hands import WriteSettings
 from rightcall.config_router import ModelSettings, RouterSettings
 from rightcall.config_settings import PRESETS, STAGES, Settings, Window
 from rightcall.packs import available_packs, load_pack
@@ -32,6 +33,7 @@ def notes_on(policy: Policy) -> list[Note]:
         *_limits(settings),
         *_callers(settings),
         *_router(policy.router),
+        *_hands(policy),
         *_names(policy),
     ]
     return [Note(at, says) for at, says in found]
@@ -150,6 +152,19 @@ def _model(model: ModelSettings, place: KeyPath) -> Found:
     for name in model.headers:
         if is_secret(name):
             yield (*place, "headers", name), "a secret in a file that others may read; `key_env` keeps a key out of it"
+
+
+def _hands(policy: Policy) -> Found:
+    usual = WriteSettings()
+    for at, folder in enumerate(policy.sandbox.visible):
+        if folder.strip("/") in _MUCH:
+            yield ("sandbox", "visible", at), "code that a model wrote can read everything in there"
+    gone = [name for name in usual.protected[:2] if name not in policy.write.protected + policy.write.frozen]
+    if gone and policy.write.protected != usual.protected:
+        yield ("write", "protected"), f"tools may commit to {' and '.join(gone)} without a review"
+
+
+_MUCH = frozenset(("etc", "home", "root", "var", "run", "proc", "sys", "dev", "mnt", "srv", "opt"))
 
 
 def _names(policy: Policy) -> Found:
