@@ -66,6 +66,11 @@ class Private:
         """Descriptors that whoever is run in it needs."""
         return self._pins.fds
 
+    @property
+    def layout(self) -> Layout:
+        """What it holds of the repository, as of the last look."""
+        return self._layout
+
     def take_index(self) -> Files:
         """A copy of the index, which tells which files have not been touched. A link would not do: git writes to it."""
         source = self._pins.own("index")

@@ -1,0 +1,183 @@
+"""Where git makes what is to be written: objects lie in a folder of ours until they are put into the store of the
+repository, by names that we have opened and never through a link, each whole and on the disk before anything refers to
+it."""
+
+import os
+import shutil
+import stat
+import tempfile
+import weakref
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+
+from rightcall.errors import ToolFailure
+from rightcall.execute.code.git.pins import Pins
+from rightcall.execute.code.git.private import Private, private_for
+from rightcall.execute.code.git.repository import Repository
+from rightcall.execute.code.git.run import checked, run_in
+from rightcall.execute.code.git.settings import OWN, Files
+from rightcall.execute.code.process import Finished
+
+_SECONDS = 60.0
+_MOST = 100_000
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_CONFIG = ("core.bigFileThreshold=512m", "core.fsync=committed", "merge.renames=true", "merge.directoryRenames=false")
+"""Beside the configuration of the private directory: objects are never streamed into packs, refs reach the disk, and a
+merge puts no file where neither side had one."""
+
+
+class Bench:
+    """Git in the private directory of a repository, with room of its own for objects and indexes."""
+
+    def __init__(self, repository: Repository) -> None:
+        self.repository = repository
+        self.private: Private = private_for(repository)  # held: our room lies inside it
+        self._room = tempfile.mkdtemp(prefix="write-", dir=os.path.join(self.private.path, OWN))
+        self._objects = os.path.join(self._room, "objects")
+        os.mkdir(self._objects)
+        weakref.finalize(self, shutil.rmtree, self._room, ignore_errors=True)
+
+    def git(
+        self, *arguments: str, index: str = "", stdin: bytes | None = None, most: int = _MOST,
+        settings: Sequence[str] = (), holding: Sequence[int] = (),
+    ) -> Finished:  # fmt: skip
+        """Run git: it reads the repository and our room, and writes objects into our room only."""
+        config = [word for setting in (*_CONFIG, *settings) for word in ("-c", setting)]
+        return run_in(
+            private_for(self.repository), [*config, *arguments], seconds=_SECONDS, most=most, stdin=stdin,
+            files=Files(index or os.path.join(self._room, "none"), objects=self._objects), holding=holding,
+        )  # fmt: skip
+
+    def blobs(self, contents: Sequence[bytes]) -> list[str]:
+        """The ids of contents, which are kept in our room. Git makes them, since it refuses contents that were crafted
+        to have the id of another one."""
+        if not contents:
+            return []
+        folder = tempfile.mkdtemp(prefix="contents-", dir=self._room)
+        try:
+            names = [os.path.join(folder, str(number)) for number in range(len(contents))]
+            for name, content in zip(names, contents, strict=True):
+                with open(name, "xb") as file:
+                    file.write(content)
+            told = "".join(f"{name}\n" for name in names).encode()
+            made = self.git("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=told, most=100 * len(names))
+            return checked(made).decode().split()
+        except OSError as error:
+            raise ToolFailure("There is no room for the files of the commit") from error
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    @contextmanager
+    def index(self, content: bytes | None = None) -> Generator[str]:
+        """The path of an index of ours, empty or with a content, for as long as this lasts."""
+        folder = tempfile.mkdtemp(prefix="index-", dir=self._room)
+        try:
+            path = os.path.join(folder, "index")
+            if content is not None:
+                with open(path, "xb") as file:
+                    file.write(content)
+            yield path
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def moved_index(self, content: bytes, old: str, new: str) -> bytes:
+        """See `Writer.index_moved`."""
+        listed = checked(self.git("diff-tree", "-r", "-z", "--no-renames", "--raw", old, new, most=64 << 20))
+        parts = listed.split(b"\0")
+        with self.index(content) as index:
+            there = _staged(checked(self.git("ls-files", "-s", "-z", index=index, most=256 << 20)))
+            lines: list[bytes] = []
+            for about, path in zip(parts[::2], parts[1::2], strict=False):
+                was_mode, mode, was, oid, _ = about.removeprefix(b":").split(b" ")
+                was_there = None if was_mode == b"000000" else (was_mode, was)
+                if there.get(path) == was_there:
+                    lines.append(b"0 %s\t%s\0" % (b"0" * len(oid), path))
+                    if mode != b"000000":
+                        lines.append(b"%s %s\t%s\0" % (mode, oid, path))
+            if lines:
+                checked(self.git("update-index", "-z", "--index-info", index=index, stdin=b"".join(lines)))
+            with open(index, "rb") as file:
+                return file.read()
+
+    def publish(self) -> None:
+        """Put everything in our room into the repository's store."""
+        pins = Pins(self.repository)
+        try:
+            self._publish(pins.common("objects"))
+        except OSError as error:
+            reason = os.strerror(error.errno or 0)
+            raise ToolFailure(f"The repository's objects cannot be written: {reason}") from error
+        finally:
+            pins.close()
+
+    def _publish(self, store: str) -> None:
+        objects = os.open(store, _FOLDER & ~os.O_NOFOLLOW)  # a descriptor's own name is a link
+        try:
+            for fan in sorted(os.listdir(self._objects)):
+                mine = os.path.join(self._objects, fan)
+                if len(fan) != 2:
+                    continue
+                names = os.listdir(mine)
+                if names:
+                    _put(objects, fan, mine, names)
+            os.fsync(objects)
+        finally:
+            os.close(objects)
+
+
+def _staged(listed: bytes) -> dict[bytes, tuple[bytes, bytes] | None]:
+    """Mode and id by path; what a merge has left in several versions is like nothing else."""
+    found: dict[bytes, tuple[bytes, bytes] | None] = {}
+    for line in listed.split(b"\0")[:-1]:
+        about, _, path = line.partition(b"\t")
+        mode, oid, stage = about.split(b" ")
+        found[path] = (mode, oid) if stage == b"0" else (b"unmerged", oid)
+    return found
+
+
+def _put(objects: int, fan: str, mine: str, names: Sequence[str]) -> None:
+    """The objects of one fan-out folder."""
+    owner = os.fstat(objects)
+    with suppress(FileExistsError):
+        os.mkdir(fan, 0o777, dir_fd=objects)
+        _give(owner, fan, objects)
+    folder = os.open(fan, _FOLDER, dir_fd=objects)
+    try:
+        for name in names:
+            if not _is_there(folder, name):
+                _copy(os.path.join(mine, name), folder, name, owner)
+            os.unlink(os.path.join(mine, name))
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _is_there(folder: int, name: str) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _copy(source: str, folder: int, name: str, owner: os.stat_result) -> None:
+    """Under a name that git's own cleaning removes should we be killed here."""
+    passing = f"tmp_obj_{os.urandom(6).hex()}"
+    with open(source, "rb") as old:
+        fd = os.open(passing, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o444, dir_fd=folder)
+        try:
+            with os.fdopen(fd, "wb") as new:
+                shutil.copyfileobj(old, new)
+                new.flush()
+                os.fsync(new.fileno())
+            _give(owner, passing, folder)
+            os.rename(passing, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(passing, dir_fd=folder)
+            raise
+
+
+def _give(owner: os.stat_result, name: str, folder: int) -> None:
+    """What root writes into somebody's repository is theirs, or they could not use it any more."""
+    if os.geteuid() == 0 and owner.st_uid != 0:
+        os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
