@@ -1,0 +1,189 @@
+"""Pull requests: records on the desk, each the story of one branch that asks to be merged.
+
+    opened ─▶ comments, approvals, rejections (each bound to a commit) ─▶ checks ─▶ merged, or closed
+
+A record is a document beside the changes, so that what happens to a branch and what is told about it are one change.
+"""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec import DecodeError, Struct
+from msgspec.json import decode, encode
+from msgspec.structs import replace
+
+from rightcall.errors import ToolFailure
+from rightcall.text.escape import escaped
+
+if TYPE_CHECKING:
+    from rightcall.execute.write.changes import FileStep
+    from rightcall.execute.write.desk import Desk
+
+PullStatus = Literal["open", "merged", "closed"]
+RemarkKind = Literal["opened", "comment", "approve", "reject", "check", "merge", "close"]
+Decision = Literal["comment", "approve", "reject"]
+
+PULLS: Final = "pulls"
+LONGEST_TITLE: Final = 300
+LONGEST_TEXT: Final = 50_000
+"""Characters of a body or a comment."""
+_MOST_REMARKS: Final = 500
+_MOST_CHECKS: Final = 20
+_MOST_DIGITS: Final = 9
+
+
+class Remark(Struct, frozen=True, omit_defaults=True):
+    """Something that was said about a pull request, or happened to it."""
+
+    by: str
+    kind: RemarkKind
+    at: str
+    text: str = ""
+    commit: str = ""
+    """What the branch was at: an approval or rejection is about this commit and no other."""
+    person: bool = False
+    """Whether it was somebody at the command line, and no caller of tools."""
+
+
+class CheckRun(Struct, frozen=True, omit_defaults=True):
+    """One run of the check command, over the files as they would be after the merge."""
+
+    commit: str
+    """What the branch was at."""
+    base: str
+    """What the base branch was at."""
+    ok: bool
+    exit: int | None
+    """The exit status; None where it was ended."""
+    seconds: float
+    at: str
+    tail: str = ""
+    """The end of what it printed."""
+    limits: tuple[str, ...] = ()
+    """The limits that it came to."""
+    tier: str = ""
+
+
+class PullRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    id: str
+    """`1`, `2`, …"""
+    title: str
+    body: str = ""
+    author: str
+    """The caller who opened it."""
+    branch: str
+    base: str
+    repository: str = ""
+    """The folder of the repository's work tree below the root."""
+    head: str
+    """What the branch was at when it was opened, and in the end what was merged; in between it may grow."""
+    made: str
+    status: PullStatus = "open"
+    merge: str = ""
+    """The commit that merged it."""
+    before: str = ""
+    """What the base branch was at before that."""
+    discussion: tuple[Remark, ...] = ()
+    checks: tuple[CheckRun, ...] = ()
+    """The latest runs, oldest first."""
+
+    @property
+    def name(self) -> str:
+        return f"#{self.id}"
+
+
+def pull_id(given: str | int) -> str:
+    """The id that somebody has written: `7`, `"7"` or `"#7"`. Raises ToolFailure for what can be none.
+
+    >>> pull_id(" #7 "), pull_id(7)
+    ('7', '7')
+    """
+    text = str(given) if isinstance(given, str) or 0 < given < 10**_MOST_DIGITS else ""
+    digits = text.strip().removeprefix("#").lstrip("0")
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= _MOST_DIGITS):
+        raise ToolFailure(f"id: {escaped(str(given)[:60], 40)!r} is no pull request; they are numbered, such as 7")
+    return digits
+
+
+def pull_of(desk: "Desk", given: str | int) -> PullRecord:
+    """A pull request; ToolFailure that says which there are where there is none."""
+    number = pull_id(given)
+    content = desk.document(PULLS, number)
+    if content is None:
+        raise ToolFailure(f"There is no pull request {number}{_which(desk)}")
+    return _read(number, content)
+
+
+def all_pulls(desk: "Desk") -> list[PullRecord]:
+    """Every pull request, the newest first; one that is damaged is left out, since its own name is all it has."""
+    found: list[PullRecord] = []
+    for number in sorted(_ids(desk), reverse=True):
+        content = desk.document(PULLS, str(number))
+        try:
+            found += [] if content is None else [_read(str(number), content)]
+        except ToolFailure:
+            continue
+    return found
+
+
+def next_id(desk: "Desk") -> str:
+    """The next number. Under the desk's lock only: there two processes cannot get the same."""
+    return str(max(_ids(desk), default=0) + 1)
+
+
+def pull_step(desk: "Desk", record: PullRecord) -> "FileStep":
+    """The step that writes a record, from what it is now. Under the lock only."""
+    return desk.document_step(PULLS, record.id, encode(record) + b"\n")
+
+
+def with_remark(record: PullRecord, remark: Remark) -> PullRecord:
+    """The record with one more remark. Of a discussion without end only what people and callers say is refused."""
+    if len(record.discussion) >= _MOST_REMARKS and remark.kind in ("comment", "approve", "reject"):
+        raise ToolFailure(f"Pull request {record.id} has {_MOST_REMARKS} remarks already: no more are taken")
+    return replace(record, discussion=(*record.discussion[-2 * _MOST_REMARKS :], remark))
+
+
+def with_check(record: PullRecord, run: CheckRun) -> PullRecord:
+    return replace(record, checks=(*record.checks, run)[-_MOST_CHECKS:])
+
+
+def require_open(record: PullRecord) -> None:
+    if record.status != "open":
+        raise ToolFailure(f"Pull request {record.id} is {record.status}: nothing more can be done with it")
+
+
+def moment() -> str:
+    """Now, as records write it."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def checked_text(what: str, text: str, most: int = LONGEST_TEXT) -> str:
+    """What somebody wrote, without blanks around it. Raises ToolFailure for what cannot be kept."""
+    text = text.replace("\r\n", "\n").strip()
+    if len(text) > most:
+        raise ToolFailure(f"{what} has {len(text):,} characters; at most {most:,} are taken")
+    if "\0" in text:
+        raise ToolFailure(f"{what} holds a NUL character; leave it out")
+    return text.encode(errors="replace").decode()  # lone surrogates have no place in a file
+
+
+def _ids(desk: "Desk") -> list[int]:
+    return [int(name) for name in desk.documents(PULLS) if name.isascii() and name.isdecimal()]
+
+
+def _read(id: str, content: bytes) -> PullRecord:
+    try:
+        record = decode(content, type=PullRecord)
+    except DecodeError:
+        record = None
+    if record is None or record.id != id:
+        raise ToolFailure(f"The record of pull request {id} is damaged") from None
+    return record
+
+
+def _which(desk: "Desk") -> str:
+    ids = sorted(_ids(desk))
+    if not ids:
+        return ": none was opened yet; code/pull-request opens one"
+    shown = ", ".join(map(str, ids[-10:]))
+    return f"; there are {shown}" if len(ids) <= 10 else f"; the latest are {shown}"
