@@ -48,7 +48,8 @@ def state_of(tool: LocalTool, arguments: Mapping[str, Any], root: str) -> str:
     if tool.state is None:
         return _digest([looks]) if looks else ""
     try:
-        return _digest([looks, tool.state(own_copy(arguments))])
+        told = tool.state(own_copy(arguments))
+        return told if tool.expected is not None and isinstance(told, str) else _digest([looks, told])
     except KeyboardInterrupt:
         raise
     except (Untold, ToolFailure, OSError):  # so it is meant, or what it would look at is not there
