@@ -2,7 +2,7 @@
 
     ai.read          code/read
     ai.write         file/save      of a later stage of trust: shown, not run, as long as nobody provides it
-    ai.execute       itself         runs in a sandbox or not at all; shown, not run, as long as there is none
+    ai.execute       itself         runs in the sandbox or not at all; shown, not run, where there is none
     embedding.query  itself         a host provides it
 
 Lists of the policy speak of our names: whoever may use `code/read` may call it `ai.read`, and the audit says
@@ -23,13 +23,13 @@ from rightcall.packs import load_pack
 
 _SAME = {"ai.read": "code/read", "ai.write": "file/save"}
 _NO_WRITING = "No tool that writes files is here yet, so nothing was written. A host can provide `file/save`"
-_NO_SANDBOX = "Commands run in a sandbox or not at all, and there is none here yet, so nothing was run"
+_NO_SANDBOX = "Commands run in a sandbox or not at all, and there is none here, so nothing was run"
 _NO_HOST = "`embedding.query` is provided by a host, and none has: it registers a function under this name"
 
 
-def with_gaia(tools: Mapping[str, LocalTool], root: str) -> dict[str, LocalTool]:
+def with_gaia(tools: Mapping[str, LocalTool], root: str, shell: LocalTool | None = None) -> dict[str, LocalTool]:
     """The tools that ship with us, which also answer to the names of the pack; and what of the pack is not here, with
-    a word on why."""
+    a word on why. `shell` runs the commands of `ai.execute`."""
 
     def saving(arguments: Mapping[str, Any]) -> str:
         return f"{file_diff(arguments['path'], arguments['content'], root=root)}\n{_NO_WRITING}."
@@ -44,6 +44,8 @@ def with_gaia(tools: Mapping[str, LocalTool], root: str) -> dict[str, LocalTool]
         _absent(gaia["embedding.query"], _NO_HOST),
     ]
     whole = {**{one.name: one for one in absent}, **tools}
+    if shell is not None:
+        whole[shell.name] = shell
     return whole | {ours: _named(whole[ours], theirs) for theirs, ours in _SAME.items() if ours in whole}
 
 

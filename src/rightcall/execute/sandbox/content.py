@@ -59,7 +59,7 @@ def look_into(path: str, content: bytes, room: int) -> File:
     if text is None:
         return named
     table = _table(path, text, content)
-    if table is not None and _json_size(table.text) <= room:
+    if table is not None and json_size(table.text) <= room:
         shown, rows, columns = table.text, table.rows, table.columns
         return File(path, len(content), "table", named.media_type, text=shown, rows=rows, columns=columns)
     kept = fitting(text, min(room, MOST_TEXT))
@@ -77,7 +77,7 @@ _UNKNOWN = "application/octet-stream"
 
 def taken(file: File) -> int:
     """Bytes that a file takes in a result, as JSON."""
-    return _json_size(file.path) + _json_size(file.text or "") + len(file.data or "") + 200
+    return json_size(file.path) + json_size(file.text or "") + len(file.data or "") + 200
 
 
 def fitting(text: str, room: int) -> str:
@@ -87,16 +87,17 @@ def fitting(text: str, room: int) -> str:
     ('abc', 'ab', 'a\\x00')
     """
     text = text[: max(room, 0)]
-    if _json_size(text) <= room:
+    if json_size(text) <= room:
         return text
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if _json_size(text[:middle]) <= room else (low, middle - 1)
+        low, high = (middle, high) if json_size(text[:middle]) <= room else (low, middle - 1)
     return text[:low]
 
 
-def _json_size(text: str) -> int:
+def json_size(text: str) -> int:
+    """Bytes that a text takes as JSON, without its quotes."""
     return len(encode(text)) - 2
 
 

@@ -1,0 +1,73 @@
+"""The languages in which code can run: how a file of each is called, and what runs it."""
+
+import os
+import re
+import shutil
+from typing import Literal
+
+from rightcall.config_hands import SandboxSettings
+from rightcall.errors import ToolFailure
+from rightcall.execute.sandbox.types import Job, Limits
+
+Language = Literal["python", "javascript"]
+
+_ENDINGS: dict[str, Language] = {
+    ".py": "python", ".pyw": "python", ".js": "javascript", ".mjs": "javascript", ".cjs": "javascript",
+}  # fmt: skip
+_SYSTEM = ("/usr/", "/bin/", "/lib/", "/lib64/")
+_HEAP = 0.75
+"""The share of the memory that JavaScript's values may take: beyond it node says so itself, and is not just killed."""
+_MODULE = re.compile(r"^(?:import\s*(?:[\w*{\"']|\.meta)|export\s|await\s|(?:const|let|var)\s[^=]*=\s*await\s)", re.M)
+"""What begins a line of code that is a module, and is an error elsewhere."""
+
+
+def language_of(path: str) -> Language | None:
+    """By the ending of a file's name."""
+    return _ENDINGS.get(os.path.splitext(path)[1].lower())
+
+
+def file_name(language: Language, code: str, taken: frozenset[str] = frozenset()) -> str:
+    """What a file with this code is called, beside others. JavaScript that imports in the way of modules must be named
+    as one."""
+    ending = ".py"
+    if language == "javascript":
+        ending = ".mjs" if _MODULE.search(code) and not re.search(r"\brequire\s*\(", code) else ".js"
+    name = "main"
+    while f"{name}{ending}" in taken:
+        name = f"_{name}"
+    return f"{name}{ending}"
+
+
+def limits_of(settings: SandboxSettings) -> Limits:
+    return Limits(settings.seconds, settings.memory, settings.processes, settings.scratch, settings.output)
+
+
+def job_for(
+    language: Language, settings: SandboxSettings, place: str, script: str, arguments: tuple[str, ...] = (),
+    visible: tuple[str, ...] = (),
+) -> Job:  # fmt: skip
+    """Run the file `script`, as it is seen inside. Raises ToolFailure where nothing is there to run it."""
+    limits, seen = limits_of(settings), (*settings.visible, *visible)
+    if language == "python":
+        return Job(argv=(script, *arguments), place=place, limits=limits, visible=seen, script=script)
+    node = node_program(settings)
+    heap = f"--max-old-space-size={max(int(settings.memory * _HEAP), 16)}"
+    return Job(
+        argv=(node, heap, script, *arguments), place=place, limits=limits, visible=(*_prefix_of(node), *seen)
+    )  # fmt: skip
+
+
+def node_program(settings: SandboxSettings) -> str:
+    """The program that runs JavaScript, by its whole path."""
+    found = shutil.which(settings.node or "node")
+    if found is None:
+        named = f"`{settings.node}`, as [sandbox] node says" if settings.node else "`node` on the PATH"
+        raise ToolFailure(f"JavaScript needs Node.js, and there is no {named}")
+    return os.path.realpath(found)
+
+
+def _prefix_of(program: str) -> tuple[str, ...]:
+    """The folder of an installation that is not the system's: what is beside a program belongs to it."""
+    if program.startswith(_SYSTEM):
+        return ()
+    return (os.path.dirname(os.path.dirname(program)),)
