@@ -81,6 +81,27 @@ def counts(writer: Writer, old: str, new: str) -> Counts:
     return Counts(len(lines), inserted, deleted)
 
 
+def blobs(writer: Writer, ids: Iterable[str]) -> dict[str, bytes]:
+    """The content of each blob, all in one go."""
+    wanted = list(dict.fromkeys(ids))
+    if not wanted:
+        return {}
+    told = "".join(f"{one}\n" for one in wanted).encode()
+    finished = run_git(writer.repository, ["cat-file", "--batch"], stdin=told, seconds=_SECONDS, most=_MOST)
+    if finished.full:
+        raise ToolFailure("The branch changes more than 64 MB of files: that is too much for a checkout at once")
+    out, at, found = checked(finished), 0, dict[str, bytes]()
+    for one in wanted:
+        about, _, _ = out[at : at + 200].partition(b"\n")
+        _, _, size = about.rpartition(b" ")
+        if b" blob " not in about or not size.isdigit():
+            raise ToolFailure("The git repository is damaged, or a part of it is not here")
+        at += len(about) + 1
+        found[one] = out[at : at + int(size)]
+        at += int(size) + 1
+    return found
+
+
 def exact_diff(writer: Writer, old: str, new: str) -> bytes:
     """The diff byte for byte, as `git apply` takes it."""
     command = [
