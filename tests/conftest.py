@@ -1,5 +1,7 @@
 """What every test may rely on: five seconds of CPU at most, no network, the same examples on every run."""
 
+import gc
+import os
 import signal
 import sys
 from collections.abc import Generator
@@ -11,6 +13,11 @@ import pytest
 
 CPU_SECONDS = 5
 
+# Tests start hundreds of processes, and each worker rewrites each test file: what is compiled is kept for the next one,
+# also where Python is told to keep nothing, as it often is in containers.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # Derandomised, so that a failure in CI is the failure on your desk; `make fuzz` is where chance belongs.
 hypothesis.settings.register_profile(
     "rightcall",
@@ -20,6 +27,19 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("rightcall")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Twenty thousand tests are collected, and all of them stay to the end: nothing to be looked for in them, neither
+    meanwhile nor ever after."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -26,12 +26,11 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-@pytest.fixture(autouse=True)
-def unburdened() -> Iterator[None]:
+@pytest.fixture(autouse=True, scope="module")
+def unburdened() -> None:
     """What the tests before have left in memory is not searched by the collector while these are timed."""
+    gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 KINDS = [*TEXTS, *OBJECTS, *SCHEMAS]
