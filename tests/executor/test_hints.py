@@ -86,7 +86,7 @@ def opened(gate: dict[str, Any]) -> SyncExecutor:
 
 def writings(gate: str) -> Iterator[Any]:
     """Calls of every name with every kind of arguments: bare, in a batch, in a batch of a batch. All of them come under
-    the usual gate, and each of them under one of the others: all of them under each would take a quarter of a minute."""
+    the usual gate, and each under one of the others too: all of them under all would take a quarter of a minute."""
     others = [one for one in GATES if one != "block"]
     for number, name in enumerate(NAMES):
         for turn, arguments in enumerate(ARGUMENTS):
