@@ -1,0 +1,4 @@
+// Waits for ever.
+// limits seconds
+require("./taking.js");
+setInterval(() => {}, 1000);

