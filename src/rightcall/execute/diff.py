@@ -28,17 +28,43 @@ def file_diff(path: str | os.PathLike[str], new_text: str, *, root: str | os.Pat
     except _NoFileError as error:
         return f"{name}: {error}"
     if old is None:
-        return _diff("/dev/null", name, "", new_text) if new_text else f"{name}: would be created, empty"
+        return _diff("/dev/null", f"b/{name}", "", new_text) if new_text else f"{name}: would be created, empty"
     new_size = len(new_text.encode(errors="surrogatepass"))
     if max(len(old), new_size) > _LARGEST:
         return f"{name}: would be replaced by {new_size:,} bytes of text; too large to compare"
-    try:
-        old_text = old.decode()
-    except UnicodeDecodeError:
-        old_text = "\0"
-    if "\0" in old_text:
+    old_text = _text(old)
+    if old_text is None:
         return f"{name}: a binary file of {len(old):,} bytes would be replaced by {new_size:,} bytes of text"
-    return f"{name}: no change" if old_text == new_text else _diff(f"a/{name}", name, old_text, new_text)
+    return f"{name}: no change" if old_text == new_text else _diff(f"a/{name}", f"b/{name}", old_text, new_text)
+
+
+def content_diff(path: str, old: bytes | None, new: bytes | None) -> str:
+    """The same between two contents, None where there is no file."""
+    name = escaped(path, 500)
+    if old == new:
+        return f"{name}: no change"
+    if not old and not new:
+        return f"{name}: would be {'created, empty' if old is None else 'deleted; it is empty'}"
+    old_text, new_text = (_text(content or b"") for content in (old, new))
+    if old_text is None or new_text is None or max(len(old or b""), len(new or b"")) > _LARGEST:
+        return f"{name}: would go from {_sized(old, old_text)} to {_sized(new, new_text)}"
+    old_name, new_name = "/dev/null" if old is None else f"a/{name}", "/dev/null" if new is None else f"b/{name}"
+    return _diff(old_name, new_name, old_text, new_text)
+
+
+def _sized(content: bytes | None, text: str | None) -> str:
+    if content is None:
+        return "no file"
+    return f"{len(content):,} bytes{'' if text is not None else ' that are no text'}"
+
+
+def _text(content: bytes) -> str | None:
+    """None for what is no text."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text
 
 
 def shown_line(line: str) -> str:
@@ -46,8 +72,8 @@ def shown_line(line: str) -> str:
     return line if line.isprintable() else "\t".join(escaped(part) for part in line.split("\t"))
 
 
-def _diff(old_name: str, name: str, old: str, new: str) -> str:
-    return "\n".join([f"--- {old_name}", f"+++ b/{name}", *_hunks(_lines(old), _lines(new))])
+def _diff(old_name: str, new_name: str, old: str, new: str) -> str:
+    return "\n".join([f"--- {old_name}", f"+++ {new_name}", *_hunks(_lines(old), _lines(new))])
 
 
 class _NoFileError(Exception):

@@ -1,0 +1,281 @@
+"""What is kept of a change: its record and the bytes before and after, on the disk before anything else is touched.
+
+    begun/<id>.new/ ─▶ begun/<id>/ ─▶ changes/<number>-<id>/
+      written          all of it on     done: one rename,
+      and fsynced      the disk         or rolled back and gone
+
+Where a change lies says how far it has come, so there is nothing that could contradict it.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from typing import Final
+
+from msgspec import MsgspecError, Struct, json
+from msgspec.structs import replace
+
+from rightcall.errors import ToolFailure
+from rightcall.execute.write.changes import Change, FileStep, RefStep, Status
+from rightcall.fs.spots import shown_path
+from rightcall.fs.whole import settle
+from rightcall.fs.writing import Written, step
+
+VERSION: Final = 1
+BEGUN, DONE, RECORD, CONTENTS = "begun", "changes", "change.json", "contents"
+_NEW = ".new"
+_DONE = re.compile(r"(\d{8,})-(c-[0-9a-f]{8})")
+_ID = re.compile(r"c-[0-9a-f]{8}")
+
+
+class Part(Struct, frozen=True):
+    """Where bytes are in the file of contents, and their digest."""
+
+    at: int
+    size: int
+    digest: str
+
+
+class Kept(Struct, frozen=True, kw_only=True):
+    """A file step without its bytes, and what is needed to take it back."""
+
+    tree: str
+    path: str
+    before: Part | None
+    after: Part | None
+    mode: int
+    keep: bool
+    lock: str = ""
+    was: int | None = None
+    """The permissions that the file had."""
+    beside: str
+    """The name of the temporary file while it is written; with an ending of its own while it is taken back."""
+
+    @property
+    def backwards(self) -> str:
+        return f"{self.beside}-back"
+
+
+class Made(Struct, frozen=True):
+    """A folder that a change needs and that was not there, or that it leaves empty."""
+
+    tree: str
+    path: str
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """`change.json`."""
+
+    version: int = VERSION
+    id: str
+    tool: str
+    caller: str
+    summary: str
+    at: str
+    files: tuple[Kept, ...] = ()
+    refs: tuple[RefStep, ...] = ()
+    repository: str = ""
+    branch: str = ""
+    pull: str = ""
+    undoes: str = ""
+    undone: str = ""
+    made: tuple[Made, ...] = ()
+    emptied: tuple[Made, ...] = ()
+    seal: tuple[int, int] = (0, 0)
+    """Of the desk that it was begun on."""
+
+
+class Filed(Struct, frozen=True):
+    """An entry and where it lies."""
+
+    entry: Entry
+    folder: str
+    status: Status
+    number: int = 0
+
+    @property
+    def kept(self) -> bool:
+        return not self.entry.files or os.path.lexists(os.path.join(self.folder, CONTENTS))
+
+    def change(self, contents: "Contents | None" = None) -> Change:
+        """As others see it; without contents `b""` stands for any bytes."""
+        entry = self.entry
+        return Change(
+            id=entry.id, tool=entry.tool, caller=entry.caller, summary=entry.summary, at=entry.at,
+            files=tuple(file_step(kept, contents) for kept in entry.files), refs=entry.refs,
+            repository=entry.repository, branch=entry.branch, pull=entry.pull, undoes=entry.undoes,
+            undone=entry.undone, status="undone" if entry.undone else self.status, kept=self.kept,
+        )  # fmt: skip
+
+
+class Contents:
+    """The bytes of a change. What is not as it was written is not given out."""
+
+    def __init__(self, folder: str) -> None:
+        self._path = os.path.join(folder, CONTENTS)
+
+    def read(self, part: Part | None) -> bytes | None:
+        if part is None:
+            return None
+        try:
+            with open(self._path, "rb") as file:
+                file.seek(part.at)
+                found = file.read(part.size)
+        except OSError as error:
+            raise ToolFailure(f"What was kept of a change cannot be read: {error.strerror}") from error
+        if sha256(found).hexdigest() != part.digest:
+            raise ToolFailure(f"What was kept of a change is damaged: {shown_path(self._path)}")
+        return found
+
+
+def file_step(kept: Kept, contents: Contents | None) -> FileStep:
+    def read(part: Part | None) -> bytes | None:
+        return (None if part is None else b"") if contents is None else contents.read(part)
+
+    return FileStep(kept.tree, kept.path, read(kept.before), read(kept.after), kept.mode, kept.keep, kept.lock)
+
+
+def forwards(kept: Kept, contents: Contents) -> Written:
+    return Written(contents.read(kept.before), contents.read(kept.after), kept.mode, kept.keep, kept.lock)
+
+
+def backwards(kept: Kept, contents: Contents) -> Written:
+    was = kept.mode if kept.was is None else kept.was
+    return Written(contents.read(kept.after), contents.read(kept.before), was, False, kept.lock)
+
+
+class Journal:
+    """The changes below a desk's folder. Whoever writes holds the desk's lock."""
+
+    def __init__(self, desk: str) -> None:
+        self.begun = os.path.join(desk, BEGUN)
+        self.done = os.path.join(desk, DONE)
+
+    def begin(self, entry: Entry, steps: Sequence[FileStep]) -> Filed:
+        """Keep everything that is needed to take the change back, then say that it is begun. Raises OSError."""
+        folder = os.path.join(self.begun, entry.id)
+        new = folder + _NEW
+        try:
+            os.mkdir(new, 0o700)
+            step("journal")
+            entry = replace(entry, files=_kept_contents(os.path.join(new, CONTENTS), entry.files, steps))
+            _write(os.path.join(new, RECORD), [json.encode(entry)])
+            settle(new)
+            step("journal written")
+            os.rename(new, folder)
+            settle(self.begun)
+        except BaseException:
+            shutil.rmtree(new, ignore_errors=True)
+            raise
+        step("begun")
+        return Filed(entry, folder, "begun")
+
+    def end(self, filed: Filed) -> Filed:
+        """It is done, from this rename on. Raises OSError, then it is not."""
+        number = self.last() + 1
+        folder = os.path.join(self.done, f"{number:08}-{filed.entry.id}")
+        os.rename(filed.folder, folder)
+        step("done")
+        with suppress(OSError):  # a disk that fails now may forget the rename: then it is rolled back, whole
+            settle(self.done)
+            settle(self.begun)
+        return Filed(filed.entry, folder, "done", number)
+
+    def drop(self, filed: Filed) -> None:
+        """Forget a change that was rolled back."""
+        gone = filed.folder + _NEW  # one rename, so that no half of it is ever taken for a change
+        if filed.status == "begun":
+            os.rename(filed.folder, gone)
+            settle(self.begun)
+        shutil.rmtree(gone if filed.status == "begun" else filed.folder, ignore_errors=True)
+
+    def unfinished(self) -> list[Filed]:
+        """What was begun and not ended; what was never wholly begun has done nothing, and is removed."""
+        found: list[Filed] = []
+        for name in _names(self.begun):
+            folder = os.path.join(self.begun, name)
+            if name.endswith(_NEW):
+                shutil.rmtree(folder, ignore_errors=True)
+            elif _ID.fullmatch(name):
+                found.append(Filed(read_entry(folder), folder, "begun"))
+        return found
+
+    def last(self) -> int:
+        return max((int(number) for number, _ in self._numbered()), default=0)
+
+    def all(self, *, after: int = 0) -> Iterator[Filed]:
+        """What was done, newest first; only what came after a number, if one is given. A record that cannot be read is
+        passed over."""
+        for number, name in sorted(self._numbered(), reverse=True):
+            if int(number) > after:
+                folder = os.path.join(self.done, f"{number}-{name}")
+                with suppress(ToolFailure):
+                    yield Filed(read_entry(folder), folder, "done", int(number))
+
+    def find(self, id: str) -> Filed | None:
+        for number, name in self._numbered():
+            if name == id:
+                folder = os.path.join(self.done, f"{number}-{id}")
+                return Filed(read_entry(folder), folder, "done", int(number))
+        return None
+
+    def _numbered(self) -> Iterable[tuple[str, str]]:
+        matches = (_DONE.fullmatch(name) for name in _names(self.done))
+        return [(found[1], found[2]) for found in matches if found]
+
+
+def read_entry(folder: str) -> Entry:
+    """Raises ToolFailure for a record that cannot be used."""
+    path = os.path.join(folder, RECORD)
+    try:
+        with open(path, "rb") as file:
+            entry = json.decode(file.read(), type=Entry)
+    except (OSError, MsgspecError) as error:
+        raise ToolFailure(f"The record of a change cannot be read: {shown_path(path)}") from error
+    if entry.version != VERSION:
+        raise ToolFailure(f"The record of a change is of version {entry.version}, not {VERSION}: {shown_path(path)}")
+    return entry
+
+
+def rewritten(entry: Entry) -> bytes:
+    """A record as it stands in its file."""
+    return json.encode(entry)
+
+
+def _kept_contents(path: str, files: Sequence[Kept], steps: Sequence[FileStep]) -> tuple[Kept, ...]:
+    """One file for all bytes: one wait for the disk, however many files a merge touches."""
+    kept: list[Kept] = []
+    parts: list[bytes] = []
+    at = 0
+    for about, one in zip(files, steps, strict=True):
+        places: list[Part | None] = []
+        for content in (one.before, one.after):
+            places.append(None if content is None else Part(at, len(content), sha256(content).hexdigest()))
+            if content is not None:
+                parts.append(content)
+                at += len(content)
+        kept.append(replace(about, before=places[0], after=places[1]))
+    if files:
+        _write(path, parts)
+    return tuple(kept)
+
+
+def _write(path: str, parts: Sequence[bytes]) -> None:
+    with open(path, "xb", opener=_private) as file:
+        file.writelines(parts)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
