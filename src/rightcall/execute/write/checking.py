@@ -1,0 +1,199 @@
+"""The check command of a merge: run in the sandbox, over the merged files in a folder that is thrown away.
+
+    tree ─▶ desk/checks/<name>/files ─▶ sandbox ─▶ exit status and the end of what it printed ─▶ all of it removed
+
+The folder is held by a lock for as long as the check runs; what a killed process leaves is removed by the next one.
+"""
+
+import fcntl
+import os
+import sys
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager, suppress
+from secrets import token_hex
+from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec import Struct
+
+from rightcall.errors import ToolFailure
+from rightcall.execute.code.programs import program
+from rightcall.execute.sandbox.types import Ended, Job, Limits, Scratch
+from rightcall.execute.write.checking_removal import remove_tree
+from rightcall.execute.write.pulls import CheckRun, moment
+from rightcall.text.escape import escaped
+
+if TYPE_CHECKING:
+    from rightcall.config_hands import Check
+    from rightcall.execute.sandbox.sandbox import Sandbox
+    from rightcall.execute.write.desk import Desk
+    from rightcall.execute.write.git import Writer
+
+CHECKS: Final = "checks"
+_FILES: Final = "files"
+_LOCK: Final = "lock"
+_TAIL: Final = 8_000
+"""Bytes that are kept of what a check printed: its end, where test runners say what failed."""
+_MOST_OUTPUT: Final = 50_000_000
+"""Bytes that it may print at all."""
+_SYSTEM: Final = ("/usr/", "/bin/", "/sbin/", "/lib")
+
+Command = tuple[str, ...]
+
+
+class Checker(Struct, frozen=True):
+    """What is needed to run checks: the sandbox, made when it is wanted, and folders that can be read inside."""
+
+    sandbox: "Callable[[], Sandbox]"
+    visible: tuple[str, ...] = ()
+
+
+def require_command(check: "Check") -> None:
+    if not check.command:
+        raise ToolFailure(
+            "No check command is set, and nothing is merged unchecked: a person sets it in the policy file, such as "
+            '[write.check] command = ["python3", "-m", "pytest", "-q"]'
+        )
+
+
+def run_checks(desk: "Desk", writer: "Writer", tree: str, commit: str, base: str, checker: Checker) -> CheckRun:
+    """Run the check command over the files of a tree. Raises ToolFailure where it cannot be run at all."""
+    check = desk.settings.check
+    require_command(check)
+    with _thrown_away(desk) as folder:
+        writer.checkout(tree, folder)
+        argv, visible = _resolved(check.command, folder, desk.sight.root)
+        tail = _Tail()
+        job = Job(
+            argv=argv,
+            place=folder,
+            limits=Limits(check.seconds, check.memory, check.processes, check.scratch, _MOST_OUTPUT),
+            visible=(*checker.visible, *visible),
+            bind=True,
+        )
+        ended = checker.sandbox().run(job, fill=_handing_over(writer.paths(tree)), out=tail.add)
+    return _told(ended, tail.text(), commit, base)
+
+
+def why_red(run: CheckRun, command: Command) -> str:
+    """One sentence on a check that failed."""
+    what = " ".join(escaped(word, 60) for word in command[:6])
+    if run.limits:
+        return f"The check ({what}) came to its limit of {', '.join(run.limits)} after {run.seconds:g} s"
+    if run.exit is None:
+        return f"The check ({what}) was ended by a signal after {run.seconds:g} s"
+    hint = ": the program was not found inside the sandbox ([sandbox] visible names folders)" if run.exit == 127 else ""
+    return f"The check ({what}) ended with exit status {run.exit} after {run.seconds:g} s{hint}"
+
+
+def _told(ended: Ended, tail: str, commit: str, base: str) -> CheckRun:
+    return CheckRun(
+        commit=commit,
+        base=base,
+        ok=ended.code == 0 and not ended.limits,
+        exit=ended.code,
+        seconds=round(ended.seconds, 2),
+        at=moment(),
+        tail=tail,
+        limits=tuple(ended.limits),
+        tier=ended.tier,
+    )
+
+
+class _Tail:
+    """The end of what was printed, both streams in the order in which it came."""
+
+    def __init__(self) -> None:
+        self._kept = bytearray()
+        self._cut = False
+
+    def add(self, _stream: Literal["stdout", "stderr"], block: bytes) -> None:
+        self._kept += block[-2 * _TAIL :]
+        if len(self._kept) > _TAIL:
+            self._cut = True
+            del self._kept[:-_TAIL]
+
+    def text(self) -> str:
+        text = bytes(self._kept).decode(errors="replace").replace("\0", "\ufffd")
+        return ("…" if self._cut else "") + text.rstrip()
+
+
+def _resolved(command: Command, folder: str, root: str) -> tuple[Command, tuple[str, ...]]:
+    """The command by its program's whole path, and what of it must be made visible inside."""
+    name, *rest = command
+    if "/" in name and not os.path.isabs(name):  # a program of the repository itself
+        return (os.path.join(folder, name), *rest), ()
+    whole = name if os.path.isabs(name) else _installed(name, root)
+    if whole is None:
+        raise ToolFailure(
+            f"The check command cannot be run: there is no program {escaped(name, 100)} on the PATH outside the root; "
+            "name it by its whole path in [write.check] command"
+        )
+    return (whole, *rest), _needed(whole)
+
+
+def _installed(name: str, root: str) -> str | None:
+    found = program(name, root)
+    return sys.executable if found is None and name in ("python", "python3") else found
+
+
+def _needed(whole: str) -> tuple[str, ...]:
+    """A program elsewhere than in the system's folders: the environment it belongs to if it is one of Python's, else
+    the file alone. Never a folder that just happens to hold it, which could be somebody's home."""
+    if whole.startswith(_SYSTEM):
+        return ()
+    prefix = os.path.dirname(os.path.dirname(whole))
+    if os.path.isfile(os.path.join(prefix, "pyvenv.cfg")):
+        return (prefix,)
+    return (whole, os.path.realpath(whole)) if os.path.islink(whole) else (whole,)
+
+
+def _handing_over(paths: Iterable[str]) -> Callable[[Scratch], None]:
+    """The files and their folders shall belong to whoever runs inside."""
+    everything = set(paths)
+    for path in tuple(everything):
+        while path := path.rpartition("/")[0]:
+            everything.add(path)
+
+    def fill(scratch: Scratch) -> None:
+        if scratch.uid == os.geteuid():
+            return
+        for path in everything:
+            os.chown(path, scratch.uid, scratch.gid, dir_fd=scratch.fd, follow_symlinks=False)
+        os.fchown(scratch.fd, scratch.uid, scratch.gid)
+
+    return fill
+
+
+@contextmanager
+def _thrown_away(desk: "Desk") -> Generator[str]:
+    """An empty folder for the files; gone afterwards, with whatever was made in it."""
+    above = os.path.join(desk.folder, CHECKS)
+    try:
+        os.makedirs(above, 0o700, exist_ok=True)
+        _sweep(above)
+        own = os.path.join(above, token_hex(6))
+        os.mkdir(own, 0o700)
+        lock = os.open(os.path.join(own, _LOCK), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise ToolFailure(f"There is no room for the check: {os.strerror(error.errno or 0)}") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        folder = os.path.join(own, _FILES)
+        os.mkdir(folder, 0o700)
+        yield folder
+    finally:
+        remove_tree(own)
+        os.close(lock)
+
+
+def _sweep(above: str) -> None:
+    """Remove what killed processes have left: folders whose lock nobody holds."""
+    for name in os.listdir(above):
+        path = os.path.join(above, name)
+        with suppress(OSError):
+            lock = os.open(os.path.join(path, _LOCK), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                remove_tree(path)
+            finally:
+                os.close(lock)
