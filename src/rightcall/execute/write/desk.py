@@ -4,63 +4,129 @@
         step = FileStep(tree, "a.txt", before, after)
         change = worker.apply(tool="file/save", caller="teacher", summary="save a.txt", files=[step])
 
-Below its folder: `lock`, `changes/<id>/` (change.json and the bytes), `branches/`, `pulls/` (documents), `trees/`.
+Below its folder: `lock`, `begun/` and `changes/` (see `journal`), `branches/`, `pulls/` (documents), `trees/`.
 """
 
+import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from time import time
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, unquote
 
+from msgspec.structs import replace
+
+from rightcall.errors import ToolFailure
+from rightcall.execute.code.moments import utc
 from rightcall.execute.write.changes import Change, FileStep, RefStep
+from rightcall.execute.write.desk_opening import is_own, locked, opened, seal_of
+from rightcall.execute.write.doing import do, planned, roll_back
+from rightcall.execute.write.journal import Contents, Entry, Filed, Journal
+from rightcall.execute.write.keeping import make_room
+from rightcall.execute.write.refs import Refs
 from rightcall.fs.sight import Sight
+from rightcall.fs.spots import seen_file
+from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
     from rightcall.config_hands import WriteSettings
 
-PATIENCE = 10.0
+PATIENCE: Final = 10.0
 """Seconds to wait for another process that writes."""
+_ENDING = ".json"
+_LONGEST_NAME = 240
 
 
 class Desk:
     """Where changes are kept. Makes nothing until something is written."""
 
     def __init__(self, folder: str, sight: Sight, settings: "WriteSettings") -> None:
-        self.folder = folder
+        self.folder = os.path.abspath(folder)
         self.sight = sight
         self.settings = settings
+        self.journal = Journal(self.folder)
 
     @contextmanager
     def working(self, patience: float = PATIENCE) -> Generator["Worker"]:
         """The lock shared by all processes; ToolFailure when it is held for longer than `patience` seconds."""
-        raise NotImplementedError
-        yield
+        opened(self.folder)
+        with locked(self.folder, patience) as lock:
+            yield Worker(self, lock, self._recovered(lock))
+
+    def _recovered(self, lock: int) -> tuple[str, ...]:
+        """Roll back what a killed process has left; says what was found."""
+        notes: list[str] = []
+        for filed in self.journal.unfinished():
+            entry = filed.entry
+            if entry.seal != seal_of(lock):
+                self.journal.set_aside(filed)
+                notes.append(f"{entry.id} was begun elsewhere; it was set aside, and nothing was done about it")
+                continue
+            refs = Refs(self.sight, entry.repository, lock, entry.caller)
+            try:
+                found = roll_back(self.journal, filed, refs)
+            except (ToolFailure, OSError) as error:
+                raise ToolFailure(
+                    f"The change {entry.id} was interrupted and cannot be taken back yet: {error}. "
+                    "Nothing is written until it is"
+                ) from error
+            notes += [f"{entry.id} ({escaped(entry.summary, 100)}) was interrupted and was taken back", *found]
+        return tuple(notes)
 
     def changes(self, limit: int = 50) -> list[Change]:
         """The latest changes, newest first, without the contents of their files."""
-        raise NotImplementedError
+        if not is_own(self.folder):
+            return []
+        return [filed.change() for filed, _ in zip(self.journal.all(), range(limit), strict=False)]
 
     def change(self, id: str) -> Change:
         """One change, with contents as far as they are kept; ToolFailure when there is none."""
-        raise NotImplementedError
+        filed = self.filed(id)
+        return filed.change(Contents(filed.folder) if filed.kept else None)
+
+    def filed(self, id: str) -> Filed:
+        """The same as it lies in the journal."""
+        found = self.journal.find(id) if is_own(self.folder) else None
+        if found is None:
+            raise ToolFailure(f"There is no change {escaped(id, 60)}; `rightcall undo` lists the last ones")
+        return found
 
     def document(self, kind: str, name: str) -> bytes | None:
         """A record that tools keep beside their changes, such as `("branches", "fix-login")`; None: there is none."""
-        raise NotImplementedError
+        if not is_own(self.folder):
+            return None
+        found = seen_file(self.folder, _document_path(kind, name))
+        return None if found is None else found.content
 
     def documents(self, kind: str) -> list[str]:
         """The names of all of a kind, sorted."""
-        raise NotImplementedError
+        if not is_own(self.folder):
+            return []
+        try:
+            files = os.listdir(os.path.join(self.folder, kind))
+        except FileNotFoundError:
+            return []
+        return sorted(unquote(file.removesuffix(_ENDING)) for file in files if file.endswith(_ENDING))
 
     def document_step(self, kind: str, name: str, after: bytes | None) -> FileStep:
         """The step that writes or removes a document, from what it is now. Within `working` only."""
-        raise NotImplementedError
+        return FileStep(self.folder, _document_path(kind, name), self.document(kind, name), after, 0o600)
+
+
+def _document_path(kind: str, name: str) -> str:
+    """A file name that is no path, whatever the name is."""
+    file = quote(name, safe="").replace(".", "%2E")
+    if not name or len(file) > _LONGEST_NAME:
+        raise ToolFailure(f"{escaped(name, 100)} is too long a name")
+    return f"{kind}/{file}{_ENDING}"
 
 
 class Worker:
     """Whoever holds the lock."""
 
-    def __init__(self, desk: Desk, notes: tuple[str, ...] = ()) -> None:
+    def __init__(self, desk: Desk, lock: int, notes: tuple[str, ...] = ()) -> None:
         self.desk = desk
+        self.lock = lock
         self.notes = notes
         """What was found half done and rolled back, in words."""
 
@@ -70,8 +136,33 @@ class Worker:
     ) -> Change:  # fmt: skip
         """Do it all, files in their order and then the refs, or nothing of it: then ToolFailure, or Moved when
         something is not as `before` says."""
-        raise NotImplementedError
+        entry = Entry(
+            id=new_id(), tool=tool, caller=caller, summary=summary, at=utc(time()), refs=_moving(refs),
+            repository=repository, branch=branch, pull=pull,
+        )  # fmt: skip
+        return self.carry_out(entry, files)
 
     def undo(self, id: str, *, by: str) -> Change:
         """Take a change back; ToolFailure that names what is newer where something depends on it."""
-        raise NotImplementedError
+        from rightcall.execute.write.undoing import undo
+
+        return undo(self, id, by)
+
+    def carry_out(self, entry: Entry, files: Sequence[FileStep]) -> Change:
+        """Do what an entry is about."""
+        steps, kept, made = planned(files)
+        ready = replace(entry, files=tuple(kept), made=tuple(made), seal=seal_of(self.lock))
+        filed = do(self.desk.journal, ready, steps, self.refs(entry))
+        make_room(self.desk.journal, filed)
+        return replace(filed.change(), files=tuple(steps))
+
+    def refs(self, entry: Entry) -> Refs:
+        return Refs(self.desk.sight, entry.repository, self.lock, entry.caller)
+
+
+def new_id() -> str:
+    return f"c-{os.urandom(4).hex()}"
+
+
+def _moving(refs: Sequence[RefStep]) -> tuple[RefStep, ...]:
+    return tuple(one for one in refs if one.before != one.after)

@@ -192,6 +192,13 @@ class Journal:
             settle(self.begun)
         shutil.rmtree(gone if filed.status == "begun" else filed.folder, ignore_errors=True)
 
+    def set_aside(self, filed: Filed) -> None:
+        """Keep a change that is not believed, where nobody takes it for one."""
+        aside = os.path.join(os.path.dirname(self.begun), "foreign")
+        os.makedirs(aside, 0o700, exist_ok=True)
+        os.rename(filed.folder, os.path.join(aside, f"{filed.entry.id}-{os.urandom(4).hex()}"))
+        settle(self.begun)
+
     def unfinished(self) -> list[Filed]:
         """What was begun and not ended; what was never wholly begun has done nothing, and is removed."""
         found: list[Filed] = []
@@ -214,6 +221,10 @@ class Journal:
                 folder = os.path.join(self.done, f"{number}-{name}")
                 with suppress(ToolFailure):
                     yield Filed(read_entry(folder), folder, "done", int(number))
+
+    def folders(self) -> list[str]:
+        """Of all that was done, newest first."""
+        return [os.path.join(self.done, f"{number}-{name}") for number, name in sorted(self._numbered(), reverse=True)]
 
     def find(self, id: str) -> Filed | None:
         for number, name in self._numbered():

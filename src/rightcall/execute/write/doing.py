@@ -1,0 +1,177 @@
+"""Doing a change, whole or not at all, and rolling back what was left half done.
+
+    plan: compare, name what is made ─▶ journal ─▶ folders ─▶ files in their order ─▶ refs ─▶ done
+
+Back it goes in the other order. A file that is neither as before nor as after is somebody else's by now, and stays.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from errno import ENOENT, ENOTDIR
+
+from rightcall.errors import ToolFailure
+from rightcall.execute.write.changes import FileStep, Moved
+from rightcall.execute.write.journal import Contents, Entry, Filed, Journal, Kept, Made, backwards, forwards
+from rightcall.execute.write.refs import Refs
+from rightcall.fs.spots import Differs, failure, plain_path, seen_file, shown_path, spot
+from rightcall.fs.whole import settle
+from rightcall.fs.writing import Written, make_folders, mend, missing_folders, remove_folders, step, write
+
+MARK = ".rightcall-"
+"""What the names of temporary files begin with."""
+
+
+def planned(steps: Sequence[FileStep]) -> tuple[list[FileStep], list[Kept], list[Made]]:
+    """The steps that change something, how each will be done, and the folders they need. Moved when something is not
+    as they say, ToolFailure for what is in the way; nothing was touched."""
+    wanted: list[FileStep] = []
+    kept: list[Kept] = []
+    made: dict[tuple[str, str], Made] = {}
+    known: set[tuple[str, str]] = set()
+    for one in steps:
+        tree = os.path.realpath(one.tree)
+        if (tree, one.path) in known:
+            raise ToolFailure(f"{shown_path(one.path)} is named twice in one change")
+        known.add((tree, one.path))
+        seen = seen_file(tree, plain_path(one.path))
+        if (None if seen is None else seen.content) != one.before:
+            raise Moved(f"{shown_path(one.path)} {_how_moved(seen is None, one)}; nothing was changed")
+        if one.before == one.after and (one.keep or seen is None or seen.mode == one.mode):
+            continue
+        if one.after is not None:
+            made |= {(tree, path): Made(tree, path) for path in _missing(tree, one.path)}
+        wanted.append(one)
+        kept.append(
+            Kept(
+                tree=tree, path=one.path, before=None, after=None, mode=one.mode, keep=one.keep, lock=one.lock,
+                was=None if seen is None else seen.mode, beside=f"{MARK}{os.urandom(12).hex()}.tmp",
+            )
+        )  # fmt: skip
+    return wanted, kept, list(made.values())
+
+
+def _how_moved(gone: bool, one: FileStep) -> str:
+    if gone:
+        return "is gone since it was looked at"
+    return "is there by now; it was not when it was looked at" if one.before is None else "was changed since then"
+
+
+def _missing(tree: str, path: str) -> list[str]:
+    try:
+        return missing_folders(tree, path)
+    except OSError as error:
+        raise failure(error, path) from error
+
+
+def do(journal: Journal, entry: Entry, steps: Sequence[FileStep], refs: Refs) -> Filed:
+    """Everything, or ToolFailure and nothing."""
+    try:
+        filed = journal.begin(entry, steps)
+    except OSError as error:
+        raise failure(error, journal.begun) from error
+    path = journal.begun
+    try:
+        contents = Contents(filed.folder)
+        for tree, folders in _by_tree(entry.made):
+            path = folders[-1]
+            make_folders(tree, folders)
+        for kept in filed.entry.files:
+            path = kept.path
+            with spot(kept.tree, kept.path) as here:
+                write(here, forwards(kept, contents), kept.beside)
+            step("file")
+        refs.set(entry.refs)
+        step("refs")
+        for tree, folders in _by_tree(entry.emptied):
+            remove_folders(tree, folders)
+        path = journal.done
+        return journal.end(filed)
+    except BaseException as error:
+        if os.path.lexists(filed.folder):  # else it was done before this came
+            _abandoned(journal, filed, refs, error)
+        if isinstance(error, Differs):
+            raise Moved(str(error)) from error
+        if isinstance(error, OSError):
+            raise failure(error, path) from error
+        raise
+
+
+def _abandoned(journal: Journal, filed: Filed, refs: Refs, error: BaseException) -> None:
+    try:
+        roll_back(journal, filed, refs)
+    except (ToolFailure, OSError) as again:
+        raise ToolFailure(
+            f"{error}. What had been done by then cannot be taken back at this moment ({again}); "
+            "that is tried again before anything else is written"
+        ) from error
+
+
+def roll_back(journal: Journal, filed: Filed, refs: Refs) -> list[str]:
+    """Take back what was done of a begun change, as often as it is asked; then it is forgotten. Says what stayed since
+    it is somebody else's. Raises ToolFailure or OSError when it has to be tried again."""
+    entry = filed.entry
+    notes, ahead = refs.back(entry.refs)
+    if ahead:  # files come before refs: all of it was done, and somebody has built on it
+        journal.end(filed)
+        return notes
+    contents = Contents(filed.folder)
+    for tree, folders in _by_tree(entry.emptied):
+        with suppress(FileNotFoundError):
+            make_folders(tree, folders)
+    for kept in reversed(entry.files):
+        try:
+            notes += _taken_back(kept, contents, os.path.dirname(os.path.dirname(filed.folder)))
+        except OSError as error:
+            if error.errno not in (ENOENT, ENOTDIR):
+                raise failure(error, kept.path) from error
+            if kept.before is not None:
+                notes.append(f"the folder of {shown_path(kept.path)} is gone; it was left so")
+        step("file back")
+    for tree, folders in _by_tree(entry.made):
+        with suppress(FileNotFoundError):
+            remove_folders(tree, folders)
+    journal.drop(filed)
+    step("rolled back")
+    return notes
+
+
+def _taken_back(kept: Kept, contents: Contents, desk: str) -> Iterator[str]:
+    back = backwards(kept, contents)
+    with spot(kept.tree, kept.path) as here:
+        found = [mend(here, back, kept.backwards), mend(here, forwards(kept, contents), kept.beside)]
+        for rescued in found:
+            if rescued is not None:
+                yield f"{shown_path(kept.path)} was saved twice at once; the older one is in {_rescued(desk, rescued)}"
+        try:
+            seen = here.seen()
+        except ToolFailure as error:
+            yield f"{error}: somebody else has put it there; it was left so"
+            return
+        now = None if seen is None else seen.content
+        if now == back.before and (now != back.after or (seen is not None and seen.mode != back.mode)):
+            try:
+                write(here, Written(*back), kept.backwards)
+            except Differs as error:
+                yield f"{error}: it was left so"
+        elif now != back.after:
+            yield f"{shown_path(kept.path)} was changed by somebody else; it was left so"
+
+
+def _rescued(desk: str, content: bytes) -> str:
+    folder = os.path.join(desk, "rescued")
+    os.makedirs(folder, 0o700, exist_ok=True)
+    path = os.path.join(folder, os.urandom(6).hex())
+    with open(path, "xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    settle(folder)
+    return path
+
+
+def _by_tree(folders: Iterable[Made]) -> list[tuple[str, list[str]]]:
+    found: dict[str, list[str]] = {}
+    for one in folders:
+        found.setdefault(one.tree, []).append(one.path)
+    return list(found.items())
