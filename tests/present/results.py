@@ -115,6 +115,24 @@ def logs_result(count: int) -> dict[str, Any]:
     return {"success": True, "lines": lines, "truncated": True}
 
 
+def ran_result(lines: int = 0, **fields: Any) -> dict[str, Any]:
+    """Of a program that printed so many lines."""
+    return {
+        "success": True,
+        "exitCode": 0,
+        "signal": None,
+        "stdout": "".join(f"line {n}\n" for n in range(lines)),
+        "stderr": "",
+        "files": [],
+        "filesLeftOut": [],
+        "limits": [],
+        "tier": "namespaces",
+        "executionTime": 23,
+        "truncated": False,
+        **fields,
+    }
+
+
 RESULTS: dict[str, dict[str, Any]] = {
     "code/read": read_result(200, 11, 900),
     "code/search": search_result({f"src/f{n}.py": n for n in range(1, 9)}),
@@ -125,5 +143,8 @@ RESULTS: dict[str, dict[str, Any]] = {
     "code/show": {"success": True, "commit": commit(3, diff=[file_diff(f"src/f{n}.py", 9) for n in range(4)])},
     "data/list": records_result(60, 900),
     "debug/logs": logs_result(60),
+    "code/execute/python": ran_result(900),
+    "code/execute/javascript": ran_result(900),
+    "ai.execute": ran_result(900),
 }
 """One of each, too long for a small budget."""

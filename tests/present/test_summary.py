@@ -26,6 +26,7 @@ from rightcall.present.summary import summarise
         ("code/show", "Showed commit 0000003: Fix the clock"),
         ("data/list", "Listed 60 of 900 records of calls"),
         ("debug/logs", "Showed 60 log lines"),
+        ("code/execute/python", "exit 0 in 23 ms (namespaces)"),
     ],
 )
 def test_a_result_is_summed_up(tool: str, line: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from rightcall.present.look import Pairs, look
 from rightcall.present.marks import mark_as_data, neutral
 from rightcall.present.measure import Measure
+from rightcall.present.registry import view_of
 from rightcall.present.shape import shape as shaped
 from rightcall.present.summary import GENEROUS, summarise
 from rightcall.present.trim import Trimmed, trim
@@ -100,8 +101,21 @@ def message(outcome: Outcome, shape: MessageShape = "text") -> Any:
     call_id = (outcome.call.id if outcome.call is not None else None) or ""
     told = answer(text, shape, call_id=call_id, error=not outcome.ok)
     if shape == "mcp" and outcome.ok:
-        told |= _structured(outcome.result)
+        pictures, data = _pictures(outcome.tool, outcome.result)
+        told["content"] += pictures
+        told |= _structured(data)
     return told
+
+
+def _pictures(tool: str, result: Any) -> tuple[list[dict[str, Any]], Any]:
+    """What a client can show, and the rest of the result."""
+    view = view_of(tool)
+    if view is None or view.images is None:
+        return [], result
+    try:
+        return view.images(result)
+    except Exception:  # noqa: BLE001  (a dry run, or another tool of that name)
+        return [], result
 
 
 def _structured(result: Any) -> dict[str, Any]:

@@ -33,6 +33,8 @@ class View(Struct, frozen=True):
     """Fields that are cut last."""
     spread: str | None = None
     """A field with an object of lists, each of which keeps something."""
+    images: Callable[[Any], tuple[list[dict[str, Any]], Any]] | None = None
+    """The pictures in the result, as blocks of content in MCP; and the result without them."""
 
 
 @cache
@@ -40,7 +42,13 @@ def views() -> Mapping[str, View]:
     """All of them, by tool."""
     names = sorted(found.name for found in pkgutil.iter_modules(package.__path__))
     modules = (importlib.import_module(f"{package.__name__}.{name}") for name in names)
-    return {module.VIEW.tool: module.VIEW for module in modules if hasattr(module, "VIEW")}
+    found = (view for module in modules for view in _views_of(module))
+    return {view.tool: view for view in found}
+
+
+def _views_of(module: Any) -> tuple[View, ...]:
+    """A module has the view of one tool, or of several that give the same."""
+    return module.VIEWS if hasattr(module, "VIEWS") else (module.VIEW,) if hasattr(module, "VIEW") else ()
 
 
 def view_of(tool: str) -> View | None:

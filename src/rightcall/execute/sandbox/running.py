@@ -31,7 +31,7 @@ class Ran(Struct, frozen=True, rename="camel"):
     limits: tuple[LimitName, ...]
     """Those that it has reached."""
     tier: Tier
-    execution_time: float
+    execution_time: int
     """Milliseconds."""
     truncated: bool
     """Something of its output or files is not in here."""
@@ -116,7 +116,7 @@ def _ran(ended: Ended, output: Output, collected: Collected) -> Ran:
         files_left_out=tuple(left),
         limits=ended.limits,
         tier=ended.tier,
-        execution_time=round(ended.seconds * 1000, 1),
+        execution_time=round(ended.seconds * 1000),
         truncated=cut or "output" in ended.limits or bool(left),
     )
 

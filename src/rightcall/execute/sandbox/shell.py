@@ -27,7 +27,7 @@ def shell_tool(settings: SandboxSettings, sandbox: Lender) -> LocalTool:
     """The tool. `sandbox` lends the one it shares with others, when it is first needed."""
     about = next(one for one in load_pack("gaia").tools if one.name == "ai.execute")
     return packed_tool(
-        about, Arguments, partial(_run, settings, sandbox), timeout=settings.seconds + AROUND,
+        about, Arguments, partial(_run, settings, sandbox), timeout=settings.seconds + AROUND, lasting=True,
         preview=partial(_preview, settings, sandbox),
     )  # fmt: skip
 

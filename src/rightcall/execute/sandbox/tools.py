@@ -41,7 +41,7 @@ def execute_tools(settings: SandboxSettings, sandbox: Lender) -> list[LocalTool]
     return [
         packed_tool(
             known[name], Arguments, partial(_run, language, settings, sandbox), timeout=settings.seconds + AROUND,
-            preview=partial(_preview, language, settings, sandbox),
+            preview=partial(_preview, language, settings, sandbox), lasting=True,
         )
         for name, language in _LANGUAGES.items()
     ]  # fmt: skip
