@@ -20,7 +20,7 @@ from rightcall.execute.code.git.run import checked, failure_of
 from rightcall.execute.write.changes import RefStep
 from rightcall.execute.write.git_checkout import check_out
 from rightcall.execute.write.git_objects import Bench
-from rightcall.execute.write.git_refs import HEADS, current_branch, set_refs, tips, unwritable
+from rightcall.execute.write.git_refs import HEADS, check_name, current_branch, in_the_way, set_refs, tips, unwritable
 from rightcall.fs.sight import Sight
 from rightcall.text.escape import escaped
 
@@ -92,6 +92,27 @@ class Writer:
         """The commit that a branch is at; None where there is no such branch."""
         return tips(self._bench, [HEADS + branch])[0]
 
+    def tip_or_none(self, branch: str) -> str | None:
+        """The same for a name that may be anything: None for what is no branch."""
+        try:
+            self.check_name(branch)
+            return self.tip(branch)
+        except ToolFailure:
+            return None
+
+    def check_name(self, name: str) -> None:
+        """Raises ToolFailure for what is no good name of a new branch."""
+        check_name(self._bench, name)
+
+    def in_the_way(self, name: str) -> str | None:
+        """A branch that cannot be beside a new one: `a` and `a/b` would be a file and a folder of the same name."""
+        return in_the_way(self._bench, name)
+
+    def subject(self, commit: str) -> str:
+        """The first line of a commit's message."""
+        finished = self._bench.git("log", "--no-walk", "--max-count=1", "--format=%s", commit, "--")
+        return checked(finished).decode(errors="backslashreplace").rstrip("\n")
+
     def blob(self, commit: str, path: str) -> tuple[bytes, int] | None:
         """The content and mode of a file (or link) in a commit; None: no such file."""
         entry = self._listed(commit, path).get(path)
@@ -105,6 +126,10 @@ class Writer:
     def paths(self, commit: str) -> Entries:
         """Everything in a commit or tree."""
         return self._listed(commit)
+
+    def entries(self, commit: str, paths: Sequence[str]) -> Entries:
+        """What a commit has at these very paths, folders included."""
+        return self._listed(commit, *paths, deep=False) if paths else {}
 
     def commit(
         self, parents: Sequence[str], changes: Mapping[str, tuple[int, bytes] | None], message: str, author: Author,
@@ -201,9 +226,9 @@ class Writer:
         those of the new one; what somebody has staged stays."""
         return self._bench.moved_index(index, old, new)
 
-    def _listed(self, commit: str, path: str | None = None) -> dict[str, tuple[int, str]]:
-        only = [] if path is None else [path]
-        finished = self._bench.git("ls-tree", "-r", "-z", "--full-tree", commit, "--", *only, most=_MOST_LISTED)
+    def _listed(self, commit: str, *paths: str, deep: bool = True) -> dict[str, tuple[int, str]]:
+        depth = ["-r"] if deep else []
+        finished = self._bench.git("ls-tree", *depth, "-z", "--full-tree", commit, "--", *paths, most=_MOST_LISTED)
         if finished.full:
             raise ToolFailure("The repository holds too many files to be listed")
         found: dict[str, tuple[int, str]] = {}

@@ -25,7 +25,7 @@ def check_out(bench: Bench, entries: Mapping[str, tuple[int, str]], folder: str)
     if len(entries) > _MOST_FILES:
         raise ToolFailure(f"The commit holds more than {_MOST_FILES:,} files: it cannot be checked out")
     for path in entries:
-        if any(_is_bad(part) for part in path.split("/")):
+        if any(is_bad_name(part) for part in path.split("/")):
             raise ToolFailure(f"The commit holds a file that git itself refuses to check out: {escaped(path, 200)}")
     try:
         os.makedirs(folder, 0o700, exist_ok=True)
@@ -137,7 +137,7 @@ def _write(folders: _Folders, path: str, mode: int, content: bytes) -> None:
         file.write(content)
 
 
-def _is_bad(part: str) -> bool:
+def is_bad_name(part: str) -> bool:
     """A name that leads elsewhere, or that some system takes for `.git`."""
     return part in ("", ".", "..") or any(_is_git(reading) for reading in part.split("\\"))
 

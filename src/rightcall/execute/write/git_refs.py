@@ -82,7 +82,7 @@ def tips(bench: Bench, names: Sequence[str]) -> list[str | None]:
     wanted = [os.fsencode(name) for name in names]
     listed = checked(
         bench.git(
-            "for-each-ref", "--format=%(objectname) %(objecttype) %(symref)%00%(refname)", *names, most=1 << 20
+            "for-each-ref", "--format=%(objectname) %(objecttype) %(symref)%00%(refname)", *names, most=64 << 20
         )  # it lists also what lies below a name
     )
     found: dict[bytes, str] = {}
@@ -101,6 +101,18 @@ def tips(bench: Bench, names: Sequence[str]) -> list[str | None]:
         if _is_file(bench, name):
             raise ToolFailure(f"{_short(name)} cannot be read: its ref is damaged, or its commit is not here")
     return [found.get(name) for name in wanted]
+
+
+def in_the_way(bench: Bench, name: str) -> str | None:
+    """See `Writer.in_the_way`."""
+    parts = name.split("/")
+    above = [HEADS + "/".join(parts[:length]) for length in range(1, len(parts))]
+    for pattern in (*above, f"{HEADS}{name}/"):
+        first = checked(bench.git("for-each-ref", "--count=1", "--format=%(refname)", pattern)).rstrip(b"\n")
+        found = os.fsdecode(first)
+        if found and (found == pattern or pattern.endswith("/")):
+            return found.removeprefix(HEADS)
+    return None
 
 
 def set_refs(bench: Bench, steps: Sequence[RefStep], by: tuple[str, str], holding: Sequence[int] = ()) -> None:

@@ -1,0 +1,110 @@
+"""The tools that work on branches: `code/create-branch`, `code/edit`, `code/create-test` and `code/commit`."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from rightcall.catalog import PackTool
+from rightcall.errors import ToolFailure
+from rightcall.execute.functions import LocalTool
+from rightcall.execute.packed import packed_tool
+from rightcall.execute.write import branches_creating, committing
+from rightcall.execute.write.editing import Edit, EditResult, Operation
+from rightcall.execute.write.editing_paths import branch_path
+from rightcall.execute.write.git import Writer
+from rightcall.fs.globs import path_matches
+from rightcall.text.escape import escaped
+
+if TYPE_CHECKING:
+    from rightcall.execute.write.desk import Desk
+
+_SECONDS = 60.0
+"""A worktree of a large repository takes some."""
+EDIT, CREATE_TEST = "code/edit", "code/create-test"
+
+
+class EditArguments(Struct, frozen=True, kw_only=True):
+    operations: list[Operation]
+    branch: str | None = None
+    caller: str = ""
+    expected: str | None = None
+
+
+class TestArguments(Struct, frozen=True, kw_only=True):
+    path: str
+    content: str
+    branch: str | None = None
+    caller: str = ""
+    expected: str | None = None
+
+
+def branch_tools(desk: "Desk", about: Mapping[str, PackTool]) -> list[LocalTool]:
+    """The tools on one desk; `about` is the pack `code` by name."""
+    return [
+        _tool(about[branches_creating.NAME], branches_creating.BranchArguments, desk,
+              branches_creating.create_branch, branches_creating.preview_branch, branches_creating.branch_state),
+        _tool(about[EDIT], EditArguments, desk, edit, preview_edit, edit_state),
+        _tool(about[CREATE_TEST], TestArguments, desk, create_test, preview_test, test_state),
+        _tool(about[committing.NAME], committing.CommitArguments, desk,
+              committing.commit, committing.preview_commit, committing.commit_state),
+    ]  # fmt: skip
+
+
+def _tool(
+    about: PackTool, arguments: type[Struct], desk: "Desk", run: Callable[["Desk", Any], Any],
+    preview: Callable[["Desk", Any], str], state: Callable[["Desk", Any], str],
+) -> LocalTool:  # fmt: skip
+    return packed_tool(
+        about, arguments, partial(run, desk), preview=partial(preview, desk), state=partial(state, desk),
+        timeout=_SECONDS, rooted=True, caller="caller", expected="expected",
+    )  # fmt: skip
+
+
+def edit(desk: "Desk", asked: EditArguments) -> EditResult:
+    return _edit(desk, asked).apply(asked.expected)
+
+
+def preview_edit(desk: "Desk", asked: EditArguments) -> str:
+    return _edit(desk, asked).preview()
+
+
+def edit_state(desk: "Desk", asked: EditArguments) -> str:
+    return _edit(desk, asked).state()
+
+
+def create_test(desk: "Desk", asked: TestArguments) -> EditResult:
+    return _test(desk, asked).apply(asked.expected)
+
+
+def preview_test(desk: "Desk", asked: TestArguments) -> str:
+    return _test(desk, asked).preview()
+
+
+def test_state(desk: "Desk", asked: TestArguments) -> str:
+    return _test(desk, asked).state()
+
+
+def save_on_branch(desk: "Desk", tool: str, caller: str, branch: str, path: str, content: str) -> Edit:
+    """`file/save` in the worktree of a branch: whether the file is there or not. `preview`, `state` and `apply`."""
+    return Edit(desk, tool, caller, branch, [Operation("save", path, content)], "path")
+
+
+def _edit(desk: "Desk", asked: EditArguments) -> Edit:
+    if not asked.operations:
+        raise ToolFailure("operations: at least one is needed")
+    if any(one.type == "save" for one in asked.operations):
+        raise ToolFailure("operations: type is modify, insert or delete")
+    return Edit(desk, EDIT, asked.caller, asked.branch, asked.operations)
+
+
+def _test(desk: "Desk", asked: TestArguments) -> Edit:
+    path = branch_path(desk, Writer(desk.sight), asked.path)
+    if not any(path_matches(pattern, path) for pattern in desk.settings.tests):
+        patterns = ", ".join(desk.settings.tests[:6])
+        raise ToolFailure(
+            f"path: {escaped(path, 200)} is no test file. Test files are those that match [write] tests: {patterns}; "
+            "code/edit changes other files"
+        )
+    return Edit(desk, CREATE_TEST, asked.caller, asked.branch, [Operation("insert", path, asked.content)], "path")

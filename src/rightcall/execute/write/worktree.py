@@ -1,0 +1,181 @@
+"""The worktree of a branch: its files in a folder on the desk, registered with the repository as `git worktree add`
+does it, so that a person can go there and use git. Never anybody's checkout.
+
+    checked out under a passing name ─▶ renamed into place ─▶ registered in <git>/worktrees/<slug>
+
+Everything here happens under the desk's lock. Whatever a killed process has left is finished, or removed, by the next.
+"""
+
+import os
+import shutil
+import stat
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from rightcall.errors import ToolFailure
+from rightcall.execute.code.git.pointers import small_file
+from rightcall.execute.write.branches import TREES, BranchRecord, all_branches
+from rightcall.execute.write.git import Writer
+from rightcall.execute.write.git_refs import checked_out
+from rightcall.execute.write.worktree_clean import is_clean
+from rightcall.fs.spots import failure, seen_file, spot
+from rightcall.fs.writing import Written, write
+from rightcall.text.escape import escaped
+
+if TYPE_CHECKING:
+    from rightcall.execute.write.desk import Desk
+
+_REGISTERED: Final = "worktrees"
+_MARK = "rightcall"
+"""A file beside the registered index: the commit that the index was made for."""
+_PASSING, _KEPT = ".new-", ".kept-"
+_SHOWN = 300
+
+
+def prepare(desk: "Desk", writer: Writer, record: BranchRecord) -> None:
+    """Make the worktree, or bring what git keeps about it up to date. Raises ToolFailure when it cannot be used."""
+    tip = writer.tip(record.name)
+    if tip is None:
+        raise ToolFailure(f"branch: {escaped(record.name, 200)} is gone from the repository")
+    check_free(writer, record)
+    if not os.path.isdir(record.tree) or os.path.islink(record.tree):
+        _check_out(desk, writer, record, tip)
+    _register(writer, record, tip)
+    _bring_index(writer, record, tip)
+
+
+def settle(writer: Writer, record: BranchRecord) -> None:
+    """After the branch has moved by our doing: the index follows, if there is a worktree."""
+    tip = writer.tip(record.name)
+    if tip is not None and exists(writer, record):
+        _bring_index(writer, record, tip)
+
+
+def exists(writer: Writer, record: BranchRecord) -> bool:
+    """Whether the worktree is there."""
+    return os.path.isdir(record.tree) and small_file(_registration(writer, record.slug, "gitdir")) is not None
+
+
+def check_free(writer: Writer, record: BranchRecord) -> None:
+    """Raises ToolFailure where the branch is checked out by somebody else, or something else is in its worktree."""
+    held = checked_out(writer.repository.common_dir).get(record.name)
+    own = _registration(writer, record.slug)
+    name = escaped(record.name, 200)
+    if held is not None and held != own:
+        raise ToolFailure(
+            f"The branch {name} is checked out by a person: tools leave it alone until another one is checked out there"
+        )
+    head = small_file(os.path.join(own, "HEAD"))
+    if head is not None and head.strip() != f"ref: {record.ref}".encode():
+        raise ToolFailure(
+            f"A person has something else checked out in the worktree of {name}: `git switch {name}` in "
+            f"{escaped(record.tree, _SHOWN)} brings it back"
+        )
+
+
+def tidy(desk: "Desk", writer: Writer) -> None:
+    """Remove the worktrees of branches that are gone, and what killed processes have left. Files that were changed
+    there by hand are kept, under another name."""
+    folder = os.path.join(desk.folder, TREES)
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    if not names:
+        return
+    live = {record.slug for record in all_branches(desk) if writer.tip(record.name) is not None}
+    for name in names:
+        if name.startswith(_PASSING):
+            shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+        elif not name.startswith(_KEPT) and name not in live:
+            _remove(writer, os.path.join(folder, name))
+
+
+def _remove(writer: Writer, tree: str) -> None:
+    slug = os.path.basename(tree)
+    mark = small_file(_registration(writer, slug, _MARK)) or b""
+    if mark and is_clean(writer, mark.decode(errors="replace").strip(), tree):
+        shutil.rmtree(tree, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            os.rename(tree, os.path.join(os.path.dirname(tree), f"{_KEPT}{slug}-{os.urandom(3).hex()}"))
+    if _names_tree(writer, slug, tree):
+        shutil.rmtree(_registration(writer, slug), ignore_errors=True)
+    with suppress(OSError):  # the last one takes the folder with it, as git does it
+        os.rmdir(os.path.join(writer.repository.common_dir, _REGISTERED))
+
+
+def _check_out(desk: "Desk", writer: Writer, record: BranchRecord, tip: str) -> None:
+    folder = os.path.join(desk.folder, TREES)
+    passing = os.path.join(folder, f"{_PASSING}{record.slug}-{os.urandom(4).hex()}")
+    try:
+        os.makedirs(folder, 0o700, exist_ok=True)
+        writer.checkout(tip, passing)
+        with open(os.path.join(passing, ".git"), "xb") as file:
+            file.write(b"gitdir: " + os.fsencode(_registration(writer, record.slug)) + b"\n")
+        if os.path.islink(record.tree):
+            os.unlink(record.tree)
+        os.rename(passing, record.tree)
+    except OSError as error:
+        raise ToolFailure(f"The worktree cannot be made: {os.strerror(error.errno or 0)}") from error
+    finally:
+        shutil.rmtree(passing, ignore_errors=True)
+
+
+def _register(writer: Writer, record: BranchRecord, tip: str) -> None:
+    """As `git worktree add` does it. The mark comes last: what lacks it is made anew."""
+    slug = record.slug
+    if small_file(_registration(writer, slug, _MARK)) is not None and _names_tree(writer, slug, record.tree):
+        return
+    common = writer.repository.common_dir
+    _folder(common, _REGISTERED)
+    _folder(common, f"{_REGISTERED}/{slug}")
+    if small_file(_registration(writer, slug, "gitdir")) is not None and not _names_tree(writer, slug, record.tree):
+        raise ToolFailure(f"The repository has a worktree {slug} already, of somebody else")
+    _put(writer, slug, "gitdir", os.fsencode(os.path.join(record.tree, ".git")) + b"\n")
+    _put(writer, slug, "commondir", b"../..\n")
+    _put(writer, slug, "HEAD", f"ref: {record.ref}\n".encode())
+    _put(writer, slug, "index", writer.index_of(tip), lock="index.lock")
+    _put(writer, slug, _MARK, f"{tip}\n".encode())
+
+
+def _bring_index(writer: Writer, record: BranchRecord, tip: str) -> None:
+    """The index follows a branch that was moved without it: by a commit of ours, or its undoing. What a person has
+    staged stays."""
+    known = (small_file(_registration(writer, record.slug, _MARK)) or b"").decode(errors="replace").strip()
+    if known == tip:
+        return
+    index = seen_file(writer.repository.common_dir, f"{_REGISTERED}/{record.slug}/index")
+    made = writer.index_of(tip) if index is None else writer.index_moved(index.content, known, tip)
+    _put(writer, record.slug, "index", made, lock="index.lock")
+    _put(writer, record.slug, _MARK, f"{tip}\n".encode())
+
+
+def _registration(writer: Writer, slug: str, name: str = "") -> str:
+    whole = os.path.join(writer.repository.common_dir, _REGISTERED, slug)
+    return os.path.join(whole, name) if name else whole
+
+
+def _names_tree(writer: Writer, slug: str, tree: str) -> bool:
+    named = small_file(_registration(writer, slug, "gitdir")) or b""
+    return os.fsdecode(named.rstrip(b"\n")) == os.path.join(tree, ".git")
+
+
+def _folder(common: str, path: str) -> None:
+    """A folder of the git directory, made if it is not there; a link in its place is an error."""
+    with suppress(FileExistsError):
+        os.mkdir(os.path.join(common, path), 0o777)
+    if not stat.S_ISDIR(os.lstat(os.path.join(common, path)).st_mode):
+        raise ToolFailure(f"{path} in the git directory is no folder: no worktree can be registered")
+
+
+def _put(writer: Writer, slug: str, name: str, content: bytes, lock: str = "") -> None:
+    path = f"{_REGISTERED}/{slug}/{name}"
+    try:
+        with spot(writer.repository.common_dir, path) as here:
+            found = here.seen()
+            before = None if found is None else found.content
+            if before != content:
+                write(here, Written(before, content, 0o644, lock=lock), f".{name}.{os.urandom(6).hex()}")
+    except OSError as error:
+        raise failure(error, path) from error
