@@ -39,7 +39,6 @@ def test_a_right_call_comes_back_as_the_same_object(random: Random) -> None:
 
 
 @pytest.mark.promise("N-13")
-@settings(max_examples=300)
 @given(randoms)
 def test_damage_that_leaves_no_doubt_is_undone_or_refused(random: Random) -> None:
     tool, value = a_call(random)
@@ -56,7 +55,6 @@ def test_a_text_cut_off_inside_a_value_is_never_completed(random: Random) -> Non
 
 
 @pytest.mark.promise("N-13", "N-17")
-@settings(max_examples=300)
 @given(randoms)
 def test_wild_damage_never_raises_invents_or_is_accepted_unfit(random: Random) -> None:
     tool, value = a_call(random)

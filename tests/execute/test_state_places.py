@@ -107,22 +107,22 @@ def test_a_plain_argument_is_found_once() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        as_text([{"path": "a"}] * 80_000),
-        as_text(["x"] * 200_000),
-        as_text("[" * 500_000),
-        as_text(["[" * 200] * 5_000),
-        as_text(["[" * 100 + "]" * 100] * 5_000),
+        as_text([{"path": "a"}] * 20_000),
+        as_text(["x"] * 50_000),
+        as_text("[" * 125_000),
+        as_text(["[" * 200] * 1_200),
+        as_text(["[" * 100 + "]" * 100] * 1_200),
         "[" * 900 + as_text("[" * 900 + "]" * 900) + "]" * 900,
-        "\\" * 1_000_000,
-        '"' * 1_000_000,
-        '{"a": 1, "a": 2},' * 50_000,
+        "\\" * 250_000,
+        '"' * 250_000,
+        '{"a": 1, "a": 2},' * 12_000,
     ],
 )
 @pytest.mark.parametrize("place", ["ops[].path", "ops[][].path", "ops", "ops.path"])
 def test_a_huge_or_deep_text_takes_no_longer_than_its_length(value: str, place: str) -> None:
     started = process_time()
     values_at({"ops": value}, place)
-    assert process_time() - started < 3
+    assert process_time() - started < 1
 
 
 def test_text_within_text_within_text_is_opened_to_the_bottom() -> None:

@@ -18,7 +18,7 @@ ENGINES = [
     "linear",
     pytest.param("ripgrep", marks=pytest.mark.skipif(ripgrep("/nowhere") is None, reason="no ripgrep here")),
 ]
-SECONDS = 1.5
+SECONDS = 0.7
 
 
 @pytest.fixture

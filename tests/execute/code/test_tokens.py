@@ -61,8 +61,8 @@ def test_tokens_are_bounded_in_number_and_length() -> None:
 @pytest.mark.parametrize("path", ["a.py", "a.ts", "a.lua", "a.rb"])
 def test_hostile_text_takes_linear_time(piece: str, path: str) -> None:
     start = process_time()
-    tokens_of(piece * (300_000 // len(piece)), path, 10_000_000, 10_000_000, AnswerRoom())
-    assert process_time() - start < 2
+    tokens_of(piece * (80_000 // len(piece)), path, 10_000_000, 10_000_000, AnswerRoom())
+    assert process_time() - start < 0.6
 
 
 @given(st.text(max_size=60), st.sampled_from(["a.py", "a.ts", "a.lua", "a.rb", "a.php", "a.txt"]))
