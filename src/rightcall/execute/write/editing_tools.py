@@ -1,6 +1,6 @@
 """The tools that work on branches: `code/create-branch`, `code/edit`, `code/create-test` and `code/commit`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from rightcall.execute.write.editing import Edit, EditResult, Operation
 from rightcall.execute.write.editing_paths import branch_path
 from rightcall.execute.write.git import Writer
 from rightcall.fs.globs import path_matches
+from rightcall.packs import load_pack
 from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
@@ -40,8 +41,9 @@ class TestArguments(Struct, frozen=True, kw_only=True):
     expected: str | None = None
 
 
-def branch_tools(desk: "Desk", about: Mapping[str, PackTool]) -> list[LocalTool]:
-    """The tools on one desk; `about` is the pack `code` by name."""
+def branch_tools(desk: "Desk") -> list[LocalTool]:
+    """The tools on one desk. What is said of them stands in the pack `code`."""
+    about: dict[str, PackTool] = {tool.name: tool for tool in load_pack("code").tools}
     return [
         _tool(about[branches_creating.NAME], branches_creating.BranchArguments, desk,
               branches_creating.create_branch, branches_creating.preview_branch, branches_creating.branch_state),
