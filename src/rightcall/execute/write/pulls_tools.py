@@ -1,6 +1,6 @@
 """The tools of peer review: `code/pull-request`, `code/review` and `code/merge`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,11 +23,12 @@ _AROUND: Final = 60.0
 """Seconds that a merge may take besides its checks, which may run twice."""
 
 
-def pull_tools(
-    desk: "Desk", sandbox: "Callable[[], Sandbox]", about: Mapping[str, PackTool], visible: tuple[str, ...] = ()
-) -> list[LocalTool]:
+def pull_tools(desk: "Desk", sandbox: "Callable[[], Sandbox]", visible: tuple[str, ...] = ()) -> list[LocalTool]:
     """The tools on one desk; `sandbox` makes the sandbox when checks are run, `visible` are folders that can be read in
-    it, `about` is the pack `code` by name."""
+    it."""
+    from rightcall.packs import load_pack
+
+    about = {tool.name: tool for tool in load_pack("code").tools}
     checker = Checker(sandbox, visible)
 
     def merging(desk: "Desk", asked: MergeArguments) -> Any:

@@ -1,0 +1,113 @@
+"""A repository with a person's checkout, a desk, and callers who ask for merges; checks that end as they are told."""
+
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from rightcall.config_hands import Check, WriteSettings
+from rightcall.execute.sandbox.types import Ended, Job, Scratch
+from rightcall.execute.write.branches_creating import BranchArguments, create_branch
+from rightcall.execute.write.checking import Checker
+from rightcall.execute.write.committing import CommitArguments, commit
+from rightcall.execute.write.desk import Desk
+from rightcall.execute.write.editing import Operation
+from rightcall.execute.write.editing_tools import EditArguments, edit
+from rightcall.execute.write.merging import Merge, MergeArguments, merge
+from rightcall.execute.write.pulls_opening import OpenArguments, Opened, open_pull
+from rightcall.execute.write.reviewing import ReviewArguments, Reviewed, review
+from rightcall.fs.sight import Sight
+
+SETTINGS = WriteSettings(check=Check(command=("python3", "check.py")))
+_BY = ("-c", "user.name=Person", "-c", "user.email=person@example.invalid")
+
+
+class Checks:
+    """In the place of the sandbox: it notes each run and ends it as it was told. `meanwhile` happens during a run."""
+
+    def __init__(self, code: int = 0, said: bytes = b"", meanwhile: Callable[[], object] = lambda: None) -> None:
+        self.code = code
+        self.said = said
+        self.meanwhile = meanwhile
+        self.jobs: list[Job] = []
+        self.seen: list[dict[str, bytes]] = []
+
+    def run(
+        self, job: Job, *, stdin: bytes | None = None, fill: Callable[[Scratch], None] | None = None,
+        collect: object = None, out: Callable[[Any, bytes], None],
+    ) -> Ended:  # fmt: skip
+        self.jobs.append(job)
+        place = Path(job.place)
+        self.seen.append({str(p.relative_to(place)): p.read_bytes() for p in place.rglob("*") if p.is_file()})
+        self.meanwhile()
+        out("stdout", self.said)
+        return Ended(code=self.code, signal=None, limits=(), tier="namespaces", seconds=0.5)
+
+    def checker(self) -> Checker:
+        return Checker(lambda: self)  # pyright: ignore[reportArgumentType] - it does what is asked of one here
+
+
+class Project:
+    """What a test works with. The person's branch is `main`, with `app.py`, `notes.txt` and `lib/util.py`."""
+
+    def __init__(self, folder: Path, settings: WriteSettings = SETTINGS) -> None:
+        self.root = folder / "project"
+        self.root.mkdir()
+        self.git("init", "-q", "-b", "main")
+        self.write({"app.py": "print('one')\n", "notes.txt": "a\nb\nc\n", "lib/util.py": "X = 1\n"})
+        self.git("add", ".")
+        self.git("commit", "-q", "-m", "first")
+        self.desk = Desk(str(folder / "desk"), Sight(self.root), settings)
+
+    def git(self, *arguments: str, cwd: Path | None = None) -> str:
+        done = subprocess.run(
+            ["git", *_BY, *arguments], cwd=cwd or self.root, check=True, capture_output=True, text=True,
+            env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"},
+        )  # fmt: skip
+        return done.stdout
+
+    def write(self, files: Mapping[str, str]) -> None:
+        for name, content in files.items():
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+
+    def with_settings(self, **changes: Any) -> None:
+        self.desk.settings = replace(self.desk.settings, **changes)
+
+    def branch(self, name: str = "fix", caller: str = "teacher", files: Mapping[str, str | None] | None = None) -> str:
+        """A branch with one commit; its tip."""
+        create_branch(self.desk, BranchArguments(name=name, caller=caller))
+        return self.commit(files or {"app.py": "print('two')\n"}, name, caller)
+
+    def commit(self, files: Mapping[str, str | None], branch: str = "fix", caller: str = "teacher") -> str:
+        tree = self.git("ls-tree", "-r", "--name-only", branch).split("\n")
+        operations = [
+            Operation("delete", path) if content is None
+            else Operation("modify" if path in tree else "insert", path, content)
+            for path, content in files.items()
+        ]  # fmt: skip
+        edit(self.desk, EditArguments(operations=operations, branch=branch, caller=caller))
+        return commit(self.desk, CommitArguments(message="a change", branch=branch, caller=caller)).commit
+
+    def open(self, caller: str = "teacher", **asked: Any) -> Opened:
+        return open_pull(self.desk, OpenArguments(**({"title": "Say two"} | asked), caller=caller))
+
+    def review(self, decision: Any = "approve", comment: str = "", caller: str = "helper", id: str = "1") -> Reviewed:
+        return review(self.desk, ReviewArguments(id=id, decision=decision, comment=comment, caller=caller))
+
+    def merge(self, checks: Checks | None = None, caller: str = "teacher", **asked: Any) -> Merge:
+        given = MergeArguments(**({"id": "1"} | asked), caller=caller)
+        return merge(self.desk, given, (checks or Checks()).checker())
+
+    def approved(self, **branch: Any) -> None:
+        """A pull request that could be merged."""
+        self.branch(**branch)
+        self.open()
+        self.review()
+
+    def status(self) -> str:
+        return self.git("status", "--porcelain=v2", "--untracked-files=all")
