@@ -20,7 +20,7 @@ from rightcall.execute.functions import LocalTool, own_copy
 from rightcall.execute.places import found_at, values_at
 from rightcall.text.faults import fault_text
 
-__all__ = ["Untold", "found_at", "keepable", "state_of", "telling", "told_state", "untold", "values_at"]
+__all__ = ["Untold", "found_at", "keepable", "state_of", "telling", "untold", "values_at"]
 
 _SETTLED = 20_000_000
 """Nanoseconds. File times are coarse (up to 10 ms on Linux): a file that was changed a moment ago could change again
@@ -57,12 +57,6 @@ def state_of(tool: LocalTool, arguments: Mapping[str, Any], root: str) -> str:
     except BaseException as error:  # noqa: BLE001 - the author's own code
         log.warning("the state of what %s touches could not be told: %s", tool.name, fault_text(error))
     return f"unknown-{os.urandom(16).hex()}"  # unknown is never unchanged
-
-
-def told_state(told: object) -> str:
-    """The state of a tool that is told in which one its call was judged, from what its own `state` function says: what
-    such a tool compares it with."""
-    return _digest([[], told])
 
 
 def telling(tool: LocalTool, arguments: Mapping[str, Any], root: str) -> bool:

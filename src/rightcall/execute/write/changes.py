@@ -1,12 +1,10 @@
 """What is changed, as records: files, refs, and the change that holds them together."""
 
-from collections.abc import Callable
 from typing import Final, Literal
 
 from msgspec import Struct
 
 from rightcall.errors import ToolFailure
-from rightcall.execute.state import told_state
 
 Status = Literal["begun", "done", "undone"]
 
@@ -75,12 +73,3 @@ class Moved(ToolFailure):
     def __init__(self, message: str, diff: str = "") -> None:
         super().__init__(f"{message}\n{diff}" if diff else message)
         self.diff = diff
-
-
-def judged(expected: str | None, told: object, diff: Callable[[], str]) -> None:
-    """Moved, unless what a tool finds now, under the lock, is the state in which its call was judged and approved.
-    `told` is what its `state` function says now, `diff` what the call would do by now."""
-    if expected is not None and told_state(told) != expected:
-        raise Moved(
-            "What this would change has changed since it was looked at; nothing was written. It would now be:", diff()
-        )

@@ -35,6 +35,7 @@ PATIENCE: Final = 10.0
 """Seconds to wait for another process that writes."""
 _ENDING = ".json"
 _LONGEST_NAME = 240
+_LONGEST_SUMMARY = 500
 
 
 class Desk:
@@ -137,7 +138,8 @@ class Worker:
         """Do it all, files in their order and then the refs, or nothing of it: then ToolFailure, or Moved when
         something is not as `before` says."""
         entry = Entry(
-            id=new_id(), tool=tool, caller=caller, summary=summary, at=utc(time()), refs=_moving(refs),
+            id=new_id(), tool=tool, caller=_text(caller), summary=_text(summary), at=utc(time()),
+            refs=tuple(one for one in refs if one.before != one.after),
             repository=repository, branch=branch, pull=pull,
         )  # fmt: skip
         return self.carry_out(entry, files)
@@ -164,5 +166,6 @@ def new_id() -> str:
     return f"c-{os.urandom(4).hex()}"
 
 
-def _moving(refs: Sequence[RefStep]) -> tuple[RefStep, ...]:
-    return tuple(one for one in refs if one.before != one.after)
+def _text(told: str) -> str:
+    """On one line, and such that any JSON can carry it."""
+    return " ".join(told.encode(errors="replace").decode().split())[:_LONGEST_SUMMARY]

@@ -12,11 +12,12 @@ from errno import ENOENT, ENOTDIR
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.write.changes import FileStep, Moved
+from rightcall.execute.write.indexes import index_back
 from rightcall.execute.write.journal import Contents, Entry, Filed, Journal, Kept, Made, backwards, forwards
 from rightcall.execute.write.refs import Refs
 from rightcall.fs.spots import Differs, failure, plain_path, seen_file, shown_path, spot
 from rightcall.fs.whole import settle
-from rightcall.fs.writing import Written, make_folders, mend, missing_folders, remove_folders, step, write
+from rightcall.fs.writing import make_folders, mend, missing_folders, remove_folders, step, write
 
 MARK = ".rightcall-"
 """What the names of temporary files begin with."""
@@ -31,6 +32,7 @@ def planned(steps: Sequence[FileStep]) -> tuple[list[FileStep], list[Kept], list
     known: set[tuple[str, str]] = set()
     for one in steps:
         tree = os.path.realpath(one.tree)
+        _sayable(f"{tree}/{one.path}")
         if (tree, one.path) in known:
             raise ToolFailure(f"{shown_path(one.path)} is named twice in one change")
         known.add((tree, one.path))
@@ -49,6 +51,13 @@ def planned(steps: Sequence[FileStep]) -> tuple[list[FileStep], list[Kept], list
             )
         )  # fmt: skip
     return wanted, kept, list(made.values())
+
+
+def _sayable(path: str) -> None:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise ToolFailure(f"{shown_path(path)} has a name that is no text; tools do not write such files") from None
 
 
 def _how_moved(gone: bool, one: FileStep) -> str:
@@ -149,9 +158,11 @@ def _taken_back(kept: Kept, contents: Contents, desk: str) -> Iterator[str]:
             yield f"{error}: somebody else has put it there; it was left so"
             return
         now = None if seen is None else seen.content
+        if kept.lock and now not in (back.before, back.after) and (again := index_back(kept, contents)) is not None:
+            now, back = again[0], back._replace(before=again[0], after=again[1])
         if now == back.before and (now != back.after or (seen is not None and seen.mode != back.mode)):
             try:
-                write(here, Written(*back), kept.backwards)
+                write(here, back, kept.backwards)
             except Differs as error:
                 yield f"{error}: it was left so"
         elif now != back.after:

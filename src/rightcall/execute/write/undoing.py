@@ -1,0 +1,153 @@
+"""Taking a change back: only while everything is as it left it. An undo is a change itself, and can be undone.
+
+What is newer is named: the later change that touched the same file or branch, or that somebody did it by hand.
+"""
+
+import os
+from collections.abc import Iterator
+from time import time
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from msgspec.structs import replace
+
+from rightcall.errors import ToolFailure
+from rightcall.execute.code.moments import utc
+from rightcall.execute.diff import content_diff
+from rightcall.execute.write.changes import Change, FileStep, RefStep
+from rightcall.execute.write.indexes import index_back
+from rightcall.execute.write.journal import DONE, RECORD, Contents, Entry, Filed, Kept, file_step, rewritten
+from rightcall.execute.write.refs import Refs
+from rightcall.fs.spots import seen_file, shown_path
+from rightcall.text.escape import escaped
+
+if TYPE_CHECKING:
+    from rightcall.execute.write.desk import Desk, Worker
+
+TOOL: Final = "undo"
+_HEADS = "refs/heads/"
+_NO_LOCK = -1
+
+
+def undo(worker: "Worker", id: str, by: str) -> Change:
+    """See `Worker.undo`."""
+    from rightcall.execute.write.desk import new_id
+
+    filed = worker.desk.filed(id)
+    if why := why_not(worker.desk, filed):
+        raise ToolFailure(f"{id} cannot be undone: {why}")
+    entry = filed.entry
+    back = Entry(
+        id=new_id(), tool=TOOL, caller=by, summary=f"undo {id}: {entry.summary}", at=utc(time()),
+        refs=tuple(RefStep(one.name, one.after, one.before) for one in reversed(entry.refs)),
+        repository=entry.repository, branch=entry.branch, pull=entry.pull, undoes=id, emptied=entry.made,
+    )  # fmt: skip
+    return worker.carry_out(back, [*steps_back(worker.desk, filed), *_noted(worker.desk, filed, back.id)])
+
+
+def why_not(desk: "Desk", filed: Filed) -> str:
+    """Why a change cannot be undone; empty: it can."""
+    entry = filed.entry
+    if entry.undone:
+        return f"it was undone already, by {entry.undone}"
+    if not filed.kept:
+        return "what was there before is no longer kept: newer changes needed the room"
+    try:
+        files = [kept for kept in _own(desk, entry) if not _as_left(filed, kept)]
+        now = Refs(desk.sight, entry.repository, _NO_LOCK, entry.caller).now(entry.refs)
+    except ToolFailure as error:
+        return str(error)
+    refs = [one for one, at in zip(entry.refs, now, strict=True) if at != one.after]
+    if not files and not refs:
+        return ""
+    return "; ".join(_newer(desk, filed, files, refs))
+
+
+def preview(desk: "Desk", filed: Filed) -> str:
+    """What an undo would change, as a diff and a line for each branch, safe to show."""
+    steps = steps_back(desk, filed)
+    files = [one for one in steps if not _is_desk(desk, one.tree) and not one.lock]
+    shown = [content_diff(_name(desk, one.tree, one.path), one.before, one.after) for one in files]
+    shown += [f"{_branch(one.name)}: {_short(one.after)} → {_short(one.before)}" for one in filed.entry.refs]
+    shown += [f"{_name(desk, one.tree, one.path)}: as it was before" for one in steps if one not in files]
+    return "\n".join(shown)
+
+
+def steps_back(desk: "Desk", filed: Filed) -> list[FileStep]:
+    """The steps that take its files back."""
+    contents = Contents(filed.folder)
+    found: list[FileStep] = []
+    for kept in reversed(_own(desk, filed.entry)):
+        one = file_step(kept, contents)
+        mode = kept.mode if kept.was is None else kept.was
+        back = replace(one, before=one.after, after=one.before, mode=mode)
+        if kept.lock and (again := index_back(kept, contents)) is not None:
+            back = replace(back, before=again[0], after=again[1])
+        found.append(back)
+    return found
+
+
+def _own(desk: "Desk", entry: Entry) -> list[Kept]:
+    """Its files, without what was noted on other changes: that is noted anew."""
+    return [kept for kept in entry.files if not (_is_desk(desk, kept.tree) and kept.path.startswith(f"{DONE}/"))]
+
+
+def _is_desk(desk: "Desk", tree: str) -> bool:
+    return tree in (desk.folder, os.path.realpath(desk.folder))
+
+
+def _noted(desk: "Desk", filed: Filed, by: str) -> Iterator[FileStep]:
+    """That this change is undone; and where it was an undo itself, that what it took back holds again."""
+    yield _marked(desk, filed, by)
+    if filed.entry.undoes and (first := desk.journal.find(filed.entry.undoes)) is not None:
+        yield _marked(desk, first, "")
+
+
+def _marked(desk: "Desk", filed: Filed, undone: str) -> FileStep:
+    path = f"{DONE}/{os.path.basename(filed.folder)}/{RECORD}"
+    before = seen_file(desk.folder, path)
+    content = None if before is None else before.content
+    return FileStep(desk.folder, path, content, rewritten(replace(filed.entry, undone=undone)), 0o600)
+
+
+def _as_left(filed: Filed, kept: Kept) -> bool:
+    seen, contents = seen_file(kept.tree, kept.path), Contents(filed.folder)
+    if (None if seen is None else seen.content) == contents.read(kept.after):
+        return True
+    return bool(kept.lock) and index_back(kept, contents) is not None
+
+
+def _newer(desk: "Desk", filed: Filed, files: list[Kept], refs: list[RefStep]) -> Iterator[str]:
+    """What has happened since to each of these."""
+    later = [one.entry for one in desk.journal.all(after=filed.number) if not one.entry.undone and not one.entry.undoes]
+    for kept in files:
+        name = _name(desk, kept.tree, kept.path)
+        by = next((one for one in later if any((f.tree, f.path) == (kept.tree, kept.path) for f in one.files)), None)
+        yield f"{name} was changed by hand since" if by is None else f"{by.id} has changed {name} since ({_about(by)})"
+    for ref in refs:
+        by = next((one for one in later if any(r.name == ref.name for r in one.refs)), None)
+        name = _branch(ref.name)
+        yield f"{name} was moved by hand since" if by is None else f"{by.id} has moved {name} since ({_about(by)})"
+
+
+def _about(entry: Entry) -> str:
+    return f"{escaped(entry.caller, 40)}: {escaped(entry.summary, 80)}"
+
+
+def _name(desk: "Desk", tree: str, path: str) -> str:
+    """A file as people know it: below the root by its path there, elsewhere whole."""
+    if _is_desk(desk, tree):
+        kind, _, name = path.removesuffix(".json").partition("/")
+        return f"the record of {escaped(kind, 40)} {escaped(unquote(name), 100)}"
+    if _is_desk(desk, os.path.dirname(os.path.dirname(tree))):  # a worktree
+        return f"{shown_path(path)} on its branch"
+    root = os.path.realpath(desk.sight.root).rstrip("/") + "/"
+    return shown_path(os.path.join(tree, path).removeprefix(root))
+
+
+def _branch(name: str) -> str:
+    return f"the branch {escaped(name.removeprefix(_HEADS), 100)}"
+
+
+def _short(commit: str | None) -> str:
+    return "none" if commit is None else commit[:12]
