@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "uninstall": "take it out of them again, byte for byte",
     "status": "show where rightcall is installed, in which mode, and whether it works",
     "hook": "answer an event of Claude Code, Gemini CLI or Codex: allow, deny, ask, or put its input right",
+    "sandbox": "run a program of your own in the sandbox, or find out whether it works here: run, doctor",
     "warm": "make a big git history fast to look at, without touching the repository",
     "formats": "list the formats in which calls are found, with an example each",
     "stats": "show how tools were used: calls, success, times, refusals, the success metrics",
@@ -55,8 +56,10 @@ exit codes:
   1    `check`: the call is refused; `read`: a call is refused; `call`, `route --run`: it did not run, or failed;
        `ask`: it waits for a person, or there is no whole answer; `route`: no model could choose;
        `audit verify`: a record was changed, removed or moved; `audit prune`: you said no;
-       `install`, `uninstall`: you said no, or there was nothing to wrap; `status`: something does not work
+       `install`, `uninstall`: you said no, or there was nothing to wrap; `status`, `sandbox doctor`: something does
+       not work
   2    wrong usage, a wrong tool, pack or policy file, or input or output that fails
+  124  `sandbox run`, whose exit code is the program's: it took too long; 125: there is no sandbox; 137: over a limit
   129  its terminal was closed (SIGHUP)
   130  interrupted (Ctrl-C)
   141  the reader of the output closed it

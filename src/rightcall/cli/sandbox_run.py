@@ -1,0 +1,163 @@
+"""`rightcall sandbox run`: a person's program, in the sandbox; its output, its exit status, its files."""
+
+import os
+import sys
+from argparse import Namespace
+from contextlib import ExitStack, closing
+from typing import Literal
+
+from rightcall.cli.lines import InputError
+from rightcall.cli.sandbox import NO_SANDBOX, STOPPED, TOO_LONG, complain, is_system
+from rightcall.cli.store_options import policy_file, policy_of
+from rightcall.config_hands import SandboxSettings
+from rightcall.execute.sandbox.languages import Language, file_name, job_for, language_of
+from rightcall.execute.sandbox.place import Code, code_beside, new_place
+from rightcall.execute.sandbox.sandbox import Sandbox
+from rightcall.execute.sandbox.scratch_folder import Folder
+from rightcall.execute.sandbox.types import Ended, Job, LimitName, NoSandbox, Scratch
+from rightcall.text.escape import escaped
+
+_MOST_CODE = 10_000_000
+_SHOWN_LEFT = 10
+_WORDS: dict[LimitName, str] = {
+    "seconds": "stopped after {seconds:g} s (--seconds)",
+    "memory": "it used more than {memory} MB of memory (--memory)",
+    "processes": "it reached {processes} processes (--processes)",
+    "scratch": "its files reached {scratch} MB (--disk)",
+    "output": "it printed more than {output:,} bytes (--output)",
+}
+
+
+def run_file(options: Namespace) -> int:
+    """The exit status."""
+    settings = settings_of(options)
+    code = _code(options.file)
+    language = _language(options, code)
+    sandbox = Sandbox(settings.python, settings.tier)
+    with closing(sandbox), ExitStack() as stack:
+        try:
+            return _run(_Program(options, settings, code, language, stack), sandbox, settings)
+        except NoSandbox as fault:
+            complain(fault.why, *fault.advice)
+            return NO_SANDBOX
+
+
+def settings_of(options: Namespace) -> SandboxSettings:
+    """Those of the policy, if there is one, and what was said here."""
+    from msgspec.structs import replace
+
+    settings = SandboxSettings() if policy_file(options) is None else policy_of(options).sandbox
+    named = {"seconds": "seconds", "memory": "memory", "processes": "processes", "disk": "scratch", "output": "output"}
+    said = {
+        field: getattr(options, name) for name, field in (named | {"tier": "tier"}).items() if hasattr(options, name)
+    }
+    return replace(settings, **{field: value for field, value in said.items() if value is not None})
+
+
+class _Program:
+    """What runs, and where: a copy of the file in a folder of its own, or the file in the scratch folder itself."""
+
+    def __init__(
+        self, options: Namespace, settings: SandboxSettings, code: bytes, language: Language, stack: ExitStack
+    ) -> None:  # fmt: skip
+        scratch: str | None = options.scratch
+        self.folder = None if scratch is None else _open_folder(scratch, settings, stack)
+        place = stack.enter_context(new_place()) if scratch is None else os.path.abspath(scratch)
+        inside = _below(options.file, place, self.folder)
+        self.code: Code | None = None
+        if inside is None:
+            name = file_name(language, code.decode(errors="replace")) if options.file == "-" else options.file
+            self.code = stack.enter_context(code_beside(os.path.basename(name), code))
+        script = self.code.path if self.code is not None else os.path.join(place, inside or "")
+        visible = (self.code.folder,) if self.code is not None else ()
+        self.job: Job = job_for(language, settings, place, script, tuple(options.args), visible)
+
+    def fill(self, scratch: Scratch) -> None:
+        if self.code is not None:
+            self.code.hand_over(scratch)
+        if self.folder is not None and not _same(scratch.fd, self.folder.fd):
+            self.folder.fill(scratch)
+
+    def collect(self, scratch: Scratch, _ended: Ended) -> None:
+        if self.folder is not None and not _same(scratch.fd, self.folder.fd):
+            self.folder.bring_back(scratch)
+
+
+def _same(one: int, other: int) -> bool:
+    """Whether the program works in the person's folder itself, as in the second tier: then nothing is copied."""
+    return os.path.samestat(os.fstat(one), os.fstat(other))
+
+
+def _run(program: _Program, sandbox: Sandbox, settings: SandboxSettings) -> int:
+    ended = sandbox.run(program.job, fill=program.fill, collect=program.collect, out=_pass_on)
+    if program.folder is not None:
+        left = program.folder.left
+        complain(*(f"left out: {one.path} ({one.why})" for one in left[:_SHOWN_LEFT]))
+        if len(left) > _SHOWN_LEFT:
+            complain(f"left out: {len(left) - _SHOWN_LEFT} more")
+    if ended.limits:
+        complain(limits_told(ended, settings))
+    return status(ended)
+
+
+def status(ended: Ended) -> int:
+    """What a shell would say of a program that ended so."""
+    if "seconds" in ended.limits:
+        return TOO_LONG
+    if ended.signal is not None:
+        return STOPPED if ended.limits else 128 + ended.signal
+    return ended.code or 0
+
+
+def limits_told(ended: Ended, settings: SandboxSettings) -> str:
+    """The limits that it reached, in one line."""
+    figures = {name: getattr(settings, name) for name in _WORDS}
+    told = "; ".join(_WORDS[name].format_map(figures) for name in ended.limits)
+    return told if ended.signal is None or "seconds" in ended.limits else f"stopped: {told}"
+
+
+def _pass_on(stream: Literal["stdout", "stderr"], part: bytes) -> None:
+    """Byte for byte, at once."""
+    target = (sys.stdout if stream == "stdout" else sys.stderr).buffer
+    target.write(part)
+    target.flush()
+
+
+def _code(path: str) -> bytes:
+    if path == "-":
+        code = sys.stdin.buffer.read(_MOST_CODE + 1)
+    else:
+        with open(path, "rb") as file:
+            code = file.read(_MOST_CODE + 1)
+    if len(code) > _MOST_CODE:
+        raise InputError(f"{escaped(path, 200)} has more than {_MOST_CODE:,} bytes: too much for a program")
+    return code
+
+
+def _language(options: Namespace, code: bytes) -> Language:
+    if options.lang is not None:
+        return options.lang
+    found = language_of(options.file)
+    if found is not None:
+        return found
+    if options.file == "-":
+        return "javascript" if code.startswith(b"#!") and b"node" in code.partition(b"\n")[0] else "python"
+    raise InputError(
+        f"the ending of {escaped(options.file, 200)} does not say its language: --lang py or --lang js does"
+    )
+
+
+def _open_folder(path: str, settings: SandboxSettings, stack: ExitStack) -> Folder:
+    if is_system(os.path.realpath(path)):
+        raise InputError(f"--scratch {escaped(path, 200)}: a folder of the system cannot be a scratch folder")
+    folder = Folder(path, settings.scratch)
+    stack.callback(folder.close)
+    return folder
+
+
+def _below(file: str, place: str, folder: Folder | None) -> str | None:
+    """Where in the scratch folder the program is, if it is one of the files in there."""
+    if folder is None or file == "-":
+        return None
+    path = os.path.relpath(os.path.realpath(file), os.path.realpath(place))
+    return path if any(entry.path == path for entry in folder.survey.files) else None
