@@ -51,6 +51,16 @@ def settle(writer: Writer, record: BranchRecord) -> None:
         _bring_index(writer, record, tip)
 
 
+def follow(desk: "Desk", repository: str = "") -> None:
+    """After branches were moved or removed without their worktrees, by an undo: these follow. What fails is caught up
+    with when the branch is next worked on."""
+    with suppress(ToolFailure, OSError):
+        writer = Writer(desk.sight, repository)
+        tidy(desk, writer)
+        for record in all_branches(desk):
+            settle(writer, record)
+
+
 def exists(writer: Writer, record: BranchRecord) -> bool:
     """Whether the worktree is there."""
     return os.path.isdir(record.tree) and small_file(_registration(writer, record.slug, "gitdir")) is not None
