@@ -112,6 +112,7 @@ def build_request(
         repaired=bool(verdict.repairs) and verdict.mode != "observe",
         confidence=verdict.confidence,
         paths=tuple((path.written, path.resolved) for path in paths) if paths else (),
+        outside=equipped.local.outside if equipped.local is not None else (),
         linked=bool(paths) and any(path.linked for path in paths),
         inner=names_judged(toolbox, inner) if inner else (),
         approval=approval,

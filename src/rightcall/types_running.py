@@ -88,6 +88,8 @@ class Request(Struct, frozen=True):
     confidence: float = 1.0
     paths: tuple[tuple[str, str], ...] = ()
     """The arguments that are paths: as written, and resolved below the root (one that starts with `/` is outside)."""
+    outside: tuple[str, ...] = ()
+    """Folders outside the root, below which the tool's paths may be too."""
     linked: bool = False
     """Whether one of them goes through a link: what is written is not what is touched."""
     inner: tuple[str, ...] = ()

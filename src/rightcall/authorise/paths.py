@@ -9,8 +9,18 @@ from rightcall.types_running import Decision, Facts, Request
 def inside(request: Request, _facts: Facts) -> Decision | None:
     """The answer is the same as for a path that does not exist: a refusal must not tell what is there."""
     rules = request.rights.paths
-    for written, path in request.paths:
+    for written, resolved in request.paths:
+        path = _below(resolved, request.outside) if request.outside and resolved.startswith("/") else resolved
         rule = path_rule(path, rules.deny, rules.allow, rules.dotfiles)
         if rule is not None:
             return Decision("deny", rule, f"No such file or folder: {escaped(written, 200)}")
     return None
+
+
+def _below(path: str, folders: tuple[str, ...]) -> str:
+    """A path outside the root as seen from the folder in which it may be; as it is where there is none."""
+    for folder in folders:
+        top = folder.rstrip("/") + "/"
+        if path.startswith(top):
+            return path[len(top) :]
+    return path

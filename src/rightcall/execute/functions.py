@@ -62,6 +62,8 @@ class LocalTool(Struct, frozen=True, eq=False):
     expected: str | None = None
     """The argument in which it is told the state that was judged and approved: it writes only onto that. No model can
     set it."""
+    outside: tuple[str, ...] = ()
+    """True paths of folders outside the root that it may touch too, and looks after itself."""
     lasting: bool = False
     """Its `timeout` is what it needs: the limit for all tools does not shorten it, one for this very tool does."""
     about: PackTool | None = None

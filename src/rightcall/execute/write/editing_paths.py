@@ -34,11 +34,16 @@ def branch_path(desk: "Desk", writer: Writer, written: str, argument: str = "pat
     if not path.isprintable() or any(is_bad_name(part) for part in parts):
         raise ToolFailure(f"{argument}: {shown} is no name for a file that tools write")
     outside = writer.repository.outside(path)
-    if not desk.sight.sees(outside):
-        raise ToolFailure(f"{argument}: {shown} is a name that tools neither read nor write ([policy.paths])")
-    if any(path_matches(pattern, name) for pattern in desk.settings.locked for name in {path, outside}):
-        raise ToolFailure(f"{argument}: {shown} is locked: no tool writes it ([write] locked)")
+    check_rules(desk, outside, {path, outside}, argument, shown)
     return path
+
+
+def check_rules(desk: "Desk", path: str, names: set[str], argument: str, shown: str) -> None:
+    """Raises ToolFailure for a path that may not be seen, or that is locked by one of its names."""
+    if not desk.sight.sees(path):
+        raise ToolFailure(f"{argument}: {shown} is a name that tools neither read nor write ([policy.paths])")
+    if any(path_matches(pattern, name) for pattern in desk.settings.locked for name in names):
+        raise ToolFailure(f"{argument}: {shown} is locked: no tool writes it ([write] locked)")
 
 
 def check_apart(paths: list[str], argument: str) -> None:
