@@ -169,7 +169,8 @@ def _permissions(mode: int) -> int:
 def _after(one: Operation, there: bool, argument: str) -> bytes | None:
     shown = escaped(one.path, _SHOWN)
     if one.type == "insert" and there:
-        raise ToolFailure(f"{argument}: {shown} is there already; type modify changes it")
+        how = "type modify" if argument.startswith("operations") else "code/edit"
+        raise ToolFailure(f"{argument}: {shown} is there already; {how} changes it")
     if one.type in ("modify", "delete") and not there:
         raise ToolFailure(f"{argument}: there is no file {shown} on the branch; type insert makes one")
     if one.type == "delete":

@@ -42,7 +42,12 @@ def undo(worker: "Worker", id: str, by: str) -> Change:
         refs=tuple(RefStep(one.name, one.after, one.before) for one in reversed(entry.refs)),
         repository=entry.repository, branch=entry.branch, pull=entry.pull, undoes=id, emptied=entry.made,
     )  # fmt: skip
-    return worker.carry_out(back, [*steps_back(worker.desk, filed), *_noted(worker.desk, filed, back.id)])
+    change = worker.carry_out(back, [*steps_back(worker.desk, filed), *_noted(worker.desk, filed, back.id)])
+    if entry.refs:
+        from rightcall.execute.write.worktree import follow  # late: a file is saved without git
+
+        follow(worker.desk, entry.repository)
+    return change
 
 
 def why_not(desk: "Desk", filed: Filed) -> str:
@@ -58,9 +63,8 @@ def why_not(desk: "Desk", filed: Filed) -> str:
     except ToolFailure as error:
         return str(error)
     refs = [one for one, at in zip(entry.refs, now, strict=True) if at != one.after]
-    if not files and not refs:
-        return ""
-    return "; ".join(_newer(desk, filed, files, refs))
+    newer = _newer(desk, filed, files, refs) if files or refs else ()
+    return "; ".join((*newer, *_worked_on(desk, filed)))
 
 
 def preview(desk: "Desk", filed: Filed) -> str:
@@ -128,6 +132,17 @@ def _newer(desk: "Desk", filed: Filed, files: list[Kept], refs: list[RefStep]) -
         by = next((one for one in later if any(r.name == ref.name for r in one.refs)), None)
         name = _branch(ref.name)
         yield f"{name} was moved by hand since" if by is None else f"{by.id} has moved {name} since ({_about(by)})"
+
+
+def _worked_on(desk: "Desk", filed: Filed) -> Iterator[str]:
+    """What was changed on a branch that would be gone with this."""
+    going = [one for one in filed.entry.refs if one.before is None]
+    if going:
+        for later in desk.journal.all(after=filed.number):
+            one = later.entry
+            if f"{_HEADS}{one.branch}" in [ref.name for ref in going] and not one.undone and not one.undoes:
+                yield f"{one.id} has changed files on {_branch(going[0].name)} since ({_about(one)})"
+                return
 
 
 def _about(entry: Entry) -> str:

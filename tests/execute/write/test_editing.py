@@ -1,0 +1,174 @@
+"""Edits on a branch: whole or not at all, in a worktree of their own, exactly what was shown."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from execute.code.git.making import Made
+from execute.write.places import Place, delete, insert, modify, place
+from rightcall.config_hands import WriteSettings
+from rightcall.errors import ToolFailure
+from rightcall.execute.write.changes import Moved
+from rightcall.execute.write.editing_tools import save_on_branch
+
+pytestmark = pytest.mark.promise("W-05")
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Place:
+    found = place(tmp_path)
+    found.branch()
+    return found
+
+
+def test_an_edit_is_one_change_in_the_worktree_and_shows_one_diff(here: Place) -> None:
+    operations = [modify("a.py", "2\n"), insert("c/d.py", "new"), delete("b.py"), modify("src/run.sh", "echo\n")]
+    shown = here.preview("code/edit", operations=operations)
+    assert not here.tree().exists()
+    assert shown == (
+        f"On the branch fix at {here.writer().head()[:12]}:\n"
+        "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-1\n+2\n"
+        "--- /dev/null\n+++ b/c/d.py\n@@ -0,0 +1 @@\n+new\n\\ No newline at end of file\n"
+        "--- a/b.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-b\n"
+        "--- a/src/run.sh\n+++ b/src/run.sh\n@@ -1 +1 @@\n-#!/bin/sh\n+echo"
+    )
+    found = here.edit(*operations)
+    assert [tuple(one.values()) for one in found["files"]] == [
+        ("a.py", "modified", 1, 1), ("c/d.py", "added", 1, 0), ("b.py", "deleted", 0, 1),
+        ("src/run.sh", "modified", 1, 1),
+    ]  # fmt: skip
+    assert found["diff"] == shown.partition("\n")[2]
+    tree = here.tree()
+    assert (tree / "a.py").read_text() == "2\n"
+    assert (tree / "c/d.py").read_text() == "new"
+    assert not (tree / "b.py").exists()
+    assert (tree / "src/run.sh").stat().st_mode & 0o111  # it stays a program
+    assert here.record().dirty == ("a.py", "b.py", "c/d.py", "src/run.sh")
+    assert Made(tree).git("status", "--porcelain") == " M a.py\n D b.py\n M src/run.sh\n?? c/"
+    here.undo(found["change"])
+    assert Made(tree).git("status", "--porcelain") == ""
+
+
+@pytest.mark.promise("P-06")
+@pytest.mark.parametrize("how", ["changed", "removed", "link", "branch moved", "program"])
+def test_what_was_approved_is_written_onto_what_was_shown_or_not_at_all(here: Place, how: str) -> None:
+    here.edit(modify("b.py", "x\n"))
+    wanted = [modify("a.py", "new\n"), insert("c.py", "c\n")]
+    told = here.state("code/edit", operations=wanted)
+    target = here.tree() / "a.py"
+    if how == "changed":
+        target.write_text("by hand\n")
+    elif how == "program":
+        target.chmod(0o755)
+    elif how == "branch moved":
+        here.made.git("update-ref", "refs/heads/fix", here.made.git("commit-tree", "-m", "x", "HEAD^{tree}"))
+    else:
+        target.unlink()
+        if how == "link":
+            target.symlink_to("b.py")
+    with pytest.raises(ToolFailure) as refused:
+        here.call("code/edit", operations=wanted, expected=told)
+    if how == "changed":
+        assert isinstance(refused.value, Moved)
+        assert refused.value.diff.endswith("-by hand\n+new\n--- /dev/null\n+++ b/c.py\n@@ -0,0 +1 @@\n+c")
+    assert not (here.tree() / "c.py").exists()
+    assert (here.tree() / "b.py").read_text() == "x\n"
+
+
+@pytest.mark.parametrize(
+    ("operation", "says"),
+    [
+        (modify("none.py", "x"), r"operations\[1\]\.path: there is no file none.py on the branch; type insert makes"),
+        (insert("b.py", "x"), "b.py is there already; type modify changes it"),
+        (delete("none.py"), "there is no file none.py"),
+        ({"type": "modify", "path": "b.py"}, "b.py needs its new whole content"),
+        ({"type": "delete", "path": "b.py", "content": "x"}, "is to be deleted and has a content"),
+        ({"type": "save", "path": "b.py", "content": "x"}, "type is modify, insert or delete"),
+        (modify("a.py", "x"), "a.py is there twice"), (modify("./a.py", "x"), "a.py is there twice"),
+        (insert("a.py/x", "x"), "lies below another file of the same call"),
+        (insert("b.py/x", "x"), "b.py"), (insert("src", "x"), "src is a folder"),
+        (insert("../x", "x"), "no path of a file below the root"), (insert("/etc/x", "x"), "no path of a file below"),
+        (insert("", "x"), "no path of a file"), (insert("a//x", "x"), "no path of a file"),
+        (insert("x\ny", "x"), "no name for a file"), (insert("x\u202ey", "x"), "no name for a file"),
+        (insert(".git/hooks/x", "x"), "no name for a file"), (insert("x/.GIT/y", "x"), "no name for a file"),
+        (insert("git~1/x", "x"), "no name for a file"), (insert(".git\u200c/x", "x"), "no name for a file"),
+        (insert(".env", "x"), "neither read nor write"), (insert("deploy/id_rsa", "x"), "neither read nor write"),
+        (insert(".github/workflows/x.yml", "x"), "is locked"), (insert("X/.GitAttributes", "x"), "is locked"),
+        (insert("RightCall.toml", "x"), "is locked"),
+        (modify("link", "x"), "link is a link"), (insert("out/x", "x"), "out is a link"),
+        (insert("sub/x", "x"), "sub is a submodule"), (modify("b.py", "\ud800"), "half a character"),
+        (modify("b.py", "x" * 5_000_001), "at most 5,000,000 fit"),
+    ],
+)  # fmt: skip
+def test_one_bad_operation_and_nothing_is_done(tmp_path: Path, operation: dict[str, str], says: str) -> None:
+    here = place(tmp_path)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    os.symlink(outside, here.made.folder / "out")
+    os.symlink("a.py", here.made.folder / "link")
+    here.made.git("add", "-A")
+    here.made.git("update-index", "--add", "--cacheinfo", f"160000,{here.made.git('rev-parse', 'HEAD')},sub")
+    here.made.git("commit", "-qm", "links")
+    here.branch()
+    with pytest.raises(ToolFailure, match=says):
+        here.edit(modify("a.py", "2\n"), operation)
+    assert not list(outside.iterdir())
+    assert here.record().dirty == ()
+    if here.tree().exists():
+        assert Made(here.tree()).git("status", "--porcelain") == ""
+
+
+def test_a_link_that_was_put_into_the_worktree_is_not_written_through(here: Place, tmp_path: Path) -> None:
+    here.edit(modify("b.py", "x\n"))
+    (tmp_path / "outside").mkdir()
+    (here.tree() / "new").symlink_to(tmp_path / "outside")
+    with pytest.raises(ToolFailure, match="a folder of its path is a link"):
+        here.edit(insert("new/x.py", "x\n"))
+    assert not list((tmp_path / "outside").iterdir())
+
+
+def test_edits_of_different_files_can_be_taken_back_in_any_order(here: Place) -> None:
+    one = here.edit(modify("a.py", "2\n"))
+    two = here.edit(modify("b.py", "c\n"))
+    here.undo(one["change"])
+    assert here.record().dirty == ("b.py",)
+    assert (here.tree() / "a.py").read_text() == "1\n"
+    assert (here.tree() / "b.py").read_text() == "c\n"
+    here.undo(two["change"])
+    assert here.record().dirty == ()
+
+
+def test_nothing_to_change_is_said_to_be_nothing(here: Place) -> None:
+    with pytest.raises(ToolFailure, match="the files are so already"):
+        here.edit(modify("a.py", "1\n"))
+    found = here.edit(modify("a.py", "1\n"), modify("b.py", "x\n"))
+    assert [one["status"] for one in found["files"]] == ["unchanged", "modified"]
+    assert here.record().dirty == ("b.py",)
+
+
+@pytest.mark.promise("W-01")
+def test_a_test_is_a_new_file_that_matches_what_tests_are(here: Place) -> None:
+    found = here.call("code/create-test", path="tests/test_a.py", content="def test(): ...\n")
+    assert found["files"][0]["status"] == "added"
+    with pytest.raises(ToolFailure, match=r"path: tests/test_a\.py is there already; code/edit changes it"):
+        here.call("code/create-test", path="tests/test_a.py", content="", expected="")
+    with pytest.raises(ToolFailure, match=r"path: src/a.py is no test file\. .*code/edit changes other files"):
+        here.call("code/create-test", path="src/a.py", content="", expected="")
+    with pytest.raises(ToolFailure, match="no path of a file"):
+        here.call("code/create-test", path="tests/../src/a.py", content="", expected="")
+
+
+def test_a_protected_branch_is_not_edited_even_if_it_was_made_before(tmp_path: Path) -> None:
+    place(tmp_path).branch("later")
+    here = Place(tmp_path, Made(tmp_path / "root"), WriteSettings(protected=("later",)))
+    with pytest.raises(ToolFailure, match="later is protected"):
+        here.edit(modify("a.py", "2\n"), expected="")
+
+
+def test_a_file_is_saved_on_a_branch_whether_it_is_there_or_not(here: Place) -> None:
+    for path in ("a.py", "notes/new.md"):
+        saving = save_on_branch(here.desk, "file/save", "ada", "fix", path, "saved\n")
+        saving.apply(saving.state())
+        assert (here.tree() / path).read_text() == "saved\n"
+    assert here.record().dirty == ("a.py", "notes/new.md")
