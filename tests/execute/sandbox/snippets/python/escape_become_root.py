@@ -24,7 +24,10 @@ if C.prctl(39, 0, 0, 0, 0) != 1 or C.prctl(38, 0, 0, 0, 0) == 0:
 if C.prctl(21, 0, 0, 0, 0) != 2:
     print("ESCAPED no filter")
 for program in ("su", "sudo", "mount", "newgrp", "passwd"):
-    attempt(
-        program, lambda name: subprocess.run([name, "-c", "id"], capture_output=True, check=False, timeout=1), program
-    )
-os.chmod(__file__, 0o4755) if os.access(__file__, os.W_OK) else None
+    try:
+        done = subprocess.run([program, "-c", "id"], stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=1)
+        print(done.stdout, done.stderr)
+        if b"uid=0" in done.stdout:
+            print("ESCAPED by", program)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        print(program, error)

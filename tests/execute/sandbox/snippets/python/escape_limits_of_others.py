@@ -19,7 +19,7 @@ for pid in (outside["pid"], outside["holder"], outside["server"]):
     attempt("scheduler", os.sched_setscheduler, pid, os.SCHED_IDLE, os.sched_param(0))
     attempt("attributes", syscall, "sched_setattr", pid, struct.pack("IIQiIQQQ", 48, 5, 0, 0, 0, 0, 0, 0), 0)
     attempt("disk", syscall, "ioprio_set", 1, pid, 3 << 13)
-if not outside["alone"]:  # as an ordinary user there is a whole desktop that has the same uid
+if outside["nobody"]:  # else it would be all of a person's programs
     attempt("everybody's priority", os.setpriority, os.PRIO_USER, outside["uid"], 19)
 forbidden("real time", os.sched_setscheduler, 0, os.SCHED_FIFO, os.sched_param(1))
 forbidden("nice", os.setpriority, os.PRIO_PROCESS, 0, -20)

@@ -1,6 +1,6 @@
 """A warm interpreter is a copy of another one: nothing of its holder or of earlier runs may be left in its memory."""
 
-from attacking import attempt, os
+from attacking import attempt, sys
 
 wanted = b"CANA" + b"RY-"
 
@@ -26,4 +26,4 @@ def scan():
 
 
 attempt("memory", scan)
-attempt("modules", lambda: [name for name in os.sys.modules if "rightcall" in name and os.sys.modules[name].__dict__])
+attempt("modules", lambda: [name for name in sys.modules if "rightcall" in name and sys.modules[name].__dict__])
