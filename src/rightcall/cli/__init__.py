@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "uninstall": "take it out of them again, byte for byte",
     "status": "show where rightcall is installed, in which mode, and whether it works",
     "hook": "answer an event of Claude Code, Gemini CLI or Codex: allow, deny, ask, or put its input right",
+    "undo": "take back what a tool has written, or list the last changes",
     "sandbox": "run a program of your own in the sandbox, or find out whether it works here: run, doctor",
     "warm": "make a big git history fast to look at, without touching the repository",
     "formats": "list the formats in which calls are found, with an example each",
@@ -57,7 +58,7 @@ exit codes:
        `ask`: it waits for a person, or there is no whole answer; `route`: no model could choose;
        `audit verify`: a record was changed, removed or moved; `audit prune`: you said no;
        `install`, `uninstall`: you said no, or there was nothing to wrap; `status`, `sandbox doctor`: something does
-       not work
+       not work; `undo`: you said no, or something newer depends on it
   2    wrong usage, a wrong tool, pack or policy file, or input or output that fails
   124  `sandbox run`, whose exit code is the program's: it took too long; 125: there is no sandbox; 137: over a limit
   129  its terminal was closed (SIGHUP)

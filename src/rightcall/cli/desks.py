@@ -1,0 +1,22 @@
+"""The desk that a command works at: that of the root, beside the audit that its options name."""
+
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from rightcall.cli.store_options import database_of, policy_file, policy_of
+
+if TYPE_CHECKING:
+    from rightcall.execute.write.desk import Desk
+
+
+def desk_of(options: Namespace) -> "Desk":
+    """Where changes are kept. Nothing is made by asking for it."""
+    from rightcall.execute.write.desk import Desk
+    from rightcall.executor_opening import desk_folder, existing_folder, guarded_paths
+    from rightcall.fs.rules import path_rules
+    from rightcall.fs.sight import Sight
+
+    policy, database, root = policy_of(options), database_of(options), existing_folder(options.root)
+    paths = policy.settings.paths
+    denied = (*paths.deny, *guarded_paths(root, policy_file(options), database))
+    return Desk(desk_folder(database), Sight(root, path_rules(denied, paths.allow, paths.dotfiles)), policy.write)
