@@ -2,12 +2,9 @@
 
 import os
 import stat
-import sys
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from itertools import count
-from secrets import token_hex
 
 from rightcall.execute.sandbox.scratch import own, write_whole
 from rightcall.execute.sandbox.types import Scratch
@@ -57,37 +54,37 @@ class Code:
 
 
 def _clear(path: str) -> None:
-    """Folder by folder, each of whose folders comes up to the first level: neither their depth nor a missing
-    permission stops it. Nothing runs in there any more."""
+    """Down into each folder and up again, with one of them open at a time: neither their depth nor a missing
+    permission stops it. Nothing runs in there any more, so that `..` is where it was."""
     with suppress(OSError):
-        top = os.open(path, _FOLDER)
+        at = os.open(path, _FOLDER)
         try:
-            names = (f".{token_hex(8)}" for _ in count())  # which nothing in there has
-            while _cleared_once(top, names):
-                pass
+            above: list[str] = []
+            waiting = [_without_files(at)]
+            while waiting[-1] or above:
+                name = waiting[-1].pop() if waiting[-1] else None
+                below = _opened(name or "..", at)
+                if below is not None:
+                    os.close(at)
+                    at = below
+                if name is None:
+                    waiting.pop()
+                    with suppress(OSError):
+                        os.rmdir(above.pop(), dir_fd=at)
+                elif below is not None:
+                    above.append(name)
+                    waiting.append(_without_files(at))
         finally:
-            os.close(top)
+            os.close(at)
 
 
-def _cleared_once(top: int, names: Iterator[str]) -> bool:
-    """Whether there may be more."""
-    folders = _without_files(top)
-    moved = False
-    for folder in folders:
-        with suppress(OSError):
-            os.chmod(folder, 0o700, dir_fd=top)
-            below = os.open(folder, _FOLDER, dir_fd=top)
-            try:
-                for inner in _without_files(below):
-                    if sys.platform != "linux" or os.geteuid() != 0:
-                        os.chmod(inner, 0o700, dir_fd=below)  # to move a folder is to write into it
-                    os.rename(inner, next(names), src_dir_fd=below, dst_dir_fd=top)
-                    moved = True
-            finally:
-                os.close(below)
-            os.rmdir(folder, dir_fd=top)
-            moved = True
-    return moved
+def _opened(name: str, folder: int) -> int | None:
+    try:
+        if name != "..":
+            os.chmod(name, 0o700, dir_fd=folder)
+        return os.open(name, _FOLDER, dir_fd=folder)
+    except OSError:
+        return None
 
 
 def _without_files(folder: int) -> list[str]:

@@ -1,0 +1,157 @@
+"""What a program left in files, as one can look at it; hostile files included."""
+
+import struct
+import zlib
+from base64 import b64decode
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import to_builtins
+from msgspec.json import encode
+
+from rightcall.execute.sandbox.content import MOST_IMAGE, MOST_TEXT, File, look_into, name_only, png_size, taken
+
+ROOM = 500_000
+
+
+def chunk(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
+def png(width: int = 3, height: int = 2, body: bytes = b"") -> bytes:
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", body or zlib.compress(b"\0" * 8)) + chunk(b"IEND", b"")
+
+
+def test_a_text_is_its_own() -> None:
+    found = look_into("a.txt", "grüße\n".encode(), ROOM)
+    assert to_builtins(found) == {
+        "path": "a.txt", "size": 8, "type": "text", "mediaType": "text/plain", "text": "grüße\n",
+    }  # fmt: skip
+
+
+def test_a_text_without_an_ending_is_plain_text() -> None:
+    found = look_into("LICENSE", b"free", ROOM)
+    assert (found.type, found.media_type) == ("text", "text/plain")
+
+
+@pytest.mark.parametrize("content", [b"a\0b", b"\xff\xfe\x00", b"caf\xe9", b"ha\xc3"])
+def test_what_is_no_text_is_only_named(content: bytes) -> None:
+    found = look_into("x.txt", content, ROOM)
+    assert (found.type, found.text, found.size) == ("binary", None, len(content))
+
+
+def test_of_a_long_text_the_beginning_is_kept() -> None:
+    found = look_into("a.log", b"x" * (MOST_TEXT * 2), ROOM)
+    assert (len(found.text or ""), found.truncated) == (MOST_TEXT, True)
+
+
+@given(st.text(), st.integers(0, 200))
+def test_no_file_takes_more_room_than_it_may(text: str, room: int) -> None:
+    for name in ("a.txt", "a.csv", "a.json"):
+        found = look_into(name, text.encode(errors="replace"), room)
+        assert len(encode(found.text or "")) - 2 <= room
+
+
+def test_a_table_in_rows_is_lined_up_and_counted() -> None:
+    found = look_into("people.csv", b'name,age,city\nann,3,"Bonn, Rhein"\nbartholomew,47,Ulm\n', ROOM)
+    assert (found.type, found.rows, found.columns, found.media_type) == ("table", 2, 3, "text/csv")
+    assert found.text == "name         age  city\nann          3    Bonn, Rhein\nbartholomew  47   Ulm"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.tsv", "a\tb\n1\t2\n"), ("a.csv", "a;b\n1;2\n"), ("a.csv", "a\tb\n1\t2\n")]
+)
+def test_other_separators_are_known(name: str, text: str) -> None:
+    found = look_into(name, text.encode(), ROOM)
+    assert (found.rows, found.columns, found.text) == (1, 2, "a  b\n1  2")
+
+
+def test_a_json_list_of_objects_is_a_table() -> None:
+    found = look_into("a.json", b'[{"a": 1, "b": [1, 2]}, {"a": null, "c": "x\\ny"}]', ROOM)
+    assert (found.type, found.rows, found.columns) == ("table", 2, 3)
+    assert found.text == "a     b       c\n1     [1, 2]\nnull          x\\u000ay"
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "[1, 2]", '[{"a": 1}, 2]', '[{"a": 1}', "[" * 100_000, "nonsense"])
+def test_other_json_is_text(text: str) -> None:
+    assert look_into("a.json", text.encode(), ROOM).type == "text"
+
+
+def test_of_a_large_table_the_first_rows_and_columns_are_shown() -> None:
+    rows = "".join(",".join(f"{row}-{column}" for column in range(40)) + "\n" for row in range(1001))
+    found = look_into("a.csv", rows.encode(), ROOM)
+    lines = (found.text or "").split("\n")
+    assert (found.rows, found.columns, len(lines)) == (1000, 40, 22)
+    assert lines[0].endswith("0-11  … (28 more columns)")
+    assert lines[-1] == "… (980 more rows)"
+
+
+@pytest.mark.parametrize("content", [b"x" * 4_000_000, b"," * 4_000_000, b'"' + b"\n" * 1_000_000, b"\n" * 100_000])
+def test_a_hostile_table_is_shown_in_bounds(content: bytes) -> None:
+    found = look_into("a.csv", content, ROOM)
+    assert taken(found) < 200_000
+    assert found.size == len(content)
+
+
+def test_cells_cannot_steer_a_terminal() -> None:
+    found = look_into("a.csv", b"a,b\n\x1b[31mred,\xe2\x80\xaex\n", ROOM)
+    assert "\x1b" not in (found.text or "")
+    assert "\u202e" not in (found.text or "")
+
+
+def test_a_picture_comes_whole_with_its_size() -> None:
+    found = look_into("plot.png", png(640, 480), ROOM)
+    assert (found.type, found.media_type, found.width, found.height) == ("image", "image/png", 640, 480)
+    assert b64decode(found.data or "") == png(640, 480)
+
+
+def test_a_picture_is_known_by_its_content() -> None:
+    assert look_into("picture", png(), ROOM).type == "image"
+    assert look_into("no.png", b"GIF89a\0", ROOM).type == "binary"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        png(100_000, 100_000),  # a bomb: small here, enormous when it is unpacked
+        png(20_000, 1),
+        png(body=b"x" * MOST_IMAGE),
+    ],
+)
+def test_a_picture_that_is_too_large_is_only_described(content: bytes) -> None:
+    found = look_into("a.png", content, ROOM)
+    assert (found.type, found.data, found.truncated) == ("image", None, True)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x89PNG\r\n\x1a\n",
+        png()[:-4],
+        png() + b"more",
+        png().replace(b"IHDR", b"IHDX"),
+        png(0, 5),
+        png(1 << 31, 5),
+        png()[:20] + b"\xff" + png()[21:],  # a wrong checksum
+        b"\x89PNG\r\n\x1a\n" + b"\xff\xff\xff\xffIHDR",
+        b"\x89PNG\r\n\x1a\n" + png()[8:33] + chunk(b"IEND", b""),  # no pixels
+    ],
+)  # fmt: skip
+def test_a_picture_that_is_none_is_not_handed_on(content: bytes) -> None:
+    assert png_size(content) is None
+    found = look_into("a.png", content, ROOM)
+    assert (found.type, found.data) == ("binary", None)
+
+
+@given(st.binary(max_size=200), st.sampled_from(["a.png", "a.csv", "a.tsv", "a.json", "a"]), st.booleans())
+def test_no_content_makes_it_fail(content: bytes, name: str, signed: bool) -> None:
+    found = look_into(name, b"\x89PNG\r\n\x1a\n" + content if signed else content, 100)
+    assert isinstance(found, File)
+
+
+def test_a_file_that_is_not_looked_into_has_its_name_and_size() -> None:
+    told: dict[str, Any] = to_builtins(name_only("deep/a.PDF", 5 << 40))
+    assert told == {"path": "deep/a.PDF", "size": 5 << 40, "type": "binary", "mediaType": "application/pdf"}
