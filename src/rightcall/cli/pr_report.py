@@ -1,0 +1,152 @@
+"""Pull requests on the terminal. Everything in them was written by somebody: nothing is shown as it is."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import to_builtins
+
+from rightcall.cli.terminal import Style, Tint, harmless_lines, many, table
+from rightcall.execute.diff import shown_line
+from rightcall.text.escape import escaped
+
+if TYPE_CHECKING:
+    from rightcall.cli.pr_view import View
+    from rightcall.config_hands import WriteSettings
+    from rightcall.execute.write.pulls import CheckRun, PullRecord, Remark
+
+_STATUS: dict[str, Tint] = {"open": "green", "merged": "cyan", "closed": "red"}
+_KIND: dict[str, Tint] = {"approve": "green", "reject": "red", "check": "yellow", "merge": "cyan", "close": "red"}
+_SAID = {
+    "opened": "opened it",
+    "comment": "says",
+    "approve": "approves",
+    "reject": "rejects",
+    "check": "ran the checks",
+    "merge": "on the merge",
+    "close": "closed it",
+}
+_LINES: tuple[tuple[str, Tint], ...] = (
+    ("diff --git ", "bold"), ("--- ", "bold"), ("+++ ", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"),
+)  # fmt: skip
+_SHORT = 10
+_TITLE = 60
+_MOST_TAIL = 30
+
+
+def summary(record: "PullRecord") -> dict[str, Any]:
+    """As `list --json` prints it."""
+    return {
+        "id": record.id,
+        "title": record.title,
+        "author": record.author,
+        "branch": record.branch,
+        "base": record.base,
+        "status": record.status,
+        "made": record.made,
+        "remarks": len(record.discussion),
+    }
+
+
+def whole(view: "View", needed: int) -> dict[str, Any]:
+    """As `show --json` prints it."""
+    now = view.now
+    return to_builtins(view.record) | {
+        "status": view.record.status,
+        "head": view.head,
+        "commits": to_builtins(view.commits),
+        "totals": None if view.totals is None else to_builtins(view.totals),
+        "approved_by": [] if now is None else list(now.approved),
+        "rejected_by": [] if now is None else [one.by for one in now.rejected],
+        "void": [] if now is None else [{"by": one.by, "commit": one.commit} for one in now.void],
+        "needed": needed,
+        "missing": view.missing,
+    }
+
+
+def listing(found: "Sequence[PullRecord]", style: Style) -> list[str]:
+    rows = [
+        [
+            one.id,
+            style.tint(one.status, _STATUS[one.status]),
+            escaped(one.author, 30),
+            f"{escaped(one.branch, 40)} → {escaped(one.base, 40)}",
+            escaped(one.made[:16].replace("T", " "), 16),
+            escaped(one.title, _TITLE),
+        ]
+        for one in found
+    ]
+    return table(["id", "status", "by", "branch", "opened (UTC)", "title"], rows, style, left=6)
+
+
+def story(view: "View", settings: "WriteSettings", style: Style) -> list[str]:
+    record = view.record
+    branches = f"{escaped(record.branch)} → {escaped(record.base)}"
+    return [
+        f"{style.tint(f'#{record.id}', 'yellow')}  {style.tint(escaped(record.title), 'bold')}",
+        f"{style.tint(record.status, _STATUS[record.status])}  {branches}, by {escaped(record.author)}, {record.made}",
+        *(f"  {line}" for line in harmless_lines(record.body, most=200) if record.body),
+        *_commits(view, style),
+        *_reviews(view, settings.reviews, style),
+        *_checks(record.checks, style),
+        *_discussion(record.discussion, style),
+        *_next(record, view),
+    ]
+
+
+def diff_lines(text: str, style: Style) -> Iterator[str]:
+    """A diff, escaped, with colours where there are any."""
+    for line in text.removesuffix("\n").split("\n"):
+        tint = next((tint for start, tint in _LINES if line.startswith(start)), None)
+        yield style.tint(shown_line(line), *([] if tint is None else [tint]))
+
+
+def _commits(view: "View", style: Style) -> Iterator[str]:
+    if view.missing:
+        yield style.tint(escaped(view.missing), "dim")
+    for one in view.commits:
+        yield f"  {style.tint(one.hash[:_SHORT], 'yellow')}  {escaped(one.subject, 100)}  ({_names(one.names)})"
+    if view.totals is not None:
+        told = view.totals
+        yield style.tint(f"  {many(told.files, 'file')}, +{told.insertions} -{told.deletions}", "dim")
+
+
+def _reviews(view: "View", needed: int, style: Style) -> Iterator[str]:
+    if view.now is None:
+        return
+    now = view.now
+    yield f"approvals: {len(now.approved)} of {needed}" + (f" ({_names(now.approved)})" if now.approved else "")
+    for one in now.rejected:
+        yield style.tint(f"rejected by {escaped(one.by, 60)}", "red")
+    for one in now.void:
+        yield style.tint(f"void: {escaped(one.by, 60)} approved {one.commit[:_SHORT]}, an earlier commit", "yellow")
+
+
+def _checks(runs: "Sequence[CheckRun]", style: Style) -> Iterator[str]:
+    if not runs:
+        return
+    last = runs[-1]
+    word = style.tint("passed", "green") if last.ok else style.tint("failed", "red")
+    ended = f"exit {last.exit}" if last.exit is not None else "ended"
+    limits = f", limit: {', '.join(last.limits)}" if last.limits else ""
+    yield f"checks: {word} ({ended}{limits}, {last.seconds:g} s, {escaped(last.at)}; {many(len(runs), 'run')})"
+    if not last.ok:
+        yield from (f"  | {line}" for line in harmless_lines("\n".join(last.tail.split("\n")[-_MOST_TAIL:])))
+
+
+def _discussion(remarks: "Sequence[Remark]", style: Style) -> Iterator[str]:
+    for one in remarks:
+        who = escaped(one.by, 60) + (" (a person)" if one.person else "")
+        at = f" at {one.commit[:_SHORT]}" if one.kind in ("approve", "reject") else ""
+        said = style.tint(f"{_SAID[one.kind]}{at}", _KIND.get(one.kind, "dim"))
+        yield f"{style.tint(escaped(one.at), 'dim')}  {who} {said}"
+        yield from (f"    {line}" for line in harmless_lines(one.text, most=100) if one.text)
+
+
+def _next(record: "PullRecord", view: "View") -> list[str]:
+    if record.status != "open" or view.missing:
+        return []
+    return [f"rightcall pr diff {record.id} shows what it changes; rightcall pr merge {record.id} merges it"]
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(escaped(name, 60) for name in names)
