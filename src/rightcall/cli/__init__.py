@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "uninstall": "take it out of them again, byte for byte",
     "status": "show where rightcall is installed, in which mode, and whether it works",
     "hook": "answer an event of Claude Code, Gemini CLI or Codex: allow, deny, ask, or put its input right",
+    "pr": "look after pull requests: list, show, diff, comment, approve, reject, close, merge, export",
     "undo": "take back what a tool has written, or list the last changes",
     "sandbox": "run a program of your own in the sandbox, or find out whether it works here: run, doctor",
     "warm": "make a big git history fast to look at, without touching the repository",

@@ -96,8 +96,8 @@ def story(view: "View", settings: "WriteSettings", style: Style) -> list[str]:
 def diff_lines(text: str, style: Style) -> Iterator[str]:
     """A diff, escaped, with colours where there are any."""
     for line in text.removesuffix("\n").split("\n"):
-        tint = next((tint for start, tint in _LINES if line.startswith(start)), None)
-        yield style.tint(shown_line(line), *([] if tint is None else [tint]))
+        tints = [tint for start, tint in _LINES if line.startswith(start)]
+        yield style.tint(shown_line(line), *tints[:1])
 
 
 def _commits(view: "View", style: Style) -> Iterator[str]:
