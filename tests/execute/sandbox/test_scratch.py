@@ -3,6 +3,7 @@
 import os
 import socket
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -150,7 +151,8 @@ def test_a_name_that_is_no_text_is_spelled_out(tmp_path: Path) -> None:
         assert sorted(one.path for one in listing(scratch.fd).left) == ["caf\\xe9", "red\\u001b[31m\\u000a"]
 
 
-def test_a_place_is_gone_at_the_end_whatever_is_in_it() -> None:
+def test_a_place_is_gone_at_the_end_whatever_is_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/dev/shm")  # where removing folders by the thousand is quick
     with new_place() as place:
         assert stat.S_IMODE(os.stat(place).st_mode) == 0o700
         at = os.open(place, os.O_RDONLY)
