@@ -6,10 +6,11 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from rightcall.cli import OK, REFUSED
+from rightcall.cli.desks import desk_of
 from rightcall.cli.options import json_option
 from rightcall.cli.persons import person_option
 from rightcall.cli.questions import json_line
-from rightcall.cli.store_options import store_options
+from rightcall.cli.store_options import policy_of, store_options
 from rightcall.cli.terminal import harmless_lines, say, style_for
 from rightcall.errors import ToolFailure
 from rightcall.execute.write.exporting import FORGES
@@ -71,9 +72,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from rightcall.cli.pr_desk import open_desk
-
-    desk, policy = open_desk(options)
+    desk, policy = desk_of(options), policy_of(options)
     try:
         if options.action in ("comment", "approve", "reject", "close", "merge"):
             from rightcall.cli.pr_acting import act

@@ -9,7 +9,7 @@ from msgspec import to_builtins
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.answering import YES
 from rightcall.cli.persons import at_a_terminal, typed
-from rightcall.cli.pr_desk import noted, person_of
+from rightcall.cli.pr_noting import noted, person_of
 from rightcall.cli.pr_report import diff_lines
 from rightcall.cli.questions import json_line
 from rightcall.cli.terminal import harmless_lines, many, say, style_for

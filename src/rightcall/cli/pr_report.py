@@ -25,9 +25,9 @@ _SAID = {
     "merge": "on the merge",
     "close": "closed it",
 }
-_LINES: tuple[tuple[str, Tint], ...] = (
-    ("diff --git ", "bold"), ("--- ", "bold"), ("+++ ", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"),
-)  # fmt: skip
+_LINES: dict[str, Tint] = {
+    "diff --git ": "bold", "--- ": "bold", "+++ ": "bold", "@@": "cyan", "+": "green", "-": "red",
+}  # fmt: skip
 _SHORT = 10
 _TITLE = 60
 _MOST_TAIL = 30
@@ -96,7 +96,7 @@ def story(view: "View", settings: "WriteSettings", style: Style) -> list[str]:
 def diff_lines(text: str, style: Style) -> Iterator[str]:
     """A diff, escaped, with colours where there are any."""
     for line in text.removesuffix("\n").split("\n"):
-        tints = [tint for start, tint in _LINES if line.startswith(start)]
+        tints = [tint for start, tint in _LINES.items() if line.startswith(start)]
         yield style.tint(shown_line(line), *tints[:1])
 
 
