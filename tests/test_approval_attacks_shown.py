@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from approval_running import approval_of
+from every import every
 from rightcall.text.question import question_lines
 
 pytestmark = pytest.mark.promise("P-06", "A-07")
@@ -52,8 +53,8 @@ PLACES: dict[str, Callable[[str], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES.keys())
-@pytest.mark.parametrize("text", DISPLAY.values(), ids=DISPLAY.keys())
+@every("place", PLACES.values(), ids=PLACES.keys(), parts=4)
+@every("text", DISPLAY.values(), ids=DISPLAY.keys())
 def test_no_text_of_a_call_moves_hides_or_imitates_what_a_person_is_shown(
     text: str, place: Callable[[str], dict[str, Any]]
 ) -> None:

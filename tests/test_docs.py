@@ -20,6 +20,7 @@ import pytest
 import rightcall
 from docs_examples import Block, blocks, commands, same
 from docs_serving import STARTS, Servers
+from every import every
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md")), *sorted((ROOT / "examples").glob("**/*.md"))]
@@ -191,7 +192,7 @@ def test_every_link_within_the_project_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(file), f"{name_of(page)} links to {link}: no such heading"
 
 
-@pytest.mark.parametrize("module", modules(adapters=False))
+@every("module", modules(adapters=False), parts=8)
 def test_every_example_in_a_docstring_is_true(module: str) -> None:
     result = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)
     assert result.failed == 0

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from cases import HERE, Case, exact, table
+from every import every
 from rightcall import Gate, Verdict
 
 TOOLS = {tool["name"]: tool for tool in json.loads((HERE / "tools.json").read_text(encoding="utf-8"))}
@@ -44,7 +45,7 @@ def checked(case: Case) -> Verdict:
     return gate_of(case).check(case.get("call", tool_of(case)["name"]), case["emitted"])
 
 
-@pytest.mark.parametrize("case", CASES)
+@every("case", CASES, parts=2)
 def test_a_call_comes_out_right_or_not_at_all(case: Case) -> None:
     verdict = checked(case)
     assert verdict.truncated is case.get("truncated", False)
@@ -76,7 +77,7 @@ def accepted(verdict: Verdict, case: Case) -> None:
 
 
 @pytest.mark.promise("N-12")
-@pytest.mark.parametrize("case", CASES)
+@every("case", CASES, parts=2)
 def test_every_record_is_whole_and_the_lowest_confidence_counts(case: Case) -> None:
     verdict = checked(case)
     for repair in verdict.repairs:
@@ -89,7 +90,7 @@ def test_every_record_is_whole_and_the_lowest_confidence_counts(case: Case) -> N
 
 
 @pytest.mark.promise("N-01")
-@pytest.mark.parametrize("case", CASES)
+@every("case", CASES, parts=2)
 def test_a_second_pass_changes_nothing(case: Case) -> None:
     verdict = checked(case)
     if verdict.problems or verdict.mode == "observe" or verdict.call is None or not gate_of(case).catalog.tools:
@@ -102,7 +103,7 @@ def test_a_second_pass_changes_nothing(case: Case) -> None:
 
 
 @pytest.mark.promise("N-13")
-@pytest.mark.parametrize("case", CASES)
+@every("case", CASES, parts=2)
 def test_what_was_given_is_never_changed_in_place(case: Case) -> None:
     before = exact(case["emitted"])
     checked(case)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from every import every
 from rightcall.granting import LONGEST, can_match, grant_matches, matches_pattern
 from rightcall.types_running import Grant
 
@@ -17,7 +18,7 @@ def covers(where: dict[str, Any], arguments: dict[str, Any]) -> bool:
     return grant_matches(Grant("g", "teacher", "t", where, 1, 1, "anna", ""), arguments)
 
 
-@pytest.mark.parametrize(
+@every(
     ("wanted", "value", "covered"),
     [
         (1, 1, True), (1, True, False), (1, 1.0, False), (1, "1", False), (True, 1, False), (None, None, True),
@@ -64,7 +65,7 @@ def test_a_star_stands_for_what_it_is_meant_for(pattern: str, value: str, covere
     assert matches_pattern(pattern, value) is covered
 
 
-@pytest.mark.parametrize(
+@every(
     "value",
     [
         "docs/../secrets", "docs/..", "docs/./../x", "docs/a/../../x", "docs\\..\\x", "docs/a\\..\\x", "docs/.../x",

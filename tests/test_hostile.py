@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from every import every
 from hostile.kinds import NOTE, Kind, judge_check, judge_loads
 from hostile.objects import OBJECTS
 from hostile.schemas import SCHEMAS
@@ -41,15 +42,15 @@ def by_name(kind: Kind) -> str:
 
 
 @pytest.mark.promise("N-11", "N-13", "N-17", "V-01")
-@pytest.mark.parametrize("kind", KINDS, ids=by_name)
+@every("kind", KINDS, ids=by_name, parts=16)
 def test_the_gate_answers_in_time_and_lets_nothing_escape(kind: Kind) -> None:
     found = judge_check(kind, SIZE).complaints and judge_check(kind, SIZE).complaints  # the collector may come between
     assert not found
 
 
 @pytest.mark.promise("N-17")
-@pytest.mark.parametrize("kind", TEXTS, ids=by_name)
-@pytest.mark.parametrize("led", [False, True], ids=["free", "led by a schema"])
+@every("kind", TEXTS, ids=by_name, parts=12)
+@every("led", [False, True], ids=["free", "led by a schema"])
 def test_the_reader_answers_in_time_and_lets_nothing_escape(kind: Kind, led: bool) -> None:
     schema = NOTE["parameters"] if led else None
     found = judge_loads(kind, SIZE, schema).complaints and judge_loads(kind, SIZE, schema).complaints

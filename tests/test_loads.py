@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from cases import Case, exact, table
+from every import every
 from rightcall import Parsed, Unreadable, loads
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]}
 
 
-@pytest.mark.parametrize("case", table("loads_schema.jsonl"))
+@every("case", table("loads_schema.jsonl"))
 def test_a_schema_leads_the_reading(case: Case) -> None:
     if "refused" in case:
         with pytest.raises(Unreadable):

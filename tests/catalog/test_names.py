@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from every import every
 from rightcall.catalog import PackTool, build_catalog
 from rightcall.types import Rules
 
@@ -22,7 +23,7 @@ CATALOG = build_catalog([{"name": name} for name in NAMES], OVERLAYS)
 
 
 @pytest.mark.promise("N-08")
-@pytest.mark.parametrize(
+@every(
     ("written", "kind", "meant"),
     [
         ("write", "exact", "write"),

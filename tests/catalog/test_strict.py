@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from every import every
 from rightcall.catalog import RESERVED_KEYS, Tool, build_catalog
 from rightcall.errors import ToolError
 
@@ -21,7 +22,7 @@ def tool_of(schema: dict[str, Any], **options: Any) -> Tool:
 
 
 @pytest.mark.promise("V-01")
-@pytest.mark.parametrize(
+@every(
     ("schema", "right", "wrong"),
     [
         (A, {"a": 1}, {"a": 1, "x": 1}),

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from every import every
 from rightcall.catalog import build_catalog
 from rightcall.catalog.tidy import tidy_arguments
 
@@ -14,7 +15,7 @@ def prop(schema: Any) -> Any:
 
 
 @pytest.mark.promise("V-01")
-@pytest.mark.parametrize(
+@every(
     ("written", "meant"),
     [
         ({"type": "dict"}, {"type": "object"}),

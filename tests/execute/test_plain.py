@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from every import every
 from rightcall.execute.plain import DEEPEST, shaped
 
 CAP = 100_000
@@ -91,7 +92,7 @@ class Plain:
 
 
 @pytest.mark.promise("X-02")
-@pytest.mark.parametrize(
+@every(
     ("value", "expected"),
     [
         (None, None),

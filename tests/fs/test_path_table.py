@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from every import every
 from path_table import TREASURE, Tree, problem, problems, readable_cases, refused_cases, refused_files
 from rightcall.fs import beneath
 from rightcall.fs.globs import component_matches
@@ -43,12 +44,12 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return request.param
 
 
-@pytest.mark.parametrize(("path", "true"), READABLE, ids=[ascii(path)[:60] for path, _ in READABLE])
+@every(("path", "true"), READABLE, ids=[ascii(path)[:60] for path, _ in READABLE])
 def test_what_may_be_read_is_read(tree: Tree, way: str, path: str, true: str) -> None:
     assert problem(Sight(tree.root), tree, path, true) is None
 
 
-@pytest.mark.parametrize("path", REFUSED, ids=[ascii(path)[:60] for path in REFUSED])
+@every("path", REFUSED, ids=[ascii(path)[:60] for path in REFUSED])
 def test_what_may_not_be_read_is_not_there(tree: Tree, way: str, path: str) -> None:
     assert problem(Sight(tree.root), tree, path, None) is None
 

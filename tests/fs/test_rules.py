@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from every import every
 from rightcall.fs.globs import component_matches, expression, path_matches
 from rightcall.fs.refused import NEVER_SECRET, _judged
 from rightcall.fs.rules import PathRules, path_rule
@@ -31,12 +32,12 @@ FINE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("rule", "path"), [(rule, path) for rule, paths in REFUSED.items() for path in paths])
+@every(("rule", "path"), [(rule, path) for rule, paths in REFUSED.items() for path in paths])
 def test_secrets_internals_and_ways_out_are_refused(rule: str, path: str) -> None:
     assert path_rule(path) == rule
 
 
-@pytest.mark.parametrize("path", FINE)
+@every("path", FINE)
 def test_look_alikes_are_not(path: str) -> None:
     assert path_rule(path) is None
 

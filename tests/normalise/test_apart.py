@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from every import every
 from rightcall import Gate, Verdict
 
 TEXT = {"type": "string"}
@@ -31,8 +32,8 @@ def called(given: dict[str, Any], known: str, *, required: bool, kind: dict[str,
 
 
 @pytest.mark.promise("N-06", "N-13")
-@pytest.mark.parametrize("required", [True, False])
-@pytest.mark.parametrize("pair", APART.split())
+@every("required", [True, False])
+@every("pair", APART.split())
 def test_a_word_that_changes_the_meaning_keeps_names_apart(pair: str, required: bool) -> None:
     given, known = pair.split(">")
     verdict = called({given: "x"}, known, required=required)
@@ -47,8 +48,8 @@ def test_a_name_for_something_else_is_not_what_is_missing(given: str, known: str
 
 
 @pytest.mark.promise("N-06")
-@pytest.mark.parametrize("required", [True, False])
-@pytest.mark.parametrize("pair", SAME.split())
+@every("required", [True, False])
+@every("pair", SAME.split())
 def test_a_word_that_changes_nothing_does_not(pair: str, required: bool) -> None:
     given, known = pair.split(">")
     verdict = called({given: "x"}, known, required=required)

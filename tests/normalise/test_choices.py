@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
+from every import every
 from rightcall.normalise.choices import choose
 
 UNITS = ("celsius", "fahrenheit")
 
 
 @pytest.mark.promise("N-07")
-@pytest.mark.parametrize(
+@every(
     ("value", "allowed", "meant"),
     [
         (" Celsius", UNITS, "celsius"),
@@ -46,7 +47,7 @@ def test_the_one_that_was_meant_is_chosen(value: Any, allowed: tuple[Any, ...], 
 
 
 @pytest.mark.promise("N-07", "N-13")
-@pytest.mark.parametrize(
+@every(
     ("value", "allowed"),
     [
         ("kelvin", UNITS),

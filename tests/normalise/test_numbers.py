@@ -2,6 +2,7 @@
 
 import pytest
 
+from every import every
 from rightcall.normalise.numbers import number_in
 from rightcall.normalise.units import contradicts, names, units_beside
 from rightcall.parse.shape import Shape, shape_of
@@ -14,7 +15,7 @@ def saying(words: str, **more: float) -> Shape:
 
 
 @pytest.mark.promise("N-05")
-@pytest.mark.parametrize(
+@every(
     ("text", "value"),
     [
         ("5", 5), ("-5", -5), ("+5", 5), ("5.0", 5.0), (".5", 0.5), ("1e3", 1000.0), ("0x10", 16), ("007", 7), ("٣", 3),
@@ -37,7 +38,7 @@ def test_a_number_in_any_common_notation_is_read(text: str, value: float) -> Non
 
 
 @pytest.mark.promise("N-05", "N-13")
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "", " ", "abc", "many", "a", "and", "-", "$", "²", "½", "1/2", "1,5", "1,23", "12,34,567", "1.2.3", "1 2",

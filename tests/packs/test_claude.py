@@ -2,6 +2,7 @@
 
 import pytest
 
+from every import every
 from rightcall.packs import load_pack
 
 ALL = {"read", "write", "execute", "network"}
@@ -67,7 +68,7 @@ def test_the_tools_are_claudes_built_in_ones() -> None:
     assert set(TOOLS) == set(DECLARED)
 
 
-@pytest.mark.parametrize("name", DECLARED)
+@every("name", DECLARED)
 @pytest.mark.promise("V-08")
 def test_a_tool_has_the_arguments_and_effects_that_are_declared(name: str) -> None:
     arguments, required, effects = DECLARED[name]
@@ -124,7 +125,7 @@ def test_a_name_other_models_use_means_one_tool(name: str, meant: str) -> None:
     assert [tool.name for tool in TOOLS.values() if name in tool.rules.names] == [meant]
 
 
-@pytest.mark.parametrize(
+@every(
     ("tool", "written", "meant"),
     [
         *((tool, wrong, "file_path") for tool in ("Read", "Write", "Edit") for wrong in ("path", "filename", "file")),

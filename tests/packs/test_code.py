@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from every import every
 from rightcall.catalog import PackTool
 from rightcall.packs import load_pack
 
@@ -188,7 +189,7 @@ def test_a_default_of_the_design_is_told_and_not_filled_in() -> None:
     assert all("default" not in part for tool in CODE.values() for part in properties(tool).values())
 
 
-@pytest.mark.parametrize("name", sorted(READ_ONLY | SANDBOX | LIMITED_WRITE | FULL))
+@every("name", sorted(READ_ONLY | SANDBOX | LIMITED_WRITE | FULL))
 @pytest.mark.promise("V-08")
 def test_effects_paths_and_aliases_are_declared(name: str) -> None:
     tool = CODE[name]

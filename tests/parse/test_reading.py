@@ -7,6 +7,7 @@ import pytest
 
 import rightcall.parse.marks
 from cases import Case, cases, exact, table
+from every import every
 from rightcall import Unreadable, loads
 from rightcall.parse.marks import RULES
 from rightcall.parse.strict import NO_JSON, attempt
@@ -23,7 +24,7 @@ FILES = (
 SCHEMA_FILE = "loads_schema.jsonl"
 
 
-@pytest.mark.parametrize("case", [case for file in FILES for case in table(file)])
+@every("case", [case for file in FILES for case in table(file)])
 def test_a_text_is_read_as_what_it_was_meant_to_be(case: Case) -> None:
     if "refused" in case:
         with pytest.raises(Unreadable):
@@ -37,7 +38,7 @@ def test_a_text_is_read_as_what_it_was_meant_to_be(case: Case) -> None:
 
 
 @pytest.mark.promise("R-08")
-@pytest.mark.parametrize("case", table("read_cut.jsonl"))
+@every("case", table("read_cut.jsonl"))
 def test_only_a_visibly_complete_value_gets_its_brackets(case: Case) -> None:
     rules = {repair.rule for repair in loads(case["emitted"]).repairs}
     assert ("cut_closers" in rules) is (case["cut"] == "closers")
@@ -45,7 +46,7 @@ def test_only_a_visibly_complete_value_gets_its_brackets(case: Case) -> None:
 
 
 @pytest.mark.promise("N-12")
-@pytest.mark.parametrize("case", [case for file in FILES for case in table(file)])
+@every("case", [case for file in FILES for case in table(file)])
 def test_a_text_that_is_no_json_is_never_read_without_a_record(case: Case) -> None:
     if "refused" not in case and attempt(case["emitted"]) is NO_JSON:
         assert loads(case["emitted"]).repairs

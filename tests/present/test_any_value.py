@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from every import every
 from hostile.objects import OBJECTS, Angry, Colour, cyclic_dict, shared
 from present.results import RESULTS
 from present.test_shape import json_values
@@ -115,7 +116,7 @@ def test_what_is_nested_without_end_is_shown_to_a_depth() -> None:
 
 
 @pytest.mark.promise("O-01")
-@pytest.mark.parametrize("kind", OBJECTS, ids=lambda kind: kind.name)
+@every("kind", OBJECTS, ids=lambda kind: kind.name, parts=8)
 def test_no_object_is_too_odd_or_too_long(kind: Any) -> None:
     value = kind.make(100_000)
     for tool in ("", "code/read", "code/search"):

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import cases
+from every import every
 from present.test_shape import json_values
 from recover.soup import TOOLS, soup
 from rightcall import Gate
@@ -111,8 +112,8 @@ def test_a_tools_name_cannot_speak(tool: str) -> None:
     assert BLOCK.fullmatch(mark_as_data(tool, "x"))
 
 
-@pytest.mark.parametrize("gate", GATES)
-@pytest.mark.parametrize("format_", builtin_formats(), ids=lambda one: one.name)
+@every("gate", GATES)
+@every("format_", builtin_formats(), ids=lambda one: one.name)
 def test_no_format_makes_a_call_of_data(format_: Any, gate: str) -> None:
     for text in (
         format_.example,
@@ -139,12 +140,12 @@ def test_nothing_made_of_markup_is_a_call_as_data(text: str, gate: str, before: 
     assert BLOCK.fullmatch(marked)
 
 
-@pytest.mark.parametrize("word", sorted({*REASONING, *REASONING.values()} - {"<channel|>"}))
+@every("word", sorted({*REASONING, *REASONING.values()} - {"<channel|>"}))
 def test_a_thought_can_neither_begin_nor_end_in_data(word: str) -> None:
     assert word not in neutral(f"a{word}b")
 
 
-@pytest.mark.parametrize(
+@every(
     "word",
     [
         "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|start_header_id|>", "<|endoftext|>", "<|system|>", "<｜User｜>",

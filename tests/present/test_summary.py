@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from every import every
 from hostile.objects import OBJECTS, Angry
 from present.results import RESULTS, read_result
 from present.test_shape import json_values
@@ -51,7 +52,7 @@ def test_any_result_has_a_summary_of_one_line(tool: str, value: Any) -> None:
     assert line.isprintable()
 
 
-@pytest.mark.parametrize("kind", OBJECTS, ids=lambda kind: kind.name)
+@every("kind", OBJECTS, ids=lambda kind: kind.name, parts=2)
 def test_any_object_has_a_summary(kind: Any) -> None:
     assert len(summarise("code/read", kind.make(1000))) <= 200
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from msgspec import json
 
+from every import every
 from rightcall.proxy.ignored import CHARACTERS_PER_TOKEN, MOST_READ, UNCALLED, ignored, least_tokens, refused_tools
 from rightcall.proxy.wire import Asked, Choice, Usage, WireName
 
@@ -217,12 +218,12 @@ OTHERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("status", "body"), REFUSALS)
+@every(("status", "body"), REFUSALS)
 def test_a_server_that_takes_no_tools_is_understood(status: int, body: str) -> None:
     assert refused_tools(status, body.encode())
 
 
-@pytest.mark.parametrize(("status", "body"), OTHERS)
+@every(("status", "body"), OTHERS)
 def test_an_error_about_something_else_is_the_clients(status: int, body: str) -> None:
     assert not refused_tools(status, body.encode())
 

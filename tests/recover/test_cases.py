@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from cases import HERE, Case, cases, exact
+from every import every
 from recover.soup import pieces
 from recover.streaming import streamed, whole
 from recover.tables import parameters
@@ -45,7 +46,7 @@ def gate_of(case: Case) -> Gate:
 
 
 @pytest.mark.promise("R-09")
-@pytest.mark.parametrize("case", parameters(*FILES))
+@every("case", parameters(*FILES), parts=6)
 def test_a_case_is_read_as_it_says_whole_and_in_any_pieces(case: Case) -> None:
     gate, text, finish = gate_of(case), case["text"], case.get("finish")
     reading = whole(gate, text, finish)
@@ -101,7 +102,7 @@ def ends_by_itself(case: Case) -> bool:
 
 
 @pytest.mark.promise("R-06")
-@pytest.mark.parametrize("case", [case for case in parameters(*FILES) if ends_by_itself(case.values[0])])
+@every("case", [case for case in parameters(*FILES) if ends_by_itself(case.values[0])], parts=3)
 def test_what_follows_a_call_does_not_change_what_was_found(case: Case) -> None:
     """The decision depends only on the text up to the end of the call."""
     gate, text = gate_of(case), case["text"]

@@ -2,12 +2,13 @@
 
 import pytest
 
+from every import every
 from rightcall.recover.context import REACH, in_code, placeholder, quoted, sample, starts_line
 
 pytestmark = pytest.mark.promise("R-06")
 
 
-@pytest.mark.parametrize(
+@every(
     ("before", "ends"),
     [
         ("`", "`"),

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from every import every
 from rightcall.parse.shape import Shape
 from rightcall.recover.envelope import ARGUMENTS, NAMES, calls_in, may_hold_call, written_name
 from rightcall.recover.window import Tools
@@ -28,9 +29,9 @@ def found(value: Any, *, marked: bool = True) -> list[tuple[str, Any]]:
 
 
 @pytest.mark.promise("R-03")
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("arguments", ARGUMENTS)
-@pytest.mark.parametrize("marked", [True, False], ids=["marked", "bare"])
+@every("name", NAMES)
+@every("arguments", ARGUMENTS)
+@every("marked", [True, False], ids=["marked", "bare"])
 def test_any_name_goes_with_any_arguments(name: str, arguments: str, marked: bool) -> None:
     assert found({name: "get_weather", arguments: CITY}, marked=marked) == [("get_weather", CITY)]
 

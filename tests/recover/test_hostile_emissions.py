@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from every import every
 from fuzzing.reading import cut_emission, read_call
 from hostile.emissions import EMISSIONS
 from hostile.kinds import BYTES_PER_SECOND, Kind
@@ -20,7 +21,7 @@ QUADRATIC = 16
 AT_ONCE = 10 * LARGE / BYTES_PER_SECOND
 """A large text read in this time is read fast enough, whatever the small one took: clocks are coarse."""
 
-every_kind = pytest.mark.parametrize("kind", EMISSIONS, ids=lambda kind: kind.name)
+every_kind = every("kind", EMISSIONS, ids=lambda kind: kind.name, parts=16)
 
 
 @pytest.mark.promise("R-10")

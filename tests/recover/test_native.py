@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from every import every
 from recover.native_messages import (
     MALFORMED,
     NOTED,
@@ -24,7 +25,7 @@ from rightcall.recover.native import NativeCall, Unpacked, unpack
 pytestmark = pytest.mark.promise("R-02")
 
 
-@pytest.mark.parametrize("name", READ)
+@every("name", READ)
 def test_a_native_message_is_taken_apart_in_order(name: str) -> None:
     message, parts, finish = READ[name]
     assert unpack(message) == Unpacked(tuple(parts), finish, ())
@@ -37,7 +38,7 @@ def test_a_malformed_call_is_still_a_call_so_that_the_gate_can_refuse_it(name: s
     assert unpack(message).notes == ()
 
 
-@pytest.mark.parametrize("name", NOTED)
+@every("name", NOTED)
 def test_what_is_not_taken_for_a_call_is_not_dropped_in_silence(name: str) -> None:
     message, parts, codes = NOTED[name]
     unpacked = unpack(message)
@@ -67,8 +68,8 @@ def test_results_and_pictures_are_neither_prose_nor_calls(content: dict[str, Any
     assert unpack([content]) == Unpacked((), None, ())
 
 
-@pytest.mark.parametrize("arguments", [{"city": "Bern"}, '{"city": "Bern"}', "{'city': 'Be", {}, ""])
-@pytest.mark.parametrize(
+@every("arguments", [{"city": "Bern"}, '{"city": "Bern"}', "{'city': 'Be", {}, ""])
+@every(
     "wrap",
     [
         lambda arguments: assistant(tool_calls=[tool_call(arguments=arguments)]),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from every import every
 from hostile.objects import OBJECTS, Angry, AngryDict, AngryList, AngryText, Impostor
 from rightcall.recover.native import MOST, NativeCall, NativeText, Unpacked, unpack
 from rightcall.types import Note
@@ -132,7 +133,7 @@ def test_hostile_messages_raise_nothing(name: str) -> None:
     sound(unpack(HOSTILE[name]()))
 
 
-@pytest.mark.parametrize("kind", [kind for kind in OBJECTS if not kind.grows], ids=lambda kind: kind.name)
+@every("kind", [kind for kind in OBJECTS if not kind.grows], ids=lambda kind: kind.name, parts=2)
 def test_hostile_arguments_pass_through_untouched_and_hostile_messages_raise_nothing(kind: Any) -> None:
     arguments = kind.make(0)
     sound(unpack(arguments))

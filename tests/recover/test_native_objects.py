@@ -10,6 +10,7 @@ import msgspec
 import pydantic
 import pytest
 
+from every import every
 from recover.native_messages import DATA, READ, TEXT, assistant, call, said, thought, tool_call, tool_use
 from rightcall.recover.native import NativeCall, Unpacked, unpack
 
@@ -25,7 +26,7 @@ def objects(value: Any, key: str = "") -> Any:
     return SimpleNamespace(**{name: objects(inner, name) for name, inner in value.items()})
 
 
-@pytest.mark.parametrize("name", [name for name in READ if not name.startswith("MCP")])
+@every("name", [name for name in READ if not name.startswith("MCP")])
 def test_an_object_with_attributes_reads_as_the_dict_does(name: str) -> None:
     message, parts, finish = READ[name]
     assert unpack(objects(message)) == Unpacked(tuple(parts), finish, ())

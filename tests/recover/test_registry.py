@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 import rightcall
+from every import every
 from recover.faults import faults
 from recover.soup import TOOLS
 from recover.streaming import differences
@@ -32,14 +33,14 @@ def found(gate: Gate, text: str) -> list[tuple[str, object] | None]:
 
 
 @pytest.mark.promise("R-01")
-@pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.name)
+@every("one", FORMATS, ids=lambda one: one.name)
 def test_the_example_of_a_format_is_a_call_with_and_without_tools(one: Format) -> None:
     assert found(Gate(TOOLS), one.example)[0] == BERN
     assert found(Gate(), one.example)[0] == BERN
 
 
 @pytest.mark.promise("R-01")
-@pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.name)
+@every("one", FORMATS, ids=lambda one: one.name)
 def test_a_place_names_the_format_it_was_found_in(one: Format) -> None:
     assert Gate(TOOLS).read(one.example).places[0].format == one.name
 

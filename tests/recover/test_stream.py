@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import Case
+from every import every
 from recover.prose import SENTENCES
 from recover.soup import EXAMPLES, TOOLS, mutated_example, pieces, random_soup, soup
 from recover.streaming import differences, streamed, whole
@@ -51,7 +52,7 @@ def test_any_pieces_give_what_the_whole_gives(gate: Gate, text: str) -> None:
 
 
 @either
-@pytest.mark.parametrize("case", parameters("recover_pieces.jsonl"))
+@every("case", parameters("recover_pieces.jsonl"))
 def test_texts_that_once_gave_something_else_in_pieces(gate: Gate, case: Case) -> None:
     """The smallest of each sort that a long run of the tests above and below has found."""
     assert differences(gate, case["text"]) == []
@@ -102,7 +103,7 @@ def test_a_call_far_into_a_long_text_is_found_at_the_same_place(gate: Gate) -> N
 
 @pytest.mark.promise("R-09")
 @either
-@pytest.mark.parametrize("sentence", SENTENCES)
+@every("sentence", SENTENCES)
 def test_ordinary_prose_is_handed_out_character_by_character(gate: Gate, sentence: str) -> None:
     """From the second sentence on. Held back is only an ending that may begin a call."""
     feed = gate.stream()
@@ -126,7 +127,7 @@ def may_begin_a_call(ending: str) -> bool:
 
 @pytest.mark.promise("R-09")
 @either
-@pytest.mark.parametrize("word", OPENING)
+@every("word", OPENING)
 def test_every_beginning_of_an_opening_word_is_held_and_nothing_before_it(gate: Gate, word: str) -> None:
     for length in range(1, len(word)):
         assert shown(gate, f"So it is {word[:length]}") == "So it is ", word[:length]
@@ -134,7 +135,7 @@ def test_every_beginning_of_an_opening_word_is_held_and_nothing_before_it(gate: 
 
 @pytest.mark.promise("R-09")
 @either
-@pytest.mark.parametrize("word", OPENING)
+@every("word", OPENING)
 def test_what_was_held_flows_on_as_soon_as_it_is_no_opening_word(gate: Gate, word: str) -> None:
     """At once, with the character that decides it; unless the shorter word is one itself."""
     for length in range(1, len(word)):
@@ -146,7 +147,7 @@ def test_what_was_held_flows_on_as_soon_as_it_is_no_opening_word(gate: Gate, wor
 
 @pytest.mark.promise("R-09")
 @either
-@pytest.mark.parametrize(
+@every(
     ("text", "held"),
     [
         ("A set {a, b} and", ""),
@@ -247,7 +248,7 @@ def test_only_text_can_be_pushed_and_a_mistake_costs_nothing(chunk: Any) -> None
 
 @pytest.mark.promise("R-09")
 @either
-@pytest.mark.parametrize("text", EXAMPLES)
+@every("text", EXAMPLES)
 def test_empty_pieces_change_nothing(gate: Gate, text: str) -> None:
     chunks = [piece for char in text for piece in ("", char, "")]
     assert streamed(gate, chunks) == whole(gate, text)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from every import every
 from rightcall.parse.shape import Shape
 from rightcall.recover.values import edges, typed
 
@@ -35,7 +36,7 @@ def test_one_line_break_at_each_end_belongs_to_the_markup(raw: str, value: str) 
     assert edges(raw) == value
 
 
-@pytest.mark.parametrize(
+@every(
     ("raw", "types", "value"),
     [
         ("3", ("integer",), 3),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from every import every
 from recover.prose import SENTENCES
 from recover.soup import EXAMPLES, TOOLS, fragments
 from rightcall import Gate
@@ -26,19 +27,19 @@ def in_pieces(text: str, size: int, gate: Gate = GATE) -> str:
     return ("".join(pieces) + cleaner.close()).strip()
 
 
-@pytest.mark.parametrize("text", CLEANED)
+@every("text", CLEANED)
 def test_an_answer_holds_no_markup(text: str) -> None:
     assert cleaned(GATE, text)[0] == CLEANED[text]
     assert {in_pieces(text, size) for size in (1, 3, 7)} == {CLEANED[text]}
 
 
-@pytest.mark.parametrize("text", [*UNCHANGED, *(one.replace("TOOL", "search") for one in SENTENCES)])
+@every("text", [*UNCHANGED, *(one.replace("TOOL", "search") for one in SENTENCES)])
 def test_an_answer_without_markup_stays_byte_for_byte(text: str) -> None:
     assert cleaned(GATE, text) == (text, 0)
     assert {in_pieces(text, size) for size in (1, 3, 7)} == {text}
 
 
-@pytest.mark.parametrize("text", EXAMPLES)
+@every("text", EXAMPLES)
 def test_no_format_leaves_a_trace_of_its_call(text: str) -> None:
     gate = Gate([*TOOLS, {**TOOLS[0], "name": "get_time"}])
     left, _ = cleaned(gate, f"It rains.\n{text}")
@@ -75,8 +76,8 @@ def test_whatever_a_model_writes_the_gate_finds_no_call_in_the_answer_and_pieces
     assert in_pieces(text, size) == answer
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3, 6, 20])
-@pytest.mark.parametrize("halves", [("<tool_", "call>"), ("<|im_", "end|>"), ("[TOOL_", "CALLS]"), ("<", "s>")])
+@every("depth", [1, 2, 3, 6, 20])
+@every("halves", [("<tool_", "call>"), ("<|im_", "end|>"), ("[TOOL_", "CALLS]"), ("<", "s>")])
 def test_calls_and_markers_in_each_other_never_come_together(depth: int, halves: tuple[str, str]) -> None:
     first, second = halves
     whole = f"Hi. {first * depth}<tool_call>{CALL}</tool_call>{(second + CALL) * depth}"

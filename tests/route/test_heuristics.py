@@ -4,6 +4,7 @@ from time import process_time
 
 import pytest
 
+from every import every
 from rightcall.route.heuristics import by_pattern, by_words
 
 pytestmark = pytest.mark.promise("T-02")
@@ -15,7 +16,7 @@ WORDS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("word", WORDS)
+@every("word", WORDS)
 def test_every_word_of_the_design_is_one(word: str) -> None:
     assert by_words(f"QQ {word.upper()}QQ", has_tools=False) is not None
     assert by_words(f"QQ {word.strip()[:-1]}QQ", has_tools=False) is None

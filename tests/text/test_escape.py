@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from every import every
 from rightcall.text import escaped, shown
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "text"),
     [
         ("plain", '"plain"'),

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from every import every
 from rightcall.text.patterns import hits, is_pattern, loosely, matches
 
 NAMES = st.text(alphabet="ab/_-.[*?\nA", max_size=8)
 
 
-@pytest.mark.parametrize(
+@every(
     ("pattern", "name", "expected"),
     [
         ("code/read", "code/read", True),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from every import every
 from recover.writers import WRITERS, Writer
 from rightcall.text import secret_names
 from rightcall.text.redact import Redactor
@@ -34,7 +35,7 @@ def masked(value: Any) -> Any:
     return [masked(item) for item in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize(
+@every(
     "name",
     [
         *secret_names.WHOLE, *secret_names.ENDINGS, "Password", "PASSWD", "userPassword", "db.password", "new-password",
@@ -48,7 +49,7 @@ def test_a_value_is_hidden_when_its_name_says_that_it_is_secret(name: str) -> No
     assert masked(hide.value({"a": "b", name: "hunter2"})) == {"a": "b", name: "•"}
 
 
-@pytest.mark.parametrize(
+@every(
     "name",
     [
         *secret_names.PLAIN, "tokens", "max_tokens", "token_count", "author", "pinned", "secretary", "keyboard",
@@ -148,7 +149,7 @@ TEXTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "shown"), TEXTS)
+@every(("text", "shown"), TEXTS)
 def test_secrets_in_a_text_are_hidden_and_the_rest_stays_readable(text: str, shown: str) -> None:
     once = hide.text(text)
     assert masked(once) == shown
@@ -156,7 +157,7 @@ def test_secrets_in_a_text_are_hidden_and_the_rest_stays_readable(text: str, sho
     assert hide.value({"command": text}) == {"command": once}
 
 
-@pytest.mark.parametrize("name", samples.SHAPES)
+@every("name", samples.SHAPES)
 def test_every_shape_is_found_alone_and_in_the_midst_of_a_text(name: str) -> None:
     for secret in samples.SHAPES[name]:
         end = secret[-20:]
@@ -215,7 +216,7 @@ def test_what_is_secret_in_the_arguments_is_hidden_where_it_is_repeated() -> Non
     assert masked(hide.beside({"path": "a", "before": 1}, many)) == {"path": "•", "before": "•"}
 
 
-@pytest.mark.parametrize("writer", WRITERS.values(), ids=WRITERS.keys())
+@every("writer", WRITERS.values(), ids=WRITERS.keys(), parts=2)
 def test_a_secret_is_hidden_in_every_format_in_which_models_write_calls(writer: Writer) -> None:
     for secret in ("hunter2", "Tr0ub4dor&3", "correct horse", "p@ss,w;rd)", "it's", 'say "x"', "a\\b", "12345", "{x}"):
         for name in ("password", "api_key", "Authorization"):

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from every import every
 from rightcall.catalog import PackTool, Tool, build_catalog
 from rightcall.types import Rules
 from rightcall.validate import example
@@ -23,7 +24,7 @@ def made(part: Any) -> Any:
 
 
 @pytest.mark.promise("V-03")
-@pytest.mark.parametrize(
+@every(
     ("part", "value"),
     [
         ({"type": "string"}, "<a>"),

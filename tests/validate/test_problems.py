@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from every import every
 from rightcall.catalog import PackTool, Tool, build_catalog
 from rightcall.types import Problem, Rules
 from rightcall.validate import can_retry, problems
@@ -51,7 +52,7 @@ def test_all_problems_come_at_once_missing_first_then_in_the_schemas_order() -> 
 
 
 @pytest.mark.promise("V-03")
-@pytest.mark.parametrize(
+@every(
     ("part", "value", "message"),
     [
         ({"type": "integer"}, None, "`a` must be an integer, got null"),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from every import every
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.globbing import compile_globs
 
@@ -21,7 +22,7 @@ def matched(pattern: str, *, anywhere: bool = False) -> set[str]:
 
 
 @pytest.mark.promise("C-03")
-@pytest.mark.parametrize(
+@every(
     ("pattern", "expected"),
     [
         ("src/*.py", {"src/a.py"}),

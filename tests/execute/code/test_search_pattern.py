@@ -11,6 +11,7 @@ from time import monotonic
 
 import pytest
 
+from every import every
 from execute.code.search_cases import AS_PYTHON, EXPLOSIVE, LINES, REFUSED
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.search import SearchArguments, search
@@ -92,7 +93,7 @@ def test_what_python_writes_otherwise_has_its_meaning(tmp_path: Path, written: s
     assert bool(lines_found(read_pattern(written, case_sensitive=True), file)) is found
 
 
-@pytest.mark.parametrize(("written", "says"), REFUSED.items(), ids=[repr(one[:20]) for one in REFUSED])
+@every(("written", "says"), REFUSED.items(), ids=[repr(one[:20]) for one in REFUSED])
 @pytest.mark.promise("C-02")
 def test_what_cannot_be_searched_for_is_refused_with_a_hint(written: str, says: str) -> None:
     with pytest.raises(ToolFailure) as refusal:

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from every import every
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.dates import seconds_of
 
@@ -18,7 +19,7 @@ def utc(text: str) -> int:
     return calendar.timegm(time.strptime(text, "%Y-%m-%d %H:%M:%S"))
 
 
-@pytest.mark.parametrize(
+@every(
     ("written", "means"),
     [
         ("@1700000000", "2023-11-14 22:13:20"),
@@ -80,7 +81,7 @@ def test_a_month_before_the_last_of_a_month_is_the_last_of_the_one_before() -> N
     assert seconds_of("1 year ago", utc("2024-02-29 10:00:00"), argument="since") == utc("2023-02-28 10:00:00")
 
 
-@pytest.mark.parametrize(
+@every(
     "written",
     [
         "", " ", ".", "..", "_", ".ago", "_ago",
