@@ -96,7 +96,7 @@ def story(view: "View", settings: "WriteSettings", style: Style) -> list[str]:
 def diff_lines(text: str, style: Style) -> Iterator[str]:
     """A diff, escaped, with colours where there are any."""
     for line in text.removesuffix("\n").split("\n"):
-        tints = [tint for start, tint in _LINES.items() if line.startswith(start)]
+        tints: list[Tint] = [tint for start, tint in _LINES.items() if line.startswith(start)]
         yield style.tint(shown_line(line), *tints[:1])
 
 
