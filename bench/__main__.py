@@ -15,6 +15,7 @@ from bench.mcp import bridging
 from bench.proxy import proxying
 from bench.reading import read_speed
 from bench.route import routing
+from bench.sandbox import sandboxing
 from bench.scores import CORPORA, corpora, pages
 from bench.speed import broken_json, fast_path, linear
 from bench.startup import startup
@@ -45,6 +46,7 @@ def measures(each: bool, corpora_folder: Path | None = None) -> dict[str, Callab
         "start": startup,
         "hook": hooking,
         "route": lambda: routing(corpora_folder),
+        "sandbox": sandboxing,
     }
 
 
@@ -65,7 +67,7 @@ def show(figures: list[Figure], as_json: bool) -> None:
         print(json.dumps({"versions": known, "figures": [figure._asdict() for figure in figures]}, ensure_ascii=False))
     else:
         print(
-            "CPU time, best of many, one core (code: wall time, medians; proxy, mcp: CPU of the process); "
+            "CPU time, best of many, one core (code, sandbox: wall time, medians; proxy, mcp: CPU of the process); "
             + ", ".join(f"{name} {number}" for name, number in known.items())
         )
         print(render(figures))
