@@ -7,6 +7,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from rightcall.cli import code_report_changes as changes
+from rightcall.cli import code_report_ran as programs
 from rightcall.cli import code_report_search as matches
 from rightcall.cli.code_report_text import Fields, lines_of, safe
 from rightcall.cli.terminal import Style, many
@@ -99,6 +100,7 @@ def _logs(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
     yield style.tint(f"{many(len(result['lines']), 'line')}, newest first", "dim")
 
 
+_RAN = Form({"stdout": str, "stderr": str, "files": list, "executionTime": int}, programs.ran, programs.more)
 _FORMS = {
     "code/read": Form({"content": str, "metadata": Mapping}, _read, lambda _: None),
     "code/search": Form({"matches": list, "totalMatches": int, "filesSearched": int}, matches.search, matches.more),
@@ -108,4 +110,7 @@ _FORMS = {
     "code/show": Form({"commit": Mapping}, changes.show, changes.more_of_show),
     "code/blame": Form({"lines": list, "totalLines": int}, _blame, _more_blamed),
     "debug/logs": Form({"lines": list}, _logs, lambda _: "older lines exist; limit shows up to 500"),
+    "code/execute/python": _RAN,
+    "code/execute/javascript": _RAN,
+    "ai.execute": _RAN,
 }

@@ -20,8 +20,8 @@ from rightcall.cli.sandbox_run import settings_of
 from rightcall.cli.terminal import Style, say, style_for
 from rightcall.config_hands import SandboxSettings
 from rightcall.errors import ToolFailure
-from rightcall.execute.sandbox.languages import Language, file_name, job_for
-from rightcall.execute.sandbox.place import code_beside, new_place
+from rightcall.execute.sandbox.languages import PLACE, Language, file_name, job_for
+from rightcall.execute.sandbox.place import code_beside
 from rightcall.execute.sandbox.sandbox import Sandbox
 from rightcall.execute.sandbox.types import Ended, Limits, NoSandbox, Tier
 from rightcall.text.escape import escaped
@@ -129,8 +129,8 @@ def _run(
         if heard is not None:
             heard.append(perf_counter())
 
-    with new_place() as place, code_beside(file_name(language, code), code.encode()) as file:
-        job = job_for(language, settings, place, file.path, arguments, (file.folder,))
+    with code_beside(file_name(language, code), code.encode()) as file:
+        job = job_for(language, settings, PLACE, file.path, arguments, (file.folder,))
         job = replace(job, limits=limits) if limits is not None else job
         ended = sandbox.run(job, fill=file.hand_over, out=hear)
     return ended, b"".join(parts).decode(errors="replace")

@@ -6,12 +6,14 @@ from argparse import Namespace
 from contextlib import ExitStack, closing
 from typing import Literal
 
+from msgspec.structs import replace
+
 from rightcall.cli.lines import InputError
 from rightcall.cli.sandbox import NO_SANDBOX, STOPPED, TOO_LONG, complain, is_system
 from rightcall.cli.store_options import policy_file, policy_of
 from rightcall.config_hands import SandboxSettings
-from rightcall.execute.sandbox.languages import Language, file_name, job_for, language_of
-from rightcall.execute.sandbox.place import Code, code_beside, new_place
+from rightcall.execute.sandbox.languages import PLACE, Language, file_name, job_for, language_of
+from rightcall.execute.sandbox.place import Code, code_beside
 from rightcall.execute.sandbox.sandbox import Sandbox
 from rightcall.execute.sandbox.scratch_folder import Folder
 from rightcall.execute.sandbox.types import Ended, Job, LimitName, NoSandbox, Scratch
@@ -36,7 +38,7 @@ def run_file(options: Namespace) -> int:
     sandbox = Sandbox(settings.python, settings.tier)
     with closing(sandbox), ExitStack() as stack:
         try:
-            return _run(_Program(options, settings, code, language, stack), sandbox, settings)
+            return _run(_Program(options, settings, sandbox, code, language, stack), sandbox, settings)
         except NoSandbox as fault:
             complain(fault.why, *fault.advice)
             return NO_SANDBOX
@@ -44,8 +46,6 @@ def run_file(options: Namespace) -> int:
 
 def settings_of(options: Namespace) -> SandboxSettings:
     """Those of the policy, if there is one, and what was said here."""
-    from msgspec.structs import replace
-
     settings = SandboxSettings() if policy_file(options) is None else policy_of(options).sandbox
     named = {"seconds": "seconds", "memory": "memory", "processes": "processes", "disk": "scratch", "output": "output"}
     said = {
@@ -58,11 +58,12 @@ class _Program:
     """What runs, and where: a copy of the file in a folder of its own, or the file in the scratch folder itself."""
 
     def __init__(
-        self, options: Namespace, settings: SandboxSettings, code: bytes, language: Language, stack: ExitStack
+        self, options: Namespace, settings: SandboxSettings, sandbox: Sandbox, code: bytes, language: Language,
+        stack: ExitStack,
     ) -> None:  # fmt: skip
         scratch: str | None = options.scratch
         self.folder = None if scratch is None else _open_folder(scratch, settings, stack)
-        place = stack.enter_context(new_place()) if scratch is None else os.path.abspath(scratch)
+        place = PLACE if scratch is None else os.path.abspath(scratch)
         inside = _below(options.file, place, self.folder)
         self.code: Code | None = None
         if inside is None:
@@ -71,6 +72,10 @@ class _Program:
         script = self.code.path if self.code is not None else os.path.join(place, inside or "")
         visible = (self.code.folder,) if self.code is not None else ()
         self.job: Job = job_for(language, settings, place, script, tuple(options.args), visible)
+        if (
+            self.folder is not None and sandbox.tier() == "landlock"
+        ):  # nothing can be mounted: it works in the folder itself
+            self.job = replace(self.job, bind=True)
 
     def fill(self, scratch: Scratch) -> None:
         if self.code is not None:

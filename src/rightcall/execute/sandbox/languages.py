@@ -10,6 +10,9 @@ from rightcall.errors import ToolFailure
 from rightcall.execute.sandbox.types import Job, Limits
 
 Language = Literal["python", "javascript"]
+PLACE = "/scratch"
+"""Where a program sees its scratch folder, if no folder of a person's is it; in the second tier it is elsewhere, and
+the paths of a job below it are put right."""
 
 _ENDINGS: dict[str, Language] = {
     ".py": "python", ".pyw": "python", ".js": "javascript", ".mjs": "javascript", ".cjs": "javascript",

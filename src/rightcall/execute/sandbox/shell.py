@@ -9,8 +9,7 @@ from msgspec.json import encode
 from rightcall.config_hands import SandboxSettings
 from rightcall.execute.functions import LocalTool
 from rightcall.execute.packed import packed_tool
-from rightcall.execute.sandbox.languages import limits_of
-from rightcall.execute.sandbox.place import new_place
+from rightcall.execute.sandbox.languages import PLACE, limits_of
 from rightcall.execute.sandbox.running import Ran, run_program
 from rightcall.execute.sandbox.tools import AROUND, Lender, isolation, limits_told
 from rightcall.execute.sandbox.types import Job
@@ -34,11 +33,8 @@ def shell_tool(settings: SandboxSettings, sandbox: Lender) -> LocalTool:
 
 def _run(settings: SandboxSettings, sandbox: Lender, given: Arguments) -> Ran:
     command = given.command.encode(errors="backslashreplace").decode()
-    with new_place() as place:
-        job = Job(
-            argv=(_SHELL, "-c", command), place=place, limits=limits_of(settings), visible=settings.visible
-        )  # fmt: skip
-        return run_program(sandbox(), job, {})
+    job = Job(argv=(_SHELL, "-c", command), place=PLACE, limits=limits_of(settings), visible=settings.visible)
+    return run_program(sandbox(), job, {})
 
 
 def _preview(settings: SandboxSettings, sandbox: Lender, given: Arguments) -> str:

@@ -2,7 +2,6 @@
 all. A scratch folder of its own holds the code and the files of the call, and is gone afterwards; what the program has
 left in it is in the result."""
 
-import os
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -13,8 +12,7 @@ from rightcall.errors import ToolFailure
 from rightcall.execute.diff import shown_line
 from rightcall.execute.functions import LocalTool
 from rightcall.execute.packed import packed_tool
-from rightcall.execute.sandbox.languages import Language, file_name, job_for
-from rightcall.execute.sandbox.place import new_place
+from rightcall.execute.sandbox.languages import PLACE, Language, file_name, job_for
 from rightcall.execute.sandbox.running import Ran, run_program
 from rightcall.execute.sandbox.sandbox import Sandbox
 from rightcall.execute.sandbox.scratch import checked_files
@@ -51,9 +49,8 @@ def _run(language: Language, settings: SandboxSettings, sandbox: Lender, given: 
     files = checked_files(given.files, settings.scratch)
     name = file_name(language, given.code, frozenset(files))
     files[name] = given.code.encode(errors="backslashreplace")
-    with new_place() as place:
-        job = job_for(language, settings, place, os.path.join(place, name))
-        return run_program(sandbox(), job, files, given.stdin.encode(errors="backslashreplace") or None)
+    job = job_for(language, settings, PLACE, f"{PLACE}/{name}")
+    return run_program(sandbox(), job, files, given.stdin.encode(errors="backslashreplace") or None)
 
 
 def _preview(language: Language, settings: SandboxSettings, sandbox: Lender, given: Arguments) -> str:
