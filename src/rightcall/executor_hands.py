@@ -26,9 +26,18 @@ class Hands:
         self._sandboxes: dict[tuple[str, LeastTier], Sandbox] = {}
         self._lock = Lock()
 
-    def tools(self, sight: Sight, policy: Policy, desk: str) -> list[LocalTool]:
-        """The tools that run code, and those that write; `desk` is the folder of what belongs to writing."""
-        return []
+    def tools(self, sight: Sight, policy: Policy, desk: str, guarded: tuple[str, ...]) -> list[LocalTool]:
+        """The tools that run code, and those that write; `desk` is the folder of what belongs to writing, `guarded` are
+        the files that none of them may write."""
+        from rightcall.execute.sandbox.tools import execute_tools
+        from rightcall.execute.write.desk import Desk
+        from rightcall.execute.write.tools import write_tools
+
+        sandbox = self._sandbox_for(policy)
+        return [
+            *execute_tools(policy.sandbox, sandbox),
+            *write_tools(Desk(desk, sight, policy.write), sandbox, policy.sandbox.visible, guarded),
+        ]
 
     def shell(self, policy: Policy) -> LocalTool:
         """`ai.execute` of the pack `gaia`."""

@@ -42,6 +42,7 @@ from rightcall.executor_hints import discreet
 from rightcall.executor_outcomes import equipped, objection, ran, refused
 from rightcall.executor_request import Tighter, TooManyPaths, build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
+from rightcall.parse.kinds import is_object
 from rightcall.present.messages import Content, content, error_content
 from rightcall.record.admission import Admission, Question, admit, finish_once, refuse
 from rightcall.record.entries import CallBody, EndBody
@@ -311,7 +312,8 @@ def _tier(found: Equipped, admission: Admission, result: Result) -> str | None:
     """The isolation that was used, as a tool of ours has told; a function of somebody else's can say what it likes."""
     if found.local is None or found.local.about is None or admission.decision.kind == "dry_run":
         return None
-    told = result.value.get("tier") if isinstance(result.value, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - any JSON
+    value = result.value if is_object(result.value) else {}
+    told = value.get("tier") or value.get("sandbox")
     return told if isinstance(told, str) else None
 
 

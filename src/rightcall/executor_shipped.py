@@ -17,9 +17,10 @@ GAIA = "gaia"
 
 def shipped_tools(
     root: str, policy: Policy, protected: tuple[str, ...], store: Callable[[], Store], packs: Iterable[str | Pack] = (),
-    *, hands: Hands, desk: str,
+    *, hands: Hands, desk: str, guarded: tuple[str, ...] = (),
 ) -> dict[str, LocalTool]:  # fmt: skip
-    """By name; `packs` are those in force, of which one has names of its own for some of them. All but the small ones
+    """By name; `packs` are those in force, of which one has names of its own for some of them; `desk` and `guarded` are
+    for those that write (`Hands.tools`). All but the small ones
     need a system on which files can be opened beneath a folder, which Windows is not."""
     from rightcall.executor_small import small_tools  # late: executors that are told to do without need none of it
 
@@ -30,10 +31,10 @@ def shipped_tools(
         paths = policy.settings.paths
         rules = path_rules((*paths.deny, *protected), paths.allow, paths.dotfiles)
         sight = Sight(root, rules)
-        tools = [*code_tools(sight), *tools, *hands.tools(sight, policy, desk)]
+        tools = [*code_tools(sight), *tools, *hands.tools(sight, policy, desk, guarded)]
     found = {tool.name: tool for tool in tools}
     if GAIA not in packs:
         return found
     from rightcall.executor_gaia import with_gaia
 
-    return with_gaia(found, root)
+    return with_gaia(found, root, hands.shell(policy) if os.name == "posix" else None)
