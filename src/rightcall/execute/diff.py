@@ -48,7 +48,8 @@ def content_diff(path: str, old: bytes | None, new: bytes | None) -> str:
     old_text, new_text = (_text(content or b"") for content in (old, new))
     if old_text is None or new_text is None or max(len(old or b""), len(new or b"")) > _LARGEST:
         return f"{name}: would go from {_sized(old, old_text)} to {_sized(new, new_text)}"
-    old_name, new_name = "/dev/null" if old is None else f"a/{name}", "/dev/null" if new is None else f"b/{name}"
+    below = name if name.startswith("/") else f"/{name}"
+    old_name, new_name = "/dev/null" if old is None else f"a{below}", "/dev/null" if new is None else f"b{below}"
     return _diff(old_name, new_name, old_text, new_text)
 
 

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.moments import utc
 from rightcall.execute.write.changes import Change, FileStep, RefStep
-from rightcall.execute.write.desk_opening import is_own, locked, opened, seal_of
+from rightcall.execute.write.desk_opening import furnished, is_own, locked, opened, seal_of
 from rightcall.execute.write.doing import do, planned, roll_back
 from rightcall.execute.write.journal import Contents, Entry, Filed, Journal
 from rightcall.execute.write.keeping import make_room
@@ -52,6 +52,7 @@ class Desk:
         """The lock shared by all processes; ToolFailure when it is held for longer than `patience` seconds."""
         opened(self.folder)
         with locked(self.folder, patience) as lock:
+            furnished(self.folder)
             yield Worker(self, lock, self._recovered(lock))
 
     def _recovered(self, lock: int) -> tuple[str, ...]:

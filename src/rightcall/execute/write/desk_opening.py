@@ -7,7 +7,7 @@ believed. It is believed only where it was made: its folder is still the one tha
 import errno
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import monotonic, sleep
 from typing import Any
 
@@ -17,13 +17,14 @@ from rightcall.errors import ToolFailure
 from rightcall.execute.write.journal import BEGUN, DONE
 from rightcall.fs.spots import failure, shown_path
 from rightcall.fs.whole import settle, whole_file
+from rightcall.fs.writing import step
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl: Any = None
 
-_LOCK, _SEAL, _NEW = "lock", "seal.json", ".new"
+_LOCK, _SEAL = "lock", "seal.json"
 _PAUSE = 0.02
 _HELD = (errno.EAGAIN, errno.EACCES)
 
@@ -33,22 +34,43 @@ class _Seal(Struct, frozen=True):
 
 
 def opened(folder: str) -> None:
-    """Make the desk, if there is none; ToolFailure when it cannot be made or was made elsewhere."""
+    """Make the desk's folder, if there is none; ToolFailure when it cannot be made or was made elsewhere."""
     try:
-        if not os.path.lexists(folder):
-            _make(folder)
-        for name in (BEGUN, DONE):
-            path = os.path.join(folder, name)
-            if not os.path.isdir(path):
-                os.mkdir(path, 0o700)
+        os.makedirs(os.path.dirname(folder), 0o700, exist_ok=True)
+        with suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
+            settle(os.path.dirname(folder))
+        step("desk")
+        foreign = os.path.islink(folder) or not (is_own(folder) or _is_bare(folder))
     except OSError as error:
         raise failure(error, folder) from error
-    if not is_own(folder):
+    if foreign:
         raise ToolFailure(
             f"The folder {shown_path(folder)}, where changes are kept, was made elsewhere and copied here, so nothing "
             "in it is believed and nothing is written. A person can move it away, or, knowing where it comes from, "
             "take it over: rightcall undo --adopt"
         )
+
+
+def furnished(folder: str) -> None:
+    """Under the lock: a new desk is sealed, and gets the folders that it needs."""
+    try:
+        if not is_own(folder):
+            for name in os.listdir(folder):
+                if name.startswith(f"{_SEAL}."):  # of somebody who was killed while sealing it
+                    os.unlink(os.path.join(folder, name))
+            adopt(folder)
+        step("sealed")
+        for name in (BEGUN, DONE):
+            with suppress(FileExistsError):
+                os.mkdir(os.path.join(folder, name), 0o700)
+    except OSError as error:
+        raise failure(error, folder) from error
+
+
+def _is_bare(folder: str) -> bool:
+    """Whether there is nothing in it that could be believed."""
+    return all(name == _LOCK or name.startswith(f"{_SEAL}.") for name in os.listdir(folder))
 
 
 def is_own(folder: str) -> bool:
@@ -67,24 +89,6 @@ def adopt(folder: str) -> None:
     path = os.path.join(folder, _SEAL)
     with whole_file(path, f"{path}.{os.urandom(8).hex()}") as file:
         file.write(json.encode(_Seal(os.stat(folder).st_ino)))
-
-
-def _make(folder: str) -> None:
-    """The folder appears whole, or not at all: also when two processes make it at once."""
-    above = os.path.dirname(folder)
-    os.makedirs(above, 0o700, exist_ok=True)
-    new = f"{folder}.{os.urandom(8).hex()}{_NEW}"
-    os.mkdir(new, 0o700)
-    adopt(new)
-    settle(new)
-    try:
-        os.rename(new, folder)
-        settle(above)
-    except OSError:
-        os.unlink(os.path.join(new, _SEAL))
-        os.rmdir(new)
-        if not os.path.isdir(folder):  # else another process was quicker
-            raise
 
 
 @contextmanager
