@@ -25,10 +25,10 @@ class Ran(Struct, frozen=True, rename="camel"):
     signal: int | None
     stdout: str
     stderr: str
-    files: tuple[File, ...]
+    files: list[File]
     """Those that are new or changed in its scratch folder."""
-    files_left_out: tuple[Left, ...]
-    limits: tuple[LimitName, ...]
+    files_left_out: list[Left]
+    limits: list[LimitName]
     """Those that it has reached."""
     tier: Tier
     execution_time: int
@@ -112,9 +112,9 @@ def _ran(ended: Ended, output: Output, collected: Collected) -> Ran:
         signal=ended.signal,
         stdout=printed,
         stderr=told,
-        files=tuple(collected.files),
-        files_left_out=tuple(left),
-        limits=ended.limits,
+        files=collected.files,
+        files_left_out=left,
+        limits=list(ended.limits),
         tier=ended.tier,
         execution_time=round(ended.seconds * 1000),
         truncated=cut or "output" in ended.limits or bool(left),
