@@ -118,7 +118,7 @@ def _planned(desk: "Desk", writer: Writer, asked: CommitArguments) -> _Plan:
         if seen is not None or path in there
     }
     tree = writer.tree(tip, changes)
-    if tree == writer.tree(tip, {}):
+    if tree == writer.tree_of(tip):
         raise _nothing(record)
     return _Plan(record, tip, message, asked.caller, files, tree)
 

@@ -159,6 +159,10 @@ class Writer:
             checked(told)
             return checked(self._bench.git("write-tree", "--missing-ok", index=index)).decode().strip()
 
+    def tree_of(self, commit: str) -> str:
+        """The tree of a commit."""
+        return checked(self._bench.git("rev-parse", "--verify", f"{commit}^{{tree}}")).decode().strip()
+
     def commit_tree(self, tree: str, parents: Sequence[str], message: str, author: Author) -> str:
         """A commit of a tree, with everything that belongs to it, in the repository's own store. No branch moves."""
         by = f"{author[0]} <{author[1]}> {int(time())} +0000"

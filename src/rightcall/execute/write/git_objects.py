@@ -21,9 +21,12 @@ from rightcall.execute.code.process import Finished
 _SECONDS = 60.0
 _MOST = 100_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_CONFIG = ("core.bigFileThreshold=512m", "core.fsync=committed", "merge.renames=true", "merge.directoryRenames=false")
-"""Beside the configuration of the private directory: objects are never streamed into packs, refs reach the disk, and a
-merge puts no file where neither side had one."""
+_CONFIG = (
+    "core.bigFileThreshold=512m", "core.fsync=committed", "core.protectHFS=true", "core.protectNTFS=true",
+    "merge.renames=true", "merge.directoryRenames=false",
+)  # fmt: skip
+"""Beside the configuration of the private directory: objects are never streamed into packs, refs reach the disk, no
+name counts that any system takes for `.git`, and a merge puts no file where neither side had one."""
 
 
 class Bench:

@@ -1,0 +1,174 @@
+"""Commits on a branch of its own: what tools changed, what was shown, and nothing of a person's checkout."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from execute.code.git.making import Made
+from execute.write.places import Place, delete, everything, insert, modify, place
+from rightcall.config_hands import WriteSettings
+from rightcall.errors import ToolFailure
+from rightcall.execute.write.changes import Moved
+
+pytestmark = pytest.mark.promise("W-02")
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Place:
+    found = place(tmp_path)
+    found.branch()
+    return found
+
+
+def commit(here: Place, message: str = "Do it", **more: object) -> dict[str, object]:
+    return here.call("code/commit", message=message, **more)
+
+
+def test_a_commit_holds_what_tools_changed_and_leaves_a_clean_worktree(here: Place) -> None:
+    here.edit(modify("a.py", "2\n3\n"), delete("b.py"))
+    here.call("code/create-test", path="tests/test_a.py", content="x\n")
+    (here.tree() / "by-hand.txt").write_text("a person's own\n")
+    shown = here.preview("code/commit", message="Do it\n\nfor a reason")
+    head, _, diff = shown.partition("diff --git a/a.py b/a.py")
+    tip = here.writer().head()
+    assert head == (
+        f"Would commit to fix on top of {tip[:12]}\nAuthor: ada <ada@rightcall.invalid>\n\n"
+        "    Do it\n    \n    for a reason\n\n"
+    )
+    found = commit(here, "\n Do it  \n\nfor a reason\n\n")
+    assert (found["filesChanged"], found["insertions"], found["deletions"]) == (3, 3, 2)
+    assert here.made.git("rev-parse", "fix", "fix^").split() == [found["commit"], tip]
+    assert str(found["commit"]).startswith(str(found["shortHash"]))
+    assert here.made.git("log", "-1", "--format=%an%n%B", "fix") == "ada\n Do it\n\nfor a reason"
+    patch = here.made.git("show", "--format=", "--full-index", "fix").partition("diff --git a/a.py b/a.py")[2]
+    assert patch == diff
+    assert Made(here.tree()).git("status", "--porcelain") == "?? by-hand.txt"
+    assert here.record().dirty == ()
+    with pytest.raises(ToolFailure, match="There is nothing to commit on fix: code/edit"):
+        commit(here)
+
+
+def test_only_the_named_files_are_committed(here: Place) -> None:
+    here.edit(modify("a.py", "2\n"), modify("b.py", "c\n"))
+    with pytest.raises(
+        ToolFailure, match=r"paths: no tool has changed c\.py since .*\. Those that are: a"
+    ):
+        commit(here, paths=["a.py", "c.py"])
+    found = commit(here, paths=["./a.py", str(here.made.folder / "a.py")])
+    assert found["filesChanged"] == 1
+    assert here.record().dirty == ("b.py",)
+    assert Made(here.tree()).git("status", "--porcelain") == " M b.py"
+
+
+def test_undoing_a_commit_leaves_the_files_as_they_are_and_not_committed(here: Place) -> None:
+    here.edit(modify("a.py", "2\n"), insert("c.py", "c\n"))
+    first = commit(here)
+    here.edit(modify("a.py", "3\n"))
+    second = commit(here, "More")
+    with pytest.raises(ToolFailure, match=str(second["change"])):
+        here.undo(str(first["change"]))
+    here.undo(str(second["change"]))
+    assert here.made.git("log", "-1", "--format=%s", "fix") == "Do it"
+    assert here.record().dirty == ("a.py",)
+    assert Made(here.tree()).git("status", "--porcelain") == " M a.py"
+    assert commit(here, "Again")["filesChanged"] == 1
+
+
+def test_what_a_person_has_staged_in_the_worktree_stays_staged(here: Place) -> None:
+    here.edit(modify("a.py", "2\n"))
+    tree = Made(here.tree())
+    tree.write("staged.txt", "by a person\n")
+    tree.git("add", "staged.txt")
+    commit(here)
+    assert tree.git("status", "--porcelain") == "A  staged.txt"
+    tree.git("commit", "-qm", "by a person")
+    here.edit(modify("b.py", "x\n"))
+    commit(here)
+    assert here.made.git("log", "--format=%s", "fix") == "Do it\nby a person\nDo it\nfirst"
+    assert tree.git("status", "--porcelain") == ""
+
+
+@pytest.mark.promise("P-06")
+@pytest.mark.parametrize("how", ["file changed", "branch moved", "file became a link"])
+def test_a_commit_is_of_what_was_shown_or_not_at_all(here: Place, how: str) -> None:
+    here.edit(modify("a.py", "2\n"))
+    told = here.state("code/commit", message="x")
+    if how == "file changed":
+        (here.tree() / "a.py").write_text("sneaked in\n")
+    elif how == "branch moved":
+        here.made.git("update-ref", "refs/heads/fix", here.made.git("commit-tree", "-m", "x", "HEAD^{tree}"))
+    else:
+        (here.tree() / "a.py").unlink()
+        (here.tree() / "a.py").symlink_to("/etc/passwd")
+    before = here.made.git("rev-parse", "fix")
+    with pytest.raises(ToolFailure) as refused:
+        here.call("code/commit", message="x", expected=told)
+    if how == "file changed":
+        assert isinstance(refused.value, Moved)
+        assert refused.value.diff.endswith("-1\n+sneaked in")
+    assert here.made.git("rev-parse", "fix") == before
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [("", "it is empty"), (" \n\0\n", "it is empty"), ("x" * 20_001, "at most 20,000"), ("\ud800", "half a character")],
+)
+def test_a_message_that_says_nothing_or_cannot_be_kept_is_refused(here: Place, message: str, says: str) -> None:
+    here.edit(modify("a.py", "2\n"))
+    with pytest.raises(ToolFailure, match=f"message: .*{says}"):
+        here.call("code/commit", message=message, expected="")
+
+
+def test_a_message_is_kept_as_it_was_written(here: Place) -> None:
+    here.edit(modify("a.py", "2\n"))
+    commit(here, "# no comment\ntree 0000\n\n-- \nSigned-off-by: x\x1b[31m")
+    assert here.made.git("log", "-1", "--format=%B", "fix") == "# no comment\ntree 0000\n\n--\nSigned-off-by: x\x1b[31m"
+
+
+def test_a_branch_that_became_protected_or_is_checked_out_by_a_person_is_left_alone(here: Place) -> None:
+    here.edit(modify("a.py", "2\n"))
+    strict = Place(here.folder, here.made, WriteSettings(protected=("FIX",)))
+    with pytest.raises(ToolFailure, match="fix is protected"):
+        strict.call("code/commit", message="x", expected="")
+    Made(here.tree()).git("checkout", "-q", "--detach")
+    with pytest.raises(
+        ToolFailure, match="A person has something else checked out in the worktree of fix"
+    ):
+        commit(here)
+    here.made.git("checkout", "-q", "fix")
+    with pytest.raises(ToolFailure, match="The branch fix is checked out by a person"):
+        commit(here)
+    here.made.git("checkout", "-q", "main")
+    Made(here.tree()).git("checkout", "-q", "fix")
+    assert commit(here)["filesChanged"] == 1
+
+
+@pytest.mark.promise("W-05")
+def test_the_checkout_of_a_person_stays_as_it_is_byte_for_byte(tmp_path: Path) -> None:
+    here = place(tmp_path, __gitattributes="*.py text eol=crlf\n")
+    made = here.made
+    made.write("a.py", "stashed\n")
+    made.git("stash", "-q")
+    made.write("b.py", "staged\n")
+    made.git("add", "b.py")
+    made.write("a.py", "changed and not staged\n")
+    made.write("untracked.txt", "u\n")
+    os.utime(made.folder / "a.py", ns=(1, 1))
+    allowed = (".git/objects", ".git/worktrees", ".git/refs/heads")
+    before = everything(made.folder, without=allowed)
+    status = made.git("--no-optional-locks", "status", "--porcelain=v2", "--branch", "--show-stash")
+    here.branch()
+    here.edit(modify("a.py", "2\n"), insert("new.py", "n\n"), delete("b.py"))
+    done = commit(here)
+    here.edit(modify("new.py", "m\n"))
+    commit(here, "more", paths=["new.py"])
+    here.branch("other")
+    here.undo(here.edit(modify("a.py", "3\n"), branch="other")["change"])
+    here.preview("code/edit", operations=[modify("a.py", "4\n")], branch="fix")
+    assert done["filesChanged"] == 3
+    after = everything(made.folder, without=allowed)
+    assert {name: looks for name, looks in after.items() if before.get(name) != looks} in ({}, {".git": after[".git"]})
+    assert before.keys() == after.keys()
+    assert made.git("--no-optional-locks", "status", "--porcelain=v2", "--branch", "--show-stash") == status
+    assert sorted(os.listdir(made.git_dir / "refs/heads")) == ["fix", "main", "other"]
