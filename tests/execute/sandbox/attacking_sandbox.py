@@ -1,6 +1,6 @@
 """Runs snippets through `Sandbox.run`, in this process, or as an ordinary user in a process of its own.
 
-    python -m execute.sandbox.attacking_sandbox TIER KIND,… LANGUAGE
+    python -m execute.sandbox.attacking_sandbox TIER KIND,… LANGUAGE [FILE …]
 
 prints what was wrong, as one JSON object by the snippets' names.
 """
@@ -143,10 +143,25 @@ def ordinary_python() -> str | None:
     return None
 
 
-def run_all_as_ordinary(tier: Tier, kinds: str, language: str) -> dict[str, list[str]]:
+def run_bare(snippet: Snippet) -> list[str]:
+    """Without any sandbox: only for snippets that hurt nothing but what is laid out for them."""
+    with Outside() as outside, inheritable(outside), new_place() as place, new_place() as folder:
+        path = os.path.join(folder, snippet.file)
+        with open(path, "w") as file:
+            file.write(snippet.source)
+        done = subprocess.run(
+            [sys.executable, path, json.dumps(outside.told())], cwd=place, capture_output=True, check=False,
+            stdin=subprocess.DEVNULL, pass_fds=outside.fds,
+        )  # fmt: skip
+        return faults(
+            snippet, Result(done.stdout, done.stderr, done.returncode, None, (), 0, {}), settings_for(snippet), outside
+        )
+
+
+def run_all_as_ordinary(tier: Tier, kinds: str, language: str, *only: str) -> dict[str, list[str]]:
     program = ordinary_python()
     assert program is not None
-    done = _as_ordinary(program, "-m", "execute.sandbox.attacking_sandbox", tier, kinds, language)
+    done = _as_ordinary(program, "-m", "execute.sandbox.attacking_sandbox", tier, kinds, language, *only)
     return (
         json.loads(done.stdout) if done.returncode == 0 else {"the runner": [done.stderr[-2000:], done.stdout[-500:]]}
     )
@@ -169,5 +184,5 @@ def _interpreter() -> str:
 if __name__ == "__main__":
     tier, kinds, language = sys.argv[1:4]
     only = sys.argv[4:]
-    wanted = [s for s in chosen(kinds.split(","), language) if not only or any(word in s.name for word in only)]
+    wanted = [s for s in chosen(kinds.split(","), language) if not only or s.file in only]
     print(json.dumps(run_all("namespaces" if tier == "namespaces" else "landlock", wanted)))  # noqa: T201
