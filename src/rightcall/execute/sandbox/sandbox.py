@@ -1,25 +1,50 @@
-"""The sandbox: one fork server per Sandbox, started when the first program is run."""
+"""The sandbox: one fork server per Sandbox, started when it is first needed."""
 
+import os
+import sys
 from collections.abc import Callable
-from typing import Literal
+from threading import Lock
 
+from rightcall.execute.sandbox.advice import advice, is_linux
+from rightcall.execute.sandbox.conversation import Conversation, Out, ServerGone
+from rightcall.execute.sandbox.holding import Server
+from rightcall.execute.sandbox.probe import Finding, try_tier
 from rightcall.execute.sandbox.types import Ended, Job, NoSandbox, Scratch, Tier
 
-Out = Callable[[Literal["stdout", "stderr"], bytes], None]
+_SYSTEM_PYTHON = "/usr/bin/python3"
+_TIERS: tuple[Tier, ...] = ("namespaces", "landlock")
+_ARCHITECTURES = ("x86_64", "aarch64", "arm64")
 
 
 class Sandbox:
-    """Runs programs in isolation. `python` is the interpreter for scripts ("" is the one we run on); `least` the tier
-    that must be had; `only` the tier to use, for probing and tests."""
+    """Runs programs in isolation. `python` is the interpreter for scripts ("" is the one we run on); `least` is the
+    tier that must be had; `only` is the tier to use, for probing and tests.
+
+    In the tier `landlock` nothing can be mounted: the scratch folder is then seen at a path of its own
+    (`Scratch.place`), unless it is bound, and `Job.place` in arguments, script and environment is changed to it."""
 
     def __init__(self, python: str = "", least: Tier = "landlock", *, only: Tier | None = None) -> None:
-        self._python = python
-        self._least: Tier = least
-        self._only: Tier | None = only
+        self._wanted = python
+        self._tiers: tuple[Tier, ...] = tuple(
+            tier for tier in _TIERS if only in (None, tier) and (least == "landlock" or tier == least)
+        )
+        self._lock = Lock()
+        self._server: Server | None = None
+        self._holder = 0
+        self._chosen: Finding | None = None
+        self.findings: list[Finding] = []
+        """What was tried, in this order."""
 
     def tier(self) -> Tier:
         """The tier that is used here, found by trying, once. Raises NoSandbox."""
-        raise NoSandbox("The sandbox is being built")
+        with self._lock:
+            return self._choice().tier
+
+    @property
+    def python(self) -> str:
+        """The interpreter that runs scripts, as seen inside and outside."""
+        with self._lock:
+            return self._choice().python
 
     def run(
         self,
@@ -32,7 +57,93 @@ class Sandbox:
     ) -> Ended:
         """Run a program to its end or a limit. Blocking, from any thread, many at once; whatever ends it, no process
         stays. `fill` is called before it starts, `collect` after all of its processes have ended."""
-        raise NoSandbox("The sandbox is being built")
+        _check(job)
+        try:
+            return self._run(job, stdin, fill, collect, out)
+        except ServerGone:
+            pass  # it was ended from outside before the program began: there is a new one for the asking
+        try:
+            return self._run(job, stdin, fill, collect, out)
+        except ServerGone:
+            raise NoSandbox("The fork server was ended from outside, twice") from None
+
+    def _run(
+        self,
+        job: Job,
+        stdin: bytes | None,
+        fill: Callable[[Scratch], None] | None,
+        collect: Callable[[Scratch, Ended], object] | None,
+        out: Out,
+    ) -> Ended:
+        with self._lock:
+            tier = self._choice().tier
+            server = self._running()
+        with Conversation(server, job, tier, stdin, out) as conversation:
+            scratch = conversation.prepare()
+            if fill is not None:
+                fill(scratch)
+            ended = conversation.listen()
+            if collect is not None:
+                collect(scratch, ended)
+            return ended
 
     def close(self) -> None:
         """End the fork server and whatever still runs."""
+        with self._lock:
+            self._drop()
+
+    def _choice(self) -> Finding:
+        if self._chosen is None:
+            _need_linux()
+            self.findings = []
+            for tier in self._tiers:
+                for python in self._interpreters(tier):
+                    finding = try_tier(self._running(python), tier)
+                    self.findings.append(finding)
+                    if finding.works:
+                        self._chosen = finding
+                        return finding
+            tried = "; ".join(f"{each.tier}: {each.why}" for each in self.findings)
+            self._drop()
+            raise NoSandbox(f"Programs cannot be isolated here, so nothing runs ({tried})", advice())
+        return self._chosen
+
+    def _interpreters(self, tier: Tier) -> list[str]:
+        """Where nothing can be mounted, another user cannot get at an interpreter below somebody's home."""
+        if self._wanted:
+            return [self._wanted]
+        own: str = getattr(sys, "_base_executable", "") or sys.executable
+        if tier == "landlock" and os.geteuid() == 0 and os.path.exists(_SYSTEM_PYTHON):
+            return list(dict.fromkeys((own, _SYSTEM_PYTHON)))
+        return [own]
+
+    def _running(self, python: str = "") -> Server:
+        """The server for an interpreter, or for the one that was chosen."""
+        wanted = python or (self._chosen.python if self._chosen else "")
+        server = self._server
+        if server is None or self._holder != os.getpid() or server.python != wanted or not server.alive:
+            self._drop()
+            server = self._server = Server(wanted)
+            self._holder = os.getpid()
+        return server
+
+    def _drop(self) -> None:
+        """A server that we have after a fork is our parent's."""
+        if self._server is not None and self._holder == os.getpid():
+            self._server.close()
+        self._server = None
+
+
+def _need_linux() -> None:
+    if not is_linux():
+        raise NoSandbox("The sandbox needs Linux")
+    if os.uname().machine not in _ARCHITECTURES:
+        raise NoSandbox(f"The sandbox needs x86-64 or arm64, not {os.uname().machine}")
+
+
+def _check(job: Job) -> None:
+    place = os.path.normpath(job.place)
+    if not os.path.isabs(place) or place == "/":
+        raise ValueError(f"Job.place must be an absolute path other than /: {job.place!r}")
+    if job.script is None and not (job.argv and os.path.isabs(job.argv[0])):
+        raise ValueError("Job.argv must begin with the whole path of a program")

@@ -51,12 +51,13 @@ class Ended(Struct, frozen=True):
 
 
 class Scratch(Struct, frozen=True):
-    """The scratch folder, open as `fd`, and whose the files in it shall be. Valid only within the call it is given
-    to."""
+    """The scratch folder, open as `fd`, and whose the files in it shall be. Valid only within the call it is given to.
+    `place` is where it is seen inside: Job.place, except where nothing can be mounted and it was not to be bound."""
 
     fd: int
     uid: int
     gid: int
+    place: str = ""
 
 
 class NoSandbox(ToolFailure):

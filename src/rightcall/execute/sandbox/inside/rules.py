@@ -18,7 +18,7 @@ class Condition(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """The call fails with `error`, unless it meets all of `unless` or, where there are any, none of `only_if`."""
+    """The call fails with `error`: always, or not when all of `unless` hold, or only when all of `only_if` hold."""
 
     error: int = EPERM
     unless: tuple[Condition, ...] = ()

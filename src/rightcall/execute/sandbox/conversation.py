@@ -1,0 +1,179 @@
+"""One run as the caller sees it: feeds the program, listens to it, and stops it when it says too much."""
+
+import os
+import selectors
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from io import FileIO
+from typing import Any, Literal, Self
+
+from rightcall.execute.code.process import SLICE
+from rightcall.execute.sandbox.holding import Server, end_conversation
+from rightcall.execute.sandbox.inside import wire
+from rightcall.execute.sandbox.types import Ended, Job, LimitName, NoSandbox, Scratch, Tier
+
+Out = Callable[[Literal["stdout", "stderr"], bytes], None]
+
+_BLOCK = 1 << 16
+_CLEANING = 10.0
+"""Seconds that the supervisor has to clean up."""
+
+
+class ServerGone(Exception):
+    """The fork server has ended before the program began."""
+
+
+class Conversation:
+    """From the request to the end. `with` makes sure that, whatever happens, nothing is left of the run."""
+
+    def __init__(self, server: Server, job: Job, tier: Tier, stdin: bytes | None, out: Out) -> None:
+        self._job = job
+        self._tier: Tier = tier
+        self._left = memoryview(stdin or b"")
+        self._out = out
+        self._said = 0
+        self._limits: list[LimitName] = []
+        self._pipes: dict[FileIO, Literal["stdout", "stderr", "stdin"]] = {}
+        self._scratch: Scratch | None = None
+        self._control = self._begun(server, feed=bool(stdin))
+
+    def _begun(self, server: Server, *, feed: bool) -> socket.socket:
+        """Pipes are files from the first moment: whatever interrupts us, somebody closes them."""
+        out, err = _pipe(), _pipe()
+        given, feeding = _pipe() if feed else (FileIO(os.devnull, "r"), None)
+        try:
+            control = server.begin((given.fileno(), out[1].fileno(), err[1].fileno()))
+        except OSError as error:
+            raise ServerGone from error
+        finally:
+            for file in (given, out[1], err[1]):
+                file.close()
+        self._pipes = {out[0]: "stdout", err[0]: "stderr"}
+        if feeding is not None:
+            self._pipes[feeding] = "stdin"
+        return control
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the run if it has not ended, and wait until nothing is left of it."""
+        for pipe in self._pipes:
+            pipe.close()
+        if self._scratch is not None:
+            os.close(self._scratch.fd)
+        try:
+            self._control.settimeout(_CLEANING)
+            self._control.shutdown(socket.SHUT_WR)
+            while self._control.recv(_BLOCK):
+                pass
+        except OSError:
+            pass
+        finally:
+            end_conversation(self._control)
+
+    def prepare(self) -> Scratch:
+        """Everything but the program itself. Raises NoSandbox with the step that failed."""
+        try:
+            wire.send(self._control, _request(self._job, self._tier))
+            with selectors.DefaultSelector() as selector:
+                selector.register(self._control, selectors.EVENT_READ)
+                while not selector.select(SLICE):
+                    pass
+            message, files = wire.receive(self._control)
+        except (OSError, EOFError) as error:
+            raise ServerGone from error
+        _raise_failure(message)
+        self._scratch = Scratch(files[0], message["uid"], message["gid"], message["place"])
+        return self._scratch
+
+    def listen(self) -> Ended:
+        """Let the program begin, and go on until it has ended and all that it said has been heard."""
+        answer: dict[str, Any] | None = None
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._control, selectors.EVENT_READ)
+            for pipe, name in self._pipes.items():
+                os.set_blocking(pipe.fileno(), False)
+                selector.register(pipe, selectors.EVENT_WRITE if name == "stdin" else selectors.EVENT_READ)
+            self._send({"go": True})
+            while answer is None or _still_read(selector, self._pipes):
+                for key, _ in selector.select(SLICE):
+                    if key.fileobj is self._control:
+                        answer = self._heard()
+                        selector.unregister(self._control)
+                    elif isinstance(key.fileobj, FileIO) and self._over(key.fileobj):
+                        selector.unregister(key.fileobj)
+                        key.fileobj.close()
+        return self._ended(answer)
+
+    def _heard(self) -> dict[str, Any]:
+        try:
+            message, _ = wire.receive(self._control)
+        except (OSError, EOFError):
+            raise NoSandbox("The supervisor of the program was ended from outside, and the program with it") from None
+        _raise_failure(message)
+        return message
+
+    def _over(self, pipe: FileIO) -> bool:
+        """One step with a pipe; whether that was the last."""
+        name = self._pipes[pipe]
+        if name == "stdin":
+            return self._fed(pipe)
+        block = os.read(pipe.fileno(), _BLOCK)
+        room = self._job.limits.output - self._said
+        self._said += len(block)
+        if block[:room] and room > 0:
+            self._out(name, block[:room])
+        if len(block) > room and not self._limits:
+            self._limits.append("output")
+            self._send({"limit": "output"})
+        return not block
+
+    def _fed(self, pipe: FileIO) -> bool:
+        try:
+            self._left = self._left[os.write(pipe.fileno(), self._left[:_BLOCK]) :]
+        except BrokenPipeError:
+            self._left = self._left[:0]
+        return not self._left
+
+    def _send(self, message: dict[str, Any]) -> None:
+        with suppress(OSError):  # it has ended by itself; what it says about that is waiting
+            wire.send(self._control, message)
+
+    def _ended(self, answer: dict[str, Any]) -> Ended:
+        code: int = answer["ended"]
+        told: list[LimitName] = answer["limits"]
+        limits = tuple(dict.fromkeys([*self._limits, *told]))
+        return Ended(code if code >= 0 else None, -code if code < 0 else None, limits, self._tier, answer["seconds"])
+
+
+def _pipe() -> tuple[FileIO, FileIO]:
+    read, write = os.pipe()
+    return FileIO(read, "r"), FileIO(write, "w")
+
+
+def _still_read(selector: selectors.BaseSelector, pipes: dict[FileIO, Literal["stdout", "stderr", "stdin"]]) -> bool:
+    return any(isinstance(key.fileobj, FileIO) and pipes[key.fileobj] != "stdin" for key in selector.get_map().values())
+
+
+def _raise_failure(message: dict[str, Any]) -> None:
+    if "failed" in message:
+        raise NoSandbox(f"The sandbox could not be set up: {message['failed']}")
+
+
+def _request(job: Job, tier: Tier) -> dict[str, Any]:
+    limits = job.limits
+    return {
+        "tier": tier,
+        "argv": list(job.argv),
+        "place": os.path.normpath(job.place),
+        "bind": job.bind,
+        "script": job.script,
+        "visible": [os.path.normpath(path) for path in job.visible],
+        "env": dict(job.env),
+        "seconds": limits.seconds,
+        "memory": limits.memory << 20,
+        "processes": limits.processes,
+        "scratch": limits.scratch << 20,
+    }

@@ -1,0 +1,64 @@
+"""Where the fork server starts: `python -I boot.py NUMBER`, the number of the socket it is asked through.
+
+Modules of the sandbox are imported under their usual names, from packages that are hollow: nothing else of ours is
+loaded, so that any Python will do."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from importlib import import_module
+from types import ModuleType
+
+
+def _hollow_packages() -> None:
+    folder = os.path.dirname(os.path.abspath(__file__))
+    for name in ("rightcall.execute.sandbox.inside", "rightcall.execute.sandbox", "rightcall.execute", "rightcall"):
+        package = ModuleType(name)
+        package.__path__ = [folder]
+        sys.modules[name] = package
+        folder = os.path.dirname(folder)
+
+
+_PRELOADED = (
+    "collections.abc", "dataclasses", "datetime", "itertools", "json", "linecache", "math", "pathlib", "random", "re",
+    "threading", "traceback", "typing",
+)  # fmt: skip
+"""What many scripts import, so that it is there already."""
+
+_hollow_packages()
+for _name in _PRELOADED:
+    import_module(_name)
+
+from rightcall.execute.sandbox.inside import inner, program, wire  # noqa: E402
+from rightcall.execute.sandbox.inside.server import ForkServer  # noqa: E402
+from rightcall.execute.sandbox.inside.supervisor import supervise  # noqa: E402
+
+
+def _program() -> inner.Run:
+    """Serve; returns in each process that is to become a program, when it can do no more than that."""
+    requests = socket.socket(fileno=int(sys.argv[1]))
+    server = ForkServer(requests)
+    facts = server.facts
+    wire.send(requests, {"executable": sys.executable, "group": facts.group_home and facts.group_home[1]})
+    run = supervise(server.wait_for_run(), facts)
+    try:
+        if run.request.tier == "namespaces":
+            inner.become_first(run)
+        inner.confine_self(run)
+        if run.request.script is None:
+            inner.replace_self(run)
+    except BaseException as error:  # noqa: BLE001  (whatever it was: nothing runs)
+        try:
+            wire.send(run.channel, {"failed": str(error) or type(error).__name__})
+        finally:
+            os._exit(125)
+    return run
+
+
+_run = _program()
+program.reset_signals(warm=True)
+program.set_environment(inner.environment(_run))
+_run.channel.close()
+program.run_script(str(_run.request.script), _run.request.argv)

@@ -1,0 +1,120 @@
+"""Folders that a program had to itself: counted, handed over, removed. Nothing in them is trusted: links are never
+followed, and however deep it goes, one descriptor is enough."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+MOST = 200_000
+"""Entries that are counted; whoever makes more has used too much."""
+
+
+def walked(top: int) -> Iterator[tuple[int, str, os.stat_result]]:
+    """Everything below an open folder: the folder it lies in (open until the next step), its name, what it is. A folder
+    comes before what is in it."""
+    here = os.open(".", _FOLDER, dir_fd=top)
+    levels = [iter(os.listdir(here))]
+    try:
+        while levels:
+            name = next(levels[-1], None)
+            if name is None:
+                levels.pop()
+                if levels:
+                    here = _moved(here, "..")
+                continue
+            with suppress(OSError):  # gone meanwhile, or not to be entered: then it is not counted either
+                found = os.stat(name, dir_fd=here, follow_symlinks=False)
+                yield here, name, found
+                if stat.S_ISDIR(found.st_mode):
+                    below = os.open(name, _FOLDER, dir_fd=here)
+                    os.close(here)
+                    here = below
+                    levels.append(iter(os.listdir(here)))
+    finally:
+        os.close(here)
+
+
+def _moved(here: int, name: str) -> int:
+    there = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=here)
+    os.close(here)
+    return there
+
+
+def used(top: int, most: int) -> int:
+    """Bytes that everything below an open folder takes on the disk; it stops counting beyond `most`."""
+    total = 0
+    for number, (_, _, found) in enumerate(walked(top)):
+        total += found.st_blocks * 512
+        if number > MOST:
+            return most + 1
+        if total > most:
+            break
+    return total
+
+
+def give(top: int, uid: int, gid: int) -> None:
+    """Make a folder and what is in it somebody's. A file with a second name may have that name anywhere, and stays
+    whose it is."""
+    for folder, name, found in walked(top):
+        if stat.S_ISDIR(found.st_mode) or found.st_nlink == 1:
+            os.chown(name, uid, gid, dir_fd=folder, follow_symlinks=False)
+    os.fchown(top, uid, gid)
+
+
+def take_back(top: int, uid: int, to: os.stat_result | None) -> None:
+    """After the run: nothing in an open folder is setuid any more, and what belongs to `uid` belongs to `to`'s owner.
+    The bits go first: a file must not be somebody else's while it still has them."""
+    for folder, name, found in walked(top):
+        if stat.S_ISREG(found.st_mode) and found.st_mode & 0o6000:
+            os.chmod(name, stat.S_IMODE(found.st_mode) & 0o777, dir_fd=folder)
+        if to is not None and found.st_uid == uid:
+            os.chown(name, to.st_uid, to.st_gid, dir_fd=folder, follow_symlinks=False)
+    if to is not None:
+        os.fchown(top, to.st_uid, to.st_gid)
+
+
+def remove(path: str) -> None:
+    """A folder and all that is in it, however deep: what lies in a subfolder is moved up until the subfolder is
+    empty."""
+    try:
+        top = os.open(path, _FOLDER)
+    except OSError:
+        return
+    try:
+        serial = 0
+        while names := os.listdir(top):
+            for name in names:
+                serial = _removed(top, name, serial)
+        os.rmdir(path)
+    finally:
+        os.close(top)
+
+
+def _removed(top: int, name: str, serial: int) -> int:
+    if not stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
+        os.unlink(name, dir_fd=top)
+        return serial
+    with suppress(OSError):
+        os.chmod(name, 0o700, dir_fd=top)
+    below = os.open(name, _FOLDER, dir_fd=top)
+    try:
+        for each in os.listdir(below):
+            found = os.stat(each, dir_fd=below, follow_symlinks=False)
+            if not stat.S_ISDIR(found.st_mode):
+                os.unlink(each, dir_fd=below)
+                continue
+            with suppress(OSError):
+                os.chmod(each, 0o700, dir_fd=below)  # a folder changes its parent only if it may be written to
+            serial += 1
+            os.rename(each, f"{_MOVED}{serial}", src_dir_fd=below, dst_dir_fd=top)
+    finally:
+        os.close(below)
+    os.rmdir(name, dir_fd=top)
+    return serial
+
+
+_MOVED = ".rightcall-removed-"

@@ -1,0 +1,144 @@
+"""The side of a run that becomes the program. In namespaces its first process is pid 1, which outlives the program and
+takes everything with it when it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from typing import NamedTuple
+
+from rightcall.execute.sandbox.inside import confine, kernel, landlock, program, wire
+from rightcall.execute.sandbox.inside.filter import program as filter_program
+from rightcall.execute.sandbox.inside.newroot import enter_new_root
+from rightcall.execute.sandbox.inside.places import DEVICES, RANDOM, system_places
+from rightcall.execute.sandbox.inside.request import Request
+
+NAMESPACES = kernel.NEWNS | kernel.NEWNET | kernel.NEWIPC | kernel.NEWUTS | kernel.NEWCGROUP
+_SHARED_TIER = "landlock"
+
+
+class Run(NamedTuple):
+    """What the side that becomes the program has been given."""
+
+    request: Request
+    channel: socket.socket
+    """To the supervisor."""
+    pipes: tuple[int, int, int]
+    uid: int
+    gid: int
+    other: bool
+    """Whether it is to be another user than we are."""
+    tasks: int
+    interpreter: list[str]
+    temporary: str
+    """The folder for temporary files."""
+
+
+class NoGo(Exception):
+    """The supervisor has gone, or does not want it any more."""
+
+
+def become_first(run: Run) -> None:
+    """Pid 1 of its own namespaces. Returns in the process that is to be the program."""
+    kernel.unshare(NAMESPACES, "new mount, network, ipc, uts and cgroup namespaces")
+    scratch = enter_new_root(run.request, run.interpreter, run.uid, run.gid)
+    wire.send(run.channel, {"ready": True}, (scratch,))
+    os.close(scratch)
+    _wait_for_go(run)
+    pid = os.fork()
+    if pid == 0:
+        kernel.die_with_parent()
+        return
+    _reap(run, pid)
+
+
+def _wait_for_go(run: Run) -> None:
+    try:
+        wire.receive(run.channel)
+    except (EOFError, OSError):
+        raise NoGo from None
+
+
+def _reap(run: Run, program_pid: int) -> None:
+    """What is left to pid 1: to wait for the program, and for the orphans it leaves. It has nothing to lose."""
+    for number in (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)  # from inside, pid 1 gets no signal that it does not handle
+    for pipe in (0, 1, 2, *run.pipes):
+        os.close(pipe)
+    channel = run.channel.fileno()
+    confine.close_all_but(channel)
+    confine.drop_privileges(run.uid, run.gid, other=run.other)
+    kernel.set_dumpable(False)
+    kernel.die_with_parent()
+    while True:
+        pid, status = os.wait()
+        if pid == program_pid:
+            code = os.waitstatus_to_exitcode(status)
+            wire.send(run.channel, {"ended": code})
+            os._exit(0)
+
+
+def confine_self(run: Run) -> None:
+    """In the process that is to be the program: from here on it can do no more than the program may."""
+    request = run.request
+    shared = request.tier == _SHARED_TIER
+    if shared:
+        wire.send(run.channel, {"ready": True})
+        _wait_for_go(run)
+    os.setsid()
+    os.umask(0o022)
+    confine.take_pipes(run.pipes)
+    confine.close_all_but(run.channel.fileno())
+    run.channel.set_inheritable(False)
+    confine.set_limits(request, run.tasks)
+    confine.drop_privileges(run.uid, run.gid, other=run.other)
+    kernel.die_with_parent()
+    kernel.set_dumpable(True)
+    os.chdir(request.place)
+    version = kernel.landlock_version()
+    if shared or version:
+        _restrict(run, shared=shared)
+    owner = shared and not run.other
+    kernel.install_filter(
+        filter_program(
+            "aarch64" if kernel.machine() == "aarch64" else "x86_64",
+            shared=shared,
+            owner=owner,
+            alone=os.getpid() if owner and version < landlock.SIGNALS_SINCE else None,
+            truncate=not owner or version >= landlock.TRUNCATE_SINCE,
+        )
+    )
+
+
+def _restrict(run: Run, *, shared: bool) -> None:
+    """In namespaces there is nothing to be seen but what may be read, so the rules can be short."""
+    request = run.request
+    if shared:
+        read = [*system_places(), *run.interpreter, *request.visible, *RANDOM]
+        write = [request.place, run.temporary]
+    else:
+        read = ["/"]
+        write = [request.place, run.temporary, "/dev/shm"]
+    landlock.restrict(read, write, DEVICES)
+
+
+def environment(run: Run) -> dict[str, str]:
+    return {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": run.request.place,
+        "TMPDIR": run.temporary,
+        "LANG": "C.UTF-8",
+        "OPENSSL_CONF": "/dev/null",  # the system's own cannot be read, which OpenSSL takes for a fault
+        **run.request.env,
+    }
+
+
+def replace_self(run: Run) -> None:
+    """Become the program, by its name. Returns only if that is not possible."""
+    argv = run.request.argv
+    program.reset_signals(warm=False)
+    try:
+        os.execve(argv[0], argv, environment(run))
+    except OSError as error:
+        raise kernel.Step(f"start {argv[0]}", error.errno or 0) from None

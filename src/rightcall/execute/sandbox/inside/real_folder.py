@@ -1,0 +1,75 @@
+"""A scratch folder on a real disk: a temporary one where nothing can be mounted, or one that the caller has made. Its
+size is not limited by itself, so it is looked at now and then; it is handed over for the run and taken back after."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+
+from rightcall.execute.sandbox.inside import folders
+from rightcall.execute.sandbox.inside.request import Request
+from rightcall.execute.sandbox.inside.watching import removed_files
+
+
+def base_of(token: str) -> str:
+    return os.path.join(tempfile.gettempdir(), f"rightcall-sandbox-{token}")
+
+
+class RealFolder:
+    """`temporary`: whether there is to be a folder for temporary files as well."""
+
+    def __init__(self, token: str, request: Request, uid: int, gid: int, *, temporary: bool) -> None:
+        self._uid = uid
+        self._other = uid != os.geteuid()
+        self._base: str | None = None
+        self._owner: os.stat_result | None = None
+        self.request = request
+        self.temporary = "/tmp"
+        if temporary:
+            self._base = base_of(token)
+            os.mkdir(self._base, 0o711)
+            self.temporary = self._made("tmp", gid)
+            if not request.bind:
+                self.request = request.moved(self._made("scratch", gid))
+        self._folder = os.open(self.request.place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        if request.bind and self._other:
+            self._owner = os.fstat(self._folder)
+            folders.give(self._folder, uid, gid)
+        self._before = folders.used(self._folder, 1 << 62)
+
+    def _made(self, name: str, gid: int) -> str:
+        path = f"{self._base}/{name}"
+        os.mkdir(path, 0o700)
+        if self._other:
+            os.chown(path, self._uid, gid)
+        return path
+
+    def open(self) -> int:
+        return os.dup(self._folder)
+
+    def used(self, processes: list[int], most: int) -> int:
+        """Bytes more than there were, with what was removed and is still open."""
+        found = folders.used(self._folder, self._before + most) - self._before
+        if self._base is not None:
+            found += self._used_temporary(most)
+        return found + removed_files(processes, os.fstat(self._folder).st_dev)
+
+    def _used_temporary(self, most: int) -> int:
+        with suppress(OSError):
+            folder = os.open(self.temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                return folders.used(folder, most)
+            finally:
+                os.close(folder)
+        return 0
+
+    def close(self) -> None:
+        """When no process of the run is left."""
+        try:
+            if self.request.bind:
+                folders.take_back(self._folder, self._uid, self._owner)
+        finally:
+            os.close(self._folder)
+            if self._base is not None:
+                folders.remove(self._base)

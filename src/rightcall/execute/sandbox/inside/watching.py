@@ -1,0 +1,87 @@
+"""What the processes of a run use, all of them together, seen from outside."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import NamedTuple
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Use(NamedTuple):
+    memory: int
+    tasks: int
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes that a process has started, and theirs; not itself."""
+    found: list[int] = []
+    waiting = [pid]
+    while waiting:
+        children = _children(waiting.pop())
+        found += children
+        waiting += children
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    children: list[int] = []
+    with suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with suppress(OSError), open(f"/proc/{pid}/task/{task}/children", "rb", buffering=0) as file:
+                children += map(int, file.read(1 << 20).split())
+    return children
+
+
+def use_of(processes: list[int], most: int) -> Use:
+    """Memory as the kernel counts it cheaply. Pages that several processes share are in that sum several times, so
+    they are counted properly as soon as it exceeds `most`."""
+    memory = tasks = 0
+    for process in processes:
+        with suppress(OSError, ValueError, IndexError):
+            with open(f"/proc/{process}/stat", "rb", buffering=0) as file:
+                fields = file.read(4096).rpartition(b")")[2].split()
+            tasks += int(fields[17])
+            memory += int(fields[21]) * _PAGE
+    if memory > most:
+        memory = sum(map(_share, processes))
+    return Use(memory, tasks)
+
+
+def _share(process: int) -> int:
+    """Its part of the pages it uses."""
+    try:
+        with open(f"/proc/{process}/smaps_rollup", "rb") as file:
+            for line in file:
+                if line.startswith(b"Pss:"):
+                    return int(line.split()[1]) << 10
+    except OSError:
+        with suppress(OSError), open(f"/proc/{process}/statm", "rb", buffering=0) as file:
+            return int(file.read(200).split()[1]) * _PAGE
+    return 0
+
+
+def tasks_of(uid: int) -> int:
+    """How many processes and threads a user has now."""
+    total = 0
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with suppress(OSError, ValueError, IndexError):
+                if os.stat(f"/proc/{name}").st_uid == uid:
+                    with open(f"/proc/{name}/stat", "rb", buffering=0) as file:
+                        total += int(file.read(4096).rpartition(b")")[2].split()[17])
+    return total
+
+
+def removed_files(processes: list[int], device: int) -> int:
+    """Bytes in files that are open and have no name any more, on a disk."""
+    sizes: dict[int, int] = {}
+    for process in processes:
+        with suppress(OSError):
+            for name in os.listdir(f"/proc/{process}/fd"):
+                with suppress(OSError):
+                    found = os.stat(f"/proc/{process}/fd/{name}")
+                    if found.st_dev == device and not found.st_nlink:
+                        sizes[found.st_ino] = found.st_blocks * 512
+    return sum(sizes.values())
