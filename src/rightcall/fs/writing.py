@@ -8,6 +8,7 @@ What came out must be what was there when it was looked at. If somebody saved in
 
 import errno
 import os
+import stat
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -153,7 +154,7 @@ def _back(here: Spot, beside: str, ours: Identity | None) -> None:
         theirs = here.identity(beside)
         try:
             exchange(here.folder, beside, here.name)
-        except FileNotFoundError:  # it was removed meanwhile: better there again than lost
+        except (FileNotFoundError, Unsupported):  # it was removed, by us or meanwhile: better there again than lost
             with suppress(FileExistsError, FileNotFoundError):
                 rename_new(here.folder, beside, here.name)
                 return
@@ -211,9 +212,12 @@ def missing_folders(tree: str, path: str) -> list[str]:
     with opened_tree(tree) as top:
         for at, folder in enumerate(above):
             try:
-                os.stat(folder, dir_fd=top, follow_symlinks=False)
+                found = os.stat(folder, dir_fd=top, follow_symlinks=False)
             except FileNotFoundError:
                 return above[at:]
+            if not stat.S_ISDIR(found.st_mode):
+                number = errno.ELOOP if stat.S_ISLNK(found.st_mode) else errno.ENOTDIR
+                raise OSError(number, os.strerror(number))
     return []
 
 
