@@ -1,0 +1,238 @@
+"""`rightcall sandbox run` and `doctor`, in the real sandbox."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli_running import Runner, environment, start
+from rightcall.cli import sandbox_doctor
+from rightcall.cli.sandbox_canaries import CANARIES, world
+from rightcall.cli.sandbox_run import status
+from rightcall.execute.sandbox.sandbox import Sandbox
+from rightcall.execute.sandbox.types import Ended, NoSandbox
+
+
+@pytest.fixture(scope="module")
+def isolation() -> None:
+    sandbox = Sandbox()
+    try:
+        sandbox.tier()
+    except NoSandbox as fault:
+        pytest.skip(str(fault))
+    finally:
+        sandbox.close()
+
+
+needs_sandbox = pytest.mark.usefixtures("isolation")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@needs_sandbox
+@pytest.mark.promise("X-06")
+def test_a_program_has_its_own_output_arguments_and_exit_status(run: Runner, here: Path) -> None:
+    (here / "hello.py").write_text(
+        "import os, sys\n"
+        "print(sys.argv[1:], os.path.basename(__file__), os.listdir('.'), repr(sys.stdin.read()))\n"
+        "sys.stderr.write('beside\\n')\n"
+        "sys.exit(7)\n"
+    )
+    done = run("sandbox", "run", "hello.py", "a", "--", "--seconds", "-x", stdin="not for it")
+    assert done == (7, "['a', '--seconds', '-x'] hello.py [] ''\n", "beside\n")
+
+
+@needs_sandbox
+def test_output_comes_byte_for_byte_and_as_it_comes(here: Path) -> None:
+    (here / "slow.py").write_text(
+        "import sys, time\nsys.stdout.buffer.write(b'\\xff\\0\\r\\n')\nsys.stdout.flush()\ntime.sleep(60)\n"
+    )
+    process = start("sandbox", "run", "--seconds", "30", "slow.py")
+    assert process.stdout is not None
+    assert process.stdout.read(4) == b"\xff\0\r\n"  # while it still runs
+    inside = _children(process.pid)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(10) == 130
+    process.communicate()
+    assert inside
+    assert not [pid for pid in inside if os.path.exists(f"/proc/{pid}")]
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in path.read_text().split():
+            found += [int(child), *_children(int(child))]
+    return found
+
+
+@needs_sandbox
+@pytest.mark.promise("X-06")
+@pytest.mark.parametrize(
+    ("code", "options", "expected", "told"),
+    [
+        ("while True: pass", ["--seconds", "0.3"], 124, "rightcall: stopped after 0.3 s (--seconds)\n"),
+        (
+            "while True: print('x' * 999)", ["--output", "5000"], 137,
+            "rightcall: stopped: it printed more than 5,000 bytes (--output)\n",
+        ),
+        ("import os; os.kill(os.getpid(), 15)", [], 143, ""),
+    ],
+)  # fmt: skip
+def test_the_end_of_a_program_is_told_as_a_shell_would(
+    run: Runner, here: Path, code: str, options: list[str], expected: int, told: str
+) -> None:
+    (here / "a.py").write_text(code)
+    done = run("sandbox", "run", *options, "a.py")
+    assert (done.code, done.err) == (expected, told)
+
+
+@pytest.mark.parametrize(
+    ("ended", "code"),
+    [
+        (Ended(0, None, (), "namespaces", 1.0), 0),
+        (Ended(3, None, ("processes",), "namespaces", 1.0), 3),
+        (Ended(None, 11, (), "namespaces", 1.0), 139),
+        (Ended(None, 9, ("memory",), "namespaces", 1.0), 137),
+        (Ended(None, 9, ("memory", "seconds"), "namespaces", 1.0), 124),
+    ],
+)
+def test_every_end_has_an_exit_status(ended: Ended, code: int) -> None:
+    assert status(ended) == code
+
+
+@needs_sandbox
+def test_a_program_can_come_from_standard_input(run: Runner) -> None:
+    done = run("sandbox", "run", "-", "x", stdin="import sys\nprint(sys.argv[1], repr(sys.stdin.read()))")
+    assert done == (0, "x ''\n", "")
+
+
+@needs_sandbox
+def test_javascript_is_known_by_its_ending_or_said(run: Runner, here: Path) -> None:
+    (here / "a.js").write_text("console.log(process.argv.slice(2), 6 * 7)")
+    (here / "program").write_text("console.log('said')")
+    assert run("sandbox", "run", "a.js", "b") == (0, "[ 'b' ] 42\n", "")
+    assert run("sandbox", "run", "--lang", "js", "program").out == "said\n"
+
+
+def test_what_cannot_run_is_said_before_anything_does(run: Runner, here: Path) -> None:
+    (here / "program").write_text("1")
+    (here / "a.py").write_text("1")
+    assert run("sandbox", "run", "program").err == (
+        "rightcall: the ending of program does not say its language: --lang py or --lang js does\n"
+    )
+    assert run("sandbox", "run", "absent.py").code == 2
+    absent = run("sandbox", "run", "--scratch", "absent", "a.py")
+    assert (absent.code, "No such file or directory (absent)" in absent.err) == (2, True)
+    assert "a folder of the system" in run("sandbox", "run", "--scratch", "/usr/lib", "a.py").err
+    assert run("sandbox", "run", "--seconds", "0", "a.py").code == 2
+    (here / "data").mkdir()
+    with open(here / "data/big", "wb") as file:
+        file.truncate(3_000_000)
+    large = run("sandbox", "run", "--scratch", "data", "--disk", "2", "a.py")
+    assert (large.code, large.err) == (2, "rightcall: data holds 3 MB; the scratch folder is limited to 2 MB\n")
+
+
+@needs_sandbox
+@pytest.mark.promise("X-06")
+def test_a_folder_is_seen_at_its_path_and_comes_back_changed(run: Runner, here: Path) -> None:
+    data = here / "data"
+    data.mkdir()
+    (data / "in.txt").write_text("in")
+    (data / "gone.txt").write_text("x")
+    (here / "secret").write_text("secret")
+    os.symlink(here / "secret", data / "link")
+    (here / "work.py").write_text(
+        "import os\n"
+        "print(os.getcwd(), sorted(os.listdir('.')))\n"
+        "open('out.txt', 'w').write(open('in.txt').read() * 2)\n"
+        "os.remove('gone.txt')\n"
+        "os.symlink('/etc/passwd', 'new-link')\n"
+    )
+    done = run("sandbox", "run", "--scratch", "data", "work.py")
+    assert (done.code, done.err) == (0, "rightcall: left out: new-link (a link)\n")
+    assert done.out == f"{data} ['gone.txt', 'in.txt']\n"
+    assert sorted(os.listdir(data)) == ["in.txt", "link", "out.txt"]
+    assert (data / "out.txt").read_text() == "inin"
+    assert (data / "out.txt").stat().st_uid == data.stat().st_uid
+
+
+@needs_sandbox
+def test_a_program_in_the_folder_runs_where_it_is(run: Runner, here: Path) -> None:
+    (here / "data").mkdir()
+    (here / "data/helper.py").write_text("word = 'helped'")
+    (here / "data/main.py").write_text("import helper\nprint(helper.word, __file__)")
+    assert run("sandbox", "run", "--scratch", "data", "data/main.py").out == f"helped {here}/data/main.py\n"
+
+
+@needs_sandbox
+def test_a_policys_limits_count(run: Runner, here: Path) -> None:
+    (here / "rightcall.toml").write_text("version = 1\n[sandbox]\nseconds = 0.3\n")
+    (here / "a.py").write_text("while True: pass")
+    assert run("sandbox", "run", "a.py").err == "rightcall: stopped after 0.3 s (--seconds)\n"
+    (here / "rightcall.toml").write_text("version = 1\n[sandbox]\nseconds = 'x'\n")
+    assert run("sandbox", "run", "a.py").code == 2
+
+
+@pytest.mark.promise("X-06")
+def test_without_a_sandbox_nothing_runs(run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: Any, **__: Any) -> Any:
+        raise NoSandbox("no isolation here", ("install \x1b a kernel",))
+
+    monkeypatch.setattr(Sandbox, "run", never)
+    monkeypatch.setattr(Sandbox, "tier", never)
+    (here / "a.py").write_text("print('ran')")
+    done = run("sandbox", "run", "a.py")
+    assert done == (125, "", "rightcall: no isolation here\nrightcall: install \\u001b a kernel\n")
+    examined = run("sandbox", "doctor")
+    assert examined.code == 1
+    assert "namespaces: does not work here: no isolation here\n  install \\u001b a kernel\n" in examined.out
+    assert examined.out.endswith("No sandbox works here: code is refused, it never runs without one.\n")
+
+
+@needs_sandbox
+@pytest.mark.promise("X-06")
+def test_the_doctor_tries_every_attack_and_says_so(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = tuple(one for one in CANARIES if one.name in ("file", "network", "behind"))
+    monkeypatch.setattr(sandbox_doctor, "CANARIES", quick)
+    monkeypatch.setattr(sandbox_doctor, "_TIMED", 1)
+    done = run("sandbox", "doctor", "--json")
+    found = done.json
+    assert (done.code, found["works"]) == (0, True)
+    tried = {one["tier"]: one for one in found["tiers"]}[found["tier"]]
+    assert {one["name"]: one["verdict"] for one in tried["attacks"]} == {one.name: "stopped" for one in quick}
+    assert tried["python"] > 0
+
+
+def test_the_doctor_fails_where_an_attack_gets_through(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox_doctor, "_timed", lambda *_: 20.0)
+    monkeypatch.setattr(Sandbox, "tier", lambda _: "namespaces")
+
+    def through(_sandbox: Any, _settings: Any, _code: str, *_: Any) -> tuple[Ended, str]:
+        return Ended(0, None, (), "namespaces", 0.1), "began\nLEAK\n"
+
+    monkeypatch.setattr(sandbox_doctor, "_run", through)
+    done = run("sandbox", "doctor")
+    assert done.code == 1
+    assert "forks without end                              NOT STOPPED" in done.out
+    assert "The tier namespaces does not stop everything" in done.out
+    monkeypatch.setattr(sandbox_doctor, "_run", lambda *_: (Ended(1, None, (), "namespaces", 0.1), "broken"))
+    assert "reads a file outside                           could not be tried" in run("sandbox", "doctor").out
+
+
+@pytest.mark.parametrize("name", ["file", "environment", "descriptor", "network", "processes", "behind"])
+def test_an_attack_succeeds_where_nothing_stops_it(name: str, here: Path) -> None:
+    (canary,) = (one for one in CANARIES if one.name == name)
+    with world() as around:
+        command = [sys.executable, "-c", canary.code, *around.told]
+        done = subprocess.run(command, capture_output=True, close_fds=False, env=environment(**os.environ), check=True)
+        assert canary.found(around, done.stdout.decode())
+        assert not canary.found(around, "began\n")
