@@ -10,13 +10,11 @@ from msgspec.structs import replace
 
 from rightcall.config_hands import Check, WriteSettings
 from rightcall.execute.sandbox.types import Ended, Job, Scratch
-from rightcall.execute.write.branches_creating import BranchArguments, create_branch
+from rightcall.execute.write.branches import BranchRecord, branch_step, tree_of
 from rightcall.execute.write.checking import Checker
-from rightcall.execute.write.committing import CommitArguments, commit
 from rightcall.execute.write.desk import Desk
-from rightcall.execute.write.editing import Operation
-from rightcall.execute.write.editing_tools import EditArguments, edit
 from rightcall.execute.write.merging import Merge, MergeArguments, merge
+from rightcall.execute.write.pulls import PullRecord, moment, pull_of
 from rightcall.execute.write.pulls_opening import OpenArguments, Opened, open_pull
 from rightcall.execute.write.reviewing import ReviewArguments, Reviewed, review
 from rightcall.fs.sight import Sight
@@ -50,24 +48,26 @@ class Checks:
         return Checker(lambda: self)  # pyright: ignore[reportArgumentType] - it does what is asked of one here
 
 
+FILES = {"app.py": "print('one')\n", "notes.txt": "a\nb\nc\n", "lib/util.py": "X = 1\n"}
+
+
 class Project:
-    """What a test works with. The person's branch is `main`, with `app.py`, `notes.txt` and `lib/util.py`."""
+    """What a test works with. The person's branch is `main`, with the files above, checked out."""
 
     def __init__(self, folder: Path, settings: WriteSettings = SETTINGS) -> None:
         self.root = folder / "project"
         self.root.mkdir()
         self.git("init", "-q", "-b", "main")
-        self.write({"app.py": "print('one')\n", "notes.txt": "a\nb\nc\n", "lib/util.py": "X = 1\n"})
-        self.git("add", ".")
-        self.git("commit", "-q", "-m", "first")
+        self.commit(FILES, "main", "Person")
+        self.git("reset", "-q", "--hard")
         self.desk = Desk(str(folder / "desk"), Sight(self.root), settings)
 
-    def git(self, *arguments: str, cwd: Path | None = None) -> str:
+    def git(self, *arguments: str, cwd: Path | None = None, told: bytes = b"") -> str:
         done = subprocess.run(
-            ["git", *_BY, *arguments], cwd=cwd or self.root, check=True, capture_output=True, text=True,
+            ["git", *_BY, *arguments], cwd=cwd or self.root, check=True, capture_output=True, input=told,
             env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"},
         )  # fmt: skip
-        return done.stdout
+        return done.stdout.decode()
 
     def write(self, files: Mapping[str, str]) -> None:
         for name, content in files.items():
@@ -78,20 +78,39 @@ class Project:
     def with_settings(self, **changes: Any) -> None:
         self.desk.settings = replace(self.desk.settings, **changes)
 
-    def branch(self, name: str = "fix", caller: str = "teacher", files: Mapping[str, str | None] | None = None) -> str:
-        """A branch with one commit; its tip."""
-        create_branch(self.desk, BranchArguments(name=name, caller=caller))
-        return self.commit(files or {"app.py": "print('two')\n"}, name, caller)
+    def commit(
+        self, files: Mapping[str, str | None], branch: str = "fix", by: str = "teacher", start: str = "main",
+        mode: str = "100644", message: str = "a change",
+    ) -> str:  # fmt: skip
+        """A commit that no tool made, without touching any checkout; the branch's tip."""
+        begun = [] if self._is_there(branch) or branch == "main" else [f"from refs/heads/{start}"]
+        going = [f"from refs/heads/{branch}^0"] if self._is_there(branch) else begun
+        lines = [f"commit refs/heads/{branch}", f"committer {by} <{by}@x> 1700000000 +0000"]
+        lines += [f"data {len(message.encode())}", message, *going]
+        for path, content in files.items():
+            if content is None:
+                lines.append(f"D {path}")
+            else:
+                lines += [f"M {mode} inline {path}", f"data {len(content.encode())}", content]
+        self.git("fast-import", "--quiet", told="\n".join([*lines, ""]).encode())
+        return self.tip(branch)
 
-    def commit(self, files: Mapping[str, str | None], branch: str = "fix", caller: str = "teacher") -> str:
-        tree = self.git("ls-tree", "-r", "--name-only", branch).split("\n")
-        operations = [
-            Operation("delete", path) if content is None
-            else Operation("modify" if path in tree else "insert", path, content)
-            for path, content in files.items()
-        ]  # fmt: skip
-        edit(self.desk, EditArguments(operations=operations, branch=branch, caller=caller))
-        return commit(self.desk, CommitArguments(message="a change", branch=branch, caller=caller)).commit
+    def tip(self, branch: str = "main") -> str:
+        return self.git("rev-parse", f"refs/heads/{branch}").strip()
+
+    def _is_there(self, branch: str) -> bool:
+        return (self.root / ".git/refs/heads" / branch).exists()
+
+    def branch(self, name: str = "fix", caller: str = "teacher", files: Mapping[str, str | None] | None = None) -> str:
+        """A branch of a caller with one commit, as the tools would leave it; its tip."""
+        tip = self.commit(files or {"app.py": "print('two')\n"}, name, caller)
+        record = BranchRecord(
+            name=name, owner=caller, base="main", start=self.tip(), tree=tree_of(self.desk, name), made=moment()
+        )
+        with self.desk.working() as worker:
+            step = branch_step(self.desk, record)
+            worker.apply(tool="code/create-branch", caller=caller, summary="a branch", files=[step])
+        return tip
 
     def open(self, caller: str = "teacher", **asked: Any) -> Opened:
         return open_pull(self.desk, OpenArguments(**({"title": "Say two"} | asked), caller=caller))
@@ -108,6 +127,9 @@ class Project:
         self.branch(**branch)
         self.open()
         self.review()
+
+    def record(self, id: str = "1") -> PullRecord:
+        return pull_of(self.desk, id)
 
     def status(self) -> str:
         return self.git("status", "--porcelain=v2", "--untracked-files=all")
