@@ -4,13 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cli_running import Runner, environment, start
-from rightcall.cli import sandbox_doctor
+from rightcall.cli import sandbox_doctor, sandbox_run
 from rightcall.cli.sandbox_canaries import CANARIES, world
 from rightcall.cli.sandbox_run import status
 from rightcall.execute.sandbox.sandbox import Sandbox
@@ -163,6 +164,28 @@ def test_a_folder_is_seen_at_its_path_and_comes_back_changed(run: Runner, here: 
     assert sorted(os.listdir(data)) == ["in.txt", "link", "out.txt"]
     assert (data / "out.txt").read_text() == "inin"
     assert (data / "out.txt").stat().st_uid == data.stat().st_uid
+
+
+@needs_sandbox
+@pytest.mark.promise("X-06")
+def test_where_nothing_can_be_mounted_the_program_works_in_the_folder_itself(
+    run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox_run, "Sandbox", partial(Sandbox, only="landlock"))
+    data = here / "data"
+    (data / "sub").mkdir(parents=True)
+    os.symlink("sub", data / "old-link")
+    (here / "work.py").write_text(
+        "import os\nprint(os.getcwd())\nopen('sub/out', 'w').write('x')\nos.symlink('/etc/passwd', 'sub/new-link')\n"
+    )
+    here.chmod(0o755)  # another user must get through, where we are root
+    done = run("sandbox", "run", "--scratch", "data", "work.py")
+    if done.code == 125:
+        pytest.skip(done.err)
+    assert done == (0, f"{data}\n", "rightcall: left out: sub/new-link (a link, or no regular file)\n")
+    assert sorted(os.listdir(data / "sub")) == ["out"]
+    assert os.readlink(data / "old-link") == "sub"
+    assert (data / "sub/out").stat().st_uid == data.stat().st_uid
 
 
 @needs_sandbox

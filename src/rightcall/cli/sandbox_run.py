@@ -84,7 +84,11 @@ class _Program:
             self.folder.fill(scratch)
 
     def collect(self, scratch: Scratch, _ended: Ended) -> None:
-        if self.folder is not None and not _same(scratch.fd, self.folder.fd):
+        if self.folder is None:
+            return
+        if _same(scratch.fd, self.folder.fd):
+            self.folder.drop_links()
+        else:
             self.folder.bring_back(scratch)
 
 

@@ -54,6 +54,8 @@ class Listing(Struct, frozen=True):
     left: tuple[Left, ...]
     """What is there besides: links, pipes, and what is beyond the bounds."""
     folders: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    """Paths of links, pipes and the like, as the system has them."""
 
 
 def checked_files(files: Mapping[str, str], megabytes: int) -> dict[str, bytes]:
@@ -156,6 +158,7 @@ def listing(folder: int, *, owner: int | None = None) -> Listing:
     files: list[Entry] = []
     left: list[Left] = []
     folders: list[str] = []
+    links: list[str] = []
     device = os.fstat(folder).st_dev
     waiting = [""]
     seen = 0
@@ -166,7 +169,7 @@ def listing(folder: int, *, owner: int | None = None) -> Listing:
             path = f"{below}/{name}" if below else name
             if seen > MOST_ENTRIES:
                 left.append(Left("…", f"there are more than {MOST_ENTRIES:,} files and folders; the rest was not read"))
-                return Listing(_sorted(files), tuple(left), tuple(folders))
+                return Listing(_sorted(files), tuple(left), tuple(folders), tuple(links))
             why = _no_file(about, device, owner)
             if why is None and stat.S_ISDIR(about.st_mode):
                 if path.count("/") >= MOST_LEVELS:
@@ -178,7 +181,8 @@ def listing(folder: int, *, owner: int | None = None) -> Listing:
                 files.append(_entry(path, about))
             else:
                 left.append(Left(shown_path(path), why))
-    return Listing(_sorted(files), tuple(left), tuple(folders))
+                links.append(path)
+    return Listing(_sorted(files), tuple(left), tuple(folders), tuple(links))
 
 
 def _entry(path: str, about: os.stat_result) -> Entry:

@@ -8,6 +8,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from secrets import token_hex
 
 from msgspec import Struct
@@ -41,6 +42,7 @@ class Survey(Struct, frozen=True):
     files: tuple[Entry, ...]
     folders: tuple[str, ...]
     left: tuple[Left, ...]
+    links: tuple[str, ...] = ()
 
 
 class Folder:
@@ -83,6 +85,19 @@ class Folder:
             back.replace(scratch.fd, entry)
         back.make_folders(set(now.folders) - set(self.survey.folders))
 
+    def drop_links(self) -> None:
+        """Where the program has worked in the folder itself: links and pipes that it made do not stay there, since a
+        person may follow them."""
+        for path in sorted(set(listing(self.fd).links) - set(self.survey.links)):
+            *above, name = path.rsplit("/", 1)
+            with suppress(OSError):
+                folder = open_beneath(self.fd, "".join(above), os.O_RDONLY | os.O_DIRECTORY)
+                try:
+                    os.unlink(name, dir_fd=folder)
+                    self.left.append(Left(shown_path(path), "a link, or no regular file"))
+                finally:
+                    os.close(folder)
+
 
 def survey(folder: int, name: str, megabytes: int) -> Survey:
     """Raises ToolFailure where the folder holds more than the scratch folder may."""
@@ -95,7 +110,7 @@ def survey(folder: int, name: str, megabytes: int) -> Survey:
         raise ToolFailure(
             f"{name} holds {size / 1_000_000:,.0f} MB; the scratch folder is limited to {megabytes} MB"
         )  # fmt: skip
-    return Survey(files, found.folders, (*found.left, *linked))
+    return Survey(files, found.folders, (*found.left, *linked), found.links)
 
 
 def _without_outside_links(found: Listing) -> tuple[tuple[Entry, ...], list[Left]]:
