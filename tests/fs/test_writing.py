@@ -156,7 +156,7 @@ def test_the_last_of_two_saves_that_come_between_stays(tmp_path: Path) -> None:
     saves = iter(("first", "second"))
 
     def save(step: str) -> None:
-        if step in ("kept", "exchanged"):
+        if step in ("compared", "exchanged"):
             by_rename(file)
             file.write_text(next(saves))
 
@@ -167,13 +167,14 @@ def test_the_last_of_two_saves_that_come_between_stays(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["a.txt"]
 
 
+@pytest.mark.parametrize("when", ["kept", "compared"])
 @pytest.mark.parametrize("kind", ["link", "folder", "pipe"])
-def test_something_else_that_takes_the_place_is_put_back(tmp_path: Path, kind: str) -> None:
+def test_something_else_that_takes_the_place_is_put_back(tmp_path: Path, kind: str, when: str) -> None:
     file = prepared(tmp_path, CHANGE)
     (tmp_path / "target").write_text("old")
 
     def swap(step: str) -> None:
-        if step == "kept":
+        if step == when:
             file.unlink()
             _make(file, kind)
 

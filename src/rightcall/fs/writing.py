@@ -131,12 +131,13 @@ def _enter(here: Spot, wanted: Written, beside: str) -> None:
 
 def _exchange(here: Spot, before: bytes, beside: str) -> None:
     ours = here.identity(beside)
+    here.expect(here.seen(still=True), before)  # writing took its time: nobody shall see ours for what is refused
+    step("compared")
     try:
         exchange(here.folder, beside, here.name)
         step("exchanged")
         here.expect(here.seen(beside, still=True), before)
     except Unsupported:
-        here.expect(here.seen(still=True), before)
         os.rename(beside, here.name, src_dir_fd=here.folder, dst_dir_fd=here.folder)
     except FileNotFoundError:
         here.expect(None, before)
