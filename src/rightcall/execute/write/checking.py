@@ -132,8 +132,18 @@ def _resolved(command: Command, folder: str, root: str) -> tuple[Command, tuple[
 
 
 def _installed(name: str, root: str) -> str | None:
+    """On the PATH. A Python that is a script, as those of version managers are, only leads to one: then ours is it."""
     found = program(name, root)
-    return sys.executable if found is None and name in ("python", "python3") else found
+    unusable = found is None or _is_script(found)
+    return sys.executable if unusable and name in ("python", "python3") else found
+
+
+def _is_script(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(2) == b"#!"
+    except OSError:
+        return False
 
 
 def _needed(whole: str) -> tuple[str, ...]:
