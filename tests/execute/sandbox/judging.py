@@ -13,6 +13,8 @@ FOLDER = Path(__file__).parent / "snippets"
 COMMON = re.compile(r"^(?:from (attacking|taking) import .*|require\(\"\./(attacking|taking)\.js\"\);)$", re.M)
 LATE = 1.5
 """Seconds that a program may be over its time when everything of it is gone."""
+POLLED = 60
+"""Megabytes that may be had for a moment, where no part of the kernel keeps the sum and somebody has to look."""
 SIGSYS = 31
 
 
@@ -71,7 +73,7 @@ def settings_for(snippet: Snippet) -> SandboxSettings:
     if snippet.expected("quick"):
         return SandboxSettings(seconds=20.0)
     if snippet.language == "javascript":
-        return SandboxSettings(seconds=0.9, memory=160, processes=48, scratch=16, output=200_000)
+        return SandboxSettings(seconds=1.3, memory=160, processes=48, scratch=16, output=200_000)
     return tight
 
 
@@ -130,9 +132,9 @@ def _too_much(snippet: Snippet, result: Result, settings: SandboxSettings) -> li
     if result.seconds > most:
         found.append(f"took {result.seconds:.2f} s")
     for kind, megabytes in (
-        ("memory", settings.memory * 1.1 + 8),
-        ("files", settings.memory + settings.scratch),
-        ("scratch", settings.scratch + 1),
+        ("memory", settings.memory * 1.1 + POLLED),
+        ("files", settings.memory + settings.scratch + POLLED),
+        ("scratch", settings.scratch + POLLED),
     ):
         held = max(map(int, re.findall(rb"HELD (\d+)", result.stdout)), default=0)
         if snippet.expected(kind) and held > megabytes:

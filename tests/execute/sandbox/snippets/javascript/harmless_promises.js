@@ -1,6 +1,8 @@
 // Promises, timers and what comes first.
-setTimeout(() => console.log("timer"), 50);
-setImmediate(() => console.log("immediate"));
+setImmediate(() => {
+  console.log("immediate");
+  setTimeout(() => console.log("timer"), 5);
+});
 Promise.resolve().then(() => console.log("promise"));
 process.nextTick(() => console.log("tick"));
 (async () => {

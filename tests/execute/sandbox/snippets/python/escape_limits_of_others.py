@@ -10,7 +10,7 @@ for name in ("RLIMIT_NPROC", "RLIMIT_NOFILE", "RLIMIT_CPU", "RLIMIT_FSIZE", "RLI
     if hard == resource.RLIM_INFINITY:
         print(f"ESCAPED {name} has no limit")
     else:
-        forbidden(name, resource.setrlimit, getattr(resource, name), (hard + 1, hard + 1))
+        forbidden(name, resource.prlimit, 0, getattr(resource, name), (hard + 1, hard + 1))
 for pid in (outside["pid"], outside["holder"], outside["server"]):
     attempt("seconds", resource.prlimit, pid, resource.RLIMIT_CPU, (0, 0))
     attempt("files", resource.prlimit, pid, resource.RLIMIT_NOFILE, (3, 3))

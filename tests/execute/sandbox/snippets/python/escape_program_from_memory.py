@@ -22,6 +22,6 @@ for loader in ("/lib/ld-linux-aarch64.so.1", "/lib64/ld-linux-x86-64.so.2"):
     attempt("loader", shown, loader, "/bin/cat", outside["secret"])
     attempt("loader of outside", shown, loader, outside["secret"])
 open("script", "w").write(f"#!/bin/cat {outside['secret']}\n")
-os.chmod("script", 0o777)
+attempt("mode", os.chmod, "script", 0o777)
 attempt("script", shown, os.path.abspath("script"))
 attempt("outside program", shown, outside["program"])

@@ -8,5 +8,5 @@ try:
 except OSError as error:
     print("inotify:", error.strerror)
 if watch is not None:
-    for path in (outside["drop"], outside["secret"], folder_of(outside["secret"]), "/root", "/home", "/var/log"):
+    for path in (outside["drop"], outside["secret"], folder_of(outside["secret"])):
         forbidden(path, syscall, "inotify_add_watch", watch, os.fsencode(path), 0xFFF)
