@@ -144,7 +144,7 @@ class Conversation:
     def _ended(self, answer: dict[str, Any]) -> Ended:
         code: int = answer["ended"]
         told: list[LimitName] = answer["limits"]
-        limits = tuple(dict.fromkeys([*self._limits, *told]))
+        limits: tuple[LimitName, ...] = (*self._limits, *(name for name in told if name not in self._limits))
         return Ended(code if code >= 0 else None, -code if code < 0 else None, limits, self._tier, answer["seconds"])
 
 

@@ -98,7 +98,7 @@ class Sandbox:
             self.findings = []
             for tier in self._tiers:
                 for python in self._interpreters(tier):
-                    finding = try_tier(self._running(python), tier)
+                    finding = self._tried(tier, python)
                     self.findings.append(finding)
                     if finding.works:
                         self._chosen = finding
@@ -108,12 +108,20 @@ class Sandbox:
             raise NoSandbox(f"Programs cannot be isolated here, so nothing runs ({tried})", advice())
         return self._chosen
 
+    def _tried(self, tier: Tier, python: str) -> Finding:
+        try:
+            return try_tier(self._running(python), tier)
+        except NoSandbox as error:
+            return Finding(tier, python, works=False, why=error.why)
+
     def _interpreters(self, tier: Tier) -> list[str]:
-        """Where nothing can be mounted, another user cannot get at an interpreter below somebody's home."""
+        """Ours may be one that the program's user cannot get at: it lies below somebody's home, and where nothing can
+        be mounted it stays there."""
         if self._wanted:
             return [self._wanted]
         own: str = getattr(sys, "_base_executable", "") or sys.executable
-        if tier == "landlock" and os.geteuid() == 0 and os.path.exists(_SYSTEM_PYTHON):
+        stays = tier == "landlock" and os.geteuid() == 0
+        if (stays or not os.access(own, os.X_OK)) and os.path.exists(_SYSTEM_PYTHON):
             return list(dict.fromkeys((own, _SYSTEM_PYTHON)))
         return [own]
 

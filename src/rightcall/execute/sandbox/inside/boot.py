@@ -5,6 +5,7 @@ loaded, so that any Python will do."""
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import sys
@@ -41,11 +42,15 @@ def _program() -> inner.Run:
     requests = socket.socket(fileno=int(sys.argv[1]))
     server = ForkServer(requests)
     facts = server.facts
+    gc.collect()
+    gc.freeze()  # what is there already is not looked at again in each child, which would copy it
     wire.send(requests, {"executable": sys.executable, "group": facts.group_home and facts.group_home[1]})
     run = supervise(server.wait_for_run(), facts)
     try:
         if run.request.tier == "namespaces":
             inner.become_first(run)
+        else:
+            inner.become_ready(run)
         inner.confine_self(run)
         if run.request.script is None:
             inner.replace_self(run)

@@ -40,17 +40,33 @@ class NoGo(Exception):
 
 
 def become_first(run: Run) -> None:
-    """Pid 1 of its own namespaces. Returns in the process that is to be the program."""
+    """Pid 1 of its own namespaces. Returns in the process that is to be the program. Whatever is taken from the program
+    is taken from pid 1 before, which has no need of it either."""
     kernel.unshare(NAMESPACES, "new mount, network, ipc, uts and cgroup namespaces")
-    scratch = enter_new_root(run.request, run.interpreter, run.uid, run.gid)
-    wire.send(run.channel, {"ready": True}, (scratch,))
-    os.close(scratch)
+    enter_new_root(run.request, run.interpreter, run.uid, run.gid, lambda volume: _offer(run, volume))
+    _give_up(run)
+    _restrict(["/"], [run.request.place, run.temporary, "/dev/shm"], needed=False)
     _wait_for_go(run)
     pid = os.fork()
     if pid == 0:
-        kernel.die_with_parent()
         return
     _reap(run, pid)
+
+
+def _offer(run: Run, volume: int) -> None:
+    """Let the sandbox fill the scratch folder."""
+    scratch = os.open("scratch", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=volume)
+    wire.send(run.channel, {"ready": True}, (scratch,))
+    os.close(scratch)
+
+
+def _give_up(run: Run) -> None:
+    """Descriptors and privileges."""
+    os.umask(0o022)
+    confine.take_pipes(run.pipes)
+    confine.close_all_but(run.channel.fileno())
+    confine.drop_privileges(run.uid, run.gid, other=run.other)
+    kernel.die_with_parent()
 
 
 def _wait_for_go(run: Run) -> None:
@@ -61,45 +77,39 @@ def _wait_for_go(run: Run) -> None:
 
 
 def _reap(run: Run, program_pid: int) -> None:
-    """What is left to pid 1: to wait for the program, and for the orphans it leaves. It has nothing to lose."""
+    """What is left to pid 1: to wait for the program, and for the orphans it leaves."""
     for number in (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)  # from inside, pid 1 gets no signal that it does not handle
-    for pipe in (0, 1, 2, *run.pipes):
-        os.close(pipe)
-    channel = run.channel.fileno()
-    confine.close_all_but(channel)
-    confine.drop_privileges(run.uid, run.gid, other=run.other)
     kernel.set_dumpable(False)
-    kernel.die_with_parent()
+    os.closerange(0, 3)
     while True:
         pid, status = os.wait()
         if pid == program_pid:
-            code = os.waitstatus_to_exitcode(status)
-            wire.send(run.channel, {"ended": code})
+            wire.send(run.channel, {"ended": os.waitstatus_to_exitcode(status)})
             os._exit(0)
+
+
+def become_ready(run: Run) -> None:
+    """Where nothing can be mounted: what is outside stays where it is, and Landlock has to keep it apart."""
+    wire.send(run.channel, {"ready": True})
+    _give_up(run)
+    request = run.request
+    visible = [*system_places(), *run.interpreter, *request.visible, *RANDOM]
+    _restrict(visible, [request.place, run.temporary], needed=True)
+    _wait_for_go(run)
 
 
 def confine_self(run: Run) -> None:
     """In the process that is to be the program: from here on it can do no more than the program may."""
     request = run.request
-    shared = request.tier == _SHARED_TIER
-    if shared:
-        wire.send(run.channel, {"ready": True})
-        _wait_for_go(run)
     os.setsid()
-    os.umask(0o022)
-    confine.take_pipes(run.pipes)
-    confine.close_all_but(run.channel.fileno())
-    run.channel.set_inheritable(False)
+    os.chdir(request.place)
     confine.set_limits(request, run.tasks)
-    confine.drop_privileges(run.uid, run.gid, other=run.other)
     kernel.die_with_parent()
     kernel.set_dumpable(True)
-    os.chdir(request.place)
-    version = kernel.landlock_version()
-    if shared or version:
-        _restrict(run, shared=shared)
+    shared = request.tier == _SHARED_TIER
     owner = shared and not run.other
+    version = kernel.landlock_version() if owner else 0
     kernel.install_filter(
         filter_program(
             "aarch64" if kernel.machine() == "aarch64" else "x86_64",
@@ -111,16 +121,10 @@ def confine_self(run: Run) -> None:
     )
 
 
-def _restrict(run: Run, *, shared: bool) -> None:
-    """In namespaces there is nothing to be seen but what may be read, so the rules can be short."""
-    request = run.request
-    if shared:
-        read = [*system_places(), *run.interpreter, *request.visible, *RANDOM]
-        write = [request.place, run.temporary]
-    else:
-        read = ["/"]
-        write = [request.place, run.temporary, "/dev/shm"]
-    landlock.restrict(read, write, DEVICES)
+def _restrict(read: list[str], write: list[str], *, needed: bool) -> None:
+    """In namespaces there is nothing to be seen but what may be read, so that Landlock only comes on top."""
+    if needed or kernel.landlock_version():
+        landlock.restrict(read, write, DEVICES)
 
 
 def environment(run: Run) -> dict[str, str]:

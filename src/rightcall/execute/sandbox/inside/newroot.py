@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -35,15 +36,19 @@ class _Source(NamedTuple):
     folder: bool
 
 
-def enter_new_root(request: Request, interpreter: list[str], uid: int, gid: int) -> int:
-    """Build it, make it the root, and return the scratch folder, open."""
+def enter_new_root(
+    request: Request, interpreter: list[str], uid: int, gid: int, filling: Callable[[int], None]
+) -> None:
+    """Build it, and make it the root. `filling` is given the scratch folder as soon as there is one: it can be filled
+    while we go on."""
     kernel.mounts_are_private()
+    volume = _volume(request, uid, gid)
+    filling(volume)
     sources, links = _opened(request, interpreter)
     devices = [_open(path) for path in (*DEVICES, *RANDOM)]
     bound = _open(request.place) if request.bind else None
     root = kernel.new_filesystem("tmpfs", {"mode": "755", "size": "1m", "nr_inodes": "1024"}, _PLAIN, "the new root")
     kernel.put_mount(root, os.open("/", os.O_PATH | os.O_CLOEXEC), _some_folder())
-    volume = _volume(request, uid, gid)
     for path, target in links:
         _symlink(target, path[1:], root)
     for path, name in (("/tmp", "tmp"), ("/dev/shm", "shm")):
@@ -54,11 +59,10 @@ def enter_new_root(request: Request, interpreter: list[str], uid: int, gid: int)
         _put(root, device, kernel.copied_tree(device.file, kernel.RDONLY | kernel.NOSUID | kernel.NOEXEC, device.path))
     for path, target in _LINKS.items():
         _symlink(target, path, root)
-    scratch = _put_rest(root, sources, request, bound, volume)
+    _put_rest(root, sources, request, bound, volume)
     _write_users(root, uid, gid, request.place)
     kernel.enter_root(root)
     kernel.set_attributes(root, _READ_ONLY, "the new root", below=False)
-    return scratch
 
 
 def _opened(request: Request, interpreter: list[str]) -> tuple[list[_Source], list[tuple[str, str]]]:
@@ -106,22 +110,19 @@ def _part(volume: int, name: str) -> int:
     return kernel.copied_tree(folder, _PLAIN, name)
 
 
-def _put_rest(root: int, sources: list[_Source], request: Request, bound: _Source | None, volume: int) -> int:
+def _put_rest(root: int, sources: list[_Source], request: Request, bound: _Source | None, volume: int) -> None:
     """The read-only folders and the scratch folder, outer ones first. What lies in one that is there already is
     there already."""
     mine = [*_OWN, request.place]
     shown: list[str] = []
-    scratch = -1
     for path, source in sorted([*((each.path, each) for each in sources), (request.place, None)], key=lambda at: at[0]):
         holder = nearest(path, [*(mine if source else _OWN), *shown])
         if source is None:
             part = _part(volume, "scratch") if bound is None else kernel.copied_tree(bound.file, _PLAIN, path)
             _put(root, _Source(path, -1, folder=True), part, make=holder not in shown)
-            scratch = os.open(path[1:], os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=root)
         elif holder not in shown and not (request.bind and holder == request.place):
             _put(root, source, kernel.copied_tree(source.file, _READ_ONLY, path))
             shown.append(path)
-    return scratch
 
 
 def _put(root: int, source: _Source, tree: int, *, make: bool = True) -> None:

@@ -69,11 +69,12 @@ class Overseer:
                 return files
 
     def wait_go(self) -> None:
+        """The set-up may go on meanwhile, and fail."""
         for file in self._events(None):
             if file == self._ways.control.fileno():
                 wire.receive(self._ways.control)
                 return
-            raise ValueError("the first process has ended before the program")
+            raise ValueError(self._heard() or "the first process has ended before the program")
 
     def begin(self) -> None:
         wire.send(self._ways.inner, {"go": True})

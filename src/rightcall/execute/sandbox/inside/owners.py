@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import random
+import secrets
 import socket
+from functools import lru_cache
 
 _FIRST, _COUNT = 0x60000000, 1 << 20
 _TRIES = 200
@@ -15,10 +16,9 @@ class Owner:
     with the process that holds it; nothing is written anywhere."""
 
     def __init__(self) -> None:
-        first, count = _range()
-        choose = random.SystemRandom()
+        first, count = id_range()
         for _ in range(_TRIES):
-            self.id = first + choose.randrange(count)
+            self.id = first + secrets.randbelow(count)
             self._held = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
             try:
                 self._held.bind(f"\0rightcall-sandbox-{self.id}")
@@ -32,7 +32,8 @@ class Owner:
         self._held.close()
 
 
-def _range() -> tuple[int, int]:
+@lru_cache(1)
+def id_range() -> tuple[int, int]:
     """Ids that mean something here: in a container there may be no more than 65,536 of them."""
     with open("/proc/self/uid_map") as text:
         ranges = [tuple(int(number) for number in line.split()) for line in text]

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from rightcall.execute.sandbox.inside import folders, kernel, wire
 from rightcall.execute.sandbox.inside.groups import remove_group, usable_home
+from rightcall.execute.sandbox.inside.owners import id_range
 from rightcall.execute.sandbox.inside.places import interpreter_places
 from rightcall.execute.sandbox.inside.real_folder import base_of
 from rightcall.execute.sandbox.inside.supervisor import Given, Server
@@ -27,6 +28,7 @@ class ForkServer:
         self._runs: dict[int, tuple[int, str]] = {}
         """By the descriptor that tells of its end: a supervisor and its token."""
         kernel.adopt_orphans()  # what a supervisor leaves that was killed comes to us, and is ended
+        id_range()  # once for all
         self.facts = Server(interpreter_places(), usable_home())
 
     def wait_for_run(self) -> Given:
