@@ -28,6 +28,7 @@ class Servers(AbstractContextManager["Servers"]):
     def __init__(self) -> None:
         self._running = ExitStack()
         self._port = PORT
+        self.started = False
 
     def __exit__(self, *_: object) -> None:
         self._running.close()
@@ -35,6 +36,7 @@ class Servers(AbstractContextManager["Servers"]):
     def start(self, command: str) -> str:
         """Starts it instead of the one before. Returns what it prints until it is ready, as the page would have it."""
         self._running.close()
+        self.started = True
         if UPSTREAM.search(command):
             host, port = self._running.enter_context(running(practice_app()))
             command = UPSTREAM.sub(f"--upstream http://{host}:{port}", command)

@@ -39,7 +39,7 @@ def test_every_example_on_the_page_of_a_framework_prints_what_it_says(
 
 @pytest.mark.parametrize("module", [name for name in test_docs.modules(adapters=True) if ".litellm" not in name])
 def test_every_example_in_the_docstring_of_an_adapter_is_true(module: str) -> None:
-    test_docs.test_every_example_in_a_docstring_is_true(module)
+    test_docs.check_docstrings(module)
 
 
 def test_the_matrix_on_the_page_of_every_door_is_the_one_that_is_measured() -> None:
