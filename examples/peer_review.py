@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.json import encode
 
-from rightcall import Approval, Executor
+from rightcall import Approval, Executor, Outcome
 from rightcall.loop import run_loop
 from rightcall.models.scripted import ScriptedModel
 
@@ -26,12 +26,15 @@ TEST = (
     "import unittest\n\nfrom stats import median\n\n\nclass Median(unittest.TestCase):\n"
     "    def test_of_an_even_number(self):\n        self.assertEqual(median([1, 2, 3, 4]), 2.5)\n"
 )
-FASTER = "def median(numbers):\n    return sum(numbers) / len(numbers)\n"
+FASTER = "def median(numbers):\n    return numbers[len(numbers) // 2]\n"
 
 POLICY = {
     "policy": {"stage": "full", "dry_run": False, "rounds": 12},
-    "write": {"check": {"command": ["python3", "-m", "unittest", "discover", "-q", "-s", "tests", "-t", "."]}},
+    "write": {"check": {"command": ["python3", "-m", "unittest", "discover", "-q", "tests"]}},
 }
+
+
+WORDS = ("totalMatches", "totalChanges", "stdout", "branch", "filesChanged", "id", "decision", "status")
 
 
 def call(tool: str, **arguments: Any) -> str:
@@ -72,7 +75,9 @@ def merger(number: int) -> list[str]:
 
 
 def person(question: Approval) -> str:
-    """Ann is shown the diff of each write, and says yes. Anybody else would be a terminal, a dialog, `rightcall approvals`."""
+    """Ann is asked before anything is written or run, and shown the diff. Here she says yes; in earnest this would be a
+    dialog, or `rightcall approvals` in another terminal."""
+    print(f"  ann      approves {question.tool} of {question.caller}")
     return "ann"
 
 
@@ -80,8 +85,14 @@ async def turn(executor: Executor, caller: str, replies: list[str]) -> None:
     """One agent at work: what it called, and what came of it."""
     result = await run_loop(ScriptedModel(replies), executor, "Go on.", caller=caller)
     for outcome in result.outcomes:
-        told = outcome.content.splitlines()[0] if outcome.ok else (outcome.error or "").splitlines()[0]
-        print(f"  {caller:8} {outcome.tool:20} {outcome.status}: {told}")
+        line = told(outcome) if outcome.ok else str(outcome.error).split(". ")[0]
+        print(f"  {caller:8} {outcome.tool}: {line}".rstrip(": "))
+
+
+def told(outcome: Outcome) -> str:
+    """The few words of a result that fit a line."""
+    result: dict[str, Any] = outcome.result
+    return ", ".join(f"{key} {result[key]}" for key in WORDS if key in result).strip()
 
 
 def git(folder: Path, *words: str) -> str:
