@@ -12,7 +12,7 @@ import pytest
 import rightcall.fs.renaming as renaming
 import rightcall.fs.writing as writing
 from rightcall.errors import ToolFailure
-from rightcall.fs.spots import Differs, seen_file, spot
+from rightcall.fs.spots import Differs, failure, seen_file, spot
 from rightcall.fs.writing import Written, make_folders, mend, missing_folders, remove_folders, write
 
 pytestmark = pytest.mark.promise("W-05")
@@ -275,6 +275,20 @@ def test_a_file_that_would_be_too_large_is_said_to_be(tmp_path: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
     assert file.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        (errno.EROFS, "the disk is read-only"),
+        (errno.EDQUOT, "the disk quota is used up"),
+        (errno.EACCES, "there is no permission for it"),
+        (errno.EIO, "input/output error"),
+    ],
+)
+def test_a_refusal_says_what_the_system_says(number: int, why: str) -> None:
+    said = str(failure(OSError(number, os.strerror(number)), "a\x1b.txt"))
+    assert said == f"a\\x1b.txt cannot be written: {why}. Nothing was changed"
 
 
 # Locks of other programs

@@ -167,10 +167,12 @@ class Journal:
             step("journal written")
             os.rename(new, folder)
             settle(self.begun)
+            step("begun")
         except BaseException:
+            with suppress(FileNotFoundError):
+                os.rename(folder, new)
             shutil.rmtree(new, ignore_errors=True)
             raise
-        step("begun")
         return Filed(entry, folder, "begun")
 
     def end(self, filed: Filed) -> Filed:
@@ -178,8 +180,8 @@ class Journal:
         number = self.last() + 1
         folder = os.path.join(self.done, f"{number:08}-{filed.entry.id}")
         os.rename(filed.folder, folder)
-        step("done")
         with suppress(OSError):  # a disk that fails now may forget the rename: then it is rolled back, whole
+            step("done")
             settle(self.done)
             settle(self.begun)
         return Filed(filed.entry, folder, "done", number)
