@@ -39,7 +39,7 @@ def test_a_model_is_shown_how_a_program_ended_and_what_it_left() -> None:
         "stderr": "oh no\n",
         "files": [
             "[image plot.png 640×480, 12 kB]",
-            {"path": "out.csv", "summary": "1 rows, 2 columns", "table": ["name  age", "ann   3"]},
+            {"path": "out.csv", "summary": "1 row, 2 columns", "table": ["name  age", "ann   3"]},
             {"path": "a.txt", "content": "hi", "truncated": True},
             "[application/octet-stream x.bin, 5.2 MB]",
             "[image plot.png 640×480, 900 bytes, too large to be shown]",

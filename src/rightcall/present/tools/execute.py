@@ -80,12 +80,16 @@ def _file(file: Fields) -> Any:
         left = "" if file.get("data") is not None else ", too large to be shown"
         return f"[image {path} {number(file, 'width')}×{number(file, 'height')}, {size}{left}]"
     if kind == "table":
-        rows, columns = number(file, "rows"), number(file, "columns")
-        return {"path": path, "summary": f"{rows} rows, {columns} columns", "table": text(file, "text").split("\n")}
+        about = f"{_many(number(file, 'rows'), 'row')}, {_many(number(file, 'columns'), 'column')}"
+        return {"path": path, "summary": about, "table": text(file, "text").split("\n")}
     if kind == "text":
         cut = {"truncated": True} if file.get("truncated") is True else {}
         return {"path": path, "content": text(file, "text")} | cut
     return f"[{text(file, 'mediaType')} {path}, {size}]"
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def _size(size: int) -> str:
@@ -98,7 +102,7 @@ def summary(result: Any) -> str:
     """`exit 0 in 23 ms, 2 files (namespaces)`; with the limits that it reached."""
     result = own(result)
     files = len(records(result, "files"))
-    told = f", {files} file{'' if files == 1 else 's'}" if files else ""
+    told = f", {_many(files, 'file')}" if files else ""
     limits = _names(result, "limits")
     hit = f", limit reached: {', '.join(limits)}" if limits else ""
     return f"{_end(result)} in {_took(result)}{told}{hit} ({text(result, 'tier')})"
