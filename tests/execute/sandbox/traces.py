@@ -5,7 +5,7 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -91,19 +91,27 @@ def _owned() -> Iterator[str]:
 
 
 def same_again(before: Traces, folder: Path, seconds: float = 3.0) -> str:
-    """Nothing when everything is as it was; what is being cleared away gets a moment."""
+    """Nothing when everything is as it was; what is being cleared away gets a moment. Others may work on the machine
+    and come and go: of what bears our names, only what stays is left behind."""
     until = time.monotonic() + seconds
-    while (now := traces(folder)) != before and time.monotonic() < until:
-        _bury(now.processes - before.processes)
+    now = traces(folder)
+    groups, owned = now.groups - before.groups, now.owned - before.owned
+    while True:
+        groups, owned = groups & now.groups, owned & now.owned
+        seen = now._replace(groups=before.groups | groups, owned=before.owned | owned)
+        if seen == before or time.monotonic() > until:
+            break
+        bury(now.processes - before.processes)
         time.sleep(0.01)
+        now = traces(folder)
     return "; ".join(
         f"{name}: {was!r} became {is_!r}"
-        for name, was, is_ in zip(Traces._fields, before, now, strict=True)
+        for name, was, is_ in zip(Traces._fields, before, seen, strict=True)
         if was != is_
     )
 
 
-def _bury(pids: frozenset[int]) -> None:
+def bury(pids: Iterable[int]) -> None:
     """Those that lost their parent are ours now; one that has ended is no process that stayed."""
     for pid in pids:
         with suppress(ChildProcessError):
