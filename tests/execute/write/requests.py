@@ -33,6 +33,9 @@ class Checks:
         self.jobs: list[Job] = []
         self.seen: list[dict[str, bytes]] = []
 
+    def tier(self) -> str:
+        return "namespaces"
+
     def run(
         self, job: Job, *, stdin: bytes | None = None, fill: Callable[[Scratch], None] | None = None,
         collect: object = None, out: Callable[[Any, bytes], None],

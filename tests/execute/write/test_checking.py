@@ -2,16 +2,13 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from execute.write.requests import Checks, Project
 from rightcall.config_hands import Check
 from rightcall.errors import ToolFailure
-from rightcall.execute.sandbox.types import Ended, Job, Scratch
 from rightcall.execute.write.checking import run_checks, why_red
-from rightcall.execute.write.checking_removal import remove_tree
 from rightcall.execute.write.git import Writer
 from rightcall.execute.write.pulls import CheckRun
 
@@ -65,29 +62,6 @@ def test_a_program_is_found_outside_the_root_and_made_visible_but_never_the_fold
 
 
 @pytest.mark.promise("W-04")
-def test_files_belong_to_whoever_runs_inside_and_links_are_not_followed(tmp_path: Path) -> None:
-    project = Project(tmp_path)
-    outside = tmp_path / "outside"
-    outside.write_text("mine")
-    project.commit({"link": str(outside)}, "main", "Person", mode="120000")
-    owned: dict[str, int] = {}
-
-    class Owning(Checks):
-        def run(self, job: Job, *, fill: Any = None, **more: Any) -> Ended:
-            fd = os.open(job.place, os.O_RDONLY)
-            fill(Scratch(fd, 65534, 65534))
-            os.close(fd)
-            owned.update({str(p.relative_to(job.place)): p.lstat().st_uid for p in Path(job.place).rglob("*")})
-            return super().run(job, fill=fill, **more)
-
-    if os.geteuid():
-        pytest.skip("only root gives files away")
-    checked(project, Owning(), ("/bin/true",))
-    assert owned == dict.fromkeys(("app.py", "notes.txt", "lib", "lib/util.py", "link"), 65534)
-    assert outside.stat().st_uid == os.geteuid()
-
-
-@pytest.mark.promise("W-04")
 def test_what_a_killed_process_left_is_removed_by_the_next_and_what_runs_is_not(tmp_path: Path) -> None:
     project = Project(tmp_path)
     left = Path(project.desk.folder, "checks", "left")
@@ -105,24 +79,27 @@ def test_what_a_killed_process_left_is_removed_by_the_next_and_what_runs_is_not(
     assert os.listdir(Path(project.desk.folder, "checks")) == []
 
 
-def test_no_depth_and_no_closed_folder_keeps_a_tree_from_being_removed(tmp_path: Path) -> None:
-    top, kept = tmp_path / "top", tmp_path / "kept"
+@pytest.mark.promise("W-04")
+def test_where_somebody_else_works_in_the_folder_it_lies_where_they_can_go_and_is_removed_there_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, checks = Project(tmp_path), Checks()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("rightcall.execute.write.checking._is_root", lambda: True)
+    monkeypatch.setattr(checks, "tier", lambda: "landlock")
+    name = "0123456789abcdef"
+    left = tmp_path / f"rightcall-check-{name}"
+    (left / "deep").mkdir(parents=True)
+    kept = tmp_path / "rightcall-check-other"
     kept.mkdir()
-    (kept / "file").write_text("mine")
-    top.mkdir()
-    at = os.open(top, os.O_RDONLY)
-    for _ in range(1200):  # deeper than Python's stack, and longer than any path
-        os.mkdir("d" * 20, dir_fd=at)
-        below = os.open("d" * 20, os.O_RDONLY, dir_fd=at)
-        os.close(at)
-        at = below
-    os.close(at)
-    (top / "closed/inner").mkdir(parents=True)
-    (top / "closed/link").symlink_to(kept)
-    (top / "closed").chmod(0)
-    remove_tree(str(top))
-    assert not top.exists()
-    assert (kept / "file").read_text() == "mine"
+    for one in (name, "other"):
+        Path(project.desk.folder, "checks", one).mkdir(parents=True)
+        Path(project.desk.folder, "checks", one, "lock").write_text("")
+    checked(project, checks, ("/bin/true",))
+    assert os.path.dirname(checks.jobs[0].place) == str(tmp_path)
+    assert not os.path.exists(checks.jobs[0].place)
+    assert not left.exists()
+    assert kept.exists()  # no name that we give
 
 
 @pytest.mark.parametrize(

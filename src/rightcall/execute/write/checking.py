@@ -7,8 +7,10 @@ The folder is held by a lock for as long as the check runs; what a killed proces
 
 import fcntl
 import os
+import re
 import sys
-from collections.abc import Callable, Generator, Iterable
+import tempfile
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from secrets import token_hex
 from typing import TYPE_CHECKING, Final, Literal
@@ -17,8 +19,8 @@ from msgspec import Struct
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.programs import program
-from rightcall.execute.sandbox.types import Ended, Job, Limits, Scratch
-from rightcall.execute.write.checking_removal import remove_tree
+from rightcall.execute.sandbox.inside.folders import remove
+from rightcall.execute.sandbox.types import Ended, Job, Limits
 from rightcall.execute.write.pulls import CheckRun, moment
 from rightcall.text.escape import escaped
 
@@ -31,10 +33,12 @@ if TYPE_CHECKING:
 CHECKS: Final = "checks"
 _FILES: Final = "files"
 _LOCK: Final = "lock"
+_NAME: Final = re.compile("[0-9a-f]{16}")
 _TAIL: Final = 8_000
 """Bytes that are kept of what a check printed: its end, where test runners say what failed."""
 _MOST_OUTPUT: Final = 50_000_000
 """Bytes that it may print at all."""
+_PYTHON: Final = ("python", "python3")
 _SYSTEM: Final = ("/usr/", "/bin/", "/sbin/", "/lib")
 
 Command = tuple[str, ...]
@@ -59,7 +63,8 @@ def run_checks(desk: "Desk", writer: "Writer", tree: str, commit: str, base: str
     """Run the check command over the files of a tree. Raises ToolFailure where it cannot be run at all."""
     check = desk.settings.check
     require_command(check)
-    with _thrown_away(desk) as folder:
+    sandbox = checker.sandbox()
+    with _thrown_away(desk, reachable=_is_root() and sandbox.tier() == "landlock") as folder:
         writer.checkout(tree, folder)
         argv, visible = _resolved(check.command, folder, desk.sight.root)
         tail = _Tail()
@@ -70,7 +75,7 @@ def run_checks(desk: "Desk", writer: "Writer", tree: str, commit: str, base: str
             visible=(*checker.visible, *visible),
             bind=True,
         )
-        ended = checker.sandbox().run(job, fill=_handing_over(writer.paths(tree)), out=tail.add)
+        ended = sandbox.run(job, out=tail.add)
     return _told(ended, tail.text(), commit, base)
 
 
@@ -151,49 +156,55 @@ def _needed(whole: str) -> tuple[str, ...]:
     the file alone. Never a folder that just happens to hold it, which could be somebody's home."""
     if whole.startswith(_SYSTEM):
         return ()
-    prefix = os.path.dirname(os.path.dirname(whole))
-    if os.path.isfile(os.path.join(prefix, "pyvenv.cfg")):
+    if prefix := _environment(whole):
         return (prefix,)
     return (whole, os.path.realpath(whole)) if os.path.islink(whole) else (whole,)
 
 
-def _handing_over(paths: Iterable[str]) -> Callable[[Scratch], None]:
-    """The files and their folders shall belong to whoever runs inside."""
-    everything = set(paths)
-    for path in tuple(everything):
-        while path := path.rpartition("/")[0]:
-            everything.add(path)
-
-    def fill(scratch: Scratch) -> None:
-        if scratch.uid == os.geteuid():
-            return
-        for path in everything:
-            os.chown(path, scratch.uid, scratch.gid, dir_fd=scratch.fd, follow_symlinks=False)
-        os.fchown(scratch.fd, scratch.uid, scratch.gid)
-
-    return fill
+def _environment(whole: str) -> str:
+    """The virtual environment of Python that a program belongs to; empty: none."""
+    prefix = os.path.dirname(os.path.dirname(whole))
+    return prefix if os.path.isfile(os.path.join(prefix, "pyvenv.cfg")) else ""
 
 
 @contextmanager
-def _thrown_away(desk: "Desk") -> Generator[str]:
-    """An empty folder for the files; gone afterwards, with whatever was made in it."""
+def _thrown_away(desk: "Desk", *, reachable: bool) -> Generator[str]:
+    """An empty folder for the files; gone afterwards, with whatever was made in it. `reachable`: somebody else than we
+    works in it under its own path, and must be able to get there: a desk is for nobody else to enter."""
     above = os.path.join(desk.folder, CHECKS)
     try:
         os.makedirs(above, 0o700, exist_ok=True)
         _sweep(above)
-        own = os.path.join(above, token_hex(6))
+        own = os.path.join(above, token_hex(8))
         os.mkdir(own, 0o700)
         lock = os.open(os.path.join(own, _LOCK), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise ToolFailure(f"There is no room for the check: {os.strerror(error.errno or 0)}") from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        folder = os.path.join(own, _FILES)
+        folder = _elsewhere(own) if reachable else os.path.join(own, _FILES)
         os.mkdir(folder, 0o700)
-        yield folder
+        yield os.path.realpath(folder)
     finally:
-        remove_tree(own)
+        _remove(own)
         os.close(lock)
+
+
+def _is_root() -> bool:
+    return os.geteuid() == 0
+
+
+def _elsewhere(own: str) -> str:
+    """Where the files are that cannot be on the desk: known by the same name, so that they are found again."""
+    return os.path.join(tempfile.gettempdir(), f"rightcall-check-{os.path.basename(own)}")
+
+
+def _remove(own: str) -> None:
+    if _NAME.fullmatch(os.path.basename(own)):
+        with suppress(OSError):
+            remove(_elsewhere(own))
+    with suppress(OSError):
+        remove(own)
 
 
 def _sweep(above: str) -> None:
@@ -204,6 +215,6 @@ def _sweep(above: str) -> None:
             lock = os.open(os.path.join(path, _LOCK), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                remove_tree(path)
+                _remove(path)
             finally:
                 os.close(lock)
