@@ -8,6 +8,7 @@ from contextlib import suppress
 from io import FileIO
 from typing import Any, Literal, Self
 
+from rightcall.errors import ToolFailure
 from rightcall.execute.code.process import SLICE
 from rightcall.execute.sandbox.holding import Server, end_conversation
 from rightcall.execute.sandbox.inside import wire
@@ -158,6 +159,8 @@ def _still_read(selector: selectors.BaseSelector, pipes: dict[FileIO, Literal["s
 
 
 def _raise_failure(message: dict[str, Any]) -> None:
+    if "unstarted" in message:
+        raise ToolFailure(f"The program could not be started in the sandbox: {message['unstarted']}")
     if "failed" in message:
         raise NoSandbox(f"The sandbox could not be set up: {message['failed']}")
 

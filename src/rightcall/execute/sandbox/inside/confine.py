@@ -12,7 +12,8 @@ from rightcall.execute.sandbox.inside.request import Request
 _FILES = 256
 _STACK = 8 << 20
 _SPARE = 64 << 20
-"""What an interpreter maps before it has done anything."""
+"""What a program may map beyond what it may use. A script may map less: so it hears of it by a MemoryError before it is
+ended for it."""
 
 
 def drop_privileges(uid: int, gid: int, *, other: bool) -> None:
@@ -31,7 +32,7 @@ def set_limits(request: Request, tasks: int) -> None:
     seconds = ceil(request.seconds * (os.cpu_count() or 1)) + 1
     for kind, most in (
         (resource.RLIMIT_CPU, seconds),
-        (resource.RLIMIT_DATA, request.memory + _SPARE),
+        (resource.RLIMIT_DATA, request.memory + (-min(_SPARE, request.memory) // 4 if request.warm else _SPARE)),
         (resource.RLIMIT_FSIZE, request.scratch),
         (resource.RLIMIT_NPROC, tasks),
         (resource.RLIMIT_NOFILE, _FILES),

@@ -8,7 +8,7 @@ import signal
 import socket
 from typing import NamedTuple
 
-from rightcall.execute.sandbox.inside import confine, kernel, landlock, program, wire
+from rightcall.execute.sandbox.inside import confine, kernel, landlock, program, standins, wire
 from rightcall.execute.sandbox.inside.filter import program as filter_program
 from rightcall.execute.sandbox.inside.newroot import enter_new_root
 from rightcall.execute.sandbox.inside.places import DEVICES, RANDOM, system_places
@@ -139,10 +139,19 @@ def environment(run: Run) -> dict[str, str]:
 
 
 def replace_self(run: Run) -> None:
-    """Become the program, by its name. Returns only if that is not possible."""
+    """Become the program, by its name; if that is not possible, say so and end."""
     argv = run.request.argv
     program.reset_signals(warm=False)
     try:
         os.execve(argv[0], argv, environment(run))
     except OSError as error:
-        raise kernel.Step(f"start {argv[0]}", error.errno or 0) from None
+        wire.send(run.channel, {"unstarted": f"{argv[0]}: {error.strerror}"})
+        os._exit(125)
+
+
+def adapt_library(run: Run) -> None:
+    """For a script where nothing can be mounted."""
+    if run.request.tier == _SHARED_TIER:
+        standins.use_pipes_for_semaphores()
+        if not run.other:
+            standins.use_descriptors_for_modes()

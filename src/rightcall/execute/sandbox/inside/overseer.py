@@ -51,6 +51,8 @@ class Overseer:
         self._scratch = -1
         self._full = False
         self.limits: list[str] = []
+        self.unstarted = False
+        """Whether what failed was the program itself, after the set-up."""
         self.code: int | None = None
         """Its exit status, or minus the signal that ended it; None: it was ended by us."""
 
@@ -119,6 +121,8 @@ class Overseer:
         """After the end: limits that did not need us to be kept."""
         if self._folder is None:
             self._note_full()
+        elif self._folder.used([], self._request.scratch) >= self._request.scratch:
+            self._full = True
         reached = {
             "seconds": self.code == -signal.SIGXCPU,
             "memory": self._group is not None and self._group.ran_out(),
@@ -152,7 +156,8 @@ class Overseer:
             return None
         if "ended" in message:
             self.code = message["ended"]
-        return message.get("failed")
+        self.unstarted = "unstarted" in message
+        return message.get("failed", message.get("unstarted"))
 
     def _note_end(self) -> None:
         """Without pid 1 the program is our child, and so are the orphans it leaves."""

@@ -4,7 +4,6 @@ size is not limited by itself, so it is looked at now and then; it is handed ove
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import suppress
 
 from rightcall.execute.sandbox.inside import folders
@@ -13,7 +12,9 @@ from rightcall.execute.sandbox.inside.watching import removed_files
 
 
 def base_of(token: str) -> str:
-    return os.path.join(tempfile.gettempdir(), f"rightcall-sandbox-{token}")
+    """Not `tempfile`: it would remember its folder, and every script would find it there."""
+    folder = next((path for path in ("/tmp", "/var/tmp") if os.access(path, os.W_OK)), "/tmp")
+    return f"{folder}/rightcall-sandbox-{token}"
 
 
 class RealFolder:

@@ -162,7 +162,8 @@ class _Supervisor:
         seconds = time.monotonic() - began
         self._end()
         if failed is not None:
-            raise ValueError(failed)
+            self.tell({"unstarted" if overseer.unstarted else "failed": failed})
+            return
         overseer.note_limits()
         code = -signal.SIGKILL if overseer.code is None else overseer.code
         self.tell({"ended": code, "limits": overseer.limits, "seconds": seconds})

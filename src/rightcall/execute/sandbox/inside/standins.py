@@ -1,0 +1,115 @@
+"""For scripts where nothing can be mounted: what the library does in a way that is closed there, done in one that is
+open. A semaphore has a name in /dev/shm, which is everybody's; modes and times are set by a path, which could be
+anybody's."""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import os
+import select
+import termios
+import threading
+import time
+from typing import Any
+
+import _multiprocessing
+
+_RECURSIVE = 0
+
+
+class PipeSemLock:
+    """`_multiprocessing.SemLock` on a pipe: as many bytes in it as it can be acquired times. It goes to forked children
+    with the pipe, not to spawned ones."""
+
+    SEM_VALUE_MAX = 0x7FFFFFFF
+
+    def __init__(self, kind: int, value: int, maxvalue: int, name: str, unlink: bool) -> None:  # noqa: ARG002
+        self.kind, self.maxvalue, self.name = kind, maxvalue, name
+        self._read, self._write = os.pipe()
+        self.handle = self._read
+        os.set_blocking(self._read, False)
+        if value:
+            os.write(self._write, b"." * value)
+        self._mine, self._owner = 0, 0
+
+    def acquire(self, block: bool = True, timeout: float | None = None) -> bool:
+        if self.kind == _RECURSIVE and self._is_mine():
+            self._mine += 1
+            return True
+        limit = None if timeout is None else time.monotonic() + max(timeout, 0.0)
+        while True:
+            try:
+                os.read(self._read, 1)
+            except BlockingIOError:
+                left = None if limit is None else limit - time.monotonic()
+                if not block or (left is not None and left <= 0):
+                    return False
+                select.select([self._read], [], [], left)
+                continue
+            self._mine, self._owner = self._mine + 1, threading.get_ident()
+            return True
+
+    def release(self) -> None:
+        if self.kind == _RECURSIVE:
+            if not self._is_mine():
+                raise AssertionError("attempt to release recursive lock not owned by thread")
+            if self._mine > 1:
+                self._mine -= 1
+                return
+        elif self._get_value() >= self.maxvalue:
+            raise ValueError("semaphore or lock released too many times")
+        self._mine -= 1
+        os.write(self._write, b".")
+
+    __enter__ = acquire
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def _count(self) -> int:
+        return self._mine
+
+    def _is_mine(self) -> bool:
+        return self._mine > 0 and self._owner == threading.get_ident()
+
+    def _get_value(self) -> int:
+        waiting = array.array("i", [0])
+        fcntl.ioctl(self._read, termios.FIONREAD, waiting)
+        return waiting[0]
+
+    def _is_zero(self) -> bool:
+        return self._get_value() == 0
+
+    def _after_fork(self) -> None:
+        self._mine = 0
+
+    def __del__(self) -> None:
+        os.close(self._read)
+        os.close(self._write)
+
+
+def use_pipes_for_semaphores() -> None:
+    setattr(_multiprocessing, "SemLock", PipeSemLock)  # noqa: B010  (it is declared as a class)
+
+
+def use_descriptors_for_modes() -> None:
+    """`os.chmod` and `os.utime` of a path become those of the open file."""
+    utime: Any = os.utime
+
+    def by_descriptor(change: Any) -> Any:
+        def changed(path: Any, *args: Any, dir_fd: int | None = None, follow_symlinks: bool = True, **kw: Any) -> None:
+            if isinstance(path, int):
+                return change(path, *args, **kw)
+            flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow_symlinks else os.O_NOFOLLOW)
+            file = os.open(path, flags, dir_fd=dir_fd)
+            try:
+                return change(file, *args, **kw)
+            finally:
+                os.close(file)
+
+        changed.__name__ = change.__name__
+        return changed
+
+    setattr(os, "chmod", by_descriptor(os.fchmod))  # noqa: B010
+    setattr(os, "utime", by_descriptor(utime))  # noqa: B010
