@@ -154,6 +154,23 @@ def test_a_name_that_leads_outside_is_refused_before_anything_runs(python: Any) 
 def test_a_file_of_the_programs_own_name_is_no_obstacle(python: Any) -> None:
     result = python(code="print(open('main.py').read())", files={"main.py": "mine"})
     assert (result["stdout"], result["files"]) == ("mine\n", [])
+    assert python(code="print(1)", files={"main.py/x": ""})["stdout"] == "1\n"
+
+
+def test_files_that_do_not_fit_are_refused(sandbox: Sandbox) -> None:
+    tool = execute_tools(SandboxSettings(scratch=1), lambda: sandbox)[0]
+    with pytest.raises(
+        ToolFailure, match=r"`files`: .* cannot be put into the scratch folder: No space left on device"
+    ):
+        tool.function(code="x = 1" + "#" * 200_000, files={"a": "x" * 999_999})
+
+
+@pytest.mark.promise("X-06")
+def test_a_flood_of_large_files_is_looked_into_in_bounds(python: Any) -> None:
+    code = "for n in range(8): open(f'{n:02}.txt', 'w').write('x' * 3_999_999)"
+    result = python(code=code)
+    assert [file["type"] for file in result["files"]] == ["text"] * 4 + ["binary"] * 4
+    assert len(json.dumps(result)) < 1_000_000
 
 
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
@@ -197,6 +214,26 @@ def test_a_shell_command_runs_in_the_sandbox_alone(tools: dict[str, LocalTool]) 
     )
     assert (result["stdout"], result["exitCode"]) == ("", 4)
     assert [(file["path"], file["text"]) for file in result["files"]] == [("file", "made\n")]
+
+
+def test_a_command_that_no_shell_takes_is_refused(tools: dict[str, LocalTool]) -> None:
+    for command in ("echo a\0b", "echo " + "x" * 100_000):
+        with pytest.raises(ToolFailure, match="`command` must be text without NUL of at most 100,000 bytes"):
+            tools["ai.execute"].function(command=command)
+
+
+@pytest.mark.promise("X-06")
+def test_the_second_tier_gives_the_same_result() -> None:
+    second = Sandbox(only="landlock")
+    try:
+        second.tier()
+    except NoSandbox as fault:
+        pytest.skip(str(fault))
+    tool = execute_tools(SETTINGS, lambda: second)[0]
+    result = tool.function(code="import helper\nopen('o', 'w').write(helper.word)", files={"helper.py": "word = 'x'"})
+    second.close()
+    assert (result["exitCode"], result["tier"], result["stderr"]) == (0, "landlock", "")
+    assert [(file["path"], file["text"]) for file in result["files"]] == [("o", "x")]
 
 
 @pytest.mark.promise("P-05")

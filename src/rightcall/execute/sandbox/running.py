@@ -5,6 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from rightcall.errors import ToolFailure
 from rightcall.execute.sandbox.content import LOOKED_INTO, File, fitting, json_size, look_into, name_only, taken
 from rightcall.execute.sandbox.sandbox import Sandbox
 from rightcall.execute.sandbox.scratch import Left, Mark, changed, given_marks, listing, put, read, shown_path
@@ -12,6 +13,8 @@ from rightcall.execute.sandbox.types import Ended, Job, LimitName, Scratch, Tier
 
 _LISTED = 40
 """Files that a result names, and others that it says were left out."""
+_LOOKED_INTO_ALL = 16_000_000
+"""Bytes of all files that are looked into."""
 _ROOM, _ROOM_FILES = 900_000, 500_000
 """Bytes of a result as JSON, below what any result may have; and of the files in it."""
 
@@ -62,20 +65,28 @@ class Collected:
 
     def fill(self, scratch: Scratch) -> None:
         for path, content in self._given.items():
-            put(scratch, path, content)
+            try:
+                put(scratch, path, content)
+            except OSError as fault:
+                why = fault.strerror or str(fault)
+                raise ToolFailure(
+                    f"`files`: {shown_path(path)} cannot be put into the scratch folder: {why}"
+                ) from fault
         self._marks = given_marks(scratch.fd)
 
     def collect(self, scratch: Scratch, _ended: Ended) -> None:
         found = listing(scratch.fd, owner=scratch.uid)
         self.left = list(found.left)
-        room = _ROOM_FILES
+        room, looks = _ROOM_FILES, _LOOKED_INTO_ALL
         for entry in changed(found, self._marks):
             if _is_cache(entry.path):
                 continue
             if len(self.files) == _LISTED:
                 self.left.append(Left(shown_path(entry.path), f"more than {_LISTED} files"))
                 continue
-            content = read(scratch.fd, entry.path, LOOKED_INTO) if entry.size <= LOOKED_INTO else None
+            small = entry.size <= min(LOOKED_INTO, looks)
+            content = read(scratch.fd, entry.path, LOOKED_INTO) if small else None
+            looks -= len(content or b"")
             path = shown_path(entry.path)
             file = name_only(path, entry.size) if content is None else look_into(path, content, room)
             self.files.append(file)

@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.json import encode
 
 from rightcall.config_hands import SandboxSettings
+from rightcall.errors import ToolFailure
 from rightcall.execute.functions import LocalTool
 from rightcall.execute.packed import packed_tool
 from rightcall.execute.sandbox.languages import PLACE, limits_of
@@ -16,6 +17,8 @@ from rightcall.execute.sandbox.types import Job
 from rightcall.packs import load_pack
 
 _SHELL = "/bin/sh"
+_LONGEST = 100_000
+"""Bytes of a command: the system takes no more than a little beyond this."""
 
 
 class Arguments(Struct, frozen=True):
@@ -33,6 +36,8 @@ def shell_tool(settings: SandboxSettings, sandbox: Lender) -> LocalTool:
 
 def _run(settings: SandboxSettings, sandbox: Lender, given: Arguments) -> Ran:
     command = given.command.encode(errors="backslashreplace").decode()
+    if "\0" in command or len(command.encode()) > _LONGEST:
+        raise ToolFailure(f"`command` must be text without NUL of at most {_LONGEST:,} bytes")
     job = Job(argv=(_SHELL, "-c", command), place=PLACE, limits=limits_of(settings), visible=settings.visible)
     return run_program(sandbox(), job, {})
 

@@ -47,7 +47,7 @@ def execute_tools(settings: SandboxSettings, sandbox: Lender) -> list[LocalTool]
 
 def _run(language: Language, settings: SandboxSettings, sandbox: Lender, given: Arguments) -> Ran:
     files = checked_files(given.files, settings.scratch)
-    name = file_name(language, given.code, frozenset(files))
+    name = file_name(language, given.code, frozenset(path.split("/")[0] for path in files))
     files[name] = given.code.encode(errors="backslashreplace")
     job = job_for(language, settings, PLACE, f"{PLACE}/{name}")
     return run_program(sandbox(), job, files, given.stdin.encode(errors="backslashreplace") or None)
