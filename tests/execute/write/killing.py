@@ -13,19 +13,26 @@ import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import rightcall.fs.writing as writing
 from rightcall.config_hands import WriteSettings
+from rightcall.execute.write.branches import BranchRecord, branch_record
+from rightcall.execute.write.branches_creating import BranchArguments, create_branch
 from rightcall.execute.write.changes import FileStep
+from rightcall.execute.write.committing import CommitArguments, commit
 from rightcall.execute.write.desk import Desk
+from rightcall.execute.write.editing import Operation
+from rightcall.execute.write.editing_tools import EditArguments, edit
 from rightcall.execute.write.saving import SaveArguments, save
+from rightcall.execute.write.worktree import follow
 from rightcall.fs.sight import Sight
 
 View = dict[str, bytes]
@@ -117,11 +124,81 @@ def _undo(desk: Desk, _: Path) -> None:
         worker.undo(desk.changes(1)[0].id, by="killer")
 
 
+def _repository(root: Path) -> None:
+    (root / "a.txt").write_text("1\n")
+    (root / "b.txt").write_text("b\n")
+    (root / ".gitignore").write_text(".rightcall/\n")
+    for command in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "first"]):
+        _git(root, *command)
+    (root / "a.txt").write_text("a person is at work\n")
+    create_branch(desk_of(root), BranchArguments(name="fix", caller="killer"))
+
+
+def _edited(root: Path) -> None:
+    _repository(root)
+    _edit(desk_of(root), root)
+
+
+def _committed(root: Path) -> None:
+    _edited(root)
+    _commit(desk_of(root), root)
+
+
+def _edit(desk: Desk, _: Path) -> None:
+    operations = [
+        Operation("modify", "a.txt", "2\n"),
+        Operation("insert", "c/d.txt", "d\n"),
+        Operation("delete", "b.txt"),
+    ]
+    edit(desk, EditArguments(operations=operations, caller="killer"))
+
+
+def _commit(desk: Desk, _: Path) -> None:
+    commit(desk, CommitArguments(message="done", caller="killer"))
+
+
+def _branch(desk: Desk, _: Path) -> None:
+    create_branch(desk, BranchArguments(name="more/fix", caller="killer"))
+
+
+def _git(root: Path, *command: str) -> bytes:
+    who = {f"GIT_{one}_{what}": "a@example.org" for one in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    env = {"PATH": os.environ["PATH"], "HOME": str(root), "GIT_CONFIG_NOSYSTEM": "1", "GIT_OPTIONAL_LOCKS": "0"} | who
+    done = subprocess.run(["git", *command], cwd=root, env=env, capture_output=True, check=False)
+    return done.stdout if done.returncode == 0 else b"failed"
+
+
+def branch_of(root: Path) -> View:
+    """A person's checkout and index, the branches, what is not committed, and the files on them."""
+    found = files_of(root) | {"staged": _git(root, "diff", "--cached", "--name-only")}
+    for name in ("fix", "more/fix"):
+        record = branch_record(desk_of(root), name)
+        found[f"{name}: log"] = _git(root, "log", "--format=%s", "--name-status", name, "--")
+        found |= {f"{name}: dirty {path}": b"" for path in (record.dirty if record is not None else ())}
+        found |= {f"{name}: {path}": content for path, content in _on_branch(root, name, record)}
+    return found
+
+
+def _on_branch(root: Path, name: str, record: BranchRecord | None) -> Iterator[tuple[str, bytes]]:
+    """From the worktree; before there is one, from the commit."""
+    if record is not None and os.path.isdir(record.tree):
+        for path in sorted(Path(record.tree).rglob("*")):
+            if path.is_file() and path.name != ".git":
+                yield path.relative_to(record.tree).as_posix(), path.read_bytes()
+    elif record is not None and _git(root, "rev-parse", "--verify", name) != b"failed":
+        for path in _git(root, "ls-tree", "-r", "--name-only", name).decode().split():
+            yield path, _git(root, "show", f"{name}:{path}")
+
+
 SCENARIOS: dict[str, Scenario] = {
     "save": Scenario(_one_file, _save, files_of, mixed=False),
     "create": Scenario(_one_file, _create, files_of, mixed=False),
     "several files": Scenario(_some_files, _several, files_of),
     "undo": Scenario(_saved, _undo, files_of),
+    "branch": Scenario(_repository, _branch, branch_of),
+    "edit": Scenario(_repository, _edit, branch_of),
+    "commit": Scenario(_edited, _commit, branch_of),
+    "undo commit": Scenario(_committed, _undo, branch_of),
 }
 """More of them: add a line."""
 
@@ -160,8 +237,9 @@ def forked(work: Callable[[], object], at: int | None, later: float = 0.0) -> bo
 
 
 def recover(root: Path) -> None:
-    with desk_of(root).working():
-        pass
+    desk = desk_of(root)
+    with desk.working():
+        follow(desk)  # as whatever works on a branch next does it
 
 
 class World(NamedTuple):

@@ -14,6 +14,7 @@ from rightcall.execute.write.git_refs import guard_name
 from rightcall.execute.write.pulls_git import counts, names, shown_diff
 from rightcall.execute.write.worktree import check_free, exists, prepare, settle, tidy
 from rightcall.fs.spots import Seen, seen_file
+from rightcall.fs.writing import step
 from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
@@ -45,17 +46,22 @@ class CommitResult(Struct, frozen=True, kw_only=True, rename="camel"):
     undo: str
 
 
-class _Plan(Struct, frozen=True):
+class _Found(Struct, frozen=True):
+    """What would be committed, and onto what."""
+
     record: BranchRecord
     tip: str
-    message: str
-    caller: str
     files: dict[str, Seen | None]
-    tree: str
-    """The tree that the commit would have."""
 
     def state(self) -> str:
         return digest(NAME, self.record.name, self.tip, tuple((path, told(seen)) for path, seen in self.files.items()))
+
+
+class _Plan(_Found, frozen=True):
+    message: str
+    caller: str
+    tree: str
+    """The tree that the commit would have."""
 
     def shown(self, writer: Writer) -> str:
         name, mail = author_of(self.caller)
@@ -75,12 +81,14 @@ def commit(desk: "Desk", asked: CommitArguments) -> CommitResult:
         tidy(desk, writer)
         prepare(desk, writer, record)
         made = writer.commit_tree(plan.tree, [plan.tip], plan.message, author_of(asked.caller))
+        step("objects")
         marks = [dirty_step(desk, record, path, False) for path in plan.files]
         change = worker.apply(
             tool=NAME, caller=asked.caller, summary=f"commit to {record.name}: {plan.message.partition(chr(10))[0]}",
             files=[mark for mark in marks if mark is not None], refs=[RefStep(record.ref, plan.tip, made)],
             repository=record.repository, branch=record.name,
         )  # fmt: skip
+        step("committed")
         settle(writer, record)
         counted = counts(writer, plan.tip, made)
     return CommitResult(
@@ -96,11 +104,10 @@ def preview_commit(desk: "Desk", asked: CommitArguments) -> str:
 
 
 def commit_state(desk: "Desk", asked: CommitArguments) -> str:
-    return _planned(desk, Writer(desk.sight), asked).state()
+    return _found(desk, Writer(desk.sight), asked).state()
 
 
-def _planned(desk: "Desk", writer: Writer, asked: CommitArguments) -> _Plan:
-    message = cleaned_message(asked.message)
+def _found(desk: "Desk", writer: Writer, asked: CommitArguments) -> _Found:
     record = branch_for(desk, asked.caller, asked.branch, writer)
     guard_name(desk.settings, record.name)
     check_free(writer, record)
@@ -109,18 +116,23 @@ def _planned(desk: "Desk", writer: Writer, asked: CommitArguments) -> _Plan:
     chosen = _chosen(desk, writer, record, asked.paths)
     if not chosen or not exists(writer, record):
         raise _nothing(record)
-    files = {path: seen_file(record.tree, path) for path in chosen}
+    return _Found(record, tip, {path: seen_file(record.tree, path) for path in chosen})
+
+
+def _planned(desk: "Desk", writer: Writer, asked: CommitArguments) -> _Plan:
+    message = cleaned_message(asked.message)
+    found = _found(desk, writer, asked)
     # a file that is there no more as it was is a removal; one that a commit does not have either is none
-    there = writer.entries(tip, chosen)
+    there = writer.entries(found.tip, list(found.files))
     changes = {
         path: None if seen is None else (seen.mode, seen.content)
-        for path, seen in files.items()
+        for path, seen in found.files.items()
         if seen is not None or path in there
     }
-    tree = writer.tree(tip, changes)
-    if tree == writer.tree_of(tip):
-        raise _nothing(record)
-    return _Plan(record, tip, message, asked.caller, files, tree)
+    tree = writer.tree(found.tip, changes)
+    if tree == writer.tree_of(found.tip):
+        raise _nothing(found.record)
+    return _Plan(found.record, found.tip, found.files, message, asked.caller, tree)
 
 
 def cleaned_message(message: str) -> str:

@@ -19,7 +19,7 @@ from rightcall.execute.write.git import Writer
 from rightcall.execute.write.git_refs import checked_out
 from rightcall.execute.write.worktree_clean import is_clean
 from rightcall.fs.spots import failure, seen_file, spot
-from rightcall.fs.writing import Written, write
+from rightcall.fs.writing import Written, step, write
 from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _REGISTERED: Final = "worktrees"
 _MARK = "rightcall"
 """A file beside the registered index: the commit that the index was made for."""
+_FILES = ("gitdir", "commondir", "HEAD", "index", _MARK)
+_INDEX_LOCK = "index.lock"
 _PASSING, _KEPT = ".new-", ".kept-"
 _SHOWN = 300
 
@@ -40,6 +42,7 @@ def prepare(desk: "Desk", writer: Writer, record: BranchRecord) -> None:
     check_free(writer, record)
     if not os.path.isdir(record.tree) or os.path.islink(record.tree):
         _check_out(desk, writer, record, tip)
+    _sweep(writer, record.slug)
     _register(writer, record, tip)
     _bring_index(writer, record, tip)
 
@@ -58,6 +61,7 @@ def follow(desk: "Desk", repository: str = "") -> None:
         writer = Writer(desk.sight, repository)
         tidy(desk, writer)
         for record in all_branches(desk):
+            _sweep(writer, record.slug)
             settle(writer, record)
 
 
@@ -122,10 +126,12 @@ def _check_out(desk: "Desk", writer: Writer, record: BranchRecord, tip: str) -> 
         os.makedirs(folder, 0o700, exist_ok=True)
         writer.checkout(tip, passing)
         with open(os.path.join(passing, ".git"), "xb") as file:
+            step("checked out")
             file.write(b"gitdir: " + os.fsencode(_registration(writer, record.slug)) + b"\n")
         if os.path.islink(record.tree):
             os.unlink(record.tree)
         os.rename(passing, record.tree)
+        step("worktree")
     except OSError as error:
         raise ToolFailure(f"The worktree cannot be made: {os.strerror(error.errno or 0)}") from error
     finally:
@@ -145,7 +151,7 @@ def _register(writer: Writer, record: BranchRecord, tip: str) -> None:
     _put(writer, slug, "gitdir", os.fsencode(os.path.join(record.tree, ".git")) + b"\n")
     _put(writer, slug, "commondir", b"../..\n")
     _put(writer, slug, "HEAD", f"ref: {record.ref}\n".encode())
-    _put(writer, slug, "index", writer.index_of(tip), lock="index.lock")
+    _put(writer, slug, "index", writer.index_of(tip), lock=_INDEX_LOCK)
     _put(writer, slug, _MARK, f"{tip}\n".encode())
 
 
@@ -157,7 +163,7 @@ def _bring_index(writer: Writer, record: BranchRecord, tip: str) -> None:
         return
     index = seen_file(writer.repository.common_dir, f"{_REGISTERED}/{record.slug}/index")
     made = writer.index_of(tip) if index is None else writer.index_moved(index.content, known, tip)
-    _put(writer, record.slug, "index", made, lock="index.lock")
+    _put(writer, record.slug, "index", made, lock=_INDEX_LOCK)
     _put(writer, record.slug, _MARK, f"{tip}\n".encode())
 
 
@@ -179,6 +185,21 @@ def _folder(common: str, path: str) -> None:
         raise ToolFailure(f"{path} in the git directory is no folder: no worktree can be registered")
 
 
+def _beside(name: str) -> str:
+    """The name of the temporary file, always the same: whoever holds the desk's lock is the only one who writes it."""
+    return f".rightcall-{name}.tmp"
+
+
+def _sweep(writer: Writer, slug: str) -> None:
+    """Remove what a killed process has left between two names; git's own lock only if it was ours."""
+    for name in _FILES:
+        with suppress(OSError), spot(writer.repository.common_dir, f"{_REGISTERED}/{slug}/{name}") as here:
+            left = here.identity(_beside(name))
+            if left is not None and here.identity(_INDEX_LOCK) == left:
+                here.drop(_INDEX_LOCK)
+            here.drop(_beside(name))
+
+
 def _put(writer: Writer, slug: str, name: str, content: bytes, lock: str = "") -> None:
     path = f"{_REGISTERED}/{slug}/{name}"
     try:
@@ -186,6 +207,6 @@ def _put(writer: Writer, slug: str, name: str, content: bytes, lock: str = "") -
             found = here.seen()
             before = None if found is None else found.content
             if before != content:
-                write(here, Written(before, content, 0o644, lock=lock), f".{name}.{os.urandom(6).hex()}")
+                write(here, Written(before, content, 0o644, lock=lock), _beside(name))
     except OSError as error:
         raise failure(error, path) from error
