@@ -81,7 +81,7 @@ def answered(messages: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.promise("P-07")
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(st.lists(replies, min_size=1, max_size=5))
 def test_any_replies_make_a_loop_that_ends_with_a_sound_conversation(script: list[Any]) -> None:
     model = ScriptedModel(script, then=CALL)

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, seed, settings
 
+from every import every
 from recover.strategies import Case, cases
 from recover.writers import WRITERS, Writer
 from rightcall import Gate
 from rightcall.types import Reading, Verdict
 
-every_format = pytest.mark.parametrize("writer", WRITERS.values(), ids=WRITERS.keys())
-without_tools = pytest.mark.parametrize(
-    "writer", [writer for writer in WRITERS.values() if not writer.needs_tools], ids=lambda writer: writer.name
+every_format = every("writer", WRITERS.values(), ids=WRITERS.keys(), parts=12)
+without_tools = every(
+    "writer", [one for one in WRITERS.values() if not one.needs_tools], ids=lambda writer: writer.name, parts=6
 )
 
 
@@ -80,7 +81,7 @@ def test_calls_in_prose_are_read_back_exactly(writer: Writer) -> None:
         assert all(verdict.ok for verdict in reading.calls), case.text
         assert keeps_the_prose(reading, case, writer), (case.text, reading.text)
 
-    for_cases(writer, 25, check)
+    for_cases(writer, 12, check)
 
 
 def streamed(gate: Gate, chunks: list[str]) -> tuple[str, tuple[Verdict, ...]]:
@@ -106,7 +107,7 @@ def test_every_chunking_gives_the_calls_and_the_prose_of_the_whole(writer: Write
         for chunks in ([case.text], list(case.text), cut(case.text, random), cut(case.text, random)):
             assert streamed(gate, chunks) == (reading.text, reading.calls), chunks
 
-    for_cases(writer, 10, check)
+    for_cases(writer, 6, check)
 
 
 @pytest.mark.promise("R-01")

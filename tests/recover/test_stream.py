@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import Case
@@ -46,7 +46,6 @@ def shown(gate: Gate, text: str) -> str:
 @pytest.mark.promise("R-09", "R-10")
 @either
 @given(text=soup)
-@settings(max_examples=300)
 def test_any_pieces_give_what_the_whole_gives(gate: Gate, text: str) -> None:
     assert differences(gate, text) == []
 
@@ -70,7 +69,6 @@ def test_seeded_texts_give_the_same_in_any_pieces(gate: Gate, make: Any) -> None
 @pytest.mark.promise("R-06", "R-10")
 @either
 @given(text=soup)
-@settings(max_examples=200)
 def test_text_in_which_nothing_is_found_is_prose_and_nothing_else(gate: Gate, text: str) -> None:
     reading = gate.read(text)
     if not reading.calls:
@@ -81,7 +79,6 @@ def test_text_in_which_nothing_is_found_is_prose_and_nothing_else(gate: Gate, te
 @pytest.mark.promise("R-10")
 @either
 @given(text=st.text())
-@settings(max_examples=200)
 def test_any_text_at_all_is_read(gate: Gate, text: str) -> None:
     assert streamed(gate, list(text)) == whole(gate, text)
 

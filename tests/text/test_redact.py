@@ -7,7 +7,7 @@ from time import process_time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from every import every
@@ -341,7 +341,6 @@ nested = st.recursive(
 )
 
 
-@settings(max_examples=300)
 @given(nested)
 def test_the_fast_way_overlooks_nothing_that_the_slow_way_finds(value: Any) -> None:
     assert repr(hide.value({"a": value})) == repr(Walk(hide, {}).clean({"a": value}))
