@@ -288,7 +288,7 @@ def test_a_file_that_would_be_too_large_is_said_to_be(tmp_path: Path) -> None:
 )
 def test_a_refusal_says_what_the_system_says(number: int, why: str) -> None:
     said = str(failure(OSError(number, os.strerror(number)), "a\x1b.txt"))
-    assert said == f"a\\x1b.txt cannot be written: {why}. Nothing was changed"
+    assert said == f"a\\u001b.txt cannot be written: {why}. Nothing was changed"
 
 
 # Locks of other programs

@@ -64,7 +64,7 @@ class Desk:
                 self.journal.set_aside(filed)
                 notes.append(f"{entry.id} was begun elsewhere; it was set aside, and nothing was done about it")
                 continue
-            refs = Refs(self.sight, entry.repository, lock, entry.caller)
+            refs = Refs(Sight(entry.root, self.sight.rules), entry.repository, lock, entry.caller)
             try:
                 found = roll_back(self.journal, filed, refs)
             except (ToolFailure, OSError) as error:
@@ -154,7 +154,8 @@ class Worker:
     def carry_out(self, entry: Entry, files: Sequence[FileStep]) -> Change:
         """Do what an entry is about."""
         steps, kept, made = planned(files)
-        ready = replace(entry, files=tuple(kept), made=tuple(made), seal=seal_of(self.lock))
+        root = os.path.realpath(self.desk.sight.root)
+        ready = replace(entry, files=tuple(kept), made=tuple(made), root=root, seal=seal_of(self.lock))
         filed = do(self.desk.journal, ready, steps, self.refs(entry))
         make_room(self.desk.journal, filed)
         return replace(filed.change(), files=tuple(steps))

@@ -84,6 +84,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     undone: str = ""
     made: tuple[Made, ...] = ()
     emptied: tuple[Made, ...] = ()
+    root: str = ""
+    """Where it was made: a desk may serve several roots."""
     seal: tuple[int, int] = (0, 0)
     """Of the desk that it was begun on."""
 

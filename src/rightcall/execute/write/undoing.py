@@ -55,6 +55,8 @@ def why_not(desk: "Desk", filed: Filed) -> str:
     entry = filed.entry
     if entry.undone:
         return f"it was undone already, by {entry.undone}"
+    if entry.root != os.path.realpath(desk.sight.root):
+        return f"it was made in {shown_path(entry.root)}: --root says so"
     if not filed.kept:
         return "what was there before is no longer kept: newer changes needed the room"
     try:
