@@ -32,7 +32,7 @@ _hollow_packages()
 for _name in _PRELOADED:
     import_module(_name)
 
-from rightcall.execute.sandbox.inside import inner, program, wire  # noqa: E402
+from rightcall.execute.sandbox.inside import inner, program, standins, wire  # noqa: E402
 from rightcall.execute.sandbox.inside.server import ForkServer  # noqa: E402
 from rightcall.execute.sandbox.inside.supervisor import supervise  # noqa: E402
 
@@ -42,6 +42,7 @@ def _program() -> inner.Run:
     requests = socket.socket(fileno=int(sys.argv[1]))
     server = ForkServer(requests)
     facts = server.facts
+    standins.prefer_fork()
     gc.collect()
     gc.freeze()  # what is there already is not looked at again in each child, which would copy it
     wire.send(requests, {"executable": sys.executable, "group": facts.group_home and facts.group_home[1]})

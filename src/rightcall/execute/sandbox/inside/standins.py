@@ -5,15 +5,16 @@ anybody's."""
 from __future__ import annotations
 
 import array
+import errno
 import fcntl
 import os
 import select
+import sys
 import termios
 import threading
 import time
+from importlib import import_module
 from typing import Any
-
-import _multiprocessing
 
 _RECURSIVE = 0
 
@@ -24,8 +25,10 @@ class PipeSemLock:
 
     SEM_VALUE_MAX = 0x7FFFFFFF
 
-    def __init__(self, kind: int, value: int, maxvalue: int, name: str, unlink: bool) -> None:  # noqa: ARG002
-        self.kind, self.maxvalue, self.name = kind, maxvalue, name
+    def __init__(self, kind: int, value: int, maxvalue: int, name: str, unlink: bool) -> None:
+        if not unlink:
+            raise OSError(errno.EPERM, "Only the start method 'fork' works in this sandbox", name)
+        self.kind, self.maxvalue, self.name = kind, maxvalue, None
         self._read, self._write = os.pipe()
         self.handle = self._read
         os.set_blocking(self._read, False)
@@ -85,12 +88,23 @@ class PipeSemLock:
         self._mine = 0
 
     def __del__(self) -> None:
-        os.close(self._read)
-        os.close(self._write)
+        if hasattr(self, "_write"):
+            os.close(self._read)
+            os.close(self._write)
+
+
+_multiprocessing: Any = import_module("_multiprocessing")
 
 
 def use_pipes_for_semaphores() -> None:
-    setattr(_multiprocessing, "SemLock", PipeSemLock)  # noqa: B010  (it is declared as a class)
+    _multiprocessing.SemLock = PipeSemLock
+
+
+def prefer_fork() -> None:
+    """In every tier: from Python 3.14 on processes are started by a server that needs a named socket."""
+    if sys.version_info >= (3, 14):
+        context: Any = import_module("multiprocessing.context")
+        context._default_context._default_context = context._concrete_contexts["fork"]
 
 
 def use_descriptors_for_modes() -> None:
@@ -111,5 +125,6 @@ def use_descriptors_for_modes() -> None:
         changed.__name__ = change.__name__
         return changed
 
-    setattr(os, "chmod", by_descriptor(os.fchmod))  # noqa: B010
-    setattr(os, "utime", by_descriptor(utime))  # noqa: B010
+    library: Any = os
+    library.chmod = by_descriptor(os.fchmod)
+    library.utime = by_descriptor(utime)
