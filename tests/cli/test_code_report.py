@@ -190,3 +190,30 @@ def test_a_result_of_another_form_is_left_to_others(result: object) -> None:
 def test_a_fault_inside_a_result_of_the_right_form_is_not_hidden() -> None:
     with pytest.raises(KeyError):
         code_lines("code/list", {"files": [{}], "totalFiles": 1}, PLAIN)
+
+
+def test_a_program_is_shown_with_what_it_printed_and_left() -> None:
+    table = {
+        "path": "o.csv", "size": 8, "type": "table", "mediaType": "text/csv", "text": "a  b\n1  2", "rows": 1,
+        "columns": 2,
+    }  # fmt: skip
+    result = {
+        "success": True, "exitCode": None, "signal": 9, "stdout": "out \x1b[31m\n", "stderr": "err\n",
+        "files": [table, {"path": "n.txt", "size": 2, "type": "text", "mediaType": "text/plain", "text": "hi"}],
+        "filesLeftOut": [{"path": "l", "why": "a link"}], "limits": ["seconds"], "tier": "namespaces",
+        "executionTime": 4001, "truncated": True,
+    }  # fmt: skip
+    for tool in ("code/execute/python", "code/execute/javascript", "ai.execute"):
+        assert code_lines(tool, result, PLAIN) == [
+            "out \\u001b[31m",
+            "err",
+            "[o.csv, 1 row, 2 columns]",
+            "  a  b",
+            "  1  2",
+            "[n.txt]",
+            "  hi",
+            "left out: l (a link)",
+            "stopped after 4.0 s",
+            "ended by SIGKILL in 4.0 s, 2 files, limit reached: seconds (namespaces)",
+            "… not all of it is here: print less, or write fewer and smaller files",
+        ]

@@ -1,6 +1,5 @@
 """`rightcall sandbox doctor`: which isolation works on this machine, tried with a harmless program and with attacks."""
 
-import os
 import shutil
 import sys
 from argparse import Namespace
@@ -138,14 +137,16 @@ def _run(
 
 def machine() -> dict[str, Any]:
     """What isolation is made of here."""
-    from rightcall.execute.sandbox.inside.kernel import landlock_version
+    from rightcall.execute.sandbox import probe
 
+    found = probe.machine()
     return {
-        "kernel": f"{os.uname().sysname} {os.uname().release} {os.uname().machine}",
-        "landlock": landlock_version() if sys.platform == "linux" else 0,
+        "kernel": found.kernel,
+        "architecture": found.architecture,
+        "landlock": found.landlock,
         "userNamespaces": _user_namespaces(),
         "cgroup": _cgroups(),
-        "root": os.geteuid() == 0,
+        "root": found.root,
         "python": sys.version.split()[0],
         "node": shutil.which("node") or "",
     }
@@ -184,7 +185,7 @@ def _report(
     about = machine()
     landlock = f"Landlock ABI {about['landlock']}" if about["landlock"] else "no Landlock"
     who = "as root" if about["root"] else "as an ordinary user"
-    yield f"machine: {escaped(about['kernel'])}, {landlock}, {who}"
+    yield f"machine: Linux {escaped(about['kernel'])} {about['architecture']}, {landlock}, {who}"
     yield f"  user namespaces: {about['userNamespaces']}; cgroup: {about['cgroup']}"
     for one in tiers:
         yield ""
