@@ -57,13 +57,15 @@ FILES = {"app.py": "print('one')\n", "notes.txt": "a\nb\nc\n", "lib/util.py": "X
 class Project:
     """What a test works with. The person's branch is `main`, with the files above, checked out."""
 
-    def __init__(self, folder: Path, settings: WriteSettings = SETTINGS) -> None:
-        self.root = folder / "project"
-        self.root.mkdir()
-        self.git("init", "-q", "-b", "main")
-        self.commit(FILES, "main", "Person")
-        self.git("reset", "-q", "--hard")
-        self.desk = Desk(str(folder / "desk"), Sight(self.root), settings)
+    def __init__(self, folder: Path, settings: WriteSettings = SETTINGS, *, within: bool = False) -> None:
+        """`within`: the desk lies in the root, which is the folder itself, as it usually is."""
+        self.root = folder if within else folder / "project"
+        self.root.mkdir(exist_ok=True)
+        self.desk = Desk(str(folder / ".rightcall/desk" if within else folder / "desk"), Sight(self.root), settings)
+        if not (self.root / ".git").exists():
+            self.git("init", "-q", "-b", "main")
+            self.commit(FILES | ({".gitignore": ".rightcall/\n"} if within else {}), "main", "Person")
+            self.git("reset", "-q", "--hard")
 
     def git(self, *arguments: str, cwd: Path | None = None, told: bytes = b"") -> str:
         done = subprocess.run(
