@@ -51,6 +51,7 @@ class Checks:
         return Checker(lambda: self)  # pyright: ignore[reportArgumentType] - it does what is asked of one here
 
 
+_BEGUN: dict[str, dict[str, bytes | None]] = {}
 FILES = {"app.py": "print('one')\n", "notes.txt": "a\nb\nc\n", "lib/util.py": "X = 1\n"}
 
 
@@ -63,9 +64,25 @@ class Project:
         self.root.mkdir(exist_ok=True)
         self.desk = Desk(str(folder / ".rightcall/desk" if within else folder / "desk"), Sight(self.root), settings)
         if not (self.root / ".git").exists():
-            self.git("init", "-q", "-b", "main")
-            self.commit(FILES | ({".gitignore": ".rightcall/\n"} if within else {}), "main", "Person")
+            self._begin(FILES | ({".gitignore": ".rightcall/\n"} if within else {}))
+
+    def _begin(self, files: Mapping[str, str]) -> None:
+        """The same repository for every test: git makes it once."""
+        known = _BEGUN.get(str(files))
+        if known is None:
+            self.git("init", "-q", "-b", "main", "--template=")
+            self.commit(files, "main", "Person")
             self.git("reset", "-q", "--hard")
+            paths = [path for path in sorted(self.root.rglob("*")) if ".rightcall" not in path.parts]
+            known = _BEGUN[str(files)] = {
+                str(path.relative_to(self.root)): None if path.is_dir() else path.read_bytes() for path in paths
+            }
+            return
+        for name, content in known.items():
+            if content is None:
+                (self.root / name).mkdir()
+            else:
+                (self.root / name).write_bytes(content)
 
     def git(self, *arguments: str, cwd: Path | None = None, told: bytes = b"") -> str:
         done = subprocess.run(
@@ -101,7 +118,7 @@ class Project:
         return self.tip(branch)
 
     def tip(self, branch: str = "main") -> str:
-        return self.git("rev-parse", f"refs/heads/{branch}").strip()
+        return (self.root / ".git/refs/heads" / branch).read_text().strip()
 
     def _is_there(self, branch: str) -> bool:
         return (self.root / ".git/refs/heads" / branch).exists()

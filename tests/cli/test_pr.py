@@ -1,0 +1,150 @@
+"""`rightcall pr`: a person looks after pull requests, is asked at a terminal, and is recorded."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cli.terminal_running import Terminal
+from cli_running import Runner
+from execute.write.requests import Project
+from rightcall.record.sqlite import SqliteStore
+
+POLICY = """\
+version = 1
+[callers.teacher]
+[callers.helper]
+[write.check]
+command = ["sh", "-c", "grep -q two app.py || { echo not two; exit 3; }"]
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.chdir(tmp_path)
+    made = Project(tmp_path, within=True)
+    (tmp_path / "rightcall.toml").write_text(POLICY)
+    (tmp_path / ".git/info").mkdir(exist_ok=True)
+    (tmp_path / ".git/info/exclude").write_text("rightcall.toml\n")
+    made.branch()
+    made.open(title="Say \x1b[31mtwo", body="why\n\u202enot")
+    return made
+
+
+def notes(project: Project) -> list[str]:
+    store = SqliteStore(project.root / ".rightcall/audit.db")
+    try:
+        bodies = store.look(lambda tables: [json.loads(one.body) for one in tables.entries() if one.kind == "change"])
+    finally:
+        store.close()
+    return [f"{one['what']} by {one['by']}" for one in bodies]
+
+
+@pytest.mark.promise("W-02", "A-07")
+def test_requests_are_listed_and_shown_without_harm(run: Runner, project: Project) -> None:
+    project.review("comment", "looks \x1b[2Jfine")
+    listed, shown = run("pr", "list"), run("pr", "show", "1")
+    assert listed.code == shown.code == 0
+    assert "fix → main" in listed.out
+    for part in (
+        "Say \\u001b[31mtwo",
+        "\\u202enot",
+        "approvals: 0 of 1",
+        "looks \\u001b[2Jfine",
+        "a change  (teacher)",
+    ):
+        assert part in shown.out
+    assert "\x1b" not in listed.out + shown.out
+    (one,) = json.loads(run("pr", "list", "--json").out)["pulls"]
+    assert (one["id"], one["title"], one["status"]) == ("1", "Say \x1b[31mtwo", "open")
+    whole = json.loads(run("pr", "show", "1", "--json").out)
+    assert (whole["totals"]["files"], whole["needed"], whole["approved_by"]) == (1, 1, [])
+    missing = run("pr", "show", "7")
+    assert (missing.code, missing.out) == (1, "")
+    assert "no pull request 7; there are 1" in missing.err
+
+
+@pytest.mark.promise("W-02")
+def test_a_piped_diff_is_the_exact_patch(run: Runner, project: Project) -> None:
+    patch = run("pr", "diff", "1").out
+    assert project.status() == ""
+    subprocess.run(["git", "apply", "--index", "-"], input=patch.encode(), cwd=project.root, check=True)
+    assert project.git("write-tree") == project.git("rev-parse", "fix^{tree}")
+
+
+@pytest.mark.promise("W-03")
+def test_a_person_comments_and_approves_but_never_under_the_name_of_a_caller(run: Runner, project: Project) -> None:
+    assert run("pr", "comment", "1", "is it tested?", "--by", "joel").code == 0
+    head = project.tip("fix")
+    for name, why in (("teacher", "is the caller itself"), ("he1per", "looks like one"), ("", "say who you are")):
+        refused = run("pr", "approve", "1", "--yes", "--by", name)
+        assert refused.code == 2
+        assert why in refused.err
+    blind = run("pr", "approve", "1", "--by", "joel")
+    assert (blind.code, "no terminal" in blind.err) == (1, True)
+    other = run("pr", "approve", "1", "--by", "joel", "--commit", "0" * 40)
+    assert (other.code, head in other.err) == (1, True)
+    assert run("pr", "approve", "1", "--by", "joel", "--commit", head[:10]).code == 0
+    remarks = [(one.by, one.kind, one.person) for one in project.record().discussion]
+    assert remarks == [("teacher", "opened", False), ("joel", "comment", True), ("joel", "approve", True)]
+    assert notes(project) == ["pr comment by joel", "pr approve by joel"]
+
+
+@pytest.mark.promise("W-03")
+def test_whoever_committed_on_the_branch_does_not_approve_it_at_the_command_line_either(
+    run: Runner, project: Project
+) -> None:
+    project.commit({"notes.txt": "mine\n"}, by="Joel")
+    refused = run("pr", "merge", "1", "--approve", "--yes", "--by", "joel")
+    assert refused.code == 1
+    assert "must come from somebody else" in refused.err
+    assert project.record().status == "open"
+
+
+@pytest.mark.promise("W-04", "X-06")
+def test_a_merge_runs_the_checks_in_the_real_sandbox_and_is_recorded(run: Runner, project: Project) -> None:
+    lonely = run("pr", "merge", "1", "--yes", "--by", "joel")
+    assert (lonely.code, "needs 1 approval(s) by others" in lonely.err) == (1, True)
+    done = run("pr", "merge", "1", "--approve", "--yes", "--json", "--by", "joel")
+    assert done.code == 0, done.err
+    told = json.loads(done.out)
+    assert (told["approvedBy"], told["checks"], told["checkout"]) == (["joel"], "passed", True)
+    assert told["sandbox"] in ("namespaces", "landlock")
+    assert (project.root / "app.py").read_text() == "print('two')\n"
+    assert project.status() == ""
+
+    project.branch("bad", files={"app.py": "print('three')\n"})
+    project.open(branch="bad")
+    red = run("pr", "merge", "2", "--approve", "--yes", "--by", "joel")
+    assert red.code == 1
+    assert "exit status 3" in red.err
+    assert "not two" in red.err
+    assert project.tip() == told["commit"]
+    assert notes(project) == ["pr merge by joel", "pr merged by joel", "pr merge by joel", "pr not merged by joel"]
+
+
+@pytest.mark.promise("P-06", "W-04")
+def test_at_a_terminal_the_whole_change_is_shown_first_and_the_default_is_no(project: Project) -> None:
+    with Terminal("pr", "merge", "1", "--approve", "--by", "joel") as terminal:
+        shown = terminal.until("? [y/N] ")
+        terminal.type("\n")
+        assert terminal.end()[0] == 1
+    assert "grep -q two app.py" in shown
+    assert "print('two')" in shown
+    assert "\x1b" not in shown
+    assert project.record().discussion[-1].kind == "opened"
+
+
+@pytest.mark.promise("W-02")
+def test_a_request_is_closed_and_exported(run: Runner, project: Project) -> None:
+    done = run("pr", "export", "1", "--out", "out")
+    assert done.code == 0
+    assert done.out.splitlines()[1].startswith("gh pr create --head fix --base main --title ")
+    assert sorted(os.listdir("out")) == ["body.md", "series.mbox", "title.txt"]
+    assert run("pr", "close", "1", "not now", "--by", "joel").code == 0
+    assert run("pr", "list").out == "No pull request is open.\n"
+    assert "closed" in run("pr", "list", "--all").out
+    again = run("pr", "reject", "1", "too late", "--by", "joel")
+    assert (again.code, "is closed" in again.err) == (1, True)
