@@ -46,6 +46,7 @@ class Server:
                 raise NoSandbox(f"{python} could not be started: {error.strerror}") from error
         _open.add(ours)
         self._socket = ours
+        self._holder = os.getpid()
         self._lock = Lock()
         self.group: int | None = self._hello()
 
@@ -84,7 +85,9 @@ class Server:
         return ours
 
     def close(self) -> None:
-        """It ends what still runs, then itself."""
+        """It ends what still runs, then itself. In a child that we have forked it is not ours to end."""
+        if self._holder != os.getpid():
+            return
         end_conversation(self._socket)
         try:
             self._process.wait(_ENDING)

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from threading import Lock
+from weakref import finalize
 
 from rightcall.execute.sandbox.advice import advice, is_linux
 from rightcall.execute.sandbox.conversation import Conversation, Out, ServerGone
@@ -30,7 +31,9 @@ class Sandbox:
         )
         self._lock = Lock()
         self._server: Server | None = None
+        self._finalizer: Callable[[], object] = _nothing
         self._holder = 0
+        self._closed = False
         self._chosen: Finding | None = None
         self.findings: list[Finding] = []
         """What was tried, in this order."""
@@ -88,8 +91,9 @@ class Sandbox:
             return ended
 
     def close(self) -> None:
-        """End the fork server and whatever still runs."""
+        """End the fork server and whatever still runs. Nothing can be run after that."""
         with self._lock:
+            self._closed = True
             self._drop()
 
     def _choice(self) -> Finding:
@@ -131,15 +135,21 @@ class Sandbox:
         server = self._server
         if server is None or self._holder != os.getpid() or server.python != wanted or not server.alive:
             self._drop()
+            if self._closed:
+                raise NoSandbox("The sandbox is closed")
             server = self._server = Server(wanted)
+            self._finalizer = finalize(self, server.close)
             self._holder = os.getpid()
         return server
 
     def _drop(self) -> None:
-        """A server that we have after a fork is our parent's."""
-        if self._server is not None and self._holder == os.getpid():
-            self._server.close()
+        """It ends when we are forgotten, or the interpreter ends, at the latest."""
+        self._finalizer()
         self._server = None
+
+
+def _nothing() -> None:
+    """There is no server yet."""
 
 
 def _need_linux() -> None:

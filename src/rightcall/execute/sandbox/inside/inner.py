@@ -153,5 +153,3 @@ def adapt_library(run: Run) -> None:
     """For a script where nothing can be mounted."""
     if run.request.tier == _SHARED_TIER:
         standins.use_pipes_for_semaphores()
-        if not run.other:
-            standins.use_descriptors_for_modes()

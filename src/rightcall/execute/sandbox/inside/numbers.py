@@ -44,5 +44,6 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None), "lchown": (94, None), "fchownat": (260, 54),
     "utime": (132, None), "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88),
     "setxattr": (188, 5), "lsetxattr": (189, 6), "removexattr": (197, 14), "lremovexattr": (198, 15),
-    "truncate": (76, 45), "lsm_set_self_attr": (460, 460),
+    "truncate": (76, 45),
+    "fchmod": (91, 52), "fchown": (93, 55), "fsetxattr": (190, 7), "fremovexattr": (199, 16), "lsm_set_self_attr": (460, 460),
 }  # fmt: skip

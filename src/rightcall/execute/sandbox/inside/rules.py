@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-EPERM, ENOSYS = 1, 38
+PRETEND, EPERM, ENOSYS = 0, 1, 38
 ANY = 0xFFFFFFFF
 _INT_AS_READ = 0xFFFFFFFF
 
@@ -62,7 +62,10 @@ _DEVICE = 0x2000
 _TERMINAL = (0x5412, 0x541C, 0x5423)
 """TIOCSTI, TIOCLINUX, TIOCSETD: typing into a terminal, and other ways to work on whoever sits there."""
 _REAL_TIME = (1, 2, 6)
-_F_SETOWN, _F_SETOWN_EX = 8, 15
+_OWN_SIGNALS = (8, 10, 15)
+"""F_SETOWN, F_SETSIG, F_SETOWN_EX: signals that a file sends when there is something to read."""
+_OWN_SIGNALS_OF_SOCKETS = (0x8901, 0x8902)
+"""FIOSETOWN, SIOCSPGRP."""
 
 ALWAYS: dict[str, Rule] = {
     **dict.fromkeys((*_NETWORK, *_OTHER_PROCESSES, *_MOUNTS, *_KERNEL, *_PAGES, *_IPC), Rule()),
@@ -79,6 +82,8 @@ ALWAYS: dict[str, Rule] = {
     "ioprio_set": Rule(),
 }
 
+_TIMES = ("utime", "utimes", "futimesat", "utimensat")
+_ATTRIBUTES = ("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr")
 _ITSELF = (argument(0, 0),)
 SHARED: dict[str, Rule] = {
     "prlimit64": Rule(unless=_ITSELF),
@@ -87,21 +92,21 @@ SHARED: dict[str, Rule] = {
     "sched_setscheduler": Rule(unless=(argument(0, 0), argument(1, 0, 3, 5, mask=0xFFFF))),
     "setpriority": Rule(unless=(argument(0, 0), argument(1, 0))),
     "inotify_add_watch": Rule(),
+    **dict.fromkeys(_TIMES, Rule(PRETEND)),
+    **dict.fromkeys(_ATTRIBUTES, Rule()),
 }
-"""Where other people's processes and files have names: what Landlock does not look at."""
+"""Where other people's processes and files have names: what Landlock does not look at. Times are said to be set, and
+are not: who copies files wants to go on."""
 
+_FLAGS = (0x40086602, 0x401C5820)
+"""FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR."""
 OWNER: dict[str, Rule] = {
-    **dict.fromkeys(
-        (
-            "chmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchownat", "utime", "utimes", "futimesat",
-            "setxattr", "lsetxattr", "removexattr", "lremovexattr",
-        ),
-        Rule(),
-    ),
-    # Without a path it is about an open file, which Landlock has let it open.
-    "utimensat": Rule(unless=(Condition(2, ANY, (0,)), Condition(3, ANY, (0,)))),
-}  # fmt: skip
-"""Where the program runs as somebody who owns files outside: Landlock lets it change their modes and times."""
+    **dict.fromkeys(("chmod", "fchmod", "fchmodat", "fchmodat2"), Rule(PRETEND)),
+    **dict.fromkeys(("chown", "lchown", "fchown", "fchownat"), Rule()),
+    "ioctl": Rule(only_if=(argument(1, *_TERMINAL, *_FLAGS),)),
+}
+"""Where the program runs as somebody who owns files outside, some of which it may read: an open file is enough to
+change its mode. Modes are said to be set, and are not."""
 
 
 def signalling(pid: int) -> dict[str, Rule]:
@@ -110,5 +115,6 @@ def signalling(pid: int) -> dict[str, Rule]:
         **dict.fromkeys(("pidfd_send_signal", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "tkill"), Rule()),
         "kill": Rule(unless=(argument(0, 0, pid, -pid & ANY),)),
         "tgkill": Rule(unless=(argument(0, pid),)),
-        "fcntl": Rule(only_if=(argument(1, _F_SETOWN, _F_SETOWN_EX),)),
+        "fcntl": Rule(only_if=(argument(1, *_OWN_SIGNALS),)),
+        "ioctl": Rule(only_if=(argument(1, *_TERMINAL, *_FLAGS, *_OWN_SIGNALS_OF_SOCKETS),)),
     }

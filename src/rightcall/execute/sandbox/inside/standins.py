@@ -1,6 +1,5 @@
-"""For scripts where nothing can be mounted: what the library does in a way that is closed there, done in one that is
-open. A semaphore has a name in /dev/shm, which is everybody's; modes and times are set by a path, which could be
-anybody's."""
+"""What the library does in a way that is closed in a sandbox, done in one that is open. A semaphore, for one, has a name
+in /dev/shm, which is everybody's where nothing can be mounted."""
 
 from __future__ import annotations
 
@@ -105,26 +104,3 @@ def prefer_fork() -> None:
     if sys.version_info >= (3, 14):
         context: Any = import_module("multiprocessing.context")
         context._default_context._default_context = context._concrete_contexts["fork"]
-
-
-def use_descriptors_for_modes() -> None:
-    """`os.chmod` and `os.utime` of a path become those of the open file."""
-    utime: Any = os.utime
-
-    def by_descriptor(change: Any) -> Any:
-        def changed(path: Any, *args: Any, dir_fd: int | None = None, follow_symlinks: bool = True, **kw: Any) -> None:
-            if isinstance(path, int):
-                return change(path, *args, **kw)
-            flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow_symlinks else os.O_NOFOLLOW)
-            file = os.open(path, flags, dir_fd=dir_fd)
-            try:
-                return change(file, *args, **kw)
-            finally:
-                os.close(file)
-
-        changed.__name__ = change.__name__
-        return changed
-
-    library: Any = os
-    library.chmod = by_descriptor(os.fchmod)
-    library.utime = by_descriptor(utime)
