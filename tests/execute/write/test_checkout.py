@@ -116,7 +116,6 @@ def intended(project: Project) -> None:
 def test_work_that_is_in_the_way_refuses_the_merge_and_is_named(
     work: Callable[[Project], None], named: str, project: Project
 ) -> None:
-    clean(project)
     work(project)
     before = project.status()
     try:

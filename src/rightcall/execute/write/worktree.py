@@ -88,8 +88,8 @@ def check_free(writer: Writer, record: BranchRecord) -> None:
 
 
 def tidy(desk: "Desk", writer: Writer) -> None:
-    """Remove the worktrees of branches that are gone, and what killed processes have left. Files that were changed
-    there by hand are kept, under another name."""
+    """Remove the worktrees of branches that are gone or merged, and what killed processes have left. Files that were
+    changed there by hand are kept, under another name."""
     folder = os.path.join(desk.folder, TREES)
     try:
         names = os.listdir(folder)
@@ -97,7 +97,8 @@ def tidy(desk: "Desk", writer: Writer) -> None:
         return
     if not names:
         return
-    live = {record.slug for record in all_branches(desk) if writer.tip(record.name) is not None}
+    working = [record for record in all_branches(desk) if record.dirty or not record.merged]
+    live = {record.slug for record in working if writer.tip(record.name) is not None}
     for name in names:
         if name.startswith(_PASSING):
             shutil.rmtree(os.path.join(folder, name), ignore_errors=True)

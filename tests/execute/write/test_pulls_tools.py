@@ -1,0 +1,68 @@
+"""The tools as an executor calls them: from a branch to a merge, each on the state that was told before."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from execute.write.requests import Checks, Project
+from rightcall.errors import ToolFailure
+from rightcall.execute.state import state_of
+from rightcall.execute.write.editing_tools import branch_tools
+from rightcall.execute.write.pulls_tools import pull_tools
+
+
+class Calls:
+    def __init__(self, project: Project, checks: Checks) -> None:
+        tools = [*branch_tools(project.desk), *pull_tools(project.desk, lambda: checks, ("/opt/seen",))]  # pyright: ignore[reportArgumentType] - it does what is asked of one here
+        self.tools = {tool.name: tool for tool in tools}
+        self.root = str(project.root)
+
+    def __call__(self, tool: str, caller: str, state: str | None = None, **arguments: Any) -> Any:
+        given = {**arguments, "caller": caller}
+        told = state or state_of(self.tools[tool], given, self.root)
+        return self.tools[tool].function(**given, expected=told)
+
+    def preview(self, name: str, caller: str, **arguments: Any) -> str:
+        return self.tools[name].preview({**arguments, "caller": caller})  # type: ignore[misc]
+
+
+@pytest.mark.promise("W-02", "W-03", "W-04", "P-05")
+def test_from_a_branch_to_a_merge_and_its_worktree_goes_while_the_branch_stays(tmp_path: Path) -> None:
+    project, checks = Project(tmp_path), Checks()
+    call = Calls(project, checks)
+    call("code/create-branch", "teacher", name="fix")
+    modified = {"type": "modify", "path": "app.py", "content": "print('two')\n"}
+    call("code/edit", "teacher", operations=[modified])
+    call("code/commit", "teacher", message="Say two")
+    opened = call("code/pull-request", "teacher", title="Say two")
+    assert (opened["id"], opened["filesChanged"], opened["status"]) == ("1", 1, "open")
+    assert "+print('two')" in call.preview("code/review", "helper", id=1, decision="approve")
+    assert call("code/review", "helper", id=1, decision="approve")["approvals"] == 1
+    assert project.git("worktree", "list").count("\n") == 2
+    assert "Would merge pull request 1" in call.preview("code/merge", "teacher", id="#1")
+    done = call("code/merge", "teacher", id="#1")
+    assert (done["status"], done["approvedBy"], done["checkSeconds"]) == ("merged", ("helper",), 0.5)
+    assert checks.jobs[0].visible[0] == "/opt/seen"
+    assert project.git("worktree", "list").count("\n") == 1
+    assert project.git("branch", "--list", "fix").strip() == "fix"
+    assert project.status() == ""
+    with pytest.raises(ToolFailure, match="merged already"):
+        call("code/edit", "teacher", operations=[modified], branch="fix")
+
+
+@pytest.mark.promise("P-06", "W-05")
+def test_a_call_whose_state_could_not_be_told_is_never_done_on_another(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.approved()
+    call = Calls(project, Checks())
+    for name, more in (("code/merge", {}), ("code/review", {"decision": "approve"})):
+        with pytest.raises(ToolFailure, match="Nothing was"):
+            call(name, "helper", "unknown-0000", id="1", **more)
+    assert project.record().status == "open"
+    assert len(project.record().discussion) == 2
+
+
+def test_a_merge_has_the_time_that_its_checks_may_take(tmp_path: Path) -> None:
+    merging = Calls(Project(tmp_path), Checks()).tools["code/merge"]
+    assert (merging.timeout, merging.lasting) == (2 * 600.0 + 60.0, True)
