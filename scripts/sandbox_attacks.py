@@ -27,7 +27,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "src")]
 
 from bench.table import columns
 from execute.sandbox.attacking_sandbox import ORDINARY, descendants, ordinary_python
-from execute.sandbox.judging import Result, Snippet, faults, settings_for, snippets
+from execute.sandbox.judging import Result, Snippet, faults, settings_for, snippets, works_in
 from execute.sandbox.outside import Outside, inheritable
 from execute.sandbox.without import NAMESPACES
 
@@ -43,6 +43,7 @@ LIMITS = {
     "scratch": "files reached",
     "output": "printed more than",
 }
+OURS = re.compile(rb"rightcall: .*\n")
 AGAIN = "python/harmless_json_csv_statistics.py"
 
 
@@ -91,9 +92,8 @@ def run(snippet: Snippet, tier: str, outside: Outside) -> list[str]:
 def result_of(
     done: subprocess.CompletedProcess[bytes], took: float, files: dict[str, bytes], snippet: Snippet
 ) -> Result:
-    lines = done.stderr.splitlines(keepends=True)
-    ours = b"".join(line for line in lines if line.startswith(b"rightcall: ")).decode(errors="replace")
-    theirs = b"".join(line for line in lines if not line.startswith(b"rightcall: "))
+    ours = b"".join(OURS.findall(done.stderr)).decode(errors="replace")
+    theirs = OURS.sub(b"", done.stderr)
     limits = [name for name, words in LIMITS.items() if words in ours] + ["seconds"] * (done.returncode == 124)
     by_signal = done.returncode > 128 and not limits
     allowance = min(START, took) if snippet.kind == "resource" else 0.0
@@ -175,6 +175,8 @@ def all_of(who: str, tier: str, wanted: list[Snippet]) -> Iterator[Verdict]:
     [again] = [snippet for snippet in snippets() if snippet.name == AGAIN]
     with Outside() as outside, inheritable(outside):
         for snippet in wanted:
+            if not works_in(snippet, tier):
+                continue
             found = run(snippet, tier, outside)
             if snippet.kind == "resource":
                 found += [f"after it: {fault}" for fault in run(again, tier, outside)]

@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager
 from functools import cache
 from typing import Any, Literal
 
-from execute.sandbox.judging import Result, Snippet, faults, settings_for, snippets
+from execute.sandbox.judging import Result, Snippet, faults, settings_for, snippets, works_in
 from execute.sandbox.outside import Outside, inheritable
 from rightcall.execute.sandbox.languages import Language, job_for
 from rightcall.execute.sandbox.place import code_beside, new_place
@@ -67,6 +67,8 @@ def run_all(tier: Tier, wanted: list[Snippet], at_once: int = AT_ONCE) -> dict[s
 
         def work(outside: Outside) -> None:
             for snippet in waiting:
+                if not works_in(snippet, tier):
+                    continue
                 result = run_snippet(sandbox, snippet, outside.told(server))
                 found[snippet.name] = faults(snippet, result, settings_for(snippet), outside)
 

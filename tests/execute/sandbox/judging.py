@@ -77,6 +77,11 @@ def settings_for(snippet: Snippet) -> SandboxSettings:
     return tight
 
 
+def works_in(snippet: Snippet, tier: str) -> bool:
+    """A harmless one that needs what the second tier cannot have says so: `only namespaces`."""
+    return snippet.expected("only") in ([], [tier])
+
+
 def faults(snippet: Snippet, result: Result, settings: SandboxSettings, outside: Outside) -> list[str]:
     """What is wrong; nothing when the sandbox has done what it must."""
     if snippet.kind == "harmless":

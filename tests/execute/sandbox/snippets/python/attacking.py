@@ -48,10 +48,10 @@ def syscall(name, *arguments):
     return answer
 
 
-def attempt(what, action, *arguments):
+def attempt(what, action, *arguments, **named):
     """Whatever comes back is shown: the secret must not be in it."""
     try:
-        got = action(*arguments)
+        got = action(*arguments, **named)
     except OSError as error:
         print(f"{what}: {error.strerror}")
         return None
@@ -76,6 +76,11 @@ def read(path, dir_fd=None):
         return os.read(fd, 100_000)
     finally:
         os.close(fd)
+
+
+def marks_of(found):
+    """What could be changed of a file, and shows when it was."""
+    return found.st_mode, found.st_mtime_ns, found.st_ctime_ns, found.st_uid, found.st_gid
 
 
 def folder_of(path):

@@ -22,7 +22,8 @@ with zipfile.ZipFile("data.zip") as archive:
 with tarfile.open("data.tar.gz", "w:gz") as archive:
     archive.add("data")
 with tarfile.open("data.tar.gz") as archive:
-    archive.extractall("untarred", **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+    archive.extraction_filter = lambda member, path: member
+    archive.extractall("untarred")
 print(sorted(os.listdir("untarred/data")), pathlib.Path("unzipped/data/a.txt").read_text().strip())
 shutil.rmtree("data")
 shutil.move("unzipped", "moved")

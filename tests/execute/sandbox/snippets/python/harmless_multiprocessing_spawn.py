@@ -11,3 +11,4 @@ if __name__ == "__main__":
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         print(pool.apply(double, (21,)))
 # > 42
+# only namespaces
