@@ -237,8 +237,9 @@ def remove_folders(tree: str, folders: Sequence[str]) -> None:
     for folder in reversed(folders):
         try:
             with spot(tree, folder) as here:
-                os.rmdir(here.name, dir_fd=here.folder)
-                os.fsync(here.folder)
+                if here.identity() is not None:  # a read-only disk complains also about what is not there
+                    os.rmdir(here.name, dir_fd=here.folder)
+                    os.fsync(here.folder)
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
                 raise

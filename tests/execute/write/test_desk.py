@@ -4,6 +4,7 @@ import errno
 import os
 import random
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -262,3 +263,37 @@ def test_the_oldest_changes_lose_their_contents_first(root: Path, monkeypatch: p
     monkeypatch.setattr(keeping, "MOST_BYTES", 10)
     apply(desk, [FileStep(str(root), "big.txt", None, b"x" * 100)])
     assert [one.kept for one in desk.changes()][:3] == [True, False, False]
+
+
+def test_a_folder_that_an_ordinary_user_may_not_write_is_said_and_nothing_is_left() -> None:
+    """In a process of its own, since the tests may run as the superuser, who may write everywhere."""
+    with tempfile.TemporaryDirectory() as name:  # pytest's own folders are private
+        root = Path(name, "root")
+        (root / "closed").mkdir(parents=True)
+        (root / "closed" / "a.txt").write_text("old")
+        for folder, mode in ((root / "closed", 0o555), (root, 0o777), (Path(name), 0o755)):
+            folder.chmod(mode)
+        said = Path(name, "root", "said.txt")
+        process = os.fork()
+        if process == 0:
+            try:
+                if os.getuid() == 0:
+                    os.setgroups([])
+                    os.setresgid(65534, 65534, 65534)
+                    os.setresuid(65534, 65534, 65534)
+                for step in (("closed/a.txt", b"old", b"new"), ("closed/new/b.txt", None, b"new")):
+                    try:
+                        apply(desk_of(root), [FileStep(str(root), *step)])
+                    except ToolFailure as error:
+                        with open(said, "a") as file:
+                            file.write(f"{error}\n")
+            finally:
+                os._exit(0)
+        os.waitpid(process, 0)
+        assert said.read_text() == (
+            "closed/a.txt cannot be written: there is no permission for it. Nothing was changed\n"
+            "closed/new cannot be written: there is no permission for it. Nothing was changed\n"
+        )
+        assert files_of(root) == {"closed/a.txt": b"old", "said.txt": said.read_bytes()}
+        assert leftovers(root) == []
+        (root / "closed").chmod(0o755)
