@@ -144,8 +144,8 @@ class Edit:
         assert tip is not None  # or `branch_for` would have said so
         paths = [branch_path(desk, writer, one.path, self._named(at)) for at, one in enumerate(self._operations)]
         check_apart(paths, self._argument)
-        check_ways(writer, tip, paths)
         there = exists(writer, record)
+        check_ways(writer, tip, paths, record.tree if there else None)
         items: list[_Item] = []
         for at, (path, one) in enumerate(zip(paths, self._operations, strict=True)):
             before = seen_file(record.tree, path) if there else _committed(writer, tip, path)

@@ -7,6 +7,8 @@ from rightcall.errors import ToolFailure
 from rightcall.execute.write.git import Writer
 from rightcall.execute.write.git_checkout import is_bad_name
 from rightcall.fs.globs import path_matches
+from rightcall.fs.spots import failure
+from rightcall.fs.writing import missing_folders
 from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 200
 _LONGEST = 1_000
-_SUBMODULE, _LINK = 0o160000, 0o120000
+_SUBMODULE, _LINK, _FOLDER = 0o160000, 0o120000, 0o040000
 
 
 def branch_path(desk: "Desk", writer: Writer, written: str, argument: str = "path") -> str:
@@ -62,8 +64,9 @@ def check_apart(paths: list[str], argument: str) -> None:
                 )
 
 
-def check_ways(writer: Writer, commit: str, paths: list[str]) -> None:
-    """Raises ToolFailure for a path that leads through a link or a submodule of the commit, or is one."""
+def check_ways(writer: Writer, commit: str, paths: list[str], tree: str | None) -> None:
+    """Raises ToolFailure for a path that leads through a link or a submodule of the commit, or is one; and for one that
+    leads through a file or is a folder, in the worktree or, where there is none, in the commit."""
     above = {"/".join(parts[:length]) for parts in (p.split("/") for p in paths) for length in range(1, len(parts) + 1)}
     for path, (mode, _) in writer.entries(commit, sorted(above)).items():
         shown = escaped(path, _SHOWN)
@@ -71,3 +74,14 @@ def check_ways(writer: Writer, commit: str, paths: list[str]) -> None:
             raise ToolFailure(f"path: {shown} is a submodule, a repository of its own: tools do not write into it")
         if mode == _LINK:
             raise ToolFailure(f"path: {shown} is a link, and tools write neither links nor through them")
+        if tree is None and mode != _FOLDER and path not in paths:
+            raise ToolFailure(f"path: {shown} is a file: nothing can lie below it")
+        if tree is None and mode == _FOLDER and path in paths:
+            raise ToolFailure(f"path: {shown} is a folder; only files are written")
+    if tree is None:
+        return
+    for path in paths:
+        try:
+            missing_folders(tree, path)
+        except OSError as error:
+            raise failure(error, path) from error

@@ -95,7 +95,6 @@ class Writer:
     def tip_or_none(self, branch: str) -> str | None:
         """The same for a name that may be anything: None for what is no branch."""
         try:
-            self.check_name(branch)
             return self.tip(branch)
         except ToolFailure:
             return None
