@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Lock
 from weakref import finalize
 
@@ -14,6 +15,7 @@ from rightcall.execute.sandbox.types import Ended, Job, NoSandbox, Scratch, Tier
 
 _SYSTEM_PYTHON = "/usr/bin/python3"
 _TIERS: tuple[Tier, ...] = ("namespaces", "landlock")
+_TRIES = 3
 _ARCHITECTURES = ("x86_64", "aarch64", "arm64")
 
 
@@ -61,14 +63,10 @@ class Sandbox:
         """Run a program to its end or a limit. Blocking, from any thread, many at once; whatever ends it, no process
         stays. `fill` is called before it starts, `collect` after all of its processes have ended."""
         _check(job)
-        try:
-            return self._run(job, stdin, fill, collect, out)
-        except ServerGone:
-            pass  # it was ended from outside before the program began: there is a new one for the asking
-        try:
-            return self._run(job, stdin, fill, collect, out)
-        except ServerGone:
-            raise NoSandbox("The fork server was ended from outside, twice") from None
+        for _ in range(_TRIES):
+            with suppress(ServerGone):  # it was ended from outside before the program began: there is a new one
+                return self._run(job, stdin, fill, collect, out)
+        raise NoSandbox("The fork server was ended from outside, again and again")
 
     def _run(
         self,
@@ -81,14 +79,20 @@ class Sandbox:
         with self._lock:
             tier = self._choice().tier
             server = self._running()
-        with Conversation(server, job, tier, stdin, out) as conversation:
-            scratch = conversation.prepare()
-            if fill is not None:
-                fill(scratch)
-            ended = conversation.listen()
-            if collect is not None:
-                collect(scratch, ended)
-            return ended
+        try:
+            with Conversation(server, job, tier, stdin, out) as conversation:
+                scratch = conversation.prepare()
+                if fill is not None:
+                    fill(scratch)
+                ended = conversation.listen()
+                if collect is not None:
+                    collect(scratch, ended)
+                return ended
+        except ServerGone:
+            with self._lock:
+                if self._server is server:
+                    self._drop()
+            raise
 
     def close(self) -> None:
         """End the fork server and whatever still runs. Nothing can be run after that."""

@@ -109,14 +109,14 @@ def confine_self(run: Run) -> None:
     kernel.set_dumpable(True)
     shared = request.tier == _SHARED_TIER
     owner = shared and not run.other
-    version = kernel.landlock_version() if owner else 0
+    version = kernel.landlock_version() if shared else 0
     kernel.install_filter(
         filter_program(
             "aarch64" if kernel.machine() == "aarch64" else "x86_64",
             shared=shared,
             owner=owner,
             alone=os.getpid() if owner and version < landlock.SIGNALS_SINCE else None,
-            truncate=not owner or version >= landlock.TRUNCATE_SINCE,
+            truncate=not shared or version >= landlock.TRUNCATE_SINCE,
         )
     )
 

@@ -52,7 +52,10 @@ def restrict(read: Iterable[str], write: Iterable[str], devices: Iterable[str]) 
 
 
 def _allow(rules: int, path: str, rights: int) -> None:
-    file = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        file = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError as error:
+        raise kernel.Step(f"reach {path} as the user that the program runs as", error.errno or 0) from None
     try:
         if not stat.S_ISDIR(os.fstat(file).st_mode):
             rights &= _ON_A_FILE

@@ -1,5 +1,5 @@
-"""What the library does in a way that is closed in a sandbox, done in one that is open. A semaphore, for one, has a name
-in /dev/shm, which is everybody's where nothing can be mounted."""
+"""What the library does in a way that is closed in a sandbox, done in one that is open. A semaphore, for one, has a
+name in /dev/shm, which is everybody's where nothing can be mounted."""
 
 from __future__ import annotations
 

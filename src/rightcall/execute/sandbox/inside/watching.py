@@ -7,6 +7,10 @@ from contextlib import suppress
 from typing import NamedTuple
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_FREE_SOCKETS = 32
+"""So many are not counted: event loops and pipes of child processes need a few each."""
+_SOCKET = 2 * 212_992
+"""Bytes that wait in a socket at most, as systems are set up: memory of the kernel's own, in no process's sum."""
 
 
 class Use(NamedTuple):
@@ -46,7 +50,30 @@ def use_of(processes: list[int], most: int) -> Use:
             memory += int(fields[21]) * _PAGE
     if memory > most:
         memory = sum(map(_share, processes))
-    return Use(memory, tasks)
+    return Use(memory + _in_sockets(processes), tasks)
+
+
+def _in_sockets(processes: list[int]) -> int:
+    """What may wait in the sockets of all processes together."""
+    if sum(map(_open_files, processes)) <= _FREE_SOCKETS:
+        return 0
+    sockets: set[str] = set()
+    for process in processes:
+        with suppress(OSError):
+            for name in os.listdir(f"/proc/{process}/fd"):
+                with suppress(OSError):
+                    target = os.readlink(f"/proc/{process}/fd/{name}")
+                    if target.startswith("socket:"):
+                        sockets.add(target)
+    return max(len(sockets) - _FREE_SOCKETS, 0) * _SOCKET
+
+
+def _open_files(process: int) -> int:
+    """More than the first three. Newer kernels tell how many there are without a list of them."""
+    with suppress(OSError):
+        folder = f"/proc/{process}/fd"
+        return max((os.stat(folder).st_size or len(os.listdir(folder))) - 3, 0)
+    return 0
 
 
 def _share(process: int) -> int:

@@ -1,0 +1,277 @@
+"""Programs run as they would outside, end as they would, and end when a limit says so: in either tier."""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from execute.sandbox.running import PLACE, run_job, run_python, write
+from rightcall.errors import ToolFailure
+from rightcall.execute.sandbox.sandbox import Sandbox
+from rightcall.execute.sandbox.types import Ended, Job, Limits, NoSandbox, Scratch, Tier
+
+TIERS: tuple[Tier, ...] = ("namespaces", "landlock")
+
+
+@pytest.fixture(scope="module", params=TIERS)
+def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    with closing(Sandbox(only=request.param)) as made:
+        try:
+            made.tier()
+        except NoSandbox as error:
+            pytest.skip(str(error))
+        yield made
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """One that every user can get to, unlike tmp_path."""
+    with TemporaryDirectory() as made:
+        os.chmod(made, 0o755)
+        yield Path(made)
+
+
+@pytest.mark.promise("X-06")
+def test_a_script_finds_itself_in_a_plain_main_module_and_nothing_of_ours(sandbox: Sandbox):
+    code = (
+        "import os, sys\n"
+        "print(sorted(globals()))\n"
+        "print(__name__, __file__ == os.path.join(os.getcwd(), 'main.py'), sys.path[0] == os.getcwd(), sys.argv[1:])\n"
+        "print([name for name in sys.modules if 'rightcall' in name], sys.modules['__main__'].__dict__ is globals())\n"
+        "print(sorted(os.environ), sys.stdin.encoding, sys.stdout.encoding, sys.stdin.read())\n"
+    )
+    said = run_python(sandbox, code, "a b", "ü")
+    assert said.err == ""
+    assert said.out.splitlines() == [
+        "['__builtins__', '__cached__', '__doc__', '__file__', '__loader__', '__name__', '__package__', '__spec__', "
+        "'os', 'sys']",
+        "__main__ True True ['a b', 'ü']",
+        "[] True",
+        "['HOME', 'LANG', 'OPENSSL_CONF', 'PATH', 'TMPDIR'] utf-8 utf-8 ",
+    ]
+    assert said.ended.code == 0
+    assert said.ended.limits == ()
+
+
+@pytest.mark.promise("X-06")
+def test_an_uncaught_exception_is_told_as_python_tells_it(sandbox: Sandbox):
+    said = run_python(sandbox, "def f():\n    raise ValueError('no')\nf()\n")
+    lines = said.err.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert [line.split(", ", 1)[1] for line in lines if line.startswith("  File")] == [
+        "line 3, in <module>",
+        "line 2, in f",
+    ]
+    assert lines[-1] == "ValueError: no"
+    assert said.ended.code == 1
+
+
+@pytest.mark.promise("X-06")
+@pytest.mark.parametrize(
+    ("code", "status", "err"),
+    [
+        ("import sys; sys.exit(3)", 3, ""),
+        ("raise SystemExit('bye')", 1, "bye\n"),
+        ("import os; os._exit(7)", 7, ""),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", -15, ""),
+    ],
+)
+def test_the_exit_status_is_the_programs_own(sandbox: Sandbox, code: str, status: int, err: str):
+    said = run_python(sandbox, code)
+    assert (said.ended.code, said.ended.signal) == ((status, None) if status >= 0 else (None, -status))
+    assert said.err == err
+
+
+@pytest.mark.promise("X-06")
+def test_what_is_not_python_is_said_without_a_traceback(sandbox: Sandbox):
+    said = run_python(sandbox, "print(1)\nx ==== 3\n")
+    assert said.out == ""
+    assert "Traceback" not in said.err
+    assert said.err.endswith("SyntaxError: invalid syntax\n")
+    assert said.ended.code == 1
+
+
+@pytest.mark.promise("X-06")
+def test_the_interpreter_ends_as_usual(sandbox: Sandbox):
+    """Handlers at exit, threads, and files that nobody has closed."""
+    code = (
+        "import atexit, threading\n"
+        "atexit.register(print, 'at exit')\n"
+        "file = open('unclosed', 'w')\n"
+        "file.write('whole')\n"
+        "threading.Thread(target=print, args=('thread',)).start()\n"
+    )
+    kept: list[str] = []
+
+    def collect(scratch: Scratch, _ended: Ended) -> None:
+        with open(os.open("unclosed", os.O_RDONLY, dir_fd=scratch.fd)) as file:
+            kept.append(file.read())
+
+    said = run_python(sandbox, code, collect=collect)
+    assert said.out == "thread\nat exit\n"
+    assert kept == ["whole"]
+
+
+@pytest.mark.promise("X-06")
+def test_processes_pools_locks_and_temporary_files_work(sandbox: Sandbox):
+    code = (
+        "import multiprocessing, os, subprocess, sys, tempfile\n"
+        "def square(n): return n * n\n"
+        "context = multiprocessing.get_context('fork')\n"
+        "with context.Pool(2) as pool: print(pool.map(square, range(4)))\n"
+        "lock = context.RLock()\n"
+        "with lock, lock: print(context.Lock().acquire(timeout=1))\n"
+        "full = context.BoundedSemaphore(1)\n"
+        "try: full.release()\n"
+        "except ValueError as error: print(error)\n"
+        "print(subprocess.run([sys.executable, '-c', 'print(5)'], capture_output=True, text=True).stdout, end='')\n"
+        "with tempfile.TemporaryDirectory() as folder: print(os.listdir(folder))\n"
+    )
+    said = run_python(sandbox, code)
+    assert said.err == ""
+    assert said.out == "[0, 1, 4, 9]\nTrue\nsemaphore or lock released too many times\n5\n[]\n"
+
+
+@pytest.mark.promise("X-06")
+def test_a_program_by_its_path_is_fed_and_heard_to_its_end(sandbox: Sandbox):
+    fed = os.urandom(150_000).hex().encode()
+    said = run_job(sandbox, Job(("/bin/cat",), PLACE), stdin=fed)
+    assert said.out.encode() == fed
+    assert said.ended.code == 0
+
+
+@pytest.mark.promise("X-06")
+def test_a_program_that_is_not_there_is_a_failure_that_names_it(sandbox: Sandbox):
+    with pytest.raises(ToolFailure, match="/no/such: No such file") as caught:
+        run_job(sandbox, Job(("/no/such",), PLACE))
+    assert not isinstance(caught.value, NoSandbox)
+
+
+@pytest.mark.promise("X-06")
+@pytest.mark.parametrize(
+    ("code", "limits", "hit"),
+    [
+        ("while True: pass", Limits(seconds=0.2), "seconds"),
+        ("while True: print('x' * 1000)", Limits(output=5000), "output"),
+        (
+            "import os, time\n"
+            "for _ in range(4):\n"
+            "    if not os.fork(): data = b'x' * (30 << 20); time.sleep(9)\n"
+            "time.sleep(9)",
+            Limits(memory=64),
+            "memory",
+        ),
+        (
+            "for n in range(40):\n    with open(str(n), 'wb') as file: file.write(b'x' * (1 << 20))\nwhile True: pass",
+            Limits(scratch=8),
+            "scratch",
+        ),
+        (
+            "import os, time\nwhile True:\n    try: os.fork() or time.sleep(9)\n    except OSError: break\n"
+            "time.sleep(0.3)",
+            Limits(processes=6),
+            "processes",
+        ),
+    ],
+    ids=["seconds", "output", "memory", "scratch", "processes"],
+)
+def test_the_limit_that_was_hit_is_said(sandbox: Sandbox, code: str, limits: Limits, hit: str):
+    said = run_python(sandbox, code, limits=limits)
+    assert hit in said.ended.limits
+    assert said.ended.seconds < 3
+    assert len(said.out) <= 5000
+
+
+@pytest.mark.promise("X-06")
+def test_too_much_memory_at_once_is_an_error_of_python(sandbox: Sandbox):
+    said = run_python(sandbox, "try: bytearray(200 << 20)\nexcept MemoryError: print('caught')", limits=Limits(memory=128))
+    assert said.out == "caught\n"
+    assert said.ended.limits == ()
+
+
+@pytest.mark.promise("X-06")
+def test_a_folder_can_be_the_scratch_itself_and_stays_its_owners(sandbox: Sandbox, folder: Path):
+    place = folder / "checkout"
+    place.mkdir()
+    outside = folder / "outside"
+    outside.write_text("outside")
+    os.link(outside, place / "second-name")
+    (place / "main.py").write_text(
+        "import os\n"
+        "os.makedirs('a/b')\n"
+        "open('a/b/new', 'w').write('new')\n"
+        "os.chmod('a/b/new', 0o6755)\n"
+        "print(os.getcwd(), os.path.exists('second-name'))\n"
+    )
+    job = Job(("main.py",), str(place), script=f"{place}/main.py", bind=True)
+    said = run_job(sandbox, job)
+    assert (said.out, said.err) == (f"{place} True\n", "")
+    assert (place / "a/b/new").read_text() == "new"
+    assert {path.stat().st_uid for path in [place, outside, *place.rglob("*")]} == {os.geteuid()}
+    assert not any(path.stat().st_mode & 0o6000 for path in place.rglob("*") if path.is_file())
+
+
+@pytest.mark.promise("X-06")
+def test_whatever_the_caller_raises_nothing_goes_on(sandbox: Sandbox):
+    began = threading.Event()
+
+    def out(_stream: str, _part: bytes) -> None:
+        began.set()
+        raise KeyboardInterrupt
+
+    job = Job(("/bin/sh", "-c", "echo begun; while :; do :; done"), PLACE)
+    with pytest.raises(KeyboardInterrupt):
+        sandbox.run(job, out=out)
+    assert began.is_set()
+    with pytest.raises(ZeroDivisionError):
+        sandbox.run(job, fill=lambda _: print(1 // 0), out=out)
+    assert run_python(sandbox, "print('well')").out == "well\n"
+
+
+@pytest.mark.promise("X-06")
+def test_a_server_that_was_killed_is_replaced(sandbox: Sandbox):
+    before = server_of(sandbox)
+    os.kill(before, 9)
+    assert run_python(sandbox, "print('again')").out == "again\n"
+    assert server_of(sandbox) != before
+
+
+def server_of(sandbox: Sandbox) -> int:
+    """The last of our children that was started with its file."""
+    sandbox.tier()
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return [int(pid) for pid in children if "inside/boot.py" in Path(f"/proc/{pid}/cmdline").read_text()][-1]
+
+
+@pytest.mark.promise("X-06")
+def test_a_visible_folder_can_be_read_and_not_written(sandbox: Sandbox, folder: Path):
+    shown = folder / "shown"
+    shown.mkdir()
+    (shown / "data").write_text("seen")
+    shown.chmod(0o777)
+    code = (
+        "import sys\n"
+        "print(open(sys.argv[1] + '/data').read())\n"
+        "try: open(sys.argv[1] + '/new', 'w')\n"
+        "except OSError as error: print('refused')\n"
+    )
+    job = Job(("main.py", str(shown)), PLACE, script=f"{PLACE}/main.py", visible=(str(shown),))
+    said = run_job(sandbox, job, fill=lambda scratch: write(scratch, "main.py", code))
+    assert (said.out, said.err) == ("seen\nrefused\n", "")
+
+
+@pytest.mark.parametrize("place", ["relative", "/", "/x/../.."])
+def test_a_place_that_cannot_be_one_is_refused(place: str):
+    with pytest.raises(ValueError, match=r"Job\.place"):
+        run_job(Sandbox(), Job(("/bin/true",), place))
+
+
+def test_a_closed_sandbox_runs_nothing():
+    sandbox = Sandbox()
+    sandbox.close()
+    with pytest.raises(NoSandbox, match="closed"):
+        run_job(sandbox, Job(("/bin/true",), PLACE))
