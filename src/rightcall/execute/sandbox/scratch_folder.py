@@ -193,7 +193,8 @@ class _Back:
                     if self._owner is not None:
                         os.fchown(target, *self._owner)
                     os.fchmod(target, entry.mode & 0o777)
-                    os.fsync(target)
+                    if entry.path in self._before:
+                        os.fsync(target)  # the file it replaces is not lost; thousands of new ones would take long
                 finally:
                     os.close(target)
                 os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
