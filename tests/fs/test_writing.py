@@ -151,19 +151,24 @@ def test_an_editor_that_has_the_file_open_loses_nothing(tmp_path: Path, wanted: 
     assert file.read_text() == "ours"
 
 
-def test_the_last_of_two_saves_that_come_between_stays(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "moments", [("compared", "exchanged"), ("compared", "going back"), ("compared", "going back", "going back")]
+)
+def test_the_last_of_several_saves_that_come_between_stays(tmp_path: Path, moments: tuple[str, ...]) -> None:
     file = prepared(tmp_path, CHANGE)
-    saves = iter(("first", "second"))
+    due = list(moments)
 
     def save(step: str) -> None:
-        if step in ("compared", "exchanged"):
+        if due and step == due[0]:
+            due.pop(0)
             by_rename(file)
-            file.write_text(next(saves))
+            file.write_text(f"{len(due)} to come")
 
     writing.hook = save
     with pytest.raises(Differs):
         put(tmp_path, CHANGE)
-    assert file.read_text() == "second"
+    assert due == []
+    assert file.read_text() == "0 to come"
     assert os.listdir(tmp_path) == ["a.txt"]
 
 

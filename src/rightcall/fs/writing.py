@@ -153,6 +153,7 @@ def _back(here: Spot, beside: str, ours: Identity | None) -> None:
     stale = {ours}
     for _ in range(_TRIES):
         theirs = here.identity(beside)
+        step("going back")
         try:
             exchange(here.folder, beside, here.name)
         except (FileNotFoundError, Unsupported):  # it was removed, by us or meanwhile: better there again than lost
