@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import rightcall.fs.writing as writing
+from execute.write import killing_merging
 from rightcall.config_hands import WriteSettings
 from rightcall.execute.write.branches import BranchRecord, branch_record
 from rightcall.execute.write.branches_creating import BranchArguments, create_branch
@@ -199,6 +200,9 @@ SCENARIOS: dict[str, Scenario] = {
     "edit": Scenario(_repository, _edit, branch_of),
     "commit": Scenario(_edited, _commit, branch_of),
     "undo commit": Scenario(_committed, _undo, branch_of),
+    "merge": Scenario(killing_merging.approved, killing_merging.merge, killing_merging.merge_view),
+    "red merge": Scenario(killing_merging.approved, killing_merging.red, killing_merging.merge_view),
+    "undo merge": Scenario(killing_merging.merged, _undo, killing_merging.merge_view),
 }
 """More of them: add a line."""
 
