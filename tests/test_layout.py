@@ -78,13 +78,7 @@ def module_of(file: Path) -> str:
 
 
 def imports_of(file: Path) -> Iterator[Import]:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    late: set[int] = set()
-    nodes = list(ast.walk(tree))
-    for node in nodes:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or is_for_types(node):
-            late.update(id(inner) for inner in ast.walk(node) if id(inner) not in late)
-    for node in nodes:
+    for node, late in statements(ast.parse(file.read_text(encoding="utf-8")), late=False):
         if isinstance(node, ast.Import):
             targets = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -97,7 +91,17 @@ def imports_of(file: Path) -> Iterator[Import]:
         else:
             continue
         line = node.lineno  # type: ignore[attr-defined]
-        yield from (Import(file, line, target, id(node) in late) for target in targets)
+        yield from (Import(file, line, target, late) for target in targets)
+
+
+def statements(node: ast.AST, *, late: bool) -> Iterator[tuple[ast.AST, bool]]:
+    """All that can be an import, each with whether it is reached only when a function is called."""
+    late = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or is_for_types(node)
+    for below in ast.iter_child_nodes(node):
+        if isinstance(below, ast.Import | ast.ImportFrom | ast.Call):
+            yield below, late
+        if not isinstance(below, ast.Name | ast.Constant | ast.alias | ast.expr_context | ast.arguments):
+            yield from statements(below, late=late)
 
 
 def is_for_types(node: ast.AST) -> bool:

@@ -98,7 +98,7 @@ def test_without_a_dry_run_a_person_is_asked_and_then_it_is_written_or_runs_in_t
     assert (written.ok, asked) == (True, ["file/save", "ai.execute"])
     assert (root / "experimental" / "new.md").read_text(encoding="utf-8") == "x"
     assert (executed.result["stdout"], executed.result["exitCode"]) == ("made\n", 1)
-    assert sorted(one.name for one in root.iterdir()) == ["design.md", "experimental"]
+    assert sorted(one.name for one in root.iterdir()) == [".rightcall", "design.md", "experimental"]
 
 
 def test_ai_execute_is_a_dry_run_that_shows_the_command_and_never_runs_it(root: Path) -> None:
@@ -131,7 +131,7 @@ def test_embedding_query_refuses_without_a_host_and_runs_with_one(root: Path) ->
 def test_what_cannot_run_is_offered_to_nobody(root: Path) -> None:
     with opened(root, policy=ALLOWED, callers=CALLERS) as ex:
         names = {one["function"]["name"] for one in ex.definitions()}
-    assert {"code_read", "file_save", "ai.execute"} <= names
+    assert {"code_read", "file_save", "ai_execute"} <= names
     assert not names & {"ai_read", "ai_write", "embedding_query"}
 
 

@@ -133,6 +133,40 @@ def ran_result(lines: int = 0, **fields: Any) -> dict[str, Any]:
     }
 
 
+_CHANGED = {"success": True, "change": "c-7f3a9b2e", "undo": "rightcall undo c-7f3a9b2e"}
+_COUNTS = {"filesChanged": 2, "insertions": 9, "deletions": 1, **_CHANGED}
+
+
+def edited_result(lines: int = 300) -> dict[str, Any]:
+    files = [{"path": "src/app.py", "status": "modified", "insertions": lines, "deletions": 0}]
+    return {"branch": "fix", "files": files, "diff": "\n".join(f"+x = {n}" for n in range(lines)), **_CHANGED}
+
+
+WRITTEN: dict[str, dict[str, Any]] = {
+    "file/save": {
+        "path": "experimental/a.md", "bytes": 900, "created": True, "diff": "\n".join(f"+{n}" for n in range(900)),
+        **_CHANGED,
+    },
+    "code/create-branch": {"branch": "fix", "base": "main", "commit": "0" * 40, "worktree": "/w" * 900, **_CHANGED},
+    "code/create-test": edited_result(),
+    "code/edit": edited_result(),
+    "code/commit": {"commit": "0" * 40, "shortHash": "0" * 7, "branch": "fix", **_COUNTS},
+    "code/pull-request": {
+        "id": "7", "title": "Fix " * 900, "branch": "fix", "base": "main", "commits": 1, "status": "open",
+        "uncommitted": [], **_COUNTS,
+    },
+    "code/review": {
+        "id": "7", "decision": "approve", "commit": "0" * 900, "status": "open", "approvals": 1, "needed": 2,
+        **_CHANGED,
+    },
+    "code/merge": {
+        "id": "7", "title": "Fix " * 900, "branch": "fix", "base": "main", "commit": "0" * 40, "approvedBy": ["ada"],
+        "checks": "passed", "sandbox": "namespaces", "checkout": True, "status": "merged",
+        **_COUNTS,
+    },
+}  # fmt: skip
+
+
 RESULTS: dict[str, dict[str, Any]] = {
     "code/read": read_result(200, 11, 900),
     "code/search": search_result({f"src/f{n}.py": n for n in range(1, 9)}),
@@ -146,5 +180,6 @@ RESULTS: dict[str, dict[str, Any]] = {
     "code/execute/python": ran_result(900),
     "code/execute/javascript": ran_result(900),
     "ai.execute": ran_result(900),
+    **WRITTEN,
 }
 """One of each, too long for a small budget."""

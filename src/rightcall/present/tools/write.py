@@ -49,25 +49,64 @@ def _files(number: int) -> str:
     return f"{number} file{'' if number == 1 else 's'}"
 
 
-_SUMMARIES: Mapping[str, Callable[[Fields], str]] = {
-    "file/save": _saved,
-    "code/create-branch": _branched,
-    "code/create-test": _edited,
-    "code/edit": _edited,
-    "code/commit": _committed,
-    "code/pull-request": _opened,
-    "code/review": _reviewed,
-    "code/merge": _merged,
-}
+_CHANGED = {"change": str, "undo": str}
+_COUNTED = {"filesChanged": int, "insertions": int, "deletions": int, **_CHANGED}
+_EDITED = {"branch": str, "files": list, "diff": str, **_CHANGED}
+_SAVED = {"path": str, "bytes": int, "created": bool, "diff": str, **_CHANGED}
+
+_Form = tuple[Callable[[Fields], str], Mapping[str, type]]
+_FORMS: Mapping[str, _Form] = {
+    "file/save": (_saved, _SAVED),
+    "code/create-branch": (
+        _branched, {"branch": str, "base": str, "commit": str, "worktree": str, **_CHANGED},
+    ),
+    "code/create-test": (_edited, _EDITED),
+    "code/edit": (_edited, _EDITED),
+    "code/commit": (_committed, {"commit": str, "shortHash": str, "branch": str, **_COUNTED}),
+    "code/pull-request": (
+        _opened,
+        {
+            "id": str, "title": str, "branch": str, "base": str, "commits": int, "status": str, "uncommitted": list,
+            **_COUNTED,
+        },
+    ),
+    "code/review": (
+        _reviewed,
+        {"id": str, "decision": str, "commit": str, "status": str, "approvals": int, "needed": int, **_CHANGED},
+    ),
+    "code/merge": (
+        _merged,
+        {
+            "id": str, "title": str, "branch": str, "base": str, "commit": str, "approvedBy": list, "checks": str,
+            "sandbox": str, "checkout": bool, "status": str, **_COUNTED,
+        },
+    ),
+}  # fmt: skip
+"""How each is summed up, and the fields that its result has."""
 
 
-def _view(tool: str, told: Callable[[Fields], str]) -> View:
+def _known(result: Any, form: Mapping[str, type]) -> Fields:
+    """A result of the tool's own form. A file that is saved on a branch is an edit."""
+    found = own(result)
+    if form is _SAVED and "branch" in found:
+        form = _EDITED
+    for name, kind in form.items():
+        value = found.get(name)
+        if not isinstance(value, kind) or isinstance(value, bool) is not (kind is bool):
+            raise LookupError(name)
+    return found
+
+
+def _view(tool: str, form: _Form) -> View:
+    told, kinds = form
+
     def summary(result: Any) -> str:
-        change = own(result).get("change")
-        return told(own(result)) + (f" [{change}]" if isinstance(change, str) and change else "")
+        found = _known(result, kinds)
+        return told(found) + (f" [{found['change']}]" if found["change"] else "")
 
     def shape(result: Any) -> dict[str, Any]:
-        return {"summary": told(own(result)), **{key: own(result)[key] for key in own(result) if key != "success"}}
+        found = _known(result, kinds)
+        return {"summary": told(found), **{key: value for key, value in found.items() if key != "success"}}
 
     def note(_cut: dict[str, Any], losses: Losses) -> str | None:
         return "the diff is shown in part: code/diff shows the branch" if ("diff",) in losses else None
@@ -75,4 +114,4 @@ def _view(tool: str, told: Callable[[Fields], str]) -> View:
     return View(tool, shape, summary, note, first=("summary", "change", "undo"))
 
 
-VIEWS = tuple(_view(tool, told) for tool, told in _SUMMARIES.items())
+VIEWS = tuple(_view(tool, form) for tool, form in _FORMS.items())
