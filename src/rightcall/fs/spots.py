@@ -4,7 +4,7 @@ import errno
 import os
 import stat
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Final, NamedTuple
 
 from rightcall.errors import ToolFailure
@@ -17,6 +17,9 @@ LARGEST: Final = 100_000_000
 PERMISSIONS: Final = 0o777
 _SHOWN = 200
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
+_HOLD = (
+    (O_PATH or os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+)
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFLNK: "a link", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 _REASONS = {
     errno.ENOSPC: "the disk is full",
@@ -118,6 +121,15 @@ class Spot:
         except FileNotFoundError:
             return None
         return found.st_dev, found.st_ino
+
+    def held(self, name: str, until: ExitStack) -> Identity | None:
+        """The same, and for as long as that no other file gets its number."""
+        with suppress(OSError):
+            fd = os.open(name, _HOLD, dir_fd=self.folder)
+            until.callback(os.close, fd)
+            found = os.fstat(fd)
+            return found.st_dev, found.st_ino
+        return self.identity(name)
 
     def expect(self, found: Seen | None, before: bytes | None) -> None:
         """Differs, unless what was found is what it is said to be."""

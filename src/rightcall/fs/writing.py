@@ -10,7 +10,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
 from rightcall.errors import ToolFailure
@@ -78,7 +78,8 @@ def mend(here: Spot, wanted: Written, beside: str) -> bytes | None:
     aside, placed, rescued = _content(here, beside), _content(here, here.name), None
     foreign = aside != wanted.before and not _begun(aside, wanted)
     if placed == wanted.after and aside != wanted.after and (aside == wanted.before or foreign):
-        _back(here, beside, here.identity())
+        with ExitStack() as held:
+            _back(here, beside, here.held(here.name, held), held)
     elif isinstance(aside, bytes) and (foreign or (placed == wanted.after and aside not in (wanted[:2]))):
         rescued = aside
     here.drop(beside)
@@ -130,7 +131,12 @@ def _enter(here: Spot, wanted: Written, beside: str) -> None:
 
 
 def _exchange(here: Spot, before: bytes, beside: str) -> None:
-    ours = here.identity(beside)
+    with ExitStack() as held:
+        _exchange_held(here, before, beside, held)
+
+
+def _exchange_held(here: Spot, before: bytes, beside: str, held: ExitStack) -> None:
+    ours = here.held(beside, held)
     here.expect(here.seen(still=True), before)  # writing took its time: nobody shall see ours for what is refused
     step("compared")
     try:
@@ -143,16 +149,17 @@ def _exchange(here: Spot, before: bytes, beside: str) -> None:
         here.expect(None, before)
     except BaseException:
         if here.identity() == ours:
-            _back(here, beside, ours)
+            _back(here, beside, ours, held)
         raise
 
 
-def _back(here: Spot, beside: str, ours: Identity | None) -> None:
+def _back(here: Spot, beside: str, ours: Identity | None, held: ExitStack) -> None:
     """What came out in exchange goes back to its place. Whoever saves meanwhile has saved over the one before: the last
-    one stays, and what is beside it in the end may go."""
+    one stays, and what is beside it in the end may go. All are held open: the number of a file that is gone would be
+    given to the next one."""
     stale = {ours}
     for _ in range(_TRIES):
-        theirs = here.identity(beside)
+        theirs = here.held(beside, held)
         step("going back")
         try:
             exchange(here.folder, beside, here.name)
