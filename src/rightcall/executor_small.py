@@ -46,8 +46,9 @@ class ReportArguments(Struct, frozen=True, kw_only=True):
     period: Period = "1day"
 
 
-def small_tools(store: Callable[[], Store], root: str = ".") -> list[LocalTool]:
-    """All of them, as an executor runs them; `root` lies on the file system whose room is told."""
+def small_tools(store: Callable[[], Store], root: str = ".", desk: str = "") -> list[LocalTool]:
+    """All of them, as an executor runs them; `root` lies on the file system whose room is told, in the folder `desk`
+    are the pull requests."""
     from rightcall.packs import load_pack
 
     about = {tool.name: tool for tool in load_pack("code").tools}
@@ -55,8 +56,8 @@ def small_tools(store: Callable[[], Store], root: str = ".") -> list[LocalTool]:
         ("ping", NoArguments, _ping),
         ("system/monitor", NoArguments, lambda _: _monitor(root)),
         ("debug/logs", LogsArguments, lambda asked: _logs(store(), asked)),
-        ("data/list", ListArguments, lambda asked: _list(store(), asked)),
-        ("data/read", ReadArguments, lambda asked: _read(store(), asked)),
+        ("data/list", ListArguments, lambda asked: _list(store(), asked, root, desk)),
+        ("data/read", ReadArguments, lambda asked: _read(store(), asked, root, desk)),
         ("ai/report", ReportArguments, lambda asked: _report(store(), asked)),
     ]
     return [
@@ -87,16 +88,18 @@ def _logs(store: Store, asked: LogsArguments) -> Any:
     return log_lines(store, asked.limit)
 
 
-def _list(store: Store, asked: ListArguments) -> Any:
+def _list(store: Store, asked: ListArguments, root: str, desk: str) -> Any:
+    from rightcall.executor_pulls import pull_collection
     from rightcall.record.browsing import list_records
 
-    return list_records(store, asked.collection, asked.filter, asked.limit)
+    return list_records(store, asked.collection, asked.filter, asked.limit, pull_collection(root, desk))
 
 
-def _read(store: Store, asked: ReadArguments) -> Any:
+def _read(store: Store, asked: ReadArguments, root: str, desk: str) -> Any:
+    from rightcall.executor_pulls import pull_collection
     from rightcall.record.browsing import read_record
 
-    return read_record(store, asked.collection, asked.id)
+    return read_record(store, asked.collection, asked.id, pull_collection(root, desk))
 
 
 def _report(store: Store, asked: ReportArguments) -> Any:

@@ -50,8 +50,8 @@ def test_all_of_them_are_in_the_first_stage_of_trust_and_run_by_its_rule(shop: A
 
 
 def test_the_schemas_name_the_collections_and_limits_that_there_are() -> None:
-    assert properties("data/list")["collection"]["enum"] == [*COLLECTIONS]
-    assert properties("data/read")["collection"]["enum"] == [*COLLECTIONS]
+    assert properties("data/list")["collection"]["enum"] == [*COLLECTIONS, "pull_requests"]
+    assert properties("data/read")["collection"]["enum"] == [*COLLECTIONS, "pull_requests"]
     assert properties("data/list")["limit"]["maximum"] == browsing.MOST
     assert properties("debug/logs")["limit"]["maximum"] == log_lines.MOST
 

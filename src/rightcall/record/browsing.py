@@ -5,6 +5,7 @@ A collection, a column or a record that does not exist is a ToolFailure that nam
 """
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from msgspec import DecodeError, Struct
@@ -17,7 +18,9 @@ from rightcall.text.escape import shown
 from rightcall.text.room import AnswerRoom
 
 T = TypeVar("T")
+More = Mapping[str, Collection]
 
+NO_MORE: Final[More] = MappingProxyType({})
 USUAL: Final = 20
 MOST: Final = 100
 """Records in one answer of `data/list`."""
@@ -47,17 +50,20 @@ class Found(Struct, frozen=True, rename="camel", kw_only=True):
     record: Row
 
 
-def list_records(store: Store, collection: str, only: Mapping[str, Any] | None = None, limit: int = USUAL) -> Listed:
-    """The newest records of a collection, `only` those with these values in these columns."""
-    found = _collection("data/list", collection)
+def list_records(
+    store: Store, collection: str, only: Mapping[str, Any] | None = None, limit: int = USUAL, more: More = NO_MORE
+) -> Listed:
+    """The newest records of a collection, `only` those with these values in these columns. `more` are collections that
+    do not lie in the store."""
+    found = _collection("data/list", collection, more)
     wanted = dict(only or {})
     _check(collection, found, wanted)
-    return looked(store, lambda tables: _listed(tables, collection, wanted, min(max(limit, 1), MOST)))
+    return looked(store, lambda tables: _listed(tables, collection, found, wanted, min(max(limit, 1), MOST)))
 
 
-def read_record(store: Store, collection: str, id: str | int) -> Found:
+def read_record(store: Store, collection: str, id: str | int, more: More = NO_MORE) -> Found:
     """One record of a collection, whole as far as its values are not very long."""
-    found = _collection("data/read", collection)
+    found = _collection("data/read", collection, more)
     row = looked(store, lambda tables: found.row(tables, _id_text(id)))
     if row is None:
         there = f"data/list with collection {collection!r} shows those that there are"
@@ -76,8 +82,7 @@ def looked(store: Store, work: Callable[[Tables], T]) -> T:
     raise ToolFailure(f"{fault}. A person has to look at it, for example with `rightcall audit verify`.")
 
 
-def _listed(tables: Tables, name: str, wanted: Row, limit: int) -> Listed:
-    collection = COLLECTIONS[name]
+def _listed(tables: Tables, name: str, collection: Collection, wanted: Row, limit: int) -> Listed:
     records: list[Row] = []
     total, room = 0, AnswerRoom()
     for read in collection.rows(tables):
@@ -92,10 +97,10 @@ def _listed(tables: Tables, name: str, wanted: Row, limit: int) -> Listed:
     return Listed(collection=name, records=records, total=total, truncated=more)
 
 
-def _collection(tool: str, name: str) -> Collection:
-    found = COLLECTIONS.get(name)
+def _collection(tool: str, name: str, more: More) -> Collection:
+    found = COLLECTIONS.get(name) or more.get(name)
     if found is None:
-        known = ", ".join(COLLECTIONS)
+        known = ", ".join((*COLLECTIONS, *more))
         raise ToolFailure(f"{tool}: `collection` must be one of {known}; {shown(name, 100)} is none of them.")
     return found
 
