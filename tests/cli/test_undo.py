@@ -125,5 +125,5 @@ def test_a_desk_from_elsewhere_is_taken_over_by_a_person_only(run: Runner, root:
     assert [(one.what, one.by) for one in notes(copy)] == [("desk adopted", "anna")]
     listed = run("undo", "--json", "--root", str(copy))
     (found,) = listed.json["changes"]
-    assert (found["id"], found["why"]) == (made, f"it was made in {root}: --root says so")
+    assert (found["id"], found["why"]) == (made, f"it was made in {root}, and can be undone only there (--root)")
     assert (root / "experimental" / "a.md").read_text() == "two\n"

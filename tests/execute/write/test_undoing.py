@@ -113,7 +113,7 @@ def test_records_at_the_desk_go_back_with_the_change(desk: Desk) -> None:
         first = worker.apply(tool="t", caller="ada", summary="s", files=[desk.document_step("pulls", "7", b"open")])
     with desk.working() as worker:
         second = worker.apply(tool="t", caller="ada", summary="s", files=[desk.document_step("pulls", "7", b"merged")])
-    assert refusal(desk, first.id) == f"{second.id} has changed the record of pulls 7 since (ada: s)"
+    assert refusal(desk, first.id) == f"{second.id} has changed pull request 7 since (ada: s)"
     undo(desk, second.id)
     assert desk.document("pulls", "7") == b"open"
     undo(desk, first.id)

@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 
 TOOL: Final = "undo"
 _HEADS = "refs/heads/"
+_RECORDS: Final = {
+    "pulls": "pull request {}",
+    "branches": "the record of the branch {}",
+    "dirty": "what is not committed on {}",
+}
+"""Files of the desk, as people know them."""
 _NO_LOCK = -1
 
 
@@ -56,7 +62,7 @@ def why_not(desk: "Desk", filed: Filed) -> str:
     if entry.undone:
         return f"it was undone already, by {entry.undone}"
     if entry.root != os.path.realpath(desk.sight.root):
-        return f"it was made in {shown_path(entry.root)}: --root says so"
+        return f"it was made in {shown_path(entry.root)}, and can be undone only there (--root)"
     if not filed.kept:
         return "what was there before is no longer kept: newer changes needed the room"
     try:
@@ -155,7 +161,8 @@ def _name(desk: "Desk", tree: str, path: str) -> str:
     """A file as people know it: below the root by its path there, elsewhere whole."""
     if _is_desk(desk, tree):
         kind, _, name = path.removesuffix(".json").partition("/")
-        return f"the record of {escaped(kind, 40)} {escaped(unquote(name), 100)}"
+        told = _RECORDS.get(kind, "the record of {}")
+        return told.format(escaped(unquote(name).split("/")[0], 100))
     if _is_desk(desk, os.path.dirname(os.path.dirname(tree))):  # a worktree
         return f"{shown_path(path)} on its branch"
     root = os.path.realpath(desk.sight.root).rstrip("/") + "/"
