@@ -1,10 +1,13 @@
 """Commits on a branch of its own: what tools changed, what was shown, and nothing of a person's checkout."""
 
 import os
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import rightcall.fs.writing as writing
 from execute.code.git.making import Made
 from execute.write.places import Place, delete, everything, insert, modify, place
 from rightcall.config_hands import WriteSettings
@@ -22,7 +25,7 @@ def here(tmp_path: Path) -> Place:
     return found
 
 
-def commit(here: Place, message: str = "Do it", **more: object) -> dict[str, object]:
+def commit(here: Place, message: str = "Do it", **more: Any) -> dict[str, Any]:
     return here.call("code/commit", message=message, **more)
 
 
@@ -139,6 +142,35 @@ def test_a_branch_that_became_protected_or_is_checked_out_by_a_person_is_left_al
     here.made.git("checkout", "-q", "main")
     Made(here.tree()).git("checkout", "-q", "fix")
     assert commit(here)["filesChanged"] == 1
+
+
+@pytest.mark.promise("W-05")
+def test_a_commit_that_is_killed_is_there_or_not(here: Place) -> None:
+    here.edit(modify("a.py", "2\n"), delete("b.py"))
+    tip, tree = here.made.git("rev-parse", "fix"), Made(here.tree())
+    for step in ("objects", "in place", "refs"):
+        killed_at(here, step)
+        with here.desk.working():
+            assert here.made.git("rev-parse", "fix") == tip, step
+            assert here.record().dirty == ("a.py", "b.py"), step
+    killed_at(here, "committed")
+    assert here.made.git("rev-parse", "fix^") == tip
+    assert here.record().dirty == ()
+    here.edit(modify("a.py", "3\n"))
+    assert tree.git("status", "--porcelain") == " M a.py"
+    assert commit(here)["filesChanged"] == 1
+
+
+def killed_at(here: Place, step: str) -> None:
+    """Commit, in a process that kills itself when it comes to a step."""
+    process = os.fork()
+    if process == 0:
+        try:
+            writing.hook = lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == step else None
+            commit(here)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL, step
 
 
 @pytest.mark.promise("W-05")

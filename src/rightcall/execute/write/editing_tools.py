@@ -33,7 +33,7 @@ class EditArguments(Struct, frozen=True, kw_only=True):
     expected: str | None = None
 
 
-class TestArguments(Struct, frozen=True, kw_only=True):
+class CreateTestArguments(Struct, frozen=True, kw_only=True):
     path: str
     content: str
     branch: str | None = None
@@ -48,7 +48,7 @@ def branch_tools(desk: "Desk") -> list[LocalTool]:
         _tool(about[branches_creating.NAME], branches_creating.BranchArguments, desk,
               branches_creating.create_branch, branches_creating.preview_branch, branches_creating.branch_state),
         _tool(about[EDIT], EditArguments, desk, edit, preview_edit, edit_state),
-        _tool(about[CREATE_TEST], TestArguments, desk, create_test, preview_test, test_state),
+        _tool(about[CREATE_TEST], CreateTestArguments, desk, create_test, preview_created, created_state),
         _tool(about[committing.NAME], committing.CommitArguments, desk,
               committing.commit, committing.preview_commit, committing.commit_state),
     ]  # fmt: skip
@@ -60,7 +60,7 @@ def _tool(
 ) -> LocalTool:  # fmt: skip
     return packed_tool(
         about, arguments, partial(run, desk), preview=partial(preview, desk), state=partial(state, desk),
-        timeout=_SECONDS, rooted=True, caller="caller", expected="expected",
+        timeout=_SECONDS, rooted=True, caller="caller", expected="expected", lasting=True,
     )  # fmt: skip
 
 
@@ -76,15 +76,15 @@ def edit_state(desk: "Desk", asked: EditArguments) -> str:
     return _edit(desk, asked).state()
 
 
-def create_test(desk: "Desk", asked: TestArguments) -> EditResult:
+def create_test(desk: "Desk", asked: CreateTestArguments) -> EditResult:
     return _test(desk, asked).apply(asked.expected)
 
 
-def preview_test(desk: "Desk", asked: TestArguments) -> str:
+def preview_created(desk: "Desk", asked: CreateTestArguments) -> str:
     return _test(desk, asked).preview()
 
 
-def test_state(desk: "Desk", asked: TestArguments) -> str:
+def created_state(desk: "Desk", asked: CreateTestArguments) -> str:
     return _test(desk, asked).state()
 
 
@@ -101,7 +101,7 @@ def _edit(desk: "Desk", asked: EditArguments) -> Edit:
     return Edit(desk, EDIT, asked.caller, asked.branch, asked.operations)
 
 
-def _test(desk: "Desk", asked: TestArguments) -> Edit:
+def _test(desk: "Desk", asked: CreateTestArguments) -> Edit:
     path = branch_path(desk, Writer(desk.sight), asked.path)
     if not any(path_matches(pattern, path) for pattern in desk.settings.tests):
         patterns = ", ".join(desk.settings.tests[:6])
