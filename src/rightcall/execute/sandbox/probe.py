@@ -77,7 +77,7 @@ def try_tier(server: Server, tier: Tier) -> Finding:
             return Finding(tier, server.python, works=False, why=error.why)
         except ServerGone:
             return Finding(tier, server.python, works=False, why="the fork server ended")
-    return Finding(tier, server.python, works=not (why := _judged(said)), why=why)
+    return Finding(tier, server.python, works=not (why := refusal(said)), why=why)
 
 
 def _run(server: Server, tier: Tier, canary: str) -> str:
@@ -95,7 +95,7 @@ def _fill(scratch: Scratch) -> None:
         script.write(_SCRIPT)
 
 
-def _judged(said: str) -> str:
+def refusal(said: str) -> str:
     """Why not; empty when all is as it should be."""
     try:
         answers: dict[str, str] = json.loads(said)

@@ -152,4 +152,4 @@ def replace_self(run: Run) -> None:
 def adapt_library(run: Run) -> None:
     """For a script where nothing can be mounted."""
     if run.request.tier == _SHARED_TIER:
-        standins.use_pipes_for_semaphores()
+        standins.do_without_shared_memory_files()

@@ -93,10 +93,13 @@ class PipeSemLock:
 
 
 _multiprocessing: Any = import_module("_multiprocessing")
+_heap: Any = import_module("multiprocessing.heap")
 
 
-def use_pipes_for_semaphores() -> None:
+def do_without_shared_memory_files() -> None:
+    """Where /dev/shm is not ours: semaphores on pipes, shared values in the folder for temporary files."""
     _multiprocessing.SemLock = PipeSemLock
+    _heap.Arena._dir_candidates = []
 
 
 def prefer_fork() -> None:

@@ -1,0 +1,96 @@
+"""Folders a program had to itself are counted, handed over and removed, whatever it has put there."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from rightcall.execute.sandbox.inside import folders
+
+DEEP = 1500
+
+
+@pytest.fixture
+def opened(tmp_path: Path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    yield folder, fd
+    os.close(fd)
+
+
+def dig(top: int, depth: int) -> None:
+    """Folders in folders, deeper than any path can name."""
+    here = os.dup(top)
+    for _ in range(depth):
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY | os.O_DIRECTORY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(os.open("last", os.O_CREAT | os.O_WRONLY, dir_fd=here))
+    os.close(here)
+
+
+@pytest.mark.promise("X-06")
+def test_a_folder_of_any_depth_is_removed_and_links_are_not_followed(tmp_path: Path, opened: tuple[Path, int]):
+    folder, fd = opened
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("kept")
+    (folder / "link").symlink_to(outside)
+    closed = folder / "closed"
+    closed.mkdir()
+    (closed / "inner").mkdir()
+    closed.chmod(0)
+    dig(fd, DEEP)
+    folders.remove(str(folder))
+    assert not folder.exists()
+    assert (outside / "kept").read_text() == "kept"
+
+
+def test_what_is_not_there_is_removed_already(tmp_path: Path):
+    folders.remove(str(tmp_path / "absent"))
+    (tmp_path / "link").symlink_to(tmp_path)
+    folders.remove(str(tmp_path / "link"))
+    assert (tmp_path / "link").is_symlink()
+
+
+@pytest.mark.promise("X-06")
+def test_everything_below_is_seen_at_any_depth_and_counted(opened: tuple[Path, int]):
+    folder, fd = opened
+    dig(fd, DEEP)
+    (folder / "data").write_bytes(b"x" * 100_000)
+    names = [name for _, name, _ in folders.walked(fd)]
+    assert len(names) == DEEP + 2
+    assert names[-1] == "last" or names[0] == "d"
+    assert folders.used(fd, 1 << 30) >= 100_000
+    assert folders.used(fd, 1000) > 1000
+    folders.remove(str(folder))
+
+
+@pytest.mark.promise("X-06")
+def test_bits_that_would_lend_rights_are_gone_afterwards(opened: tuple[Path, int]):
+    folder, fd = opened
+    (folder / "program").write_text("")
+    (folder / "program").chmod(0o6755)
+    folders.take_back(fd, os.geteuid(), None)
+    assert stat.S_IMODE((folder / "program").stat().st_mode) == 0o755
+
+
+@pytest.mark.promise("X-06")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_file_with_a_name_elsewhere_is_not_given_away(tmp_path: Path, opened: tuple[Path, int]):
+    folder, fd = opened
+    outside = tmp_path / "outside"
+    outside.write_text("")
+    os.link(outside, folder / "second")
+    (folder / "own").write_text("")
+    (folder / "link").symlink_to(outside)
+    before = os.fstat(fd)
+    folders.give(fd, 12345, 12345)
+    assert (folder / "own").stat().st_uid == 12345
+    assert outside.stat().st_uid == 0
+    assert (folder / "link").lstat().st_uid == 12345
+    folders.take_back(fd, 12345, before)
+    assert {path.lstat().st_uid for path in [folder, *folder.iterdir()]} == {0}

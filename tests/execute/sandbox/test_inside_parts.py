@@ -1,0 +1,118 @@
+"""The small parts of the fork server: requests, users, what processes use, control groups."""
+
+import os
+import socket
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from rightcall.execute.sandbox.inside import groups, newroot, owners, places, watching, wire
+from rightcall.execute.sandbox.inside.request import Request
+
+REQUEST = Request(
+    tier="landlock", argv=["/bin/x", "/place/a", "/placement", "/place"], place="/place", bind=False,
+    script="/place/main.py", visible=[], env={"A": "/place/b", "B": "see /place"}, seconds=1.0, memory=1, processes=1,
+    scratch=1,
+)  # fmt: skip
+
+
+def test_messages_and_files_cross_a_socket_whole():
+    ours, theirs = socket.socketpair()
+    with ours, theirs, open(os.devnull) as file:
+        wire.send(ours, {"text": "ü" * 50_000}, (file.fileno(), file.fileno()))
+        message, files = wire.receive(theirs)
+        assert message == {"text": "ü" * 50_000}
+        assert [os.fstat(each).st_rdev for each in files] == [os.fstat(file.fileno()).st_rdev] * 2
+        for each in files:
+            assert not os.get_inheritable(each)
+            os.close(each)
+        ours.close()
+        with pytest.raises(EOFError):
+            wire.receive(theirs)
+
+
+def test_a_place_that_moves_takes_its_paths_along_and_no_others():
+    moved = REQUEST.moved("/tmp/new")
+    assert moved.argv == ["/bin/x", "/tmp/new/a", "/placement", "/tmp/new"]
+    assert (moved.place, moved.script) == ("/tmp/new", "/tmp/new/main.py")
+    assert moved.env == {"A": "/tmp/new/b", "B": "see /place"}
+
+
+@pytest.mark.promise("X-06")
+def test_no_two_runs_are_the_same_user():
+    held = [owners.Owner() for _ in range(20)]
+    assert len({owner.id for owner in held}) == 20
+    with pytest.raises(OSError, match="in use"), closing(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)) as taken:
+        taken.bind(f"\0rightcall-sandbox-{held[0].id}")
+    for owner in held:
+        owner.close()
+
+
+def test_what_processes_use_is_seen_from_outside():
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(write)
+        os.read(read, 1)
+        os._exit(0)
+    os.close(read)
+    try:
+        found = watching.descendants(os.getpid())
+        cheap = watching.use_of([child], 1 << 40)
+        shared = watching.use_of([child], 0)
+        assert child in found
+        assert cheap.tasks == 1
+        assert cheap.memory > shared.memory > 0
+        assert watching.tasks_of(os.geteuid()) >= 2
+    finally:
+        os.close(write)
+        os.waitpid(child, 0)
+    assert watching.use_of([child], 0) == watching.Use(0, 0)
+
+
+@pytest.mark.promise("X-06")
+def test_a_removed_file_that_is_open_still_counts(tmp_path: Path):
+    path = tmp_path / "file"
+    with open(path, "wb") as file:
+        file.write(b"x" * 100_000)
+        file.flush()
+        device = os.fstat(file.fileno()).st_dev
+        before = watching.removed_files([os.getpid()], device)
+        path.unlink()
+        assert watching.removed_files([os.getpid()], device) - before >= 100_000
+
+
+def test_a_group_limits_memory_and_goes_away():
+    home = groups.usable_home()
+    if home is None:
+        pytest.skip("there are no control groups to be had here")
+    group = groups.Group(home, "test", 64 << 20)
+    folder = Path(home[0]) / "rightcall-test"
+    assert (folder / ("memory.max" if home[1] == 2 else "memory.limit_in_bytes")).read_text() == f"{64 << 20}\n"
+    assert not group.ran_out()
+    group.close()
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("prefix", "modest"), [("/", False), ("/home", False), ("~", False), ("/usr/local", True), ("/srv/venv", True)]
+)
+def test_a_prefix_that_holds_a_home_is_not_shown_as_a_whole(prefix: str, modest: bool, monkeypatch: pytest.MonkeyPatch):
+    shown = os.path.expanduser(prefix)
+    for name in ("prefix", "base_prefix", "exec_prefix", "base_exec_prefix"):
+        monkeypatch.setattr(places.sys, name, shown)
+    monkeypatch.setattr(places.os.path, "exists", lambda _: True)
+    found = places.interpreter_places()
+    assert shown not in found or modest
+    assert all(path != "/" for path in found)
+
+
+def test_the_nearest_folder_is_the_deepest():
+    assert places.nearest("/a/b/c", ["/a", "/a/b", "/a/bc"]) == "/a/b"
+    assert places.nearest("/ab", ["/a"]) is None
+
+
+def test_everything_cannot_be_made_visible():
+    with pytest.raises(ValueError, match="whole file system"):
+        newroot._opened(REQUEST._replace(visible=["/"]), [])

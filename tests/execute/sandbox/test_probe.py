@@ -1,0 +1,107 @@
+"""A tier is believed only after a harmless program has worked in it and a harmful one has not."""
+
+import os
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from rightcall.execute.sandbox import advice, probe, sandbox
+from rightcall.execute.sandbox.inside import kernel
+from rightcall.execute.sandbox.probe import Finding, machine, refusal
+from rightcall.execute.sandbox.sandbox import Sandbox
+from rightcall.execute.sandbox.types import NoSandbox
+
+WELL = '{"harmless": "4/3kept", "read": "refused", "socket": "refused", "unix": "refused", "write": "refused"}'
+
+
+@pytest.mark.promise("X-06")
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (WELL, ""),
+        ("", "a harmless program did not work: it said nothing"),
+        ("Traceback\nImportError: no", "a harmless program did not work: ImportError: no"),
+        (WELL.replace('"read": "refused"', '"read": "done: \'secret\'"'), "the probe came out wrong: read"),
+        (WELL.replace('"unix": "refused", ', ""), "the probe came out wrong: unix"),
+        ("[1]", "a harmless program did not work: [1]"),
+    ],
+)
+def test_a_tier_that_does_not_start_is_not_believed_to_stop_anything(said: str, why: str):
+    assert refusal(said) == why
+
+
+@pytest.mark.promise("X-06")
+def test_without_isolation_nothing_runs_and_the_reasons_are_given(monkeypatch: pytest.MonkeyPatch):
+    def fails(_server: object, tier: str) -> Finding:
+        return Finding("landlock" if tier == "landlock" else "namespaces", "python", works=False, why="not here")
+
+    monkeypatch.setattr(sandbox, "try_tier", fails)
+    monkeypatch.setattr(kernel, "landlock_version", lambda: 0)
+    with closing(Sandbox(sys.executable)) as refusing, pytest.raises(NoSandbox) as caught:
+        refusing.tier()
+    assert caught.value.why == (
+        "Programs cannot be isolated here, so nothing runs (namespaces: not here; landlock: not here)"
+    )
+    assert "CONFIG_SECURITY_LANDLOCK" in caught.value.advice[-1]
+    assert str(caught.value) == "\n".join([caught.value.why, *caught.value.advice])
+
+
+@pytest.mark.promise("X-06")
+def test_a_tier_below_the_least_is_not_even_tried(monkeypatch: pytest.MonkeyPatch):
+    tried: list[str] = []
+
+    def fails(_server: object, tier: str) -> Finding:
+        tried.append(tier)
+        return Finding("namespaces", "python", works=False, why="not here")
+
+    monkeypatch.setattr(sandbox, "try_tier", fails)
+    with closing(Sandbox(sys.executable, "namespaces")) as refusing, pytest.raises(NoSandbox):
+        refusing.tier()
+    assert tried == ["namespaces"]
+
+
+@pytest.mark.promise("X-06")
+def test_elsewhere_than_on_linux_it_refuses(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(advice.sys, "platform", "darwin")
+    with pytest.raises(NoSandbox, match="needs Linux"):
+        Sandbox().tier()
+
+
+def test_an_interpreter_that_is_none_is_named():
+    with closing(Sandbox("/no/such/python")) as refusing, pytest.raises(NoSandbox, match="/no/such/python could not"):
+        refusing.tier()
+
+
+def test_switches_that_are_off_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: object):
+    off = os.path.join(str(tmp_path), "off")
+    with open(off, "w") as file:
+        file.write("0\n")
+    monkeypatch.setattr(advice, "_SWITCHES", {off: ("0", "sysctl a.b=1"), off + "-absent": ("0", "sysctl c.d=1")})
+    assert "For namespaces: sysctl a.b=1" in advice.advice()
+    assert not any("c.d" in line for line in advice.advice())
+
+
+def test_the_machine_is_described():
+    found = machine()
+    assert (found.root, found.architecture) == (os.geteuid() == 0, os.uname().machine)
+    assert found.landlock == kernel.landlock_version()
+    assert probe.machine(None).group is None
+
+
+def test_nothing_that_runs_inside_needs_more_than_the_library():
+    """The modules of the fork server load without the package, in an interpreter without anything installed."""
+    folder = os.path.dirname(kernel.__file__)
+    code = (
+        "import sys, types, os\n"
+        "folder = sys.argv[1]\n"
+        "for name in ('rightcall.execute.sandbox.inside', 'rightcall.execute.sandbox', 'rightcall.execute', "
+        "'rightcall'):\n"
+        "    module = types.ModuleType(name); module.__path__ = [folder]; sys.modules[name] = module\n"
+        "    folder = os.path.dirname(folder)\n"
+        "import rightcall.execute.sandbox.inside.server, rightcall.execute.sandbox.inside.inner\n"
+        "print(sorted(name for name in sys.modules if 'msgspec' in name))\n"
+    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code, folder], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
