@@ -62,7 +62,9 @@ def place(folder: Path, settings: WriteSettings | None = None, **files: str | by
     """With one commit on main."""
     repository = made(folder / "root")
     repository.write("src/run.sh", "#!/bin/sh\n").chmod(0o755)
-    repository.commit("first", a__py="1\n", b__py="b\n", **files)
+    for name, content in files.items():
+        repository.write(name.replace("__", "."), content)
+    repository.commit("first", a__py="1\n", b__py="b\n")
     return Place(folder, repository, settings)
 
 
