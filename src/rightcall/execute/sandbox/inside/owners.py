@@ -43,5 +43,17 @@ def id_range() -> tuple[int, int]:
     return first + count // 2, max(count // 4, 1)
 
 
+_BECOMES_ANOTHER = 1 << 0 | 1 << 6 | 1 << 7
+"""The rights to give files away and to change one's group and user: CAP_CHOWN, CAP_SETGID, CAP_SETUID."""
+_ENOUGH = 1000
+
+
+@lru_cache(1)
 def is_root() -> bool:
-    return os.geteuid() == 0
+    """Whether a program can be made to run as somebody else. Root without these rights, or in a namespace that knows
+    hardly anybody else, can do no more than an ordinary user."""
+    if os.geteuid() != 0 or id_range()[1] < _ENOUGH:
+        return False
+    with open("/proc/self/status") as text:
+        rights = next((int(line.split()[1], 16) for line in text if line.startswith("CapEff:")), 0)
+    return rights & _BECOMES_ANOTHER == _BECOMES_ANOTHER
