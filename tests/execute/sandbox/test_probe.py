@@ -64,7 +64,7 @@ def test_a_tier_below_the_least_is_not_even_tried(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.promise("X-06")
 def test_elsewhere_than_on_linux_it_refuses(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(advice.sys, "platform", "darwin")
+    monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(NoSandbox, match="needs Linux"):
         Sandbox().tier()
 

@@ -30,16 +30,14 @@ def walked(top: int) -> Iterator[tuple[int, str, os.stat_result]]:
                 found = os.stat(name, dir_fd=here, follow_symlinks=False)
                 yield here, name, found
                 if stat.S_ISDIR(found.st_mode):
-                    below = os.open(name, _FOLDER, dir_fd=here)
-                    os.close(here)
-                    here = below
+                    here = _moved(here, name, os.O_NOFOLLOW)
                     levels.append(iter(os.listdir(here)))
     finally:
         os.close(here)
 
 
-def _moved(here: int, name: str) -> int:
-    there = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=here)
+def _moved(here: int, name: str, flags: int = 0) -> int:
+    there = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | flags, dir_fd=here)
     os.close(here)
     return there
 
@@ -78,43 +76,29 @@ def take_back(top: int, uid: int, to: os.stat_result | None) -> None:
 
 
 def remove(path: str) -> None:
-    """A folder and all that is in it, however deep: what lies in a subfolder is moved up until the subfolder is
-    empty."""
+    """A folder and all that is in it."""
     try:
-        top = os.open(path, _FOLDER)
+        here = os.open(path, _FOLDER)
     except OSError:
         return
     try:
-        serial = 0
-        while names := os.listdir(top):
-            for name in names:
-                serial = _removed(top, name, serial)
+        inside: list[str] = []
+        levels = [iter(os.listdir(here))]
+        while levels:
+            name = next(levels[-1], None)
+            if name is None:
+                levels.pop()
+                if inside:
+                    here = _moved(here, "..")
+                    os.rmdir(inside.pop(), dir_fd=here)
+            elif stat.S_ISDIR(os.stat(name, dir_fd=here, follow_symlinks=False).st_mode):
+                with suppress(OSError):
+                    os.chmod(name, 0o700, dir_fd=here)
+                here = _moved(here, name, os.O_NOFOLLOW)
+                inside.append(name)
+                levels.append(iter(os.listdir(here)))
+            else:
+                os.unlink(name, dir_fd=here)
         os.rmdir(path)
     finally:
-        os.close(top)
-
-
-def _removed(top: int, name: str, serial: int) -> int:
-    if not stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
-        os.unlink(name, dir_fd=top)
-        return serial
-    with suppress(OSError):
-        os.chmod(name, 0o700, dir_fd=top)
-    below = os.open(name, _FOLDER, dir_fd=top)
-    try:
-        for each in os.listdir(below):
-            found = os.stat(each, dir_fd=below, follow_symlinks=False)
-            if not stat.S_ISDIR(found.st_mode):
-                os.unlink(each, dir_fd=below)
-                continue
-            with suppress(OSError):
-                os.chmod(each, 0o700, dir_fd=below)  # a folder changes its parent only if it may be written to
-            serial += 1
-            os.rename(each, f"{_MOVED}{serial}", src_dir_fd=below, dst_dir_fd=top)
-    finally:
-        os.close(below)
-    os.rmdir(name, dir_fd=top)
-    return serial
-
-
-_MOVED = ".rightcall-removed-"
+        os.close(here)
