@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -36,14 +36,20 @@ while True: pass
 TIERS: tuple[Tier, ...] = ("namespaces", "landlock")
 
 
-@pytest.fixture(scope="module", params=TIERS)
-def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
-    with closing(Sandbox(only=request.param)) as made:
-        try:
-            made.tier()
-        except NoSandbox as error:
-            pytest.skip(str(error))
-        yield made
+@pytest.fixture(scope="module")
+def sandboxes() -> Iterator[dict[Tier, Sandbox]]:
+    """Both for the whole module: tests come in any order."""
+    with ExitStack() as stack:
+        yield {tier: stack.enter_context(closing(Sandbox(only=tier))) for tier in TIERS}
+
+
+@pytest.fixture(params=TIERS)
+def sandbox(request: pytest.FixtureRequest, sandboxes: dict[Tier, Sandbox]) -> Sandbox:
+    try:
+        sandboxes[request.param].tier()
+    except NoSandbox as error:
+        pytest.skip(str(error))
+    return sandboxes[request.param]
 
 
 @pytest.fixture
@@ -248,10 +254,9 @@ def test_a_server_that_was_killed_is_replaced(sandbox: Sandbox):
 
 
 def server_of(sandbox: Sandbox) -> int:
-    """The last of our children that was started with its file."""
-    sandbox.tier()
-    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    return [int(pid) for pid in children if "inside/boot.py" in Path(f"/proc/{pid}/cmdline").read_text()][-1]
+    server = sandbox._server
+    assert server is not None
+    return server._process.pid
 
 
 @pytest.mark.promise("X-06")
