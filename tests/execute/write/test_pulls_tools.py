@@ -51,6 +51,29 @@ def test_from_a_branch_to_a_merge_and_its_worktree_goes_while_the_branch_stays(t
         call("code/edit", "teacher", operations=[modified], branch="fix")
 
 
+@pytest.mark.promise("W-05")
+def test_after_a_merge_everything_can_be_taken_back_step_by_step(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    call = Calls(project, Checks())
+    before = project.tip()
+    call("code/create-branch", "teacher", name="fix")
+    call("code/edit", "teacher", operations=[{"type": "modify", "path": "app.py", "content": "print('two')\n"}])
+    call("code/commit", "teacher", message="Say two")
+    call("code/pull-request", "teacher", title="Say two")
+    call("code/review", "helper", id=1, decision="approve")
+    call("code/merge", "teacher", id=1)
+    done = project.desk.changes()
+    with project.desk.working() as worker:
+        for change in done[:4]:
+            worker.undo(change.id, by="person")
+    call("code/commit", "teacher", message="Say two, in other words")
+    with project.desk.working() as worker:
+        for change in (project.desk.changes(1)[0], *done[4:]):
+            worker.undo(change.id, by="person")
+    assert (project.tip(), project.status()) == (before, "")
+    assert project.git("branch", "--list", "fix") == ""
+
+
 @pytest.mark.promise("P-06", "W-05")
 def test_a_call_whose_state_could_not_be_told_is_never_done_on_another(tmp_path: Path) -> None:
     project = Project(tmp_path)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rightcall.execute.write.desk import Desk, Worker
 
 TOOL: Final = "undo"
+_COMMIT: Final = "code/commit"
 _HEADS = "refs/heads/"
 _RECORDS: Final = {
     "pulls": "pull request {}",
@@ -43,6 +44,10 @@ def undo(worker: "Worker", id: str, by: str) -> Change:
     if why := why_not(worker.desk, filed):
         raise ToolFailure(f"{id} cannot be undone: {why}")
     entry = filed.entry
+    if entry.tool == _COMMIT:
+        from rightcall.execute.write.worktree import bring_back  # late: a file is saved without git
+
+        bring_back(worker.desk, entry.repository, entry.branch)
     back = Entry(
         id=new_id(), tool=TOOL, caller=by, summary=f"undo {id}: {entry.summary}", at=utc(time()),
         refs=tuple(RefStep(one.name, one.after, one.before) for one in reversed(entry.refs)),
@@ -50,7 +55,7 @@ def undo(worker: "Worker", id: str, by: str) -> Change:
     )  # fmt: skip
     change = worker.carry_out(back, [*steps_back(worker.desk, filed), *_noted(worker.desk, filed, back.id)])
     if entry.refs:
-        from rightcall.execute.write.worktree import follow  # late: a file is saved without git
+        from rightcall.execute.write.worktree import follow
 
         follow(worker.desk, entry.repository)
     return change

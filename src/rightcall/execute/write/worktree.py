@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.pointers import small_file
-from rightcall.execute.write.branches import TREES, BranchRecord, all_branches
+from rightcall.execute.write.branches import TREES, BranchRecord, all_branches, branch_record
 from rightcall.execute.write.git import Writer
 from rightcall.execute.write.git_refs import checked_out
 from rightcall.execute.write.worktree_clean import is_clean
@@ -63,6 +63,15 @@ def follow(desk: "Desk", repository: str = "") -> None:
         for record in all_branches(desk):
             _sweep(writer, record.slug)
             settle(writer, record)
+
+
+def bring_back(desk: "Desk", repository: str, name: str) -> None:
+    """Before a commit is taken back: its files go on in the worktree, which is made anew where a merge has removed it.
+    Raises ToolFailure when it cannot be used."""
+    record = branch_record(desk, name)
+    writer = Writer(desk.sight, repository)
+    if record is not None and not exists(writer, record):
+        prepare(desk, writer, record)
 
 
 def exists(writer: Writer, record: BranchRecord) -> bool:
