@@ -70,7 +70,7 @@ def test_elsewhere_than_on_linux_it_refuses(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_an_interpreter_that_is_none_is_named():
-    with closing(Sandbox("/no/such/python")) as refusing, pytest.raises(NoSandbox, match="/no/such/python could not"):
+    with closing(Sandbox("/no/such/python")) as refusing, pytest.raises(NoSandbox, match="no program /no/such/python"):
         refusing.tier()
 
 

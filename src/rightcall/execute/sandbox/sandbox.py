@@ -103,6 +103,8 @@ class Sandbox:
     def _choice(self) -> Finding:
         if self._chosen is None:
             _need_linux()
+            if self._wanted and not os.access(self._wanted, os.X_OK):
+                raise NoSandbox(f"There is no program {self._wanted} to run Python code with ([sandbox] python)")
             self.findings = []
             for tier in self._tiers:
                 for python in self._interpreters(tier):
