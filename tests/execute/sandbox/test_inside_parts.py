@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rightcall.execute.sandbox.inside import groups, newroot, owners, places, watching, wire
+from rightcall.execute.sandbox.inside.real_folder import RealFolder
 from rightcall.execute.sandbox.inside.request import Request
 
 REQUEST = Request(
@@ -38,6 +39,17 @@ def test_a_place_that_moves_takes_its_paths_along_and_no_others():
     assert moved.argv == ["/bin/x", "/tmp/new/a", "/placement", "/tmp/new"]
     assert (moved.place, moved.script) == ("/tmp/new", "/tmp/new/main.py")
     assert moved.env == {"A": "/tmp/new/b", "B": "see /place"}
+
+
+@pytest.mark.promise("X-06")
+def test_a_folder_that_was_prepared_by_half_is_closed_all_the_same(tmp_path: Path):
+    base = tmp_path / "base"
+    folder = RealFolder(REQUEST._replace(bind=True, place=f"{tmp_path}/absent"), os.geteuid(), os.getegid())
+    with pytest.raises(FileNotFoundError):
+        folder.prepare(str(base))
+    assert base.exists()
+    folder.close()
+    assert not base.exists()
 
 
 @pytest.mark.promise("X-06")

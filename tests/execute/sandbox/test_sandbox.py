@@ -226,6 +226,19 @@ def test_a_folder_can_be_the_scratch_itself_and_stays_its_owners(sandbox: Sandbo
 
 
 @pytest.mark.promise("X-06")
+@pytest.mark.parametrize("bind", [True, False])
+def test_a_set_up_that_fails_runs_nothing_and_names_the_step(sandbox: Sandbox, folder: Path, bind: bool):
+    absent = f"{folder}/absent"
+    job = Job(("/bin/echo", "run"), absent if bind else PLACE, bind=bind, visible=() if bind else (absent,))
+    heard: list[bytes] = []
+    with pytest.raises(NoSandbox, match="could not be set up") as caught:
+        sandbox.run(job, out=lambda _stream, part: heard.append(part))
+    assert absent in caught.value.why
+    assert "No such file" in caught.value.why
+    assert heard == []
+
+
+@pytest.mark.promise("X-06")
 def test_whatever_the_caller_raises_nothing_goes_on(sandbox: Sandbox):
     began = threading.Event()
 

@@ -18,32 +18,37 @@ def base_of(token: str) -> str:
 
 
 class RealFolder:
-    """`temporary`: whether there is to be a folder for temporary files as well."""
+    """It is `prepare`d, and closed in any case: also when that went wrong halfway."""
 
-    def __init__(self, token: str, request: Request, uid: int, gid: int, *, temporary: bool) -> None:
-        self._uid = uid
+    def __init__(self, request: Request, uid: int, gid: int) -> None:
+        self._uid, self._gid = uid, gid
         self._other = uid != os.geteuid()
         self._base: str | None = None
         self._owner: os.stat_result | None = None
+        self._folder = -1
+        self._before = 0
         self.request = request
         self.temporary = "/tmp"
-        if temporary:
-            self._base = base_of(token)
-            os.mkdir(self._base, 0o711)
-            self.temporary = self._made("tmp", gid)
-            if not request.bind:
-                self.request = request.moved(self._made("scratch", gid))
+
+    def prepare(self, base: str | None) -> None:
+        """`base` is a folder to be made for temporary files, and for the scratch unless that is there already."""
+        if base is not None:
+            os.mkdir(base, 0o711)
+            self._base = base
+            self.temporary = self._made("tmp")
+            if not self.request.bind:
+                self.request = self.request.moved(self._made("scratch"))
         self._folder = os.open(self.request.place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        if request.bind and self._other:
+        if self.request.bind and self._other:
             self._owner = os.fstat(self._folder)
-            folders.give(self._folder, uid, gid)
+            folders.give(self._folder, self._uid, self._gid)
         self._before = folders.used(self._folder, 1 << 62)
 
-    def _made(self, name: str, gid: int) -> str:
+    def _made(self, name: str) -> str:
         path = f"{self._base}/{name}"
         os.mkdir(path, 0o700)
         if self._other:
-            os.chown(path, self._uid, gid)
+            os.chown(path, self._uid, self._gid)
         return path
 
     def open(self) -> int:
@@ -68,9 +73,10 @@ class RealFolder:
     def close(self) -> None:
         """When no process of the run is left."""
         try:
-            if self.request.bind:
+            if self.request.bind and self._folder >= 0:
                 folders.take_back(self._folder, self._uid, self._owner)
         finally:
-            os.close(self._folder)
+            if self._folder >= 0:
+                os.close(self._folder)
             if self._base is not None:
                 folders.remove(self._base)

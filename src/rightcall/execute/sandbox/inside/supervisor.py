@@ -15,7 +15,7 @@ from rightcall.execute.sandbox.inside.groups import Group
 from rightcall.execute.sandbox.inside.inner import Run
 from rightcall.execute.sandbox.inside.overseer import Overseer, Unwanted, Ways
 from rightcall.execute.sandbox.inside.owners import Owner, is_root
-from rightcall.execute.sandbox.inside.real_folder import RealFolder
+from rightcall.execute.sandbox.inside.real_folder import RealFolder, base_of
 from rightcall.execute.sandbox.inside.request import Request, request_from
 from rightcall.execute.sandbox.inside.watching import tasks_of
 
@@ -78,7 +78,8 @@ class _Supervisor:
         if not self._has_pid1:
             kernel.adopt_orphans()
         if not self._has_pid1 or request.bind:
-            self._folder = RealFolder(self._given.token, request, uid, gid, temporary=not self._has_pid1)
+            self._folder = RealFolder(request, uid, gid)
+            self._folder.prepare(None if self._has_pid1 else base_of(self._given.token))
             request, temporary = self._folder.request, self._folder.temporary
         tasks = request.processes + self._other_tasks(uid)
         if self._has_pid1:
