@@ -357,7 +357,8 @@ class Executor:
         if self._code:
             packs = (*policy.packs, *self._gate_options.get("packs", ()))
             shipped = shipped_tools(
-                self.root, policy, protected, lambda: self.store, packs, hands=self._hands, desk=desk_folder(database),
+                self.root, policy, protected, lambda: self.store, packs, hands=self._hands,
+                desk=desk_folder(database, self.root),
                 guarded=tuple(os.path.realpath(file) for file in (self._policy_file, database) if file is not None),
             )  # fmt: skip
         return build_toolbox(policy, (shipped | dict(tools)).values(), protected=protected, **self._gate_options)

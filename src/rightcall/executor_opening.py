@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from hashlib import sha256
 from typing import Any, Literal, cast
 
 from rightcall.config import Policy
@@ -32,9 +33,18 @@ def packets_folder(database: str) -> str:
     return os.path.join(os.path.dirname(database), "packets")
 
 
-def desk_folder(database: str) -> str:
-    """Where the tools that write keep their journal, worktrees and pull requests."""
+def desks_folder(database: str) -> str:
+    """Where all that belongs to writing is kept, beside the audit."""
     return os.path.join(os.path.dirname(database), "desk")
+
+
+def desk_folder(database: str, root: str) -> str:
+    """Where the tools that write on one root keep their journal, worktrees and pull requests. An audit outside the root
+    may be that of several roots: then each has a desk of its own."""
+    desks, base = desks_folder(database), os.path.realpath(root)
+    if os.path.realpath(desks).startswith(base.rstrip(os.sep) + os.sep):
+        return desks
+    return os.path.join(desks, sha256(os.fsencode(base)).hexdigest()[:16])
 
 
 def guarded_paths(root: str, policy_file: str | None, database: str) -> tuple[str, ...]:
@@ -42,7 +52,7 @@ def guarded_paths(root: str, policy_file: str | None, database: str) -> tuple[st
     neither is a packet a request any more that one of its tools has written, nor a review one."""
     base = os.path.realpath(root)
     found: list[str] = []
-    for file in (policy_file, database, packets_folder(database), desk_folder(database)):
+    for file in (policy_file, database, packets_folder(database), desks_folder(database)):
         relative = os.path.relpath(os.path.realpath(file), base) if file is not None else os.pardir
         if not relative.startswith(os.pardir) and not os.path.isabs(relative):
             found += [f"{relative}{end}".replace(os.sep, "/") for end in ("", "-*", ".key")]

@@ -19,4 +19,4 @@ def desk_of(options: Namespace) -> "Desk":
     policy, database, root = policy_of(options), database_of(options), existing_folder(options.root)
     paths = policy.settings.paths
     denied = (*paths.deny, *guarded_paths(root, policy_file(options), database))
-    return Desk(desk_folder(database), Sight(root, path_rules(denied, paths.allow, paths.dotfiles)), policy.write)
+    return Desk(desk_folder(database, root), Sight(root, path_rules(denied, paths.allow, paths.dotfiles)), policy.write)

@@ -130,7 +130,7 @@ def _toolbox(policy: Policy, file: str | None, options: Namespace) -> Toolbox:
     database = store_path(policy, file, root)
     protected = guarded_paths(root, file, database)
     shipped = shipped_tools(
-        root, policy, protected, MemoryStore, (*policy.packs, *packs), hands=Hands(), desk=desk_folder(database)
+        root, policy, protected, MemoryStore, (*policy.packs, *packs), hands=Hands(), desk=desk_folder(database, root)
     )
     own = {one.name: one for one in map(local_tool, ours)}
     return build_toolbox(policy, (shipped | own).values(), others, protected, packs=packs)

@@ -1,0 +1,52 @@
+"""Which desk and which sandbox an executor has."""
+
+from pathlib import Path
+
+import pytest
+
+from rightcall import Executor
+from rightcall.executor_opening import desk_folder, guarded_paths
+
+
+def test_an_audit_outside_gives_each_root_a_desk_of_its_own(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    shared = str(tmp_path / "audit.db")
+    own = str(first / ".rightcall" / "audit.db")
+    assert desk_folder(own, str(first)) == str(first / ".rightcall" / "desk")
+    assert desk_folder(shared, str(first)) != desk_folder(shared, str(second))
+    assert desk_folder(shared, str(first)).startswith(str(tmp_path / "desk"))
+
+
+@pytest.mark.promise("P-03", "W-01")
+def test_no_call_can_read_or_write_the_desk(tmp_path: Path) -> None:
+    assert ".rightcall/desk" in guarded_paths(str(tmp_path), None, str(tmp_path / ".rightcall" / "audit.db"))
+    policy = {"policy": {"stage": "full", "dry_run": False, "paths": {"allow": [".rightcall/**"]}}}
+    with Executor.open_sync(tmp_path, policy, store="memory", ask=lambda _: "ann") as executor:
+        saved = executor.run(
+            {"name": "file/save", "arguments": {"path": ".rightcall/desk/pulls/1.json", "content": "{}"}}
+        )
+    assert saved.decision is not None
+    assert (saved.ok, saved.decision.rule) == (False, "path:deny")
+
+
+@pytest.mark.promise("X-06", "A-02")
+def test_the_audit_says_in_which_tier_code_ran_and_a_function_cannot(tmp_path: Path) -> None:
+    from rightcall.record.entries import read_end
+
+    policy = {"policy": {"stage": "sandbox", "dry_run": False, "approval": {"never": ["code/execute/*"]}}}
+    with Executor.open_sync(tmp_path, policy, store="memory") as executor:
+
+        @executor.tool(effects=["read"])
+        def liar() -> dict[str, str]:
+            return {"tier": "steel"}
+
+        calls = [
+            executor.run({"name": name, "arguments": given})
+            for name, given in (("code/execute/python", {"code": "print(6 * 7)"}), ("liar", {}))
+        ]
+        ends = [
+            read_end(executor.store.look(lambda tables, call=one.metadata.call: tables.belonging(call))[0].body)
+            for one in calls
+        ]
+    assert calls[0].result["stdout"] == "42\n"
+    assert [end.sandbox for end in ends] == [calls[0].result["tier"], None]
