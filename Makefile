@@ -19,7 +19,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-hosts lint types tests bench fuzz hostile kill crowd policies race realmodel realmodel-router storm train docs format clean python
+.PHONY: help run test test-hosts lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race realmodel realmodel-router storm train docs format clean python
 
 help: ## list the targets
 	@echo "RightCall: every tool call a model emits comes out right, or not at all."
@@ -30,6 +30,7 @@ run: $(VENV)/.installed ## set up, then start the server with a practice model o
 	@echo "-- starting '$(BIN)/rightcall serve' from the environment in $(VENV)/; other things to try in a second terminal:"
 	@echo "   $(BIN)/rightcall demo               broken calls through the gate, in a minute"
 	@echo "   $(BIN)/rightcall doctor --help      how well a model of yours calls tools, without and with RightCall"
+	@echo "   $(BIN)/rightcall sandbox doctor     whether code that a model wrote can run safely on this machine"
 	@echo "   $(BIN)/rightcall init               a policy file; then 'rightcall call --help' runs calls under it"
 	@echo "   make test                           lint, types and tests"
 	@echo
@@ -74,6 +75,12 @@ hostile: $(VENV)/.dev ## every kind of hostile input at full size, with the time
 
 kill: $(VENV)/.dev ## kill a process at every stage of a call and look at what it left [ARGS=--times 100]
 	@$(BIN)/python tests/executor/killing.py $(ARGS)
+
+kill-writes: $(VENV)/.dev ## kill a process at every step of a save, a commit, a merge and their undoing, and look at what it left [ARGS='--times 3 --only merge']
+	@$(BIN)/python tests/execute/write/killing.py $(ARGS)
+
+sandbox-attacks: $(VENV)/.dev ## every snippet that attacks the sandbox, as root and not, with namespaces and without
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/sandbox_attacks.py $(ARGS)
 
 crowd: $(VENV)/.dev ## 10,000 attempts from 8 threads, then from 8 processes, against 100 a minute
 	@$(BIN)/python tests/executor/crowding.py threads $(ARGS)
