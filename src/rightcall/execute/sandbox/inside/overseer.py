@@ -7,6 +7,7 @@ import select
 import signal
 import socket
 import time
+from contextlib import suppress
 from typing import NamedTuple
 
 from rightcall.execute.sandbox.inside import wire
@@ -79,7 +80,8 @@ class Overseer:
             raise ValueError(self._heard() or "the first process has ended before the program")
 
     def begin(self) -> None:
-        wire.send(self._ways.inner, {"go": True})
+        with suppress(OSError):  # the set-up has failed meanwhile; why is waiting to be heard
+            wire.send(self._ways.inner, {"go": True})
 
     def wait_gone(self) -> None:
         """Until the sandbox has taken what it wants of the scratch folder."""
