@@ -83,7 +83,7 @@ class Sandbox:
             with Conversation(server, job, tier, stdin, out) as conversation:
                 scratch = conversation.prepare()
                 if fill is not None:
-                    fill(scratch)
+                    conversation.fill(fill)
                 ended = conversation.listen()
                 if collect is not None:
                     collect(scratch, ended)

@@ -16,6 +16,8 @@ from importlib import import_module
 from typing import Any
 
 _RECURSIVE = 0
+_MOST = 60_000
+"""What fits into a pipe. Whoever asks for more wants no limit: a queue without one asks for two thousand millions."""
 
 
 class PipeSemLock:
@@ -31,8 +33,9 @@ class PipeSemLock:
         self._read, self._write = os.pipe()
         self.handle = self._read
         os.set_blocking(self._read, False)
+        self._endless = value > _MOST
         if value:
-            os.write(self._write, b"." * value)
+            os.write(self._write, b"." * min(value, _MOST))
         self._mine, self._owner = 0, 0
 
     def acquire(self, block: bool = True, timeout: float | None = None) -> bool:
@@ -42,7 +45,8 @@ class PipeSemLock:
         limit = None if timeout is None else time.monotonic() + max(timeout, 0.0)
         while True:
             try:
-                os.read(self._read, 1)
+                if not self._endless:
+                    os.read(self._read, 1)
             except BlockingIOError:
                 left = None if limit is None else limit - time.monotonic()
                 if not block or (left is not None and left <= 0):
@@ -62,7 +66,8 @@ class PipeSemLock:
         elif self._get_value() >= self.maxvalue:
             raise ValueError("semaphore or lock released too many times")
         self._mine -= 1
-        os.write(self._write, b".")
+        if not self._endless:
+            os.write(self._write, b".")
 
     __enter__ = acquire
 
