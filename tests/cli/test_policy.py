@@ -221,7 +221,7 @@ def test_the_designs_example_is_refused_by_the_default_and_says_how_to_allow_it(
         '  to allow it   stage = "sandbox" has it; allow = ["code/execute/python"] in [callers.teacher]\n'
         "  policy        the defaults: there is no rightcall.toml here\n"
         "  caller        not named in the policy, so what holds for everybody; stage read-only\n"
-        "  tool          pack:code; execute\n"
+        "  tool          given; execute\n"
         "  policies      denied      no opinion\n"
         "                allowed     denied      allowlist  ◀ decides\n"
         "                batch       no opinion\n"

@@ -1,11 +1,14 @@
 """Which desk and which sandbox an executor has."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from rightcall import Executor
 from rightcall.executor_opening import desk_folder, guarded_paths
+from rightcall.record.entries import EndBody, read_end
+from rightcall.record.tables import Tables
 
 
 def test_an_audit_outside_gives_each_root_a_desk_of_its_own(tmp_path: Path) -> None:
@@ -29,10 +32,12 @@ def test_no_call_can_read_or_write_the_desk(tmp_path: Path) -> None:
     assert (saved.ok, saved.decision.rule) == (False, "path:deny")
 
 
+def end_of(tables: Tables, call: int) -> EndBody:
+    return next(read_end(entry.body) for entry in tables.belonging(call) if entry.kind == "end")
+
+
 @pytest.mark.promise("X-06", "A-02")
 def test_the_audit_says_in_which_tier_code_ran_and_a_function_cannot(tmp_path: Path) -> None:
-    from rightcall.record.entries import read_end
-
     policy = {"policy": {"stage": "sandbox", "dry_run": False, "approval": {"never": ["code/execute/*"]}}}
     with Executor.open_sync(tmp_path, policy, store="memory") as executor:
 
@@ -44,9 +49,6 @@ def test_the_audit_says_in_which_tier_code_ran_and_a_function_cannot(tmp_path: P
             executor.run({"name": name, "arguments": given})
             for name, given in (("code/execute/python", {"code": "print(6 * 7)"}), ("liar", {}))
         ]
-        ends = [
-            read_end(executor.store.look(lambda tables, call=one.metadata.call: tables.belonging(call))[0].body)
-            for one in calls
-        ]
+        ends = [executor.store.look(partial(end_of, call=one.metadata.call)) for one in calls]
     assert calls[0].result["stdout"] == "42\n"
     assert [end.sandbox for end in ends] == [calls[0].result["tier"], None]
