@@ -91,11 +91,11 @@ def _reap(run: Run, program_pid: int) -> None:
 
 def become_ready(run: Run) -> None:
     """Where nothing can be mounted: what is outside stays where it is, and Landlock has to keep it apart."""
-    wire.send(run.channel, {"ready": True})
     _give_up(run)
     request = run.request
     visible = [*system_places(), *run.interpreter, *request.visible, *RANDOM]
     _restrict(visible, [request.place, run.temporary], needed=True)
+    wire.send(run.channel, {"ready": True})  # not before: what is filled would be removed under one's hands
     _wait_for_go(run)
 
 
