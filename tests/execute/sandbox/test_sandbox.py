@@ -255,6 +255,8 @@ def test_whatever_the_caller_raises_nothing_goes_on(sandbox: Sandbox):
     assert began.is_set()
     with pytest.raises(ZeroDivisionError):
         sandbox.run(job, fill=divide, out=out)
+    with pytest.raises(FileNotFoundError):
+        sandbox.run(job, fill=lambda scratch: os.unlink("absent", dir_fd=scratch.fd), out=out)
     assert run_python(sandbox, "print('well')").out == "well\n"
 
 

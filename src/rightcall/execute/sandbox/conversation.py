@@ -108,16 +108,6 @@ class Conversation:
                         key.fileobj.close()
         return self._ended(answer)
 
-    def fill(self, fill: Callable[[Scratch], None]) -> None:
-        """The set-up goes on meanwhile. When it fails the folder goes, and that it failed is what there is to say."""
-        assert self._scratch is not None
-        try:
-            fill(self._scratch)
-        except FileNotFoundError:
-            self._control.settimeout(_CLEANING)
-            self._heard()
-            raise
-
     def _heard(self) -> dict[str, Any]:
         try:
             message, _ = wire.receive(self._control)

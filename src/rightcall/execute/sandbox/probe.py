@@ -84,8 +84,7 @@ def _run(server: Server, tier: Tier, canary: str) -> str:
     said: list[bytes] = []
     job = Job(("probe.py", canary), _PLACE, _LIMITS, script=f"{_PLACE}/probe.py")
     with Conversation(server, job, tier, None, lambda _, block: said.append(block)) as conversation:
-        conversation.prepare()
-        conversation.fill(_fill)
+        _fill(conversation.prepare())
         conversation.listen()
     return b"".join(said).decode(errors="replace")
 

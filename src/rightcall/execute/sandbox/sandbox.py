@@ -83,7 +83,7 @@ class Sandbox:
             with Conversation(server, job, tier, stdin, out) as conversation:
                 scratch = conversation.prepare()
                 if fill is not None:
-                    conversation.fill(fill)
+                    fill(scratch)
                 ended = conversation.listen()
                 if collect is not None:
                     collect(scratch, ended)
