@@ -60,9 +60,10 @@ def run_all(tier: Tier, wanted: list[Snippet], at_once: int = AT_ONCE) -> dict[s
     """What was wrong, by name. Each of the threads has an outside of its own, so that one is not blamed for another."""
     found: dict[str, list[str]] = {}
     with everything(at_once) as outsides, closing(Sandbox(_interpreter(), only=tier)) as sandbox:
+        others = descendants()
         if sandbox.tier() != tier:
             return {"tier": [f"{sandbox.tier()} instead of {tier}"]}
-        server = next(iter(children(os.getpid()) - {outside.process.pid for outside in outsides}), None)
+        server = next(iter(children(os.getpid()) - others), None)
         waiting = iter(wanted)
 
         def work(outside: Outside) -> None:
@@ -74,10 +75,15 @@ def run_all(tier: Tier, wanted: list[Snippet], at_once: int = AT_ONCE) -> dict[s
 
         with ThreadPoolExecutor(at_once) as pool:
             list(pool.map(work, outsides))
-        leftover = _after_a_moment(lambda: descendants() - {server} - {outside.process.pid for outside in outsides})
+        leftover = _after_a_moment(lambda: descendants() - {server} - others - _canaries(outsides))
         if leftover:
             found["processes left"] = [_told_of(pid) for pid in leftover]
     return found
+
+
+def _canaries(outsides: list[Outside]) -> set[int]:
+    """Those that run now: one that was killed has been replaced."""
+    return {outside.process.pid for outside in outsides}
 
 
 @contextmanager

@@ -133,6 +133,6 @@ print("sought")
             if output == "there\n" and not sought:
                 sought.append(run_code(sandbox, seeking.replace("{folder}", str(folder))))
 
-        first = pool.submit(run_code, sandbox, waiting, SandboxSettings(seconds=1.5), "python", seen).result()
+        first = pool.submit(run_code, sandbox, waiting, SandboxSettings(seconds=1.0), "python", seen).result()
         assert [result.stdout for result in sought] == ["sought\n"]
         assert first.ended.limits == ("seconds",)
