@@ -91,14 +91,17 @@ def _owned() -> Iterator[str]:
 
 
 def same_again(before: Traces, folder: Path, seconds: float = 3.0) -> str:
-    """Nothing when everything is as it was; what is being cleared away gets a moment. Others may work on the machine
+    """Nothing when there is no more than there was; what is being cleared away gets a moment. Others may work on the machine
     and come and go: of what bears our names, only what stays is left behind."""
     until = time.monotonic() + seconds
     now = traces(folder)
     groups, owned = now.groups - before.groups, now.owned - before.owned
     while True:
         groups, owned = groups & now.groups, owned & now.owned
-        seen = now._replace(groups=before.groups | groups, owned=before.owned | owned)
+        seen = Traces(
+            before.processes | now.processes, now.mounts, before.folders | now.folders, before.groups | groups,
+            before.owned | owned, max(before.descriptors, now.descriptors), max(before.threads, now.threads),
+        )  # fmt: skip
         if seen == before or time.monotonic() > until:
             break
         bury(now.processes - before.processes)
