@@ -8,7 +8,7 @@ import select
 import signal
 import socket
 from contextlib import suppress
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from rightcall.execute.sandbox.inside import folders, kernel, wire
 from rightcall.execute.sandbox.inside.groups import remove_group, usable_home
@@ -19,14 +19,23 @@ from rightcall.execute.sandbox.inside.supervisor import Given, Server
 from rightcall.execute.sandbox.inside.watching import descendants
 
 
+class _Started(NamedTuple):
+    """A supervisor. Its way to the sandbox is kept open here as well, until it is no longer among the processes: so
+    whoever waits for the other end to be closed knows that nothing is left."""
+
+    pid: int
+    token: str
+    control: int
+
+
 class ForkServer:
     def __init__(self, requests: socket.socket) -> None:
         self._requests = requests
         self._holder = os.pidfd_open(os.getppid())
         self._life_read, self._life_write = os.pipe()
         self._poll = select.poll()
-        self._runs: dict[int, tuple[int, str]] = {}
-        """By the descriptor that tells of its end: a supervisor and its token."""
+        self._runs: dict[int, _Started] = {}
+        """By the descriptor that tells of their end."""
         kernel.adopt_orphans()  # what a supervisor leaves that was killed comes to us, and is ended
         id_range()  # once for all
         self.facts = Server(interpreter_places(), usable_home())
@@ -55,31 +64,33 @@ class ForkServer:
         token: str = message["token"]
         pid = os.fork()
         if pid == 0:
-            for file in (*self._runs, self._life_write, self._holder):
+            others = [run.control for run in self._runs.values()]
+            for file in (*self._runs, *others, self._life_write, self._holder):
                 os.close(file)
             self._requests.close()
             return Given(token, socket.socket(fileno=control), (pipes[0], pipes[1], pipes[2]), self._life_read)
-        for file in files:
-            os.close(file)
+        for pipe in pipes:
+            os.close(pipe)
         pidfd = os.pidfd_open(pid)
-        self._runs[pidfd] = (pid, token)
+        self._runs[pidfd] = _Started(pid, token, control)
         self._poll.register(pidfd, select.POLLIN)
         return None
 
     def _ended(self, pidfd: int) -> None:
         self._poll.unregister(pidfd)
-        pid, token = self._runs.pop(pidfd)
+        run = self._runs.pop(pidfd)
         os.close(pidfd)
-        _, status = os.waitpid(pid, 0)
+        _, status = os.waitpid(run.pid, 0)
         if status:
             self._end_orphans()
-            folders.remove(base_of(token))
+            folders.remove(base_of(run.token))
             if self.facts.group_home is not None:
-                remove_group(self.facts.group_home, token)
+                remove_group(self.facts.group_home, run.token)
+        os.close(run.control)
 
     def _end_orphans(self) -> None:
         """Children that we have not forked."""
-        ours = {pid for pid, _ in self._runs.values()}
+        ours = {run.pid for run in self._runs.values()}
         while orphans := set(_children()) - ours:
             for pid in orphans:
                 with suppress(OSError):
