@@ -43,6 +43,7 @@ from rightcall.executor_outcomes import equipped, objection, ran, refused
 from rightcall.executor_request import Tighter, TooManyPaths, build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.parse.kinds import is_object
+from rightcall.present.marks import mark_as_data
 from rightcall.present.messages import Content, content, error_content
 from rightcall.record.admission import Admission, Question, admit, finish_once, refuse
 from rightcall.record.entries import CallBody, EndBody
@@ -87,8 +88,11 @@ class Pipeline(Struct, frozen=True, eq=False):
         watch.stage("authorise")
         admission = await self._admit(written, who, request, tool)
         if isinstance(request, Decision) or tool is None or admission.decision.kind in ("deny", "ask"):
+            outcome = refused(written, admission, tool, rights, watch.taken)
+            if not isinstance(request, Decision) and admission.decision.rule == "approval:mismatch":
+                outcome = await self._shown_anew(request, tool, outcome)
             watch.stage("")
-            return refused(written, admission, tool, rights, watch.taken)
+            return outcome
         watch.stage("execute")
         result = await self._execute(request, tool, admission)
         watch.stage("record")
@@ -246,10 +250,24 @@ class Pipeline(Struct, frozen=True, eq=False):
 
     async def _changed(self, request: Request, local: LocalTool) -> Result:
         """Why an approved call is not run, and what it would do now."""
+        now = await self._would_do(request, local)
+        return replace(CHANGED, error=f"{CHANGED.error}\n{now}") if now else CHANGED
+
+    async def _shown_anew(self, request: Request, found: Equipped | None, outcome: Outcome) -> Outcome:
+        """A refusal of a call whose approval is for something else, with what it would do now: a person has to be asked
+        about that."""
+        now = "" if found is None or found.local is None else await self._would_do(request, found.local)
+        if not now:
+            return outcome
+        told = f"{outcome.content}\n{mark_as_data(request.tool, now)}"
+        return replace(outcome, content=told, error=f"{outcome.error}\n{now}")
+
+    async def _would_do(self, request: Request, local: LocalTool) -> str:
+        """What the tool itself says it would do; nothing where it says nothing."""
         if local.preview is None:
-            return CHANGED
+            return ""
         now = await preview(local, self._given(request, local), request.canonical, seconds=self._seconds(request))
-        return replace(CHANGED, error=f"{CHANGED.error}\n{now.value}") if now.ok else CHANGED
+        return str(now.value) if now.ok else ""
 
     def _given(self, request: Request, local: LocalTool) -> dict[str, Any]:
         """What the function gets: the call as it was judged, its paths counted from the root."""
