@@ -1,5 +1,5 @@
-"""A yes to a write is a yes to what was shown: the bytes that are replaced, and the commit that a branch is at. What has
-changed since is refused with a new diff, and nothing is written (P-06, W-05)."""
+"""A yes to a write is a yes to what was shown: the bytes that are replaced, and the commit that a branch is at. What
+has changed since is refused with a new diff, and nothing is written (P-06, W-05)."""
 
 import os
 import subprocess
