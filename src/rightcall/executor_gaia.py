@@ -1,7 +1,7 @@
 """The tools of design 004 (the pack `gaia`) on an executor's own: what they are called there, and what runs here.
 
     ai.read          code/read
-    ai.write         file/save      of a later stage of trust: shown, not run, as long as nobody provides it
+    ai.write         file/save      shown, not run, on a system where no tool of ours writes
     ai.execute       itself         runs in the sandbox or not at all; shown, not run, where there is none
     embedding.query  itself         a host provides it
 
@@ -22,7 +22,7 @@ from rightcall.execute.functions import LocalTool
 from rightcall.packs import load_pack
 
 _SAME = {"ai.read": "code/read", "ai.write": "file/save"}
-_NO_WRITING = "No tool that writes files is here yet, so nothing was written. A host can provide `file/save`"
+_NO_WRITING = "No tool of ours writes files on this system, so nothing was written. A host can provide `file/save`"
 _NO_SANDBOX = "Commands run in a sandbox or not at all, and there is none here, so nothing was run"
 _NO_HOST = "`embedding.query` is provided by a host, and none has: it registers a function under this name"
 

@@ -257,6 +257,7 @@ def test_only_paths_below_those_folders_pass_the_rules_for_paths(tmp_path: Path)
 
         def saves(path: str) -> tuple[bool, str]:
             outcome = executor.run({"name": "file/save", "arguments": {"path": path, "content": "x"}}, "ada")
+            assert outcome.decision is not None
             return outcome.ok, outcome.decision.rule
 
         assert saves(f"{outside}/a.md")[0]
@@ -264,5 +265,6 @@ def test_only_paths_below_those_folders_pass_the_rules_for_paths(tmp_path: Path)
         assert saves(f"{tmp_path}/b.md") == (False, "path:outside")
         assert saves(f"{outside}/way/c.md")[0] is False
         read = executor.run({"name": "code/read", "arguments": {"path": f"{outside}/a.md"}}, "ada")
+        assert read.decision is not None
         assert (read.ok, read.decision.rule) == (False, "path:outside")
     assert os.listdir(root) == [".rightcall"]
