@@ -179,3 +179,50 @@ def test_a_yes_to_one_caller_is_none_to_another(root: Path) -> None:
         approval = ask(executor, SAVE)
         assert refused(executor.run(SAVE, "other", approval=approval))
     assert (root / "experimental" / "a.md").read_text() == "old\n"
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["by its id", "by the call alone"])
+def test_what_was_shown_is_written_once(root: Path, named: bool) -> None:
+    with Executor.open_sync(root, POLICY, store="memory") as executor:
+        approval = ask(executor, SAVE) if named else (ask(executor, SAVE), None)[1]
+        done = executor.run(SAVE, "ai", approval=approval)
+        assert done.ok, done.content
+        assert refused(executor.run(SAVE, "ai", approval=approval))
+    assert (root / "experimental" / "a.md").read_text() == "new\n"
+
+
+def test_what_is_shown_and_what_is_approved_are_one_state(tmp_path: Path) -> None:
+    """Whatever changes between a look at it and its preview."""
+    content = ["evil"]
+    shown: list[str] = []
+
+    def preview(_: Any) -> str:
+        content[0] = "good" if len(shown) == 0 else content[0]
+        shown.append(content[0])
+        return content[0]
+
+    with Executor.open_sync(tmp_path, {"policy": {"allow": ["commit"], "dry_run": False}}, store="memory") as executor:
+
+        @executor.tool(effects=["write"], state=lambda _: content[0], preview=preview)
+        def commit() -> str:
+            return content[0]
+
+        assert executor.run({"name": "commit", "arguments": {}}).status == "waiting"
+        (question,) = executor.waiting()
+        assert "good" in question.details
+        content[0] = "evil"
+        executor.answer(question.id, "approved", by="ann", digest=question.digest)
+        assert refused(executor.run({"name": "commit", "arguments": {}}, approval=question.id))
+
+
+def test_what_changes_all_the_time_is_not_even_asked_about(tmp_path: Path) -> None:
+    ticks = iter(range(1000))
+    with Executor.open_sync(tmp_path, {"policy": {"allow": ["commit"], "dry_run": False}}, store="memory") as executor:
+
+        @executor.tool(effects=["write"], state=lambda _: next(ticks), preview=lambda _: "a diff")
+        def commit() -> None: ...
+
+        outcome = executor.run({"name": "commit", "arguments": {}})
+        assert outcome.decision is not None
+        assert (outcome.status, outcome.decision.rule) == ("refused", "state")
+        assert executor.waiting() == []

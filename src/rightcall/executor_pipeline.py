@@ -25,7 +25,7 @@ from rightcall.execute.functions import LocalTool
 from rightcall.execute.placing import placed
 from rightcall.execute.preview import DRY_RUN, preview
 from rightcall.execute.run import run
-from rightcall.execute.state import keepable, state_of, telling
+from rightcall.execute.state import UNKNOWN, keepable, state_of, telling
 from rightcall.executor_calls import (
     OnStage,
     Stopwatch,
@@ -62,6 +62,11 @@ CHANGED = Result(False, error="What the call touches has changed since it was ap
 _LONGEST_STATE = 1000
 _SHORTEST = 0.001
 """Seconds of a call whose time is over: it is begun, since that is recorded, and stopped."""
+_LOOKS = 3
+UNSTEADY = Decision(
+    "deny", "state", "What the call touches changes while it is looked at, so nobody could be asked about it",
+    "Make the same call again in a moment.",
+)  # fmt: skip
 UNREADABLE = Decision("deny", "validation", "Validation failed: the call cannot be read")
 
 
@@ -84,9 +89,9 @@ class Pipeline(Struct, frozen=True, eq=False):
         watch.stage("check")
         rights = self.toolbox.rights_of(who.caller)
         tool = equipped(written, self.toolbox)
-        request = await self._judgeable(written, tool, rights, approval)
+        request, rehearsal = await self._looked_at(written, tool, rights, approval)
         watch.stage("authorise")
-        admission = await self._admit(written, who, request, tool)
+        admission = await self._admit(written, who, request, tool, rehearsal)
         if isinstance(request, Decision) or tool is None or admission.decision.kind in ("deny", "ask"):
             outcome = refused(written, admission, tool, rights, watch.taken)
             if not isinstance(request, Decision) and admission.decision.rule == "approval:mismatch":
@@ -111,24 +116,40 @@ class Pipeline(Struct, frozen=True, eq=False):
         watch.stage("")
         return outcome
 
+    async def _looked_at(
+        self, written: Written, found: Equipped | None, rights: Rights, approval: str | None
+    ) -> tuple[Request | Decision, str]:
+        """The request that the policies judge, and what a person is shown of it, both of one and the same state: what
+        changes in between is looked at again, and what changes all the time is refused."""
+        try:
+            for _ in range(_LOOKS):
+                request = await self._judgeable(written, found, rights, approval)
+                if isinstance(request, Decision) or found is None:
+                    return request, ""
+                shown = await self._rehearsal(request, found)
+                untold = not request.state or request.state.startswith(UNKNOWN)  # no yes to it will ever fit
+                if not shown or untold or await self._state(request, found) == request.state:
+                    return request, shown
+            return UNSTEADY, ""
+        except StoreError as error:
+            return unrecorded(error).decision, ""
+        except Exception as error:  # an error of ours must not become the host's, and must not let a call pass
+            log.exception("rightcall: judging a call failed")
+            return Decision("deny", "fault", f"The call could not be judged: {type(error).__name__}"), ""
+
     async def _judgeable(
         self, written: Written, found: Equipped | None, rights: Rights, approval: str | None
     ) -> Request | Decision:
-        try:
-            request = self._request(written, found, rights, approval)
-            if isinstance(request, Decision) or found is None or not found.touches:
-                return request
-            own = found.local is not None and found.local.state is not None
-            if own and await self._likely(request) == "deny":
-                return request
-            known = found.local is None or telling(found.local, request.arguments, self.root)
-            state = await self._state(request, found)
-            return replace(request, state=state, repeatable=request.repeatable or not known)
-        except StoreError as error:
-            return unrecorded(error).decision
-        except Exception as error:  # an error of ours must not become the host's, and must not let a call pass
-            log.exception("rightcall: judging a call failed")
-            return Decision("deny", "fault", f"The call could not be judged: {type(error).__name__}")
+        request = self._request(written, found, rights, approval)
+        if isinstance(request, Decision) or found is None or not found.touches:
+            return request
+        own = found.local is not None and found.local.state is not None
+        # whether an approval fits cannot be told before the state is known
+        if own and await self._likely(replace(request, approval=None)) == "deny":
+            return request
+        known = found.local is None or telling(found.local, request.arguments, self.root)
+        state = await self._state(request, found)
+        return replace(request, state=state, repeatable=request.repeatable or not known)
 
     def _request(
         self, written: Written, found: Equipped | None, rights: Rights, approval: str | None
@@ -151,7 +172,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
 
     async def _admit(
-        self, written: Written, who: Who, request: Request | Decision, found: Equipped | None
+        self, written: Written, who: Who, request: Request | Decision, found: Equipped | None, rehearsal: str
     ) -> Admission:
         """The decision, recorded. When the store cannot record it, it is no (A-04)."""
         done: list[Admission] = []
@@ -160,7 +181,7 @@ class Pipeline(Struct, frozen=True, eq=False):
                 work = self._refusal(written, who, request if isinstance(request, Decision) else UNREADABLE)
             else:
                 body = call_body(written, who, request, self.redactor)
-                asked = question(request, written.verdict, found.described, await self._rehearsal(request, found))
+                asked = question(request, written.verdict, found.described, rehearsal)
                 work = partial(self._decided, request=request, body=body, asked=asked)
             return await self.store.atransact(lambda tables: _kept(done, work(tables)))
         except StoreError as error:
@@ -199,7 +220,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             replace(local, function=tell, convert=None, timeout=None), {"arguments": given},
             seconds=self._seconds(request), output=_LONGEST_STATE,
         )  # fmt: skip
-        return str(told.value) if told.ok else f"unknown {urandom(16).hex()}"
+        return str(told.value) if told.ok else f"{UNKNOWN} {urandom(16).hex()}"
 
     def _refusal(self, written: Written, who: Who, decision: Decision) -> Callable[[Tables], Admission]:
         body = call_body(written, who, None, self.redactor)

@@ -20,8 +20,10 @@ from rightcall.execute.functions import LocalTool, own_copy
 from rightcall.execute.places import found_at, values_at
 from rightcall.text.faults import fault_text
 
-__all__ = ["Untold", "found_at", "keepable", "state_of", "telling", "untold", "values_at"]
+__all__ = ["UNKNOWN", "Untold", "found_at", "keepable", "state_of", "telling", "untold", "values_at"]
 
+UNKNOWN = "unknown"
+"""How a state begins that could not be told."""
 _SETTLED = 20_000_000
 """Nanoseconds. File times are coarse (up to 10 ms on Linux): a file that was changed a moment ago could change again
 without looking any different."""
@@ -56,7 +58,7 @@ def state_of(tool: LocalTool, arguments: Mapping[str, Any], root: str) -> str:
         pass
     except BaseException as error:  # noqa: BLE001 - the author's own code
         log.warning("the state of what %s touches could not be told: %s", tool.name, fault_text(error))
-    return f"unknown-{os.urandom(16).hex()}"  # unknown is never unchanged
+    return f"{UNKNOWN}-{os.urandom(16).hex()}"  # unknown is never unchanged
 
 
 def telling(tool: LocalTool, arguments: Mapping[str, Any], root: str) -> bool:
