@@ -16,8 +16,35 @@ def test_a_name_that_looks_the_same_is_the_same(twin: str) -> None:
     assert skeleton(twin) == skeleton("teacher")
 
 
+@pytest.mark.parametrize(
+    "nothing", [*"\u3164\u115f\u1160\uffa0\ufe0f\u034f\u2800\u17b4\u180e\u02bc\u0640\u0378", "\U000e0100", "\U0001d173"]
+)
+def test_what_cannot_be_seen_makes_no_other_name(nothing: str) -> None:
+    assert {skeleton(name) for name in (f"teacher{nothing}", f"{nothing}teacher", f"te{nothing}acher")} == {"teacher"}
+    assert skeleton(nothing) == ""
+
+
+@pytest.mark.parametrize("twin", ["ᴛᴇᴀᴄʜᴇʀ", "ꓔꓰꓮꓚꓧꓰꓣ", "ᎢᎬᎪᏟᎻᎬᎡ"])
+def test_letters_that_are_drawn_as_latin_ones_are_those(twin: str) -> None:
+    assert skeleton(twin) == "teacher"
+
+
 def test_other_names_stay_other_names() -> None:
-    names = ["teacher", "teacher2", "anna", "hanna", "root", "admin", "Ивáн", "田中", "müller", "miller"]
+    names = [
+        "teacher",
+        "teacher2",
+        "anna",
+        "hanna",
+        "root",
+        "admin",
+        "Ивáн",
+        "田中",
+        "müller",
+        "miller",
+        "ラーメン",
+        "한글",
+        "佐々木",
+    ]
     assert len({skeleton(name) for name in names}) == len(names)
 
 

@@ -11,23 +11,43 @@ from rightcall.text.visible import spelled
 _WORD: Final = re.compile(r"\w+")
 _MOST_WORDS: Final = 3
 _LETTERS: Final = (  # each letter is followed by those that can be taken for it
-    "aаαɑ", "bьƅв", "cсϲ", "dԁ", "eеєε", "gɡ", "hһнʜ", "iіıιӏ|1lɩ!", "jјϳ", "kкκ", "mм", "nոпη", "oоο0օσ",
-    "pрρ", "qԛզ", "rгᴦ", "sѕꜱ", "tтτ", "uսυ", "vνѵ", "wԝшω", "xхχ", "yуγү", "zᴢ",
+    "aаαɑᴀꓮᎪ", "bьƅвʙꓐᏴ", "cсϲᴄꓚᏟ", "dԁᴅꓓᎠ", "eеєεᴇꓰᎬ", "fꜰꓝ", "gɡɢꓖᏀ", "hһнʜꓧᎻ", "iіıιӏ|1lɩ!ɪʟꓲꓡᏞᎥ", "jјϳᴊꓙᎫ",
+    "kкκᴋꓗᏦ", "mмᴍꓟᎷ", "nոпηɴꓠ", "oоο0օσᴏꓳ", "pрρᴘꓑᏢ", "qԛզ", "rгᴦʀꓣᎡᏒ", "sѕꜱꓢᏚ", "tтτᴛꓔᎢ", "uսυᴜꓴ", "vνѵᴠꓦᏙ",
+    "wԝшωᴡꓪᎳ", "xхχꓫ", "yуγүʏꓬ", "zᴢꓜᏃ",
 )  # fmt: skip
 _LIKE: Final = {ord(other): letters[0] for letters in _LETTERS for other in letters[1:]}
+_UNSEEN: Final = re.compile(  # what a font draws as nothing at all, or as a blank
+    "[\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00016fe4\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"
+)
+_LIKE_SIGNS: Final = re.compile("[\u02b0-\u02ff\u0559\u0640\ua717-\ua721\ua788\ua78b\ua78c]")
+"""Letters by their kind that are drawn as signs: apostrophes, strokes, accents."""
 _PLAYED_WITH: Final = frozenset(("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU"))
 _LIKE_PUNCTUATION: Final = {"∕": "/", "⁄": "/", "⧸": "/", "⧵": "\\", "∖": "\\", "․": ".", "‥": "..", "꞉": ":", "ː": ":"}
 
 
 def skeleton(text: str) -> str:
-    """What is left of a name when look-alikes count as one: case, blanks, marks and signs are nothing.
+    """What is left of a name when look-alikes count as one: case, marks, signs and whatever cannot be seen are nothing.
 
-    >>> skeleton("Te acher\\u200b"), skeleton("t\\u0435acher"), skeleton("ｔｅａｃｈｅｒ") == skeleton("teacher")
+    >>> skeleton("Te acher\\u3164"), skeleton("t\\u0435acher"), skeleton("ｔｅａｃｈｅｒ") == skeleton("teacher")
     ('teacher', 'teacher', True)
     """
-    plain = normalize("NFKD", normalize("NFKC", text).casefold()).casefold()
-    kept = "".join(character for character in plain.translate(_LIKE) if category(character)[0] in "LN")
+    plain = text
+    if not text.isascii():
+        plain = normalize("NFKD", normalize("NFKC", _UNSEEN.sub("", text)).casefold())
+        plain = _LIKE_SIGNS.sub("", _UNSEEN.sub("", plain))
+    kept = "".join(one for one in plain.casefold().translate(_LIKE) if category(one)[0] in "LN")
     return kept.replace("rn", "m").replace("vv", "w")
+
+
+def has_unseen(text: str) -> bool:
+    """Whether a text holds something that is drawn as nothing or as a blank, other than the plain blank itself.
+
+    >>> has_unseen("main\\u3164"), has_unseen("main")
+    (True, False)
+    """
+    return not text.isascii() and _UNSEEN.search(text) is not None
 
 
 def suspicions(text: str) -> Iterator[str]:
