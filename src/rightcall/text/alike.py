@@ -50,6 +50,15 @@ def has_unseen(text: str) -> bool:
     return not text.isascii() and _UNSEEN.search(text) is not None
 
 
+def with_plain_signs(text: str) -> str:
+    """A text with the plain sign in the place of each that looks like one.
+
+    >>> with_plain_signs("a\\u2215b")
+    'a/b'
+    """
+    return text if text.isascii() else "".join(_LIKE_PUNCTUATION.get(one, one) for one in text)
+
+
 def suspicions(text: str) -> Iterator[str]:
     """What a person should know of the letters in a text, in plain ASCII; nothing for an ordinary one."""
     if text.isascii():

@@ -73,6 +73,36 @@ def test_a_name_that_cannot_be_is_refused_and_nothing_is_made(tmp_path: Path, na
     assert here.made.git("for-each-ref") == before
 
 
+@pytest.mark.promise("W-02")
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("team/main", "git knows refs/remotes/team/main"), ("team", "refs/remotes/team/HEAD"), ("team/new", "a remote"),
+        ("Tеam/new", "looks like, the name of a remote"), ("set-up/x", "a remote"), ("origin/x", "a remote"),
+        ("v1", "git knows refs/tags/v1"), ("stash", "git knows refs/stash"), ("mаin", "looks like main"),
+    ],
+)  # fmt: skip
+def test_a_name_that_git_or_a_person_takes_for_something_else_is_refused(tmp_path: Path, name: str, says: str) -> None:
+    here = place(tmp_path)
+    for ref in ("refs/tags/v1", "refs/stash", "refs/remotes/team/main", "refs/remotes/team/HEAD"):
+        here.made.git("update-ref", ref, "main")
+    here.made.git("config", "remote.set-up.url", "x")
+    with pytest.raises(ToolFailure, match=f"^name: .*{says}"):
+        here.call("code/create-branch", name=name, expected="")
+
+
+@pytest.mark.promise("W-02")
+def test_a_branch_whose_name_is_taken_for_a_commit_or_has_got_another_meaning_goes_no_further(here: Place) -> None:
+    number = here.made.git("rev-parse", "HEAD")[:6]
+    with pytest.raises(ToolFailure, match="has a number that begins so"):
+        here.call("code/create-branch", name=number, expected="")
+    here.branch()
+    here.edit(modify("a.py", "2\n"))
+    here.made.git("tag", "fix")
+    with pytest.raises(ToolFailure, match=r"branch: fix would be taken .* refs/tags/fix"):
+        here.call("code/commit", message="m", expected="")
+
+
 def test_without_a_name_the_only_open_branch_is_meant(here: Place) -> None:
     with pytest.raises(ToolFailure, match="You have no open branch: make one with code/create-branch"):
         branch_for(here.desk, "ada", None)

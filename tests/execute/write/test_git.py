@@ -10,7 +10,7 @@ from rightcall.config_hands import WriteSettings
 from rightcall.errors import ToolFailure
 from rightcall.execute.write.changes import Moved, RefStep
 from rightcall.execute.write.git import Writer, author_of
-from rightcall.execute.write.git_refs import guard_name
+from rightcall.execute.write.git_names import guard_name
 from rightcall.fs.sight import Sight
 
 pytestmark = pytest.mark.promise("W-02")
@@ -142,6 +142,8 @@ def test_a_checkout_is_byte_for_byte_what_was_committed(repository: Made, tmp_pa
 BAD_NAMES = (
     "", "-x", "--help", "a b", "HEAD", "@", "@{-1}", "a..b", "x.lock", "refs/heads/a", "a\n", "/a", "a//b", "a~1", "a^",
     "a:b", ".a", "a/", "a" * 201, "\ud800", "b" * 40, "a\u202eb",
+    "main\u3164", "fix\ufe0f", "fix\u034f", "fix\u0378", "fix\u2800", "FETCH_HEAD", "orig_head", "Heads/x",
+    "deadbee", "v1-2-gdeadbee",
 )  # fmt: skip
 
 
@@ -152,11 +154,31 @@ def test_no_bad_name_becomes_a_branch(repository: Made) -> None:
             git.check_name(name)
 
 
-@pytest.mark.parametrize("name", ["main", "MAIN", "Main", "main/x", "release/1.0", "Release/1/x", "old"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "main",
+        "MAIN",
+        "Main",
+        "main/x",
+        "release/1.0",
+        "Release/1/x",
+        "old",
+        "m\u0430in",
+        "ｍain",
+        "rnain",
+        "ma-in",
+        "re1ease/2",
+        "release∕2",
+        "оld",
+        "mаster/x",
+    ],
+)
 def test_protected_and_frozen_branches_are_known_in_any_case(name: str) -> None:
     with pytest.raises(ToolFailure, match=r"is (protected|frozen)"):
         guard_name(WriteSettings(frozen=("Old",)), name)
-    guard_name(WriteSettings(), "fix-main")
+    for fine in ("fix-main", "mainly", "release-2", "хорошо", "🦊"):
+        guard_name(WriteSettings(frozen=("🐻",)), fine)
 
 
 def test_what_cannot_be_written_is_refused_with_a_reason(tmp_path: Path) -> None:

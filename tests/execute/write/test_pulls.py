@@ -41,16 +41,15 @@ def test_a_pull_request_is_a_record_with_title_body_commits_and_status(project: 
 
 
 @pytest.mark.promise("W-02", "P-05", "A-07")
-def test_the_preview_shows_title_body_commits_and_diff_without_harm_and_changes_nothing(project: Project) -> None:
+def test_the_preview_holds_title_body_commits_and_diff_as_they_are_and_changes_nothing(project: Project) -> None:
     project.branch(files={"app.py": "print('\x1b[2J')\n"})
     asked = OpenArguments(title="Say \x1b[31mtwo", body="one\n\u202etwo", caller="teacher")
     shown = open_preview(project.desk, asked)
     assert "Would open a pull request: fix into main" in shown
-    assert "+print('\\u001b[2J')" in shown
-    assert "title: Say \\u001b[31mtwo" in shown
-    assert "\\u202etwo" in shown
+    assert "\n+print('\x1b[2J')" in shown
+    assert "\ntitle: Say \x1b[31mtwo\n" in shown
+    assert "\n  one\n  \u202etwo\n" in shown
     assert "a change  (teacher)" in shown
-    assert "\x1b" not in shown
     assert all_pulls(project.desk) == []
 
 
@@ -91,6 +90,17 @@ def test_requests_that_make_no_sense_are_refused_with_what_would_be_right(projec
     assert all_pulls(project.desk) == []
     project.open(branch="fix")
     refused("Pull request 1 is open for fix already", branch="fix")
+
+
+@pytest.mark.promise("W-02")
+def test_a_branch_whose_name_means_something_else_as_well_is_not_asked_for(project: Project) -> None:
+    project.branch()
+    project.git("update-ref", "refs/remotes/fix/main", "main")
+    with pytest.raises(ToolFailure, match=r"branch: fix would be taken for something else .* name of a remote"):
+        project.open()
+    project.branch("mаin")
+    with pytest.raises(ToolFailure, match=r"looks like main, which is protected"):
+        project.open(branch="mаin")
 
 
 @pytest.mark.promise("W-02")

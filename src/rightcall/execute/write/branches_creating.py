@@ -9,7 +9,8 @@ from rightcall.execute.write.branches import BranchRecord, branch_step, tree_of
 from rightcall.execute.write.changes import RefStep
 from rightcall.execute.write.editing_state import digest, must_be
 from rightcall.execute.write.git import Writer
-from rightcall.execute.write.git_refs import HEADS, guard_name
+from rightcall.execute.write.git_names import guard_name
+from rightcall.execute.write.git_refs import HEADS
 from rightcall.execute.write.pulls import moment
 from rightcall.execute.write.worktree import tidy
 from rightcall.text.escape import escaped
@@ -99,6 +100,7 @@ def _plan(desk: "Desk", writer: Writer, asked: BranchArguments) -> _Plan:
             f"name: {escaped(name, _SHOWN)} cannot be made beside the branch {escaped(other, _SHOWN)}: git keeps "
             "branches as files in folders, and one would be both. Choose another name"
         )
+    writer.check_only_meaning(name, "name")
     written = (asked.base or "").strip()
     base = writer.branch() if written in ("", "HEAD", "@") else written.removeprefix(HEADS)
     commit = writer.commit_of(written or "HEAD")

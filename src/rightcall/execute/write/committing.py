@@ -10,7 +10,7 @@ from rightcall.execute.write.changes import RefStep
 from rightcall.execute.write.editing_paths import branch_path
 from rightcall.execute.write.editing_state import digest, must_be, told
 from rightcall.execute.write.git import Writer, author_of
-from rightcall.execute.write.git_refs import guard_name
+from rightcall.execute.write.git_names import guard_name
 from rightcall.execute.write.pulls_git import counts, names, shown_diff
 from rightcall.execute.write.worktree import check_free, exists, prepare, settle, tidy
 from rightcall.fs.spots import Seen, seen_file
@@ -110,6 +110,7 @@ def commit_state(desk: "Desk", asked: CommitArguments) -> str:
 def _found(desk: "Desk", writer: Writer, asked: CommitArguments) -> _Found:
     record = branch_for(desk, asked.caller, asked.branch, writer)
     guard_name(desk.settings, record.name)
+    writer.check_only_meaning(record.name)
     check_free(writer, record)
     tip = writer.tip(record.name)
     assert tip is not None  # or `branch_for` would have said so

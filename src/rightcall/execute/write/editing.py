@@ -16,7 +16,7 @@ from rightcall.execute.write.changes import LARGEST, FileStep
 from rightcall.execute.write.editing_paths import branch_path, check_apart, check_ways
 from rightcall.execute.write.editing_state import digest, must_be, told
 from rightcall.execute.write.git import Writer
-from rightcall.execute.write.git_refs import guard_name
+from rightcall.execute.write.git_names import guard_name
 from rightcall.execute.write.worktree import exists, prepare, tidy
 from rightcall.fs.spots import Seen, seen_file
 from rightcall.text.escape import escaped

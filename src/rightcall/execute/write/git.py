@@ -19,8 +19,9 @@ from rightcall.execute.code.git.repository import NoRepository, Repository, repo
 from rightcall.execute.code.git.run import checked, failure_of
 from rightcall.execute.write.changes import RefStep
 from rightcall.execute.write.git_checkout import check_out
+from rightcall.execute.write.git_names import check_name, check_only_meaning
 from rightcall.execute.write.git_objects import Bench
-from rightcall.execute.write.git_refs import HEADS, check_name, current_branch, in_the_way, set_refs, tips, unwritable
+from rightcall.execute.write.git_refs import HEADS, current_branch, in_the_way, set_refs, tips, unwritable
 from rightcall.fs.sight import Sight
 from rightcall.text.escape import escaped
 
@@ -102,6 +103,10 @@ class Writer:
     def check_name(self, name: str) -> None:
         """Raises ToolFailure for what is no good name of a new branch."""
         check_name(self._bench, name)
+
+    def check_only_meaning(self, name: str, argument: str = "branch") -> None:
+        """Raises ToolFailure where git takes the name of a branch for something else as well."""
+        check_only_meaning(self._bench, name, argument)
 
     def in_the_way(self, name: str) -> str | None:
         """A branch that cannot be beside a new one: `a` and `a/b` would be a file and a folder of the same name."""

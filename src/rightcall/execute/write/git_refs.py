@@ -1,27 +1,22 @@
-"""Branches: their names, where they are, and moving them, only from where they are expected to be."""
+"""Branches: where they are, and moving them, only from where they are expected to be."""
 
 import os
 import re
 from collections.abc import Sequence
 from stat import S_ISREG
 
-from rightcall.config_hands import WriteSettings
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.layout import Layout
 from rightcall.execute.code.git.pointers import small_file
 from rightcall.execute.code.git.run import checked, failure_of
 from rightcall.execute.write.changes import Moved, RefStep
 from rightcall.execute.write.git_objects import Bench
-from rightcall.fs.globs import path_matches
 from rightcall.text.escape import escaped
 
 HEADS = "refs/heads/"
-_LONGEST = 200
 _SHOWN = 200
-_LIKE_AN_ID = re.compile(r"[0-9a-fA-F]{40}(?:[0-9a-fA-F]{24})?")
 _AN_ID = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n")
 _LONGEST_ID = 64
-_LIKE_A_REF = ("refs/", "heads/", "remotes/", "tags/")
 _BRANCH = re.compile(rb"ref:\s*refs/heads/([^\0-\x20\x7f]+)\s*")
 
 
@@ -52,31 +47,6 @@ def checked_out(common_dir: str) -> dict[str, str]:
         if (branch := current_branch(git_dir)) is not None:
             found[branch] = git_dir
     return found
-
-
-def check_name(bench: Bench, name: str, argument: str = "name") -> None:
-    """Raises ToolFailure for what is no good name of a new branch."""
-    shown = escaped(name, _SHOWN)
-    right = "A name such as fix-login would be right"
-    if not name or len(name) > _LONGEST:
-        raise ToolFailure(f"{argument}: the name of a branch has 1 to {_LONGEST} characters, this one {len(name)}")
-    if name.startswith("-") or not _sayable(name):
-        raise ToolFailure(f"{argument}: {shown} is no name that a branch can have. {right}")
-    if name in ("HEAD", "@") or name.startswith(_LIKE_A_REF) or _LIKE_AN_ID.fullmatch(name):
-        raise ToolFailure(f"{argument}: {shown} would be taken for something else than a branch. {right}")
-    finished = bench.git("check-ref-format", "--branch", name)
-    if finished.code != 0 or finished.out.rstrip(b"\n") != name.encode():
-        raise ToolFailure(f"{argument}: git does not allow a branch to be called {shown}. {right}")
-
-
-def guard_name(settings: WriteSettings, name: str, argument: str = "branch") -> None:
-    """Raises ToolFailure for a branch that no tool creates, commits to, moves or deletes."""
-    for patterns, why in (
-        (settings.frozen, "is frozen: nothing changes it"),
-        (settings.protected, "is protected: it changes by a reviewed merge only, code/pull-request asks for one"),
-    ):
-        if any(path_matches(pattern, name) for pattern in patterns):
-            raise ToolFailure(f"{argument}: the branch {escaped(name, _SHOWN)} {why}")
 
 
 def tips(bench: Bench, names: Sequence[str]) -> list[str | None]:
@@ -192,11 +162,3 @@ def _is_file(bench: Bench, name: str) -> bool:
         return S_ISREG(os.lstat(os.path.join(bench.private.path, name)).st_mode)
     except (OSError, ValueError):
         return False
-
-
-def _sayable(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return name.isprintable()

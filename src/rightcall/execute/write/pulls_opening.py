@@ -9,6 +9,7 @@ from rightcall.execute.write.branches import BranchRecord, branch_for
 from rightcall.execute.write.changes import Moved
 from rightcall.execute.write.editing_state import digest
 from rightcall.execute.write.git import Writer
+from rightcall.execute.write.git_names import guard_name
 from rightcall.execute.write.pulls import (
     LONGEST_TITLE,
     PullRecord,
@@ -153,8 +154,10 @@ def _planned(desk: "Desk", asked: OpenArguments) -> _Plan:
     if base == branch.name:
         raise ToolFailure(f"base: {escaped(base, 200)} is the branch itself; name the one to merge into")
     refuse_frozen(desk, base)
+    guard_name(desk.settings, branch.name)
     _refuse_second(desk, branch)
     writer = Writer(desk.sight, branch.repository)
+    writer.check_only_meaning(branch.name)
     head, tip = required_tip(writer, branch.name, "branch"), required_tip(writer, base, "base")
     commits = commits_between(writer, tip, head)
     if not commits:
