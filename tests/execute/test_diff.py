@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.execute.diff import file_diff
+from rightcall.execute.diff import file_diff, shown_text
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_a_missing_newline_at_the_end_is_told(root: Path) -> None:
 
 def test_carriage_returns_show(root: Path) -> None:
     (root / "a.txt").write_bytes(b"x\r\ny\r\n")
-    assert file_diff("a.txt", "x\r\ny\n", root=root).splitlines()[3:] == [" x\\u000d", "-y\\u000d", "+y"]
+    assert file_diff("a.txt", "x\r\ny\n", root=root).split("\n")[3:] == [" x\r", "-y\r", "+y"]
 
 
 def test_nothing_to_change_is_said(root: Path) -> None:
@@ -58,11 +58,12 @@ def test_a_binary_file_is_named_not_shown(root: Path, data: bytes) -> None:
 
 
 @pytest.mark.promise("P-05")
-def test_text_of_a_model_cannot_colour_turn_or_forge_a_line(root: Path) -> None:
-    text = file_diff("a\n+++ b/other", "\x1b[31mred\u202e\nq\x85w\ttab\n\udc80\n", root=root)
-    assert text.splitlines() == [
+def test_text_of_a_model_cannot_forge_a_line_and_shown_it_cannot_colour_or_turn(root: Path) -> None:
+    text = file_diff('a"\n+++ b/other', "\x1b[31mred\u202e\nq\x85w\ttab\n\udc80\n", root=root)
+    assert text.split("\n")[1:4:2] == ['+++ "b/a\\"\\n+++ b/other"', "+\x1b[31mred\u202e"]
+    assert shown_text(text).splitlines() == [
         "--- /dev/null",
-        "+++ b/a\\u000a+++ b/other",
+        '+++ "b/a\\"\\n+++ b/other"',
         "@@ -0,0 +1,3 @@",
         "+\\u001b[31mred\\u202e",
         "+q\\u0085w\ttab",

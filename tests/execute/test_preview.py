@@ -9,7 +9,8 @@ import pytest
 
 from rightcall.execute import waiting
 from rightcall.execute.functions import local_tool, tool
-from rightcall.execute.preview import file_diff, preview
+from rightcall.execute.preview import file_diff, preview, rehearsal
+from rightcall.text.question_rows import Paper, value_rows
 from rightcall.types_running import Result
 
 LINE = "DRY RUN: nothing was changed.\n"
@@ -85,6 +86,24 @@ def test_what_a_preview_says_is_escaped_line_by_line() -> None:
     def change(text: str) -> None: ...
 
     assert dry_run(change, {"text": "a\tb\n\x1b[2Jc\r"}).value == LINE + "a\tb\n\\u001b[2Jc\\u000d"
+
+
+@pytest.mark.promise("P-06", "A-07")
+def test_in_a_question_a_hidden_character_is_told_from_its_spelling_as_text(tmp_path: Path) -> None:
+    @tool(preview=lambda arguments: file_diff("a\u202eb", arguments["text"], root=tmp_path))
+    def change(text: str) -> None: ...
+
+    given = {"text": "real \x1b\u202e\nspelled \\u001b\\u202e\n"}
+    told = asyncio.run(rehearsal(local_tool(change), given, b"{}", seconds=20)).value
+    rows = [row.strip(" │") for row in value_rows("preview", told, Paper(80))]
+    assert rows[2:] == ["+++ b/a\\u202eb", "@@ -0,0 +1,2 @@", "+real \\u001b\\u202e", "+spelled \\\\u001b\\\\u202e"]
+
+
+def test_half_a_character_in_a_preview_can_still_be_recorded() -> None:
+    @tool(preview=lambda arguments: "a\udc80b")
+    def change(n: int) -> None: ...
+
+    assert asyncio.run(rehearsal(local_tool(change), {}, b"{}", seconds=20)).value == "a\\udc80b"
 
 
 @pytest.mark.promise("P-05")

@@ -15,6 +15,7 @@ from rightcall.cli.store_options import open_store, policy_of, store_options
 from rightcall.cli.terminal import Style, say, style_for, table, wrap
 from rightcall.errors import ConfigError, ToolFailure
 from rightcall.text.escape import escaped
+from rightcall.text.visible import visible
 
 if TYPE_CHECKING:
     from rightcall.execute.write.changes import Change
@@ -145,7 +146,7 @@ def _agreed(options: Namespace, filed: "Filed", diff: str) -> bool:
     if options.json or not at_a_terminal():
         raise ConfigError(f"there is no terminal to ask at: say --yes to undo {options.id}")
     say(f"{entry.id}, {entry.at}, {named(entry.caller)}: {escaped(entry.summary, 200)}", "This would be changed:", "")
-    say(*diff.split("\n"), "")
+    say(*map(visible, diff.split("\n")), "")
     if typed("undo it? [y/N] ") in YES:
         return True
     say("Nothing was changed.")

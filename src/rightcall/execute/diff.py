@@ -1,4 +1,8 @@
-"""What would change in a file, as a unified diff: for the previews of tools that write."""
+"""What would change in a file, as a unified diff: for the previews of tools that write.
+
+Diffs hold what they are about as it is. Whoever shows one makes it safe, once: what is escaped twice looks like text
+that was written so. Only a line feed begins a line, so nothing in a name or a line can pass for another one.
+"""
 
 import os
 import stat
@@ -17,30 +21,33 @@ _Op = tuple[str, int, int, int, int]
 
 
 def file_diff(path: str | os.PathLike[str], new_text: str, *, root: str | os.PathLike[str] | None = None) -> str:
-    """A unified diff of a file against the text it would have, escaped for showing. With `root` the path counts from
-    there, and a file outside is not looked at.
+    """A unified diff of a file against the text it would have. With `root` the path counts from there, and a file
+    outside is not looked at.
 
     Nothing raises: a file that is absent, binary, no file at all or unreadable is said to be so.
     """
-    name = escaped(os.fspath(path), 500)
+    name = one_line(os.fspath(path))
     try:
         old = _content(os.fspath(path), None if root is None else os.fspath(root))
     except _NoFileError as error:
         return f"{name}: {error}"
     if old is None:
-        return _diff("/dev/null", f"b/{name}", "", new_text) if new_text else f"{name}: would be created, empty"
+        created = f"{name}: would be created, empty"
+        return _diff("/dev/null", f"b/{os.fspath(path)}", "", new_text) if new_text else created
     new_size = len(new_text.encode(errors="surrogatepass"))
     if max(len(old), new_size) > _LARGEST:
         return f"{name}: would be replaced by {new_size:,} bytes of text; too large to compare"
     old_text = _text(old)
     if old_text is None:
         return f"{name}: a binary file of {len(old):,} bytes would be replaced by {new_size:,} bytes of text"
-    return f"{name}: no change" if old_text == new_text else _diff(f"a/{name}", f"b/{name}", old_text, new_text)
+    if old_text == new_text:
+        return f"{name}: no change"
+    return _diff(f"a/{os.fspath(path)}", f"b/{os.fspath(path)}", old_text, new_text)
 
 
 def content_diff(path: str, old: bytes | None, new: bytes | None) -> str:
     """The same between two contents, None where there is no file."""
-    name = escaped(path, 500)
+    name = one_line(path)
     if old == new:
         return f"{name}: no change"
     if not old and not new:
@@ -48,7 +55,7 @@ def content_diff(path: str, old: bytes | None, new: bytes | None) -> str:
     old_text, new_text = (_text(content or b"") for content in (old, new))
     if old_text is None or new_text is None or max(len(old or b""), len(new or b"")) > _LARGEST:
         return f"{name}: would go from {_sized(old, old_text)} to {_sized(new, new_text)}"
-    below = name if name.startswith("/") else f"/{name}"
+    below = path if path.startswith("/") else f"/{path}"
     old_name, new_name = "/dev/null" if old is None else f"a{below}", "/dev/null" if new is None else f"b{below}"
     return _diff(old_name, new_name, old_text, new_text)
 
@@ -68,13 +75,30 @@ def _text(content: bytes) -> str | None:
     return None if "\0" in text else text
 
 
+def one_line(text: str) -> str:
+    """A name or a title within a line: as it is, unless it holds a line break; then in quotes, as git writes it.
+
+    >>> one_line("a b.txt"), one_line("a\\nb")
+    ('a b.txt', '"a\\\\nb"')
+    """
+    if "\n" not in text:
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
 def shown_line(line: str) -> str:
     """A line made safe to show; tabs stay, since they change nothing but the width."""
     return line if line.isprintable() else "\t".join(escaped(part) for part in line.split("\t"))
 
 
+def shown_text(text: str) -> str:
+    """A text made safe to show, line by line: for messages and dry runs. What gets approved is shown by
+    `text/visible.py`."""
+    return "\n".join(map(shown_line, text.split("\n")))
+
+
 def _diff(old_name: str, new_name: str, old: str, new: str) -> str:
-    return "\n".join([f"--- {old_name}", f"+++ {new_name}", *_hunks(_lines(old), _lines(new))])
+    return "\n".join([f"--- {one_line(old_name)}", f"+++ {one_line(new_name)}", *_hunks(_lines(old), _lines(new))])
 
 
 class _NoFileError(Exception):
@@ -152,6 +176,6 @@ def _range(start: int, stop: int) -> str:
 
 def _shown(sign: str, lines: list[str]) -> Iterator[str]:
     for line in lines:
-        yield sign + shown_line(line.removesuffix("\n"))
+        yield sign + line.removesuffix("\n")
         if not line.endswith("\n"):
             yield "\\ No newline at end of file"

@@ -1,4 +1,7 @@
-"""A dry run: what a call would do, said without doing it."""
+"""A dry run: what a call would do, said without doing it.
+
+`rehearsal` says it as it is, for a question, whose view spells it out; `preview` is the dry run itself, safe to show.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,34 +9,44 @@ from typing import Any
 from msgspec.json import encode
 from msgspec.structs import replace
 
-from rightcall.execute.diff import file_diff, shown_line
+from rightcall.execute.diff import file_diff, one_line, shown_text
 from rightcall.execute.functions import LocalTool, own_copy
 from rightcall.execute.run import run
 from rightcall.execute.state import found_at
-from rightcall.text.escape import escaped
 from rightcall.types_running import Result
 
-__all__ = ["DRY_RUN", "file_diff", "preview"]
+__all__ = ["DRY_RUN", "file_diff", "preview", "rehearsal"]
 
 DRY_RUN = "DRY RUN: nothing was changed."
 _OUTPUT = 1_000_000
 
 
 async def preview(tool: LocalTool, arguments: Mapping[str, Any], canonical: bytes, *, seconds: float) -> Result:
-    """What the tool's own preview says; else the command lines that would run; else the call itself.
+    """The result of a dry run: what would happen, escaped. Raises nothing but the caller's own CancelledError."""
+    told = await rehearsal(tool, arguments, canonical, seconds=seconds)
+    return replace(told, value=f"{DRY_RUN}\n{shown_text(told.value)}")
+
+
+async def rehearsal(tool: LocalTool, arguments: Mapping[str, Any], canonical: bytes, *, seconds: float) -> Result:
+    """What the tool's own preview says; else the command lines that would run; else the call itself. As it is: whoever
+    shows it makes it safe, and nobody before. Only half a character, which no record can hold, is spelled out.
 
     A preview that fails is no reason to run anything: the call is shown instead, and why. Raises nothing but the
     caller's own CancelledError.
     """
     if tool.preview is None:
-        return Result(ok=True, value=f"{DRY_RUN}\n{_would_do(tool, arguments, canonical)}")
+        return Result(ok=True, value=_would_do(tool, arguments, canonical))
     said = await run(_asking(tool), {"arguments": own_copy(arguments)}, seconds=seconds, output=_OUTPUT)
     if said.ok:
         text = said.value if isinstance(said.value, str) else encode(said.value).decode()
-        shown = "\n".join(shown_line(line) for line in text.split("\n"))
-        return replace(said, value=f"{DRY_RUN}\n{shown}")
+        return replace(said, value=_whole_characters(text))
     note = f"The tool's own preview failed: {said.error}"
-    return Result(ok=True, value=f"{DRY_RUN}\n{_would_do(tool, arguments, canonical)}\n{note}", seconds=said.seconds)
+    told = _whole_characters(f"{_would_do(tool, arguments, canonical)}\n{note}")
+    return Result(ok=True, value=told, seconds=said.seconds)
+
+
+def _whole_characters(text: str) -> str:
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _asking(tool: LocalTool) -> LocalTool:
@@ -50,12 +63,12 @@ def _would_do(tool: LocalTool, arguments: Mapping[str, Any], canonical: bytes) -
     commands = [value for place in tool.commands for value in found_at(arguments, place)]
     if commands:
         return "\n".join(f"Would run: {_exactly(command)}" for command in commands)
-    return f"Would call {escaped(tool.name)} with {escaped(canonical.decode(errors='backslashreplace'))}"
+    return f"Would call {one_line(tool.name)} with {one_line(canonical.decode(errors='backslashreplace'))}"
 
 
 def _exactly(command: Any) -> str:
     """As JSON, in which every text has one spelling: a line break in it cannot pass for a second command."""
     try:
-        return escaped(encode(command).decode())
+        return encode(command).decode()
     except (TypeError, ValueError, OverflowError, RecursionError):  # a lone surrogate, which no gate lets through
-        return escaped(ascii(command))
+        return ascii(command)

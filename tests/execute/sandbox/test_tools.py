@@ -244,7 +244,7 @@ def test_a_rehearsal_shows_what_would_run_and_runs_nothing(tools: dict[str, Loca
     assert tool.preview(given).split("\n") == [
         f"Would run this Python code in the sandbox ({sandbox.tier()}), {limits_told(SETTINGS)}:",
         "  print(1)",
-        "  \\u001b[2Jprint(2)\\u000d",
+        "  \x1b[2Jprint(2)\r",
         "It would read:",
         "  in",
         "Files in its scratch folder:",

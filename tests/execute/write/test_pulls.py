@@ -160,11 +160,34 @@ def test_a_damaged_record_is_said_to_be_so_and_left_out_of_lists(project: Projec
     assert all_pulls(project.desk) == []
 
 
-def test_a_discussion_ends_somewhere() -> None:
-    said = Remark("helper", "comment", moment(), "again")
-    record = PullRecord(
-        id="1", title="t", author="a", branch="b", base="main", head="0", made="", discussion=(said,) * 500
-    )
-    with pytest.raises(ToolFailure, match="no more are taken"):
-        with_remark(record, said)
-    assert with_remark(record, Remark("helper", "check", "", "red")).discussion[-1].kind == "check"
+def discussed(*remarks: Remark) -> PullRecord:
+    return PullRecord(id="1", title="t", author="a", branch="b", base="main", head="0", made="", discussion=remarks)
+
+
+@pytest.mark.promise("W-03")
+def test_comments_have_an_end_for_each_and_for_all_and_a_rejection_always_has_room() -> None:
+    own = discussed(*[Remark("author", "comment", "", "again")] * 100)
+    for name in ("author", "Author "):
+        with pytest.raises(ToolFailure, match="has made 100 comments .* A?n? approval or a rejection always is"):
+            with_remark(own, Remark(name, "comment", "", "more"))
+    assert with_remark(own, Remark("other", "comment", "", "why?")).discussion[-1].by == "other"
+    full = discussed(*(Remark(f"c{at}", "comment", "", "again") for at in range(500)))
+    with pytest.raises(ToolFailure, match="there are 500 comments"):
+        with_remark(full, Remark("other", "comment", "", "more"))
+    long = discussed(*[Remark("author", "comment", "", "x" * 50_000)] * 4)
+    with pytest.raises(ToolFailure, match="with 200,000 characters"):
+        with_remark(long, Remark("author", "comment", "", "x"))
+    for record in (own, full, long):
+        told = with_remark(record, Remark("other", "reject", "", "a backdoor"))
+        assert told.discussion == (*record.discussion, Remark("other", "reject", "", "a backdoor"))
+
+
+@pytest.mark.promise("W-03")
+def test_what_is_said_over_and_over_takes_the_place_of_its_own_oldest_and_of_nothing_else() -> None:
+    record = discussed(Remark("other", "reject", "", "no"), Remark("helper", "approve", "0", "first"))
+    for at in range(300):
+        record = with_remark(record, Remark("author", "check", str(at), "red"))
+        record = with_remark(record, Remark("helper", ("approve", "reject")[at % 2], str(at)))
+    assert record.discussion[0] == Remark("other", "reject", "", "no")
+    assert [one.at for one in record.discussion if one.kind == "check"] == [str(at) for at in range(200, 300)]
+    assert [one.at for one in record.discussion if one.by == "helper"] == [str(at) for at in range(290, 300)]

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from rightcall.config_hands import SandboxSettings
 from rightcall.errors import ToolFailure
-from rightcall.execute.diff import shown_line
+from rightcall.execute.diff import one_line
 from rightcall.execute.functions import LocalTool
 from rightcall.execute.packed import packed_tool
 from rightcall.execute.sandbox.languages import PLACE, Language, file_name, job_for
@@ -18,7 +18,6 @@ from rightcall.execute.sandbox.sandbox import Sandbox
 from rightcall.execute.sandbox.scratch import checked_files
 from rightcall.execute.sandbox.types import NoSandbox
 from rightcall.packs import load_pack
-from rightcall.text.escape import escaped
 
 Lender = Callable[[], Sandbox]
 AROUND = 10.0
@@ -62,13 +61,13 @@ def _preview_lines(
 ) -> Iterator[str]:  # fmt: skip
     yield f"Would run this {_TITLES[language]} code in the sandbox ({isolation(sandbox)}), {limits_told(settings)}:"
     for line in given.code.removesuffix("\n").split("\n"):
-        yield f"  {shown_line(line)}"
+        yield f"  {line}"
     if given.stdin:
         yield "It would read:"
-        yield from (f"  {shown_line(line)}" for line in given.stdin.removesuffix("\n").split("\n"))
+        yield from (f"  {line}" for line in given.stdin.removesuffix("\n").split("\n"))
     if given.files:
         yield "Files in its scratch folder:"
-        yield from (f"  {escaped(name, 300)} ({len(text.encode(errors='replace')):,} bytes)"
+        yield from (f"  {one_line(name)} ({len(text.encode(errors='replace')):,} bytes)"
                     for name, text in given.files.items())  # fmt: skip
     try:
         checked_files(given.files, settings.scratch)

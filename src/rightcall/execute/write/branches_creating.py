@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rightcall.errors import ToolFailure
+from rightcall.execute.diff import one_line
 from rightcall.execute.write.branches import BranchRecord, branch_step, tree_of
 from rightcall.execute.write.changes import RefStep
 from rightcall.execute.write.editing_state import digest, must_be
@@ -50,11 +51,11 @@ class _Plan(Struct, frozen=True):
         return digest(NAME, self.name, self.base, self.commit, "free")
 
     def shown(self, tree: str) -> str:
-        began = f"the branch {escaped(self.base, _SHOWN)}" if self.base else "a commit that is on no named branch"
+        began = f"the branch {one_line(self.base)}" if self.base else "a commit that is on no named branch"
         return (
-            f"Would create the branch {escaped(self.name, _SHOWN)}\n"
-            f"  from {began}, at {self.commit[:12]} {escaped(self.subject, _SHOWN)}\n"
-            f"  its files in {escaped(tree, 500)}, once something is edited there"
+            f"Would create the branch {one_line(self.name)}\n"
+            f"  from {began}, at {self.commit[:12]} {one_line(self.subject)}\n"
+            f"  its files in {one_line(tree)}, once something is edited there"
         )
 
 

@@ -5,6 +5,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from rightcall.errors import ToolFailure
+from rightcall.execute.diff import shown_text
 
 Status = Literal["begun", "done", "undone"]
 
@@ -68,8 +69,9 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 class Moved(ToolFailure):
-    """What is there is not what was looked at, shown or approved; nothing was changed. `diff` is the new one."""
+    """What is there is not what was looked at, shown or approved; nothing was changed. `diff` is the new one, which the
+    message holds escaped."""
 
     def __init__(self, message: str, diff: str = "") -> None:
-        super().__init__(f"{message}\n{diff}" if diff else message)
+        super().__init__(f"{message}\n{shown_text(diff)}" if diff else message)
         self.diff = diff

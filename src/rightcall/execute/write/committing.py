@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rightcall.errors import ToolFailure
+from rightcall.execute.diff import one_line
 from rightcall.execute.write.branches import BranchRecord, branch_for, dirty_step
 from rightcall.execute.write.changes import RefStep
 from rightcall.execute.write.editing_paths import branch_path
@@ -67,8 +68,8 @@ class _Plan(_Found, frozen=True):
         name, mail = author_of(self.caller)
         lines = "\n".join(f"    {line}" for line in self.message.split("\n"))
         return (
-            f"Would commit to {escaped(self.record.name, _SHOWN)} on top of {self.tip[:_SHORT]}\n"
-            f"Author: {escaped(name)} <{mail}>\n\n{lines}\n\n{shown_diff(writer, self.tip, self.tree)}"
+            f"Would commit to {one_line(self.record.name)} on top of {self.tip[:_SHORT]}\n"
+            f"Author: {one_line(name)} <{mail}>\n\n{lines}\n\n{shown_diff(writer, self.tip, self.tree)}"
         )
 
 

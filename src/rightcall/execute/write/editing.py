@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from rightcall.errors import ToolFailure
-from rightcall.execute.diff import content_diff
+from rightcall.execute.diff import content_diff, one_line, shown_text
 from rightcall.execute.write.branches import BranchRecord, branch_for, dirty_step
 from rightcall.execute.write.changes import LARGEST, FileStep
 from rightcall.execute.write.editing_paths import branch_path, check_apart, check_ways
@@ -90,7 +90,7 @@ class Plan(Struct, frozen=True):
         return digest("edit", self.record.name, self.tip, found)
 
     def shown(self) -> str:
-        head = f"On the branch {escaped(self.record.name, _SHOWN)} at {self.tip[:12]}:"
+        head = f"On the branch {one_line(self.record.name)} at {self.tip[:12]}:"
         return "\n".join([head, *(item.diff for item in self.items)])
 
 
@@ -129,7 +129,7 @@ class Edit:
                 tool=self._tool, caller=self._caller, summary=_summary(plan), files=_steps(desk, plan),
                 repository=plan.record.repository, branch=plan.record.name,
             )  # fmt: skip
-        diff = "\n".join(item.diff for item in plan.items)
+        diff = shown_text("\n".join(item.diff for item in plan.items))
         shown = text_head(diff, _MOST_DIFF)
         return EditResult(
             branch=plan.record.name, files=[item.told() for item in plan.items], change=change.id,

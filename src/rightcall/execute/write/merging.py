@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.errors import ToolFailure
+from rightcall.execute.diff import one_line
 from rightcall.execute.write.branches import branch_record, branch_step
 from rightcall.execute.write.changes import Change, FileStep, Moved, RefStep
 from rightcall.execute.write.checking import Checker, require_command, run_checks, why_red
@@ -127,11 +128,11 @@ def preview_lines(desk: "Desk", plan: Plan) -> str:
     record = case.record
     return "\n".join(
         [
-            f"Would merge pull request {record.id}: {escaped(record.branch)} into {escaped(record.base)}",
-            f"title: {escaped(record.title)}",
-            f"by: {escaped(record.author)}",
-            f"approved by: {', '.join(escaped(name, 60) for name in case.now.approved) or 'nobody yet'}",
-            f"after this has succeeded: {' '.join(escaped(word, 200) for word in desk.settings.check.command)}",
+            f"Would merge pull request {record.id}: {one_line(record.branch)} into {one_line(record.base)}",
+            f"title: {one_line(record.title)}",
+            f"by: {one_line(record.author)}",
+            f"approved by: {', '.join(map(one_line, case.now.approved)) or 'nobody yet'}",
+            f"after this has succeeded: {' '.join(map(one_line, desk.settings.check.command))}",
             *commit_lines(case.commits),
             "",
             plan.diff(200_000),

@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.run import checked, run_git
-from rightcall.execute.diff import shown_line
 from rightcall.execute.write.git import Writer
 from rightcall.fs.globs import path_matches
 from rightcall.text.escape import escaped
@@ -112,8 +111,8 @@ def exact_diff(writer: Writer, old: str, new: str) -> bytes:
 
 
 def shown_diff(writer: Writer, old: str, new: str, most: int = MOST_SHOWN) -> str:
-    """The diff, safe to show and bounded."""
-    return "\n".join(map(shown_line, writer.diff(old, new, most=most).rstrip("\n").split("\n")))
+    """The diff, bounded; escaped by whoever shows it."""
+    return writer.diff(old, new, most=most).rstrip("\n")
 
 
 def refuse_untouchable(

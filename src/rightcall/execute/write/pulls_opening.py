@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from rightcall.errors import ToolFailure
+from rightcall.execute.diff import one_line
 from rightcall.execute.write.branches import BranchRecord, branch_for
 from rightcall.execute.write.changes import Moved
 from rightcall.execute.write.editing_state import digest
@@ -86,9 +87,9 @@ def open_preview(desk: "Desk", asked: OpenArguments) -> str:
     plan = _planned(desk, asked)
     return "\n".join(
         [
-            f"Would open a pull request: {escaped(plan.branch.name)} into {escaped(plan.base)}",
-            f"title: {escaped(plan.title)}",
-            *(f"  {escaped(line)}" for line in plan.body.split("\n") if plan.body),
+            f"Would open a pull request: {one_line(plan.branch.name)} into {one_line(plan.base)}",
+            f"title: {one_line(plan.title)}",
+            *(f"  {line}" for line in plan.body.split("\n") if plan.body),
             *commit_lines(plan.commits),
             *_left_out(plan.branch),
             "",
@@ -132,7 +133,7 @@ def open_pull(desk: "Desk", asked: OpenArguments) -> Opened:
 
 
 def commit_lines(commits: tuple[Commit, ...]) -> list[str]:
-    shown = [f"commit {one.hash[:_SHORT]}  {escaped(one.subject)}  ({_by(one)})" for one in commits[:_MOST_COMMITS]]
+    shown = [f"commit {one.hash[:_SHORT]}  {one_line(one.subject)}  ({_by(one)})" for one in commits[:_MOST_COMMITS]]
     return [*shown, f"… and {len(commits) - _MOST_COMMITS} more"] if len(commits) > _MOST_COMMITS else shown
 
 
@@ -182,9 +183,9 @@ def _state(plan: _Plan) -> str:
 
 
 def _left_out(branch: BranchRecord) -> list[str]:
-    paths = ", ".join(escaped(path, 200) for path in branch.dirty[:10])
+    paths = ", ".join(map(one_line, branch.dirty[:10]))
     return [f"not committed, and so not a part of it: {paths}"] if branch.dirty else []
 
 
 def _by(commit: Commit) -> str:
-    return ", ".join(escaped(name, 60) for name in commit.names)
+    return ", ".join(map(one_line, commit.names))

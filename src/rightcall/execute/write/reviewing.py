@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from rightcall.errors import ToolFailure
+from rightcall.execute.diff import one_line
 from rightcall.execute.write.branches import BranchRecord, branch_record
 from rightcall.execute.write.changes import Moved
 from rightcall.execute.write.editing_state import digest
@@ -91,9 +92,9 @@ def review_preview(desk: "Desk", asked: ReviewArguments) -> str:
     return "\n".join(
         [
             f"Would {_would(decision)} pull request {case.record.id} at commit {case.head[:_SHORT]}",
-            f"{escaped(case.record.branch)} into {escaped(case.record.base)}, by {escaped(case.record.author)}",
-            f"title: {escaped(case.record.title)}",
-            *(f"  {escaped(line)}" for line in text.split("\n") if text),
+            f"{one_line(case.record.branch)} into {one_line(case.record.base)}, by {one_line(case.record.author)}",
+            f"title: {one_line(case.record.title)}",
+            *(f"  {line}" for line in text.split("\n") if text),
             *commit_lines(case.commits),
             "",
             shown_diff(case.writer, case.fork, case.head),

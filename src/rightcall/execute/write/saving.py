@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from rightcall.catalog import PackTool
 from rightcall.errors import ToolFailure
-from rightcall.execute.diff import content_diff
+from rightcall.execute.diff import content_diff, shown_text
 from rightcall.execute.functions import LocalTool
 from rightcall.execute.packed import packed_tool
 from rightcall.execute.write.changes import LARGEST, FileStep
@@ -91,7 +91,7 @@ def save(desk: "Desk", guarded: Sequence[str], asked: SaveArguments) -> SaveResu
             step = FileStep(plan.place.tree, plan.place.path, plan.before, plan.content)
             summary = f"save {plan.place.shown}"
             change = worker.apply(tool=NAME, caller=asked.caller, summary=summary, files=[step]).id
-    diff = plan.shown()
+    diff = shown_text(plan.shown())
     short = text_head(diff, _MOST_DIFF)
     return SaveResult(
         path=plan.place.shown, bytes=len(plan.content), created=plan.seen is None, change=change,

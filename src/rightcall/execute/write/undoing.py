@@ -81,7 +81,7 @@ def why_not(desk: "Desk", filed: Filed) -> str:
 
 
 def preview(desk: "Desk", filed: Filed) -> str:
-    """What an undo would change, as a diff and a line for each branch, safe to show."""
+    """What an undo would change, as a diff and a line for each branch; escaped by whoever shows it."""
     steps = steps_back(desk, filed)
     files = [one for one in steps if not _is_desk(desk, one.tree) and not one.lock]
     shown = [content_diff(_name(desk, one.tree, one.path), one.before, one.after) for one in files]
