@@ -180,3 +180,25 @@ def test_a_file_is_saved_on_a_branch_whether_it_is_there_or_not(here: Place) -> 
         saving.apply(saving.state())
         assert (here.tree() / path).read_text() == "saved\n"
     assert here.record().dirty == ("a.py", "notes/new.md")
+
+
+def test_the_first_edit_on_a_branch_may_be_beside_any_other_file(tmp_path: Path) -> None:
+    """Before there is a worktree, what lies where is read from the commit."""
+    here = place(tmp_path)
+    deep = here.made.folder / "src" / "deep"
+    deep.mkdir(parents=True)
+    for name in ("a.py", "b.py", "deep/c.py", "deep/d.py"):
+        (here.made.folder / "src" / name).write_text("1\n")
+    os.symlink("a.py", here.made.folder / "src" / "link.py")
+    here.made.git("add", "-A")
+    here.made.git("commit", "-qm", "more")
+    here.branch()
+    with pytest.raises(ToolFailure, match=r"src/a\.py is a file: nothing can lie below it"):
+        here.preview("code/edit", operations=[insert("src/a.py/x", "new")])
+    with pytest.raises(ToolFailure, match=r"src/deep is a folder"):
+        here.preview("code/edit", operations=[insert("src/deep", "new")])
+    with pytest.raises(ToolFailure, match=r"src/link\.py is a link"):
+        here.preview("code/edit", operations=[modify("src/link.py", "new")])
+    assert not here.tree().exists()
+    here.edit(modify("src/deep/d.py", "2\n"), insert("src/new.py", "3\n"), modify("src/b.py", "4\n"))
+    here.edit(modify("src/deep/c.py", "5\n"))

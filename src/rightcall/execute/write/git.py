@@ -29,6 +29,7 @@ Author = tuple[str, str]
 """Name and mail address."""
 Entries = Mapping[str, tuple[int, str]]
 """Mode and object id by path."""
+_FOLDER = 0o040000
 _MOST_LISTED = 64 << 20
 _MOST_CONTENT = 64 << 20
 _MOST_DIFF = 2_000_000
@@ -132,8 +133,11 @@ class Writer:
         return self._listed(commit)
 
     def entries(self, commit: str, paths: Sequence[str]) -> Entries:
-        """What a commit has at these very paths, folders included."""
-        return self._listed(commit, *paths, deep=False) if paths else {}
+        """What a commit has at these very paths, folders included (their object ids may be left out)."""
+        listed = self._listed(commit, *paths, deep=False) if paths else {}
+        # of a folder that is asked for beside something in it, git lists all that is in it instead of the folder
+        opened = {path[:at] for path in listed for at, sign in enumerate(path) if sign == "/"}
+        return {path: listed.get(path) or (_FOLDER, "") for path in paths if path in listed or path in opened}
 
     def commit(
         self, parents: Sequence[str], changes: Mapping[str, tuple[int, bytes] | None], message: str, author: Author,
