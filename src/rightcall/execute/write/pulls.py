@@ -13,6 +13,7 @@ from msgspec.json import decode, encode
 from msgspec.structs import replace
 
 from rightcall.errors import ToolFailure
+from rightcall.text.alike import skeleton
 from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
@@ -27,7 +28,16 @@ PULLS: Final = "pulls"
 LONGEST_TITLE: Final = 300
 LONGEST_TEXT: Final = 50_000
 """Characters of a body or a comment."""
-_MOST_REMARKS: Final = 500
+MOST_COMMENTS: Final = 500
+MOST_BY_ONE: Final = 100
+"""Comments of one caller: nobody takes the room of all others."""
+_MOST_COMMENTED: Final = 1_000_000
+_MOST_COMMENTED_BY_ONE: Final = 200_000
+"""Characters of all comments."""
+_MOST_WORDS: Final = 10
+"""Approvals and rejections of one caller that are kept, of which the last counts."""
+_MOST_NOTES: Final = 100
+"""What was noted of checks and merges."""
 _MOST_CHECKS: Final = 20
 _MOST_DIGITS: Final = 9
 
@@ -137,10 +147,44 @@ def pull_step(desk: "Desk", record: PullRecord) -> "FileStep":
 
 
 def with_remark(record: PullRecord, remark: Remark) -> PullRecord:
-    """The record with one more remark. Of a discussion without end only what people and callers say is refused."""
-    if len(record.discussion) >= _MOST_REMARKS and remark.kind in ("comment", "approve", "reject"):
-        raise ToolFailure(f"Pull request {record.id} has {_MOST_REMARKS} remarks already: no more are taken")
-    return replace(record, discussion=(*record.discussion[-2 * _MOST_REMARKS :], remark))
+    """The record with one more remark. There is an end to comments only: whatever was said before, there is room for an
+    approval, a rejection and what becomes of the request; each of these may take the place of the oldest of its kind,
+    and of its author."""
+    if remark.kind == "comment":
+        _refuse_endless(record, remark)
+    replaced = _replaced(record.discussion, remark)
+    kept = (one for at, one in enumerate(record.discussion) if at != replaced)
+    return replace(record, discussion=(*kept, remark))
+
+
+def _refuse_endless(record: PullRecord, remark: Remark) -> None:
+    comments = [one for one in record.discussion if one.kind == "comment"]
+    own = [one for one in comments if _is_by(remark.by, one)]
+    for said, whose, most, longest in (
+        (own, f"{escaped(remark.by, 40)!r} has made", MOST_BY_ONE, _MOST_COMMENTED_BY_ONE),
+        (comments, "there are", MOST_COMMENTS, _MOST_COMMENTED),
+    ):
+        length = sum(len(one.text) for one in said)
+        if len(said) >= most or length + len(remark.text) > longest:
+            raise ToolFailure(
+                f"comment: {whose} {len(said):,} comments with {length:,} characters on pull request {record.id}; at "
+                f"most {most:,} with {longest:,} are taken. An approval or a rejection always is (decision)"
+            )
+
+
+def _replaced(discussion: tuple[Remark, ...], remark: Remark) -> int | None:
+    """The place of a remark that makes room for another one."""
+    if remark.kind in ("approve", "reject"):
+        places = [
+            at for at, one in enumerate(discussion) if one.kind in ("approve", "reject") and _is_by(remark.by, one)
+        ]
+        return places[0] if len(places) >= _MOST_WORDS else None
+    places = [at for at, one in enumerate(discussion) if one.kind == remark.kind]
+    return places[0] if remark.kind in ("check", "merge") and len(places) >= _MOST_NOTES else None
+
+
+def _is_by(name: str, remark: Remark) -> bool:
+    return remark.by == name or (bool(skeleton(name)) and skeleton(remark.by) == skeleton(name))
 
 
 def with_check(record: PullRecord, run: CheckRun) -> PullRecord:
