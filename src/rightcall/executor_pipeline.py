@@ -63,6 +63,8 @@ _LONGEST_STATE = 1000
 _SHORTEST = 0.001
 """Seconds of a call whose time is over: it is begun, since that is recorded, and stopped."""
 _LOOKS = 3
+_USUAL_SECONDS = Budgets().seconds
+"""That a tool may take where nobody has said otherwise: one with a time limit of its own has that instead."""
 UNSTEADY = Decision(
     "deny", "state", "What the call touches changes while it is looked at, so nobody could be asked about it",
     "Make the same call again in a moment.",
@@ -336,8 +338,8 @@ class Pipeline(Struct, frozen=True, eq=False):
 
     def _seconds(self, request: Request, local: LocalTool | None = None) -> float:
         own = self._budget(request).seconds
-        if local is not None and local.lasting and request.tool not in request.rights.budgets_of_tools:
-            own = local.timeout or own
+        if local is not None and local.lasting and local.timeout is not None and own == _USUAL_SECONDS:
+            own = local.timeout
         return own if self.until is None else min(own, max(round(self.until - perf_counter(), 3), _SHORTEST))
 
     def _cache_key(self, request: Request, local: LocalTool) -> str | None:

@@ -52,3 +52,21 @@ def test_the_audit_says_in_which_tier_code_ran_and_a_function_cannot(tmp_path: P
         ends = [executor.store.look(partial(end_of, call=one.metadata.call)) for one in calls]
     assert calls[0].result["stdout"] == "42\n"
     assert [end.sandbox for end in ends] == [calls[0].result["tier"], None]
+
+
+@pytest.mark.promise("X-03")
+def test_a_stated_time_limit_holds_for_code_too_and_the_usual_one_leaves_it_its_own(tmp_path: Path) -> None:
+    asleep = {"name": "code/execute/python", "arguments": {"code": "import time; time.sleep(5)"}}
+    for budgets, sandbox in (({"seconds": 0.3}, {}), ({}, {"seconds": 0.3})):
+        policy = {
+            "policy": {
+                "stage": "sandbox", "dry_run": False, "approval": {"never": ["code/execute/*"]}, "budgets": budgets,
+            },
+            "sandbox": sandbox,
+        }  # fmt: skip
+        with Executor.open_sync(tmp_path, policy, store="memory") as executor:
+            outcome = executor.run(asleep)
+        if budgets:
+            assert (outcome.ok, "took longer than 0.3 s" in (outcome.error or "")) == (False, True)
+        else:
+            assert outcome.result["limits"] == ["seconds"]

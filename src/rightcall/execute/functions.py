@@ -65,7 +65,7 @@ class LocalTool(Struct, frozen=True, eq=False):
     outside: tuple[str, ...] = ()
     """True paths of folders outside the root that it may touch too, and looks after itself."""
     lasting: bool = False
-    """Its `timeout` is what it needs: the limit for all tools does not shorten it, one for this very tool does."""
+    """Its `timeout` is what it needs: the usual limit does not shorten it, one that a policy states does."""
     about: PackTool | None = None
     """The pack's own word on a tool that ships with us: more rules than a function can declare."""
     absent: str = ""
