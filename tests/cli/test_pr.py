@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -148,3 +149,16 @@ def test_a_request_is_closed_and_exported(run: Runner, project: Project) -> None
     assert "closed" in run("pr", "list", "--all").out
     again = run("pr", "reject", "1", "too late", "--by", "joel")
     assert (again.code, "is closed" in again.err) == (1, True)
+
+
+@pytest.mark.promise("W-05")
+@pytest.mark.parametrize("command", [("list",), ("show", "1"), ("comment", "1", "x", "--by", "joel"), ("diff", "1")])
+def test_the_requests_of_a_copied_project_are_not_taken_for_none(
+    run: Runner, project: Project, command: tuple[str, ...]
+) -> None:
+    copy = project.root / "copy"
+    shutil.copytree(project.root / ".rightcall", copy / ".rightcall")
+    done = run("pr", *command, "--root", str(copy))
+    assert (done.code, done.out) == (2, "")
+    assert "was made elsewhere and copied here" in done.err
+    assert "rightcall undo --adopt" in done.err

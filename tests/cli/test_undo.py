@@ -89,6 +89,7 @@ def test_what_cannot_be_undone_is_said_with_its_reason(run: Runner, root: Path) 
         (("c-00000000", "--yes"), "There is no change c-00000000; `rightcall undo` lists the last ones"),
         (("ID", "--yes", "--by", "ada"), "'ada' is a caller of the policy, or looks like one; a person has to decide"),
         (("--adopt", "--root", "elsewhere"), "there is no folder"),
+        (("--limit", "0"), "'0' is no number of changes; give 1 or more"),
     ],
 )
 def test_wrong_usage_is_explained_and_changes_nothing(
@@ -127,3 +128,15 @@ def test_a_desk_from_elsewhere_is_taken_over_by_a_person_only(run: Runner, root:
     (found,) = listed.json["changes"]
     assert (found["id"], found["why"]) == (made, f"it was made in {root}, and can be undone only there (--root)")
     assert (root / "experimental" / "a.md").read_text() == "two\n"
+
+
+@pytest.mark.parametrize(
+    "command", [("undo",), ("undo", "c-00000000", "--yes"), ("pr", "list"), ("pr", "comment", "1", "x")]
+)
+def test_a_desk_that_cannot_be_read_does_not_look_like_an_empty_one(
+    run: Runner, root: Path, command: tuple[str, ...]
+) -> None:
+    (root / ".rightcall").symlink_to(".rightcall")  # as good as a folder of somebody else, also for root
+    done = run(*command)
+    assert (done.code, done.out) == (2, "")
+    assert "cannot be read: too many levels of symbolic links" in done.err

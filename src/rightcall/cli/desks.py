@@ -4,6 +4,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from rightcall.cli.store_options import database_of, policy_file, policy_of
+from rightcall.errors import ConfigError
 
 if TYPE_CHECKING:
     from rightcall.execute.write.desk import Desk
@@ -20,3 +21,14 @@ def desk_of(options: Namespace) -> "Desk":
     paths = policy.settings.paths
     denied = (*paths.deny, *guarded_paths(root, policy_file(options), database))
     return Desk(desk_folder(database, root), Sight(root, path_rules(denied, paths.allow, paths.dotfiles)), policy.write)
+
+
+def believed_desk(options: Namespace) -> "Desk":
+    """The same, for whoever tells what is on it. ConfigError where one is there and cannot be read or believed: it must
+    not look like one on which nothing has happened."""
+    from rightcall.execute.write.desk_opening import distrust
+
+    desk = desk_of(options)
+    if why := distrust(desk.folder):
+        raise ConfigError(why)
+    return desk

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.desks import desk_of
+from rightcall.cli.desks import believed_desk
 from rightcall.cli.options import json_option
 from rightcall.cli.persons import person_option
 from rightcall.cli.questions import json_line
@@ -72,7 +72,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    desk, policy = desk_of(options), policy_of(options)
+    desk, policy = believed_desk(options), policy_of(options)
     try:
         if options.action in ("comment", "approve", "reject", "close", "merge"):
             from rightcall.cli.pr_acting import act
@@ -120,7 +120,7 @@ def _diff(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
     span = span_of(desk, pull_of(desk, options.id))
     patch = exact_diff(span.writer, span.old, span.new)
     if sys.stdout.isatty():
-        say(*diff_lines(patch.decode(errors="backslashreplace"), style_for(sys.stdout)))
+        say(*diff_lines(patch.decode(errors="surrogateescape"), style_for(sys.stdout)))
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(patch)

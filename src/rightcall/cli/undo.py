@@ -2,20 +2,19 @@
 
 import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING, Any
 
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.answering import YES
-from rightcall.cli.desks import desk_of
+from rightcall.cli.desks import believed_desk, desk_of
 from rightcall.cli.options import json_option
 from rightcall.cli.persons import at_a_terminal, person_option, typed, who
 from rightcall.cli.questions import json_line, named
+from rightcall.cli.spelling import spelled, spelled_lines
 from rightcall.cli.store_options import open_store, policy_of, store_options
 from rightcall.cli.terminal import Style, say, style_for, table, wrap
 from rightcall.errors import ConfigError, ToolFailure
-from rightcall.text.escape import escaped
-from rightcall.text.visible import visible
 
 if TYPE_CHECKING:
     from rightcall.execute.write.changes import Change
@@ -37,7 +36,7 @@ _SUMMARY = 60
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("id", nargs="?", metavar="ID", help="the change, as a tool or the list names it")
     parser.add_argument("--yes", action="store_true", help="do it without asking")
-    parser.add_argument("--limit", type=int, default=_MOST, metavar="N", help=f"changes to list (default {_MOST})")
+    parser.add_argument("--limit", type=_counted, default=_MOST, metavar="N", help=f"changes to list (default {_MOST})")
     parser.add_argument(
         "--adopt",
         action="store_true",
@@ -48,10 +47,20 @@ def arguments(parser: ArgumentParser) -> None:
     store_options(parser)
 
 
+def _counted(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise ArgumentTypeError(f"{escaped(text, 40)!r} is no number of changes; give 1 or more")
+    return number
+
+
 def run(options: Namespace) -> int:
-    desk = desk_of(options)
     if options.adopt:
-        return _adopt(desk, options)
+        return _adopt(desk_of(options), options)
+    desk = believed_desk(options)
     if options.id is None:
         return _list(desk, options)
     return _undo(desk, options)
@@ -69,14 +78,7 @@ def _adopt(desk: "Desk", options: Namespace) -> int:
 
 
 def _list(desk: "Desk", options: Namespace) -> int:
-    from rightcall.execute.write.desk_opening import is_own
-
-    if os.path.lexists(desk.folder) and not is_own(desk.folder):
-        raise ConfigError(
-            f"{desk.folder} was made elsewhere and copied here: nothing in it is believed. "
-            "If you know where it comes from, `rightcall undo --adopt` takes it over"
-        )
-    found = [(one, _why_not(desk, one.id)) for one in desk.changes(max(options.limit, 0))]
+    found = [(one, _why_not(desk, one.id)) for one in desk.changes(options.limit)]
     if options.json:
         say(json_line({"changes": [_record(change, why) for change, why in found]}))
     elif found:
@@ -102,13 +104,13 @@ def _record(change: "Change", why: str) -> dict[str, Any]:
 
 def _listing(found: list[tuple["Change", str]], style: Style) -> list[str]:
     rows = [
-        [one.id, one.at.replace("T", " ").rstrip("Z"), named(one.caller), escaped(one.summary, _SUMMARY),
+        [one.id, one.at.replace("T", " ").rstrip("Z"), named(one.caller), spelled(one.summary, _SUMMARY),
          "yes" if not why else "undone" if one.undone else "no"]
         for one, why in found
     ]  # fmt: skip
     lines = table(["id", "when (UTC)", "by", "what", "can be undone"], rows, style, left=5)
     reasons = [f"{one.id}: {why}" for one, why in found if why and not one.undone]
-    lines += [piece for reason in reasons for piece in wrap(reason, style.width)]
+    lines += [piece for reason in reasons for piece in wrap(spelled(reason), style.width)]
     return [*lines, "`rightcall undo ID` shows what it would change, and asks."]
 
 
@@ -137,7 +139,7 @@ def _refused(options: Namespace, why: str) -> int:
     if options.json:
         say(json_line({"ok": False, "undone": None, "why": why}))
     else:
-        say(f"{options.id} cannot be undone: {why}.")
+        say(f"{spelled(options.id)} cannot be undone: {spelled(why)}.")
     return REFUSED
 
 
@@ -145,8 +147,8 @@ def _agreed(options: Namespace, filed: "Filed", diff: str) -> bool:
     entry = filed.entry
     if options.json or not at_a_terminal():
         raise ConfigError(f"there is no terminal to ask at: say --yes to undo {options.id}")
-    say(f"{entry.id}, {entry.at}, {named(entry.caller)}: {escaped(entry.summary, 200)}", "This would be changed:", "")
-    say(*map(visible, diff.split("\n")), "")
+    say(f"{entry.id}, {entry.at}, {named(entry.caller)}: {spelled(entry.summary, 200)}", "This would be changed:", "")
+    say(*spelled_lines(diff), "")
     if typed("undo it? [y/N] ") in YES:
         return True
     say("Nothing was changed.")

@@ -84,6 +84,24 @@ def is_own(folder: str) -> bool:
         return False
 
 
+def distrust(folder: str) -> str:
+    """Why nothing can be told of the desk that is there; empty: it can, or there is none yet."""
+    try:
+        if not os.path.islink(folder) and (is_own(folder) or _is_bare(folder) or is_own(folder)):  # sealed meanwhile
+            return ""
+        with open(os.path.join(folder, _SEAL), "rb"):
+            pass  # it can be read, and is that of another folder
+    except FileNotFoundError:
+        if not os.path.lexists(folder):
+            return ""
+    except OSError as error:
+        return f"{shown_path(folder)} cannot be read: {(error.strerror or str(error)).lower()}"
+    return (
+        f"{shown_path(folder)} was made elsewhere and copied here, or its {_SEAL} is lost: nothing in it is believed. "
+        "If you know where it comes from, `rightcall undo --adopt` takes it over"
+    )
+
+
 def adopt(folder: str) -> None:
     """Seal a desk anew where it is: a person says that it may be believed. Raises OSError."""
     path = os.path.join(folder, _SEAL)
