@@ -226,3 +226,19 @@ def test_explaining_never_raises_never_repeats_and_agrees_with_the_check(argumen
     assert len(set(found)) == len(found)
     assert all(problem.message.isprintable() for problem in found)
     assert found == problems(tool, arguments)
+
+
+@pytest.mark.promise("V-03")
+@pytest.mark.parametrize(
+    ("schema", "value", "message"),
+    [
+        ({"maxItems": 200}, list(range(201)), "`a` must have at most 200 items, has 201"),
+        ({"maxItems": 1000}, list(range(5000)), "`a` must have at most 1000 items, has 5000"),
+        ({"maxItems": 100}, list(range(5000)), "`a` must have at most 100 items, has 5000"),
+        ({"maxProperties": 300}, dict.fromkeys(map(str, range(301)), 1), "`a` must have at most 300 entries, has 301"),
+    ],
+)
+def test_a_limit_is_named_also_where_it_is_beyond_what_is_explained_of_a_long_list(
+    schema: dict[str, Any], value: Any, message: str
+) -> None:
+    assert said(tool_of({"type": "object", "properties": {"a": schema}}), {"a": value}) == [message]

@@ -13,18 +13,30 @@ if TYPE_CHECKING:
 
 WIDEST = 200
 """Of longer lists and objects only so many entries are explained: each error costs, and one of a kind is enough."""
+_MOST_COUNTED = 20_000
+"""A limit of the schema up to which a list is counted to say that it is over it."""
 _WHOLE_ONLY = ("minItems", "contains", "minProperties", "required")
 
 
 def schema_problems(tool: Tool, arguments: dict[str, Any], explained: set[str]) -> Iterator[Problem]:
     """Every error of the schema as a problem; `explained` are paths of which enough was said."""
     cut: set[Path] = set()
-    small = _pruned(arguments, (), cut)
+    found = list(_problems(tool, arguments, explained, cut, WIDEST))
+    if cut and not found and (most := _most_counted(tool.schema)) > WIDEST:
+        found = list(_problems(tool, arguments, explained, cut, most))
+    yield from found
+
+
+def _problems(
+    tool: Tool, arguments: dict[str, Any], explained: set[str], cut: set[Path], widest: int
+) -> Iterator[Problem]:
+    cut.clear()
+    small = _pruned(arguments, (), cut, widest)
     try:
         errors = list(tool.errors(small))
     except ValueError:  # a value that is no JSON; said elsewhere
         return
-    explainer = _Explainer(tool, small)
+    explainer = _Explainer(tool, arguments)
     for error in errors:
         path = tuple(error.instance_path)
         if path_text(path) in explained or (path in cut and error.kind.name in _WHOLE_ONLY):
@@ -32,20 +44,35 @@ def schema_problems(tool: Tool, arguments: dict[str, Any], explained: set[str]) 
         yield from explainer.explain(error)
 
 
-def _pruned(value: Any, path: Path, cut: set[Path]) -> Any:
+def _most_counted(schema: dict[str, Any]) -> int:
+    """One more than the highest number of entries that the schema allows anywhere: so many show that it is exceeded."""
+    found, stack = 0, [cast("Any", schema)]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, dict):
+            table = cast("dict[str, Any]", part)
+            limits = [table.get(name) for name in ("maxItems", "maxProperties")]
+            found = max(found, *(one for one in limits if isinstance(one, int) and one <= _MOST_COUNTED), 0)
+            stack.extend(table.values())
+        elif isinstance(part, list):
+            stack.extend(cast("list[Any]", part))
+    return found + 1
+
+
+def _pruned(value: Any, path: Path, cut: set[Path], widest: int) -> Any:
     """The value without the far ends of very long lists and objects; the same object when nothing is long."""
     if isinstance(value, dict):
         table = cast("dict[str, Any]", value)
-        keys = list(table)[:WIDEST] if path else list(table)  # arguments themselves are never left out
-        kept = {key: _pruned(table[key], (*path, key), cut) for key in keys}
+        keys = list(table)[:widest] if path else list(table)  # arguments themselves are never left out
+        kept = {key: _pruned(table[key], (*path, key), cut, widest) for key in keys}
         if len(kept) < len(table):
             cut.add(path)
         return kept
     if isinstance(value, (list, tuple)):
         items = cast("list[Any]", value)
-        if len(items) > WIDEST:
+        if len(items) > widest:
             cut.add(path)
-        return [_pruned(item, (*path, index), cut) for index, item in enumerate(items[:WIDEST])]
+        return [_pruned(item, (*path, index), cut, widest) for index, item in enumerate(items[:widest])]
     return value
 
 
@@ -179,7 +206,7 @@ _LIMITS: dict[str, Callable[[Any], str]] = {
 
 def _measured(name: str, value: Any) -> str:
     """What was there, in the unit of the limit."""
-    sized = isinstance(value, (str, list, dict))
+    sized = isinstance(value, (str, list, tuple, dict))
     if sized and name.startswith(("min", "max")):
         return f"has {len(cast('list[Any]', value))}"
     return f"got {shown(value)}"
