@@ -138,6 +138,38 @@ def test_at_a_terminal_the_whole_change_is_shown_first_and_the_default_is_no(pro
     assert project.record().discussion[-1].kind == "opened"
 
 
+HIDING = "\u3164\u2800\u034f\ufe0f\U000e0100\u202e\x1b\u200b\u00a0\r"
+
+
+@pytest.mark.promise("P-06", "A-07")
+@pytest.mark.parametrize("action", [("diff",), ("approve", "--by", "joel"), ("merge", "--approve", "--by", "joel")])
+def test_what_a_person_approves_at_a_terminal_hides_nothing(project: Project, action: tuple[str, ...]) -> None:
+    project.commit({"app.py": f"print('two')\n{HIDING}\nif a == '\u05d0\u05d1': pass\n\\u202e\n"})
+    with Terminal("pr", action[0], "1", *action[1:]) as terminal:
+        if action[0] != "diff":
+            terminal.until("? [y/N] ")
+            terminal.type("n\n")
+        lines = terminal.end()[1].replace("\r\n", "\n").split("\n")
+    spelled = "+\\u3164\\u2800\\u034f\\ufe0f\\udb40\\udd00\\u202e\\u001b\\u200b\\u00a0\\r"
+    assert [line for line in lines if line.startswith(("+", "≈"))][2:] == [
+        spelled, "+if a == '\\u05d0\\u05d1': pass", "≈ \u05d0\u05d1", "+\\\\u202e"
+    ]  # fmt: skip
+    assert not set(HIDING) & set("".join(lines))
+
+
+@pytest.mark.promise("P-06", "A-07")
+def test_neither_lists_nor_stories_hide_a_blank_letter(run: Runner, project: Project) -> None:
+    project.branch("b2", files={"notes.txt": "b\n"})
+    project.open(branch="b2", title="a\u3164b", body="c\u3164d")
+    project.review("comment", "e\u3164f", id="2")
+    listed, shown, undo = run("pr", "list"), run("pr", "show", "2"), run("undo")
+    exported = run("pr", "export", "2", "--out", "out2")
+    assert "a\\u3164b" in listed.out
+    assert all(part in shown.out for part in ("a\\u3164b", "c\\u3164d", "e\\u3164f"))
+    assert "open pull request 2: a\\u3164b" in undo.out
+    assert "\u3164" not in listed.out + shown.out + undo.out + exported.out
+
+
 @pytest.mark.promise("W-02")
 def test_a_request_is_closed_and_exported(run: Runner, project: Project) -> None:
     done = run("pr", "export", "1", "--out", "out")

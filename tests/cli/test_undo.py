@@ -114,6 +114,15 @@ def test_at_a_terminal_the_diff_is_shown_and_a_person_decides(root: Path) -> Non
         assert (root / "experimental" / "a.md").read_text() == expected
 
 
+@pytest.mark.promise("P-06", "A-07")
+def test_what_an_undo_would_write_hides_nothing(root: Path) -> None:
+    (root / "experimental" / "a.md").write_text("\u3164\u2800\u034f\ufe0f\u202e \\u202e\t|\n")
+    made = save(root, "two\n")
+    with Terminal("undo", made, "--root", str(root)) as terminal:
+        shown = terminal.until("undo it? [y/N] ")
+    assert "-two\r\n+\\u3164\\u2800\\u034f\\ufe0f\\u202e \\\\u202e\\t|\r\n" in shown
+
+
 def test_a_desk_from_elsewhere_is_taken_over_by_a_person_only(run: Runner, root: Path) -> None:
     made = save(root, "two\n")
     copy = root.with_name(root.name + "-copy")

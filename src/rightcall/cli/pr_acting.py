@@ -12,6 +12,7 @@ from rightcall.cli.persons import at_a_terminal, typed
 from rightcall.cli.pr_noting import noted, person_of
 from rightcall.cli.pr_report import diff_lines
 from rightcall.cli.questions import json_line
+from rightcall.cli.spelling import spelled
 from rightcall.cli.terminal import harmless_lines, many, say, style_for
 from rightcall.errors import ToolFailure
 from rightcall.execute.write.pulls import Decision, PullRecord, pull_of
@@ -132,7 +133,7 @@ def _told(done: "Merge") -> str:
     counted = f"{many(done.files_changed, 'file')}, +{done.insertions} -{done.deletions}"
     where = "; your checkout shows it" if done.checkout else ""
     return (
-        f"Pull request {done.id} is merged into {escaped(done.base)} as {done.commit[:_SHORT]} ({counted}){where}. "
+        f"Pull request {done.id} is merged into {spelled(done.base)} as {done.commit[:_SHORT]} ({counted}){where}. "
         f"The checks passed in {done.check_seconds:g} s. To take it back: {done.undo}"
     )
 

@@ -1,12 +1,13 @@
-"""Pull requests on the terminal. Everything in them was written by somebody: nothing is shown as it is."""
+"""Pull requests on the terminal. Everything in them was written by somebody: nothing is shown as it is, and since a
+person decides about it, nothing hides."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
-from rightcall.cli.terminal import Style, Tint, harmless_lines, many, table
-from rightcall.execute.diff import shown_line
+from rightcall.cli.spelling import spelled, spelled_lines
+from rightcall.cli.terminal import Style, Tint, many, table
 from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
@@ -68,10 +69,10 @@ def listing(found: "Sequence[PullRecord]", style: Style) -> list[str]:
         [
             one.id,
             style.tint(one.status, _STATUS[one.status]),
-            escaped(one.author, 30),
-            f"{escaped(one.branch, 40)} → {escaped(one.base, 40)}",
-            escaped(one.made[:16].replace("T", " "), 16),
-            escaped(one.title, _TITLE),
+            spelled(one.author, 30),
+            f"{spelled(one.branch, 40)} → {spelled(one.base, 40)}",
+            spelled(one.made[:16].replace("T", " "), 16),
+            spelled(one.title, _TITLE),
         ]
         for one in found
     ]
@@ -80,11 +81,12 @@ def listing(found: "Sequence[PullRecord]", style: Style) -> list[str]:
 
 def story(view: "View", settings: "WriteSettings", style: Style) -> list[str]:
     record = view.record
-    branches = f"{escaped(record.branch)} → {escaped(record.base)}"
+    branches = f"{spelled(record.branch)} → {spelled(record.base)}"
+    by = f"by {spelled(record.author)}, {spelled(record.made)}"
     return [
-        f"{style.tint(f'#{record.id}', 'yellow')}  {style.tint(escaped(record.title), 'bold')}",
-        f"{style.tint(record.status, _STATUS[record.status])}  {branches}, by {escaped(record.author)}, {record.made}",
-        *(f"  {line}" for line in harmless_lines(record.body, most=200) if record.body),
+        f"{style.tint(f'#{record.id}', 'yellow')}  {style.tint(spelled(record.title), 'bold')}",
+        f"{style.tint(record.status, _STATUS[record.status])}  {branches}, {by}",
+        *(f"  {line}" for line in spelled_lines(record.body, most=200) if record.body),
         *_commits(view, style),
         *_reviews(view, settings.reviews, style),
         *_checks(record.checks, style),
@@ -94,17 +96,17 @@ def story(view: "View", settings: "WriteSettings", style: Style) -> list[str]:
 
 
 def diff_lines(text: str, style: Style) -> Iterator[str]:
-    """A diff, escaped, with colours where there are any."""
-    for line in text.removesuffix("\n").split("\n"):
+    """A diff in which nothing hides, with colours where there are any."""
+    for line in spelled_lines(text.removesuffix("\n")):
         tints: list[Tint] = [tint for start, tint in _LINES.items() if line.startswith(start)]
-        yield style.tint(shown_line(line), *tints[:1])
+        yield style.tint(line, *tints[:1])
 
 
 def _commits(view: "View", style: Style) -> Iterator[str]:
     if view.missing:
-        yield style.tint(escaped(view.missing), "dim")
+        yield style.tint(escaped(view.missing), "dim")  # a message of ours
     for one in view.commits:
-        yield f"  {style.tint(one.hash[:_SHORT], 'yellow')}  {escaped(one.subject, 100)}  ({_names(one.names)})"
+        yield f"  {style.tint(one.hash[:_SHORT], 'yellow')}  {spelled(one.subject, 100)}  ({_names(one.names)})"
     if view.totals is not None:
         told = view.totals
         yield style.tint(f"  {many(told.files, 'file')}, +{told.insertions} -{told.deletions}", "dim")
@@ -116,9 +118,9 @@ def _reviews(view: "View", needed: int, style: Style) -> Iterator[str]:
     now = view.now
     yield f"approvals: {len(now.approved)} of {needed}" + (f" ({_names(now.approved)})" if now.approved else "")
     for one in now.rejected:
-        yield style.tint(f"rejected by {escaped(one.by, 60)}", "red")
+        yield style.tint(f"rejected by {spelled(one.by, 60)}", "red")
     for one in now.void:
-        yield style.tint(f"void: {escaped(one.by, 60)} approved {one.commit[:_SHORT]}, an earlier commit", "yellow")
+        yield style.tint(f"void: {spelled(one.by, 60)} approved {one.commit[:_SHORT]}, an earlier commit", "yellow")
 
 
 def _checks(runs: "Sequence[CheckRun]", style: Style) -> Iterator[str]:
@@ -128,18 +130,19 @@ def _checks(runs: "Sequence[CheckRun]", style: Style) -> Iterator[str]:
     word = style.tint("passed", "green") if last.ok else style.tint("failed", "red")
     ended = f"exit {last.exit}" if last.exit is not None else "ended"
     limits = f", limit: {', '.join(last.limits)}" if last.limits else ""
-    yield f"checks: {word} ({ended}{limits}, {last.seconds:g} s, {escaped(last.at)}; {many(len(runs), 'run')})"
+    yield f"checks: {word} ({ended}{limits}, {last.seconds:g} s, {spelled(last.at)}; {many(len(runs), 'run')})"
     if not last.ok:
-        yield from (f"  | {line}" for line in harmless_lines("\n".join(last.tail.split("\n")[-_MOST_TAIL:])))
+        tail = "\n".join(last.tail.split("\n")[-_MOST_TAIL:]).replace("\t", "    ")
+        yield from (f"  | {line}" for line in spelled_lines(tail))
 
 
 def _discussion(remarks: "Sequence[Remark]", style: Style) -> Iterator[str]:
     for one in remarks:
-        who = escaped(one.by, 60) + (" (a person)" if one.person else "")
+        who = spelled(one.by, 60) + (" (a person)" if one.person else "")
         at = f" at {one.commit[:_SHORT]}" if one.kind in ("approve", "reject") else ""
         said = style.tint(f"{_SAID[one.kind]}{at}", _KIND.get(one.kind, "dim"))
-        yield f"{style.tint(escaped(one.at), 'dim')}  {who} {said}"
-        yield from (f"    {line}" for line in harmless_lines(one.text, most=100) if one.text)
+        yield f"{style.tint(spelled(one.at), 'dim')}  {who} {said}"
+        yield from (f"    {line}" for line in spelled_lines(one.text, most=100) if one.text)
 
 
 def _next(record: "PullRecord", view: "View") -> list[str]:
@@ -149,4 +152,4 @@ def _next(record: "PullRecord", view: "View") -> list[str]:
 
 
 def _names(names: Iterable[str]) -> str:
-    return ", ".join(escaped(name, 60) for name in names)
+    return ", ".join(spelled(name, 60) for name in names)

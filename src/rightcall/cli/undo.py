@@ -15,6 +15,7 @@ from rightcall.cli.spelling import spelled, spelled_lines
 from rightcall.cli.store_options import open_store, policy_of, store_options
 from rightcall.cli.terminal import Style, say, style_for, table, wrap
 from rightcall.errors import ConfigError, ToolFailure
+from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
     from rightcall.execute.write.changes import Change

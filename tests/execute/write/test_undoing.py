@@ -7,6 +7,7 @@ import pytest
 
 from execute.write.killing import desk_of, files_of
 from rightcall.errors import ToolFailure
+from rightcall.execute.diff import shown_line
 from rightcall.execute.write.changes import Change, FileStep
 from rightcall.execute.write.desk import Desk
 from rightcall.execute.write.undoing import preview, why_not
@@ -35,8 +36,9 @@ def undo(desk: Desk, id: str) -> Change:
 def refusal(desk: Desk, id: str) -> str:
     with pytest.raises(ToolFailure) as caught:
         undo(desk, id)
-    assert str(caught.value) == f"{id} cannot be undone: {why_not(desk, desk.filed(id))}"
-    return why_not(desk, desk.filed(id))
+    why = why_not(desk, desk.filed(id))
+    assert str(caught.value) == f"{id} cannot be undone: {shown_line(why)}"
+    return why
 
 
 def test_an_undo_puts_back_files_their_permissions_and_the_folders(desk: Desk, tmp_path: Path) -> None:
@@ -75,7 +77,7 @@ def test_a_later_change_of_the_same_file_is_named_and_once_it_is_undone_the_firs
     first = change(desk, ("a.txt", b"one\n", b"two\n"))
     other = change(desk, ("b.txt", b"b\n", b"bb\n"))
     second = change(desk, ("a.txt", b"two\n", b"three\n"), summary="save\x1b[2J a.txt")
-    assert refusal(desk, first.id) == f"{second.id} has changed a.txt since (ada: save\\u001b[2J a.txt)"
+    assert refusal(desk, first.id) == f"{second.id} has changed a.txt since (ada: save\x1b[2J a.txt)"
     undo(desk, other.id)
     undo(desk, second.id)
     undo(desk, first.id)

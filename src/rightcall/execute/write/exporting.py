@@ -16,6 +16,7 @@ from rightcall.execute.write.git import Writer
 from rightcall.execute.write.pulls import PullRecord
 from rightcall.execute.write.pulls_git import fork_point, required_tip
 from rightcall.text.escape import escaped
+from rightcall.text.visible import visible
 
 if TYPE_CHECKING:
     from rightcall.execute.write.desk import Desk
@@ -93,8 +94,8 @@ def commands(record: PullRecord, forge: Forge, folder: str) -> list[str]:
 
 
 def _quoted(text: str, file: str) -> str:
-    """For a shell. What a terminal would obey is not printed: it is read from its file instead."""
-    return shlex.quote(text) if text.isprintable() else f'"$(cat {shlex.quote(file)})"'
+    """For a shell. What a terminal would obey or hide is not printed: it is read from its file instead."""
+    return shlex.quote(text) if visible(text) == text else f'"$(cat {shlex.quote(file)})"'
 
 
 def _write(folder: str, files: Mapping[str, bytes]) -> None:

@@ -13,13 +13,12 @@ from msgspec.structs import replace
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.moments import utc
-from rightcall.execute.diff import content_diff
+from rightcall.execute.diff import content_diff, one_line, shown_line
 from rightcall.execute.write.changes import Change, FileStep, RefStep
 from rightcall.execute.write.indexes import index_back
 from rightcall.execute.write.journal import DONE, RECORD, Contents, Entry, Filed, Kept, file_step, rewritten
 from rightcall.execute.write.refs import Refs
-from rightcall.fs.spots import seen_file, shown_path
-from rightcall.text.escape import escaped
+from rightcall.fs.spots import seen_file
 
 if TYPE_CHECKING:
     from rightcall.execute.write.desk import Desk, Worker
@@ -34,6 +33,8 @@ _RECORDS: Final = {
 }
 """Files of the desk, as people know them."""
 _NO_LOCK = -1
+_LONGEST_NAME = 40
+_LONGEST_SUMMARY = 80
 
 
 def undo(worker: "Worker", id: str, by: str) -> Change:
@@ -42,7 +43,7 @@ def undo(worker: "Worker", id: str, by: str) -> Change:
 
     filed = worker.desk.filed(id)
     if why := why_not(worker.desk, filed):
-        raise ToolFailure(f"{id} cannot be undone: {why}")
+        raise ToolFailure(f"{id} cannot be undone: {shown_line(why)}")
     entry = filed.entry
     if entry.tool == _COMMIT:
         from rightcall.execute.write.worktree import bring_back  # late: a file is saved without git
@@ -62,12 +63,12 @@ def undo(worker: "Worker", id: str, by: str) -> Change:
 
 
 def why_not(desk: "Desk", filed: Filed) -> str:
-    """Why a change cannot be undone; empty: it can."""
+    """Why a change cannot be undone; empty: it can. On one line, and escaped by whoever shows it."""
     entry = filed.entry
     if entry.undone:
         return f"it was undone already, by {entry.undone}"
     if entry.root != os.path.realpath(desk.sight.root):
-        return f"it was made in {shown_path(entry.root)}, and can be undone only there (--root)"
+        return f"it was made in {one_line(entry.root)}, and can be undone only there (--root)"
     if not filed.kept:
         return "what was there before is no longer kept: newer changes needed the room"
     try:
@@ -159,7 +160,12 @@ def _worked_on(desk: "Desk", filed: Filed) -> Iterator[str]:
 
 
 def _about(entry: Entry) -> str:
-    return f"{escaped(entry.caller, 40)}: {escaped(entry.summary, 80)}"
+    return f"{_cut(entry.caller, _LONGEST_NAME)}: {_cut(entry.summary, _LONGEST_SUMMARY)}"
+
+
+def _cut(text: str, most: int) -> str:
+    line = one_line(text)
+    return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def _name(desk: "Desk", tree: str, path: str) -> str:
@@ -167,15 +173,15 @@ def _name(desk: "Desk", tree: str, path: str) -> str:
     if _is_desk(desk, tree):
         kind, _, name = path.removesuffix(".json").partition("/")
         told = _RECORDS.get(kind, "the record of {}")
-        return told.format(escaped(unquote(name).split("/")[0], 100))
+        return told.format(one_line(unquote(name).split("/")[0]))
     if _is_desk(desk, os.path.dirname(os.path.dirname(tree))):  # a worktree
-        return f"{shown_path(path)} on its branch"
+        return f"{one_line(path)} on its branch"
     root = os.path.realpath(desk.sight.root).rstrip("/") + "/"
-    return shown_path(os.path.join(tree, path).removeprefix(root))
+    return one_line(os.path.join(tree, path).removeprefix(root))
 
 
 def _branch(name: str) -> str:
-    return f"the branch {escaped(name.removeprefix(_HEADS), 100)}"
+    return f"the branch {one_line(name.removeprefix(_HEADS))}"
 
 
 def _short(commit: str | None) -> str:
