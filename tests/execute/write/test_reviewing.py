@@ -78,7 +78,7 @@ def test_anybody_may_comment_and_a_word_without_words_is_refused(project: Projec
     for decision, match in ((None, "Say something"), ("comment", "some words"), ("reject", "says why")):
         with pytest.raises(ToolFailure, match=match):
             project.review(decision)
-    with pytest.raises(ToolFailure, match="no pull request 8; there are 1"):
+    with pytest.raises(ToolFailure, match="no pull request 8; the only one is 1"):
         project.review(id="8")
     with pytest.raises(ToolFailure, match="needs a name"):
         project.review(caller="--")

@@ -172,7 +172,8 @@ def _after(one: Operation, there: bool, argument: str) -> bytes | None:
         how = "type modify" if argument.startswith("operations") else "code/edit"
         raise ToolFailure(f"{argument}: {shown} is there already; {how} changes it")
     if one.type in ("modify", "delete") and not there:
-        raise ToolFailure(f"{argument}: there is no file {shown} on the branch; type insert makes one")
+        advice = "; type insert makes one" if one.type == "modify" else ", so there is nothing to delete"
+        raise ToolFailure(f"{argument}: there is no file {shown} on the branch{advice}")
     if one.type == "delete":
         if one.content:
             raise ToolFailure(f"{argument}: {shown} is to be deleted and has a content: leave one of them out")

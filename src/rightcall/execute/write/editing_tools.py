@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _SECONDS = 60.0
 """A worktree of a large repository takes some."""
+_PATTERNS = 6
 EDIT, CREATE_TEST = "code/edit", "code/create-test"
 
 
@@ -104,7 +105,9 @@ def _edit(desk: "Desk", asked: EditArguments) -> Edit:
 def _test(desk: "Desk", asked: CreateTestArguments) -> Edit:
     path = branch_path(desk, Writer(desk.sight), asked.path)
     if not any(path_matches(pattern, path) for pattern in desk.settings.tests):
-        patterns = ", ".join(desk.settings.tests[:6])
+        tests = desk.settings.tests
+        more = f" and {len(tests) - _PATTERNS} more" if len(tests) > _PATTERNS else ""
+        patterns = ", ".join(escaped(pattern, 200) for pattern in tests[:_PATTERNS]) + more
         raise ToolFailure(
             f"path: {escaped(path, 200)} is no test file. Test files are those that match [write] tests: {patterns}; "
             "code/edit changes other files"

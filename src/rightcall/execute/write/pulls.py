@@ -229,5 +229,7 @@ def _which(desk: "Desk") -> str:
     ids = sorted(_ids(desk))
     if not ids:
         return ": none was opened yet; code/pull-request opens one"
-    shown = ", ".join(map(str, ids[-10:]))
-    return f"; there are {shown}" if len(ids) <= 10 else f"; the latest are {shown}"
+    if len(ids) == 1:
+        return f"; the only one is {ids[0]}"
+    *most, last = map(str, ids[-10:])
+    return f"; {'there are' if len(ids) <= 10 else 'the latest are'} {', '.join(most)} and {last}"
