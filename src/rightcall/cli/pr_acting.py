@@ -105,7 +105,7 @@ def _merge(desk: "Desk", policy: "Policy", options: Namespace, by: str) -> int:
 def _merged(desk: "Desk", policy: "Policy", options: Namespace, by: str, plan: "Plan") -> int:
     from rightcall.execute.sandbox.sandbox import Sandbox
     from rightcall.execute.write.checking import Checker
-    from rightcall.execute.write.merging import MergeArguments, merge
+    from rightcall.execute.write.merging import MergeArguments, approved_plan, merge
     from rightcall.execute.write.reviewing import ReviewArguments, review
 
     record, head = plan.case.record, plan.case.head
@@ -113,6 +113,7 @@ def _merged(desk: "Desk", policy: "Policy", options: Namespace, by: str, plan: "
     noted(options, "pr merge", by, data | {"approve": options.approve})
     if options.approve:
         review(desk, ReviewArguments(id=record.id, decision="approve", caller=by), person=True, at=head)
+        plan = approved_plan(desk, plan, by)
     command = " ".join(harmless_lines(word)[0] for word in policy.write.check.command)
     sys.stderr.write(f"rightcall: running the checks: {command}\n")
     sandbox = Sandbox(policy.sandbox.python, policy.sandbox.tier)

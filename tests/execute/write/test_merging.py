@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from execute.write.requests import Checks, Project
+from rightcall.config_hands import Check
 from rightcall.errors import ToolFailure
 from rightcall.execute.write.branches import branch_record
 from rightcall.execute.write.changes import Moved
 from rightcall.execute.write.checkout import checkout_steps
-from rightcall.execute.write.merging import MergeArguments, merge_plan, merge_preview, merge_state
+from rightcall.execute.write.merging import MergeArguments, approved_plan, merge_plan, merge_preview, merge_state
 
 
 @pytest.fixture
@@ -114,6 +115,18 @@ def test_what_may_not_be_merged_is_refused_before_anything_is_run(tmp_path: Path
 
 
 @pytest.mark.promise("W-04", "P-06")
+def test_two_branches_do_not_make_a_repository_of_git_together(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.git("checkout", "-q", "--detach")
+    project.branch(files={"r/HEAD": "ref: refs/heads/x\n", "r/objects/x": "x"})
+    project.commit({"r/refs/x": "x"}, "main", "Person")
+    project.open()
+    project.review()
+    with pytest.raises(ToolFailure, match="with this git would take r for a repository"):
+        project.merge()
+
+
+@pytest.mark.promise("W-02")
 def test_a_base_that_moves_during_the_checks_makes_them_run_again_once(project: Project) -> None:
     moves = iter(("one", "two", "three"))
 
@@ -149,6 +162,64 @@ def test_what_is_merged_is_what_was_approved(project: Project) -> None:
     with pytest.raises(ToolFailure, match=r"same lines|would not merge what was looked at"):
         project.merge(checks, expected=state)
     assert checks.jobs == []
+
+
+@pytest.mark.promise("P-06", "W-04")
+def test_an_approval_of_a_merge_is_void_once_anything_that_was_shown_with_it_changes(project: Project) -> None:
+    asked, checks = MergeArguments(id="1", caller="teacher"), Checks()
+    state = merge_state(project.desk, asked)
+    usual = project.desk.settings.check
+    project.with_settings(check=Check(command=("true",)))
+    with pytest.raises(Moved, match="the check command has changed since"):
+        project.merge(checks, expected=state)
+    project.with_settings(check=usual)
+    for word in ("comment", "approve"):
+        project.review(word, "wait for me", caller="third")
+        with pytest.raises(Moved, match="what was said about it"):
+            project.merge(checks, expected=state)
+        state = merge_state(project.desk, asked)
+    written = Path(project.desk.folder, "pulls/1.json")
+    for old, new in (('"Say two"', '"Say three"'), ('"author":"teacher"', '"author":"somebody"')):
+        written.write_text(written.read_text().replace(old, new))
+        with pytest.raises(Moved):
+            project.merge(checks, expected=state)
+        state = merge_state(project.desk, asked)
+    assert checks.jobs == []
+    assert project.merge(checks, expected=state).status == "merged"
+
+
+@pytest.mark.promise("P-06", "W-04")
+def test_a_word_during_the_checks_stops_the_merge_and_the_next_one_goes_on(project: Project) -> None:
+    before = project.tip()
+    with pytest.raises(Moved, match="Something was said about pull request 1 while the checks ran"):
+        project.merge(Checks(meanwhile=lambda: project.review("comment", "wait", caller="third")))
+    unmerged(project, before)
+    assert project.merge().status == "merged"
+
+
+@pytest.mark.promise("P-06", "W-03")
+def test_what_a_person_approves_and_merges_at_once_is_what_was_shown(project: Project) -> None:
+    shown = merge_plan(project.desk, "1", approving="Joel")
+    project.review(caller="Joel")
+    assert approved_plan(project.desk, shown, "Joel").state == merge_plan(project.desk, "1").state
+    shown = merge_plan(project.desk, "1")
+    project.review("comment", "wait", caller="third")
+    project.review(caller="Ann")
+    with pytest.raises(Moved, match="what was said about it"):
+        approved_plan(project.desk, shown, "Ann")
+
+
+@pytest.mark.promise("W-04")
+def test_checks_that_cannot_be_started_are_told_in_the_record(project: Project) -> None:
+    before = project.tip()
+    project.with_settings(check=Check(command=("no-such-program",)))
+    with pytest.raises(ToolFailure, match="no program no-such-program"):
+        project.merge(caller="helper")
+    unmerged(project, before)
+    said = project.record().discussion[-1]
+    assert (said.by, said.kind) == ("helper", "check")
+    assert said.text.startswith("The checks could not be run: The check command cannot be run: there is no program")
+    assert project.record().checks == ()
 
 
 @pytest.mark.promise("P-06", "W-05")

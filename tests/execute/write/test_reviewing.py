@@ -91,12 +91,16 @@ def test_an_approval_is_of_what_was_looked_at(project: Project) -> None:
     assert "+print('two')" in shown
     assert "good \x1b[31m" in shown  # as it is: whoever shows it makes it safe
     state = review_state(project.desk, asked)
+    project.review("comment", "a word", caller="third")
+    with pytest.raises(Moved, match="or what was said about it, has changed"):
+        review(project.desk, ReviewArguments(id="1", decision="approve", caller="helper", expected=state))
+    state = review_state(project.desk, asked)
     project.commit({"app.py": "print('evil')\n"})
     with pytest.raises(Moved, match=r"\+print\('evil'\)"):
         review(project.desk, ReviewArguments(id="1", decision="approve", caller="helper", expected=state))
     with pytest.raises(Moved):
         review(project.desk, ReviewArguments(id="1", decision="approve", caller="Joel"), person=True, at="0" * 40)
-    assert project.record().discussion[-1].kind == "opened"
+    assert [one.kind for one in project.record().discussion] == ["opened", "comment"]
 
 
 @pytest.mark.promise("W-03")

@@ -9,6 +9,7 @@ files, the index or the HEAD of anybody's checkout.
 import os
 import re
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from time import time
 
 from msgspec import Struct
@@ -214,6 +215,14 @@ class Writer:
         command = ["diff-tree", "-r", "-z", "--name-status", "--no-renames", "--end-of-options", old, new]
         parts = checked(self._bench.git(*command, most=_MOST_LISTED)).split(b"\0")
         return [(os.fsdecode(path), kind.decode()) for kind, path in zip(parts[::2], parts[1::2], strict=False)]
+
+    def difference(self, old: str, new: str) -> str:
+        """A digest over every file that differs between two commits or trees, as it was and as it is."""
+        command = ["diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--end-of-options", old, new]
+        finished = self._bench.git(*command, most=_MOST_LISTED)
+        if finished.full:
+            raise ToolFailure("The two differ in too many files to be compared")
+        return sha256(checked(finished)).hexdigest()
 
     def is_ancestor(self, a: str, b: str) -> bool:
         """Whether a commit is in the history of another, or that one itself."""

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
+from msgspec.json import encode
 from msgspec.structs import replace
 
 from rightcall.errors import ToolFailure
@@ -41,6 +42,7 @@ from rightcall.execute.write.worktree import tidy
 from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
+    from rightcall.config_hands import Check
     from rightcall.execute.write.desk import Desk, Worker
 
 NAME: Final = "code/merge"
@@ -82,11 +84,22 @@ class Plan(Struct, frozen=True):
 
     case: Case
     tree: str
+    check: "Check"
 
     @property
     def state(self) -> str:
-        case = self.case
-        return digest(NAME, case.record.id, case.record.branch, case.record.base, case.head, case.tip, self.tree)
+        """All that a person is shown, and all that the rules go by: the request with everything said about it, both
+        branches, what comes of them, and what is run before."""
+        return digest(NAME, self._apart, self.case.head, self.case.tip, self.tree)
+
+    @property
+    def difference(self) -> str:
+        """The same without where the base is: that may move, as long as the same files change in the same way."""
+        return digest(self._apart, self.case.head, self.case.writer.difference(self.case.tip, self.tree))
+
+    @property
+    def _apart(self) -> bytes:
+        return encode((self.case.record, self.case.now.approved, self.check))
 
     def diff(self, most: int) -> str:
         return shown_diff(self.case.writer, self.case.tip, self.tree, most)
@@ -112,7 +125,19 @@ def merge_plan(desk: "Desk", given: str | int, *, approving: str | None = None) 
     changed = [path for path, _ in case.writer.changed(case.tip, merged.tree)]
     refuse_untouchable(changed, case.writer, desk.sight, desk.settings)
     clean_checkout(case.writer, record.base, case.tip, merged.tree)
-    return Plan(case, merged.tree)
+    return Plan(case, merged.tree, desk.settings.check)
+
+
+def approved_plan(desk: "Desk", shown: Plan, by: str) -> Plan:
+    """The plan once `by` has approved what was shown: nothing else may have been said or changed since."""
+    now = merge_plan(desk, shown.case.record.id)
+    own = [one for one in now.case.record.discussion if one not in shown.case.record.discussion]
+    rest = tuple(one for one in now.case.record.discussion if one not in own)
+    before = replace(shown, case=replace(shown.case, now=now.case.now))
+    after = replace(now, case=replace(now.case, record=replace(now.case.record, discussion=rest)))
+    if [(one.by, one.kind) for one in own] != [(by, "approve")] or before.state != after.state:
+        raise _moved(now)
+    return now
 
 
 def merge_state(desk: "Desk", asked: MergeArguments) -> str:
@@ -145,14 +170,14 @@ def merge(desk: "Desk", asked: MergeArguments, checker: Checker, *, person: bool
     plan = merge_plan(desk, asked.id)
     if asked.expected not in (None, plan.state):
         raise _moved(plan)
-    shown = plan.diff(_LONGEST_WHY * 100)
+    shown = plan.difference
     for left in reversed(range(_TRIES)):
         run = _checked(desk, plan, checker, asked.caller, person)
         try:
             return _finished(desk, plan, run, asked.caller, person)
         except _BaseMoved:
             plan = merge_plan(desk, asked.id)
-            if plan.diff(_LONGEST_WHY * 100) != shown:
+            if plan.difference != shown:
                 raise _moved(plan) from None
             if not left:
                 break
@@ -169,7 +194,12 @@ class _BaseMoved(Exception):
 def _checked(desk: "Desk", plan: Plan, checker: Checker, by: str, person: bool) -> CheckRun:
     """A green run, or ToolFailure with the reason, which the record then holds as well."""
     case = plan.case
-    run = run_checks(desk, case.writer, plan.tree, case.head, case.tip, checker)
+    try:
+        run = run_checks(desk, case.writer, plan.tree, case.head, case.tip, checker)
+    except ToolFailure as why:
+        text = f"The checks could not be run: {why}"
+        _note(desk, case.record.id, Remark(by, "check", moment(), text[:_LONGEST_WHY], case.head, person))
+        raise
     if run.ok:
         return run
     why = why_red(run, desk.settings.check.command)
@@ -194,6 +224,11 @@ def _finished(desk: "Desk", plan: Plan, run: CheckRun, by: str, person: bool) ->
                 )
             if now.case.tip != plan.case.tip:
                 raise _BaseMoved
+            if now.state != plan.state:
+                raise Moved(
+                    f"Something was said about pull request {record.id} while the checks ran: nothing was merged. Look "
+                    f"at it (rightcall pr show {record.id}) and merge it again"
+                )
             change, commit, steps = _applied(worker, now, run, by, person)
             with suppress(ToolFailure, OSError):  # it is merged; what is left of the worktree is tidied another time
                 tidy(desk, now.case.writer)
@@ -240,14 +275,15 @@ def _message(case: Case) -> str:
     return "\n".join([f"Merge pull request #{record.id} from {record.branch}", "", record.title, "", *reviewers])
 
 
-def _note(desk: "Desk", id: str, remark: Remark, run: CheckRun) -> None:
+def _note(desk: "Desk", id: str, remark: Remark, run: CheckRun | None = None) -> None:
     """Tell it in the record. What there is to say reaches the caller in any case: a desk that cannot be written to is
     no reason to hide it."""
     with suppress(ToolFailure, OSError), desk.working() as worker:
         record: PullRecord = pull_of(desk, id)
         if record.status != "open":
             return
-        told = with_check(with_remark(record, remark), run)
+        told = with_remark(record, remark)
+        told = told if run is None else with_check(told, run)
         worker.apply(
             tool=NAME, caller=remark.by, summary=f"pull request {id} was not merged",
             files=[pull_step(desk, told)], pull=id, repository=record.repository,
@@ -257,7 +293,8 @@ def _note(desk: "Desk", id: str, remark: Remark, run: CheckRun) -> None:
 def _moved(plan: Plan) -> Moved:
     record = plan.case.record
     return Moved(
-        f"Pull request {record.id} would not merge what was looked at: {escaped(record.branch, 200)} or "
-        f"{escaped(record.base, 200)} has changed since. Nothing was merged. Now it would be:",
+        f"Pull request {record.id} would not merge what was looked at: {escaped(record.branch, 200)}, "
+        f"{escaped(record.base, 200)}, what was said about it or the check command has changed since. Nothing was "
+        "merged. Now it would be:",
         plan.diff(20_000),
     )

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
+from msgspec.json import encode
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.diff import one_line
@@ -109,8 +110,8 @@ def review(desk: "Desk", asked: ReviewArguments, *, person: bool = False, at: st
         record = case.record
         if asked.expected not in (None, _state(case)) or at not in (None, case.head):
             raise Moved(
-                f"Pull request {record.id} has changed since it was looked at: {escaped(record.branch, 200)} is at "
-                f"{case.head[:_SHORT]} now. Nothing was said; look at it again",
+                f"Pull request {record.id}, or what was said about it, has changed since it was looked at: "
+                f"{escaped(record.branch, 200)} is at {case.head[:_SHORT]} now. Nothing was said; look at it again",
                 shown_diff(case.writer, case.fork, case.head, 20_000),
             )
         said = with_remark(record, Remark(asked.caller, decision, moment(), text, case.head, person))
@@ -143,7 +144,7 @@ def _judged(desk: "Desk", asked: ReviewArguments, by: str) -> tuple[Case, Decisi
 
 
 def _state(case: Case) -> str:
-    return digest("review", case.record.id, case.record.branch, case.record.base, case.head, case.record.status)
+    return digest("review", encode(case.record), case.head, case.fork)
 
 
 def _would(decision: Decision) -> str:
