@@ -2,14 +2,20 @@
 
 import os
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
 from execute.write.killing import desk_of, files_of
+from execute.write.places import insert, modify, place
+from execute.write.requests import SETTINGS, Checks
 from rightcall.errors import ToolFailure
 from rightcall.execute.diff import shown_line
 from rightcall.execute.write.changes import Change, FileStep
 from rightcall.execute.write.desk import Desk
+from rightcall.execute.write.merging import MergeArguments, merge
+from rightcall.execute.write.pulls_opening import OpenArguments, open_pull
+from rightcall.execute.write.reviewing import ReviewArguments, review
 from rightcall.execute.write.undoing import preview, why_not
 
 pytestmark = pytest.mark.promise("W-05")
@@ -120,3 +126,30 @@ def test_records_at_the_desk_go_back_with_the_change(desk: Desk) -> None:
     assert desk.document("pulls", "7") == b"open"
     undo(desk, first.id)
     assert desk.document("pulls", "7") is None
+
+
+def test_a_commit_stays_while_a_merge_rests_on_it_and_what_a_merge_has_tidied_away_is_said(tmp_path: Path) -> None:
+    here = place(tmp_path, SETTINGS)
+    here.branch()
+    edit = here.edit(modify("a.py", "2\n"), insert("c.py", "c\n"))["change"]
+    commit = here.call("code/commit", message="Do it")["change"]
+    open_pull(here.desk, OpenArguments(title="Do it", caller="ada"))
+    review(here.desk, ReviewArguments(id=1, decision="approve", caller="bob"))
+    merged = merge(here.desk, MergeArguments(id=1, caller="ada"), Checks().checker()).change
+    assert refusal(here.desk, commit) == f"pull request 1 has merged it into main: undo {merged} first"
+    why = refusal(here.desk, edit)
+    assert why.count("the worktree of the branch fix was tidied away when it was merged") == 1
+    assert "by hand" not in why
+    here.undo(merged)
+    here.undo(commit)
+    assert why_not(here.desk, here.desk.filed(edit)) == ""
+    here.undo(edit)
+    assert (here.tree() / "a.py").read_text() == "1\n"
+
+
+def test_files_of_a_worktree_that_is_gone_were_not_changed_by_hand(tmp_path: Path) -> None:
+    here = place(tmp_path)
+    here.branch()
+    edit = here.edit(modify("a.py", "2\n"))["change"]
+    rmtree(here.tree())
+    assert refusal(here.desk, edit) == "the worktree of the branch fix is gone"

@@ -74,11 +74,12 @@ def why_not(desk: "Desk", filed: Filed) -> str:
     try:
         files = [kept for kept in _own(desk, entry) if not _as_left(filed, kept)]
         now = Refs(desk.sight, entry.repository, _NO_LOCK, entry.caller).now(entry.refs)
+        merged = list(_merged(desk, filed))
     except ToolFailure as error:
         return str(error)
     refs = [one for one, at in zip(entry.refs, now, strict=True) if at != one.after]
     newer = _newer(desk, filed, files, refs) if files or refs else ()
-    return "; ".join((*newer, *_worked_on(desk, filed)))
+    return "; ".join((*newer, *_worked_on(desk, filed), *merged))
 
 
 def preview(desk: "Desk", filed: Filed) -> str:
@@ -114,6 +115,10 @@ def _is_desk(desk: "Desk", tree: str) -> bool:
     return tree in (desk.folder, os.path.realpath(desk.folder))
 
 
+def _is_worktree(desk: "Desk", tree: str) -> bool:
+    return _is_desk(desk, os.path.dirname(os.path.dirname(tree)))
+
+
 def _noted(desk: "Desk", filed: Filed, by: str) -> Iterator[FileStep]:
     """That this change is undone; and where it was an undo itself, that what it took back holds again."""
     yield _marked(desk, filed, by)
@@ -137,15 +142,56 @@ def _as_left(filed: Filed, kept: Kept) -> bool:
 
 def _newer(desk: "Desk", filed: Filed, files: list[Kept], refs: list[RefStep]) -> Iterator[str]:
     """What has happened since to each of these."""
-    later = [one.entry for one in desk.journal.all(after=filed.number) if not one.entry.undone and not one.entry.undoes]
+    later = _later(desk, filed)
+    tidied = False
     for kept in files:
         name = _name(desk, kept.tree, kept.path)
         by = next((one for one in later if any((f.tree, f.path) == (kept.tree, kept.path) for f in one.files)), None)
-        yield f"{name} was changed by hand since" if by is None else f"{by.id} has changed {name} since ({_about(by)})"
+        if by is not None:
+            yield f"{by.id} has changed {name} since ({_about(by)})"
+        elif not os.path.lexists(kept.tree) and _is_worktree(desk, kept.tree):
+            tidied = True
+        else:
+            yield f"{name} was changed by hand since"
+    if tidied:
+        yield f"the worktree of {_branch(filed.entry.branch)} {_why_gone(desk, filed.entry.branch)}"
     for ref in refs:
         by = next((one for one in later if any(r.name == ref.name for r in one.refs)), None)
         name = _branch(ref.name)
         yield f"{name} was moved by hand since" if by is None else f"{by.id} has moved {name} since ({_about(by)})"
+
+
+def _later(desk: "Desk", filed: Filed) -> list[Entry]:
+    """What was done since and still holds, newest first."""
+    return [one.entry for one in desk.journal.all(after=filed.number) if not one.entry.undone and not one.entry.undoes]
+
+
+def _why_gone(desk: "Desk", branch: str) -> str:
+    from rightcall.execute.write.branches import branch_record  # late, as above
+
+    try:
+        record = branch_record(desk, branch)
+    except ToolFailure:
+        record = None
+    return "was tidied away when it was merged" if record is not None and record.merged else "is gone"
+
+
+def _merged(desk: "Desk", filed: Filed) -> Iterator[str]:
+    """Merges that rest on a commit of this change: the branch could go back, and they would still hold it."""
+    ends = {one.name: one.after for one in filed.entry.refs if one.after is not None}
+    if not ends:
+        return
+    from rightcall.execute.write.git import Writer  # late, as above
+    from rightcall.execute.write.pulls import all_pulls
+
+    for record in all_pulls(desk):
+        commit = ends.get(f"{_HEADS}{record.branch}")
+        if commit is None or record.status != "merged" or record.repository != filed.entry.repository:
+            continue
+        if commit == record.head or Writer(desk.sight, record.repository).is_ancestor(commit, record.head):
+            by = next((one.id for one in _later(desk, filed) if one.pull == record.id and one.refs), None)
+            told = f"pull request {record.id} has merged it into {one_line(record.base)}"
+            yield f"{told}: undo {by} first" if by is not None else told
 
 
 def _worked_on(desk: "Desk", filed: Filed) -> Iterator[str]:
@@ -174,7 +220,7 @@ def _name(desk: "Desk", tree: str, path: str) -> str:
         kind, _, name = path.removesuffix(".json").partition("/")
         told = _RECORDS.get(kind, "the record of {}")
         return told.format(one_line(unquote(name).split("/")[0]))
-    if _is_desk(desk, os.path.dirname(os.path.dirname(tree))):  # a worktree
+    if _is_worktree(desk, tree):
         return f"{one_line(path)} on its branch"
     root = os.path.realpath(desk.sight.root).rstrip("/") + "/"
     return one_line(os.path.join(tree, path).removeprefix(root))
