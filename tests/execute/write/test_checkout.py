@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from execute.write.requests import Project
+from execute.write.requests import Checks, Project
 from rightcall.errors import ToolFailure
 from rightcall.execute.write.merging import merge_plan
 
@@ -154,6 +154,24 @@ def test_links_and_submodules_among_the_changes_are_refused_where_they_would_be_
         merge_plan(project.desk, "1")
     project.git("switch", "-q", "--detach")
     merge_plan(project.desk, "1")
+
+
+@pytest.mark.promise("W-04")
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [({"app.py": None, "app.py/deep/x.py": "1\n"}, r"app\.py"), ({"lib/util.py": None, "lib": "1\n"}, "lib")],
+)
+def test_a_file_that_becomes_a_folder_or_the_opposite_is_refused_before_any_check_where_it_is_checked_out(
+    tmp_path: Path, files: Mapping[str, str | None], named: str
+) -> None:
+    project, checks = Project(tmp_path), Checks()
+    project.approved(files=files)
+    with pytest.raises(ToolFailure, match=f"turns a file into a folder, or a folder into a file, .*: {named}. Check"):
+        project.merge(checks)
+    assert checks.jobs == []
+    assert project.status() == ""
+    project.git("switch", "-q", "--detach")
+    assert project.merge(checks).checkout is False
 
 
 @pytest.mark.promise("W-04", "W-05")

@@ -77,8 +77,7 @@ def clean_checkout(writer: Writer, base: str, old: str, new: str) -> Checkout | 
 
 
 def checkout_steps(writer: Writer, clean: Checkout | None) -> tuple[FileStep, ...]:
-    """The steps that bring it there; the blobs must be in the repository by now. Files that go come first, so that a
-    folder can come in the place of one."""
+    """The steps that bring it there; the blobs must be in the repository by now. Files that go come first."""
     if clean is None:
         return ()
     new = blobs(writer, [after[1] for _, after in clean.changes.values() if after is not None])
@@ -112,7 +111,28 @@ def _changes(writer: Writer, old: str, new: str) -> Changes:
             f"The branch changes links or submodules, which are not put into a checkout from here: {names(special)}. "
             "Check out another branch, or merge it with git"
         )
+    _refuse_turned(changed)
     return changed
+
+
+def _refuse_turned(changed: Changes) -> None:
+    """Each file is a step of its own, compared and put back by its own name: none can stand where another's folder was
+    a moment ago."""
+    gone = {path for path, (before, after) in changed.items() if before is not None and after is None}
+    came = {path for path, (before, after) in changed.items() if before is None and after is not None}
+    turned = {
+        above for paths, others in ((came, gone), (gone, came)) for path in paths for above in _above(path) & others
+    }
+    if turned:
+        raise ToolFailure(
+            f"The branch turns a file into a folder, or a folder into a file, which is not put into a checkout from "
+            f"here: {names(sorted(turned))}. Check out another branch, or merge it with git"
+        )
+
+
+def _above(path: str) -> set[str]:
+    parts = path.split("/")
+    return {"/".join(parts[:length]) for length in range(1, len(parts))}
 
 
 def _refuse_rebased(common_dir: str, base: str) -> None:
@@ -173,9 +193,7 @@ def _refuse_dirty(tree: str, changes: Changes, contents: Mapping[str, bytes]) ->
         dirty = [
             path
             for path, (before, _) in changes.items()
-            if not (
-                _is_free(top, path, changes) if before is None else _is_as(top, path, before[0], contents[before[1]])
-            )
+            if not (_is_free(top, path) if before is None else _is_as(top, path, before[0], contents[before[1]]))
         ]
     finally:
         os.close(top)
@@ -199,8 +217,8 @@ def _is_as(top: int, path: str, mode: int, content: bytes) -> bool:
         return seen.st_size == len(content) and file.read(len(content) + 1) == content
 
 
-def _is_free(top: int, path: str, changes: Changes) -> bool:
-    """Whether nothing has this name, and its folders are folders, or a file that goes (and is looked at by itself)."""
+def _is_free(top: int, path: str) -> bool:
+    """Whether nothing has this name, and its folders are folders."""
     parts = path.split("/")
     for length in range(1, len(parts) + 1):
         way = "/".join(parts[:length])
@@ -211,7 +229,7 @@ def _is_free(top: int, path: str, changes: Changes) -> bool:
         except OSError:
             return False
         if length == len(parts) or not stat.S_ISDIR(seen.st_mode):
-            return length < len(parts) and way in changes and stat.S_ISREG(seen.st_mode)
+            return False
     return True
 
 
