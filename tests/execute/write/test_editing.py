@@ -101,6 +101,7 @@ def test_what_was_approved_is_written_onto_what_was_shown_or_not_at_all(here: Pl
         (delete("none.py"), "there is no file none.py"),
         ({"type": "modify", "path": "b.py"}, "b.py needs its new whole content"),
         ({"type": "delete", "path": "b.py", "content": "x"}, "is to be deleted and has a content"),
+        ({"type": "delete", "path": "c.py"}, "no file c.py on the branch, so there is nothing to delete"),
         ({"type": "save", "path": "b.py", "content": "x"}, "type is modify, insert or delete"),
         (modify("a.py", "x"), "a.py is there twice"), (modify("./a.py", "x"), "a.py is there twice"),
         (insert("a.py/x", "x"), "lies below another file of the same call"),
@@ -113,6 +114,9 @@ def test_what_was_approved_is_written_onto_what_was_shown_or_not_at_all(here: Pl
         (insert(".env", "x"), "neither read nor write"), (insert("deploy/id_rsa", "x"), "neither read nor write"),
         (insert(".github/workflows/x.yml", "x"), "is locked"), (insert("X/.GitAttributes", "x"), "is locked"),
         (insert("RightCall.toml", "x"), "is locked"),
+        (insert("x/repo.git/config", "x"), "named as git's own"), (insert("x.", "x"), "ends with a blank or a dot"),
+        (insert("x /y", "x"), "ends with a blank or a dot"), (insert("A.py", "x"), "a.py and A.py differ only in cap"),
+        (insert("B.py", "x"), "path: B.py and b.py differ"), (insert("SRC/x", "x"), "path: SRC and src differ only"),
         (modify("link", "x"), "link is a link"), (insert("out/x", "x"), "out is a link"),
         (insert("sub/x", "x"), "sub is a submodule"), (modify("b.py", "\ud800"), "half a character"),
         (modify("b.py", "x" * 5_000_001), "at most 5,000,000 fit"),
@@ -134,6 +138,31 @@ def test_a_link_that_was_put_into_the_worktree_is_not_written_through(here: Plac
     with pytest.raises(ToolFailure, match="a folder of its path is a link"):
         here.edit(insert("new/x.py", "x\n"))
     assert not list((tmp_path / "outside").iterdir())
+
+
+def test_no_repository_of_git_is_made_on_a_branch_whatever_is_committed_of_it(here: Place) -> None:
+    whole = [insert(f"r/{name}", "x\n") for name in ("HEAD", "config", "objects/x", "refs/x")]
+    with pytest.raises(ToolFailure, match="with this git would take r for a repository"):
+        here.edit(*whole)
+    here.edit(*whole[:3])
+    with pytest.raises(ToolFailure, match="with this git would take r for a repository"):
+        here.edit(whole[3])
+    here.call("code/commit", message="part of it")
+    here.edit(delete("r/HEAD"))  # its commit has it, and a commit of the rest alone would make it whole
+    with pytest.raises(ToolFailure, match="with this git would take r for a repository"):
+        here.edit(whole[3])
+    here.call("code/commit", message="gone")
+    here.edit(whole[3], insert("r/Head.md", "x\n"))
+
+
+def test_a_name_in_other_letters_comes_after_the_one_it_replaces_is_gone(here: Place) -> None:
+    with pytest.raises(ToolFailure, match=r"operations: c/a\.txt and c/A\.txt differ only in capitals or accents"):
+        here.edit(insert("c/A.txt", "x"), insert("c/a.txt", "y"))
+    here.edit(modify("a.py", "2\n"))
+    with pytest.raises(ToolFailure, match=r"path: A\.py and a\.py differ only in capitals or accents"):
+        here.edit(insert("A.py", "x"))
+    here.edit(delete("a.py"))
+    here.edit(insert("A.py", "x"))
 
 
 def test_edits_of_different_files_can_be_taken_back_in_any_order(here: Place) -> None:
@@ -161,7 +190,9 @@ def test_a_test_is_a_new_file_that_matches_what_tests_are(here: Place) -> None:
     assert found["files"][0]["status"] == "added"
     with pytest.raises(ToolFailure, match=r"path: tests/test_a\.py is there already; code/edit changes it"):
         here.call("code/create-test", path="tests/test_a.py", content="", expected="")
-    with pytest.raises(ToolFailure, match=r"path: src/a.py is no test file\. .*code/edit changes other files"):
+    with pytest.raises(
+        ToolFailure, match=r"path: src/a.py is no test file\. .* and 7 more; code/edit changes other files"
+    ):
         here.call("code/create-test", path="src/a.py", content="", expected="")
     with pytest.raises(ToolFailure, match="no path of a file"):
         here.call("code/create-test", path="tests/../src/a.py", content="", expected="")

@@ -95,11 +95,11 @@ def test_a_whole_path_below_the_root_counts_from_the_root(here: Saving) -> None:
     ("path", "why"),
     [
         ("src/app.py", "is not below experimental or {outside}, where file/save saves"),
-        ("experimental", "is not below experimental"),
+        ("experimental", "experimental is the folder itself; name a file in it, such as experimental/notes.md"),
         ("experimentally/a.md", "is not below experimental"),
         ("{root}/src/app.py", "is not below experimental"),
         ("/etc/passwd", "is not below experimental"),
-        ("{outside}", "is not below experimental"),
+        ("{outside}", "is the folder itself"),
         ("{outside}-not/a.md", "is not below experimental"),
         ("experimental/../src/app.py", "is no path of a file"),
         ("experimental/a/", "is no path of a file"),
@@ -114,6 +114,10 @@ def test_a_whole_path_below_the_root_counts_from_the_root(here: Saving) -> None:
         ("{outside}/audit.db", "is a name that tools neither read nor write"),
         ("{outside}/audit.db-wal", "is a name that tools neither read nor write"),
         ("experimental/.GIT/config", "is no path of a file"),
+        ("experimental/repo.git/config", "a folder that is named as git's own are"),
+        ("experimental/Repo.GIT /config", "has a name that ends with a blank or a dot"),
+        ("experimental/a.", "has a name that ends with a blank or a dot"),
+        ("{outside}/a /b", "has a name that ends with a blank or a dot"),
         ("experimental/.gitattributes", "is locked: no tool writes it"),
         ("{outside}/rightcall.toml", "is locked: no tool writes it"),
     ],
@@ -163,6 +167,46 @@ def test_nothing_is_written_into_a_repository_of_git_itself(here: Saving) -> Non
     (here.outside / "bare" / "HEAD").write_text("ref: refs/heads/main\n")
     with pytest.raises(ToolFailure, match="a directory of git's own"):
         here.save(str(here.outside / "bare" / "hooks" / "post-commit"))
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ("HEAD", "objects/x", "refs/x"), ("objects/x", "refs/x", "HEAD"), ("refs/x", "HEAD", "objects/x"),
+        ("head", "Objects/x", "REFS/x"), ("HEAD", "commondir"), ("CommonDir", "HEAD"),
+    ],
+)  # fmt: skip
+def test_no_repository_of_git_is_made_file_by_file(here: Saving, parts: tuple[str, ...]) -> None:
+    *first, last = parts
+    for name in ("config", *first):
+        here.save(f"experimental/r/{name}")
+    with pytest.raises(ToolFailure, match=r"^path: with this git would take experimental/r for a repository"):
+        here.save(f"experimental/r/{last}")
+    assert not (here.root / "experimental/r" / last).exists()
+
+
+def test_an_undo_makes_no_repository_of_git_either(here: Saving) -> None:
+    first = here.save("experimental/r/HEAD")["change"]
+    with here.desk.working() as worker:
+        gone = worker.undo(first, by="person").id
+    here.save("experimental/r/objects/x")
+    here.save("experimental/r/refs/x")
+    with pytest.raises(ToolFailure, match="would take experimental/r for a repository"), here.desk.working() as worker:
+        worker.undo(gone, by="person")
+    assert not (here.root / "experimental/r/HEAD").exists()
+
+
+def test_names_that_git_uses_are_no_harm_alone(here: Saving) -> None:
+    for name in (
+        "docs/config",
+        "src/objects/a.py",
+        "src/refs/x.md",
+        "src/HEAD.md",
+        "a/HEAD",
+        "a/objects/b",
+        "b/info/x",
+    ):
+        assert here.save(f"experimental/{name}")["created"]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from rightcall.execute.write.changes import FileStep, Moved
 from rightcall.execute.write.indexes import index_back
 from rightcall.execute.write.journal import Contents, Entry, Filed, Journal, Kept, Made, backwards, forwards
 from rightcall.execute.write.refs import Refs
-from rightcall.fs.spots import Differs, failure, plain_path, seen_file, shown_path, spot
+from rightcall.fs.gitdirs import no_repository, repository_made
+from rightcall.fs.spots import Differs, failure, opened_tree, plain_path, seen_file, shown_path, spot
 from rightcall.fs.whole import settle
 from rightcall.fs.writing import make_folders, mend, missing_folders, remove_folders, step, write
 
@@ -50,7 +51,21 @@ def planned(steps: Sequence[FileStep]) -> tuple[list[FileStep], list[Kept], list
                 was=None if seen is None else seen.mode, beside=f"{MARK}{os.urandom(12).hex()}.tmp",
             )
         )  # fmt: skip
+    _no_repositories((there.tree, one.path) for one, there in zip(wanted, kept, strict=True) if not _no_new_name(one))
     return wanted, kept, list(made.values())
+
+
+def _no_new_name(one: FileStep) -> bool:
+    """What goes, and an index of git's own, which belongs where it is."""
+    return one.after is None or bool(one.lock)
+
+
+def _no_repositories(places: Iterable[tuple[str, str]]) -> None:
+    """ToolFailure where git would take a folder for a repository afterwards, whichever changes have led there."""
+    for tree, paths in _grouped(places):
+        with opened_tree(tree) as top:
+            if (folder := repository_made(top, paths)) is not None:
+                raise no_repository(folder)
 
 
 def _sayable(path: str) -> None:
@@ -182,7 +197,11 @@ def _rescued(desk: str, content: bytes) -> str:
 
 
 def _by_tree(folders: Iterable[Made]) -> list[tuple[str, list[str]]]:
+    return _grouped((one.tree, one.path) for one in folders)
+
+
+def _grouped(places: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
     found: dict[str, list[str]] = {}
-    for one in folders:
-        found.setdefault(one.tree, []).append(one.path)
+    for tree, path in places:
+        found.setdefault(tree, []).append(path)
     return list(found.items())

@@ -8,7 +8,7 @@ files, the index or the HEAD of anybody's checkout.
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from time import time
 
@@ -23,6 +23,7 @@ from rightcall.execute.write.git_checkout import check_out
 from rightcall.execute.write.git_names import check_name, check_only_meaning
 from rightcall.execute.write.git_objects import Bench
 from rightcall.execute.write.git_refs import HEADS, current_branch, in_the_way, set_refs, tips, unwritable
+from rightcall.fs.gitdirs import names_by_folder
 from rightcall.fs.sight import Sight
 from rightcall.text.escape import escaped
 
@@ -139,6 +140,10 @@ class Writer:
         # of a folder that is asked for beside something in it, git lists all that is in it instead of the folder
         opened = {path[:at] for path in listed for at, sign in enumerate(path) if sign == "/"}
         return {path: listed.get(path) or (_FOLDER, "") for path in paths if path in listed or path in opened}
+
+    def names(self, commit: str, folders: Iterable[str]) -> dict[str, set[str]]:
+        """What a commit or tree has in each of these folders; `""` is its top."""
+        return names_by_folder(self._listed(commit, *(f"{folder or '.'}/" for folder in folders), deep=False))
 
     def commit(
         self, parents: Sequence[str], changes: Mapping[str, tuple[int, bytes] | None], message: str, author: Author,

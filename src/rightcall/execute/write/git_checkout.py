@@ -8,6 +8,7 @@ from contextlib import suppress
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.run import failure_of
 from rightcall.execute.write.git_objects import Bench
+from rightcall.fs.gitdirs import as_git_reads
 from rightcall.text.escape import escaped
 
 _BATCH = 32 << 20
@@ -16,8 +17,6 @@ _MOST_BYTES = 4 << 30
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINK, _SUBMODULE = 0o120000, 0o160000
-_IGNORED = frozenset("\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u206a\u206b\u206c\u206d\u206e\u206f\ufeff")
-"""Characters that some file systems leave out of names."""
 
 
 def check_out(bench: Bench, entries: Mapping[str, tuple[int, str]], folder: str) -> None:
@@ -143,5 +142,4 @@ def is_bad_name(part: str) -> bool:
 
 
 def _is_git(name: str) -> bool:
-    plain = "".join(character for character in name if character not in _IGNORED).casefold()
-    return plain.partition(":")[0].rstrip(" .") in (".git", "git~1")
+    return as_git_reads(name) in (".git", "git~1")

@@ -21,6 +21,7 @@ from rightcall.execute.write.branches import branch_record, branch_step
 from rightcall.execute.write.changes import Change, FileStep, Moved, RefStep
 from rightcall.execute.write.checking import Checker, require_command, run_checks, why_red
 from rightcall.execute.write.checkout import checkout_steps, clean_checkout
+from rightcall.execute.write.editing_paths import refuse_repositories
 from rightcall.execute.write.editing_state import digest
 from rightcall.execute.write.git import author_of
 from rightcall.execute.write.git_refs import HEADS
@@ -122,8 +123,9 @@ def merge_plan(desk: "Desk", given: str | int, *, approving: str | None = None) 
             f"{escaped(record.branch, 200)} and {escaped(record.base, 200)} have both changed the same lines of "
             f"{names(merged.conflicts)}: nothing was merged. Bring the branch up to date first"
         )
-    changed = [path for path, _ in case.writer.changed(case.tip, merged.tree)]
-    refuse_untouchable(changed, case.writer, desk.sight, desk.settings)
+    changed = case.writer.changed(case.tip, merged.tree)
+    refuse_untouchable([path for path, _ in changed], case.writer, desk.sight, desk.settings)
+    refuse_repositories(case.writer, merged.tree, [path for path, kind in changed if kind != "D"])
     clean_checkout(case.writer, record.base, case.tip, merged.tree)
     return Plan(case, merged.tree, desk.settings.check)
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rightcall.errors import ToolFailure
-from rightcall.execute.write.editing_paths import check_rules
+from rightcall.execute.write.editing_paths import check_names, check_rules
 from rightcall.execute.write.git_checkout import is_bad_name
-from rightcall.fs.gitdirs import in_git_directory
+from rightcall.fs.gitdirs import in_git_directory, no_repository, repository_made
 from rightcall.fs.spots import opened_tree
 from rightcall.text.escape import escaped
 
@@ -43,6 +43,7 @@ def place_for(desk: "Desk", written: str, guarded: Sequence[str] = ()) -> Place:
     whole = _whole(written, desk.sight.root, root, shown)
     below = _below(whole, root)
     place = _inside(desk, root, below, shown) if below is not None else _outside(desk, whole, shown)
+    check_names(place.path.split("/"), "path", shown)
     true = os.path.join(place.tree, place.path)
     kept = os.path.dirname(os.path.realpath(desk.folder))
     if below is None and (os.path.dirname(true) == kept or _below(true, os.path.realpath(desk.folder)) is not None):
@@ -53,6 +54,8 @@ def place_for(desk: "Desk", written: str, guarded: Sequence[str] = ()) -> Place:
     with opened_tree(place.tree) as tree:
         if in_git_directory(tree, place.path):
             raise ToolFailure(f"path: {shown} lies in a directory of git's own, where no tool writes")
+        if (folder := repository_made(tree, [place.path])) is not None:
+            raise no_repository(place.shown.removesuffix(place.path) + folder, "path: ")
     return place
 
 
@@ -71,6 +74,8 @@ def _whole(written: str, given: str, root: str, shown: str) -> str:
 
 def _inside(desk: "Desk", root: str, path: str, shown: str) -> Place:
     folders = [folder.strip("/") for folder in desk.settings.folders if not folder.startswith("/")]
+    if path in folders:
+        raise _folder_itself(shown)
     if not any(path.startswith(f"{folder}/") for folder in folders):
         raise ToolFailure(f"path: {shown} is not below {_or(desk)}, where file/save saves ([write] folders)")
     return Place(root, path, path)
@@ -79,6 +84,8 @@ def _inside(desk: "Desk", root: str, path: str, shown: str) -> Place:
 def _outside(desk: "Desk", whole: str, shown: str) -> Place:
     """Below one of the folders that begin with `/`; where that folder truly lies must not be the root after all."""
     for folder in desk.settings.folders:
+        if whole == folder.rstrip("/"):
+            raise _folder_itself(shown)
         path = _below(whole, folder.rstrip("/")) if folder.startswith("/") else None
         if path:
             tree = os.path.realpath(folder)
@@ -89,6 +96,10 @@ def _outside(desk: "Desk", whole: str, shown: str) -> Place:
                 raise ToolFailure(f"path: the folder {escaped(folder, _SHOWN)} is not there ([write] folders)")
             return Place(tree, path, whole)
     raise ToolFailure(f"path: {shown} is not below {_or(desk)}, where file/save saves ([write] folders)")
+
+
+def _folder_itself(shown: str) -> ToolFailure:
+    return ToolFailure(f"path: {shown} is the folder itself; name a file in it, such as {shown}/notes.md")
 
 
 def _unwritable(shown: str) -> ToolFailure:
