@@ -16,8 +16,7 @@ from bench.table import Figure
 from bench.timing import all_cores
 from rightcall.config_hands import SandboxSettings
 from rightcall.errors import ToolFailure
-from rightcall.execute.sandbox.languages import Language, job_for, node_program
-from rightcall.execute.sandbox.place import new_place
+from rightcall.execute.sandbox.languages import PLACE, Language, job_for, node_program
 from rightcall.execute.sandbox.sandbox import Sandbox
 from rightcall.execute.sandbox.scratch import put
 from rightcall.execute.sandbox.types import NoSandbox, Scratch, Tier
@@ -47,10 +46,9 @@ def first_output(sandbox: Sandbox, language: Language) -> float:
     def fill(scratch: Scratch) -> None:
         put(scratch, name, code)
 
-    with new_place() as place:
-        job = job_for(language, SETTINGS, place, f"{place}/{name}")
-        began = time.perf_counter()
-        ended = sandbox.run(job, fill=fill, out=out)
+    job = job_for(language, SETTINGS, PLACE, f"{PLACE}/{name}")
+    began = time.perf_counter()
+    ended = sandbox.run(job, fill=fill, out=out)
     if b"".join(parts) != b"42\n" or ended.code != 0:
         raise RuntimeError(f"{language}: exit {ended.code}, {b''.join(parts)!r}")
     return (came[0] - began) * 1e3

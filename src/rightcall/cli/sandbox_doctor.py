@@ -19,8 +19,7 @@ from rightcall.cli.sandbox_run import settings_of
 from rightcall.cli.terminal import Style, say, style_for
 from rightcall.config_hands import SandboxSettings
 from rightcall.errors import ToolFailure
-from rightcall.execute.sandbox.languages import PLACE, Language, file_name, job_for
-from rightcall.execute.sandbox.place import code_beside
+from rightcall.execute.sandbox.languages import PLACE, Language, code_for, file_name, job_for
 from rightcall.execute.sandbox.sandbox import Sandbox
 from rightcall.execute.sandbox.types import Ended, Limits, NoSandbox, Tier
 from rightcall.text.escape import escaped
@@ -128,10 +127,9 @@ def _run(
         if heard is not None:
             heard.append(perf_counter())
 
-    with code_beside(file_name(language, code), code.encode()) as file:
-        job = job_for(language, settings, PLACE, file.path, arguments, (file.folder,))
-        job = replace(job, limits=limits) if limits is not None else job
-        ended = sandbox.run(job, fill=file.hand_over, out=hear)
+    file = code_for(file_name(language, code), code.encode(), *settings.visible)
+    job = job_for(language, settings, PLACE, file, arguments)
+    ended = sandbox.run(replace(job, limits=limits) if limits is not None else job, out=hear)
     return ended, b"".join(parts).decode(errors="replace")
 
 

@@ -12,8 +12,7 @@ from rightcall.cli.lines import InputError
 from rightcall.cli.sandbox import NO_SANDBOX, STOPPED, TOO_LONG, complain, is_system
 from rightcall.cli.store_options import policy_file, policy_of
 from rightcall.config_hands import SandboxSettings
-from rightcall.execute.sandbox.languages import PLACE, Language, file_name, job_for, language_of
-from rightcall.execute.sandbox.place import Code, code_beside
+from rightcall.execute.sandbox.languages import PLACE, Language, code_for, file_name, job_for, language_of
 from rightcall.execute.sandbox.sandbox import Sandbox
 from rightcall.execute.sandbox.scratch_folder import Folder
 from rightcall.execute.sandbox.types import Ended, Job, LimitName, NoSandbox, Scratch
@@ -55,7 +54,7 @@ def settings_of(options: Namespace) -> SandboxSettings:
 
 
 class _Program:
-    """What runs, and where: a copy of the file in a folder of its own, or the file in the scratch folder itself."""
+    """What runs, and where: a copy of the file that only the run has, or the file in the scratch folder itself."""
 
     def __init__(
         self, options: Namespace, settings: SandboxSettings, sandbox: Sandbox, code: bytes, language: Language,
@@ -65,21 +64,18 @@ class _Program:
         self.folder = None if scratch is None else _open_folder(scratch, settings, stack)
         place = PLACE if scratch is None else os.path.abspath(scratch)
         inside = _below(options.file, place, self.folder)
-        self.code: Code | None = None
         if inside is None:
             name = file_name(language, code.decode(errors="replace")) if options.file == "-" else options.file
-            self.code = stack.enter_context(code_beside(os.path.basename(name), code))
-        script = self.code.path if self.code is not None else os.path.join(place, inside or "")
-        visible = (self.code.folder,) if self.code is not None else ()
-        self.job: Job = job_for(language, settings, place, script, tuple(options.args), visible)
+            script = code_for(os.path.basename(name), code, place, *settings.visible)
+        else:
+            script = os.path.join(place, inside)
+        self.job: Job = job_for(language, settings, place, script, tuple(options.args))
         if (
             self.folder is not None and sandbox.tier() == "landlock"
         ):  # nothing can be mounted: it works in the folder itself
             self.job = replace(self.job, bind=True)
 
     def fill(self, scratch: Scratch) -> None:
-        if self.code is not None:
-            self.code.hand_over(scratch)
         if self.folder is not None and not _same(scratch.fd, self.folder.fd):
             self.folder.fill(scratch)
 

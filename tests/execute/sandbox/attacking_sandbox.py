@@ -14,12 +14,12 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from functools import cache
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from execute.sandbox.judging import Result, Snippet, faults, settings_for, snippets, works_in
 from execute.sandbox.outside import Outside, inheritable
-from rightcall.execute.sandbox.languages import Language, job_for
-from rightcall.execute.sandbox.place import code_beside, new_place
+from rightcall.execute.sandbox.languages import PLACE, Language, code_for, job_for
 from rightcall.execute.sandbox.sandbox import Sandbox
 from rightcall.execute.sandbox.scratch import listing, read
 from rightcall.execute.sandbox.types import Ended, Scratch, Tier
@@ -42,11 +42,11 @@ def run_snippet(sandbox: Sandbox, snippet: Snippet, told: dict[str, Any]) -> Res
 
     settings = settings_for(snippet)
     language: Language = "python" if snippet.language == "python" else "javascript"
-    with new_place() as place, code_beside(snippet.file, snippet.source.encode()) as code:
-        job = job_for(language, settings, place, code.path, (json.dumps(told),), (code.folder,))
-        began = time.monotonic()
-        ended = sandbox.run(job, fill=code.hand_over, collect=collect, out=out)
-        took = time.monotonic() - began
+    code = code_for(snippet.file, snippet.source.encode())
+    job = job_for(language, settings, PLACE, code, (json.dumps(told),))
+    began = time.monotonic()
+    ended = sandbox.run(job, collect=collect, out=out)
+    took = time.monotonic() - began
     return Result(
         b"".join(parts["stdout"]), b"".join(parts["stderr"]), ended.code, ended.signal, ended.limits, took, files
     )  # fmt: skip
@@ -153,7 +153,7 @@ def ordinary_python() -> str | None:
 
 def run_bare(snippet: Snippet) -> list[str]:
     """Without any sandbox: only for snippets that hurt nothing but what is laid out for them."""
-    with Outside() as outside, inheritable(outside), new_place() as place, new_place() as folder:
+    with Outside() as outside, inheritable(outside), TemporaryDirectory() as place, TemporaryDirectory() as folder:
         path = os.path.join(folder, snippet.file)
         with open(path, "w") as file:
             file.write(snippet.source)

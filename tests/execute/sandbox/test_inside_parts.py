@@ -14,8 +14,8 @@ from rightcall.execute.sandbox.inside.request import Request
 
 REQUEST = Request(
     tier="landlock", argv=["/bin/x", "/place/a", "/placement", "/place"], place="/place", bind=False,
-    script="/place/main.py", visible=[], env={"A": "/place/b", "B": "see /place"}, seconds=1.0, memory=1, processes=1,
-    scratch=1,
+    script="/place/main.py", code="", visible=[], env={"A": "/place/b", "B": "see /place"}, seconds=1.0,
+    memory=1, processes=1, scratch=1,
 )  # fmt: skip
 
 
@@ -39,6 +39,14 @@ def test_a_place_that_moves_takes_its_paths_along_and_no_others():
     assert moved.argv == ["/bin/x", "/tmp/new/a", "/placement", "/tmp/new"]
     assert (moved.place, moved.script) == ("/tmp/new", "/tmp/new/main.py")
     assert moved.env == {"A": "/tmp/new/b", "B": "see /place"}
+
+
+def test_code_that_moves_takes_its_paths_along_and_no_others():
+    moved = REQUEST._replace(code="/own/main.py", script="/own/main.py", argv=["/own/main.py", "/owner"]).with_code_in(
+        "/b"
+    )
+    assert (moved.code, moved.script, moved.argv) == ("/b/main.py", "/b/main.py", ["/b/main.py", "/owner"])
+    assert moved.place == REQUEST.place
 
 
 @pytest.mark.promise("X-06")

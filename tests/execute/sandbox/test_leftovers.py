@@ -65,9 +65,6 @@ def test_when_the_holder_is_killed_everything_below_it_ends(tier: Tier, folder: 
         assert len(descendants() - before.processes) > 3
         holder.kill()
         holder.wait()
-    for place in folder.iterdir():  # of the holder's own; nobody is left to take it away
-        with suppress(OSError):
-            place.rmdir()
     assert same_again(before, folder) == ""
 
 
@@ -107,7 +104,7 @@ def test_closing_ends_what_runs(tier: Tier, folder: Path):
     sandbox = Sandbox(only=tier)
 
     def close(output: str) -> None:
-        if output == "there\n":
+        if output.startswith("there\n"):  # two say it, perhaps at once
             sandbox.close()
 
     with suppress(ToolFailure):

@@ -12,7 +12,7 @@ import pytest
 from execute.sandbox.running import PLACE, run_job, run_python, write
 from rightcall.errors import ToolFailure
 from rightcall.execute.sandbox.sandbox import Sandbox
-from rightcall.execute.sandbox.types import Ended, Job, Limits, NoSandbox, Scratch, Tier
+from rightcall.execute.sandbox.types import Code, Ended, Job, Limits, NoSandbox, Scratch, Tier
 
 PLAIN = ["__name__", "__doc__", "__package__", "__loader__", "__spec__", "__file__", "__builtins__", "__cached__"]
 MANY_PROCESSES = """
@@ -289,6 +289,27 @@ def test_a_visible_folder_can_be_read_and_not_written(sandbox: Sandbox, folder: 
     job = Job(("main.py", str(shown)), PLACE, script=f"{PLACE}/main.py", visible=(str(shown),))
     said = run_job(sandbox, job, fill=lambda scratch: write(scratch, "main.py", code))
     assert (said.out, said.err) == ("seen\nrefused\n", "")
+
+
+@pytest.mark.promise("X-06")
+@pytest.mark.parametrize("size", [0, 3_000_000])
+def test_code_comes_along_in_a_folder_of_its_own_and_cannot_be_changed(sandbox: Sandbox, size: int):
+    code = (
+        "import os, sys\n"
+        "print(os.path.basename(__file__), os.listdir(os.path.dirname(__file__)), os.listdir('.'), sys.argv[1:])\n"
+        "for path in (__file__, __file__ + '.new'):\n"
+        "    try: open(path, 'a')\n"
+        "    except OSError: print('refused')\n"
+    )
+    file = Code("/some/where/main.py", code.encode() + b"#" * size)
+    said = run_job(sandbox, Job((file.path, "a"), PLACE, Limits(scratch=1), script=file.path, code=file))
+    assert (said.out, said.err) == ("main.py ['main.py'] [] ['a']\nrefused\nrefused\n", "")
+
+
+@pytest.mark.parametrize("path", ["main.py", "/main.py", "/x/../main.py"])
+def test_code_needs_a_folder_of_its_own(path: str):
+    with pytest.raises(ValueError, match=r"Job\.code"):
+        run_job(Sandbox(), Job(("/bin/true",), PLACE, code=Code(path, b"")))
 
 
 @pytest.mark.parametrize("place", ["relative", "/", "/x/../.."])

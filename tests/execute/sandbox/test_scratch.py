@@ -3,7 +3,6 @@
 import os
 import socket
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.sandbox import scratch as scratch_module
-from rightcall.execute.sandbox.place import code_beside, new_place
 from rightcall.execute.sandbox.scratch import (
     Listing,
     changed,
@@ -149,35 +147,6 @@ def test_a_name_that_is_no_text_is_spelled_out(tmp_path: Path) -> None:
     os.symlink("x", tmp_path / "red\x1b[31m\n")
     with opened(tmp_path) as scratch:
         assert sorted(one.path for one in listing(scratch.fd).left) == ["caf\\xe9", "red\\u001b[31m\\u000a"]
-
-
-def test_a_place_is_gone_at_the_end_whatever_is_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", "/dev/shm")  # where removing folders by the thousand is quick
-    with new_place() as place:
-        assert stat.S_IMODE(os.stat(place).st_mode) == 0o700
-        at = os.open(place, os.O_RDONLY)
-        for _ in range(1500):  # deeper than any path can be written, or any function call itself
-            os.mkdir("deep", dir_fd=at)
-            below = os.open("deep", os.O_RDONLY, dir_fd=at)
-            os.close(at)
-            at = below
-        os.close(at)
-        Path(place, "closed/inner").mkdir(parents=True)
-        Path(place, "closed/inner/file").write_text("x")
-        os.chmod(Path(place, "closed/inner"), 0)
-        os.chmod(Path(place, "closed"), 0)
-        os.symlink("/usr", Path(place, "link"))
-    assert not os.path.lexists(place)
-    assert os.path.exists("/usr/bin")
-
-
-def test_code_is_beside_the_scratch_folder_for_nobody_else_to_read(tmp_path: Path) -> None:
-    with code_beside("main.py", b"print(1)") as code:
-        with opened(tmp_path) as scratch:
-            code.hand_over(scratch)
-        assert Path(code.path).read_bytes() == b"print(1)"
-        assert stat.S_IMODE(os.stat(code.folder).st_mode) == 0o700
-    assert not os.path.exists(code.folder)
 
 
 class Work:

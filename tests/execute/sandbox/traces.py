@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from execute.sandbox.attacking_sandbox import descendants
+from execute.sandbox.running import PLACE
 from rightcall.config_hands import SandboxSettings
-from rightcall.execute.sandbox.languages import Language, job_for
-from rightcall.execute.sandbox.place import new_place
+from rightcall.execute.sandbox.languages import Language, code_for, job_for
 from rightcall.execute.sandbox.sandbox import Sandbox
-from rightcall.execute.sandbox.scratch import put
-from rightcall.execute.sandbox.types import Ended, Scratch
+from rightcall.execute.sandbox.types import Ended
 
 SUBREAPER = 36
 OWN_IDS = range(0x60000000, 0x60000000 + (1 << 20))
@@ -42,12 +41,8 @@ def run_code(
         if seen is not None:
             seen(b"".join(parts["stdout"]).decode(errors="replace"))
 
-    def fill(scratch: Scratch) -> None:
-        put(scratch, name, code.encode())
-
-    with new_place() as place:
-        job = job_for(language, settings or SandboxSettings(seconds=20.0), place, f"{place}/{name}")
-        ended = sandbox.run(job, fill=fill, out=out)
+    file = code_for(name, code.encode())
+    ended = sandbox.run(job_for(language, settings or SandboxSettings(seconds=20.0), PLACE, file), out=out)
     return Ran(ended, *(b"".join(parts[stream]).decode(errors="replace") for stream in ("stdout", "stderr")))
 
 

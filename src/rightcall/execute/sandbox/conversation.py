@@ -77,7 +77,7 @@ class Conversation:
     def prepare(self) -> Scratch:
         """Everything but the program itself. Raises NoSandbox with the step that failed."""
         try:
-            wire.send(self._control, _request(self._job, self._tier))
+            self._ask()
             with selectors.DefaultSelector() as selector:
                 selector.register(self._control, selectors.EVENT_READ)
                 while not selector.select(SLICE):
@@ -88,6 +88,17 @@ class Conversation:
         _raise_failure(message)
         self._scratch = Scratch(files[0], message["uid"], message["gid"], message["place"])
         return self._scratch
+
+    def _ask(self) -> None:
+        """The code goes as a file that has no name anywhere: nothing of it can be left behind."""
+        request, code = _request(self._job, self._tier), self._job.code
+        if code is None:
+            wire.send(self._control, request)
+            return
+        with open(os.memfd_create("code", os.MFD_CLOEXEC), "wb") as file:
+            file.write(code.content)
+            file.flush()
+            wire.send(self._control, request, (file.fileno(),))
 
     def listen(self) -> Ended:
         """Let the program begin, and go on until it has ended and all that it said has been heard."""
@@ -173,6 +184,7 @@ def _request(job: Job, tier: Tier) -> dict[str, Any]:
         "place": os.path.normpath(job.place),
         "bind": job.bind,
         "script": job.script,
+        "code": "" if job.code is None else job.code.path,
         "visible": [os.path.normpath(path) for path in job.visible],
         "env": dict(job.env),
         "seconds": limits.seconds,

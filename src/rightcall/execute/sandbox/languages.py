@@ -7,12 +7,14 @@ from typing import Literal
 
 from rightcall.config_hands import SandboxSettings
 from rightcall.errors import ToolFailure
-from rightcall.execute.sandbox.types import Job, Limits
+from rightcall.execute.sandbox.types import Code, Job, Limits
 
 Language = Literal["python", "javascript"]
 PLACE = "/scratch"
 """Where a program sees its scratch folder, if no folder of a person's is it; in the second tier it is elsewhere, and
 the paths of a job below it are put right."""
+CODE = "/program"
+"""Where it sees its own file, if that is not in the scratch folder."""
 
 _ENDINGS: dict[str, Language] = {
     ".py": "python", ".pyw": "python", ".js": "javascript", ".mjs": "javascript", ".cjs": "javascript",
@@ -41,23 +43,31 @@ def file_name(language: Language, code: str, taken: frozenset[str] = frozenset()
     return f"{name}{ending}"
 
 
+def code_for(name: str, content: bytes, *taken: str) -> Code:
+    """A program's own file, in a folder that is none of those that are `taken`."""
+    folder = CODE
+    while any(f"{path}/".startswith(f"{folder}/") for path in taken):
+        folder += "_"
+    return Code(f"{folder}/{name}", content)
+
+
 def limits_of(settings: SandboxSettings) -> Limits:
     return Limits(settings.seconds, settings.memory, settings.processes, settings.scratch, settings.output)
 
 
 def job_for(
-    language: Language, settings: SandboxSettings, place: str, script: str, arguments: tuple[str, ...] = (),
-    visible: tuple[str, ...] = (),
+    language: Language, settings: SandboxSettings, place: str, script: str | Code, arguments: tuple[str, ...] = (),
 ) -> Job:  # fmt: skip
-    """Run the file `script`, as it is seen inside. Raises ToolFailure where nothing is there to run it."""
-    limits, seen = limits_of(settings), (*settings.visible, *visible)
+    """Run the file `script`, as it is seen inside, or a file that is there for this run alone. Raises ToolFailure where
+    nothing is there to run it."""
+    limits, seen = limits_of(settings), settings.visible
+    code = script if isinstance(script, Code) else None
+    path = script.path if isinstance(script, Code) else script
     if language == "python":
-        return Job(argv=(script, *arguments), place=place, limits=limits, visible=seen, script=script)
+        return Job((path, *arguments), place, limits, visible=seen, script=path, code=code)
     node = node_program(settings)
     heap = f"--max-old-space-size={max(int(settings.memory * _HEAP), 16)}"
-    return Job(
-        argv=(node, heap, script, *arguments), place=place, limits=limits, visible=(*_prefix_of(node), *seen)
-    )  # fmt: skip
+    return Job((node, heap, path, *arguments), place, limits, visible=(*_prefix_of(node), *seen), code=code)
 
 
 def node_program(settings: SandboxSettings) -> str:

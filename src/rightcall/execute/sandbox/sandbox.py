@@ -171,3 +171,5 @@ def _check(job: Job) -> None:
         raise ValueError(f"Job.place must be an absolute path other than /: {job.place!r}")
     if job.script is None and not (job.argv and os.path.isabs(job.argv[0])):
         raise ValueError("Job.argv must begin with the whole path of a program")
+    if job.code is not None and os.path.dirname(os.path.normpath(job.code.path)) in ("", "/"):
+        raise ValueError(f"Job.code.path must be the whole path of a file in a folder: {job.code.path!r}")

@@ -23,12 +23,21 @@ class Limits(Struct, frozen=True):
     output: int = 1_000_000
 
 
+class Code(Struct, frozen=True):
+    """A file that can be read inside, at `path`, and is nowhere else: it goes with the run, whatever ends that. The
+    folder of `path` is its own; where nothing can be mounted it is elsewhere, and paths below it are put right."""
+
+    path: str
+    content: bytes
+
+
 class Job(Struct, frozen=True):
     """A program to run. `argv` is the program by its whole path and its arguments, as seen inside. `place` is the path
     at which the scratch folder is seen inside: its working folder and HOME. `visible` are further paths that can be
     read inside, besides the system's own and the interpreter's. `env` is laid over the few variables of our own.
     `script` is a Python file inside that the warm interpreter runs itself; argv is then what sys.argv shall be.
-    `bind` makes the folder at `place` itself the scratch, instead of a sized one in memory."""
+    `code` is the program's own file, in a folder beside the scratch folder that is there for this run alone. `bind`
+    makes the folder at `place` itself the scratch, instead of a sized one in memory."""
 
     argv: tuple[str, ...]
     place: str
@@ -36,6 +45,7 @@ class Job(Struct, frozen=True):
     visible: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     script: str | None = None
+    code: Code | None = None
     bind: bool = False
 
 

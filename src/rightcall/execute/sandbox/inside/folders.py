@@ -42,6 +42,18 @@ def _moved(here: int, name: str, flags: int = 0) -> int:
     return there
 
 
+def write_copy(source: int, path: str, mode: int, *, folder: int | None = None) -> None:
+    """A new file with the content of one that is open."""
+    target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode, dir_fd=folder)
+    try:
+        done, size = 0, os.fstat(source).st_size
+        while done < size and (part := os.sendfile(target, source, done, size - done)):
+            done += part
+        os.fchmod(target, mode)
+    finally:
+        os.close(target)
+
+
 def used(top: int, most: int) -> int:
     """Bytes that everything below an open folder takes on the disk; it stops counting beyond `most`."""
     total = 0

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rightcall.execute.sandbox.inside import confine, kernel, landlock, program, standins, wire
 from rightcall.execute.sandbox.inside.filter import program as filter_program
-from rightcall.execute.sandbox.inside.newroot import enter_new_root
+from rightcall.execute.sandbox.inside.newroot import Shown, enter_new_root
 from rightcall.execute.sandbox.inside.places import DEVICES, RANDOM, system_places
 from rightcall.execute.sandbox.inside.request import Request
 
@@ -25,6 +25,8 @@ class Run(NamedTuple):
     channel: socket.socket
     """To the supervisor."""
     pipes: tuple[int, int, int]
+    code: int
+    """The program's own file, open; less than 0: there is none."""
     uid: int
     gid: int
     other: bool
@@ -43,7 +45,8 @@ def become_first(run: Run) -> None:
     """Pid 1 of its own namespaces. Returns in the process that is to be the program. Whatever is taken from the program
     is taken from pid 1 before, which has no need of it either."""
     kernel.unshare(NAMESPACES, "new mount, network, ipc, uts and cgroup namespaces")
-    enter_new_root(run.request, run.interpreter, run.uid, run.gid, lambda volume: _offer(run, volume))
+    shown = Shown(run.interpreter, run.code, run.uid, run.gid)
+    enter_new_root(run.request, shown, lambda volume: _offer(run, volume))
     _give_up(run)
     _restrict(["/"], [run.request.place, run.temporary, "/dev/shm"], needed=False)
     _wait_for_go(run)
@@ -93,7 +96,8 @@ def become_ready(run: Run) -> None:
     """Where nothing can be mounted: what is outside stays where it is, and Landlock has to keep it apart."""
     _give_up(run)
     request = run.request
-    visible = [*system_places(), *run.interpreter, *request.visible, *RANDOM]
+    code = [os.path.dirname(request.code)] if request.code else []
+    visible = [*system_places(), *run.interpreter, *request.visible, *code, *RANDOM]
     _restrict(visible, [request.place, run.temporary], needed=True)
     wire.send(run.channel, {"ready": True})  # not before: what is filled would be removed under one's hands
     _wait_for_go(run)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from rightcall.execute.sandbox.inside import kernel
+from rightcall.execute.sandbox.inside.folders import write_copy
 from rightcall.execute.sandbox.inside.places import DEVICES, RANDOM, nearest, system_places
 from rightcall.execute.sandbox.inside.request import Request
 
@@ -36,18 +37,26 @@ class _Source(NamedTuple):
     folder: bool
 
 
-def enter_new_root(
-    request: Request, interpreter: list[str], uid: int, gid: int, filling: Callable[[int], None]
-) -> None:
+class Shown(NamedTuple):
+    """What is seen besides the request's own: where the interpreter lives, the program's file, its user."""
+
+    interpreter: list[str]
+    code: int
+    """Open; less than 0: there is none."""
+    uid: int
+    gid: int
+
+
+def enter_new_root(request: Request, shown: Shown, filling: Callable[[int], None]) -> None:
     """Build it, and make it the root. `filling` is given the scratch folder as soon as there is one: it can be filled
     while we go on."""
     kernel.mounts_are_private()
-    volume = _volume(request, uid, gid)
+    volume = _volume(request, shown.uid, shown.gid)
     filling(volume)
-    sources, links = _opened(request, interpreter)
+    sources, links = _opened(request, shown.interpreter)
     devices = [_open(path) for path in (*DEVICES, *RANDOM)]
     bound = _open(request.place) if request.bind else None
-    root = kernel.new_filesystem("tmpfs", {"mode": "755", "size": "1m", "nr_inodes": "1024"}, _PLAIN, "the new root")
+    root = _root(shown.code)
     kernel.put_mount(root, os.open("/", os.O_PATH | os.O_CLOEXEC), _some_folder())
     for path, target in links:
         _symlink(target, path[1:], root)
@@ -60,9 +69,23 @@ def enter_new_root(
     for path, target in _LINKS.items():
         _symlink(target, path, root)
     _put_rest(root, sources, request, bound, volume)
-    _write_users(root, uid, gid, request.place)
+    _put_code(root, request.code, shown.code)
+    _write_users(root, shown.uid, shown.gid, request.place)
     kernel.enter_root(root)
     kernel.set_attributes(root, _READ_ONLY, "the new root", below=False)
+
+
+def _root(code: int) -> int:
+    size = (1 << 20) + (os.fstat(code).st_size if code >= 0 else 0)
+    options = {"mode": "755", "size": str(size), "nr_inodes": "1024"}
+    return kernel.new_filesystem("tmpfs", options, _PLAIN, "the new root")
+
+
+def _put_code(root: int, path: str, code: int) -> None:
+    """In the root itself, which nobody can write to afterwards."""
+    if code >= 0:
+        _make_folders(root, os.path.dirname(path))
+        write_copy(code, path[1:], 0o444, folder=root)
 
 
 def _opened(request: Request, interpreter: list[str]) -> tuple[list[_Source], list[tuple[str, str]]]:

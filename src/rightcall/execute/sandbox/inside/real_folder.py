@@ -30,12 +30,15 @@ class RealFolder:
         self.request = request
         self.temporary = "/tmp"
 
-    def prepare(self, base: str | None) -> None:
-        """`base` is a folder to be made for temporary files, and for the scratch unless that is there already."""
+    def prepare(self, base: str | None, code: int = -1) -> None:
+        """`base` is a folder to be made for temporary files, for the program's own file, which is open as `code`, and
+        for the scratch unless that is there already."""
         if base is not None:
             os.mkdir(base, 0o711)
             self._base = base
             self.temporary = self._made("tmp")
+            if code >= 0:
+                self._put_code(code)
             if not self.request.bind:
                 self.request = self.request.moved(self._made("scratch"))
         self._folder = os.open(self.request.place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -50,6 +53,12 @@ class RealFolder:
         if self._other:
             os.chown(path, self._uid, self._gid)
         return path
+
+    def _put_code(self, code: int) -> None:
+        self.request = self.request.with_code_in(self._made("code"))
+        folders.write_copy(code, self.request.code, 0o400)
+        if self._other:
+            os.chown(self.request.code, self._uid, self._gid)
 
     def open(self) -> int:
         return os.dup(self._folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, NamedTuple
 
 
@@ -13,6 +14,8 @@ class Request(NamedTuple):
     place: str
     bind: bool
     script: str | None
+    code: str
+    """Where the file is seen whose content came along; empty: none did."""
     visible: list[str]
     env: dict[str, str]
     seconds: float
@@ -27,13 +30,18 @@ class Request(NamedTuple):
 
     def moved(self, place: str) -> Request:
         """The same with its scratch folder elsewhere, where it cannot be seen at the path that was asked for."""
+        return self._with_paths(self.place, place)._replace(place=place)
 
+    def with_code_in(self, folder: str) -> Request:
+        """The same with its code elsewhere."""
+        own, name = os.path.split(self.code)
+        return self._with_paths(own, folder)._replace(code=f"{folder}/{name}")
+
+    def _with_paths(self, old: str, new: str) -> Request:
         def at(path: str) -> str:
-            inside = path == self.place or path.startswith(self.place + "/")
-            return place + path[len(self.place) :] if inside else path
+            return new + path[len(old) :] if path == old or path.startswith(old + "/") else path
 
         return self._replace(
-            place=place,
             argv=[at(argument) for argument in self.argv],
             script=None if self.script is None else at(self.script),
             env={name: at(value) for name, value in self.env.items()},

@@ -67,8 +67,9 @@ class _Supervisor:
 
     def begin(self) -> Run | None:
         """None in the supervisor, when all is over."""
-        message, _ = wire.receive(self._given.control)
+        message, files = wire.receive(self._given.control)
         request = request_from(message)
+        code = files[0] if request.code else -1
         uid, gid = os.geteuid(), os.getegid()
         if is_root():
             self._owner = Owner()
@@ -79,7 +80,7 @@ class _Supervisor:
             kernel.adopt_orphans()
         if not self._has_pid1 or request.bind:
             self._folder = RealFolder(request, uid, gid)
-            self._folder.prepare(None if self._has_pid1 else base_of(self._given.token))
+            self._folder.prepare(None if self._has_pid1 else base_of(self._given.token), code)
             request, temporary = self._folder.request, self._folder.temporary
         tasks = request.processes + self._other_tasks(uid)
         if self._has_pid1:
@@ -91,10 +92,11 @@ class _Supervisor:
             self._forget()
             ours.close()
             other = self._owner is not None
-            return Run(request, theirs, self._given.pipes, uid, gid, other, tasks, self._server.interpreter, temporary)
+            interpreter = self._server.interpreter
+            return Run(request, theirs, self._given.pipes, code, uid, gid, other, tasks, interpreter, temporary)
         theirs.close()
-        for pipe in self._given.pipes:
-            os.close(pipe)
+        for file in (*self._given.pipes, *files):
+            os.close(file)
         self._join_group(request)
         ways = Ways(self._given.control, ours, self._first, os.pidfd_open(self._first), self._given.life)
         self._oversee(Overseer(request, ways, self._folder, self._group, has_pid1=self._has_pid1), request, uid, gid)
