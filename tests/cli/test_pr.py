@@ -88,6 +88,8 @@ def test_a_person_comments_and_approves_but_never_under_the_name_of_a_caller(run
     other = run("pr", "approve", "1", "--by", "joel", "--commit", "0" * 40)
     assert (other.code, head in other.err) == (1, True)
     assert run("pr", "approve", "1", "--by", "joel", "--commit", head[:10]).code == 0
+    again = run("pr", "approve", "1", "--by", "joel", "--yes")
+    assert (again.code, f"'joel' has approved pull request 1 at commit {head[:10]} already" in again.err) == (1, True)
     remarks = [(one.by, one.kind, one.person) for one in project.record().discussion]
     assert remarks == [("teacher", "opened", False), ("joel", "comment", True), ("joel", "approve", True)]
     assert notes(project) == ["pr comment by joel", "pr approve by joel"]

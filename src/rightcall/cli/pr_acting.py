@@ -56,10 +56,11 @@ def _say(
 def _approve(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> int:
     from rightcall.execute.write.pulls_git import shown_diff
     from rightcall.execute.write.reviewing import case_of
-    from rightcall.execute.write.reviewing_rules import require_other
+    from rightcall.execute.write.reviewing_rules import refuse_second, require_other
 
     case = case_of(desk, record.id)
     require_other(by, case.people, "An approval")
+    refuse_second(case.record, case.now, case.head, by)
     if options.commit is not None:
         given = options.commit.lower()
         if len(given) < _LEAST_COMMIT or not case.head.startswith(given):
@@ -107,11 +108,12 @@ def _merged(desk: "Desk", policy: "Policy", options: Namespace, by: str, plan: "
     from rightcall.execute.write.checking import Checker
     from rightcall.execute.write.merging import MergeArguments, approved_plan, merge
     from rightcall.execute.write.reviewing import ReviewArguments, review
+    from rightcall.execute.write.reviewing_rules import has_approved
 
     record, head = plan.case.record, plan.case.head
     data = {"pull": record.id, "commit": head, "branch": record.branch, "base": record.base}
     noted(options, "pr merge", by, data | {"approve": options.approve})
-    if options.approve:
+    if options.approve and not has_approved(plan.case.now, by):
         review(desk, ReviewArguments(id=record.id, decision="approve", caller=by), person=True, at=head)
         plan = approved_plan(desk, plan, by)
     command = " ".join(harmless_lines(word)[0] for word in policy.write.check.command)

@@ -9,6 +9,7 @@ from rightcall.errors import ToolFailure
 from rightcall.execute.write.changes import Moved
 from rightcall.execute.write.merging import merge_plan
 from rightcall.execute.write.reviewing import ReviewArguments, review, review_preview, review_state
+from rightcall.execute.write.undoing import preview
 
 
 @pytest.fixture
@@ -59,7 +60,8 @@ def test_approvals_count_each_reviewer_once_and_a_rejection_stands_until_its_aut
 ) -> None:
     project.with_settings(reviews=2)
     project.review(caller="helper")
-    assert project.review(caller="Helper ").approvals == 1
+    with pytest.raises(ToolFailure, match=r"'Helper ' has approved pull request 1 at commit \w{10} already"):
+        project.review(caller="Helper ")
     with pytest.raises(ToolFailure, match=r"needs 2 approval\(s\) by others and has 1"):
         merge_plan(project.desk, "1")
     project.review("reject", "no test", caller="third")
@@ -104,12 +106,18 @@ def test_an_approval_is_of_what_was_looked_at(project: Project) -> None:
 
 
 @pytest.mark.promise("W-03")
-def test_a_review_can_be_undone_while_nothing_newer_was_said(project: Project) -> None:
+def test_a_review_can_be_undone_whatever_was_said_since_but_not_once_it_was_merged(project: Project) -> None:
     first = project.review()
-    second = project.review("comment", "and more")
+    project.review("comment", "and more", caller="teacher")
+    project.review("reject", "no", caller="third")
+    shown = preview(project.desk, project.desk.filed(first.change))
+    assert shown == "pull request 1: without what this change did, and with what came since"
     with project.desk.working() as worker:
-        with pytest.raises(ToolFailure, match=second.change):
-            worker.undo(first.change, by="Joel")
-        worker.undo(second.change, by="Joel")
+        back = worker.undo(first.change, by="Joel")
+        assert [one.kind for one in project.record().discussion] == ["opened", "comment", "reject"]
+        worker.undo(back.id, by="Joel")
+    assert [one.kind for one in project.record().discussion] == ["opened", "approve", "comment", "reject"]
+    project.review("approve", caller="third")
+    merged = project.merge()
+    with project.desk.working() as worker, pytest.raises(ToolFailure, match=f"{merged.change} has changed pull"):
         worker.undo(first.change, by="Joel")
-    assert [one.kind for one in project.record().discussion] == ["opened"]

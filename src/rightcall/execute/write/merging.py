@@ -38,7 +38,7 @@ from rightcall.execute.write.pulls import (
 from rightcall.execute.write.pulls_git import counts, names, refuse_untouchable, shown_diff
 from rightcall.execute.write.pulls_opening import commit_lines, refuse_frozen
 from rightcall.execute.write.reviewing import Case, case_of
-from rightcall.execute.write.reviewing_rules import require_approved
+from rightcall.execute.write.reviewing_rules import has_approved, require_approved
 from rightcall.execute.write.worktree import tidy
 from rightcall.text.escape import escaped
 
@@ -114,7 +114,7 @@ def merge_plan(desk: "Desk", given: str | int, *, approving: str | None = None) 
     refuse_frozen(desk, record.base)
     if not case.commits:
         raise ToolFailure(f"Pull request {record.id} has no commit that {escaped(record.base, 200)} lacks")
-    needed = desk.settings.reviews - (0 if approving is None or approving in case.now.approved else 1)
+    needed = desk.settings.reviews - (0 if approving is None or has_approved(case.now, approving) else 1)
     require_approved(record, case.now, case.head, needed)
     require_command(desk.settings.check)
     merged = case.writer.merged(case.tip, case.head)

@@ -25,7 +25,7 @@ from rightcall.execute.write.pulls import (
 )
 from rightcall.execute.write.pulls_git import commits_between, fork_point, required_tip, shown_diff
 from rightcall.execute.write.pulls_opening import commit_lines
-from rightcall.execute.write.reviewing_rules import Standing, involved, require_other, standing
+from rightcall.execute.write.reviewing_rules import Standing, involved, refuse_second, require_other, standing
 from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
@@ -140,6 +140,8 @@ def _judged(desk: "Desk", asked: ReviewArguments, by: str) -> tuple[Case, Decisi
         require_other(by, case.people, "An approval" if decision == "approve" else "A rejection")
         if not case.commits:
             raise ToolFailure(f"Pull request {case.record.id} has no commit that its base lacks: nothing to review")
+    if decision == "approve":
+        refuse_second(case.record, case.now, case.head, by)
     return case, decision, text
 
 

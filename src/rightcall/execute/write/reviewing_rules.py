@@ -63,6 +63,20 @@ def standing(record: PullRecord, head: str, people: Iterable[str]) -> Standing:
     )
 
 
+def has_approved(now: Standing, by: str) -> bool:
+    """Whether the word of this one, however the name is spelled, is an approval already."""
+    return any(one == by or skeleton(one) == skeleton(by) for one in now.approved)
+
+
+def refuse_second(record: PullRecord, now: Standing, head: str, by: str) -> None:
+    """ToolFailure where somebody approves what they have approved."""
+    if has_approved(now, by):
+        raise ToolFailure(
+            f"{escaped(by, 40)!r} has approved pull request {record.id} at commit {head[:_SHORT]} already; whoever has "
+            "more to say about it comments (decision: comment)"
+        )
+
+
 def require_approved(record: PullRecord, now: Standing, head: str, needed: int) -> None:
     """ToolFailure where a pull request may not be merged as it is."""
     if now.rejected:

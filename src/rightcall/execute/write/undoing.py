@@ -72,7 +72,7 @@ def why_not(desk: "Desk", filed: Filed) -> str:
     if not filed.kept:
         return "what was there before is no longer kept: newer changes needed the room"
     try:
-        files = [kept for kept in _own(desk, entry) if not _as_left(filed, kept)]
+        files = [kept for kept in _own(desk, entry) if not _as_left(desk, filed, kept)]
         now = Refs(desk.sight, entry.repository, _NO_LOCK, entry.caller).now(entry.refs)
         merged = list(_merged(desk, filed))
     except ToolFailure as error:
@@ -88,7 +88,11 @@ def preview(desk: "Desk", filed: Filed) -> str:
     files = [one for one in steps if not _is_desk(desk, one.tree) and not one.lock]
     shown = [content_diff(_name(desk, one.tree, one.path), one.before, one.after) for one in files]
     shown += [f"{_branch(one.name)}: {_short(one.after)} → {_short(one.before)}" for one in filed.entry.refs]
-    shown += [f"{_name(desk, one.tree, one.path)}: as it was before" for one in steps if one not in files]
+    contents = Contents(filed.folder)
+    were = [contents.read(kept.before) for kept in _own(desk, filed.entry)]
+    for one in (one for one in steps if one not in files):
+        told = "as it was before" if one.after in were else "without what this change did, and with what came since"
+        shown.append(f"{_name(desk, one.tree, one.path)}: {told}")
     return "\n".join(shown)
 
 
@@ -100,7 +104,7 @@ def steps_back(desk: "Desk", filed: Filed) -> list[FileStep]:
         one = file_step(kept, contents)
         mode = kept.mode if kept.was is None else kept.was
         back = replace(one, before=one.after, after=one.before, mode=mode)
-        if kept.lock and (again := index_back(kept, contents)) is not None:
+        if (again := _again(desk, kept, contents)) is not None:
             back = replace(back, before=again[0], after=again[1])
         found.append(back)
     return found
@@ -133,11 +137,23 @@ def _marked(desk: "Desk", filed: Filed, undone: str) -> FileStep:
     return FileStep(desk.folder, path, content, rewritten(replace(filed.entry, undone=undone)), 0o600)
 
 
-def _as_left(filed: Filed, kept: Kept) -> bool:
+def _as_left(desk: "Desk", filed: Filed, kept: Kept) -> bool:
     seen, contents = seen_file(kept.tree, kept.path), Contents(filed.folder)
     if (None if seen is None else seen.content) == contents.read(kept.after):
         return True
-    return bool(kept.lock) and index_back(kept, contents) is not None
+    return _again(desk, kept, contents) is not None
+
+
+def _again(desk: "Desk", kept: Kept, contents: Contents) -> tuple[bytes, bytes | None] | None:
+    """What there is now and what it would be without the change, where something that does not depend on it was written
+    since; None elsewhere."""
+    if kept.lock:
+        return index_back(kept, contents)
+    if not (_is_desk(desk, kept.tree) and kept.path.startswith("pulls/")):
+        return None
+    from rightcall.execute.write.remarks import remark_back  # late: most changes touch no pull request
+
+    return remark_back(kept, contents)
 
 
 def _newer(desk: "Desk", filed: Filed, files: list[Kept], refs: list[RefStep]) -> Iterator[str]:
