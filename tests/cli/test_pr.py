@@ -84,7 +84,7 @@ def test_a_person_comments_and_approves_but_never_under_the_name_of_a_caller(run
         assert refused.code == 2
         assert why in refused.err
     blind = run("pr", "approve", "1", "--by", "joel")
-    assert (blind.code, "no terminal" in blind.err) == (1, True)
+    assert (blind.code, "no terminal to show it and ask at: approve it with --commit HEX" in blind.err) == (2, True)
     other = run("pr", "approve", "1", "--by", "joel", "--commit", "0" * 40)
     assert (other.code, head in other.err) == (1, True)
     assert run("pr", "approve", "1", "--by", "joel", "--commit", head[:10]).code == 0
@@ -196,3 +196,17 @@ def test_the_requests_of_a_copied_project_are_not_taken_for_none(
     assert (done.code, done.out) == (2, "")
     assert "was made elsewhere and copied here" in done.err
     assert "rightcall undo --adopt" in done.err
+
+
+@pytest.mark.promise("W-04")
+def test_a_merge_that_is_interrupted_says_that_nothing_was_merged(project: Project) -> None:
+    before = project.tip()
+    (project.root / "rightcall.toml").write_text(POLICY.replace("grep -q two app.py ||", "sleep 60; "))
+    with Terminal("pr", "merge", "1", "--approve", "--yes", "--by", "joel") as terminal:
+        terminal.until("running the checks")
+        terminal.interrupt()
+        code, shown = terminal.end()
+    assert code == 130
+    assert "interrupted: nothing was merged, pull request 1 is open; your approval stands" in shown
+    assert (project.tip(), project.record().status) == (before, "open")
+    assert notes(project)[-1] == "pr not merged by joel"

@@ -2,7 +2,8 @@
 
 import sys
 from argparse import Namespace
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
@@ -14,7 +15,7 @@ from rightcall.cli.pr_report import diff_lines
 from rightcall.cli.questions import json_line
 from rightcall.cli.spelling import spelled
 from rightcall.cli.terminal import harmless_lines, many, say, style_for
-from rightcall.errors import ToolFailure
+from rightcall.errors import ConfigError, ToolFailure
 from rightcall.execute.write.pulls import Decision, PullRecord, pull_of
 from rightcall.text.escape import escaped
 
@@ -117,19 +118,36 @@ def _merged(desk: "Desk", policy: "Policy", options: Namespace, by: str, plan: "
         review(desk, ReviewArguments(id=record.id, decision="approve", caller=by), person=True, at=head)
         plan = approved_plan(desk, plan, by)
     command = " ".join(harmless_lines(word)[0] for word in policy.write.check.command)
-    sys.stderr.write(f"rightcall: running the checks: {command}\n")
     sandbox = Sandbox(policy.sandbox.python, policy.sandbox.tier)
     try:
+        sys.stderr.write(f"rightcall: running the checks: {command}\n")
         asked = MergeArguments(id=record.id, caller=by, expected=plan.state)
         done = merge(desk, asked, Checker(lambda: sandbox, policy.sandbox.visible), person=True)
     except ToolFailure:
         noted(options, "pr not merged", by, data)
+        raise
+    except KeyboardInterrupt:
+        _interrupted(desk, options, by, data)
         raise
     finally:
         sandbox.close()
     noted(options, "pr merged", by, data | {"change": done.change, "merge": done.commit})
     say(json_line(to_builtins(done)) if options.json else _told(done))
     return OK
+
+
+def _interrupted(desk: "Desk", options: Namespace, by: str, data: dict[str, Any]) -> None:
+    """Say what became of a merge that somebody has stopped."""
+    with suppress(ToolFailure), desk.working():
+        pass  # whatever was half done has been rolled back now
+    record = pull_of(desk, options.id)
+    if record.status == "merged":
+        noted(options, "pr merged", by, data | {"merge": record.merge})
+        sys.stderr.write(f"rightcall: interrupted, after it was merged as {record.merge[:_SHORT]}\n")
+        return
+    noted(options, "pr not merged", by, data)
+    approved = f"; your approval stands (rightcall pr show {record.id})" if options.approve else ""
+    sys.stderr.write(f"rightcall: interrupted: nothing was merged, pull request {record.id} is open{approved}\n")
 
 
 def _told(done: "Merge") -> str:
@@ -143,4 +161,4 @@ def _told(done: "Merge") -> str:
 
 def _require_terminal(instead: str) -> None:
     if not at_a_terminal():
-        raise ToolFailure(f"There is no terminal to show it and ask at: {instead}")
+        raise ConfigError(f"there is no terminal to show it and ask at: {instead}")
