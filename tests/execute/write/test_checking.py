@@ -1,10 +1,12 @@
 """The check command: by its whole path, over the merged files alone, with nothing left behind."""
 
+import fcntl
 import os
 from pathlib import Path
 
 import pytest
 
+import rightcall.fs.writing as writing
 from execute.write.requests import Checks, Project
 from rightcall.config_hands import Check
 from rightcall.errors import ToolFailure
@@ -76,6 +78,36 @@ def test_what_a_killed_process_left_is_removed_by_the_next_and_what_runs_is_not(
 
     outer = Checks(meanwhile=second)
     checked(project, outer, ("/bin/true",))
+    assert os.listdir(Path(project.desk.folder, "checks")) == []
+
+
+@pytest.mark.promise("W-04")
+def test_a_check_that_is_just_beginning_is_not_taken_for_one_that_was_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = Project(tmp_path)
+    seen: list[str] = []
+
+    def others_wait(name: str) -> None:
+        if name == "lock made":  # and is nobody's yet
+            folder = os.open(os.path.join(project.desk.folder, "checks"), os.O_RDONLY)
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.close(folder)
+            seen.append(name)
+
+    monkeypatch.setattr(writing, "hook", others_wait)
+    checks = Checks()
+    checked(project, checks, ("/bin/true",))
+    assert (seen, len(checks.jobs)) == (["lock made"], 1)
+    assert os.listdir(Path(project.desk.folder, "checks")) == []
+
+
+@pytest.mark.promise("W-04")
+def test_what_was_killed_before_it_had_a_lock_is_removed_too(tmp_path: Path) -> None:
+    project, checks = Project(tmp_path), Checks()
+    (Path(project.desk.folder) / "checks/0123456789abcdef/files").mkdir(parents=True)  # killed before it had a lock
+    checked(project, checks, ("/bin/true",))
     assert os.listdir(Path(project.desk.folder, "checks")) == []
 
 

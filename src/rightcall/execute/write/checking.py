@@ -22,6 +22,7 @@ from rightcall.execute.code.programs import program
 from rightcall.execute.sandbox.inside.folders import remove
 from rightcall.execute.sandbox.types import Ended, Job, Limits
 from rightcall.execute.write.pulls import CheckRun, moment
+from rightcall.fs.writing import step
 from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
@@ -175,19 +176,50 @@ def _thrown_away(desk: "Desk", *, reachable: bool) -> Generator[str]:
     try:
         os.makedirs(above, 0o700, exist_ok=True)
         _sweep(above)
-        own = os.path.join(above, token_hex(8))
-        os.mkdir(own, 0o700)
-        lock = os.open(os.path.join(own, _LOCK), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        own, lock = _own(above)
     except OSError as error:
-        raise ToolFailure(f"There is no room for the check: {os.strerror(error.errno or 0)}") from error
+        raise _no_room(error) from error
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         folder = _elsewhere(own) if reachable else os.path.join(own, _FILES)
-        os.mkdir(folder, 0o700)
+        try:
+            os.mkdir(folder, 0o700)
+        except OSError as error:
+            raise _no_room(error) from error
         yield os.path.realpath(folder)
     finally:
         _remove(own)
         os.close(lock)
+
+
+def _no_room(error: OSError) -> ToolFailure:
+    return ToolFailure(f"There is no room for the check: {os.strerror(error.errno or 0)}")
+
+
+def _own(above: str) -> tuple[str, int]:
+    """A new folder and its lock, which is ours before anybody else can look for it."""
+    own = os.path.join(above, token_hex(8))
+    with _alone(above):
+        os.mkdir(own, 0o700)
+        lock = os.open(os.path.join(own, _LOCK), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        step("lock made")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            raise
+    return own, lock
+
+
+@contextmanager
+def _alone(above: str) -> Generator[None]:
+    """Nobody else makes a folder in here meanwhile, or looks for those that were left."""
+    fd = os.open(above, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # a file system without such locks
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
 
 
 def _is_root() -> bool:
@@ -204,17 +236,33 @@ def _remove(own: str) -> None:
         with suppress(OSError):
             remove(_elsewhere(own))
     with suppress(OSError):
+        remove(os.path.join(own, _FILES))
+    with suppress(OSError), _alone(os.path.dirname(own)):
         remove(own)
 
 
 def _sweep(above: str) -> None:
-    """Remove what killed processes have left: folders whose lock nobody holds."""
-    for name in os.listdir(above):
-        path = os.path.join(above, name)
-        with suppress(OSError):
-            lock = os.open(os.path.join(path, _LOCK), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _remove(path)
-            finally:
+    """Remove what killed processes have left: folders whose lock nobody holds, or that have none."""
+    with _alone(above):
+        found = [(path, _free(path)) for path in (os.path.join(above, name) for name in os.listdir(above))]
+    for path, lock in found:
+        if lock is not None:
+            _remove(path)
+            if lock >= 0:
                 os.close(lock)
+
+
+def _free(path: str) -> int | None:
+    """The lock of a folder, ours now; -1 where there is none, None where somebody holds it."""
+    try:
+        lock = os.open(os.path.join(path, _LOCK), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return -1
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return None
+    return lock
