@@ -198,6 +198,17 @@ def test_the_requests_of_a_copied_project_are_not_taken_for_none(
     assert "rightcall undo --adopt" in done.err
 
 
+@pytest.mark.promise("W-02")
+def test_a_request_whose_record_is_damaged_is_named(run: Runner, project: Project) -> None:
+    records = project.root / ".rightcall/desk/pulls"
+    (records / "2.json").write_text("{}")
+    (records / "3.json").mkdir()
+    listed = run("pr", "list").out.splitlines()
+    assert listed[1].startswith("1 ")
+    assert listed[2:] == [f"Not listed, since their records in {records} are damaged: 3, 2"]
+    assert run("pr", "list", "--json").json["damaged"] == ["3", "2"]
+
+
 @pytest.mark.promise("W-04")
 def test_a_merge_that_is_interrupted_says_that_nothing_was_merged(project: Project) -> None:
     before = project.tip()

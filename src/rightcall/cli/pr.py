@@ -1,6 +1,7 @@
 """Look after pull requests: what models ask to be merged, what others said of it, and your own word. A merge runs the
 checks first and changes all or nothing; `rightcall undo` takes it back."""
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
@@ -86,15 +87,20 @@ def run(options: Namespace) -> int:
 
 def _list(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
     from rightcall.cli.pr_report import listing, summary
-    from rightcall.execute.write.pulls import all_pulls
+    from rightcall.execute.write.pulls import PULLS, all_pulls, damaged_pulls
 
     found = [one for one in all_pulls(desk) if options.all or one.status == "open"]
+    damaged = damaged_pulls(desk)
     if options.json:
-        say(json_line({"pulls": [summary(one) for one in found]}))
-    elif found:
+        say(json_line({"pulls": [summary(one) for one in found], "damaged": damaged}))
+        return OK
+    if found:
         say(*listing(found, style_for(sys.stdout)))
     else:
         say("No pull request was ever opened." if options.all else "No pull request is open.")
+    if damaged:
+        records = os.path.join(desk.folder, PULLS)
+        say(f"Not listed, since their records in {harmless_lines(records)[0]} are damaged: {', '.join(damaged)}")
     return OK
 
 

@@ -17,6 +17,8 @@ from rightcall.text.alike import skeleton
 from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rightcall.execute.write.changes import FileStep
     from rightcall.execute.write.desk import Desk
 
@@ -126,14 +128,22 @@ def pull_of(desk: "Desk", given: str | int) -> PullRecord:
 
 def all_pulls(desk: "Desk") -> list[PullRecord]:
     """Every pull request, the newest first; one that is damaged is left out, since its own name is all it has."""
-    found: list[PullRecord] = []
-    for number in sorted(_ids(desk), reverse=True):
-        content = desk.document(PULLS, str(number))
+    return [one for one in _every(desk) if isinstance(one, PullRecord)]
+
+
+def damaged_pulls(desk: "Desk") -> list[str]:
+    """The numbers of those whose records cannot be read."""
+    return [one for one in _every(desk) if isinstance(one, str)]
+
+
+def _every(desk: "Desk") -> "Iterator[PullRecord | str]":
+    for number in map(str, sorted(_ids(desk), reverse=True)):
         try:
-            found += [] if content is None else [_read(str(number), content)]
+            content = desk.document(PULLS, number)
+            if content is not None:
+                yield _read(number, content)
         except ToolFailure:
-            continue
-    return found
+            yield number
 
 
 def next_id(desk: "Desk") -> str:
