@@ -80,16 +80,13 @@ def test_what_processes_use_is_seen_from_outside():
     os.close(read)
     try:
         found = watching.descendants(os.getpid())
-        cheap = watching.use_of([child], 1 << 40)
-        shared = watching.use_of([child], 0)
         assert child in found
-        assert cheap.tasks == 1
-        assert cheap.memory > shared.memory > 0
+        assert watching.memory_of([child], 1 << 40) > watching.memory_of([child], 0) > 0
         assert watching.tasks_of(os.geteuid()) >= 2
     finally:
         os.close(write)
         os.waitpid(child, 0)
-    assert watching.use_of([child], 0) == watching.Use(0, 0)
+    assert watching.memory_of([child], 0) == 0
 
 
 @pytest.mark.promise("X-06")
@@ -104,16 +101,29 @@ def test_a_removed_file_that_is_open_still_counts(tmp_path: Path):
         assert watching.removed_files([os.getpid()], device) - before >= 100_000
 
 
-def test_a_group_limits_memory_and_goes_away():
-    home = groups.usable_home()
-    if home is None:
+def test_a_group_limits_memory_and_processes_and_goes_away():
+    homes = groups.usable_homes()
+    if not homes:
         pytest.skip("there are no control groups to be had here")
-    group = groups.Group(home, "test", 64 << 20)
-    folder = Path(home[0]) / "rightcall-test"
-    assert (folder / ("memory.max" if home[1] == 2 else "memory.limit_in_bytes")).read_text() == f"{64 << 20}\n"
+    group = groups.Group(homes, "test", 64 << 20, 7)
+    for home in homes:
+        folder = Path(home.folder) / "rightcall-test"
+        files = {"memory": "memory.max" if home.version == 2 else "memory.limit_in_bytes", "pids": "pids.max"}
+        wanted = {"memory": f"{64 << 20}\n", "pids": "7\n"}
+        assert {kind: (folder / files[kind]).read_text() for kind in home.kinds} == {
+            kind: wanted[kind] for kind in home.kinds
+        }
+    assert group.kinds == {kind for home in homes for kind in home.kinds}
     assert not group.ran_out()
+    assert not group.refused()
     group.close()
-    assert not folder.exists()
+    assert not any((Path(home.folder) / "rightcall-test").exists() for home in homes)
+
+
+def test_a_group_that_cannot_be_made_limits_nothing_and_leaves_nothing(tmp_path: Path):
+    home = groups.Home(str(tmp_path), 1, ("pids",))  # no control group: it lacks the file
+    group = groups.Group([home, home._replace(folder=f"{tmp_path}/absent")], "test", 1, 1)
+    assert (group.kinds, group.refused(), os.listdir(tmp_path)) == (set(), False, [])
 
 
 @pytest.mark.parametrize(

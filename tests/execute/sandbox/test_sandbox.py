@@ -15,12 +15,15 @@ from rightcall.execute.sandbox.sandbox import Sandbox
 from rightcall.execute.sandbox.types import Code, Ended, Job, Limits, NoSandbox, Scratch, Tier
 
 PLAIN = ["__name__", "__doc__", "__package__", "__loader__", "__spec__", "__file__", "__builtins__", "__cached__"]
-MANY_PROCESSES = """
-import os, time
-while True:
-    try: os.fork() or time.sleep(9)
+ONE_PROCESS_TOO_MANY = """
+import os, signal, sys
+made = 0
+for _ in range(int(sys.argv[1])):
+    try: pid = os.fork()
     except OSError: break
-time.sleep(0.3)
+    if not pid: signal.pause()
+    made += 1
+print(made)
 """
 MUCH_MEMORY = """
 import os, time
@@ -184,15 +187,27 @@ def test_a_program_that_is_not_there_is_a_failure_that_names_it(sandbox: Sandbox
         ("while True: print('x' * 1000)", Limits(output=5000), "output"),
         (MUCH_MEMORY, Limits(memory=64), "memory"),
         (MANY_FILES, Limits(scratch=8), "scratch"),
-        (MANY_PROCESSES, Limits(processes=6), "processes"),
     ],
-    ids=["seconds", "output", "memory", "scratch", "processes"],
+    ids=["seconds", "output", "memory", "scratch"],
 )
 def test_the_limit_that_was_hit_is_said(sandbox: Sandbox, code: str, limits: Limits, hit: str):
     said = run_python(sandbox, code, limits=limits)
     assert hit in said.ended.limits
     assert said.ended.seconds < 3
     assert len(said.out) <= 5000
+
+
+@pytest.mark.promise("X-06")
+@pytest.mark.parametrize(("most", "wanted", "made"), [(6, 5, 5), (6, 6, 5), (1, 0, 0), (1, 1, 0)])
+def test_a_process_that_was_refused_is_said_and_none_that_was_not(
+    sandbox: Sandbox, most: int, wanted: int, made: int
+):  # fmt: skip
+    said = run_python(sandbox, ONE_PROCESS_TOO_MANY, str(wanted), limits=Limits(processes=most))
+    assert (said.out, said.err) == (f"{made}\n", "")
+    server = sandbox._server
+    assert server is not None
+    known = "pids" in server.groups
+    assert said.ended.limits == (("processes",) if known and made < wanted else ())
 
 
 @pytest.mark.promise("X-06")

@@ -48,9 +48,10 @@ class Server:
         self._socket = ours
         self._holder = os.getpid()
         self._lock = Lock()
-        self.group: int | None = self._hello()
+        self.groups: dict[str, int] = self._hello()
+        """What control groups can limit here, and the version of their interface."""
 
-    def _hello(self) -> int | None:
+    def _hello(self) -> dict[str, int]:
         """Its first words: it is ready, and which control groups it can use."""
         self._socket.settimeout(_STARTING)
         try:
@@ -60,7 +61,7 @@ class Server:
             self.close()
             raise NoSandbox(f"The fork server did not start with {self.python}{': ' if said else ''}{said}") from None
         self._socket.settimeout(None)
-        return message["group"]
+        return message["groups"]
 
     def _last_words(self) -> str:
         self._process.kill()

@@ -52,15 +52,12 @@ class Machine(Struct, frozen=True):
     architecture: str
     landlock: int
     """The version of its interface; 0: there is none."""
-    group: int | None
-    """The version of the control groups that can limit memory; None: what is used is counted instead."""
     root: bool
 
 
-def machine(server: Server | None = None) -> Machine:
+def machine() -> Machine:
     told = os.uname()
-    group = server.group if server is not None else None
-    return Machine(told.release, told.machine, kernel.landlock_version(), group, os.geteuid() == 0)
+    return Machine(told.release, told.machine, kernel.landlock_version(), os.geteuid() == 0)
 
 
 def try_tier(server: Server, tier: Tier) -> Finding:

@@ -45,14 +45,12 @@ def _program() -> inner.Run:
     standins.prefer_fork()
     gc.collect()
     gc.freeze()  # what is there already is not looked at again in each child, which would copy it
-    wire.send(requests, {"executable": sys.executable, "group": facts.group_home and facts.group_home[1]})
+    groups = {kind: home.version for home in facts.homes for kind in home.kinds}
+    wire.send(requests, {"executable": sys.executable, "groups": groups})
     run = supervise(server.wait_for_run(), facts)
     try:
-        if run.request.tier == "namespaces":
-            inner.become_first(run)
-        else:
-            inner.become_ready(run)
-        inner.confine_self(run)
+        tasks = inner.become_first(run) if run.request.tier == "namespaces" else inner.become_ready(run)
+        inner.confine_self(run, tasks)
         if run.request.script is None:
             inner.replace_self(run)
     except BaseException as error:  # noqa: BLE001  (whatever it was: nothing runs)

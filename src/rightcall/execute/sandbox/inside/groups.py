@@ -1,90 +1,145 @@
-"""A control group for a run, where one can be had: the kernel then ends what takes too much memory, before anybody has
-to notice."""
+"""Control groups for a run, where they can be had: the kernel then ends what takes too much memory, before anybody has
+to notice, and tells whether a process was refused, which nobody else can know."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 _PREFIX = "rightcall-"
 
 
-def usable_home() -> tuple[str, int] | None:
-    """The folder in which groups can be made that limit memory, and the version of its interface. Found by making
-    one."""
-    for folder, version in (*_second(), *_first()):
-        try:
-            group = Group((folder, version), f"probe-{os.getpid()}", 1 << 30)
-        except OSError:
-            continue
+class Home(NamedTuple):
+    """A folder in which groups can be made; the version of its interface; what they limit there."""
+
+    folder: str
+    version: int
+    kinds: tuple[str, ...]
+
+
+def usable_homes() -> list[Home]:
+    """One for `memory` and one for `pids`, or one for both. Found by making a group in each."""
+    found: list[Home] = []
+    for home in (*_second(), *_first()):
+        missing = tuple(kind for kind in home.kinds if not any(kind in other.kinds for other in found))
+        second = home.version == 2 and any(other.version == 2 for other in found)  # a process is in one group of these
+        wanted = home._replace(kinds=missing)
+        if missing and not second and _works(wanted):
+            found.append(wanted)
+    return found
+
+
+def _works(home: Home) -> bool:
+    group = Group([home], f"probe-{os.getpid()}", 1 << 30, 1 << 10)
+    try:
+        return group.kinds == set(home.kinds)
+    finally:
         group.close()
-        return folder, version
-    return None
 
 
 class Group:
-    def __init__(self, home: tuple[str, int], token: str, most: int) -> None:
-        folder, self._version = home
-        self._folder = f"{folder}/{_PREFIX}{token}"
-        os.mkdir(self._folder)
-        try:
-            if self._version == 2:
-                self._write("memory.max", str(most))
-                with suppress(OSError):
-                    self._write("memory.swap.max", "0")
-                self._write("memory.oom.group", "1")
-            else:
-                self._write("memory.limit_in_bytes", str(most))
-                with suppress(OSError):
-                    self._write("memory.memsw.limit_in_bytes", str(most))
-        except OSError:
-            os.rmdir(self._folder)
-            raise
+    """What of it can be made is made; `kinds` says what that limits."""
+
+    def __init__(self, homes: Iterable[Home], token: str, memory: int, tasks: int) -> None:
+        self._homes: list[Home] = []
+        """With the folders of our own."""
+        for home in homes:
+            own = home._replace(folder=f"{home.folder}/{_PREFIX}{token}")
+            with suppress(OSError):
+                os.mkdir(own.folder)
+                self._homes.append(own)
+                _limit(own, memory, tasks)
+                continue
+            self._drop(own)
+
+    @property
+    def kinds(self) -> set[str]:
+        return {kind for home in self._homes for kind in home.kinds}
 
     def join(self, pid: int) -> None:
-        self._write("cgroup.procs", str(pid))
+        for home in tuple(self._homes):
+            try:
+                _write(home, "cgroup.procs", str(pid))
+            except OSError:
+                self._drop(home)
 
     def ran_out(self) -> bool:
         """Whether something in it was ended for its memory."""
-        name = "memory.events" if self._version == 2 else "memory.oom_control"
-        with suppress(OSError), open(f"{self._folder}/{name}") as file:
-            return any(int(line.split()[1]) > 0 for line in file if line.startswith("oom_kill "))
+        return self._counted("memory", "memory.events", "memory.oom_control", "oom_kill")
+
+    def refused(self) -> bool:
+        """Whether a process or thread could not be started for want of room."""
+        return self._counted("pids", "pids.events", "pids.events", "max")
+
+    def _counted(self, kind: str, second: str, first: str, word: str) -> bool:
+        for home in self._homes:
+            name = second if home.version == 2 else first
+            if kind in home.kinds:
+                with suppress(OSError), open(f"{home.folder}/{name}") as file:
+                    return any(int(line.split()[1]) > 0 for line in file if line.startswith(f"{word} "))
         return False
 
     def close(self) -> None:
+        for home in tuple(self._homes):
+            self._drop(home)
+
+    def _drop(self, home: Home) -> None:
+        if home in self._homes:
+            self._homes.remove(home)
+            with suppress(OSError):
+                os.rmdir(home.folder)
+
+
+def _limit(home: Home, memory: int, tasks: int) -> None:
+    if "pids" in home.kinds:
+        _write(home, "pids.max", str(tasks))
+    if "memory" not in home.kinds:
+        return
+    if home.version == 2:
+        _write(home, "memory.max", str(memory))
         with suppress(OSError):
-            os.rmdir(self._folder)
-
-    def _write(self, name: str, text: str) -> None:
-        file = os.open(f"{self._folder}/{name}", os.O_WRONLY | os.O_CLOEXEC)
-        try:
-            os.write(file, text.encode())
-        finally:
-            os.close(file)
+            _write(home, "memory.swap.max", "0")
+        _write(home, "memory.oom.group", "1")
+    else:
+        _write(home, "memory.limit_in_bytes", str(memory))
+        with suppress(OSError):
+            _write(home, "memory.memsw.limit_in_bytes", str(memory))
 
 
-def remove_group(home: tuple[str, int], token: str) -> None:
+def _write(home: Home, name: str, text: str) -> None:
+    file = os.open(f"{home.folder}/{name}", os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(file, text.encode())
+    finally:
+        os.close(file)
+
+
+def remove_group(homes: Sequence[Home], token: str) -> None:
     """What a supervisor left behind that was killed."""
-    with suppress(OSError):
-        os.rmdir(f"{home[0]}/{_PREFIX}{token}")
+    for home in homes:
+        with suppress(OSError):
+            os.rmdir(f"{home.folder}/{_PREFIX}{token}")
 
 
-def _second() -> list[tuple[str, int]]:
+def _second() -> list[Home]:
     """Our own group or the one above it, whichever lets its children have a limit on memory."""
     own = _own_folder("cgroup2", "")
     if own is None:
         return []
-    found: list[tuple[str, int]] = []
+    found: list[Home] = []
     for folder in (own, os.path.dirname(own)):
         with suppress(OSError), open(f"{folder}/cgroup.subtree_control") as file:
-            if "memory" in file.read().split():
-                found.append((folder, 2))
+            offered = file.read().split()
+            if "memory" in offered:
+                found.append(Home(folder, 2, tuple(kind for kind in ("memory", "pids") if kind in offered)))
     return found
 
 
-def _first() -> list[tuple[str, int]]:
-    own = _own_folder("cgroup", "memory")
-    return [] if own is None else [(own, 1)]
+def _first() -> list[Home]:
+    own = {kind: _own_folder("cgroup", kind) for kind in ("memory", "pids")}
+    return [Home(folder, 1, (kind,)) for kind, folder in own.items() if folder is not None]
 
 
 def _own_folder(kind: str, controller: str) -> str | None:

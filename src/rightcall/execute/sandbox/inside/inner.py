@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from rightcall.execute.sandbox.inside import confine, kernel, landlock, program, standins, wire
 from rightcall.execute.sandbox.inside.filter import program as filter_program
@@ -16,6 +16,7 @@ from rightcall.execute.sandbox.inside.request import Request
 
 NAMESPACES = kernel.NEWNS | kernel.NEWNET | kernel.NEWIPC | kernel.NEWUTS | kernel.NEWCGROUP
 _SHARED_TIER = "landlock"
+_SPARE_TASKS = 16
 
 
 class Run(NamedTuple):
@@ -41,19 +42,19 @@ class NoGo(Exception):
     """The supervisor has gone, or does not want it any more."""
 
 
-def become_first(run: Run) -> None:
-    """Pid 1 of its own namespaces. Returns in the process that is to be the program. Whatever is taken from the program
-    is taken from pid 1 before, which has no need of it either."""
+def become_first(run: Run) -> int:
+    """Pid 1 of its own namespaces. Returns in the process that is to be the program, with the number of tasks that its
+    user may have. Whatever is taken from the program is taken from pid 1 before, which has no need of it either."""
     kernel.unshare(NAMESPACES, "new mount, network, ipc, uts and cgroup namespaces")
     shown = Shown(run.interpreter, run.code, run.uid, run.gid)
     enter_new_root(run.request, shown, lambda volume: _offer(run, volume))
     _give_up(run)
     _restrict(["/"], [run.request.place, run.temporary, "/dev/shm"], needed=False)
-    _wait_for_go(run)
+    tasks = _wait_for_go(run)
     pid = os.fork()
-    if pid == 0:
-        return
-    _reap(run, pid)
+    if pid:
+        _reap(run, pid)
+    return tasks
 
 
 def _offer(run: Run, volume: int) -> None:
@@ -72,14 +73,17 @@ def _give_up(run: Run) -> None:
     kernel.die_with_parent()
 
 
-def _wait_for_go(run: Run) -> None:
+def _wait_for_go(run: Run) -> int:
+    """How many tasks its user may have. A group that counts them knows when one is refused, so it must be the first to
+    refuse."""
     try:
-        wire.receive(run.channel)
+        message, _ = wire.receive(run.channel)
     except (EOFError, OSError):
         raise NoGo from None
+    return run.tasks + (_SPARE_TASKS if message["grouped"] else 0)
 
 
-def _reap(run: Run, program_pid: int) -> None:
+def _reap(run: Run, program_pid: int) -> NoReturn:
     """What is left to pid 1: to wait for the program, and for the orphans it leaves."""
     for number in (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)  # from inside, pid 1 gets no signal that it does not handle
@@ -92,23 +96,24 @@ def _reap(run: Run, program_pid: int) -> None:
             os._exit(0)
 
 
-def become_ready(run: Run) -> None:
-    """Where nothing can be mounted: what is outside stays where it is, and Landlock has to keep it apart."""
+def become_ready(run: Run) -> int:
+    """As `become_first`, where nothing can be mounted: what is outside stays where it is, and Landlock has to keep it
+    apart."""
     _give_up(run)
     request = run.request
     code = [os.path.dirname(request.code)] if request.code else []
     visible = [*system_places(), *run.interpreter, *request.visible, *code, *RANDOM]
     _restrict(visible, [request.place, run.temporary], needed=True)
     wire.send(run.channel, {"ready": True})  # not before: what is filled would be removed under one's hands
-    _wait_for_go(run)
+    return _wait_for_go(run)
 
 
-def confine_self(run: Run) -> None:
+def confine_self(run: Run, tasks: int) -> None:
     """In the process that is to be the program: from here on it can do no more than the program may."""
     request = run.request
     os.setsid()
     os.chdir(request.place)
-    confine.set_limits(request, run.tasks)
+    confine.set_limits(request, tasks)
     kernel.die_with_parent()
     kernel.set_dumpable(True)
     shared = request.tier == _SHARED_TIER

@@ -15,7 +15,7 @@ from rightcall.execute.sandbox.inside.ending import reap
 from rightcall.execute.sandbox.inside.groups import Group
 from rightcall.execute.sandbox.inside.real_folder import RealFolder
 from rightcall.execute.sandbox.inside.request import Request
-from rightcall.execute.sandbox.inside.watching import Use, descendants, use_of
+from rightcall.execute.sandbox.inside.watching import descendants, memory_of
 
 _FASTEST = 8e9
 """Bytes a second that memory can be filled with, more or less: how soon one has to look again."""
@@ -47,7 +47,6 @@ class Overseer:
         self._group = group
         self._has_pid1 = has_pid1
         self._listening = True
-        self._most_tasks = 0
         self._folder_due = 0.0
         self._scratch = -1
         self._full = False
@@ -80,8 +79,9 @@ class Overseer:
             raise ValueError(self._heard() or "the first process has ended before the program")
 
     def begin(self) -> None:
+        grouped = self._group is not None and "pids" in self._group.kinds
         with suppress(OSError):  # the set-up has failed meanwhile; why is waiting to be heard
-            wire.send(self._ways.inner, {"go": True})
+            wire.send(self._ways.inner, {"go": True, "grouped": grouped})
 
     def wait_gone(self) -> None:
         """Until the sandbox has taken what it wants of the scratch folder."""
@@ -116,7 +116,7 @@ class Overseer:
             used = self._count()
             if self.limits:
                 return None
-            room = (self._request.memory - used.memory) / _FASTEST
+            room = (self._request.memory - used) / _FASTEST
             pause = min(max(room, _SOONEST, 2 * (time.monotonic() - began)), _LATEST)
 
     def note_limits(self) -> None:
@@ -128,7 +128,7 @@ class Overseer:
         reached = {
             "seconds": self.code == -signal.SIGXCPU,
             "memory": self._group is not None and self._group.ran_out(),
-            "processes": self._most_tasks >= self._request.processes,
+            "processes": self._group is not None and self._group.refused(),
             "scratch": self.code == -signal.SIGXFSZ or self._full,
         }
         self.limits += [name for name, hit in reached.items() if hit and name not in self.limits]
@@ -167,13 +167,13 @@ class Overseer:
         if not self._has_pid1 and code is not None:
             self.code = code
 
-    def _count(self) -> Use:
+    def _count(self) -> int:
+        """The memory that is used."""
         if not self._has_pid1:
             self._note_end()
         processes = descendants(self._ways.first if self._has_pid1 else os.getpid())
-        used = use_of(processes, self._request.memory)
-        self._most_tasks = max(self._most_tasks, used.tasks)
-        if used.memory > self._request.memory or (self._group is not None and self._group.ran_out()):
+        used = memory_of(processes, self._request.memory)
+        if used > self._request.memory or (self._group is not None and self._group.ran_out()):
             self.limits.append("memory")
         if self._folder is not None and time.monotonic() >= self._folder_due:
             began = time.monotonic()

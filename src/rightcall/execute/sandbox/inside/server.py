@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import NamedTuple, NoReturn
 
 from rightcall.execute.sandbox.inside import folders, kernel, wire
-from rightcall.execute.sandbox.inside.groups import remove_group, usable_home
+from rightcall.execute.sandbox.inside.groups import remove_group, usable_homes
 from rightcall.execute.sandbox.inside.owners import id_range
 from rightcall.execute.sandbox.inside.places import interpreter_places
 from rightcall.execute.sandbox.inside.real_folder import base_of
@@ -38,7 +38,7 @@ class ForkServer:
         """By the descriptor that tells of their end."""
         kernel.adopt_orphans()  # what a supervisor leaves that was killed comes to us, and is ended
         id_range()  # once for all
-        self.facts = Server(interpreter_places(), usable_home())
+        self.facts = Server(interpreter_places(), usable_homes())
 
     def wait_for_run(self) -> Given:
         """Returns in the child of each run."""
@@ -84,8 +84,7 @@ class ForkServer:
         if status:
             self._end_orphans()
             folders.remove(base_of(run.token))
-            if self.facts.group_home is not None:
-                remove_group(self.facts.group_home, run.token)
+            remove_group(self.facts.homes, run.token)
         os.close(run.control)
 
     def _end_orphans(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from rightcall.execute.sandbox.inside import kernel, wire
 from rightcall.execute.sandbox.inside.ending import end_all
-from rightcall.execute.sandbox.inside.groups import Group
+from rightcall.execute.sandbox.inside.groups import Group, Home
 from rightcall.execute.sandbox.inside.inner import Run
 from rightcall.execute.sandbox.inside.overseer import Overseer, Unwanted, Ways
 from rightcall.execute.sandbox.inside.owners import Owner, is_root
@@ -24,7 +24,8 @@ class Server(NamedTuple):
     """What the fork server has found out once, for all runs."""
 
     interpreter: list[str]
-    group_home: tuple[str, int] | None
+    homes: list[Home]
+    """Where control groups can be made."""
 
 
 class Given(NamedTuple):
@@ -147,11 +148,10 @@ class _Supervisor:
 
     def _join_group(self, request: Request) -> None:
         """Without one it goes as well: what it uses is counted in any case."""
-        if self._server.group_home is not None:
-            with suppress(OSError):
-                most = request.memory + request.scratch
-                self._group = Group(self._server.group_home, self._given.token, most)
-                self._group.join(self._first)
+        if self._server.homes:
+            memory = request.memory + request.scratch
+            self._group = Group(self._server.homes, self._given.token, memory, request.processes + int(self._has_pid1))
+            self._group.join(self._first)
 
     def _oversee(self, overseer: Overseer, request: Request, uid: int, gid: int) -> None:
         files = overseer.wait_ready()

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import NamedTuple
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _FREE_SOCKETS = 32
 """So many are not counted: event loops and pipes of child processes need a few each."""
 _SOCKET = 2 * 212_992
 """Bytes that wait in a socket at most, as systems are set up: memory of the kernel's own, in no process's sum."""
-
-
-class Use(NamedTuple):
-    memory: int
-    tasks: int
 
 
 def descendants(pid: int) -> list[int]:
@@ -38,19 +32,18 @@ def _children(pid: int) -> list[int]:
     return children
 
 
-def use_of(processes: list[int], most: int) -> Use:
-    """Memory as the kernel counts it cheaply. Pages that several processes share are in that sum several times, so
+def memory_of(processes: list[int], most: int) -> int:
+    """As the kernel counts it cheaply. Pages that several processes share are in that sum several times, so
     they are counted properly as soon as it exceeds `most`."""
-    memory = tasks = 0
+    memory = 0
     for process in processes:
         with suppress(OSError, ValueError, IndexError):
             with open(f"/proc/{process}/stat", "rb", buffering=0) as file:
                 fields = file.read(4096).rpartition(b")")[2].split()
-            tasks += int(fields[17])
             memory += int(fields[21]) * _PAGE
     if memory > most:
         memory = sum(map(_share, processes))
-    return Use(memory + _in_sockets(processes), tasks)
+    return memory + _in_sockets(processes)
 
 
 def _in_sockets(processes: list[int]) -> int:
