@@ -51,8 +51,14 @@ class Seen(NamedTuple):
 
 def failure(error: OSError, path: str) -> ToolFailure:
     """What to say when the system does not let a file be written."""
-    reason = _REASONS.get(error.errno or 0) or f"{error.strerror or error}".lower()
-    return ToolFailure(f"{shown_path(path)} cannot be written: {reason}. Nothing was changed")
+    return ToolFailure(f"{shown_path(path)} cannot be written: {said(error)}. Nothing was changed")
+
+
+def said(error: BaseException) -> str:
+    """What an error says, for people: of one of the system's neither its number nor a path."""
+    if not isinstance(error, OSError):
+        return str(error)
+    return _REASONS.get(error.errno or 0) or (error.strerror or "the system does not allow it").lower()
 
 
 def shown_path(path: str) -> str:

@@ -213,7 +213,9 @@ def test_a_desk_that_was_copied_here_is_not_believed(root: Path, tmp_path_factor
     desk = desk_of(copy)
     with pytest.raises(ToolFailure, match=r"was made elsewhere and copied here.*rightcall undo --adopt"):
         apply(desk, [])
-    assert (desk.changes(), desk.documents("branches")) == ([], [])
+    assert desk.changes() == []
+    with pytest.raises(ToolFailure, match="was made elsewhere"):
+        desk.documents("branches")
     adopt(desk.folder)
     with desk.working() as worker:  # even then nothing is done by itself
         (note,) = worker.notes
@@ -297,3 +299,33 @@ def test_a_folder_that_an_ordinary_user_may_not_write_is_said_and_nothing_is_lef
         assert files_of(root) == {"closed/a.txt": b"old", "said.txt": said.read_bytes()}
         assert leftovers(root) == []
         (root / "closed").chmod(0o755)
+
+
+def test_what_the_system_says_of_a_folder_that_was_swapped_is_told_without_its_numbers(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    desk, elsewhere = desk_of(root), tmp_path_factory.mktemp("elsewhere")
+    made = apply(desk, [FileStep(str(root), "x/y/c.txt", None, b"c")])
+
+    def swap(step: str) -> None:
+        if step == "refs" and not (root / "x").is_symlink():
+            (root / "x").rename(elsewhere / "x")
+            (root / "x").symlink_to(elsewhere)
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+    writing.hook = swap
+    with pytest.raises(ToolFailure, match="cannot be taken back at this moment") as caught, desk.working() as worker:
+        worker.undo(made, by="anna")
+    with pytest.raises(ToolFailure, match=r"taken back yet: .*links are not followed") as again, desk.working():
+        pass
+    assert "Errno" not in f"{caught.value} {again.value}"
+
+
+def test_a_desk_that_cannot_be_believed_is_not_taken_for_an_empty_one(root: Path) -> None:
+    desk = desk_of(root)
+    assert (desk.document("pulls", "1"), desk.documents("pulls")) == (None, [])
+    apply(desk, some(root))
+    os.unlink(os.path.join(desk.folder, "seal.json"))
+    for look in (lambda: desk.document("pulls", "1"), lambda: desk.documents("pulls"), lambda: desk.filed("c-1")):
+        with pytest.raises(ToolFailure, match="rightcall undo --adopt"):
+            look()

@@ -19,13 +19,13 @@ from msgspec.structs import replace
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.moments import utc
 from rightcall.execute.write.changes import Change, FileStep, RefStep
-from rightcall.execute.write.desk_opening import furnished, is_own, locked, opened, seal_of
+from rightcall.execute.write.desk_opening import distrust, furnished, is_own, locked, opened, seal_of
 from rightcall.execute.write.doing import do, planned, roll_back
 from rightcall.execute.write.journal import Contents, Entry, Filed, Journal
 from rightcall.execute.write.keeping import make_room
 from rightcall.execute.write.refs import Refs
 from rightcall.fs.sight import Sight
-from rightcall.fs.spots import seen_file
+from rightcall.fs.spots import said, seen_file
 from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Desk:
                 found = roll_back(self.journal, filed, refs)
             except (ToolFailure, OSError) as error:
                 raise ToolFailure(
-                    f"The change {entry.id} was interrupted and cannot be taken back yet: {error}. "
+                    f"The change {entry.id} was interrupted and cannot be taken back yet: {said(error)}. "
                     "Nothing is written until it is"
                 ) from error
             notes += [f"{entry.id} ({escaped(entry.summary, 100)}) was interrupted and was taken back", *found]
@@ -88,27 +88,36 @@ class Desk:
 
     def filed(self, id: str) -> Filed:
         """The same as it lies in the journal."""
-        found = self.journal.find(id) if is_own(self.folder) else None
+        found = self.journal.find(id) if self._is_believed() else None
         if found is None:
             raise ToolFailure(f"There is no change {escaped(id, 60)}; `rightcall undo` lists the last ones")
         return found
 
     def document(self, kind: str, name: str) -> bytes | None:
-        """A record that tools keep beside their changes, such as `("branches", "fix-login")`; None: there is none."""
-        if not is_own(self.folder):
+        """A record that tools keep beside their changes, such as `("branches", "fix-login")`; None: there is none.
+        ToolFailure for a desk that cannot be read or believed: it is not an empty one."""
+        if not self._is_believed():
             return None
         found = seen_file(self.folder, _document_path(kind, name))
         return None if found is None else found.content
 
     def documents(self, kind: str) -> list[str]:
         """The names of all of a kind, sorted."""
-        if not is_own(self.folder):
+        if not self._is_believed():
             return []
         try:
             files = os.listdir(os.path.join(self.folder, kind))
         except FileNotFoundError:
             return []
         return sorted(unquote(file.removesuffix(_ENDING)) for file in files if file.endswith(_ENDING))
+
+    def _is_believed(self) -> bool:
+        """False where there is none yet."""
+        if is_own(self.folder):
+            return True
+        if why := distrust(self.folder):
+            raise ToolFailure(why)
+        return is_own(self.folder)
 
     def document_step(self, kind: str, name: str, after: bytes | None) -> FileStep:
         """The step that writes or removes a document, from what it is now. Within `working` only."""

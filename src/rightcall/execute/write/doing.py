@@ -16,7 +16,7 @@ from rightcall.execute.write.indexes import index_back
 from rightcall.execute.write.journal import Contents, Entry, Filed, Journal, Kept, Made, backwards, forwards
 from rightcall.execute.write.refs import Refs
 from rightcall.fs.gitdirs import no_repository, repository_made
-from rightcall.fs.spots import Differs, failure, opened_tree, plain_path, seen_file, shown_path, spot
+from rightcall.fs.spots import Differs, failure, opened_tree, plain_path, said, seen_file, shown_path, spot
 from rightcall.fs.whole import settle
 from rightcall.fs.writing import make_folders, mend, missing_folders, remove_folders, step, write
 
@@ -113,7 +113,7 @@ def do(journal: Journal, entry: Entry, steps: Sequence[FileStep], refs: Refs) ->
         return journal.end(filed)
     except BaseException as error:
         if os.path.lexists(filed.folder):  # else it was done before this came
-            _abandoned(journal, filed, refs, error)
+            _abandoned(journal, filed, refs, error, path)
         if isinstance(error, Differs):
             raise Moved(str(error)) from error
         if isinstance(error, OSError):
@@ -121,12 +121,13 @@ def do(journal: Journal, entry: Entry, steps: Sequence[FileStep], refs: Refs) ->
         raise
 
 
-def _abandoned(journal: Journal, filed: Filed, refs: Refs, error: BaseException) -> None:
+def _abandoned(journal: Journal, filed: Filed, refs: Refs, error: BaseException, path: str) -> None:
     try:
         roll_back(journal, filed, refs)
     except (ToolFailure, OSError) as again:
+        what = f"{shown_path(path)} cannot be written: " if isinstance(error, OSError) else ""
         raise ToolFailure(
-            f"{error}. What had been done by then cannot be taken back at this moment ({again}); "
+            f"{what}{said(error)}. What had been done by then cannot be taken back at this moment ({said(again)}); "
             "that is tried again before anything else is written"
         ) from error
 

@@ -76,6 +76,10 @@ def test_a_pattern_without_end_is_stopped_by_the_deadline(it: Made) -> None:
         (b"error: inflate: data stream error", "The git repository is damaged, or a part of its history is not here"),
         (b"fatal: unexpected line in .git/packed-refs: TOP-SECRET", "The git repository is damaged"),
         (b"error: attempting to allocate 999 over limit 5\nfatal: unable to read 4fce", "too large to be compared"),
+        (b"error: unable to write loose object file: No space left on device", "The disk is full"),
+        (b"fatal: cannot lock ref 'TOP-SECRET': Unable to create 'x.lock': Permission denied", "has no permission"),
+        (b"error: insufficient permission for adding an object to repository database", "has no permission"),
+        (b"fatal: Unable to create 'x.lock': Read-only file system", "is read-only"),
         (b"fatal: TOP-SECRET", "git could not do this: a file cannot be read, or the repository is damaged"),
         (b"", "git could not do this: a file cannot be read, or the repository is damaged"),
     ],
@@ -89,7 +93,7 @@ def test_what_git_complains_about_is_said_in_our_own_words(said: bytes, means: s
 def test_where_git_is_not_installed_it_says_so(it: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     repository = of(it)
     monkeypatch.setenv("PATH", f"{tmp_path}:relative:.:")
-    with pytest.raises(ToolFailure, match="git is not installed on this machine"):
+    with pytest.raises(ToolFailure, match=r"git is not installed on this machine: .* works on branches"):
         run_git(repository, ["log"], seconds=10, most=10)
 
 

@@ -62,6 +62,13 @@ def checked(finished: Finished) -> bytes:
 
 
 _SAID: tuple[tuple[tuple[bytes, ...], str], ...] = (
+    ((b"No space left on device",), "The disk is full: git could not write"),
+    ((b"Disk quota exceeded",), "The disk quota is used up: git could not write"),
+    ((b"Read-only file system",), "The disk that the repository is on is read-only: git could not write"),
+    (
+        (b"Permission denied", b"Operation not permitted", b"insufficient permission"),
+        "git has no permission for a file or folder of the repository: whoever runs this must own it, or be let in",
+    ),
     ((b"does not have any commits yet",), "The repository has no commits yet"),
     (
         (b"unknown revision", b"bad revision", b"Needed a single revision", b"bad object", b"not a valid object name"),

@@ -88,7 +88,10 @@ def git_program(root: str) -> str:
     """The git that is installed, by its whole path: none that lies below the root."""
     found = program("git", root)
     if found is None:
-        raise ToolFailure("git is not installed on this machine: code/diff, code/log, code/blame and code/show need it")
+        raise ToolFailure(
+            "git is not installed on this machine: code/diff, code/log, code/blame and code/show need it, and so does "
+            "whatever works on branches and pull requests"
+        )
     return found
 
 
