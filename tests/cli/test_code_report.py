@@ -1,13 +1,20 @@
 """`rightcall call` shows what the code tools found as a person wants it, and nothing in it can harm a terminal."""
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from execute.write.places import modify, place
+from execute.write.requests import Checks
 from rightcall.cli.code_report import code_lines
 from rightcall.cli.terminal import Style
+from rightcall.config_hands import Check
 from rightcall.execute.code.tools import code_tools
+from rightcall.execute.write.pulls_tools import pull_tools
+from rightcall.execute.write.saving import saving_tools
 from rightcall.fs.sight import Sight
 
 PLAIN = Style()
@@ -217,3 +224,53 @@ def test_a_program_is_shown_with_what_it_printed_and_left() -> None:
             "ended by SIGKILL in 4.0 s, 2 files, limit reached: seconds (namespaces)",
             "… not all of it is here: print less, or write fewer and smaller files",
         ]
+
+
+@pytest.mark.promise("W-05")
+def test_what_was_written_is_told_in_a_line_with_its_diff_and_how_to_take_it_back(tmp_path: Path) -> None:
+    here = place(tmp_path)
+    pulls = pull_tools(here.desk, Checks)  # pyright: ignore[reportArgumentType] - it does what is asked of one here
+    tools = here.tools | {one.name: one for one in (*saving_tools(here.desk), *pulls)}
+    here.desk.settings = replace(here.desk.settings, check=Check(command=("true",)))
+    (here.made.folder / "experimental").mkdir()
+
+    def lines(tool: str, caller: str = "ada", **arguments: object) -> list[str]:
+        result = tools[tool].function(**arguments, caller=caller)
+        printed = code_lines(tool, result, PLAIN, arguments)
+        assert printed is not None
+        last = f"to take it back: rightcall undo {result['change']}" if result["change"] else None
+        assert last is None or printed.pop() == last
+        return printed
+
+    note = {"path": "experimental/n.md", "content": "a \x1b[31m\n"}
+    diff = ["--- /dev/null", "+++ b/experimental/n.md", "@@ -0,0 +1 @@", "+a \\u001b[31m"]
+    assert lines("file/save", **note) == ["created experimental/n.md, 8 bytes", *diff]
+    (again, *_) = lines("file/save", **note)
+    assert again == "nothing was changed, it was so already: experimental/n.md, 8 bytes"
+    created, tree = lines("code/create-branch", name="fix")
+    assert re.fullmatch("created the branch fix from main at [0-9a-f]{10}", created)
+    assert tree.endswith("once something is edited there")
+    changed = ["--- a/a.py", "+++ b/a.py", "@@ -1 +1 @@", "-1", "+2"]
+    told = "on the branch fix, not committed yet:"
+    assert lines("code/edit", operations=[modify("a.py", "2\n")]) == [f"{told} modified a.py +1 -1", *changed]
+    assert lines("file/save", path="c.py", content="3\n", branch="fix")[0] == f"{told} added c.py +1 -0"
+    assert lines("code/create-test", path="tests/test_a.py", content="4\n")[0] == f"{told} added tests/test_a.py +1 -0"
+    (commit,) = lines("code/commit", message="two", paths=["a.py"])
+    assert re.fullmatch(r"committed [0-9a-f]{12} to fix: 1 file, \+1 -1", commit)
+    opened = lines("code/pull-request", title="Two")
+    assert opened == [
+        "opened pull request 1: fix into main, 1 commit, 1 file, +1 -1",
+        "not committed, and so not a part of it: c.py, tests/test_a.py",
+        "to look at it: rightcall pr show 1",
+    ]
+    (said,) = lines("code/review", "bob", id="1", decision="approve")
+    assert re.fullmatch("approved pull request 1 at commit [0-9a-f]{10}; it has 1 approval of 1", said)
+    merged, checks = lines("code/merge", id="1")
+    assert re.fullmatch(
+        r"merged pull request 1 into main as [0-9a-f]{10}: 1 file, \+1 -1; the checkout shows it", merged
+    )
+    assert checks == "the checks passed in 0.5 s"
+
+
+def test_a_result_of_another_form_is_left_to_be_shown_as_it_is() -> None:
+    assert code_lines("code/merge", {"change": "c-1", "undo": ""}, PLAIN) is None

@@ -1,5 +1,6 @@
-"""Results of the tools that look, as a person wants to see them: lines with their numbers, matches below their file,
-changes as a diff. Whatever stands in them is escaped; what is cut says so, and how to go on."""
+"""Results of the code tools, as a person wants to see them: lines with their numbers, matches below their file, changes
+as a diff, and of what was written how to take it back. Whatever stands in them is escaped; what is cut says so, and how
+to go on."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
@@ -9,6 +10,7 @@ from msgspec import Struct
 from rightcall.cli import code_report_changes as changes
 from rightcall.cli import code_report_ran as programs
 from rightcall.cli import code_report_search as matches
+from rightcall.cli import code_report_writes as writes
 from rightcall.cli.code_report_text import Fields, lines_of, safe
 from rightcall.cli.terminal import Style, many
 
@@ -101,6 +103,16 @@ def _logs(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
 
 
 _RAN = Form({"stdout": str, "stderr": str, "files": list, "executionTime": int}, programs.ran, programs.more)
+_CHANGE: dict[str, type] = {"change": str, "undo": str}
+_EDIT = _CHANGE | {"diff": str, "branch": str, "files": list}
+_COUNTS: dict[str, type] = {"filesChanged": int, "insertions": int, "deletions": int}
+_REQUEST = _CHANGE | {"id": str}
+
+
+def _written(parts: dict[str, type], show: Callable[[Fields, Style, Fields], Iterator[str]]) -> Form:
+    return Form(parts, show, lambda _: None)
+
+
 _FORMS = {
     "code/read": Form({"content": str, "metadata": Mapping}, _read, lambda _: None),
     "code/search": Form({"matches": list, "totalMatches": int, "filesSearched": int}, matches.search, matches.more),
@@ -113,4 +125,12 @@ _FORMS = {
     "code/execute/python": _RAN,
     "code/execute/javascript": _RAN,
     "ai.execute": _RAN,
+    "file/save": _written(_CHANGE | {"diff": str}, writes.saved),
+    "code/edit": _written(_EDIT, writes.edited),
+    "code/create-test": _written(_EDIT, writes.edited),
+    "code/create-branch": _written(_CHANGE | {"branch": str, "base": str, "worktree": str}, writes.branched),
+    "code/commit": _written(_CHANGE | _COUNTS | {"shortHash": str, "branch": str}, writes.committed),
+    "code/pull-request": _written(_REQUEST | _COUNTS | {"branch": str, "base": str, "commits": int}, writes.opened),
+    "code/review": _written(_REQUEST | {"decision": str, "commit": str, "approvals": int}, writes.reviewed),
+    "code/merge": _written(_REQUEST | _COUNTS | {"base": str, "commit": str}, writes.merged),
 }

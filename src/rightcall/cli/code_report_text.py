@@ -3,13 +3,16 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rightcall.cli.terminal import many
+from rightcall.cli.terminal import Style, Tint, many
 from rightcall.text.escape import escaped
 
 Fields = Mapping[str, Any]
 
 _WIDEST = 500
 """Characters of a line that are shown."""
+_DIFF: dict[str, Tint] = {
+    "diff --git ": "bold", "--- ": "bold", "+++ ": "bold", "@@": "cyan", "+": "green", "-": "red",
+}  # fmt: skip
 
 
 def safe(value: Any) -> str:
@@ -25,3 +28,9 @@ def lines_of(text: str) -> Iterator[str]:
 def some(shown: int, total: int, thing: str) -> str:
     """`2 of 3 files`; `3 files` when all of them are there."""
     return f"{shown:,} of {many(total, thing)}" if shown < total else many(total, thing)
+
+
+def tinted(line: str, style: Style) -> str:
+    """A line of a diff, in its colour where there are any."""
+    tints: list[Tint] = [tint for start, tint in _DIFF.items() if line.startswith(start)]
+    return style.tint(line, *tints[:1])

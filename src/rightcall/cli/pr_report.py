@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
+from rightcall.cli.code_report_text import tinted
 from rightcall.cli.spelling import spelled, spelled_lines
 from rightcall.cli.terminal import Style, Tint, many, table
 from rightcall.text.escape import escaped
@@ -26,9 +27,6 @@ _SAID = {
     "merge": "on the merge",
     "close": "closed it",
 }
-_LINES: dict[str, Tint] = {
-    "diff --git ": "bold", "--- ": "bold", "+++ ": "bold", "@@": "cyan", "+": "green", "-": "red",
-}  # fmt: skip
 _SHORT = 10
 _TITLE = 60
 _MOST_TAIL = 30
@@ -98,8 +96,7 @@ def story(view: "View", settings: "WriteSettings", style: Style) -> list[str]:
 def diff_lines(text: str, style: Style) -> Iterator[str]:
     """A diff in which nothing hides, with colours where there are any."""
     for line in spelled_lines(text.removesuffix("\n")):
-        tints: list[Tint] = [tint for start, tint in _LINES.items() if line.startswith(start)]
-        yield style.tint(line, *tints[:1])
+        yield tinted(line, style)
 
 
 def _commits(view: "View", style: Style) -> Iterator[str]:
