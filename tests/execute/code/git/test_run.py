@@ -79,6 +79,7 @@ def test_a_pattern_without_end_is_stopped_by_the_deadline(it: Made) -> None:
         (b"error: unable to write loose object file: No space left on device", "The disk is full"),
         (b"fatal: cannot lock ref 'TOP-SECRET': Unable to create 'x.lock': Permission denied", "has no permission"),
         (b"error: insufficient permission for adding an object to repository database", "has no permission"),
+        (b"fatal: cannot update ref 'TOP-SECRET': couldn't write 'x.lock'", "git could not write: mostly, the disk is"),
         (b"fatal: Unable to create 'x.lock': Read-only file system", "is read-only"),
         (b"fatal: TOP-SECRET", "git could not do this: a file cannot be read, or the repository is damaged"),
         (b"", "git could not do this: a file cannot be read, or the repository is damaged"),

@@ -69,6 +69,7 @@ _SAID: tuple[tuple[tuple[bytes, ...], str], ...] = (
         (b"Permission denied", b"Operation not permitted", b"insufficient permission"),
         "git has no permission for a file or folder of the repository: whoever runs this must own it, or be let in",
     ),
+    ((b"couldn't write", b"couldn't close", b"unable to write"), "git could not write: mostly, the disk is full"),
     ((b"does not have any commits yet",), "The repository has no commits yet"),
     (
         (b"unknown revision", b"bad revision", b"Needed a single revision", b"bad object", b"not a valid object name"),
