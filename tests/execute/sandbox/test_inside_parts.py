@@ -127,7 +127,16 @@ def test_a_group_that_cannot_be_made_limits_nothing_and_leaves_nothing(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("prefix", "modest"), [("/", False), ("/home", False), ("~", False), ("/usr/local", True), ("/srv/venv", True)]
+    ("prefix", "modest"),
+    [
+        ("/", False),
+        ("/home", False),
+        ("~", False),
+        ("/home/ann", False),
+        ("/x/.local", False),
+        ("/usr/local", True),
+        ("/srv/venv", True),
+    ],
 )
 def test_a_prefix_that_holds_a_home_is_not_shown_as_a_whole(prefix: str, modest: bool, monkeypatch: pytest.MonkeyPatch):
     shown = os.path.expanduser(prefix)
@@ -144,6 +153,23 @@ def test_the_nearest_folder_is_the_deepest():
     assert places.nearest("/ab", ["/a"]) is None
 
 
-def test_everything_cannot_be_made_visible():
+def test_an_environment_in_the_folder_of_a_project_does_not_show_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    packages = tmp_path / "lib" / "python" / "site-packages"
+    packages.mkdir(parents=True)
+    monkeypatch.setattr(places.sysconfig, "get_path", lambda name: str(packages))
+    for name in ("prefix", "exec_prefix"):
+        monkeypatch.setattr(sys, name, str(tmp_path))
+    assert str(tmp_path) in places.interpreter_places()
+    (tmp_path / "secrets.toml").touch()
+    found = places.interpreter_places()
+    assert str(tmp_path) not in found
+    assert str(packages) in found
+
+
+@pytest.mark.promise("X-06")
+@pytest.mark.parametrize("path", ["/", "//", "/usr/..", "/proc/self/root"])
+def test_everything_cannot_be_made_visible(path: str):
     with pytest.raises(ValueError, match="whole file system"):
-        newroot._opened(REQUEST._replace(visible=["/"]), [])
+        newroot._opened(REQUEST._replace(visible=[path]), [])

@@ -3,10 +3,13 @@
 import os
 import re
 import shutil
+import subprocess
+from functools import lru_cache
 from typing import Literal
 
 from rightcall.config_hands import SandboxSettings
 from rightcall.errors import ToolFailure
+from rightcall.execute.sandbox.inside.places import is_modest
 from rightcall.execute.sandbox.types import Code, Job, Limits
 
 Language = Literal["python", "javascript"]
@@ -22,6 +25,8 @@ _ENDINGS: dict[str, Language] = {
 _SYSTEM = ("/usr/", "/bin/", "/lib/", "/lib64/")
 _HEAP = 0.75
 """The share of the memory that JavaScript's values may take: beyond it node says so itself, and is not just killed."""
+_LIBRARY = re.compile(r"^\s*(?:\S+ => )?(/.*) \(0x[0-9a-f]+\)$", re.M)
+_ASKING = 5.0
 _MODULE = re.compile(r"^(?:import\s*(?:[\w*{\"']|\.meta)|export\s|await\s|(?:const|let|var)\s[^=]*=\s*await\s)", re.M)
 """What begins a line of code that is a module, and is an error elsewhere."""
 
@@ -67,7 +72,7 @@ def job_for(
         return Job((path, *arguments), place, limits, visible=seen, script=path, code=code)
     node = node_program(settings)
     heap = f"--max-old-space-size={max(int(settings.memory * _HEAP), 16)}"
-    return Job((node, heap, path, *arguments), place, limits, visible=(*_prefix_of(node), *seen), code=code)
+    return Job((node, heap, path, *arguments), place, limits, visible=(*_belongings(node), *seen), code=code)
 
 
 def node_program(settings: SandboxSettings) -> str:
@@ -79,8 +84,34 @@ def node_program(settings: SandboxSettings) -> str:
     return os.path.realpath(found)
 
 
-def _prefix_of(program: str) -> tuple[str, ...]:
-    """The folder of an installation that is not the system's: what is beside a program belongs to it."""
+@lru_cache(8)
+def _belongings(program: str) -> tuple[str, ...]:
+    """What must be seen for a program that is not the system's to run, and no more: what lies beside it may be
+    somebody's home."""
     if program.startswith(_SYSTEM):
         return ()
-    return (os.path.dirname(os.path.dirname(program)),)
+    return (program, *_libraries(program), *_packages(os.path.dirname(os.path.dirname(program))))
+
+
+def _packages(prefix: str) -> tuple[str, ...]:
+    """Those of an installation of node, npm for one, where there is proof that it is one."""
+    packages = os.path.join(prefix, "lib", "node_modules")
+    proven = os.path.isdir(os.path.join(packages, "npm")) or os.path.isdir(os.path.join(prefix, "include", "node"))
+    modest = is_modest(prefix) and os.path.realpath(prefix) != os.path.realpath(os.curdir)
+    return (packages,) if proven and modest and os.path.isdir(packages) else ()
+
+
+def _libraries(program: str) -> tuple[str, ...]:
+    """The files with shared code that the system's loader finds for it; it is not started for that."""
+    ldd = shutil.which("ldd", path="/usr/bin:/bin")
+    if ldd is None:
+        return ()
+    try:
+        listed = subprocess.run(
+            [ldd, program], env={}, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, timeout=_ASKING, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    found = _LIBRARY.findall(listed.stdout.decode(errors="surrogateescape"))
+    return tuple(path for path in found if not path.startswith(_SYSTEM) and os.path.isfile(path))

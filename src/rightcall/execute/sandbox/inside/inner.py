@@ -11,7 +11,7 @@ from typing import NamedTuple, NoReturn
 from rightcall.execute.sandbox.inside import confine, kernel, landlock, program, standins, wire
 from rightcall.execute.sandbox.inside.filter import program as filter_program
 from rightcall.execute.sandbox.inside.newroot import Shown, enter_new_root
-from rightcall.execute.sandbox.inside.places import DEVICES, RANDOM, system_places
+from rightcall.execute.sandbox.inside.places import DEVICES, RANDOM, checked_paths, system_places
 from rightcall.execute.sandbox.inside.request import Request
 
 NAMESPACES = kernel.NEWNS | kernel.NEWNET | kernel.NEWIPC | kernel.NEWUTS | kernel.NEWCGROUP
@@ -102,7 +102,7 @@ def become_ready(run: Run) -> int:
     _give_up(run)
     request = run.request
     code = [os.path.dirname(request.code)] if request.code else []
-    visible = [*system_places(), *run.interpreter, *request.visible, *code, *RANDOM]
+    visible = [*system_places(), *checked_paths(run.interpreter, request.visible), *code, *RANDOM]
     _restrict(visible, [request.place, run.temporary], needed=True)
     wire.send(run.channel, {"ready": True})  # not before: what is filled would be removed under one's hands
     return _wait_for_go(run)

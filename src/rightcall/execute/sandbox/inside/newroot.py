@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rightcall.execute.sandbox.inside import kernel
 from rightcall.execute.sandbox.inside.folders import write_copy
-from rightcall.execute.sandbox.inside.places import DEVICES, RANDOM, nearest, system_places
+from rightcall.execute.sandbox.inside.places import DEVICES, RANDOM, checked_paths, nearest, system_places
 from rightcall.execute.sandbox.inside.request import Request
 
 _READ_ONLY = kernel.RDONLY | kernel.NOSUID | kernel.NODEV
@@ -97,10 +97,7 @@ def _opened(request: Request, interpreter: list[str]) -> tuple[list[_Source], li
             links.append((path, os.readlink(path)))
         else:
             sources.append(_open(path))
-    for path in dict.fromkeys((*interpreter, *map(os.path.normpath, request.visible))):
-        if path == "/":
-            raise ValueError("the whole file system cannot be made visible")
-        sources.append(_open(path))
+    sources += map(_open, checked_paths(interpreter, request.visible))
     return sources, links
 
 
