@@ -18,6 +18,7 @@ def test_help_names_every_command_and_every_exit_code(run: Runner) -> None:
     assert done.code == 0
     assert all(f"  {command}" in done.out for command in COMMANDS)
     assert all(f"  {code} " in done.out for code in (0, 1, 2, 130, 141))
+    assert all(f"`{command}`" in done.out.partition("exit codes:")[2] for command in ("check", "pr", "undo"))
 
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name != "version"])

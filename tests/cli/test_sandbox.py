@@ -62,6 +62,16 @@ def test_a_program_has_its_own_output_arguments_and_exit_status(run: Runner, her
 
 
 @needs_sandbox
+@pytest.mark.parametrize(("stream", "out", "err"), [("stderr", "", "half\n"), ("stdout", "half", "")])
+def test_what_is_said_of_a_program_begins_a_line_of_its_own(
+    run: Runner, here: Path, stream: str, out: str, err: str
+) -> None:
+    (here / "half.py").write_text(f"import sys\nsys.{stream}.write('half a line')\n")
+    done = run("sandbox", "run", "--output", "4", "half.py")
+    assert (done.out, done.err) == (out, f"{err}rightcall: stopped: it printed more than 4 bytes (--output)\n")
+
+
+@needs_sandbox
 def test_output_comes_byte_for_byte_and_as_it_comes(here: Path) -> None:
     (here / "slow.py").write_text(
         "import sys, time\nsys.stdout.buffer.write(b'\\xff\\0\\r\\n')\nsys.stdout.flush()\ntime.sleep(60)\n"

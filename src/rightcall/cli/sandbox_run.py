@@ -94,14 +94,19 @@ def _same(one: int, other: int) -> bool:
 
 
 def _run(program: _Program, sandbox: Sandbox, settings: SandboxSettings) -> int:
-    ended = sandbox.run(program.job, fill=program.fill, collect=program.collect, out=_pass_on)
+    output = _Output()
+    ended = sandbox.run(program.job, fill=program.fill, collect=program.collect, out=output.pass_on)
+    told: list[str] = []
     if program.folder is not None:
         left = program.folder.left
-        complain(*(f"left out: {one.path} ({one.why})" for one in left[:_SHOWN_LEFT]))
+        told += [f"left out: {one.path} ({one.why})" for one in left[:_SHOWN_LEFT]]
         if len(left) > _SHOWN_LEFT:
-            complain(f"left out: {len(left) - _SHOWN_LEFT} more")
+            told.append(f"left out: {len(left) - _SHOWN_LEFT} more")
     if ended.limits:
-        complain(limits_told(ended, settings))
+        told.append(limits_told(ended, settings))
+    if told:
+        output.end_line()
+        complain(*told)
     return status(ended)
 
 
@@ -121,11 +126,24 @@ def limits_told(ended: Ended, settings: SandboxSettings) -> str:
     return told if ended.signal is None or "seconds" in ended.limits else f"stopped: {told}"
 
 
-def _pass_on(stream: Literal["stdout", "stderr"], part: bytes) -> None:
-    """Byte for byte, at once."""
-    target = (sys.stdout if stream == "stdout" else sys.stderr).buffer
-    target.write(part)
-    target.flush()
+class _Output:
+    """What the program prints goes on byte for byte, at once. What we say of it begins a line of its own."""
+
+    def __init__(self) -> None:
+        self._unfinished = {"stdout": False, "stderr": False}
+
+    def pass_on(self, stream: Literal["stdout", "stderr"], part: bytes) -> None:
+        target = (sys.stdout if stream == "stdout" else sys.stderr).buffer
+        target.write(part)
+        target.flush()
+        if part:
+            self._unfinished[stream] = not part.endswith(b"\n")
+
+    def end_line(self) -> None:
+        """On standard error; at a terminal standard output is on the same screen."""
+        same_screen = sys.stdout.isatty() and sys.stderr.isatty()
+        if self._unfinished["stderr"] or (same_screen and self._unfinished["stdout"]):
+            sys.stderr.write("\n")
 
 
 def _code(path: str) -> bytes:
