@@ -140,7 +140,8 @@ def test_a_desk_from_elsewhere_is_taken_over_by_a_person_only(run: Runner, root:
 
 
 @pytest.mark.parametrize(
-    "command", [("undo",), ("undo", "c-00000000", "--yes"), ("pr", "list"), ("pr", "comment", "1", "x")]
+    "command",
+    [("undo",), ("undo", "c-00000000", "--yes"), ("undo", "--adopt"), ("pr", "list"), ("pr", "comment", "1", "x")],
 )
 def test_a_desk_that_cannot_be_read_does_not_look_like_an_empty_one(
     run: Runner, root: Path, command: tuple[str, ...]
@@ -149,3 +150,12 @@ def test_a_desk_that_cannot_be_read_does_not_look_like_an_empty_one(
     done = run(*command)
     assert (done.code, done.out) == (2, "")
     assert "cannot be read: too many levels of symbolic links" in done.err
+
+
+def test_what_is_damaged_is_listed_with_where_it_is_kept(run: Runner, root: Path) -> None:
+    kept = root / ".rightcall/desk/damaged/c-00000001-ab"
+    save(root, "two\n")
+    kept.mkdir(parents=True)
+    told = run("undo").out.splitlines()
+    assert told[-2:] == ["Interrupted, damaged and not taken back; what is left of each:", f"  {kept}"]
+    assert run("undo", "--json").json["damaged"] == [str(kept)]

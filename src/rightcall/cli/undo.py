@@ -68,10 +68,11 @@ def run(options: Namespace) -> int:
 
 
 def _adopt(desk: "Desk", options: Namespace) -> int:
-    from rightcall.execute.write.desk_opening import adopt
+    from rightcall.execute.write.desk_opening import adopt, distrust
 
     if not os.path.isdir(desk.folder) or os.path.islink(desk.folder):
-        raise ConfigError(f"there is no desk at {desk.folder}")
+        unread = "" if os.path.lexists(desk.folder) else distrust(desk.folder)
+        raise ConfigError(unread or f"there is no desk at {desk.folder}")
     _note(options, "desk adopted", {"folder": desk.folder})
     adopt(desk.folder)
     say(f"{desk.folder} is believed from now on.")
