@@ -81,12 +81,16 @@ def _adopt(desk: "Desk", options: Namespace) -> int:
 
 def _list(desk: "Desk", options: Namespace) -> int:
     found = [(one, _why_not(desk, one.id)) for one in desk.changes(options.limit)]
+    damaged = desk.damaged()
     if options.json:
-        say(json_line({"changes": [_record(change, why) for change, why in found]}))
-    elif found:
+        say(json_line({"changes": [_record(change, why) for change, why in found], "damaged": damaged}))
+        return OK
+    if found:
         say(*_listing(found, style_for(sys.stdout)))
-    else:
+    elif not damaged:
         say("Nothing was changed yet.")
+    if damaged:
+        say("Interrupted, damaged and not taken back; what is left of each:", *(f"  {spelled(one)}" for one in damaged))
     return OK
 
 

@@ -115,9 +115,9 @@ def dirty_step(desk: "Desk", record: BranchRecord, path: str, dirty: bool) -> Fi
 
 
 def open_branches(desk: "Desk", writer: Writer, caller: str) -> list[BranchRecord]:
-    """The branches that a caller can work on: neither merged nor gone."""
+    """The branches that a caller can work on: neither merged nor gone, nor damaged."""
     own = [record for record in all_branches(desk) if record.owner == caller and not record.merged]
-    return [record for record in own if writer.tip(record.name) is not None]
+    return [record for record in own if writer.tip_or_none(record.name) is not None]
 
 
 def branch_for(desk: "Desk", caller: str, named: str | None, writer: Writer | None = None) -> BranchRecord:

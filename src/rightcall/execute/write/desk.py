@@ -21,11 +21,11 @@ from rightcall.execute.code.moments import utc
 from rightcall.execute.write.changes import Change, FileStep, RefStep
 from rightcall.execute.write.desk_opening import distrust, furnished, is_own, locked, opened, seal_of
 from rightcall.execute.write.doing import do, planned, roll_back
-from rightcall.execute.write.journal import Contents, Entry, Filed, Journal
+from rightcall.execute.write.journal import DAMAGED, FOREIGN, Contents, Entry, Filed, Journal
 from rightcall.execute.write.keeping import make_room
 from rightcall.execute.write.refs import Refs
 from rightcall.fs.sight import Sight
-from rightcall.fs.spots import said, seen_file
+from rightcall.fs.spots import failure, said, seen_file, shown_path
 from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
@@ -57,11 +57,12 @@ class Desk:
 
     def _recovered(self, lock: int) -> tuple[str, ...]:
         """Roll back what a killed process has left; says what was found."""
-        notes: list[str] = []
-        for filed in self.journal.unfinished():
+        unfinished, damaged = self.journal.unfinished()
+        notes = [self._given_up(name) for name in damaged]
+        for filed in unfinished:
             entry = filed.entry
             if entry.seal != seal_of(lock):
-                self.journal.set_aside(filed)
+                self.journal.set_aside(entry.id, FOREIGN)
                 notes.append(f"{entry.id} was begun elsewhere; it was set aside, and nothing was done about it")
                 continue
             refs = Refs(Sight(entry.root, self.sight.rules), entry.repository, lock, entry.caller)
@@ -70,10 +71,22 @@ class Desk:
             except (ToolFailure, OSError) as error:
                 raise ToolFailure(
                     f"The change {entry.id} was interrupted and cannot be taken back yet: {said(error)}. "
-                    "Nothing is written until it is"
+                    f"Nothing is written until it is. It lies in {shown_path(filed.folder)}"
                 ) from error
             notes += [f"{entry.id} ({escaped(entry.summary, 100)}) was interrupted and was taken back", *found]
         return tuple(notes)
+
+    def _given_up(self, name: str) -> str:
+        """A damaged change is no reason for others to wait: it is kept for a person to look at."""
+        try:
+            kept = self.journal.set_aside(name, DAMAGED)
+        except OSError as error:
+            raise failure(error, DAMAGED) from error
+        return f"{name} was interrupted and its record is damaged: what it had done stays. It is kept in {kept}"
+
+    def damaged(self) -> list[str]:
+        """The folders of changes that were interrupted and could not be taken back, since they are damaged."""
+        return self.journal.aside(DAMAGED) if is_own(self.folder) else []
 
     def changes(self, limit: int = 50) -> list[Change]:
         """The latest changes, newest first, without the contents of their files."""

@@ -46,9 +46,9 @@ def opened(folder: str) -> None:
         raise failure(error, folder) from error
     if foreign:
         raise ToolFailure(
-            f"The folder {shown_path(folder)}, where changes are kept, was made elsewhere and copied here, so nothing "
-            "in it is believed and nothing is written. A person can move it away, or, knowing where it comes from, "
-            "take it over: rightcall undo --adopt"
+            f"The folder {shown_path(folder)}, where changes are kept, was made elsewhere and copied here, or its "
+            f"{_SEAL} is lost, so nothing in it is believed and nothing is written. A person can move it away, or, "
+            "knowing where it comes from, take it over: rightcall undo --adopt"
         )
 
 

@@ -13,7 +13,18 @@ from errno import ENOENT, ENOTDIR
 from rightcall.errors import ToolFailure
 from rightcall.execute.write.changes import FileStep, Moved
 from rightcall.execute.write.indexes import index_back
-from rightcall.execute.write.journal import Contents, Entry, Filed, Journal, Kept, Made, backwards, forwards
+from rightcall.execute.write.journal import (
+    DAMAGED,
+    Contents,
+    Damaged,
+    Entry,
+    Filed,
+    Journal,
+    Kept,
+    Made,
+    backwards,
+    forwards,
+)
 from rightcall.execute.write.refs import Refs
 from rightcall.fs.gitdirs import no_repository, repository_made
 from rightcall.fs.spots import Differs, failure, opened_tree, plain_path, said, seen_file, shown_path, spot
@@ -144,9 +155,13 @@ def roll_back(journal: Journal, filed: Filed, refs: Refs) -> list[str]:
     for tree, folders in _by_tree(entry.emptied):
         with suppress(FileNotFoundError):
             make_folders(tree, folders)
+    damaged = False
     for kept in reversed(entry.files):
         try:
             notes += _taken_back(kept, contents, os.path.dirname(os.path.dirname(filed.folder)))
+        except Damaged as error:
+            damaged = True
+            notes.append(f"{error}: {shown_path(kept.path)} was left as it is")
         except OSError as error:
             if error.errno not in (ENOENT, ENOTDIR):
                 raise failure(error, kept.path) from error
@@ -156,7 +171,10 @@ def roll_back(journal: Journal, filed: Filed, refs: Refs) -> list[str]:
     for tree, folders in _by_tree(entry.made):
         with suppress(FileNotFoundError):
             remove_folders(tree, folders)
-    journal.drop(filed)
+    if damaged:
+        notes.append(f"what was kept of it is in {journal.set_aside(entry.id, DAMAGED)}")
+    else:
+        journal.drop(filed)
     step("rolled back")
     return notes
 

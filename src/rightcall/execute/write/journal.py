@@ -26,9 +26,16 @@ from rightcall.fs.writing import Written, step
 
 VERSION: Final = 1
 BEGUN, DONE, RECORD, CONTENTS = "begun", "changes", "change.json", "contents"
+FOREIGN, DAMAGED = "foreign", "damaged"
+"""Where changes are kept that are not believed, and those that cannot be read any more."""
+_NOT_THERE = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 _NEW = ".new"
 _DONE = re.compile(r"(\d{8,})-(c-[0-9a-f]{8})")
 _ID = re.compile(r"c-[0-9a-f]{8}")
+
+
+class Damaged(ToolFailure):
+    """Something that was kept is not as it was written; trying again is of no use."""
 
 
 class Part(Struct, frozen=True):
@@ -126,10 +133,12 @@ class Contents:
             with open(self._path, "rb") as file:
                 file.seek(part.at)
                 found = file.read(part.size)
+        except _NOT_THERE as error:
+            raise Damaged(f"What was kept of a change is gone: {shown_path(self._path)}") from error
         except OSError as error:
             raise ToolFailure(f"What was kept of a change cannot be read: {error.strerror}") from error
         if sha256(found).hexdigest() != part.digest:
-            raise ToolFailure(f"What was kept of a change is damaged: {shown_path(self._path)}")
+            raise Damaged(f"What was kept of a change is damaged: {shown_path(self._path)}")
         return found
 
 
@@ -196,23 +205,36 @@ class Journal:
             settle(self.begun)
         shutil.rmtree(gone if filed.status == "begun" else filed.folder, ignore_errors=True)
 
-    def set_aside(self, filed: Filed) -> None:
-        """Keep a change that is not believed, where nobody takes it for one."""
-        aside = os.path.join(os.path.dirname(self.begun), "foreign")
+    def set_aside(self, name: str, kind: str) -> str:
+        """Keep a begun change where nobody takes it for one; returns where."""
+        aside = os.path.join(os.path.dirname(self.begun), kind)
         os.makedirs(aside, 0o700, exist_ok=True)
-        os.rename(filed.folder, os.path.join(aside, f"{filed.entry.id}-{os.urandom(4).hex()}"))
+        kept = os.path.join(aside, f"{name}-{os.urandom(4).hex()}")
+        os.rename(os.path.join(self.begun, name), kept)
+        settle(aside)
         settle(self.begun)
+        return kept
 
-    def unfinished(self) -> list[Filed]:
-        """What was begun and not ended; what was never wholly begun has done nothing, and is removed."""
+    def aside(self, kind: str) -> list[str]:
+        """The folders of what was set aside."""
+        folder = os.path.join(os.path.dirname(self.begun), kind)
+        return [os.path.join(folder, name) for name in _names(folder)]
+
+    def unfinished(self) -> tuple[list[Filed], list[str]]:
+        """What was begun and not ended, and the names of what cannot be read; what was never wholly begun has done
+        nothing, and is removed."""
         found: list[Filed] = []
+        damaged: list[str] = []
         for name in _names(self.begun):
             folder = os.path.join(self.begun, name)
             if name.endswith(_NEW):
                 shutil.rmtree(folder, ignore_errors=True)
             elif _ID.fullmatch(name):
-                found.append(Filed(read_entry(folder), folder, "begun"))
-        return found
+                try:
+                    found.append(Filed(read_entry(folder), folder, "begun"))
+                except Damaged:
+                    damaged.append(name)
+        return found, damaged
 
     def last(self) -> int:
         return max((int(number) for number, _ in self._numbered()), default=0)
@@ -243,16 +265,26 @@ class Journal:
 
 
 def read_entry(folder: str) -> Entry:
-    """Raises ToolFailure for a record that cannot be used."""
+    """Raises ToolFailure for a record that cannot be used, Damaged if it is none any more."""
     path = os.path.join(folder, RECORD)
     try:
         with open(path, "rb") as file:
-            entry = json.decode(file.read(), type=Entry)
-    except (OSError, MsgspecError) as error:
+            content = file.read()
+        version = json.decode(content, type=_Versioned).version
+        if version == VERSION:
+            return json.decode(content, type=Entry)
+    except (MsgspecError, UnicodeDecodeError, *_NOT_THERE) as error:
+        raise Damaged(f"The record of a change is damaged: {shown_path(path)}") from error
+    except OSError as error:
         raise ToolFailure(f"The record of a change cannot be read: {shown_path(path)}") from error
-    if entry.version != VERSION:
-        raise ToolFailure(f"The record of a change is of version {entry.version}, not {VERSION}: {shown_path(path)}")
-    return entry
+    raise ToolFailure(
+        f"The record of a change is of version {version}, not {VERSION}: {shown_path(path)}. The version of rightcall "
+        "that has written it can go on with it"
+    )
+
+
+class _Versioned(Struct, frozen=True):
+    version: int
 
 
 def rewritten(entry: Entry) -> bytes:

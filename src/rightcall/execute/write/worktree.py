@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.pointers import small_file
-from rightcall.execute.write.branches import TREES, BranchRecord, all_branches, branch_record
+from rightcall.execute.write.branches import BRANCHES, TREES, BranchRecord, all_branches, branch_record
 from rightcall.execute.write.git import Writer
 from rightcall.execute.write.git_refs import checked_out
 from rightcall.execute.write.worktree_clean import is_clean
@@ -61,8 +61,9 @@ def follow(desk: "Desk", repository: str = "") -> None:
         writer = Writer(desk.sight, repository)
         tidy(desk, writer)
         for record in all_branches(desk):
-            _sweep(writer, record.slug)
-            settle(writer, record)
+            with suppress(ToolFailure, OSError):
+                _sweep(writer, record.slug)
+                settle(writer, record)
 
 
 def bring_back(desk: "Desk", repository: str, name: str) -> None:
@@ -106,13 +107,22 @@ def tidy(desk: "Desk", writer: Writer) -> None:
         return
     if not names:
         return
-    working = [record for record in all_branches(desk) if record.dirty or not record.merged]
-    live = {record.slug for record in working if writer.tip(record.name) is not None}
+    known = all_branches(desk)
+    live = {record.slug for record in known if (record.dirty or not record.merged) and _may_be_there(writer, record)}
+    live |= set(desk.documents(BRANCHES)) - {record.slug for record in known}  # nobody knows what a damaged record says
     for name in names:
         if name.startswith(_PASSING):
             shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
         elif not name.startswith(_KEPT) and name not in live:
             _remove(writer, os.path.join(folder, name))
+
+
+def _may_be_there(writer: Writer, record: BranchRecord) -> bool:
+    """Whether a branch is there, or cannot be read: then its files are left alone."""
+    try:
+        return writer.tip(record.name) is not None
+    except ToolFailure:
+        return True
 
 
 def _remove(writer: Writer, tree: str) -> None:
