@@ -159,12 +159,3 @@ def test_what_is_damaged_is_listed_with_where_it_is_kept(run: Runner, root: Path
     told = run("undo").out.splitlines()
     assert told[-2:] == ["Interrupted, damaged and not taken back; what is left of each:", f"  {kept}"]
     assert run("undo", "--json").json["damaged"] == [str(kept)]
-
-
-def test_what_is_damaged_is_listed_with_where_it_is_kept(run: Runner, root: Path) -> None:
-    kept = root / ".rightcall/desk/damaged/c-00000001-ab"
-    save(root, "two\n")
-    kept.mkdir(parents=True)
-    told = run("undo").out.splitlines()
-    assert told[-2:] == ["Interrupted, damaged and not taken back; what is left of each:", f"  {kept}"]
-    assert run("undo", "--json").json["damaged"] == [str(kept)]
