@@ -16,6 +16,7 @@ from cli_running import Runner, environment, start
 from rightcall.cli import sandbox_doctor, sandbox_run
 from rightcall.cli.sandbox_canaries import CANARIES, world
 from rightcall.cli.sandbox_run import status
+from rightcall.execute.sandbox import scratch as scratch_module
 from rightcall.execute.sandbox.sandbox import Sandbox
 from rightcall.execute.sandbox.types import Ended, NoSandbox
 
@@ -159,7 +160,7 @@ def test_what_cannot_run_is_said_before_anything_does(run: Runner, here: Path) -
     with open(here / "data/big", "wb") as file:
         file.truncate(3_000_000)
     large = run("sandbox", "run", "--scratch", "data", "--disk", "2", "a.py")
-    assert (large.code, large.err) == (2, "rightcall: data holds 3 MB; the scratch folder is limited to 2 MB\n")
+    assert (large.code, large.err) == (2, "rightcall: data holds 2.9 MB; the scratch folder is limited to 2 MB\n")
 
 
 @needs_sandbox
@@ -179,11 +180,27 @@ def test_a_folder_is_seen_at_its_path_and_comes_back_changed(run: Runner, here: 
         "os.symlink('/etc/passwd', 'new-link')\n"
     )
     done = run("sandbox", "run", "--scratch", "data", "work.py")
-    assert (done.code, done.err) == (0, "rightcall: left out: new-link (a link)\n")
+    assert (done.code, done.err) == (
+        0, "rightcall: not copied in: link (a link)\nrightcall: left out: new-link (a link)\n",
+    )  # fmt: skip
     assert done.out == f"{data} ['gone.txt', 'in.txt']\n"
     assert sorted(os.listdir(data)) == ["in.txt", "link", "out.txt"]
     assert (data / "out.txt").read_text() == "inin"
     assert (data / "out.txt").stat().st_uid == data.stat().st_uid
+
+
+@needs_sandbox
+@pytest.mark.promise("X-06")
+@pytest.mark.parametrize(("ending", "code"), [(0, 123), (5, 5)])
+def test_results_that_do_not_come_back_can_be_told_by_the_exit_status(
+    run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch, ending: int, code: int
+) -> None:
+    monkeypatch.setattr(scratch_module, "MOST_LEVELS", 2)
+    (here / "data").mkdir()
+    (here / "a.py").write_text(f"import os, sys\nos.makedirs('1/2/3')\nopen('fine', 'w')\nsys.exit({ending})\n")
+    done = run("sandbox", "run", "--scratch", "data", "a.py")
+    assert done == (code, "", "rightcall: NOT BROUGHT BACK: 1/2/3 (more than 2 levels deep)\n")
+    assert sorted(os.listdir("data")) == ["1", "fine"]
 
 
 @needs_sandbox

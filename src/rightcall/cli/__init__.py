@@ -61,7 +61,8 @@ exit codes:
        `install`, `uninstall`: you said no, or there was nothing to wrap; `status`, `sandbox doctor`: something does
        not work; `undo`: you said no, or something newer depends on it; `pr`: it was not done, or you said no
   2    wrong usage, a wrong tool, pack or policy file, or input or output that fails
-  124  `sandbox run`, whose exit code is the program's: it took too long; 125: there is no sandbox; 137: over a limit
+  124  `sandbox run`, whose exit code is the program's: it took too long; 125: there is no sandbox; 137: over a limit;
+       123: it ended with 0, but not all of its files could be brought back
   129  its terminal was closed (SIGHUP)
   130  interrupted (Ctrl-C)
   141  the reader of the output closed it

@@ -19,7 +19,8 @@ examples:
   rightcall sandbox doctor
 
 exit status of `run`: the program's own; 128+n: a signal ended it; 124: it took too long; 137: another limit ended it;
-125: there is no sandbox here, so nothing ran. `doctor`: 1 where the sandbox does not work or lets something through.
+125: there is no sandbox here, so nothing ran; 123: it ended well, but not all that it left in --scratch could be
+brought back. `doctor`: 1 where the sandbox does not work or lets something through.
 """
 
 _LANGUAGES = {"py": "python", "python": "python", "js": "javascript", "javascript": "javascript"}
@@ -101,6 +102,8 @@ def complain(*lines: str) -> None:
 
 
 NO_SANDBOX = 125
+LOST = 123
+"""The program has ended with 0, and somebody who counts on its files must hear that they are not all there."""
 TOO_LONG = 124
 STOPPED = 137
 PROBLEM_FOLDERS = ("/proc", "/sys", "/dev", "/usr", "/bin", "/lib", "/lib64")

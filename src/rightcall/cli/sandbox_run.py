@@ -9,11 +9,12 @@ from typing import Literal
 from msgspec.structs import replace
 
 from rightcall.cli.lines import InputError
-from rightcall.cli.sandbox import NO_SANDBOX, STOPPED, TOO_LONG, complain, is_system
+from rightcall.cli.sandbox import LOST, NO_SANDBOX, STOPPED, TOO_LONG, complain, is_system
 from rightcall.cli.store_options import policy_file, policy_of
 from rightcall.config_hands import SandboxSettings
 from rightcall.execute.sandbox.languages import PLACE, Language, code_for, file_name, job_for, language_of
 from rightcall.execute.sandbox.sandbox import Sandbox
+from rightcall.execute.sandbox.scratch import Left
 from rightcall.execute.sandbox.scratch_folder import Folder
 from rightcall.execute.sandbox.types import Ended, Job, LimitName, NoSandbox, Scratch
 from rightcall.text.escape import escaped
@@ -23,7 +24,7 @@ _SHOWN_LEFT = 10
 _WORDS: dict[LimitName, str] = {
     "seconds": "stopped after {seconds:g} s (--seconds)",
     "memory": "it used more than {memory} MB of memory (--memory)",
-    "processes": "it reached {processes} processes (--processes)",
+    "processes": "it wanted more than {processes} processes (--processes)",
     "scratch": "its files reached {scratch} MB (--disk)",
     "output": "it printed more than {output:,} bytes (--output)",
 }
@@ -97,17 +98,23 @@ def _run(program: _Program, sandbox: Sandbox, settings: SandboxSettings) -> int:
     output = _Output()
     ended = sandbox.run(program.job, fill=program.fill, collect=program.collect, out=output.pass_on)
     told: list[str] = []
+    lost = False
     if program.folder is not None:
-        left = program.folder.left
-        told += [f"left out: {one.path} ({one.why})" for one in left[:_SHOWN_LEFT]]
-        if len(left) > _SHOWN_LEFT:
-            told.append(f"left out: {len(left) - _SHOWN_LEFT} more")
+        told += _told("not copied in", program.folder.missing)
+        told += _told("left out", program.folder.left)
+        told += _told("NOT BROUGHT BACK", program.folder.lost)
+        lost = bool(program.folder.lost)
     if ended.limits:
         told.append(limits_told(ended, settings))
     if told:
         output.end_line()
         complain(*told)
-    return status(ended)
+    return status(ended) or (LOST if lost else 0)
+
+
+def _told(what: str, paths: list[Left]) -> list[str]:
+    more = [f"{what}: {len(paths) - _SHOWN_LEFT:,} more"] if len(paths) > _SHOWN_LEFT else []
+    return [f"{what}: {one.path} ({one.why})" for one in paths[:_SHOWN_LEFT]] + more
 
 
 def status(ended: Ended) -> int:

@@ -4,7 +4,7 @@ import os
 import socket
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -134,12 +134,12 @@ def test_a_folder_without_an_end_is_read_to_a_bound(tmp_path: Path, monkeypatch:
     (tmp_path / "1/2/3/4/5/deep").write_text("x")
     with opened(tmp_path) as scratch:
         found = listing(scratch.fd)
-        assert (names(found), [(one.path, one.why) for one in found.left]) == (
-            [], [("1/2/3/4", "more than 3 levels deep")],
+        assert (names(found), [(one.path, one.why) for one in found.cut], found.whole) == (
+            [], [("1/2/3/4", "more than 3 levels deep")], True,
         )  # fmt: skip
         for number in range(20):
             (tmp_path / f"f{number:02}").write_text("x")
-        assert listing(scratch.fd).left[-1].path == "…"
+        assert (listing(scratch.fd).whole, listing(scratch.fd).cut[-1].path) == (False, "…")
 
 
 def test_a_name_that_is_no_text_is_spelled_out(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_folder_comes_back_as_the_program_left_it(tmp_path: Path) -> None:
     assert not (work.folder / "sub").exists()
     assert stat.S_IMODE((work.folder / "made/deep/new.sh").stat().st_mode) == 0o755
     assert (work.folder / "keep.txt").stat().st_ino == untouched.st_ino
-    assert folder.left == []
+    assert folder.left + folder.lost == []
     assert not [name for name in os.listdir(work.folder) if name.startswith(".rightcall")]
 
 
@@ -210,7 +210,7 @@ def test_a_file_that_became_a_folder_and_one_the_other_way_round_come_back(tmp_p
         (work.inside / "sub/gone.txt").unlink()
         (work.inside / "sub").rmdir()
         (work.inside / "sub").write_text("2")
-    assert folder.left == []
+    assert folder.left + folder.lost == []
     assert (work.files()["keep.txt/inner"], work.files()["sub"]) == ("1", "2")
 
 
@@ -233,7 +233,9 @@ def test_links_stay_outside_on_both_sides(tmp_path: Path) -> None:
     assert secret.read_text() == "secret"
     assert os.readlink(work.folder / "link") == str(secret)
     assert not os.path.lexists(work.folder / "new-link")
-    assert {one.path for one in folder.left} == {"new-link", "pipe", "link", "up/secret", "up"}
+    assert sorted(one.path for one in folder.missing) == ["hard", "link", "up"]
+    assert {one.path for one in folder.left} == {"new-link", "pipe"}
+    assert {one.path for one in folder.lost} == {"link", "up/secret", "up"}
 
 
 def test_what_somebody_else_changes_meanwhile_is_left_to_them(tmp_path: Path) -> None:
@@ -245,7 +247,53 @@ def test_what_somebody_else_changes_meanwhile_is_left_to_them(tmp_path: Path) ->
         for path in ("change.txt", "new.txt", "keep.txt"):
             (work.folder / path).write_text("somebody else's")
     assert {work.files()[path] for path in ("change.txt", "new.txt", "keep.txt")} == {"somebody else's"}
-    assert [one.path for one in folder.left] == ["keep.txt", "change.txt", "new.txt"]
+    assert [one.path for one in folder.lost] == ["keep.txt", "change.txt", "new.txt"]
+
+
+def test_a_file_that_could_not_be_copied_is_said_and_kept(tmp_path: Path) -> None:
+    work = Work(tmp_path)
+    with closing(Folder(str(work.folder), 1)) as folder, opened(work.inside) as scratch:
+        os.rename(work.folder / "keep.txt", tmp_path / "away")
+        folder.fill(scratch)
+        assert [(one.path, one.why) for one in folder.missing] == [("keep.txt", "cannot be read")]
+        os.rename(tmp_path / "away", work.folder / "keep.txt")
+        (work.inside / "keep.txt").write_text("the program's")
+        folder.bring_back(scratch)
+    assert (work.files()["keep.txt"], [one.path for one in folder.lost]) == ("keep", ["keep.txt"])
+
+
+def test_beyond_the_bounds_nothing_is_taken_for_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Work(tmp_path)
+    monkeypatch.setattr(scratch_module, "MOST_LEVELS", 2)
+    with work.program() as folder:
+        (work.inside / "1/2/3").mkdir(parents=True)
+        os.rename(work.inside / "keep.txt", work.inside / "1/2/3/keep.txt")
+        (work.inside / "new.txt").write_text("new")
+    assert (work.files()["keep.txt"], work.files()["new.txt"]) == ("keep", "new")
+    assert [(one.path, one.why) for one in folder.lost] == [("1/2/3", "more than 2 levels deep")]
+
+
+def test_what_filled_the_scratch_folder_fits_into_it_again(tmp_path: Path) -> None:
+    (tmp_path / "full").write_bytes(b"x" * (1 << 20))
+    with closing(Folder(str(tmp_path), 1)) as folder:
+        assert [entry.path for entry in folder.survey.files] == ["full"]
+    assert checked_files({"full": "x" * (1 << 20)}, 1)
+
+
+def test_holes_in_a_file_come_back_as_holes(tmp_path: Path) -> None:
+    work = Work(tmp_path)
+    with work.program() as folder, open(work.inside / "sparse", "wb") as file:
+        for at in (5_000_000, 40_000_000):
+            file.seek(at)
+            file.write(b"data")
+        file.truncate(90_000_000)
+    seen = (work.folder / "sparse").stat()
+    assert (folder.lost, seen.st_size) == ([], 90_000_000)
+    assert seen.st_blocks * 512 < 1_000_000
+    with open(work.folder / "sparse", "rb") as file:
+        for at in (4_999_996, 39_999_996):
+            file.seek(at)
+            assert file.read(12) == b"\0\0\0\0data\0\0\0\0"
 
 
 @pytest.mark.promise("W-05")
@@ -274,7 +322,7 @@ def test_a_folder_that_holds_too_much_is_refused_before_anything_runs(
     work = Work(tmp_path)
     with open(work.folder / "big", "wb") as file:
         file.truncate(3_000_000)
-    with pytest.raises(ToolFailure, match="holds 3 MB; the scratch folder is limited to 2 MB"):
+    with pytest.raises(ToolFailure, match=r"holds 2\.9 MB; the scratch folder is limited to 2 MB"):
         Folder(str(work.folder), 2)
     monkeypatch.setattr(scratch_module, "MOST_ENTRIES", 3)
     with pytest.raises(ToolFailure, match="too many for a scratch folder"):

@@ -141,6 +141,11 @@ def test_links_and_floods_of_files_are_bounded(python: Any) -> None:
     assert len(left) == 22
 
 
+def test_a_link_left_out_is_nothing_cut(python: Any) -> None:
+    result = python(code="import os\nos.symlink('/etc/passwd', 'p')\n")
+    assert (result["filesLeftOut"], result["truncated"]) == ([{"path": "p", "why": "a link"}], False)
+
+
 def test_a_huge_sparse_file_is_only_named(python: Any) -> None:
     (file,) = python(code="open('big', 'wb').truncate(90_000_000)")["files"]
     assert file == {"path": "big", "size": 90_000_000, "type": "binary", "mediaType": "application/octet-stream"}

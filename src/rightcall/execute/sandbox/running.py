@@ -61,6 +61,8 @@ class Collected:
         self._marks: Mapping[str, Mark] = {}
         self.files: list[File] = []
         self.left: list[Left] = []
+        self.cut = False
+        """Whether there is more than could be taken; a link is never taken, which is no loss."""
         self.room = _ROOM
 
     def fill(self, scratch: Scratch) -> None:
@@ -76,13 +78,15 @@ class Collected:
 
     def collect(self, scratch: Scratch, _ended: Ended) -> None:
         found = listing(scratch.fd, owner=scratch.uid)
-        self.left = list(found.left)
+        self.left = [*found.left, *found.cut]
+        self.cut = bool(found.cut)
         room, looks = _ROOM_FILES, _LOOKED_INTO_ALL
         for entry in changed(found, self._marks):
             if _is_cache(entry.path):
                 continue
             if len(self.files) == _LISTED:
                 self.left.append(Left(shown_path(entry.path), f"more than {_LISTED} files"))
+                self.cut = True
                 continue
             small = entry.size <= min(LOOKED_INTO, looks)
             content = read(scratch.fd, entry.path, LOOKED_INTO) if small else None
@@ -116,7 +120,12 @@ def _ran(ended: Ended, output: Output, collected: Collected) -> Ran:
     left = collected.left
     if len(left) > _LISTED:
         left = [*left[:_LISTED], Left("…", f"and {len(left) - _LISTED} more")]
-    cut = len(told) < len(stderr) or len(printed) < len(stdout) or any(file.truncated for file in collected.files)
+    cut = (
+        collected.cut
+        or len(told) < len(stderr)
+        or len(printed) < len(stdout)
+        or any(file.truncated for file in collected.files)
+    )
     return Ran(
         success=True,
         exit_code=ended.code,
@@ -128,7 +137,7 @@ def _ran(ended: Ended, output: Output, collected: Collected) -> Ran:
         limits=list(ended.limits),
         tier=ended.tier,
         execution_time=round(ended.seconds * 1000),
-        truncated=cut or "output" in ended.limits or bool(left),
+        truncated=cut or "output" in ended.limits,
     )
 
 

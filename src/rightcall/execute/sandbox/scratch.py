@@ -20,8 +20,10 @@ from rightcall.text.escape import escaped
 
 MOST_FILES, DEEPEST, LONGEST_NAME = 100, 8, 255
 """Of what a call may put into it."""
-MOST_ENTRIES, MOST_LEVELS = 5_000, 32
+MOST_ENTRIES, MOST_LEVELS = 100_000, 100
 """Of what is looked at afterwards, or of a folder that is copied into it."""
+MEGABYTE = 1 << 20
+"""What every limit is counted in, also inside."""
 _EARLIER = 2_000_000_000
 """Nanoseconds by which what we write is older than now: whatever the program writes is then surely newer."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -52,7 +54,11 @@ class Left(Struct, frozen=True):
 class Listing(Struct, frozen=True):
     files: tuple[Entry, ...]
     left: tuple[Left, ...]
-    """What is there besides: links, pipes, and what is beyond the bounds."""
+    """What is there besides: links, pipes and the like."""
+    cut: tuple[Left, ...] = ()
+    """What was not looked at: beyond the bounds, or a folder that cannot be read."""
+    whole: bool = True
+    """Whether there are no more entries than the bound."""
     folders: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
     """Paths of links, pipes and the like, as the system has them."""
@@ -72,8 +78,11 @@ def checked_files(files: Mapping[str, str], megabytes: int) -> dict[str, bytes]:
             if "/".join(above[:end]) in made:
                 raise ToolFailure(f"`files`: {_told('/'.join(above[:end]))} cannot be both a file and a folder")
     size = sum(map(len, made.values()))
-    if size > megabytes * 1_000_000:
-        raise ToolFailure(f"`files` hold {size:,} bytes; the scratch folder is limited to {megabytes} MB")
+    if size > megabytes * MEGABYTE:
+        raise ToolFailure(
+            f"`files` hold {size:,} bytes; the scratch folder is limited to {megabytes} MB, "
+            f"which are {megabytes * MEGABYTE:,} bytes"
+        )
     return made
 
 
@@ -157,6 +166,7 @@ def listing(folder: int, *, owner: int | None = None) -> Listing:
     """The files below an open folder, sorted. `owner`: files of anybody else are left out."""
     files: list[Entry] = []
     left: list[Left] = []
+    cut: list[Left] = []
     folders: list[str] = []
     links: list[str] = []
     device = os.fstat(folder).st_dev
@@ -164,16 +174,18 @@ def listing(folder: int, *, owner: int | None = None) -> Listing:
     seen = 0
     while waiting:
         below = waiting.pop()
-        for name, about in _entries(folder, below, left):
+        for name, about in _entries(folder, below, cut):
             seen += 1
             path = f"{below}/{name}" if below else name
             if seen > MOST_ENTRIES:
-                left.append(Left("…", f"there are more than {MOST_ENTRIES:,} files and folders; the rest was not read"))
-                return Listing(_sorted(files), tuple(left), tuple(folders), tuple(links))
+                cut.append(Left("…", f"there are more than {MOST_ENTRIES:,} files and folders; the rest was not read"))
+                return Listing(
+                    _sorted(files), tuple(left), tuple(cut), whole=False, folders=tuple(folders), links=tuple(links)
+                )
             why = _no_file(about, device, owner)
             if why is None and stat.S_ISDIR(about.st_mode):
                 if path.count("/") >= MOST_LEVELS:
-                    left.append(Left(shown_path(path), f"more than {MOST_LEVELS} levels deep"))
+                    cut.append(Left(shown_path(path), f"more than {MOST_LEVELS} levels deep"))
                 else:
                     waiting.append(path)
                     folders.append(path)
@@ -182,7 +194,7 @@ def listing(folder: int, *, owner: int | None = None) -> Listing:
             else:
                 left.append(Left(shown_path(path), why))
                 links.append(path)
-    return Listing(_sorted(files), tuple(left), tuple(folders), tuple(links))
+    return Listing(_sorted(files), tuple(left), tuple(cut), folders=tuple(folders), links=tuple(links))
 
 
 def _entry(path: str, about: os.stat_result) -> Entry:
@@ -193,11 +205,11 @@ def _sorted(files: list[Entry]) -> tuple[Entry, ...]:
     return tuple(sorted(files, key=lambda entry: entry.path))
 
 
-def _entries(folder: int, below: str, left: list[Left]) -> Iterator[tuple[str, os.stat_result]]:
+def _entries(folder: int, below: str, cut: list[Left]) -> Iterator[tuple[str, os.stat_result]]:
     try:
         at = open_beneath(folder, below, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
-        left.append(Left(shown_path(below), "a folder that cannot be read"))
+        cut.append(Left(shown_path(below), "a folder that cannot be read"))
         return
     try:
         with os.scandir(at) as found:

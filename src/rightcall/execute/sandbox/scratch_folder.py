@@ -4,17 +4,19 @@ Links, pipes and the like stay where they are, on either side. A file comes back
 in between, the old file or the new one is there. What somebody else changed in the folder meanwhile is left to them.
 """
 
+import errno
 import os
 import stat
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
+from math import ceil
 from secrets import token_hex
 
 from msgspec import Struct
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.sandbox.scratch import (
+    MEGABYTE,
     MOST_ENTRIES,
     Entry,
     Left,
@@ -37,7 +39,7 @@ _PART = 1 << 20
 
 
 class Survey(Struct, frozen=True):
-    """What a folder holds that can be copied, before anything runs."""
+    """What a folder holds that can be copied, before anything runs; `left` is what cannot."""
 
     files: tuple[Entry, ...]
     folders: tuple[str, ...]
@@ -50,6 +52,7 @@ class Folder:
 
     def __init__(self, path: str, megabytes: int) -> None:
         """Raises OSError where there is no such folder, ToolFailure where it holds too much."""
+        self._name = shown_path(path)
         self.fd = os.open(path, _FOLDER)
         try:
             self.survey = survey(self.fd, path, megabytes)
@@ -57,27 +60,40 @@ class Folder:
             os.close(self.fd)
             raise
         self._given: Mapping[str, Mark] = {}
+        self.missing: list[Left] = []
+        """What was not copied in, and why."""
         self.left: list[Left] = []
-        """What did not come back, and why."""
+        """Links and the like, which never come back."""
+        self.lost: list[Left] = []
+        """What should have come back and did not, and why."""
 
     def close(self) -> None:
         os.close(self.fd)
 
     def fill(self, scratch: Scratch) -> None:
-        for folder in self.survey.folders:
-            make_folder(scratch, folder)
-        for entry in self.survey.files:
-            content = read(self.fd, entry.path, entry.size)
-            if content is not None:
-                put(scratch, entry.path, content, entry.mode & 0o777 | 0o600)
+        self.missing += self.survey.left
+        try:
+            for folder in self.survey.folders:
+                make_folder(scratch, folder)
+            for entry in self.survey.files:
+                content = read(self.fd, entry.path, entry.size)
+                if content is None:
+                    self.missing.append(Left(shown_path(entry.path), "cannot be read"))
+                else:
+                    put(scratch, entry.path, content, entry.mode & 0o777 | 0o600)
+        except OSError as fault:
+            why = fault.strerror or str(fault)
+            raise ToolFailure(f"{self._name} cannot be copied into the scratch folder: {why}") from fault
         self._given = given_marks(scratch.fd)
 
     def bring_back(self, scratch: Scratch) -> None:
         """New and changed files replace those in the folder, deleted ones go."""
         now = listing(scratch.fd, owner=scratch.uid)
         self.left += now.left
-        back = _Back(self.fd, {entry.path: entry.mark for entry in self.survey.files}, self.left)
-        if not any(one.path == "…" for one in now.left):  # else what seems to be gone may be there, beyond the bounds
+        self.lost += now.cut
+        copied = {entry.path: entry.mark for entry in self.survey.files if entry.path in self._given}
+        back = _Back(self.fd, copied, self.lost)
+        if not now.cut:  # else what seems to be gone may be there, beyond the bounds
             for path in sorted(set(self._given) - {entry.path for entry in now.files}):
                 back.remove(path)
             back.remove_folders(set(self.survey.folders) - set(now.folders))
@@ -88,29 +104,36 @@ class Folder:
     def drop_links(self) -> None:
         """Where the program has worked in the folder itself: links and pipes that it made do not stay there, since a
         person may follow them."""
-        for path in sorted(set(listing(self.fd).links) - set(self.survey.links)):
-            *above, name = path.rsplit("/", 1)
-            with suppress(OSError):
-                folder = open_beneath(self.fd, "".join(above), os.O_RDONLY | os.O_DIRECTORY)
-                try:
-                    os.unlink(name, dir_fd=folder)
-                    self.left.append(Left(shown_path(path), "a link, or no regular file"))
-                finally:
-                    os.close(folder)
+        now = listing(self.fd)
+        self.left += (Left(one.path, f"{one.why}; links in there stay") for one in now.cut)
+        for path in sorted(set(now.links) - set(self.survey.links)):
+            why = "a link, or no regular file"
+            try:
+                self._unlink(path)
+            except OSError as fault:
+                why = f"{why}, that stays: {fault.strerror or fault}"
+            self.left.append(Left(shown_path(path), why))
+
+    def _unlink(self, path: str) -> None:
+        *above, name = path.rsplit("/", 1)
+        folder = open_beneath(self.fd, "".join(above), os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.unlink(name, dir_fd=folder)
+        finally:
+            os.close(folder)
 
 
 def survey(folder: int, name: str, megabytes: int) -> Survey:
     """Raises ToolFailure where the folder holds more than the scratch folder may."""
     found = listing(folder)
-    if any(one.path == "…" for one in found.left):
+    if not found.whole:
         raise ToolFailure(f"{name} holds more than {MOST_ENTRIES:,} files and folders: too many for a scratch folder")
     files, linked = _without_outside_links(found)
     size = sum(entry.size for entry in files)
-    if size > megabytes * 1_000_000:
-        raise ToolFailure(
-            f"{name} holds {size / 1_000_000:,.0f} MB; the scratch folder is limited to {megabytes} MB"
-        )  # fmt: skip
-    return Survey(files, found.folders, (*found.left, *linked), found.links)
+    if size > megabytes * MEGABYTE:
+        held = ceil(size * 10 / MEGABYTE) / 10
+        raise ToolFailure(f"{name} holds {held:,.1f} MB; the scratch folder is limited to {megabytes} MB")
+    return Survey(files, found.folders, (*found.left, *found.cut, *linked), found.links)
 
 
 def _without_outside_links(found: Listing) -> tuple[tuple[Entry, ...], list[Left]]:
@@ -124,10 +147,10 @@ def _without_outside_links(found: Listing) -> tuple[tuple[Entry, ...], list[Left
 class _Back:
     """Writes into the person's folder, and nowhere else: no link in it is followed."""
 
-    def __init__(self, folder: int, before: Mapping[str, Mark], left: list[Left]) -> None:
+    def __init__(self, folder: int, before: Mapping[str, Mark], lost: list[Left]) -> None:
         self._folder = folder
         self._before = before
-        self._left = left
+        self._lost = lost
         about = os.fstat(folder)
         self._owner = (about.st_uid, about.st_gid) if os.geteuid() == 0 else None
 
@@ -148,15 +171,14 @@ class _Back:
     def remove(self, path: str) -> None:
         try:
             folder, name = self._open_above(path, make=False)
-        except OSError:
+        except OSError as fault:
+            self._leave(path, fault, FileNotFoundError)
             return
         try:
             if self._is_as_before(folder, name, path):
                 os.unlink(name, dir_fd=folder)
-        except FileNotFoundError:
-            pass
         except OSError as fault:
-            self._leave(path, fault)
+            self._leave(path, fault, FileNotFoundError)
         finally:
             os.close(folder)
 
@@ -172,12 +194,14 @@ class _Back:
         for path in sorted(paths, reverse=True):
             try:
                 folder, name = self._open_above(path, make=False)
-            except OSError:
+            except OSError as fault:
+                self._leave(path, fault, FileNotFoundError)
                 continue
             try:
                 os.rmdir(name, dir_fd=folder)
-            except OSError:
-                continue
+            except OSError as fault:
+                if fault.errno != errno.ENOTEMPTY:
+                    self._leave(path, fault, FileNotFoundError)
             finally:
                 os.close(folder)
 
@@ -214,7 +238,7 @@ class _Back:
         if known is not None and stat.S_ISREG(about.st_mode) and mark_of(about) == known:
             return True
         why = "was changed meanwhile by somebody else" if known else "something else of that name is in the way"
-        self._left.append(Left(shown_path(path), why))
+        self._lost.append(Left(shown_path(path), why))
         return False
 
     def _open_above(self, path: str, *, make: bool = True) -> tuple[int, str]:
@@ -238,14 +262,26 @@ class _Back:
             os.close(at)
             raise
 
-    def _leave(self, path: str, fault: OSError) -> None:
-        self._left.append(Left(shown_path(path), f"cannot be written: {fault.strerror or fault}"))
+    def _leave(self, path: str, fault: OSError, fine: type[OSError] | tuple[()] = ()) -> None:
+        if isinstance(fault, fine):
+            return
+        self._lost.append(Left(shown_path(path), f"cannot be written: {fault.strerror or fault}"))
 
 
-def _copy(source: int, target: int, most: int) -> None:
-    left = most
-    while left > 0 and (part := os.read(source, min(left, _PART))):
-        view = memoryview(part)
-        while view:
-            view = view[os.write(target, view) :]
-        left -= len(part)
+def _copy(source: int, target: int, size: int) -> None:
+    """Holes stay holes: files that took no room inside must not fill the disk here."""
+    at = 0
+    os.ftruncate(target, size)
+    while at < size:
+        try:
+            at = os.lseek(source, at, os.SEEK_DATA)
+        except OSError as fault:
+            if fault.errno == errno.ENXIO:  # nothing but holes to its end
+                return
+            raise
+        end = min(os.lseek(source, at, os.SEEK_HOLE), size)
+        while at < end and (part := os.pread(source, min(end - at, _PART), at)):
+            view = memoryview(part)
+            while view:
+                done = os.pwrite(target, view, at)
+                view, at = view[done:], at + done
