@@ -44,10 +44,10 @@ def request_of(
     )  # fmt: skip
 
 
-def try_call(store: Store, request: Request, described: str = "{}") -> Admission:
+def try_call(store: Store, request: Request, described: str = "{}", details: str = "{}") -> Admission:
     """What the executor does with a request: decide and record, in one transaction."""
     body = CallBody(request.caller, request.tool, dict(request.arguments), request.digest, "deny", "")
-    return store.transact(lambda tables: admit(tables, request, decide, body, Question("{}", described)))
+    return store.transact(lambda tables: admit(tables, request, decide, body, Question(details, described)))
 
 
 def say(
@@ -74,8 +74,10 @@ class Desk:
     def request(self, arguments: dict[str, Any] | None = None, **more: Any) -> Request:
         return request_of(arguments, at=self.now, **more)
 
-    def try_(self, arguments: dict[str, Any] | None = None, *, described: str = "{}", **more: Any) -> Admission:
-        return try_call(self.store, self.request(arguments, **more), described)
+    def try_(
+        self, arguments: dict[str, Any] | None = None, *, described: str = "{}", details: str = "{}", **more: Any
+    ) -> Admission:
+        return try_call(self.store, self.request(arguments, **more), described, details)
 
     def ask(self, arguments: dict[str, Any] | None = None, **more: Any) -> str:
         """The id of the question that a call raises."""

@@ -15,6 +15,7 @@ from cli.terminal_running import Terminal
 from cli_running import Runner, start
 from rightcall.cli import persons
 from rightcall.record.sqlite import SqliteStore
+from rightcall.text.leaving_out import with_left_out
 from rightcall.types_running import Approval
 
 pytestmark = pytest.mark.promise("P-06")
@@ -126,6 +127,19 @@ def test_without_a_terminal_a_yes_needs_the_digest(run: Runner, desk: Desk) -> N
     assert done.out == f"{asked} is approved: the call may run once, as it was shown, within 600 seconds.\n"
     assert question(desk, asked).by == "anna"
     assert desk.try_().decision.rule == "approval:given"
+
+
+def test_what_the_tool_could_not_show_whole_is_not_approved_with_a_digest_either(run: Runner, desk: Desk) -> None:
+    cut_off = with_left_out("the diff is too long. Commit less", "+ a line")
+    asked = desk.ask(details=json.dumps({"preview": cut_off}))
+    digest = question(desk, asked).digest
+    shown = run("approvals", "show", asked, "--full").out
+    assert "NOT EVERYTHING IS SHOWN: the diff is too long. Commit less" in shown
+    assert digest[:8] not in shown
+    done = run("approvals", "approve", asked, "--digest", digest, "--by", "anna")
+    assert (done.code, done.out) == (2, "")
+    assert "cannot be approved from here: its preview leaves something out" in done.err
+    assert run("approvals", "deny", asked, "--by", "anna").code == 0
 
 
 def test_yes_alone_is_not_enough(run: Runner, desk: Desk) -> None:

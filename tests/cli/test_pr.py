@@ -140,6 +140,23 @@ def test_at_a_terminal_the_whole_change_is_shown_first_and_the_default_is_no(pro
     assert project.record().discussion[-1].kind == "opened"
 
 
+@pytest.mark.promise("P-06")
+@pytest.mark.parametrize(("action", "instead"), [("approve", "approve it with --commit "), ("merge", "--yes")])
+def test_nobody_is_asked_about_what_cannot_be_shown_whole(
+    run: Runner, project: Project, monkeypatch: pytest.MonkeyPatch, action: str, instead: str
+) -> None:
+    project.review()
+    monkeypatch.setattr("rightcall.cli.pr_acting.at_a_terminal", lambda: True)
+    monkeypatch.setattr("rightcall.execute.write.pulls_git.MOST_SHOWN", 100)
+    done = run("pr", action, "1", "--by", "joel")
+    assert done.code == 1
+    assert done.out.startswith("NOT EVERYTHING IS SHOWN: the diff has more than 100 bytes")
+    assert "  M app.py  +1 -1" in done.out
+    assert "so you are not asked: `rightcall pr diff 1` shows all of it" in done.err
+    assert instead in done.err
+    assert project.record().discussion[-1].by == "helper"
+
+
 HIDING = "\u3164\u2800\u034f\ufe0f\U000e0100\u202e\x1b\u200b\u00a0\r"
 
 

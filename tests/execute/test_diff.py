@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.execute.diff import file_diff, shown_text
+from rightcall.execute.diff import content_diff, file_diff, shown_text
 
 
 @pytest.fixture
@@ -49,9 +49,17 @@ def test_nothing_to_change_is_said(root: Path) -> None:
     assert file_diff("a.txt", "x", root=root) == "a.txt: no change"
 
 
-@pytest.mark.parametrize("data", [b"a\0b", b"\xff\xfe\x00"])
-def test_a_binary_file_is_named_not_shown(root: Path, data: bytes) -> None:
-    (root / "a.bin").write_bytes(data)
+@pytest.mark.promise("P-06")
+def test_a_text_with_a_nul_in_it_is_shown_and_what_is_none_has_its_size_and_digest() -> None:
+    assert content_diff("a.js", b"one()\n", b"/*\0*/ evil()\n").split("\n")[3:] == ["-one()", "+/*\0*/ evil()"]
+    assert content_diff("a.png", None, b"\xff\0") == (
+        "a.png: would go from no file to 2 bytes that are no text "
+        "(sha256 ea5dbf9596d187e9500f23e9a680109475341cf4e81f7e043f7d97152c10772f)"
+    )
+
+
+def test_a_binary_file_is_named_not_shown(root: Path) -> None:
+    (root / "a.bin").write_bytes(b"\xff\xfe\x00")
     assert file_diff("a.bin", "text", root=root) == (
         "a.bin: a binary file of 3 bytes would be replaced by 4 bytes of text"
     )

@@ -10,6 +10,7 @@ import pytest
 from rightcall.execute import waiting
 from rightcall.execute.functions import local_tool, tool
 from rightcall.execute.preview import file_diff, preview, rehearsal
+from rightcall.text.leaving_out import leaves_out
 from rightcall.text.question_rows import Paper, value_rows
 from rightcall.types_running import Result
 
@@ -49,6 +50,19 @@ def test_command_lines_are_shown_exactly_and_cannot_pass_for_several() -> None:
     )
     assert dry_run(shell, {"command": "\udc80"}).value == LINE + "Would run: '\\udc80'"
     assert dry_run(shell, {}, b"{}").value == LINE + "Would call shell with {}"
+
+
+@pytest.mark.promise("P-06")
+def test_a_preview_that_is_too_long_to_be_kept_is_no_whole_one() -> None:
+    @tool(effects=["write"], preview=lambda arguments: "x\n" * 600_000)
+    def change() -> None:
+        raise AssertionError
+
+    told = asyncio.run(rehearsal(local_tool(change), {}, b"{}", seconds=20)).value
+    assert leaves_out(told)
+    assert told.partition("\n")[0] == (
+        "NOT EVERYTHING IS SHOWN: of the preview 200,000 of 1,200,000 characters were left out."
+    )
 
 
 @pytest.mark.promise("P-05")

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from approval_running import START, approval_of
+from rightcall.text.leaving_out import with_left_out
 from rightcall.text.question import question_lines, time_left, view
 from rightcall.types_running import Approval
 
@@ -173,6 +174,17 @@ def test_the_short_view_cuts_the_middle_says_so_and_holds_the_digest_back() -> N
     assert whole.complete
     assert whole.lines[-1] == f"digest      {approval.digest}"
     assert sum(line.startswith("  │   │ line ") for line in whole.lines) == 1000
+
+
+def test_a_preview_that_leaves_something_out_is_whole_in_no_view_and_has_no_digest() -> None:
+    cut_off = with_left_out("the diff is too long. Commit less", "+ a line")
+    for full in (True, False):
+        seen = view(approval_of(details={"preview": cut_off}), now=START, width=80, full=full)
+        assert not seen.complete
+        assert "  ── NOT EVERYTHING IS SHOWN; it cannot be approved from here ──" in seen.lines
+        assert seen.lines[-1] == "digest      none: a yes would count for what is not shown, too"
+    fake = "a line\n" + cut_off  # not at the top: a part of what is shown
+    assert view(approval_of(details={"preview": fake}), now=START, width=80).complete
 
 
 def test_a_marker_in_the_text_of_a_call_is_no_marker() -> None:

@@ -8,8 +8,8 @@ from rightcall.cli.questions import columns, found_approval, whole_view
 from rightcall.cli.store_options import policy_of, redactor_of
 from rightcall.cli.terminal import say
 from rightcall.errors import AnswerError
-from rightcall.record.asking import answer, answerable
-from rightcall.text.question import LEAST_WIDTH
+from rightcall.record.asking import answer, answerable, approval_of
+from rightcall.text.question import LEAST_WIDTH, is_cut_off
 from rightcall.types_running import Approval
 
 if TYPE_CHECKING:
@@ -31,6 +31,14 @@ def shown(store: "Store", id: str) -> Approval:
     return approval
 
 
+def _require_whole(approval: Approval) -> None:
+    if is_cut_off(approval):
+        raise AnswerError(
+            f"approval {approval.id} cannot be approved from here: its preview leaves something out, and says what to "
+            "do instead; deny it"
+        )
+
+
 def answered(
     store: "Store", options: Namespace, id: str, said: Literal["approved", "denied"], digest: str = "", reason: str = ""
 ) -> str:
@@ -39,6 +47,8 @@ def answered(
     by, callers = who(options), tuple(settings.callers)
     now, expires = store.clock.now(), settings.approval.expires
     hide = redactor_of(options, store).value
+    if said == "approved":
+        _require_whole(store.look(lambda tables: approval_of(tables, id)))
     done = store.transact(lambda tables: answer(tables, id, said, by, digest, now, expires, callers, reason, hide))
     if done.kind == "definition":
         return f"{done.id}: the changed definition is {'accepted' if said == 'approved' else 'not accepted'}."

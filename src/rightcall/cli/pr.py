@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rightcall.config import Policy
     from rightcall.execute.write.desk import Desk
 
+_MOST_DIFF = 64 << 20
 EXAMPLES = """\
 examples:
   rightcall pr list
@@ -121,15 +122,14 @@ def _diff(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
     from rightcall.cli.pr_report import diff_lines
     from rightcall.execute.write.exporting import span_of
     from rightcall.execute.write.pulls import pull_of
-    from rightcall.execute.write.pulls_git import exact_diff
+    from rightcall.execute.write.pulls_git import exact_diff, shown_diff
 
     span = span_of(desk, pull_of(desk, options.id))
-    patch = exact_diff(span.writer, span.old, span.new)
     if sys.stdout.isatty():
-        say(*diff_lines(patch.decode(errors="surrogateescape"), style_for(sys.stdout)))
+        say(*diff_lines(shown_diff(span.writer, span.old, span.new, _MOST_DIFF), style_for(sys.stdout)))
     else:
         sys.stdout.flush()
-        sys.stdout.buffer.write(patch)
+        sys.stdout.buffer.write(exact_diff(span.writer, span.old, span.new))
     return OK
 
 

@@ -18,6 +18,7 @@ from rightcall.cli.terminal import harmless_lines, many, say, style_for
 from rightcall.errors import ConfigError, ToolFailure
 from rightcall.execute.write.pulls import Decision, PullRecord, pull_of
 from rightcall.text.escape import escaped
+from rightcall.text.leaving_out import leaves_out
 
 if TYPE_CHECKING:
     from rightcall.config import Policy
@@ -55,7 +56,7 @@ def _say(
 
 
 def _approve(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> int:
-    from rightcall.execute.write.pulls_git import shown_diff
+    from rightcall.execute.write.pulls_git import diff_preview
     from rightcall.execute.write.reviewing import case_of
     from rightcall.execute.write.reviewing_rules import refuse_second, require_other
 
@@ -71,7 +72,8 @@ def _approve(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> i
             )
     elif not options.yes:
         _require_terminal("approve it with --commit HEX, the commit that you have looked at, or --yes")
-        say(*diff_lines(shown_diff(case.writer, case.fork, case.head), style_for(sys.stdout)))
+        instead = f"`rightcall pr diff {record.id}` shows all of it; then approve it with --commit {case.head[:_SHORT]}"
+        _show(diff_preview((), case.writer, case.fork, case.head, instead), instead)
         if typed(f"approve pull request {record.id} at {case.head[:_SHORT]}? [y/N] ") not in YES:
             say("It is not approved.")
             return REFUSED
@@ -96,7 +98,8 @@ def _merge(desk: "Desk", policy: "Policy", options: Namespace, by: str) -> int:
         require_other(by, plan.case.people, "An approval")
     if not options.yes:
         _require_terminal("look at it with `rightcall pr diff`, and merge it with --yes")
-        say(*diff_lines(preview_lines(desk, plan), style_for(sys.stdout)))
+        instead = f"`rightcall pr diff {plan.case.record.id}` shows all of it; then merge it with --yes"
+        _show(preview_lines(desk, plan), instead)
         word = "approve and merge" if options.approve else "merge"
         if typed(f"{word} pull request {plan.case.record.id}? [y/N] ") not in YES:
             say("It is not merged.")
@@ -157,6 +160,13 @@ def _told(done: "Merge") -> str:
         f"Pull request {done.id} is merged into {spelled(done.base)} as {done.commit[:_SHORT]} ({counted}){where}. "
         f"The checks passed in {done.check_seconds:g} s. To take it back: {done.undo}"
     )
+
+
+def _show(preview: str, instead: str) -> None:
+    """Show what is asked about; what cannot be shown whole is not asked about."""
+    say(*diff_lines(preview, style_for(sys.stdout)))
+    if leaves_out(preview):
+        raise ToolFailure(f"It cannot be shown whole here, so you are not asked: {instead}")
 
 
 def _require_terminal(instead: str) -> None:

@@ -8,6 +8,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
+from hashlib import sha256
 from itertools import takewhile
 
 from rightcall.text.escape import escaped
@@ -63,16 +64,16 @@ def content_diff(path: str, old: bytes | None, new: bytes | None) -> str:
 def _sized(content: bytes | None, text: str | None) -> str:
     if content is None:
         return "no file"
-    return f"{len(content):,} bytes{'' if text is not None else ' that are no text'}"
+    kind = "" if text is not None else " that are no text"
+    return f"{len(content):,} bytes{kind} (sha256 {sha256(content).hexdigest()})"
 
 
 def _text(content: bytes) -> str | None:
     """None for what is no text."""
     try:
-        text = content.decode()
+        return content.decode()  # with a NUL in it, too: what can be read is shown
     except UnicodeDecodeError:
         return None
-    return None if "\0" in text else text
 
 
 def one_line(text: str) -> str:

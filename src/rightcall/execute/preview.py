@@ -13,6 +13,7 @@ from rightcall.execute.diff import file_diff, one_line, shown_text
 from rightcall.execute.functions import LocalTool, own_copy
 from rightcall.execute.run import run
 from rightcall.execute.state import found_at
+from rightcall.text.leaving_out import with_left_out
 from rightcall.types_running import Result
 
 __all__ = ["DRY_RUN", "file_diff", "preview", "rehearsal"]
@@ -38,8 +39,8 @@ async def rehearsal(tool: LocalTool, arguments: Mapping[str, Any], canonical: by
         return Result(ok=True, value=_would_do(tool, arguments, canonical))
     said = await run(_asking(tool), {"arguments": own_copy(arguments)}, seconds=seconds, output=_OUTPUT)
     if said.ok:
-        text = said.value if isinstance(said.value, str) else encode(said.value).decode()
-        return replace(said, value=_whole_characters(text))
+        text = _whole_characters(said.value if isinstance(said.value, str) else encode(said.value).decode())
+        return replace(said, value=with_left_out(f"of the preview {said.cut}.", text) if said.cut else text)
     note = f"The tool's own preview failed: {said.error}"
     told = _whole_characters(f"{_would_do(tool, arguments, canonical)}\n{note}")
     return Result(ok=True, value=told, seconds=said.seconds)

@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 from msgspec import Struct
 
 from rightcall.text.alike import suspicions
+from rightcall.text.leaving_out import leaves_out
 from rightcall.text.question_definition import changes
 from rightcall.text.question_rows import Hidden, Paper, cut, named_items, read, text_rows, texts_in, value_rows
 from rightcall.text.visible import folded
@@ -49,11 +50,17 @@ def view(
     wide = max(LEAST_WIDTH, width)
     paper = Paper(wide - _MARGIN, None if full else _LONGEST_TEXT, ascii_only)
     details, value = _details(approval.details), _value(approval.canonical)
+    cut_off = is_cut_off(approval)
     head = list(_head(approval, details, now, paper))
     body = [*_call(approval, value, paper), *_changes(approval, before, paper), *_beside(details, paper)]
     complete = not any(isinstance(line, Hidden) for line in body)
-    lines = [*head, *body, *_warnings(approval, value, paper), *_end(approval, complete, paper)]
+    lines = [*head, *body, *_warnings(approval, value, paper), *_end(approval, complete, cut_off, paper)]
     return View([str(line) for line in lines], complete and bool(approval.canonical))
+
+
+def is_cut_off(approval: Approval) -> bool:
+    """Whether the tool itself could not show all that it would do: no view of it is whole."""
+    return leaves_out(_details(approval.details).get("preview"))
 
 
 def time_left(expires_at: int, now: int) -> str:
@@ -147,6 +154,8 @@ def _beside(details: dict[str, Any], paper: Paper) -> Iterator[str]:
     preview = details.pop("preview", None)
     if preview:
         yield from _labelled("preview", "what would happen", paper)
+        if leaves_out(preview):
+            yield Hidden(paper.said("NOT EVERYTHING IS SHOWN; it cannot be approved from here"))
         yield from paper.margined(value_rows("preview", preview, paper))
     if details:
         yield from _labelled("besides", "", paper)
@@ -204,7 +213,7 @@ def _foreign(what: str, name: str) -> Iterator[str]:
         yield from (f"{what} has {found}" for found in suspicions(name))
 
 
-def _end(approval: Approval, complete: bool, paper: Paper) -> Iterator[str]:
+def _end(approval: Approval, complete: bool, cut_off: bool, paper: Paper) -> Iterator[str]:
     if not approval.canonical:
         return
     if sha256(approval.canonical.encode("utf-8", "surrogatepass")).hexdigest() != approval.digest:
@@ -213,6 +222,8 @@ def _end(approval: Approval, complete: bool, paper: Paper) -> Iterator[str]:
         )
     elif complete:
         yield from _labelled("digest", paper.visible(approval.digest), paper)
+    elif cut_off:
+        yield from _labelled("digest", "none: a yes would count for what is not shown, too", paper)
     else:
         yield from _labelled(
             "digest", f"only below the whole: rightcall approvals show {paper.visible(approval.id)} --full", paper

@@ -14,6 +14,7 @@ from rightcall.config_hands import WriteSettings
 from rightcall.errors import ToolFailure
 from rightcall.execute.write.changes import Moved
 from rightcall.execute.write.committing import cleaned_message
+from rightcall.text.leaving_out import leaves_out
 
 pytestmark = pytest.mark.promise("W-02")
 
@@ -51,6 +52,32 @@ def test_a_commit_holds_what_tools_changed_and_leaves_a_clean_worktree(here: Pla
     assert here.record().dirty == ()
     with pytest.raises(ToolFailure, match="There is nothing to commit on fix: code/edit"):
         commit(here)
+
+
+@pytest.mark.promise("P-06")
+def test_a_preview_that_cannot_be_whole_says_so_first_and_names_every_file(
+    here: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("editing", "pulls_git"):
+        monkeypatch.setattr(f"rightcall.execute.write.{module}.MOST_SHOWN", 3_000)
+    here.edit(insert("x.js", "/*\0*/ evil()\n"))
+    assert "\n+/*\0*/ evil()" in here.preview("code/commit", message="m")
+    large = [insert("data.json", "1,\n" * 2_000), insert("z.py", "evil()\n")]
+    shown = here.preview("code/edit", operations=large)
+    assert leaves_out(shown)
+    assert "\n  added data.json  +2000 -0\n  added z.py  +1 -0\n" in shown
+    here.edit(*large)
+    shown = here.preview("code/commit", message="m")
+    said = "the diff has more than 3,000 bytes, and only these are below. Commit fewer files at a time (paths)"
+    assert shown.split("\n")[:6] == [
+        f"NOT EVERYTHING IS SHOWN: {said}",
+        "Every file that changes, with its lines:",
+        "  A data.json  +2,000 -0",
+        "  A x.js  +1 -0",
+        "  A z.py  +1 -0",
+        "",
+    ]
+    assert not leaves_out(here.preview("code/commit", message="m", paths=["x.js", "z.py"]))
 
 
 def test_only_the_named_files_are_committed(here: Place) -> None:

@@ -81,7 +81,7 @@ def test_a_call_whose_state_could_not_be_told_is_never_done_on_another(tmp_path:
     call = Calls(project, Checks())
     for name, more in (("code/merge", {}), ("code/review", {"decision": "reject", "comment": "no"})):
         with pytest.raises(ToolFailure, match="Nothing was"):
-            call(name, "helper", "unknown-0000", id="1", **more)
+            call(name, "third", "unknown-0000", id="1", **more)
     assert project.record().status == "open"
     assert len(project.record().discussion) == 2
 

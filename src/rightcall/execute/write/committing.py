@@ -12,7 +12,7 @@ from rightcall.execute.write.editing_paths import branch_path
 from rightcall.execute.write.editing_state import digest, must_be, told
 from rightcall.execute.write.git import Writer, author_of
 from rightcall.execute.write.git_names import guard_name
-from rightcall.execute.write.pulls_git import counts, names, shown_diff
+from rightcall.execute.write.pulls_git import counts, diff_preview, names
 from rightcall.execute.write.worktree import check_free, exists, prepare, settle, tidy
 from rightcall.fs.spots import Seen, seen_file
 from rightcall.fs.writing import step
@@ -66,11 +66,14 @@ class _Plan(_Found, frozen=True):
 
     def shown(self, writer: Writer) -> str:
         name, mail = author_of(self.caller)
-        lines = "\n".join(f"    {line}" for line in self.message.split("\n"))
-        return (
-            f"Would commit to {one_line(self.record.name)} on top of {self.tip[:_SHORT]}\n"
-            f"Author: {one_line(name)} <{mail}>\n\n{lines}\n\n{shown_diff(writer, self.tip, self.tree)}"
-        )
+        head = [
+            f"Would commit to {one_line(self.record.name)} on top of {self.tip[:_SHORT]}",
+            f"Author: {one_line(name)} <{mail}>",
+            "",
+            *(f"    {line}" for line in self.message.split("\n")),
+            "",
+        ]
+        return diff_preview(head, writer, self.tip, self.tree, "Commit fewer files at a time (paths)")
 
 
 def commit(desk: "Desk", asked: CommitArguments) -> CommitResult:

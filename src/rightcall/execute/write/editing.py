@@ -20,6 +20,7 @@ from rightcall.execute.write.git_names import guard_name
 from rightcall.execute.write.worktree import exists, prepare, tidy
 from rightcall.fs.spots import Seen, seen_file
 from rightcall.text.escape import escaped
+from rightcall.text.leaving_out import MOST_SHOWN, bounded
 from rightcall.text.room import text_head
 
 if TYPE_CHECKING:
@@ -90,8 +91,14 @@ class Plan(Struct, frozen=True):
         return digest("edit", self.record.name, self.tip, found)
 
     def shown(self) -> str:
-        head = f"On the branch {one_line(self.record.name)} at {self.tip[:12]}:"
-        return "\n".join([head, *(item.diff for item in self.items)])
+        head = [f"On the branch {one_line(self.record.name)} at {self.tip[:12]}:"]
+        files = (f"  {one.status} {one_line(one.path)}  +{one.insertions} -{one.deletions}" for one in self.told())
+        return bounded(
+            head, files, "\n".join(item.diff for item in self.items), "Change fewer files at a time", MOST_SHOWN
+        )
+
+    def told(self) -> list[FileChange]:
+        return [item.told() for item in self.items]
 
 
 class Edit:
@@ -132,7 +139,7 @@ class Edit:
         diff = shown_text("\n".join(item.diff for item in plan.items))
         shown = text_head(diff, _MOST_DIFF)
         return EditResult(
-            branch=plan.record.name, files=[item.told() for item in plan.items], change=change.id,
+            branch=plan.record.name, files=plan.told(), change=change.id,
             undo=f"rightcall undo {change.id}", diff=shown if len(shown) == len(diff) else f"{shown}\n… cut here",
         )  # fmt: skip
 

@@ -20,6 +20,7 @@ from rightcall.execute.code.git.repository import NoRepository, Repository, repo
 from rightcall.execute.code.git.run import checked, failure_of
 from rightcall.execute.write.changes import RefStep
 from rightcall.execute.write.git_checkout import check_out
+from rightcall.execute.write.git_diffs import Diff, diff_of, patch
 from rightcall.execute.write.git_names import check_name, check_only_meaning
 from rightcall.execute.write.git_objects import Bench
 from rightcall.execute.write.git_refs import HEADS, current_branch, in_the_way, set_refs, tips, unwritable
@@ -208,12 +209,12 @@ class Writer:
 
     def diff(self, old: str, new: str, paths: Sequence[str] = (), *, most: int = _MOST_DIFF) -> str:
         """What differs between two commits or trees, unified, as git writes it: to be escaped by whoever shows it."""
-        finished = self._bench.git(
-            "diff-tree", "-r", "-p", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--full-index",
-            "--end-of-options", old, new, "--", *paths, most=most,
-        )  # fmt: skip
-        text = checked(finished).decode(errors="backslashreplace")
-        return f"{text}\n… cut here: the whole is larger than {most:,} bytes" if finished.full else text
+        text, full = patch(self._bench, old, new, paths, most=most)
+        return f"{text}\n… cut here: the whole is larger than {most:,} bytes" if full else text
+
+    def shown(self, old: str, new: str, most: int) -> Diff:
+        """The same for whoever decides: with every file named, and what is no text told by its size and id."""
+        return diff_of(self._bench, old, new, most)
 
     def changed(self, old: str, new: str) -> list[tuple[str, str]]:
         """Path and status (A, M, D, T) of every file that differs."""

@@ -35,7 +35,7 @@ from rightcall.execute.write.pulls import (
     with_check,
     with_remark,
 )
-from rightcall.execute.write.pulls_git import counts, names, refuse_untouchable, shown_diff
+from rightcall.execute.write.pulls_git import counts, diff_preview, names, refuse_untouchable, shown_diff
 from rightcall.execute.write.pulls_opening import commit_lines, refuse_frozen
 from rightcall.execute.write.reviewing import Case, case_of
 from rightcall.execute.write.reviewing_rules import has_approved, require_approved
@@ -153,7 +153,7 @@ def merge_preview(desk: "Desk", asked: MergeArguments) -> str:
 def preview_lines(desk: "Desk", plan: Plan) -> str:
     case = plan.case
     record = case.record
-    return "\n".join(
+    return diff_preview(
         [
             f"Would merge pull request {record.id}: {one_line(record.branch)} into {one_line(record.base)}",
             f"title: {one_line(record.title)}",
@@ -162,9 +162,10 @@ def preview_lines(desk: "Desk", plan: Plan) -> str:
             f"after this has succeeded: {' '.join(map(one_line, desk.settings.check.command))}",
             *commit_lines(case.commits),
             "",
-            plan.diff(200_000),
-        ]
-    )
+        ],
+        case.writer, case.tip, plan.tree,
+        f"A person can look at all of it (rightcall pr diff {record.id}) and merge it (rightcall pr merge {record.id})",
+    )  # fmt: skip
 
 
 def merge(desk: "Desk", asked: MergeArguments, checker: Checker, *, person: bool = False) -> Merge:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -11,13 +11,12 @@ from rightcall.execute.code.git.run import checked, run_git
 from rightcall.execute.write.git import Writer
 from rightcall.fs.globs import path_matches
 from rightcall.text.escape import escaped
+from rightcall.text.leaving_out import MOST_SHOWN, cut_preview
 
 if TYPE_CHECKING:
     from rightcall.config_hands import WriteSettings
     from rightcall.fs.sight import Sight
 
-MOST_SHOWN: Final = 200_000
-"""Bytes of a diff that is shown before something is done; `rightcall pr diff` shows all of it."""
 _SECONDS = 30.0
 _MOST = 64 << 20
 _MOST_COMMITS = 2_000
@@ -107,12 +106,26 @@ def exact_diff(writer: Writer, old: str, new: str) -> bytes:
         "diff-tree", "-r", "-p", "--binary", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
         "--full-index", "--end-of-options", old, new,
     ]  # fmt: skip
-    return checked(run_git(writer.repository, command, seconds=_SECONDS, most=_MOST))
+    finished = run_git(writer.repository, command, seconds=_SECONDS, most=_MOST)
+    if finished.full:
+        raise ToolFailure("The diff is larger than 64 MB: git itself can show it")
+    return checked(finished)
 
 
-def shown_diff(writer: Writer, old: str, new: str, most: int = MOST_SHOWN) -> str:
-    """The diff, bounded; escaped by whoever shows it."""
-    return writer.diff(old, new, most=most).rstrip("\n")
+def shown_diff(writer: Writer, old: str, new: str, most: int) -> str:
+    """The diff, bounded; escaped by whoever shows it. For messages: what gets approved is a `diff_preview`."""
+    diff = writer.shown(old, new, most)
+    text = diff.text.rstrip("\n")
+    return f"{text}\n… cut here: {diff.left_out}" if diff.left_out else text
+
+
+def diff_preview(head: Sequence[str], writer: Writer, old: str, new: str, instead: str) -> str:
+    """What a person is asked about: a head, and the whole diff below it. Where that cannot be shown whole, the very
+    first line says so and what to do `instead`, and every file is named."""
+    diff = writer.shown(old, new, MOST_SHOWN)
+    if diff.left_out:
+        return cut_preview(f"{diff.left_out} {instead}", head, diff.files, diff.text)
+    return "\n".join([*head, diff.text.rstrip("\n")])
 
 
 def refuse_untouchable(

@@ -33,12 +33,12 @@ from rightcall.execute.write.pulls_git import (
 )
 from rightcall.fs.globs import path_matches
 from rightcall.text.escape import escaped
+from rightcall.text.leaving_out import MOST_SHOWN
 
 if TYPE_CHECKING:
     from rightcall.execute.write.desk import Desk
 
 _SHORT: Final = 10
-_MOST_COMMITS: Final = 50
 
 
 class OpenArguments(Struct, frozen=True, kw_only=True):
@@ -93,7 +93,7 @@ def open_preview(desk: "Desk", asked: OpenArguments) -> str:
             *commit_lines(plan.commits),
             *_left_out(plan.branch),
             "",
-            shown_diff(plan.writer, plan.fork, plan.head),
+            *_changes(plan),
         ]
     )
 
@@ -133,8 +133,7 @@ def open_pull(desk: "Desk", asked: OpenArguments) -> Opened:
 
 
 def commit_lines(commits: tuple[Commit, ...]) -> list[str]:
-    shown = [f"commit {one.hash[:_SHORT]}  {one_line(one.subject)}  ({_by(one)})" for one in commits[:_MOST_COMMITS]]
-    return [*shown, f"… and {len(commits) - _MOST_COMMITS} more"] if len(commits) > _MOST_COMMITS else shown
+    return [f"commit {one.hash[:_SHORT]}  {one_line(one.subject)}  ({_by(one)})" for one in commits]
 
 
 def refuse_frozen(desk: "Desk", base: str) -> None:
@@ -182,8 +181,15 @@ def _state(plan: _Plan) -> str:
     return digest("open", plan.branch.name, plan.branch.repository, plan.base, plan.head, plan.tip)
 
 
+def _changes(plan: _Plan) -> list[str]:
+    """What whoever reviews it will look at. To ask for that needs no look at all of it: what is asked stands above."""
+    diff = plan.writer.shown(plan.fork, plan.head, MOST_SHOWN)
+    listed = [f"Not all of it is below: {diff.left_out} Every file:", *diff.files, ""] if diff.left_out else []
+    return [*listed, diff.text.rstrip("\n")]
+
+
 def _left_out(branch: BranchRecord) -> list[str]:
-    paths = ", ".join(map(one_line, branch.dirty[:10]))
+    paths = ", ".join(map(one_line, branch.dirty))
     return [f"not committed, and so not a part of it: {paths}"] if branch.dirty else []
 
 

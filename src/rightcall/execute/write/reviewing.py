@@ -23,7 +23,7 @@ from rightcall.execute.write.pulls import (
     require_open,
     with_remark,
 )
-from rightcall.execute.write.pulls_git import commits_between, fork_point, required_tip, shown_diff
+from rightcall.execute.write.pulls_git import commits_between, diff_preview, fork_point, required_tip, shown_diff
 from rightcall.execute.write.pulls_opening import commit_lines
 from rightcall.execute.write.reviewing_rules import Standing, involved, refuse_second, require_other, standing
 from rightcall.text.escape import escaped
@@ -90,7 +90,7 @@ def review_state(desk: "Desk", asked: ReviewArguments) -> str:
 
 def review_preview(desk: "Desk", asked: ReviewArguments) -> str:
     case, decision, text = _judged(desk, asked, asked.caller)
-    return "\n".join(
+    return diff_preview(
         [
             f"Would {_would(decision)} pull request {case.record.id} at commit {case.head[:_SHORT]}",
             f"{one_line(case.record.branch)} into {one_line(case.record.base)}, by {one_line(case.record.author)}",
@@ -98,9 +98,10 @@ def review_preview(desk: "Desk", asked: ReviewArguments) -> str:
             *(f"  {line}" for line in text.split("\n") if text),
             *commit_lines(case.commits),
             "",
-            shown_diff(case.writer, case.fork, case.head),
-        ]
-    )
+        ],
+        case.writer, case.fork, case.head,
+        f"A person can look at all of it (rightcall pr diff {case.record.id}) and say it (rightcall pr)",
+    )  # fmt: skip
 
 
 def review(desk: "Desk", asked: ReviewArguments, *, person: bool = False, at: str | None = None) -> Reviewed:

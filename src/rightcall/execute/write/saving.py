@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from rightcall.catalog import PackTool
 from rightcall.errors import ToolFailure
-from rightcall.execute.diff import content_diff, shown_text
+from rightcall.execute.diff import content_diff, one_line, shown_text
 from rightcall.execute.functions import LocalTool
 from rightcall.execute.packed import packed_tool
 from rightcall.execute.write.changes import LARGEST, FileStep
@@ -19,6 +19,7 @@ from rightcall.execute.write.editing_tools import save_on_branch
 from rightcall.execute.write.saving_places import Place, outside_folders, place_for
 from rightcall.fs.spots import Seen, seen_file
 from rightcall.packs import load_pack
+from rightcall.text.leaving_out import MOST_SHOWN, bounded
 from rightcall.text.room import text_head
 
 if TYPE_CHECKING:
@@ -62,7 +63,9 @@ class _Plan(Struct, frozen=True):
         return digest("save", self.place.tree, self.place.path, told(self.seen))
 
     def shown(self) -> str:
-        return content_diff(self.place.shown, self.before, self.content)
+        diff = content_diff(self.place.shown, self.before, self.content)
+        listed = [f"  {one_line(self.place.shown)}"]
+        return bounded((), listed, diff, "Its new content is among the arguments", MOST_SHOWN)
 
 
 def saving_tools(
