@@ -1,7 +1,6 @@
 """Folders a program had to itself are counted, handed over and removed, whatever it has put there."""
 
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -78,30 +77,3 @@ def test_everything_below_is_seen_at_any_depth_and_counted(opened: tuple[Path, i
     assert folders.used(fd, 1 << 30) >= 100_000
     assert folders.used(fd, 1000) > 1000
     folders.remove(str(folder))
-
-
-@pytest.mark.promise("X-06")
-def test_bits_that_would_lend_rights_are_gone_afterwards(opened: tuple[Path, int]):
-    folder, fd = opened
-    (folder / "program").write_text("")
-    (folder / "program").chmod(0o6755)
-    folders.take_back(fd, os.geteuid(), None)
-    assert stat.S_IMODE((folder / "program").stat().st_mode) == 0o755
-
-
-@pytest.mark.promise("X-06")
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-def test_a_file_with_a_name_elsewhere_is_not_given_away(base: Path, opened: tuple[Path, int]):
-    folder, fd = opened
-    outside = base / "outside"
-    outside.write_text("")
-    os.link(outside, folder / "second")
-    (folder / "own").write_text("")
-    (folder / "link").symlink_to(outside)
-    before = os.fstat(fd)
-    folders.give(fd, 12345, 12345)
-    assert (folder / "own").stat().st_uid == 12345
-    assert outside.stat().st_uid == 0
-    assert (folder / "link").lstat().st_uid == 12345
-    folders.take_back(fd, 12345, before)
-    assert {path.lstat().st_uid for path in [folder, *folder.iterdir()]} == {0}

@@ -4,11 +4,11 @@ size is not limited by itself, so it is looked at now and then; it is handed ove
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 
 from rightcall.execute.sandbox.inside import folders
+from rightcall.execute.sandbox.inside.lending import Lent
+from rightcall.execute.sandbox.inside.removed import Removed
 from rightcall.execute.sandbox.inside.request import Request
-from rightcall.execute.sandbox.inside.watching import removed_files
 
 
 def base_of(token: str) -> str:
@@ -24,9 +24,11 @@ class RealFolder:
         self._uid, self._gid = uid, gid
         self._other = uid != os.geteuid()
         self._base: str | None = None
-        self._owner: os.stat_result | None = None
+        self._lent: Lent | None = None
         self._folder = -1
-        self._before = 0
+        self._tmp = -1
+        self._before = folders.Use(0, 0)
+        self._removed: Removed | None = None
         self.request = request
         self.temporary = "/tmp"
 
@@ -42,10 +44,13 @@ class RealFolder:
             if not self.request.bind:
                 self.request = self.request.moved(self._made("scratch"))
         self._folder = os.open(self.request.place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        if self.request.bind and self._other:
-            self._owner = os.fstat(self._folder)
-            folders.give(self._folder, self._uid, self._gid)
-        self._before = folders.used(self._folder, 1 << 62)
+        if self.request.bind:
+            self._lent = Lent(self._folder, self._uid, self._gid)
+            self._lent.lend()
+        self._before = folders.used(self._folder)
+        if self._base is not None:
+            self._tmp = os.open(self.temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._removed = Removed([file for file in (self._folder, self._tmp) if file >= 0])
 
     def _made(self, name: str) -> str:
         path = f"{self._base}/{name}"
@@ -64,28 +69,34 @@ class RealFolder:
         return os.dup(self._folder)
 
     def used(self, processes: list[int], most: int) -> int:
-        """Bytes more than there were, with what was removed and is still open."""
-        found = folders.used(self._folder, self._before + most) - self._before
-        if self._base is not None:
-            found += self._used_temporary(most)
-        return found + removed_files(processes, os.fstat(self._folder).st_dev)
+        """Bytes more than there were, with what was removed and is still held. It is more than `most` as well where
+        there are too many entries, and where it cannot be told."""
+        try:
+            found = self._named(most)
+            if found.entries > folders.entries_in(most):
+                return most + 1
+            return found.size + (self._removed.used(processes, most) if self._removed is not None else 0)
+        except OSError:
+            return most + 1
 
-    def _used_temporary(self, most: int) -> int:
-        with suppress(OSError):
-            folder = os.open(self.temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            try:
-                return folders.used(folder, most)
-            finally:
-                os.close(folder)
-        return 0
+    def _named(self, most: int) -> folders.Use:
+        """What can still be found by its name."""
+        room = folders.Use(most, folders.entries_in(most))
+        before = self._before
+        found = folders.used(self._folder, folders.Use(before.size + room.size, before.entries + room.entries))
+        temporary = folders.used(self._tmp, room) if self._tmp >= 0 else folders.Use(0, 0)
+        return folders.Use(
+            found.size - before.size + temporary.size, found.entries - before.entries + temporary.entries
+        )
 
     def close(self) -> None:
         """When no process of the run is left."""
         try:
-            if self.request.bind and self._folder >= 0:
-                folders.take_back(self._folder, self._uid, self._owner)
+            if self._lent is not None:
+                self._lent.take_back()
         finally:
-            if self._folder >= 0:
-                os.close(self._folder)
+            for file in (self._folder, self._tmp):
+                if file >= 0:
+                    os.close(file)
             if self._base is not None:
                 folders.remove(self._base)
