@@ -1,4 +1,4 @@
-"""A folder of a person's that a program works in itself: lent for the run, and its owner's again with all that is in it."""
+"""A folder of a person's that a program works in itself: lent for the run, and whose it was, all of it, after that."""
 
 from __future__ import annotations
 
