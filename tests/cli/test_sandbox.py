@@ -225,6 +225,29 @@ def test_where_nothing_can_be_mounted_the_program_works_in_the_folder_itself(
 
 
 @needs_sandbox
+@pytest.mark.promise("X-06")
+@pytest.mark.parametrize("ending", [0, 4])
+def test_where_its_user_cannot_get_to_the_folder_the_program_works_on_a_copy(
+    run: Runner, here: Path, reachable: Path, monkeypatch: pytest.MonkeyPatch, ending: int
+) -> None:
+    monkeypatch.setattr(sandbox_run, "Sandbox", partial(Sandbox, only="landlock"))
+    data = reachable / "closed/data"
+    data.mkdir(parents=True)
+    data.parent.chmod(0o700)
+    (data / "helper.py").write_text("word = 'helped'")
+    (data / "main.py").write_text(
+        f"import helper, os, sys\nopen('out', 'w').write(helper.word)\nprint(os.getcwd())\nsys.exit({ending})"
+    )
+    done = run("sandbox", "run", "--scratch", str(data), str(data / "main.py"))
+    if done.code == 125 and "Landlock" in done.err:
+        pytest.skip(done.err)
+    assert (done.code, (data / "out").read_text()) == (ending, "helped")
+    copied = done.out != f"{data}\n"
+    assert copied == (os.geteuid() == 0)
+    assert ("at another path" in done.err) == (copied and ending != 0)
+
+
+@needs_sandbox
 def test_a_program_in_the_folder_runs_where_it_is(run: Runner, here: Path) -> None:
     (here / "data").mkdir()
     (here / "data/helper.py").write_text("word = 'helped'")

@@ -28,6 +28,10 @@ _WORDS: dict[LimitName, str] = {
     "scratch": "its files reached {scratch} MB (--disk)",
     "output": "it printed more than {output:,} bytes (--output)",
 }
+_ELSEWHERE = (
+    "the scratch folder lies where other users cannot go, and there are no namespaces here: the program had a copy of "
+    "it at another path, which relative paths and HOME lead to"
+)
 
 
 def run_file(options: Namespace) -> int:
@@ -71,10 +75,10 @@ class _Program:
         else:
             script = os.path.join(place, inside)
         self.job: Job = job_for(language, settings, place, script, tuple(options.args))
-        if (
-            self.folder is not None and sandbox.tier() == "landlock"
-        ):  # nothing can be mounted: it works in the folder itself
-            self.job = replace(self.job, bind=True)
+        self.elsewhere = False
+        if self.folder is not None and sandbox.tier() == "landlock":  # nothing can be mounted
+            self.elsewhere = not sandbox.can_bind(place)
+            self.job = replace(self.job, bind=not self.elsewhere)
 
     def fill(self, scratch: Scratch) -> None:
         if self.folder is not None and not _same(scratch.fd, self.folder.fd):
@@ -106,6 +110,8 @@ def _run(program: _Program, sandbox: Sandbox, settings: SandboxSettings) -> int:
         lost = bool(program.folder.lost)
     if ended.limits:
         told.append(limits_told(ended, settings))
+    if program.elsewhere and status(ended):
+        told.append(_ELSEWHERE)
     if told:
         output.end_line()
         complain(*told)

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Lock
 from weakref import finalize
@@ -10,6 +10,8 @@ from weakref import finalize
 from rightcall.execute.sandbox.advice import advice, is_linux
 from rightcall.execute.sandbox.conversation import Conversation, Out, ServerGone
 from rightcall.execute.sandbox.holding import Server
+from rightcall.execute.sandbox.inside.owners import is_root
+from rightcall.execute.sandbox.inside.places import is_open_to_all
 from rightcall.execute.sandbox.probe import Finding, try_tier
 from rightcall.execute.sandbox.types import Ended, Job, NoSandbox, Scratch, Tier
 
@@ -50,6 +52,20 @@ class Sandbox:
         """The interpreter that runs scripts, as seen inside and outside."""
         with self._lock:
             return self._choice().python
+
+    def can_bind(self, folder: str) -> bool:
+        """Whether a folder can be the scratch itself (Job.bind). Where nothing can be mounted it stays where it is, and
+        the user that root's programs run as must get there."""
+        if self.tier() == "namespaces" or not is_root():
+            return True
+        return is_open_to_all(os.path.abspath(folder)) and is_open_to_all(os.path.realpath(folder))
+
+    @property
+    def groups(self) -> Mapping[str, int]:
+        """What control groups limit here, `memory` or `pids`, found by making one; the version of their interface."""
+        with self._lock:
+            self._choice()
+            return self._running().groups
 
     def run(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import sysconfig
 from contextlib import suppress
@@ -67,6 +68,14 @@ def checked_paths(interpreter: list[str], wanted: list[str]) -> list[str]:
 
 def _within(path: str, folders: tuple[str, ...]) -> bool:
     return any(path == folder or path.startswith(folder + "/") for folder in folders)
+
+
+def is_open_to_all(path: str) -> bool:
+    """Whether a user who is nobody in particular can get to what is at this path."""
+    while (path := os.path.dirname(path)) != "/":
+        if not os.stat(path).st_mode & stat.S_IXOTH:
+            return False
+    return True
 
 
 def nearest(path: str, folders: list[str]) -> str | None:
