@@ -1,7 +1,9 @@
 """Folders a program had to itself are counted, handed over and removed, whatever it has put there."""
 
 import os
+import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -74,6 +76,50 @@ def test_everything_below_is_seen_at_any_depth_and_counted(opened: tuple[Path, i
     names = [name for _, name, _ in folders.walked(fd)]
     assert len(names) == DEEP + 2
     assert names[-1] == "last" or names[0] == "d"
-    assert folders.used(fd, 1 << 30) >= 100_000
-    assert folders.used(fd, 1000) > 1000
+    assert folders.used(fd).size >= 100_000
+    assert folders.used(fd).entries == DEEP + 2
+    assert folders.used(fd, folders.Use(1000, 1 << 20)).size > 1000
+    assert folders.used(fd, folders.Use(1 << 30, 7)).entries == 8
     folders.remove(str(folder))
+
+
+@pytest.mark.promise("X-06")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_what_its_owner_cannot_list_is_counted_and_stays_as_it_was(opened: tuple[Path, int]):
+    """As an ordinary user, whose own rights hold for him. What he cannot search he cannot fill."""
+    folder, fd = opened
+    for name, mode in (("write only", 0o300), ("read only", 0o400), ("closed", 0)):
+        (folder / name / "deep").mkdir(parents=True)
+        (folder / name / "data").write_bytes(b"x" * 100_000)
+        (folder / name).chmod(mode)
+    for path in [folder, *folder.rglob("*")]:
+        os.chown(path, 65534, 65534)
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setresuid(65534, 65534, 65534)
+            names = sorted(name for _, name, _ in folders.walked(fd))
+            os._exit(names != ["closed", "data", "deep", "read only", "write only"])
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o300, 0o400, 0}
+
+
+@pytest.mark.promise("X-06")
+@pytest.mark.parametrize("depth", [2, 40])
+def test_a_folder_that_is_moved_meanwhile_leads_nowhere_else(base: Path, opened: tuple[Path, int], depth: int):
+    folder, fd = opened
+    (base / "elsewhere").mkdir()
+    (base / "elsewhere" / "foreign").write_text("")
+    deepest = folder.joinpath(*"d" * depth)
+    deepest.mkdir(parents=True)
+    (deepest / "last").write_text("")
+    found: list[str] = []
+    with suppress(OSError):
+        for _, name, _ in folders.walked(fd):
+            found.append(name)
+            if name == "last":
+                deepest.rename(base / "elsewhere" / "d")
+    assert "last" in found
+    assert "foreign" not in found

@@ -1,5 +1,6 @@
 """The small parts of the fork server: requests, users, what processes use, control groups."""
 
+import ctypes
 import os
 import socket
 import sys
@@ -8,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.execute.sandbox.inside import groups, newroot, owners, places, watching, wire
+from rightcall.execute.sandbox.inside import groups, mapped, newroot, owners, places, removed, watching, wire
 from rightcall.execute.sandbox.inside.real_folder import RealFolder
+from rightcall.execute.sandbox.inside.removed import Removed
 from rightcall.execute.sandbox.inside.request import Request
 
+LIBC = ctypes.CDLL(None)
+LIBC.mmap.restype = ctypes.c_void_p
 REQUEST = Request(
     tier="landlock", argv=["/bin/x", "/place/a", "/placement", "/place"], place="/place", bind=False,
     script="/place/main.py", code="", visible=[], env={"A": "/place/b", "B": "see /place"}, seconds=1.0,
@@ -90,15 +94,37 @@ def test_what_processes_use_is_seen_from_outside():
 
 
 @pytest.mark.promise("X-06")
-def test_a_removed_file_that_is_open_still_counts(tmp_path: Path):
+@pytest.mark.parametrize("root", [True, False])
+def test_a_removed_file_counts_as_long_as_it_is_open_or_mapped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: bool
+):  # fmt: skip
+    """Whoever may not look at a mapped file sees the room on the disk go."""
+    if root and os.geteuid() != 0:
+        pytest.skip("only root may look at mapped files")
+
+    def refuse(_: mapped.Mapped) -> os.stat_result:
+        raise PermissionError
+
+    def used() -> int:
+        return lost.used([os.getpid()], 1 << 20)
+
+    folder = os.open(tmp_path, os.O_RDONLY)
+    lost = Removed([folder])
+    monkeypatch.setattr(removed, "_MARGIN", -(1 << 60))  # as if much had gone
+    if not root:
+        monkeypatch.setattr(mapped.Mapped, "on_disk", refuse)
     path = tmp_path / "file"
-    with open(path, "wb") as file:
+    with open(path, "w+b") as file:
         file.write(b"x" * 100_000)
         file.flush()
-        device = os.fstat(file.fileno()).st_dev
-        before = watching.removed_files([os.getpid()], device)
+        assert used() == 0
         path.unlink()
-        assert watching.removed_files([os.getpid()], device) - before >= 100_000
+        assert used() >= 100_000
+        address = LIBC.mmap(None, 4096, 1, 1, file.fileno(), 0)
+    assert 100_000 <= used() < 1 << 20 if root else used() > 1 << 20
+    LIBC.munmap(ctypes.c_void_p(address), 4096)
+    assert used() == 0
+    os.close(folder)
 
 
 def test_a_group_limits_memory_and_processes_and_goes_away():

@@ -1,39 +1,124 @@
 """Folders that a program had to itself: counted, handed over, removed. Nothing in them is trusted: links are never
-followed, and however deep it goes, one descriptor is enough."""
+followed, and however deep it goes, a few descriptors are enough."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import NamedTuple
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-MOST = 200_000
-"""Entries that are counted; whoever makes more has used too much."""
+_HELD = 24
+"""So many levels are kept open. From deeper ones the way back is "..", which is looked at before it is believed."""
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE)
+_LEAST_ENTRIES, _ENTRIES_PER_MEGABYTE = 4096, 128
+
+
+class Use(NamedTuple):
+    """Bytes on the disk, and entries."""
+
+    size: int
+    entries: int
+
+
+class _Level:
+    """A folder on the way from the top to where we are."""
+
+    def __init__(self, folder: int) -> None:
+        self.folder = folder
+        """Less than 0: closed, as it is deep down."""
+        found = os.fstat(folder)
+        self.identity = found.st_dev, found.st_ino
+        self.names = iter(os.listdir(folder))
 
 
 def walked(top: int) -> Iterator[tuple[int, str, os.stat_result]]:
     """Everything below an open folder: the folder it lies in (open until the next step), its name, what it is. A folder
-    comes before what is in it."""
-    here = os.open(".", _FOLDER, dir_fd=top)
-    levels = [iter(os.listdir(here))]
+    comes before what is in it. What cannot be seen though the program may have put something there is an OSError."""
+    levels = [_Level(os.open(".", _FOLDER, dir_fd=top))]
     try:
         while levels:
-            name = next(levels[-1], None)
+            here = levels[-1].folder
+            name = next(levels[-1].names, None)
             if name is None:
-                levels.pop()
-                if levels:
-                    here = _moved(here, "..")
+                _go_back(levels)
                 continue
-            with suppress(OSError):  # gone meanwhile, or not to be entered: then it is not counted either
+            try:
                 found = os.stat(name, dir_fd=here, follow_symlinks=False)
-                yield here, name, found
-                if stat.S_ISDIR(found.st_mode):
-                    here = _moved(here, name, os.O_NOFOLLOW)
-                    levels.append(iter(os.listdir(here)))
+            except OSError as error:
+                if error.errno in _GONE:
+                    continue
+                raise
+            yield here, name, found
+            if stat.S_ISDIR(found.st_mode):
+                below = _entered(here, name)
+                if below is not None:
+                    _go_down(levels, below)
     finally:
-        os.close(here)
+        for level in levels:
+            if level.folder >= 0:
+                os.close(level.folder)
+
+
+def _go_down(levels: list[_Level], below: int) -> None:
+    try:
+        levels.append(_Level(below))
+    except OSError:
+        os.close(below)
+        raise
+    if len(levels) > _HELD + 1:
+        os.close(levels[-2].folder)
+        levels[-2].folder = -1
+
+
+def _go_back(levels: list[_Level]) -> None:
+    left = levels.pop()
+    try:
+        if levels and levels[-1].folder < 0:
+            above = os.open("..", _FOLDER, dir_fd=left.folder)
+            levels[-1].folder = above
+            found = os.fstat(above)
+            if (found.st_dev, found.st_ino) != levels[-1].identity:
+                raise OSError(errno.EXDEV, "a folder was moved while it was looked at")
+    finally:
+        os.close(left.folder)
+
+
+def _entered(here: int, name: str) -> int | None:
+    """The folder of this name, open; None where it has gone, and where nobody of our rights gets at what is in it."""
+    try:
+        itself = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+    except OSError as error:
+        if error.errno in _GONE:
+            return None
+        raise
+    try:
+        os.stat(".", dir_fd=itself)  # whether it can be searched, which also the way back needs
+        return _listable(itself)
+    except PermissionError:
+        if os.access(f"/proc/self/fd/{itself}", os.W_OK | os.X_OK):
+            raise
+        return None
+    finally:
+        os.close(itself)
+
+
+def _listable(itself: int) -> int:
+    """A folder, open for reading. One of ours that cannot be read is made so that it can, for a moment: it may be older
+    than the run, and somebody's wish."""
+    path = f"/proc/self/fd/{itself}"
+    try:
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:
+        mode = stat.S_IMODE(os.fstat(itself).st_mode)
+        os.chmod(path, mode | stat.S_IRUSR)
+        try:
+            return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        finally:
+            os.chmod(path, mode)
 
 
 def _moved(here: int, name: str, flags: int = 0) -> int:
@@ -54,37 +139,20 @@ def write_copy(source: int, path: str, mode: int, *, folder: int | None = None) 
         os.close(target)
 
 
-def used(top: int, most: int) -> int:
-    """Bytes that everything below an open folder takes on the disk; it stops counting beyond `most`."""
-    total = 0
-    for number, (_, _, found) in enumerate(walked(top)):
-        total += found.st_blocks * 512
-        if number > MOST:
-            return most + 1
-        if total > most:
+def used(top: int, most: Use | None = None) -> Use:
+    """What everything below an open folder takes on the disk; it stops counting beyond `most`."""
+    size = entries = 0
+    for _, _, found in walked(top):
+        size += found.st_blocks * 512
+        entries += 1
+        if most is not None and (size > most.size or entries > most.entries):
             break
-    return total
+    return Use(size, entries)
 
 
-def give(top: int, uid: int, gid: int) -> None:
-    """Make a folder and what is in it somebody's. A file with a second name may have that name anywhere, and stays
-    whose it is."""
-    for folder, name, found in walked(top):
-        if stat.S_ISDIR(found.st_mode) or found.st_nlink == 1:
-            os.chown(name, uid, gid, dir_fd=folder, follow_symlinks=False)
-    os.fchown(top, uid, gid)
-
-
-def take_back(top: int, uid: int, to: os.stat_result | None) -> None:
-    """After the run: nothing in an open folder is setuid any more, and what belongs to `uid` belongs to `to`'s owner.
-    The bits go first: a file must not be somebody else's while it still has them."""
-    for folder, name, found in walked(top):
-        if stat.S_ISREG(found.st_mode) and found.st_mode & 0o6000:
-            os.chmod(name, stat.S_IMODE(found.st_mode) & 0o777, dir_fd=folder)
-        if to is not None and found.st_uid == uid:
-            os.chown(name, to.st_uid, to.st_gid, dir_fd=folder, follow_symlinks=False)
-    if to is not None:
-        os.fchown(top, to.st_uid, to.st_gid)
+def entries_in(size: int) -> int:
+    """How many files, folders and links a scratch folder of this size may hold."""
+    return max(_LEAST_ENTRIES, (size >> 20) * _ENTRIES_PER_MEGABYTE)
 
 
 def remove(path: str) -> None:

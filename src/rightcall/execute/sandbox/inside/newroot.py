@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from rightcall.execute.sandbox.inside import kernel
-from rightcall.execute.sandbox.inside.folders import write_copy
+from rightcall.execute.sandbox.inside.folders import entries_in, write_copy
 from rightcall.execute.sandbox.inside.places import DEVICES, RANDOM, checked_paths, nearest, system_places
 from rightcall.execute.sandbox.inside.request import Request
 
@@ -28,7 +28,6 @@ _PROC = (
     {"hidepid": "ptraceable"},
     {"hidepid": "2"},
 )
-_INODES_PER_MEGABYTE, _LEAST_INODES = 128, 4096
 
 
 class _Source(NamedTuple):
@@ -115,8 +114,7 @@ def _some_folder() -> str:
 
 
 def _volume(request: Request, uid: int, gid: int) -> int:
-    inodes = max(_LEAST_INODES, (request.scratch >> 20) * _INODES_PER_MEGABYTE)
-    options = {"mode": "711", "size": str(request.scratch), "nr_inodes": str(inodes)}
+    options = {"mode": "711", "size": str(request.scratch), "nr_inodes": str(entries_in(request.scratch))}
     volume = kernel.new_filesystem("tmpfs", options, _PLAIN, "the scratch folder")
     for name, mode in (("scratch", 0o700), ("tmp", 0o1777), ("shm", 0o1777)):
         os.mkdir(name, dir_fd=volume)

@@ -92,16 +92,3 @@ def tasks_of(uid: int) -> int:
                     with open(f"/proc/{name}/stat", "rb", buffering=0) as file:
                         total += int(file.read(4096).rpartition(b")")[2].split()[17])
     return total
-
-
-def removed_files(processes: list[int], device: int) -> int:
-    """Bytes in files that are open and have no name any more, on a disk."""
-    sizes: dict[int, int] = {}
-    for process in processes:
-        with suppress(OSError):
-            for name in os.listdir(f"/proc/{process}/fd"):
-                with suppress(OSError):
-                    found = os.stat(f"/proc/{process}/fd/{name}")
-                    if found.st_dev == device and not found.st_nlink:
-                        sizes[found.st_ino] = found.st_blocks * 512
-    return sum(sizes.values())
