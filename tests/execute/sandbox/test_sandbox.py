@@ -172,6 +172,15 @@ def test_a_program_by_its_path_is_fed_and_heard_to_its_end(sandbox: Sandbox):
     assert said.ended.code == 0
 
 
+@pytest.mark.parametrize("stdin", [b"fed", None])
+def test_the_streams_can_be_opened_by_their_names(sandbox: Sandbox, stdin: bytes | None):
+    null = os.stat(os.devnull)
+    code = "open('/dev/stdout', 'w').write(open('/dev/stdin').read() + '.')\nopen('/dev/stderr', 'w').write('err')"
+    said = run_python(sandbox, code, stdin=stdin)
+    assert (said.out, said.err) == ((stdin or b"").decode() + ".", "err")
+    assert (os.stat(os.devnull).st_uid, os.stat(os.devnull).st_gid) == (null.st_uid, null.st_gid)
+
+
 @pytest.mark.promise("X-06")
 def test_a_program_that_is_not_there_is_a_failure_that_names_it(sandbox: Sandbox):
     with pytest.raises(ToolFailure, match="/no/such: No such file") as caught:

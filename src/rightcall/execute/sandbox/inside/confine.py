@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import stat
 from math import ceil
 
 from rightcall.execute.sandbox.inside import kernel
@@ -46,6 +47,14 @@ def set_limits(request: Request, tasks: int) -> None:
         _, hard = resource.getrlimit(kind)
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(kind, (most, most))
+
+
+def give_pipes(pipes: tuple[int, int, int], uid: int, gid: int) -> None:
+    """Whoever opens /dev/stdout or the like opens the pipe once more, by its permissions. What is no pipe is
+    everybody's already, such as /dev/null."""
+    for pipe in pipes:
+        if stat.S_ISFIFO(os.fstat(pipe).st_mode):
+            os.fchown(pipe, uid, gid)
 
 
 def take_pipes(pipes: tuple[int, int, int]) -> None:

@@ -67,6 +67,8 @@ def _offer(run: Run, volume: int) -> None:
 def _give_up(run: Run) -> None:
     """Descriptors and privileges."""
     os.umask(0o022)
+    if run.other:
+        confine.give_pipes(run.pipes, run.uid, run.gid)
     confine.take_pipes(run.pipes)
     confine.close_all_but(run.channel.fileno())
     confine.drop_privileges(run.uid, run.gid, other=run.other)
