@@ -262,6 +262,18 @@ def test_a_set_up_that_fails_runs_nothing_and_names_the_step(sandbox: Sandbox, f
     assert heard == []
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's programs run as another user")
+def test_a_folder_that_is_closed_to_the_programs_user_is_named(sandboxes: dict[Tier, Sandbox], folder: Path):
+    inner = folder / "closed/a/b"
+    inner.mkdir(parents=True)
+    (folder / "closed").chmod(0o700)
+    with pytest.raises(NoSandbox) as caught:
+        run_job(sandboxes["landlock"], Job(("/bin/true",), PLACE, visible=(str(inner),)))
+    if "could not be set up" not in caught.value.why:
+        pytest.skip(caught.value.why)
+    assert f"({folder}/closed is closed to others: `chmod o+x` it, or use a folder elsewhere)" in caught.value.why
+
+
 @pytest.mark.promise("X-06")
 def test_whatever_the_caller_raises_nothing_goes_on(sandbox: Sandbox):
     began = threading.Event()

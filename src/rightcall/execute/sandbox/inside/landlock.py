@@ -51,11 +51,23 @@ def restrict(read: Iterable[str], write: Iterable[str], devices: Iterable[str]) 
         os.close(rules)
 
 
+def _closed(path: str) -> str:
+    """Which folder above it does not let us through, and what would help."""
+    above = os.path.dirname(path)
+    while above != "/" and not os.access(os.path.dirname(above), os.X_OK):
+        above = os.path.dirname(above)
+    if os.access(above, os.X_OK):
+        return ""
+    return f" ({above} is closed to others: `chmod o+x` it, or use a folder elsewhere)"
+
+
 def _allow(rules: int, path: str, rights: int) -> None:
     try:
         file = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError as error:
-        raise kernel.Step(f"reach {path} as the user that the program runs as", error.errno or 0) from None
+        raise kernel.Step(
+            f"reach {path} as the user that the program runs as{_closed(path)}", error.errno or 0
+        ) from None
     try:
         if not stat.S_ISDIR(os.fstat(file).st_mode):
             rights &= _ON_A_FILE
