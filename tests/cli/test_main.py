@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli_running import EXAMPLES, ROOT, TOOLS, Runner, environment, start
+from rightcall import cli
 from rightcall.cli import COMMANDS
 
 
@@ -41,6 +42,28 @@ def test_a_misspelt_command_is_told_the_right_one(run: Runner) -> None:
     done = run("chek")
     assert (done.code, done.out) == (2, "")
     assert done.err == "rightcall: there is no command `chek`: did you mean `check`?\n"
+
+
+@pytest.mark.promise("C-09")
+def test_an_interruption_that_python_has_made_another_exception_of_still_is_one(
+    run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it does when a module is loaded: what comes while a class is made becomes a RuntimeError, in older ones."""
+
+    def interrupted(_name: str) -> None:
+        try:
+            raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
+        except RuntimeError as error:
+            raise ImportError("no module") from error
+
+    def broken(_name: str) -> None:
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr(cli, "import_module", interrupted)
+    assert run("demo") == (130, "", "")
+    monkeypatch.setattr(cli, "import_module", broken)
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        run("demo")
 
 
 @pytest.mark.parametrize("word", ["version", "--version", "-V"])

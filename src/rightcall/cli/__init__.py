@@ -125,6 +125,18 @@ def _main(arguments: list[str]) -> int:
         _quiet(sys.stdout)
         where = f" ({error.filename})" if isinstance(error.filename, str) else ""
         return _complain(f"input or output failed: {error.strerror or error}{where}")
+    except Exception as error:
+        if not _is_interruption(error):
+            raise
+        _finish(sys.stdout)
+        return INTERRUPTED
+
+
+def _is_interruption(error: BaseException | None) -> bool:
+    """Python itself makes another exception of one that comes while a class is made, as when a module is loaded."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return error is not None
 
 
 def _dispatch(arguments: list[str]) -> int:
