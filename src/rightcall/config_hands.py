@@ -4,11 +4,21 @@ The defaults are those of a file that says nothing. They permit nothing by thems
 what needs a person and what is only rehearsed stands in `[policy]`.
 """
 
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
 LeastTier = Literal["landlock", "namespaces"]
+
+
+SANDBOX_RANGES: Final[dict[str, tuple[float, float]]] = {
+    "seconds": (0.1, 3600),
+    "memory": (16, 1_000_000),
+    "processes": (1, 10_000),
+    "scratch": (1, 1_000_000),
+    "output": (1, 100_000_000),
+}
+"""From and to, for each limit of a program; whole numbers where the least is one."""
 
 
 class SandboxSettings(Struct, frozen=True):

@@ -1,8 +1,9 @@
 """Reads and checks `[sandbox]`, `[write]` and `[write.check]`, key by key."""
 
+import os
 from typing import Any
 
-from rightcall.config_hands import Check, LeastTier, SandboxSettings, WriteSettings
+from rightcall.config_hands import SANDBOX_RANGES, Check, LeastTier, SandboxSettings, WriteSettings
 from rightcall.config_settings_values import Readers, laid_over, number, path_patterns, patterns, whole, word
 from rightcall.packs.lines import KeyPath
 from rightcall.packs.source import Source, Table
@@ -46,7 +47,22 @@ def _absolute(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
     for at, text in enumerate(found):
         if not text.startswith("/") or text.strip("/") == "" or ".." in text.split("/"):
             raise source.wrong((*path, at), f'must be a whole path of a folder, such as "/opt/data", not {shown(text)}')
+        machine = _of_the_machine(os.path.realpath(text))
+        if machine is not None:
+            raise source.wrong(
+                (*path, at),
+                f"{shown(text)} cannot be shown: {machine} is the machine's own, with processes, devices or sockets of "
+                "others; name a folder of files",
+            )
     return found
+
+
+def _of_the_machine(folder: str) -> str | None:
+    """What a folder is, or lies in, or holds, that is no folder of files. Below /run there may be some."""
+    for one in ("/proc", "/sys", "/dev", "/run"):
+        if f"{one}/".startswith(f"{folder.rstrip('/')}/") or (one != "/run" and folder.startswith(f"{one}/")):
+            return one
+    return None
 
 
 def _folders(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
@@ -63,11 +79,8 @@ def _folders(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
 
 _MEGABYTES = whole(16, 1_000_000)
 _SANDBOX: Readers = {
-    "seconds": number(0.1, 3600),
-    "memory": _MEGABYTES,
-    "processes": whole(1, 10_000),
-    "scratch": whole(1, 1_000_000),
-    "output": whole(1, 100_000_000),
+    "seconds": number(*SANDBOX_RANGES["seconds"]),
+    **{name: whole(int(least), int(most)) for name, (least, most) in SANDBOX_RANGES.items() if name != "seconds"},
     "tier": word(LeastTier),
     "python": _program,
     "node": _program,

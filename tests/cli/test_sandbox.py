@@ -14,9 +14,11 @@ import pytest
 
 from cli_running import Runner, environment, start
 from rightcall.cli import sandbox_doctor, sandbox_run
+from rightcall.cli.sandbox import is_system
 from rightcall.cli.sandbox_canaries import CANARIES, world
-from rightcall.cli.sandbox_run import status
+from rightcall.cli.sandbox_run import copy_name, status
 from rightcall.execute.sandbox import scratch as scratch_module
+from rightcall.execute.sandbox.languages import Language
 from rightcall.execute.sandbox.sandbox import Sandbox
 from rightcall.execute.sandbox.types import Ended, NoSandbox
 
@@ -164,6 +166,76 @@ def test_what_cannot_run_is_said_before_anything_does(run: Runner, here: Path) -
 
 
 @needs_sandbox
+def test_javascript_that_imports_is_a_module_whatever_its_file_is_called(run: Runner, here: Path) -> None:
+    (here / "data").mkdir()
+    for path in ("y.txt", "data/y.txt"):
+        (here / path).write_text("import fs from 'fs'\nconsole.log(typeof fs)\n")
+    assert run("sandbox", "run", "--lang", "js", "y.txt") == (0, "object\n", "")
+    assert run("sandbox", "run", "--lang", "js", "--scratch", "data", "data/y.txt") == (0, "object\n", "")
+
+
+@pytest.mark.parametrize(
+    ("file", "language", "code", "name"),
+    [
+        ("b/a.py", "python", b"", "a.py"),
+        ("a.cjs", "javascript", b"import fs from 'fs'", "a.cjs"),
+        ("a.txt", "python", b"", "a.py"),
+        ("build", "javascript", b"", "build.js"),
+        ("a.py", "javascript", b"import fs from 'fs'", "a.mjs"),
+        ("-", "javascript", b"", "main.js"),
+    ],
+)
+def test_a_copy_has_the_ending_of_its_language(file: str, language: Language, code: bytes, name: str) -> None:
+    assert copy_name(file, language, code) == name
+
+
+def test_what_is_wrong_in_the_command_is_said_with_what_would_be_right(run: Runner, here: Path) -> None:
+    (here / "a.py").write_text("1")
+    assert run("sandbox", "run").err.endswith("the following arguments are required: FILE\n")
+    for options, said in (
+        (("--memory", "15"), "--memory: must be a whole number from 16 to 1,000,000, not 15"),
+        (("--memory", "20.5"), "not 20.5"),
+        (("--seconds", "3601"), "--seconds: must be a number from 0.1 to 3,600, not 3601"),
+        (("--seconds", "nan"), "not nan"),
+    ):
+        done = run("sandbox", "run", *options, "a.py")
+        assert (done.code, done.err.strip().endswith(said)) == (2, True), done.err
+
+
+@pytest.mark.promise("X-06")
+@pytest.mark.parametrize("action", [("run", "a.py"), ("doctor",)])
+def test_a_root_or_policy_that_is_not_there_is_a_mistake(run: Runner, here: Path, action: tuple[str, ...]) -> None:
+    (here / "a.py").write_text("print('ran')")
+    done = run("sandbox", *action, "--root", "typo")
+    assert done == (2, "", f"rightcall: `root`: there is no folder '{here}/typo'\n")
+    assert run("sandbox", *action, "--policy", "typo.toml").code == 2
+
+
+def test_a_policy_with_several_mistakes_says_where_to_see_them_all(run: Runner, here: Path) -> None:
+    (here / "a.py").write_text("print('ran')")
+    (here / "rightcall.toml").write_text("[sandbox]\nseconds = 'x'\nmemory = 1\nvisible = ['/proc']\n")
+    assert run("sandbox", "run", "a.py").err.splitlines()[1:] == [
+        "2 more mistakes are in it: `rightcall policy check ./rightcall.toml` lists them all"
+    ]
+
+
+@pytest.mark.promise("X-06")
+@pytest.mark.parametrize(
+    ("folder", "system"),
+    [
+        ("/", True), ("/etc", True), ("/etc/cron.d", True), ("/sbin", True), ("/boot", True), ("/var", True),
+        ("/root", True), ("/home", True), ("/home/me", True), ("/home/me/work", False), ("/home/you", False),
+        ("/root/work", False), ("/var/tmp/x", False), ("/usr2", False), ("/tmp/x", False),
+    ],
+)  # fmt: skip
+def test_folders_that_others_need_are_no_scratch_folders(
+    folder: str, system: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    assert is_system(folder) is system
+
+
+@needs_sandbox
 @pytest.mark.promise("X-06")
 def test_a_folder_is_seen_at_its_path_and_comes_back_changed(run: Runner, here: Path) -> None:
     data = here / "data"
@@ -292,6 +364,21 @@ def test_the_doctor_tries_every_attack_and_says_so(run: Runner, monkeypatch: pyt
     tried = {one["tier"]: one for one in found["tiers"]}[found["tier"]]
     assert {one["name"]: one["verdict"] for one in tried["attacks"]} == {one.name: "stopped" for one in quick}
     assert tried["python"] > 0
+    namespaces, groups = found["machine"]["userNamespaces"], found["machine"]["cgroup"]
+    assert namespaces.startswith(("can be made", "cannot be made ("))
+    assert groups.startswith("made for " if tried["groups"] else "cannot be made")
+
+
+def test_the_doctor_says_what_came_of_trying(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox_doctor, "_UNSHARING", "import sys; sys.exit(1)")
+    found = sandbox_doctor.machine(None)
+    assert found["userNamespaces"] == "cannot be made (Operation not permitted)"
+    assert found["cgroup"] == "not tried, as nothing runs"
+    monkeypatch.setattr(sandbox_doctor, "_UNSHARING", "import sys; sys.exit(101)")
+    used = sandbox_doctor.Examined("namespaces", works=True, groups={"memory": 2, "pids": 1})
+    found = sandbox_doctor.machine(used)
+    assert found["userNamespaces"] == "can be made, but give no rights (Operation not permitted)"
+    assert found["cgroup"] == "made for memory (v2) and processes (v1)"
 
 
 def test_the_doctor_fails_where_an_attack_gets_through(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:

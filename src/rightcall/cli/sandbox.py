@@ -5,8 +5,10 @@ comes, and its exit status is the command's."""
 import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from functools import partial
 
 from rightcall.cli.options import json_option
+from rightcall.config_hands import SANDBOX_RANGES
 from rightcall.door_guarding import POLICY_FILE
 from rightcall.text.escape import escaped
 
@@ -43,7 +45,7 @@ def arguments(parser: ArgumentParser) -> None:
 def _run_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the program; - reads it from standard input")
     parser.add_argument(
-        "args", nargs="*", metavar="ARG", help="what the program gets; after -- if they look like options"
+        "args", nargs="*", default=[], metavar="ARG", help="what the program gets; after -- if they look like options"
     )
     parser.add_argument("--lang", choices=_LANGUAGES, help="its language (default: by FILE's ending)", metavar="py|js")
     parser.add_argument(
@@ -51,11 +53,14 @@ def _run_arguments(parser: ArgumentParser) -> None:
         help="a folder whose files the program can read and change, at the same path (default: an empty one)",
     )  # fmt: skip
     limits = parser.add_argument_group("limits (default: those of the policy)")
-    limits.add_argument("--seconds", metavar="S", type=_seconds, help="how long it may run (default: 4)")
-    limits.add_argument("--memory", metavar="MB", type=_whole, help="of all its processes together (default: 512)")
-    limits.add_argument("--processes", metavar="N", type=_whole, help="how many it may have (default: 64)")
-    limits.add_argument("--disk", metavar="MB", type=_whole, help="what its files may take (default: 128)")
-    limits.add_argument("--output", metavar="BYTES", type=_whole, help="what it may print (default: 1000000)")
+    for option, metavar, field, about in (
+        ("--seconds", "S", "seconds", "how long it may run (default: 4)"),
+        ("--memory", "MB", "memory", "of all its processes together (default: 512)"),
+        ("--processes", "N", "processes", "how many it may have (default: 64)"),
+        ("--disk", "MB", "scratch", "what its files may take (default: 128)"),
+        ("--output", "BYTES", "output", "what it may print (default: 1000000)"),
+    ):
+        limits.add_argument(option, metavar=metavar, type=partial(_within, *SANDBOX_RANGES[field]), help=about)
     limits.add_argument("--tier", choices=("landlock", "namespaces"), help="the least isolation that will do")
     _policy_options(parser)
 
@@ -78,20 +83,16 @@ def run(options: Namespace) -> int:
     return run_file(options)
 
 
-def _seconds(text: str) -> float:
+def _within(least: float, most: float, text: str) -> float:
+    """The same as the policy takes: whole numbers where the least is one."""
     try:
-        seconds = float(text)
+        found = int(text) if isinstance(least, int) else float(text)
     except ValueError:
-        seconds = 0.0
-    if not 0.05 <= seconds <= 86_400:
-        raise ArgumentTypeError(f"seconds from 0.05 to 86400, not {escaped(text, 20)}")
-    return seconds
-
-
-def _whole(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:12]) <= 10**9:
-        raise ArgumentTypeError(f"a whole number above 0, not {escaped(text, 20)}")
-    return int(text)
+        found = least - 1
+    if not text.isascii() or not least <= found <= most:
+        kind = "a whole number" if isinstance(least, int) else "a number"
+        raise ArgumentTypeError(f"must be {kind} from {least:,} to {most:,}, not {escaped(text, 20)}")
+    return found
 
 
 def complain(*lines: str) -> None:
@@ -106,11 +107,15 @@ LOST = 123
 """The program has ended with 0, and somebody who counts on its files must hear that they are not all there."""
 TOO_LONG = 124
 STOPPED = 137
-PROBLEM_FOLDERS = ("/proc", "/sys", "/dev", "/usr", "/bin", "/lib", "/lib64")
+_SYSTEM = (
+    "/proc", "/sys", "/dev", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/boot",
+)  # fmt: skip
+_SHARED = ("/var", "/var/lib", "/var/log", "/var/cache", "/var/spool", "/root", "/home", "/opt", "/srv", "/run")
+"""Where the folders of many are: not themselves, but one below may well be somebody's own."""
 
 
 def is_system(folder: str) -> bool:
-    """Whether a folder is one that every program needs as it is, or holds such."""
-    if folder == os.sep:
-        return True
-    return any(folder == one or folder.startswith(one + os.sep) for one in PROBLEM_FOLDERS)
+    """Whether a whole path is a folder that others need as it is, or holds such: the system's, or a home."""
+    home = os.path.realpath(os.path.expanduser("~"))
+    below = any(folder == one or folder.startswith(one + os.sep) for one in _SYSTEM)
+    return below or any(f"{one}/".startswith(f"{folder.rstrip('/')}/") for one in (*_SYSTEM, *_SHARED, home))

@@ -1,9 +1,11 @@
 """`rightcall sandbox doctor`: which isolation works on this machine, tried with a harmless program and with attacks."""
 
+import os
 import shutil
+import subprocess
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from statistics import median
 from time import perf_counter
@@ -47,6 +49,8 @@ class Examined(Struct, frozen=True, rename="camel"):
     python: float | None = None
     javascript: float | None = None
     javascript_why: str = ""
+    groups: Mapping[str, int] = {}
+    """What control groups limit, and the version of their interface."""
     attacks: tuple[Tried, ...] = ()
 
     @property
@@ -62,7 +66,7 @@ def examine(options: Namespace) -> int:
     used = _used(tiers, settings)
     good = used is not None and used.keeps
     if options.json:
-        found: dict[str, Any] = {"works": good, "tier": used.tier if used else None, "machine": machine()}
+        found: dict[str, Any] = {"works": good, "tier": used.tier if used else None, "machine": machine(used)}
         found["tiers"] = to_builtins(tiers)
         say(json_text(found, ascii_only=not is_unicode(sys.stdout)))
     else:
@@ -90,7 +94,7 @@ def _examined(tier: Tier, settings: SandboxSettings, around: World) -> Examined:
             javascript, why = _timed(sandbox, settings, "javascript"), ""
         except ToolFailure as fault:
             javascript, why = None, str(fault)
-        return Examined(tier, True, "", (), python, javascript, why, attacks)
+        return Examined(tier, True, "", (), python, javascript, why, sandbox.groups, attacks)
 
 
 def _timed(sandbox: Sandbox, settings: SandboxSettings, language: Language) -> float:
@@ -133,8 +137,8 @@ def _run(
     return ended, b"".join(parts).decode(errors="replace")
 
 
-def machine() -> dict[str, Any]:
-    """What isolation is made of here."""
+def machine(used: Examined | None) -> dict[str, Any]:
+    """What isolation is made of here, by what was tried: what the system says of itself need not hold for us."""
     from rightcall.execute.sandbox import probe
 
     found = probe.machine()
@@ -143,48 +147,47 @@ def machine() -> dict[str, Any]:
         "architecture": found.architecture,
         "landlock": found.landlock,
         "userNamespaces": _user_namespaces(),
-        "cgroup": _cgroups(),
+        "cgroup": _cgroups(used),
         "root": found.root,
         "python": sys.version.split()[0],
         "node": shutil.which("node") or "",
     }
 
 
+_UNSHARING = """
+import ctypes, sys
+libc = ctypes.CDLL(None, use_errno=True)
+for step, flag in enumerate((0x10000000, 0x00020000)):
+    if libc.unshare(flag): sys.exit(100 * step + ctypes.get_errno())
+"""
+"""One of users, then one of mounts in it, for which it must give rights."""
+
+
 def _user_namespaces() -> str:
-    most = _setting("user/max_user_namespaces")
-    closed = _setting("kernel/unprivileged_userns_clone") == "0"
-    kept = _setting("kernel/apparmor_restrict_unprivileged_userns") == "1"
-    if most in ("", "0"):
-        return "none"
-    return "only for root" if closed else "restricted by AppArmor" if kept else "yes"
+    """Tried in a process of its own."""
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", _UNSHARING], capture_output=True, check=False)
+    step, error = divmod(done.returncode, 100)
+    if not done.returncode:
+        return "can be made"
+    return f"{'can be made, but give no rights' if step else 'cannot be made'} ({os.strerror(error)})"
 
 
-def _setting(name: str) -> str:
-    try:
-        with open(f"/proc/sys/{name}", encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
-
-
-def _cgroups() -> str:
-    try:
-        with open("/proc/self/cgroup", encoding="utf-8") as file:
-            lines = [line.split(":", 2) for line in file.read().splitlines()]
-    except OSError:
-        return "none"
-    first = any("memory" in line[1].split(",") for line in lines if len(line) == 3)
-    return "v1, with memory" if first else "v2" if any(line[:2] == ["0", ""] for line in lines) else "none"
+def _cgroups(used: Examined | None) -> str:
+    if used is None:
+        return "not tried, as nothing runs"
+    words = {"memory": "memory", "pids": "processes"}
+    made = [f"{words[kind]} (v{version})" for kind, version in used.groups.items()]
+    return f"made for {' and '.join(made)}" if made else "cannot be made: memory is counted instead"
 
 
 def _report(
     tiers: list[Examined], used: Examined | None, settings: SandboxSettings, style: Style
 ) -> Iterator[str]:  # fmt: skip
-    about = machine()
+    about = machine(used)
     landlock = f"Landlock ABI {about['landlock']}" if about["landlock"] else "no Landlock"
     who = "as root" if about["root"] else "as an ordinary user"
     yield f"machine: Linux {escaped(about['kernel'])} {about['architecture']}, {landlock}, {who}"
-    yield f"  user namespaces: {about['userNamespaces']}; cgroup: {about['cgroup']}"
+    yield f"  user namespaces: {about['userNamespaces']}; control groups: {about['cgroup']}"
     for one in tiers:
         yield ""
         yield from _tier_lines(one, style)

@@ -12,6 +12,7 @@ from rightcall.cli.lines import InputError
 from rightcall.cli.sandbox import LOST, NO_SANDBOX, STOPPED, TOO_LONG, complain, is_system
 from rightcall.cli.store_options import policy_file, policy_of
 from rightcall.config_hands import SandboxSettings
+from rightcall.errors import PolicyError
 from rightcall.execute.sandbox.languages import PLACE, Language, code_for, file_name, job_for, language_of
 from rightcall.execute.sandbox.sandbox import Sandbox
 from rightcall.execute.sandbox.scratch import Left
@@ -50,12 +51,33 @@ def run_file(options: Namespace) -> int:
 
 def settings_of(options: Namespace) -> SandboxSettings:
     """Those of the policy, if there is one, and what was said here."""
-    settings = SandboxSettings() if policy_file(options) is None else policy_of(options).sandbox
+    settings = _policys(options)
     named = {"seconds": "seconds", "memory": "memory", "processes": "processes", "disk": "scratch", "output": "output"}
     said = {
         field: getattr(options, name) for name, field in (named | {"tier": "tier"}).items() if hasattr(options, name)
     }
     return replace(settings, **{field: value for field, value in said.items() if value is not None})
+
+
+def _policys(options: Namespace) -> SandboxSettings:
+    """A root that is not there, or a policy that is wrong, is a mistake: what it demands would go unheard."""
+    if not os.path.isdir(options.root):
+        from rightcall.executor_opening import existing_folder  # says so as other commands do
+
+        existing_folder(options.root)
+    file = policy_file(options)
+    if file is None:
+        return SandboxSettings()
+    try:
+        return policy_of(options).sandbox
+    except PolicyError as error:
+        from rightcall.cli.policy_check import examine
+
+        others = len(examine(file).mistakes) - 1
+        if others < 1:
+            raise
+        more = f"{others} more mistakes are" if others > 1 else "one more mistake is"
+        raise PolicyError(f"{error}\n{more} in it: `rightcall policy check {file}` lists them all") from error
 
 
 class _Program:
@@ -69,9 +91,10 @@ class _Program:
         self.folder = None if scratch is None else _open_folder(scratch, settings, stack)
         place = PLACE if scratch is None else os.path.abspath(scratch)
         inside = _below(options.file, place, self.folder)
+        if copy_name(options.file, language, code).endswith(".mjs") and language_of(options.file) != language:
+            inside = None  # under its own name node would not take it for a module
         if inside is None:
-            name = file_name(language, code.decode(errors="replace")) if options.file == "-" else options.file
-            script = code_for(os.path.basename(name), code, place, *settings.visible)
+            script = code_for(copy_name(options.file, language, code), code, place, *settings.visible)
         else:
             script = os.path.join(place, inside)
         self.job: Job = job_for(language, settings, place, script, tuple(options.args))
@@ -185,10 +208,22 @@ def _language(options: Namespace, code: bytes) -> Language:
 
 def _open_folder(path: str, settings: SandboxSettings, stack: ExitStack) -> Folder:
     if is_system(os.path.realpath(path)):
-        raise InputError(f"--scratch {escaped(path, 200)}: a folder of the system cannot be a scratch folder")
+        raise InputError(
+            f"--scratch {escaped(path, 200)}: a folder of the system, or your home itself, cannot be a scratch folder; "
+            "a folder made for it can"
+        )
     folder = Folder(path, settings.scratch)
     stack.callback(folder.close)
     return folder
+
+
+def copy_name(file: str, language: Language, code: bytes) -> str:
+    """What our copy of a program is called: by an ending that does not name its language, node would not know it."""
+    name = os.path.basename(file)
+    if language_of(name) == language:
+        return name
+    usual = file_name(language, code.decode(errors="replace"))
+    return usual if file == "-" else os.path.splitext(name)[0] + os.path.splitext(usual)[1]
 
 
 def _below(file: str, place: str, folder: Folder | None) -> str | None:
