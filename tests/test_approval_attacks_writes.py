@@ -226,3 +226,12 @@ def test_what_changes_all_the_time_is_not_even_asked_about(tmp_path: Path) -> No
         assert outcome.decision is not None
         assert (outcome.status, outcome.decision.rule) == ("refused", "state")
         assert executor.waiting() == []
+
+
+def test_nobody_is_asked_about_what_cannot_be_done(root: Path) -> None:
+    with Executor.open_sync(root, POLICY, store="memory") as executor:
+        outcome = executor.run({"name": "file/save", "arguments": {"path": "app.py", "content": "new\n"}}, "ai")
+        assert outcome.decision is not None
+        assert (outcome.status, outcome.decision.rule) == ("refused", "unable")
+        assert "app.py is not below experimental" in outcome.content
+        assert executor.waiting() == []

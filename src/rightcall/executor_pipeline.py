@@ -23,7 +23,7 @@ from rightcall.errors import StoreError
 from rightcall.execute.cache import Cache
 from rightcall.execute.functions import LocalTool
 from rightcall.execute.placing import placed
-from rightcall.execute.preview import DRY_RUN, preview
+from rightcall.execute.preview import preview, rehearsal
 from rightcall.execute.run import run
 from rightcall.execute.state import UNKNOWN, keepable, state_of, telling
 from rightcall.executor_calls import (
@@ -129,9 +129,12 @@ class Pipeline(Struct, frozen=True, eq=False):
                 if isinstance(request, Decision) or found is None:
                     return request, ""
                 shown = await self._rehearsal(request, found)
-                untold = not request.state or request.state.startswith(UNKNOWN)  # no yes to it will ever fit
-                if not shown or untold or await self._state(request, found) == request.state:
-                    return request, shown
+                told = bool(request.state) and not request.state.startswith(UNKNOWN)  # else no yes to it will ever fit
+                if shown and told and await self._state(request, found) != request.state:
+                    continue
+                if isinstance(shown, Result):
+                    return Decision("deny", "unable", shown.error or "It cannot say what it would do"), ""
+                return request, shown
             return UNSTEADY, ""
         except StoreError as error:
             return unrecorded(error).decision, ""
@@ -236,16 +239,17 @@ class Pipeline(Struct, frozen=True, eq=False):
 
         return work
 
-    async def _rehearsal(self, request: Request, found: Equipped) -> str:
-        """What a person is shown of a call that may have to ask, where the tool can show it."""
+    async def _rehearsal(self, request: Request, found: Equipped) -> str | Result:
+        """What a person is shown of a call that may have to ask, where the tool can show it; or why it cannot, of one
+        that writes only onto what was shown."""
         local = found.local
         if local is None or local.preview is None or request.dry_run or not request.side_effects:
             return ""
         if await self._likely(request) != "ask":
             return ""
         given = self._given(request, local)
-        shown = await preview(local, given, request.canonical, seconds=self._seconds(request))
-        return str(shown.value if shown.ok else shown.error).removeprefix(f"{DRY_RUN}\n")
+        shown = await rehearsal(local, given, request.canonical, seconds=self._seconds(request))
+        return str(shown.value) if shown.ok else shown
 
     async def _execute(self, request: Request, found: Equipped, admission: Admission) -> Result:
         """Run it, or rehearse it; what can be taken from the cache was authorised and recorded all the same."""
@@ -255,7 +259,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             if admission.decision.approval is not None and await self._state(request, found) != request.state:
                 return await self._changed(request, found.local)  # a last look, as late as possible
             if admission.decision.kind == "dry_run":
-                given = self._given(request, found.local)
+                given = self._given(request, found.local, bound=False)
                 return await preview(found.local, given, request.canonical, seconds=self._seconds(request))
             key = self._cache_key(request, found.local)
             if key is not None and (known := self.cache.get(key)) is not None:
@@ -289,15 +293,17 @@ class Pipeline(Struct, frozen=True, eq=False):
         """What the tool itself says it would do; nothing where it says nothing."""
         if local.preview is None:
             return ""
-        now = await preview(local, self._given(request, local), request.canonical, seconds=self._seconds(request))
+        given = self._given(request, local, bound=False)
+        now = await preview(local, given, request.canonical, seconds=self._seconds(request))
         return str(now.value) if now.ok else ""
 
-    def _given(self, request: Request, local: LocalTool) -> dict[str, Any]:
-        """What the function gets: the call as it was judged, its paths counted from the root."""
+    def _given(self, request: Request, local: LocalTool, *, bound: bool = True) -> dict[str, Any]:
+        """What the function gets: the call as it was judged, its paths counted from the root; where it is `bound`, also
+        the state for which it was."""
         given = dict(request.arguments) if local.rooted else placed(request.arguments, local.paths, self.root)
         if local.caller is not None:
             given[local.caller] = request.caller
-        if local.expected is not None:
+        if local.expected is not None and bound:
             given[local.expected] = request.state
         return given
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from rightcall.text.question import question_lines
+
 POLICY = {"policy": {"allow": ["save"], "dry_run": False}}
 CALL = {"path": "a.txt", "content": "x"}
 
@@ -90,6 +92,20 @@ def test_what_a_person_is_shown_holds_the_tools_own_preview(workshop: Any) -> No
     shop.run("erase", {"what": "everything"})
     (question,) = shop.executor.waiting()
     assert '"preview":"would erase everything"' in question.details
+
+
+@pytest.mark.promise("P-06", "A-07")
+def test_a_hidden_character_in_a_preview_is_told_from_its_spelling(workshop: Any) -> None:
+    shop = workshop({"policy": {"allow": ["erase"], "dry_run": False}})
+
+    @shop.executor.tool(effects=["write"], preview=lambda arguments: "real \x1b\u202e\nspelled \\u202e")
+    def erase(what: str) -> None: ...
+
+    shop.run("erase", {"what": "everything"})
+    (question,) = shop.executor.waiting()
+    lines = [line.strip(" │") for line in question_lines(question, now=0, width=80)]
+    assert "real \\u001b\\u202e" in lines
+    assert "spelled \\\\u202e" in lines
 
 
 @pytest.mark.promise("P-06", "P-03")

@@ -25,15 +25,15 @@ _OUTPUT = 1_000_000
 async def preview(tool: LocalTool, arguments: Mapping[str, Any], canonical: bytes, *, seconds: float) -> Result:
     """The result of a dry run: what would happen, escaped. Raises nothing but the caller's own CancelledError."""
     told = await rehearsal(tool, arguments, canonical, seconds=seconds)
-    return replace(told, value=f"{DRY_RUN}\n{shown_text(told.value)}")
+    return replace(told, value=f"{DRY_RUN}\n{shown_text(told.value)}") if told.ok else told
 
 
 async def rehearsal(tool: LocalTool, arguments: Mapping[str, Any], canonical: bytes, *, seconds: float) -> Result:
     """What the tool's own preview says; else the command lines that would run; else the call itself. As it is: whoever
     shows it makes it safe, and nobody before. Only half a character, which no record can hold, is spelled out.
 
-    A preview that fails is no reason to run anything: the call is shown instead, and why. Raises nothing but the
-    caller's own CancelledError.
+    A preview that fails is no reason to run anything: the call is shown instead, and why; of a tool that writes only
+    onto what was shown it is an error. Raises nothing but the caller's own CancelledError.
     """
     if tool.preview is None:
         return Result(ok=True, value=_would_do(tool, arguments, canonical))
@@ -41,6 +41,8 @@ async def rehearsal(tool: LocalTool, arguments: Mapping[str, Any], canonical: by
     if said.ok:
         text = _whole_characters(said.value if isinstance(said.value, str) else encode(said.value).decode())
         return replace(said, value=with_left_out(f"of the preview {said.cut}.", text) if said.cut else text)
+    if tool.expected is not None:  # what it would do is not known, so nobody can say yes to it
+        return said
     note = f"The tool's own preview failed: {said.error}"
     told = _whole_characters(f"{_would_do(tool, arguments, canonical)}\n{note}")
     return Result(ok=True, value=told, seconds=said.seconds)

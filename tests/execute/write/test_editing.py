@@ -233,3 +233,15 @@ def test_the_first_edit_on_a_branch_may_be_beside_any_other_file(tmp_path: Path)
     assert not here.tree().exists()
     here.edit(modify("src/deep/d.py", "2\n"), insert("src/new.py", "3\n"), modify("src/b.py", "4\n"))
     here.edit(modify("src/deep/c.py", "5\n"))
+
+
+@pytest.mark.promise("P-06")
+def test_nothing_is_shown_of_another_state_than_the_one_that_is_judged(here: Place) -> None:
+    """However quickly it changes back."""
+    with pytest.raises(Moved, match="has changed since it was looked at"):
+        here.preview("code/edit", operations=[modify("a.py", "2\n")], expected="another")
+    here.edit(modify("a.py", "2\n"))
+    with pytest.raises(Moved, match="has changed since it was looked at"):
+        here.preview("code/commit", message="m", expected="another")
+    with pytest.raises(Moved, match="has changed since it was looked at"):
+        here.preview("code/create-branch", name="other", expected="another")

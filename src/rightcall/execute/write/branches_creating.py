@@ -83,7 +83,9 @@ def create_branch(desk: "Desk", asked: BranchArguments) -> BranchResult:
 
 def preview_branch(desk: "Desk", asked: BranchArguments) -> str:
     plan = _plan(desk, Writer(desk.sight), asked)
-    return plan.shown(tree_of(desk, plan.name))
+    shown = plan.shown(tree_of(desk, plan.name))
+    must_be(asked.expected, plan.state(), lambda: shown)
+    return shown
 
 
 def branch_state(desk: "Desk", asked: BranchArguments) -> str:

@@ -104,7 +104,9 @@ def commit(desk: "Desk", asked: CommitArguments) -> CommitResult:
 
 def preview_commit(desk: "Desk", asked: CommitArguments) -> str:
     writer = Writer(desk.sight)
-    return _planned(desk, writer, asked).shown(writer)
+    plan = _planned(desk, writer, asked)
+    must_be(asked.expected, plan.state(), lambda: plan.shown(writer))
+    return plan.shown(writer)
 
 
 def commit_state(desk: "Desk", asked: CommitArguments) -> str:

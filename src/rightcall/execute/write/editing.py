@@ -115,9 +115,11 @@ class Edit:
         self._operations = operations
         self._argument = argument
 
-    def preview(self) -> str:
-        """One diff over all files."""
-        return self._planned(Writer(self._desk.sight)).shown()
+    def preview(self, expected: str | None = None) -> str:
+        """One diff over all files, if they are in the state that is expected."""
+        plan = self._planned(Writer(self._desk.sight))
+        must_be(expected, plan.state(), plan.shown)
+        return plan.shown()
 
     def state(self) -> str:
         return self._planned(Writer(self._desk.sight)).state()

@@ -70,7 +70,7 @@ def edit(desk: "Desk", asked: EditArguments) -> EditResult:
 
 
 def preview_edit(desk: "Desk", asked: EditArguments) -> str:
-    return _edit(desk, asked).preview()
+    return _edit(desk, asked).preview(asked.expected)
 
 
 def edit_state(desk: "Desk", asked: EditArguments) -> str:
@@ -82,7 +82,7 @@ def create_test(desk: "Desk", asked: CreateTestArguments) -> EditResult:
 
 
 def preview_created(desk: "Desk", asked: CreateTestArguments) -> str:
-    return _test(desk, asked).preview()
+    return _test(desk, asked).preview(asked.expected)
 
 
 def created_state(desk: "Desk", asked: CreateTestArguments) -> str:

@@ -105,8 +105,10 @@ def save(desk: "Desk", guarded: Sequence[str], asked: SaveArguments) -> SaveResu
 
 def _preview(desk: "Desk", guarded: Sequence[str], asked: SaveArguments) -> str:
     if asked.branch is not None:
-        return _on_branch(desk, asked).preview()
-    return _planned(desk, guarded, asked).shown()
+        return _on_branch(desk, asked).preview(asked.expected)
+    plan = _planned(desk, guarded, asked)
+    must_be(asked.expected, plan.state(), plan.shown)
+    return plan.shown()
 
 
 def _state(desk: "Desk", guarded: Sequence[str], asked: SaveArguments) -> str:
