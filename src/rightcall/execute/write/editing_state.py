@@ -27,9 +27,9 @@ def told(seen: Seen | None) -> tuple[object, ...] | None:
 def must_be(expected: str | None, found: str, now: Callable[[], str]) -> None:
     """Raises Moved with what would be done `now`, unless the state is the one in which the call was judged."""
     if expected is not None and expected != found:
-        raise Moved(
-            "What this would change has changed since it was looked at; nothing was written. It would now be:", now()
-        )
+        diff = now()
+        rest = " It would now be:" if diff else ""
+        raise Moved(f"What this would change has changed since it was looked at; nothing was written.{rest}", diff)
 
 
 def _plain(part: object) -> object:

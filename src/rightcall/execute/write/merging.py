@@ -22,7 +22,7 @@ from rightcall.execute.write.changes import Change, FileStep, Moved, RefStep
 from rightcall.execute.write.checking import Checker, require_command, run_checks, why_red
 from rightcall.execute.write.checkout import checkout_steps, clean_checkout
 from rightcall.execute.write.editing_paths import refuse_repositories
-from rightcall.execute.write.editing_state import digest
+from rightcall.execute.write.editing_state import digest, must_be
 from rightcall.execute.write.git import author_of
 from rightcall.execute.write.git_refs import HEADS
 from rightcall.execute.write.pulls import (
@@ -147,7 +147,9 @@ def merge_state(desk: "Desk", asked: MergeArguments) -> str:
 
 
 def merge_preview(desk: "Desk", asked: MergeArguments) -> str:
-    return preview_lines(desk, merge_plan(desk, asked.id))
+    plan = merge_plan(desk, asked.id)
+    must_be(asked.expected, plan.state, lambda: "")
+    return preview_lines(desk, plan)
 
 
 def preview_lines(desk: "Desk", plan: Plan) -> str:

@@ -8,7 +8,7 @@ from rightcall.errors import ToolFailure
 from rightcall.execute.diff import one_line
 from rightcall.execute.write.branches import BranchRecord, branch_for
 from rightcall.execute.write.changes import Moved
-from rightcall.execute.write.editing_state import digest
+from rightcall.execute.write.editing_state import digest, must_be
 from rightcall.execute.write.git import Writer
 from rightcall.execute.write.git_names import guard_name
 from rightcall.execute.write.pulls import (
@@ -85,6 +85,7 @@ def open_state(desk: "Desk", asked: OpenArguments) -> str:
 
 def open_preview(desk: "Desk", asked: OpenArguments) -> str:
     plan = _planned(desk, asked)
+    must_be(asked.expected, _state(plan), lambda: "")
     return "\n".join(
         [
             f"Would open a pull request: {one_line(plan.branch.name)} into {one_line(plan.base)}",

@@ -9,7 +9,7 @@ from rightcall.errors import ToolFailure
 from rightcall.execute.diff import one_line
 from rightcall.execute.write.branches import BranchRecord, branch_record
 from rightcall.execute.write.changes import Moved
-from rightcall.execute.write.editing_state import digest
+from rightcall.execute.write.editing_state import digest, must_be
 from rightcall.execute.write.git import Writer
 from rightcall.execute.write.pulls import (
     Decision,
@@ -90,6 +90,7 @@ def review_state(desk: "Desk", asked: ReviewArguments) -> str:
 
 def review_preview(desk: "Desk", asked: ReviewArguments) -> str:
     case, decision, text = _judged(desk, asked, asked.caller)
+    must_be(asked.expected, _state(case), lambda: "")
     return diff_preview(
         [
             f"Would {_would(decision)} pull request {case.record.id} at commit {case.head[:_SHORT]}",
