@@ -17,8 +17,8 @@ from rightcall.execute.sandbox.types import Ended, Job, LimitName, NoSandbox, Sc
 Out = Callable[[Literal["stdout", "stderr"], bytes], None]
 
 _BLOCK = 1 << 16
-_CLEANING = 10.0
-"""Seconds that the supervisor has to clean up."""
+_CLEANING = 60.0
+"""Seconds that the supervisor has to clean up: much, so that it never outlives us, also on a slow disk."""
 
 
 class ServerGone(Exception):

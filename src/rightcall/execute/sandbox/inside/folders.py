@@ -15,10 +15,11 @@ _HELD = 24
 """So many levels are kept open. From deeper ones the way back is "..", which is looked at before it is believed."""
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE)
 _LEAST_ENTRIES, _ENTRIES_PER_MEGABYTE = 4096, 128
+_FOLDER_COUNTS = 8
 
 
 class Use(NamedTuple):
-    """Bytes on the disk, and entries."""
+    """Bytes on the disk, and entries. A folder counts for several: to make and to remove one is that much more work."""
 
     size: int
     entries: int
@@ -30,8 +31,8 @@ class _Level:
     def __init__(self, folder: int) -> None:
         self.folder = folder
         """Less than 0: closed, as it is deep down."""
-        found = os.fstat(folder)
-        self.identity = found.st_dev, found.st_ino
+        self.identity = 0, 0
+        """Known as soon as it is closed."""
         self.names = iter(os.listdir(folder))
 
 
@@ -49,7 +50,7 @@ def walked(top: int) -> Iterator[tuple[int, str, os.stat_result]]:
             try:
                 found = os.stat(name, dir_fd=here, follow_symlinks=False)
             except OSError as error:
-                if error.errno in _GONE:
+                if error.errno in _GONE or not _is_searchable(here):
                     continue
                 raise
             yield here, name, found
@@ -64,42 +65,62 @@ def walked(top: int) -> Iterator[tuple[int, str, os.stat_result]]:
 
 
 def _go_down(levels: list[_Level], below: int) -> None:
+    deep = len(levels) > _HELD
+    if deep and not _is_searchable(below):  # there would be no way back
+        os.close(below)
+        return
     try:
         levels.append(_Level(below))
     except OSError:
         os.close(below)
         raise
-    if len(levels) > _HELD + 1:
-        os.close(levels[-2].folder)
-        levels[-2].folder = -1
+    if deep:
+        above = levels[-2]
+        above.identity = _identity(above.folder)
+        os.close(above.folder)
+        above.folder = -1
 
 
 def _go_back(levels: list[_Level]) -> None:
     left = levels.pop()
     try:
         if levels and levels[-1].folder < 0:
-            above = os.open("..", _FOLDER, dir_fd=left.folder)
-            levels[-1].folder = above
-            found = os.fstat(above)
-            if (found.st_dev, found.st_ino) != levels[-1].identity:
+            levels[-1].folder = os.open("..", _FOLDER, dir_fd=left.folder)
+            if _identity(levels[-1].folder) != levels[-1].identity:
                 raise OSError(errno.EXDEV, "a folder was moved while it was looked at")
     finally:
         os.close(left.folder)
 
 
+def _identity(folder: int) -> tuple[int, int]:
+    found = os.fstat(folder)
+    return found.st_dev, found.st_ino
+
+
+def _is_searchable(folder: int) -> bool:
+    """Whether we get at what is in it. Where we do not, nobody of our rights does, the program among them."""
+    try:
+        os.stat(".", dir_fd=folder)
+    except PermissionError:
+        return False
+    return True
+
+
 def _entered(here: int, name: str) -> int | None:
     """The folder of this name, open; None where it has gone, and where nobody of our rights gets at what is in it."""
     try:
-        itself = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+        return os.open(name, _FOLDER, dir_fd=here)
+    except PermissionError:
+        pass
     except OSError as error:
         if error.errno in _GONE:
             return None
         raise
+    itself = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
     try:
-        os.stat(".", dir_fd=itself)  # whether it can be searched, which also the way back needs
-        return _listable(itself)
+        return _listable(itself) if _is_searchable(itself) else None
     except PermissionError:
-        if os.access(f"/proc/self/fd/{itself}", os.W_OK | os.X_OK):
+        if os.access(f"/proc/self/fd/{itself}", os.W_OK):
             raise
         return None
     finally:
@@ -107,18 +128,15 @@ def _entered(here: int, name: str) -> int | None:
 
 
 def _listable(itself: int) -> int:
-    """A folder, open for reading. One of ours that cannot be read is made so that it can, for a moment: it may be older
+    """A folder of ours that cannot be read, open for reading. Its mode is changed for a moment only: it may be older
     than the run, and somebody's wish."""
     path = f"/proc/self/fd/{itself}"
+    mode = stat.S_IMODE(os.fstat(itself).st_mode)
+    os.chmod(path, mode | stat.S_IRUSR)
     try:
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except PermissionError:
-        mode = stat.S_IMODE(os.fstat(itself).st_mode)
-        os.chmod(path, mode | stat.S_IRUSR)
-        try:
-            return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        finally:
-            os.chmod(path, mode)
+    finally:
+        os.chmod(path, mode)
 
 
 def _moved(here: int, name: str, flags: int = 0) -> int:
@@ -144,14 +162,14 @@ def used(top: int, most: Use | None = None) -> Use:
     size = entries = 0
     for _, _, found in walked(top):
         size += found.st_blocks * 512
-        entries += 1
+        entries += _FOLDER_COUNTS if stat.S_ISDIR(found.st_mode) else 1
         if most is not None and (size > most.size or entries > most.entries):
             break
     return Use(size, entries)
 
 
 def entries_in(size: int) -> int:
-    """How many files, folders and links a scratch folder of this size may hold."""
+    """How many entries a scratch folder of this size may hold."""
     return max(_LEAST_ENTRIES, (size >> 20) * _ENTRIES_PER_MEGABYTE)
 
 
