@@ -1,6 +1,7 @@
 """Programs run as they would outside, end as they would, and end when a limit says so: in either tier."""
 
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -15,6 +16,8 @@ from rightcall.execute.sandbox.sandbox import Sandbox
 from rightcall.execute.sandbox.types import Code, Ended, Job, Limits, NoSandbox, Scratch, Tier
 
 PLAIN = ["__name__", "__doc__", "__package__", "__loader__", "__spec__", "__file__", "__builtins__", "__cached__"]
+if sys.version_info < (3, 14):
+    PLAIN.append("__annotations__")
 ONE_PROCESS_TOO_MANY = """
 import os, signal, sys
 made = 0
@@ -78,7 +81,7 @@ def test_a_script_finds_itself_in_a_plain_main_module_and_nothing_of_ours(sandbo
         repr(sorted([*PLAIN, "os", "sys"])),
         "__main__ True True ['a b', 'ü']",
         "[] True",
-        "['HOME', 'LANG', 'OPENSSL_CONF', 'PATH', 'TMPDIR'] utf-8 utf-8 ",
+        "['HOME', 'LANG', 'LOGNAME', 'OPENSSL_CONF', 'PATH', 'TMPDIR', 'USER'] utf-8 utf-8 ",
     ]
     assert said.ended.code == 0
     assert said.ended.limits == ()
@@ -105,6 +108,8 @@ def test_an_uncaught_exception_is_told_as_python_tells_it(sandbox: Sandbox):
         ("raise SystemExit('bye')", 1, "bye\n"),
         ("import os; os._exit(7)", 7, ""),
         ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", -15, ""),
+        ("import sys; sys.excepthook = lambda *_: sys.stderr.write('own'); raise KeyboardInterrupt", -2, "own"),
+        ("import getpass; raise SystemExit(getpass.getuser())", 1, "sandbox\n"),
     ],
 )
 def test_the_exit_status_is_the_programs_own(sandbox: Sandbox, code: str, status: int, err: str):
@@ -120,6 +125,34 @@ def test_what_is_not_python_is_said_without_a_traceback(sandbox: Sandbox):
     assert "Traceback" not in said.err
     assert said.err.endswith("SyntaxError: invalid syntax\n")
     assert said.ended.code == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (b"x = 1\ny = '\xe9'\n", "SyntaxError: Non-UTF-8 code starting with '\\xe9' in file "),
+        (b"import sys\ndef h(*_): 1 / 0\nsys.excepthook = h\nraise KeyError(2)\n", "Error in sys.excepthook:\n"),
+    ],
+    ids=["encoding", "hook"],
+)
+def test_what_goes_wrong_is_told_in_the_interpreters_own_words(sandbox: Sandbox, code: bytes, told: str):
+    job = Job(("/code/main.py",), PLACE, script="/code/main.py", code=Code("/code/main.py", code))
+    said = run_job(sandbox, job)
+    assert said.err.startswith(told)
+    assert ("\nOriginal exception was:\n" in said.err) == ("hook" in told)
+    assert "boot.py" not in said.err
+
+
+def test_modules_beside_a_script_come_before_those_of_the_library(sandbox: Sandbox):
+    code = "import datetime, json, resource\nprint(resource.own, json.dumps(1), datetime.MAXYEAR)"
+
+    def fill(scratch: Scratch) -> None:
+        for name, text in (("main.py", code), ("resource.py", "own = 2"), ("json.md", "")):
+            write(scratch, name, text)
+        os.mkdir("datetime", dir_fd=scratch.fd)
+
+    said = run_job(sandbox, Job(("main.py",), PLACE, script=f"{PLACE}/main.py"), fill=fill)
+    assert (said.out, said.err) == ("2 1 9999\n", "")
 
 
 @pytest.mark.promise("X-06")

@@ -5,10 +5,14 @@ loaded, so that any Python will do."""
 
 from __future__ import annotations
 
+import sys
+
+_STARTED_WITH = frozenset(sys.modules)
+
+# ruff: noqa: E402
 import gc
 import os
 import socket
-import sys
 from importlib import import_module
 from types import ModuleType
 
@@ -32,9 +36,9 @@ _hollow_packages()
 for _name in _PRELOADED:
     import_module(_name)
 
-from rightcall.execute.sandbox.inside import inner, program, standins, wire  # noqa: E402
-from rightcall.execute.sandbox.inside.server import ForkServer  # noqa: E402
-from rightcall.execute.sandbox.inside.supervisor import supervise  # noqa: E402
+from rightcall.execute.sandbox.inside import inner, program, standins, wire
+from rightcall.execute.sandbox.inside.server import ForkServer
+from rightcall.execute.sandbox.inside.supervisor import supervise
 
 
 def _program() -> inner.Run:
@@ -66,4 +70,6 @@ program.reset_signals(warm=True)
 program.set_environment(inner.environment(_run))
 _run.channel.close()
 inner.adapt_library(_run)
-program.run_script(str(_run.request.script), _run.request.argv)
+_start = program.prepared(str(_run.request.script), _run.request.argv, _STARTED_WITH)
+if _start() != 0 and not program.was_interrupted():  # called from here: the fewer frames of ours the program sees
+    sys.exit(1)

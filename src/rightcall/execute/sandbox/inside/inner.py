@@ -51,6 +51,8 @@ def become_first(run: Run) -> int:
     _give_up(run)
     _restrict(["/"], [run.request.place, run.temporary, "/dev/shm"], needed=False)
     tasks = _wait_for_go(run)
+    kernel.set_dumpable(False)  # before there is anybody who could look into it
+    _filter_calls(run)
     pid = os.fork()
     if pid:
         _reap(run, pid)
@@ -89,7 +91,6 @@ def _reap(run: Run, program_pid: int) -> NoReturn:
     """What is left to pid 1: to wait for the program, and for the orphans it leaves."""
     for number in (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)  # from inside, pid 1 gets no signal that it does not handle
-    kernel.set_dumpable(False)
     os.closerange(0, 3)
     while True:
         pid, status = os.wait()
@@ -118,12 +119,19 @@ def confine_self(run: Run, tasks: int) -> None:
     confine.set_limits(request, tasks)
     kernel.die_with_parent()
     kernel.set_dumpable(True)
-    shared = request.tier == _SHARED_TIER
+    if request.tier == _SHARED_TIER:
+        _filter_calls(run)
+
+
+def _filter_calls(run: Run) -> None:
+    """In namespaces it holds for pid 1 too, which the program is forked from."""
+    shared = run.request.tier == _SHARED_TIER
     owner = shared and not run.other
     version = kernel.landlock_version() if shared else 0
     kernel.install_filter(
         filter_program(
             "aarch64" if kernel.machine() == "aarch64" else "x86_64",
+            disk=shared or run.request.bind,
             shared=shared,
             owner=owner,
             alone=os.getpid() if owner and version < landlock.SIGNALS_SINCE else None,
@@ -142,6 +150,8 @@ def environment(run: Run) -> dict[str, str]:
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "HOME": run.request.place,
+        "USER": "sandbox",
+        "LOGNAME": "sandbox",  # where users have no names, programs ask here
         "TMPDIR": run.temporary,
         "LANG": "C.UTF-8",
         "OPENSSL_CONF": "/dev/null",  # the system's own cannot be read, which OpenSSL takes for a fault

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import builtins
+import ctypes
 import importlib.machinery
 import io
 import os
 import signal
 import sys
+from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 
 _OURS = "rightcall"
@@ -27,44 +29,53 @@ def reset_signals(*, warm: bool) -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-def run_script(path: str, argv: list[str]) -> None:
-    """Run a Python file as `python FILE` would. Returns when it is through; the interpreter then ends as usual."""
+def prepared(path: str, argv: list[str], started_with: frozenset[str]) -> Callable[[], int]:
+    """What runs a Python file as `python FILE` does: by the interpreter's own function for it, which also tells of
+    whatever the file raises. It then returns something other than 0. `started_with` are the modules that every
+    interpreter has loaded when it starts."""
     _new_streams()
-    main = _new_main(path)
-    for name in [name for name in sys.modules if name == _OURS or name.startswith(_OURS + ".")]:
-        del sys.modules[name]
+    _new_main()
+    folder = os.path.dirname(path)
+    _forget_modules(folder, started_with)
     sys.argv = list(argv)
     sys.orig_argv = [sys.executable, path, *argv[1:]]
-    sys.path.insert(0, os.path.dirname(path))
+    sys.path.insert(0, folder)
     try:
-        with open(path, "rb") as file:
-            code = compile(file.read(), path, "exec", dont_inherit=True)
+        os.close(os.open(path, os.O_RDONLY))
     except OSError as error:
         sys.stderr.write(f"{sys.executable}: can't open file {path!r}: [Errno {error.errno}] {error.strerror}\n")
         sys.exit(2)
-    except (SyntaxError, ValueError, MemoryError, RecursionError, OverflowError) as error:
-        sys.excepthook(type(error), error.with_traceback(None), None)
-        sys.exit(1)
-    try:
-        exec(code, main.__dict__)  # noqa: S102  (this is what the sandbox is for: nothing but it is left of us here)
-    except SystemExit:
-        raise
-    except BaseException as error:  # noqa: BLE001  (as the interpreter itself does it)
-        own = error.__traceback__
-        shown = error.with_traceback(own.tb_next if own else None)
-        status = 130 if isinstance(error, KeyboardInterrupt) else 1
-    else:
-        return
-    sys.excepthook(type(shown), shown, shown.__traceback__)
-    sys.exit(status)
+    fopen, run = ctypes.CDLL(None).fopen, ctypes.pythonapi.PyRun_SimpleFileExFlags
+    fopen.restype = ctypes.c_void_p
+    file = ctypes.c_void_p(fopen(os.fsencode(path), b"rb"))
+    return partial(run, file, os.fsencode(path), ctypes.c_int(1), ctypes.c_void_p())
 
 
-def _new_main(path: str) -> ModuleType:
+def was_interrupted() -> bool:
+    """Whether it ended by Ctrl-C: the interpreter knows that, and ends by that signal itself."""
+    return getattr(sys, "last_type", None) is KeyboardInterrupt
+
+
+def _new_main() -> None:
     main = ModuleType("__main__")
-    loader = importlib.machinery.SourceFileLoader("__main__", path)
-    main.__dict__.update(__file__=path, __builtins__=builtins, __loader__=loader, __cached__=None)
-    sys.modules["__main__"] = main
-    return main
+    if sys.version_info < (3, 14):
+        main.__annotations__ = {}
+    for name in ("__main__", "__mp_main__"):
+        if name in sys.modules:
+            sys.modules[name] = main
+
+
+def _forget_modules(folder: str, started_with: frozenset[str]) -> None:
+    """Our own, and those of the library, loaded beforehand, that the program has modules of the same name for."""
+    ours = {_OURS}
+    for name in {module.partition(".")[0] for module in sys.modules.keys() - started_with} - started_with:
+        spec = getattr(sys.modules.get(name), "__spec__", None)
+        if spec is not None and spec.has_location:  # else it is the interpreter's own, which nothing comes before
+            other = importlib.machinery.PathFinder.find_spec(name, [folder])
+            if other is not None and other.loader is not None:
+                ours.add(name)
+    for name in [name for name in sys.modules if name.partition(".")[0] in ours]:
+        del sys.modules[name]
 
 
 def _new_streams() -> None:
