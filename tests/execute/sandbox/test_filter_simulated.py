@@ -226,6 +226,16 @@ def test_where_others_can_be_named_only_itself_is_changed(arch: Arch):
 
 
 @BOTH
+def test_no_room_on_a_real_disk_is_reserved(arch: Arch):
+    reserving = (0x40305828, 0x4030582A, 0x40305839, 0x4030580A, 0x40305824)
+    for options in ({"disk": True}, {"shared": True}, {"shared": True, "owner": True}, {"shared": True, "alone": 7}):
+        assert verdict(arch, "fallocate", 3, 0, 0, 1 << 30, **options) == "ENOTSUP"
+        assert {verdict(arch, "ioctl", 3, request, **options) for request in reserving} == {"EPERM"}
+        assert verdict(arch, "ioctl", 3, 0x5412, **options) == "EPERM"
+    assert verdict(arch, "fallocate", 3, 0, 0, 1 << 30) == "allowed"
+
+
+@BOTH
 def test_signals_stay_inside_where_nothing_else_keeps_them_in(arch: Arch):
     minus = -77 & 0xFFFF_FFFF_FFFF_FFFF
     for pid in (0, 77, minus):

@@ -7,7 +7,17 @@ import struct
 from typing import Literal
 
 from rightcall.execute.sandbox.inside.numbers import ARCHITECTURES, NEWEST, NUMBERS, X32
-from rightcall.execute.sandbox.inside.rules import ALWAYS, ANY, ENOSYS, OWNER, SHARED, Condition, Rule, signalling
+from rightcall.execute.sandbox.inside.rules import (
+    ALWAYS,
+    ANY,
+    ENOSYS,
+    ON_DISK,
+    OWNER,
+    SHARED,
+    Condition,
+    Rule,
+    signalling,
+)
 
 Arch = Literal["x86_64", "aarch64"]
 
@@ -20,12 +30,21 @@ _Step = tuple[int, int, int, int]
 
 
 def program(
-    arch: Arch, *, shared: bool = False, owner: bool = False, alone: int | None = None, truncate: bool = True
+    arch: Arch,
+    *,
+    disk: bool = False,
+    shared: bool = False,
+    owner: bool = False,
+    alone: int | None = None,
+    truncate: bool = True,
 ) -> bytes:
-    """The filter as the kernel takes it. `shared`: other people's processes and files have names for the program.
-    `owner`: it runs as somebody who owns files outside. `alone`: its pid, where only this filter keeps its signals in.
-    `truncate`: whether it may shorten files by their path, which Landlock watches from its third version on."""
+    """The filter as the kernel takes it. `disk`: the scratch folder lies on a real one. `shared`: other people's
+    processes and files have names for the program. `owner`: it runs as somebody who owns files outside. `alone`: its
+    pid, where only this filter keeps its signals in. `truncate`: whether it may shorten files by their path, which
+    Landlock watches from its third version on."""
     rules = dict(ALWAYS)
+    if disk:
+        rules.update(ON_DISK)
     if shared:
         rules.update(SHARED)
     if owner:

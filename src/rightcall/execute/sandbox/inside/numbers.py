@@ -46,5 +46,5 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "setxattr": (188, 5), "lsetxattr": (189, 6), "removexattr": (197, 14), "lremovexattr": (198, 15),
     "truncate": (76, 45),
     "fchmod": (91, 52), "fchown": (93, 55), "fsetxattr": (190, 7), "fremovexattr": (199, 16),
-    "lsm_set_self_attr": (460, 460),
+    "lsm_set_self_attr": (460, 460), "fallocate": (285, 47),
 }  # fmt: skip

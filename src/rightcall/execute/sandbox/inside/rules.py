@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-PRETEND, EPERM, ENOSYS = 0, 1, 38
+PRETEND, EPERM, ENOSYS, EOPNOTSUPP = 0, 1, 38, 95
 ANY = 0xFFFFFFFF
 _INT_AS_READ = 0xFFFFFFFF
 
@@ -85,7 +85,17 @@ ALWAYS: dict[str, Rule] = {
 _TIMES = ("utime", "utimes", "futimesat", "utimensat")
 _ATTRIBUTES = ("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr")
 _ITSELF = (argument(0, 0),)
+_RESERVING = (0x40305828, 0x4030582A, 0x40305839, 0x4030580A, 0x40305824)
+"""FS_IOC_RESVSP, FS_IOC_RESVSP64, FS_IOC_ZERO_RANGE, XFS_IOC_ALLOCSP, XFS_IOC_ALLOCSP64."""
+ON_DISK: dict[str, Rule] = {
+    "fallocate": Rule(EOPNOTSUPP),
+    "ioctl": Rule(only_if=(argument(1, *_TERMINAL, *_RESERVING),)),
+}
+"""Where files lie on a real disk: gigabytes of it would be taken at once, before anybody can look. The C library writes
+instead."""
+
 SHARED: dict[str, Rule] = {
+    **ON_DISK,
     "prlimit64": Rule(unless=_ITSELF),
     "sched_setaffinity": Rule(unless=_ITSELF),
     "sched_setparam": Rule(unless=_ITSELF),
@@ -103,7 +113,7 @@ _FLAGS = (0x40086602, 0x401C5820)
 OWNER: dict[str, Rule] = {
     **dict.fromkeys(("chmod", "fchmod", "fchmodat", "fchmodat2"), Rule(PRETEND)),
     **dict.fromkeys(("chown", "lchown", "fchown", "fchownat"), Rule()),
-    "ioctl": Rule(only_if=(argument(1, *_TERMINAL, *_FLAGS),)),
+    "ioctl": Rule(only_if=(argument(1, *_TERMINAL, *_RESERVING, *_FLAGS),)),
 }
 """Where the program runs as somebody who owns files outside, some of which it may read: an open file is enough to
 change its mode. Modes are said to be set, and are not."""
@@ -116,5 +126,5 @@ def signalling(pid: int) -> dict[str, Rule]:
         "kill": Rule(unless=(argument(0, 0, pid, -pid & ANY),)),
         "tgkill": Rule(unless=(argument(0, pid),)),
         "fcntl": Rule(only_if=(argument(1, *_OWN_SIGNALS),)),
-        "ioctl": Rule(only_if=(argument(1, *_TERMINAL, *_FLAGS, *_OWN_SIGNALS_OF_SOCKETS),)),
+        "ioctl": Rule(only_if=(argument(1, *_TERMINAL, *_RESERVING, *_FLAGS, *_OWN_SIGNALS_OF_SOCKETS),)),
     }
