@@ -1,19 +1,36 @@
 """The small parts of the fork server: requests, users, what processes use, control groups."""
 
 import ctypes
+import mmap
 import os
 import socket
+import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from rightcall.execute.sandbox.inside import groups, mapped, newroot, owners, places, removed, watching, wire
+from rightcall.errors import ToolFailure
+from rightcall.execute.sandbox import conversation
+from rightcall.execute.sandbox.inside import (
+    groups,
+    mapped,
+    newroot,
+    owners,
+    places,
+    removed,
+    supervisor,
+    watching,
+    wire,
+)
+from rightcall.execute.sandbox.inside.overseer import Overseer, Ways
 from rightcall.execute.sandbox.inside.real_folder import RealFolder
 from rightcall.execute.sandbox.inside.removed import Removed
 from rightcall.execute.sandbox.inside.request import Request
 
+PIPES: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
 LIBC = ctypes.CDLL(None)
 LIBC.mmap.restype = ctypes.c_void_p
 REQUEST = Request(
@@ -91,6 +108,62 @@ def test_what_processes_use_is_seen_from_outside():
         os.close(write)
         os.waitpid(child, 0)
     assert watching.memory_of([child], 0) == 0
+
+
+def test_children_are_found_also_where_the_kernel_has_no_list_of_them(monkeypatch: pytest.MonkeyPatch):
+    with subprocess.Popen(["/bin/sh", "-c", "sleep 9 & echo $!; read line"], **PIPES) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        below = int(child.stdout.readline())
+        monkeypatch.setattr(watching, "_children_are_told", lambda: False)
+        assert {child.pid, below} <= set(watching.descendants(os.getpid()))
+        assert watching.descendants(child.pid) == [below]
+        os.kill(below, 9)
+        child.stdin.close()
+
+
+@pytest.mark.promise("X-06")
+def test_page_tables_count_as_memory():
+    size = 8 << 30
+    before = watching.memory_of([os.getpid()], 1 << 50)
+    address = LIBC.mmap(None, ctypes.c_size_t(size), 1, 0x4022, -1, 0)
+    LIBC.madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), 15)  # no huge pages
+    for at in range(address, address + size, 2 << 20):
+        ctypes.string_at(at, 1)
+    assert watching.memory_of([os.getpid()], 1 << 50) - before > (size >> 21) * 3000
+    LIBC.munmap(ctypes.c_void_p(address), ctypes.c_size_t(size))
+
+
+@pytest.mark.promise("X-06")
+def test_shared_memory_that_is_hardly_mapped_is_missed_by_its_room(monkeypatch: pytest.MonkeyPatch):
+    held = iter((1 << 30, (1 << 30) + (200 << 20), 2 << 30))
+    monkeypatch.setattr(mapped, "shared_memory", lambda: next(held))
+    overseer = Overseer(REQUEST, cast("Ways", None), None, None, has_pid1=False)
+    with mmap.mmap(-1, 4096):
+        assert not overseer._is_memory_hidden([os.getpid()])
+        assert overseer._is_memory_hidden([os.getpid()])
+    held = iter((2 << 30,))
+    assert not overseer._is_memory_hidden([1 << 30])
+
+
+def test_a_fault_of_the_supervisor_is_told_as_what_it_is(monkeypatch: pytest.MonkeyPatch):
+    ours, theirs = socket.socketpair()
+
+    def fail(_: object) -> None:
+        raise ZeroDivisionError("by zero")
+
+    def leave(_: int) -> None:
+        raise SystemExit
+
+    monkeypatch.setattr(supervisor._Supervisor, "begin", fail)
+    monkeypatch.setattr(os, "_exit", leave)
+    with ours, theirs:
+        with pytest.raises(SystemExit):
+            supervisor.supervise(supervisor.Given("", theirs, (0, 1, 2), 0), supervisor.Server([], []))
+        message, _ = wire.receive(ours)
+    assert message == {"broken": "ZeroDivisionError: by zero"}
+    with pytest.raises(ToolFailure, match="its supervisor failed: ZeroDivisionError: by zero"):
+        conversation._raise_failure(message)
 
 
 @pytest.mark.promise("X-06")

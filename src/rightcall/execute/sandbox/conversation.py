@@ -172,6 +172,8 @@ def _still_read(selector: selectors.BaseSelector, pipes: dict[FileIO, Literal["s
 def _raise_failure(message: dict[str, Any]) -> None:
     if "unstarted" in message:
         raise ToolFailure(f"The program could not be started in the sandbox: {message['unstarted']}")
+    if "broken" in message:
+        raise ToolFailure(f"The program was ended, as its supervisor failed: {message['broken']}")
     if "failed" in message:
         raise NoSandbox(f"The sandbox could not be set up: {message['failed']}")
 

@@ -31,7 +31,7 @@ class _Level:
     def __init__(self, folder: int) -> None:
         self.folder = folder
         """Less than 0: closed, as it is deep down."""
-        self.identity = 0, 0
+        self.identity: tuple[int, int] = (0, 0)
         """Known as soon as it is closed."""
         self.names = iter(os.listdir(folder))
 

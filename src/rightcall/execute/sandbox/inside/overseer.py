@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from typing import NamedTuple
 
-from rightcall.execute.sandbox.inside import wire
+from rightcall.execute.sandbox.inside import mapped, wire
 from rightcall.execute.sandbox.inside.ending import reap
 from rightcall.execute.sandbox.inside.groups import Group
 from rightcall.execute.sandbox.inside.real_folder import RealFolder
@@ -21,6 +21,8 @@ _FASTEST = 8e9
 """Bytes a second that memory can be filled with, more or less: how soon one has to look again."""
 _SOONEST, _LATEST = 0.004, 0.05
 _FOLDERS_EVERY = 0.05
+_MARGIN = 256 << 20
+"""Memory that others may share meanwhile, without the program being blamed for it."""
 
 
 class Unwanted(Exception):
@@ -50,6 +52,7 @@ class Overseer:
         self._folder_due = 0.0
         self._scratch = -1
         self._full = False
+        self._shared_before = mapped.shared_memory()
         self.limits: list[str] = []
         self.unstarted = False
         """Whether what failed was the program itself, after the set-up."""
@@ -173,7 +176,7 @@ class Overseer:
             self._note_end()
         processes = descendants(self._ways.first if self._has_pid1 else os.getpid())
         used = memory_of(processes, self._request.memory)
-        if used > self._request.memory or (self._group is not None and self._group.ran_out()):
+        if used > self._request.memory or self._is_memory_hidden(processes):
             self.limits.append("memory")
         if self._folder is not None and time.monotonic() >= self._folder_due:
             began = time.monotonic()
@@ -183,6 +186,15 @@ class Overseer:
         elif self._folder is None:
             self._note_full()
         return used
+
+    def _is_memory_hidden(self, processes: list[int]) -> bool:
+        """More than is in the sum of the processes: a group knows. Without one, memory that is shared and hardly mapped
+        shows only in what the machine holds."""
+        if self._group is not None and "memory" in self._group.kinds:
+            return self._group.ran_out()
+        scratch = self._request.scratch if self._folder is None else 0  # it lies in memory
+        grown = mapped.shared_memory() - self._shared_before
+        return grown > self._request.memory + scratch + _MARGIN and mapped.shares_memory(processes)
 
     def _note_full(self) -> None:
         found = os.fstatvfs(self._scratch)

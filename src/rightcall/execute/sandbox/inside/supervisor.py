@@ -48,7 +48,9 @@ def supervise(given: Given, server: Server) -> Run:
     except (Unwanted, EOFError, BrokenPipeError, ConnectionResetError):
         pass
     except (kernel.Step, OSError, ValueError) as error:
-        supervisor.tell({"failed": str(error)})
+        supervisor.tell({"broken" if supervisor.begun else "failed": str(error)})
+    except Exception as error:  # noqa: BLE001  (a fault of ours: the program is ended, and it is said what it was)
+        supervisor.tell({"broken": f"{type(error).__name__}: {error}"})
     finally:
         if os.getpid() == pid:
             supervisor.clean_up()
@@ -65,6 +67,8 @@ class _Supervisor:
         self._group: Group | None = None
         self._has_pid1 = False
         self._first = 0
+        self.begun = False
+        """Whether the program was let go."""
 
     def begin(self) -> Run | None:
         """None in the supervisor, when all is over."""
@@ -159,6 +163,7 @@ class _Supervisor:
         ready = {"ready": True, "uid": uid, "gid": gid, "place": request.place}
         wire.send(self._given.control, ready, (scratch,))
         overseer.wait_go()
+        self.begun = True
         began = time.monotonic()
         overseer.begin()
         failed = overseer.watch(began + request.seconds, scratch)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _FREE_SOCKETS = 32
@@ -14,13 +16,20 @@ _SOCKET = 2 * 212_992
 
 def descendants(pid: int) -> list[int]:
     """The processes that a process has started, and theirs; not itself."""
+    children_of = _children if _children_are_told() else _found_children()
     found: list[int] = []
     waiting = [pid]
     while waiting:
-        children = _children(waiting.pop())
+        children = children_of(waiting.pop())
         found += children
         waiting += children
     return found
+
+
+@lru_cache(1)
+def _children_are_told() -> bool:
+    """Kernels can be built without that list."""
+    return os.path.exists("/proc/thread-self/children")
 
 
 def _children(pid: int) -> list[int]:
@@ -32,18 +41,36 @@ def _children(pid: int) -> list[int]:
     return children
 
 
+def _found_children() -> Callable[[int], list[int]]:
+    """By looking at every process there is, once."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with suppress(OSError, ValueError, IndexError), open(f"/proc/{name}/stat", "rb", buffering=0) as file:
+                parent = int(file.read(4096).rpartition(b")")[2].split()[1])
+                children.setdefault(parent, []).append(int(name))
+    return lambda pid: children.get(pid, [])
+
+
 def memory_of(processes: list[int], most: int) -> int:
-    """As the kernel counts it cheaply. Pages that several processes share are in that sum several times, so
-    they are counted properly as soon as it exceeds `most`."""
-    memory = 0
-    for process in processes:
-        with suppress(OSError, ValueError, IndexError):
-            with open(f"/proc/{process}/stat", "rb", buffering=0) as file:
-                fields = file.read(4096).rpartition(b")")[2].split()
-            memory += int(fields[21]) * _PAGE
+    """As the kernel counts it cheaply, with page tables and what was swapped out. Pages that several processes share
+    are in that sum several times, so they are counted properly as soon as it exceeds `most`."""
+    sums = [_told(process) for process in processes]
+    memory = sum(used for used, _ in sums)
     if memory > most:
         memory = sum(map(_share, processes))
-    return memory + _in_sockets(processes)
+    return memory + sum(beside for _, beside in sums) + _in_sockets(processes)
+
+
+def _told(process: int) -> tuple[int, int]:
+    """What it uses, and what there is of it beside: page tables, and pages that were swapped out."""
+    found = dict.fromkeys((b"VmRSS", b"VmPTE", b"VmSwap"), 0)
+    with suppress(OSError, ValueError, IndexError), open(f"/proc/{process}/status", "rb", buffering=0) as file:
+        for line in file.read(8192).splitlines():
+            name, _, value = line.partition(b":")
+            if name in found:
+                found[name] = int(value.split()[0]) << 10
+    return found[b"VmRSS"], found[b"VmPTE"] + found[b"VmSwap"]
 
 
 def _in_sockets(processes: list[int]) -> int:
