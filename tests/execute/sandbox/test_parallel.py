@@ -1,6 +1,7 @@
 """Many programs at once: each has its own, and nothing of them stays."""
 
 import os
+import resource
 import shutil
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -63,6 +64,19 @@ def test_fifty_programs_at_once_keep_apart_and_leave_nothing(tier: Tier, count: 
             assert 0 not in users
         assert same_again(before, folder) == ""
         assert run_code(sandbox, "print('still')").stdout == "still\n"
+
+
+def test_programs_wait_where_the_server_has_no_room_for_all():
+    with closing(Sandbox()) as sandbox:
+        run_code(sandbox, "print('warm')")
+        server = sandbox._server
+        assert server is not None
+        own = len(os.listdir(f"/proc/{server._process.pid}/fd"))
+        most = own + 14  # for one program and a second; what a supervisor needs for itself is more than the rest
+        resource.prlimit(server._process.pid, resource.RLIMIT_NOFILE, (max(most, 28), max(most, 28)))
+        with ThreadPoolExecutor(16) as pool:
+            running = [pool.submit(run_code, sandbox, "import time; time.sleep(0.1); print('ok')") for _ in range(16)]
+            assert [one.result().stdout for one in running] == ["ok\n"] * 16
 
 
 def _one(sandbox: Sandbox, number: int) -> Ran:

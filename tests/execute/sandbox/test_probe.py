@@ -1,17 +1,19 @@
 """A tier is believed only after a harmless program has worked in it and a harmful one has not."""
 
+import errno
 import os
 import subprocess
 import sys
 from contextlib import closing
+from typing import Any
 
 import pytest
 
-from rightcall.execute.sandbox import advice, sandbox
+from rightcall.execute.sandbox import advice, conversation, sandbox
 from rightcall.execute.sandbox.inside import kernel
 from rightcall.execute.sandbox.probe import Finding, machine, refusal
 from rightcall.execute.sandbox.sandbox import Sandbox
-from rightcall.execute.sandbox.types import NoSandbox
+from rightcall.execute.sandbox.types import Job, NoSandbox
 
 WELL = '{"harmless": "4/3kept", "read": "refused", "socket": "refused", "unix": "refused", "write": "refused"}'
 
@@ -104,3 +106,29 @@ def test_nothing_that_runs_inside_needs_more_than_the_library():
     )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code, folder], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+@pytest.mark.promise("X-06")
+def test_what_failed_for_a_moment_is_no_verdict_and_tried_again(monkeypatch: pytest.MonkeyPatch):
+    tried: list[str] = []
+
+    def fails_once(_server: object, tier: str) -> Finding:
+        tried.append(tier)
+        return Finding("namespaces", "python", works=len(tried) > 1, why=f"bind tmp: {os.strerror(errno.EMFILE)}")
+
+    monkeypatch.setattr(sandbox, "try_tier", fails_once)
+    with closing(Sandbox(sys.executable)) as lacking:
+        with pytest.raises(NoSandbox, match="will be with the next program: bind tmp: Too many open files"):
+            lacking.tier()
+        assert lacking.tier() == "namespaces"
+    assert tried == ["namespaces", "namespaces"]
+
+
+def test_a_caller_without_a_descriptor_to_spare_is_told_so(monkeypatch: pytest.MonkeyPatch):
+    def none(*_: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    server: Any = None  # it is not even asked
+    monkeypatch.setattr(conversation.os, "pipe", none)
+    with pytest.raises(NoSandbox, match="No pipes could be had for a program: Too many open files"):
+        conversation.Conversation(server, Job(("/bin/true",), "/x"), "landlock", None, print)

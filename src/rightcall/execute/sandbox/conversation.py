@@ -4,7 +4,7 @@ import os
 import selectors
 import socket
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from io import FileIO
 from typing import Any, Literal, Self
 
@@ -41,15 +41,21 @@ class Conversation:
 
     def _begun(self, server: Server, *, feed: bool) -> socket.socket:
         """Pipes are files from the first moment: whatever interrupts us, somebody closes them."""
-        out, err = _pipe(), _pipe()
-        given, feeding = _pipe() if feed else (FileIO(os.devnull, "r"), None)
-        try:
-            control = server.begin((given.fileno(), out[1].fileno(), err[1].fileno()))
-        except OSError as error:
-            raise ServerGone from error
-        finally:
-            for file in (given, out[1], err[1]):
-                file.close()
+        with ExitStack() as stack, ExitStack() as theirs:
+            try:
+                out, err = _pipe(stack, theirs), _pipe(stack, theirs)
+                if feed:
+                    given, feeding = _pipe(theirs, stack)
+                else:
+                    given, feeding = theirs.enter_context(FileIO(os.devnull, "r")), None
+                ways = socket.socketpair()
+            except OSError as error:
+                raise NoSandbox(f"No pipes could be had for a program: {error.strerror}") from error
+            try:
+                control = server.begin((given.fileno(), out[1].fileno(), err[1].fileno()), ways)
+            except OSError as error:
+                raise ServerGone from error
+            stack.pop_all()
         self._pipes = {out[0]: "stdout", err[0]: "stderr"}
         if feeding is not None:
             self._pipes[feeding] = "stdin"
@@ -160,9 +166,10 @@ class Conversation:
         return Ended(code if code >= 0 else None, -code if code < 0 else None, limits, self._tier, answer["seconds"])
 
 
-def _pipe() -> tuple[FileIO, FileIO]:
+def _pipe(reading: ExitStack, writing: ExitStack) -> tuple[FileIO, FileIO]:
+    """Its ends are closed by those who read and write."""
     read, write = os.pipe()
-    return FileIO(read, "r"), FileIO(write, "w")
+    return reading.enter_context(FileIO(read, "r")), writing.enter_context(FileIO(write, "w"))
 
 
 def _still_read(selector: selectors.BaseSelector, pipes: dict[FileIO, Literal["stdout", "stderr", "stdin"]]) -> bool:

@@ -73,9 +73,10 @@ class Server:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def begin(self, pipes: tuple[int, int, int]) -> socket.socket:
-        """The conversation with the supervisor of a new run. Closing it ends the run."""
-        ours, theirs = socket.socketpair()
+    def begin(self, pipes: tuple[int, int, int], ways: tuple[socket.socket, socket.socket]) -> socket.socket:
+        """The conversation with the supervisor of a new run, through the first of a pair of sockets. Closing it ends
+        the run."""
+        ours, theirs = ways
         _open.add(ours)
         try:
             with theirs, self._lock:

@@ -1,6 +1,7 @@
 """What works here. A tier is believed when a harmless program has run in it, and the same program could neither read a
 file outside nor make a socket: a sandbox that does not start stops every attack, too."""
 
+import errno
 import json
 import os
 import tempfile
@@ -35,6 +36,9 @@ json.dump({
 """
 _EXPECTED = {"harmless": "4/3kept", "read": "refused", "socket": "refused", "unix": "refused", "write": "refused"}
 
+_PASSING = tuple(map(os.strerror, (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)))
+"""As they come out of the processes that tried, which have no language but this one."""
+
 
 class Finding(Struct, frozen=True):
     """Whether a tier works here with an interpreter; `why` says why not."""
@@ -43,6 +47,11 @@ class Finding(Struct, frozen=True):
     python: str
     works: bool
     why: str = ""
+
+    @property
+    def passing(self) -> bool:
+        """Whether it failed for want of something that may be there in a moment: that is no verdict."""
+        return not self.works and any(reason in self.why for reason in _PASSING)
 
 
 class Machine(Struct, frozen=True):

@@ -129,6 +129,11 @@ class Sandbox:
                     if finding.works:
                         self._chosen = finding
                         return finding
+                    if finding.passing:  # a lesser tier is not taken for that, least of all for good
+                        self._drop()
+                        raise NoSandbox(
+                            f"The sandbox could not be tried, and will be with the next program: {finding.why}"
+                        )
             tried = "; ".join(f"{each.tier}: {each.why}" for each in self.findings)
             self._drop()
             raise NoSandbox(f"Programs cannot be isolated here, so nothing runs ({tried})", advice())
@@ -139,6 +144,8 @@ class Sandbox:
             return try_tier(self._running(python), tier)
         except NoSandbox as error:
             return Finding(tier, python, works=False, why=error.why)
+        except OSError as error:  # of our own: no descriptor or no room for a file
+            return Finding(tier, python, works=False, why=error.strerror or str(error))
 
     def _interpreters(self, tier: Tier) -> list[str]:
         """Ours may be one that the program's user cannot get at: it lies below somebody's home, and where nothing can

@@ -3,7 +3,9 @@ happen to it; and it ends when the one it works for has ended."""
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 import select
 import signal
 import socket
@@ -17,6 +19,11 @@ from rightcall.execute.sandbox.inside.places import interpreter_places
 from rightcall.execute.sandbox.inside.real_folder import base_of
 from rightcall.execute.sandbox.inside.supervisor import Given, Server
 from rightcall.execute.sandbox.inside.watching import descendants
+
+_FILES = 4
+"""That come with a request: the way to the sandbox, and the program's pipes."""
+_FILES_OF_A_RUN, _SPARE_FILES = 2, 12
+_ENOUGH_FILES = 1 << 14
 
 
 class _Started(NamedTuple):
@@ -38,13 +45,16 @@ class ForkServer:
         """By the descriptor that tells of their end."""
         kernel.adopt_orphans()  # what a supervisor leaves that was killed comes to us, and is ended
         id_range()  # once for all
+        _raise_limit()
+        self._own = len(os.listdir("/proc/self/fd"))
         self.facts = Server(interpreter_places(), usable_homes())
 
     def wait_for_run(self) -> Given:
         """Returns in the child of each run."""
-        for file in (self._requests.fileno(), self._holder):
-            self._poll.register(file, select.POLLIN)
+        self._poll.register(self._holder, select.POLLIN)
         while True:
+            # who is not listened to waits; its end is heard all the same
+            self._poll.register(self._requests.fileno(), select.POLLIN if self._has_room() else 0)
             found = {file for file, _ in self._poll.poll()}
             if self._holder in found:
                 self._end()
@@ -60,8 +70,21 @@ class ForkServer:
             message, files = wire.receive(self._requests)
         except (EOFError, OSError):
             self._end()
+        try:
+            return self._forked(message["token"], files)
+        except OSError as error:  # for want of processes, memory or descriptors: that passes
+            with suppress(OSError):
+                if files:
+                    with socket.socket(fileno=files.pop(0)) as control:
+                        wire.send(control, {"failed": f"start a process for it: {error.strerror}"})
+            for file in files:
+                os.close(file)
+            return None
+
+    def _forked(self, token: str, files: list[int]) -> Given | None:
+        if len(files) != _FILES:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         control, *pipes = files
-        token: str = message["token"]
         pid = os.fork()
         if pid == 0:
             others = [run.control for run in self._runs.values()]
@@ -69,12 +92,24 @@ class ForkServer:
                 os.close(file)
             self._requests.close()
             return Given(token, socket.socket(fileno=control), (pipes[0], pipes[1], pipes[2]), self._life_read)
+        try:
+            pidfd = os.pidfd_open(pid)
+        except OSError:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            self._clear(token)
+            raise
         for pipe in pipes:
             os.close(pipe)
-        pidfd = os.pidfd_open(pid)
         self._runs[pidfd] = _Started(pid, token, control)
         self._poll.register(pidfd, select.POLLIN)
         return None
+
+    def _has_room(self) -> bool:
+        """Whether there can be one more: each takes descriptors of ours for as long as it lasts."""
+        most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        used = self._own + _FILES_OF_A_RUN * len(self._runs)
+        return not self._runs or most == resource.RLIM_INFINITY or used + _SPARE_FILES <= most
 
     def _ended(self, pidfd: int) -> None:
         self._poll.unregister(pidfd)
@@ -82,10 +117,14 @@ class ForkServer:
         os.close(pidfd)
         _, status = os.waitpid(run.pid, 0)
         if status:
-            self._end_orphans()
-            folders.remove(base_of(run.token))
-            remove_group(self.facts.homes, run.token)
+            self._clear(run.token)
         os.close(run.control)
+
+    def _clear(self, token: str) -> None:
+        """What a supervisor has left that was ended before it could clean up."""
+        self._end_orphans()
+        folders.remove(base_of(token))
+        remove_group(self.facts.homes, token)
 
     def _end_orphans(self) -> None:
         """Children that we have not forked."""
@@ -104,6 +143,14 @@ class ForkServer:
             while True:
                 os.wait()
         os._exit(0)
+
+
+def _raise_limit() -> None:
+    """As many descriptors as we may have, within reason: whoever started us may need few."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _ENOUGH_FILES if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _children() -> list[int]:
