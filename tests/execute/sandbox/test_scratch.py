@@ -250,6 +250,20 @@ def test_what_somebody_else_changes_meanwhile_is_left_to_them(tmp_path: Path) ->
     assert [one.path for one in folder.lost] == ["keep.txt", "change.txt", "new.txt"]
 
 
+@pytest.mark.parametrize("stays", [True, False])
+def test_two_names_of_one_file_both_come_back(tmp_path: Path, stays: bool) -> None:
+    work = Work(tmp_path)
+    os.link(work.folder / "change.txt", work.folder / "second.txt")
+    os.link(work.folder / "change.txt", work.folder / "third.txt")
+    with work.program() as folder:
+        for path in ("change.txt", "second.txt"):
+            (work.inside / path).write_text(path)
+        if not stays:
+            (work.inside / "third.txt").unlink()
+    assert {work.files()[path] for path in ("change.txt", "second.txt")} == {"change.txt", "second.txt"}
+    assert ((work.folder / "third.txt").exists(), folder.lost) == (stays, [])
+
+
 def test_a_file_that_could_not_be_copied_is_said_and_kept(tmp_path: Path) -> None:
     work = Work(tmp_path)
     with closing(Folder(str(work.folder), 1)) as folder, opened(work.inside) as scratch:

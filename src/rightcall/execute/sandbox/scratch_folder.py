@@ -8,7 +8,8 @@ import errno
 import os
 import stat
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from math import ceil
 from secrets import token_hex
 
@@ -149,7 +150,7 @@ class _Back:
 
     def __init__(self, folder: int, before: Mapping[str, Mark], lost: list[Left]) -> None:
         self._folder = folder
-        self._before = before
+        self._before = dict(before)
         self._lost = lost
         about = os.fstat(folder)
         self._owner = (about.st_uid, about.st_gid) if os.geteuid() == 0 else None
@@ -162,7 +163,8 @@ class _Back:
             return
         try:
             if self._is_as_before(folder, name, entry.path):
-                self._put(folder, name, scratch, entry)
+                with self._going(folder, name):
+                    self._put(folder, name, scratch, entry)
         except OSError as fault:
             self._leave(entry.path, fault)
         finally:
@@ -176,7 +178,8 @@ class _Back:
             return
         try:
             if self._is_as_before(folder, name, path):
-                os.unlink(name, dir_fd=folder)
+                with self._going(folder, name):
+                    os.unlink(name, dir_fd=folder)
         except OSError as fault:
             self._leave(path, fault, FileNotFoundError)
         finally:
@@ -240,6 +243,23 @@ class _Back:
         why = "was changed meanwhile by somebody else" if known else "something else of that name is in the way"
         self._lost.append(Left(shown_path(path), why))
         return False
+
+    @contextmanager
+    def _going(self, folder: int, name: str) -> Generator[None]:
+        """While a name is taken from a file that has others in the folder: that changes the file, and was us."""
+        try:
+            held = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        except FileNotFoundError:
+            yield
+            return
+        try:
+            about = os.fstat(held)
+            yield
+            old, new = mark_of(about), mark_of(os.fstat(held))
+            if about.st_nlink > 1 and old[:-1] == new[:-1]:
+                self._before.update({path: new for path, mark in self._before.items() if mark == old})
+        finally:
+            os.close(held)
 
     def _open_above(self, path: str, *, make: bool = True) -> tuple[int, str]:
         *above, name = path.split("/")
