@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from types import ModuleType
 
@@ -68,7 +69,10 @@ def _new_main() -> None:
 def _forget_modules(folder: str, started_with: frozenset[str]) -> None:
     """Our own, and those of the library, loaded beforehand, that the program has modules of the same name for."""
     ours = {_OURS}
-    for name in {module.partition(".")[0] for module in sys.modules.keys() - started_with} - started_with:
+    beside: set[str] = set()
+    with suppress(OSError):
+        beside = {name.partition(".")[0] for name in os.listdir(folder)}
+    for name in beside - started_with:
         spec = getattr(sys.modules.get(name), "__spec__", None)
         if spec is not None and spec.has_location:  # else it is the interpreter's own, which nothing comes before
             other = importlib.machinery.PathFinder.find_spec(name, [folder])
