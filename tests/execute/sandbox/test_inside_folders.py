@@ -75,6 +75,10 @@ def test_everything_below_is_seen_at_any_depth_and_counted(opened: tuple[Path, i
     (folder / "data").write_bytes(b"x" * 100_000)
     names = [name for _, name, _ in folders.walked(fd)]
     assert len(names) == DEEP + 2
+    size = folders.used(fd).size
+    os.link(folder / "data", folder / "second")
+    assert folders.used(fd).size == size
+    os.unlink(folder / "second")
     assert names[-1] == "last" or names[0] == "d"
     assert folders.used(fd).size >= 100_000
     assert folders.used(fd).entries == 8 * DEEP + 2

@@ -134,6 +134,51 @@ def test_page_tables_count_as_memory():
     LIBC.munmap(ctypes.c_void_p(address), ctypes.c_size_t(size))
 
 
+WITHOUT_A_LEADER = """
+import ctypes, os, sys, threading
+def work():
+    data = b"x" * (40 << 20)
+    file = open(sys.argv[1] + "/held", "w+b")
+    file.write(b"x" * 100_000)
+    file.flush()
+    os.unlink(sys.argv[1] + "/held")
+    print("held", flush=True)
+    sys.stdin.read()
+    os._exit(0)
+threading.Thread(target=work).start()
+ctypes.CDLL(None).syscall({"aarch64": 93, "x86_64": 60}[os.uname().machine], 0)
+"""
+
+
+@pytest.mark.promise("X-06")
+def test_a_process_whose_first_thread_has_ended_still_uses_what_it_uses(tmp_path: Path):
+    folder = os.open(tmp_path, os.O_RDONLY)
+    with subprocess.Popen([sys.executable, "-c", WITHOUT_A_LEADER, tmp_path], **PIPES) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert watching.memory_of([child.pid], 1 << 50) > 40 << 20
+        assert watching.memory_of([child.pid], 0) > 40 << 20
+        assert Removed([folder]).used([child.pid], 1 << 30) >= 100_000
+        child.stdin.close()
+    os.close(folder)
+
+
+@pytest.mark.promise("X-06")
+def test_a_removed_file_that_waits_in_a_socket_is_missed_by_its_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = os.open(tmp_path, os.O_RDONLY)
+    lost = Removed([folder])
+    monkeypatch.setattr(removed, "_MARGIN", -(1 << 60))
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        assert lost.used([os.getpid()], 1) == 0
+        wire.send(ours, {}, (folder,))
+        assert lost.used([os.getpid()], 1) == 2
+        os.close(wire.receive(theirs)[1][0])
+        assert lost.used([os.getpid()], 1) == 0
+    os.close(folder)
+
+
 @pytest.mark.promise("X-06")
 def test_shared_memory_that_is_hardly_mapped_is_missed_by_its_room(monkeypatch: pytest.MonkeyPatch):
     held = iter((1 << 30, (1 << 30) + (200 << 20), 2 << 30))

@@ -158,10 +158,13 @@ def write_copy(source: int, path: str, mode: int, *, folder: int | None = None) 
 
 
 def used(top: int, most: Use | None = None) -> Use:
-    """What everything below an open folder takes on the disk; it stops counting beyond `most`."""
+    """What everything below an open folder takes on the disk, a file of two names once; it stops beyond `most`."""
     size = entries = 0
+    known: set[tuple[int, int]] = set()
     for _, _, found in walked(top):
-        size += found.st_blocks * 512
+        if found.st_nlink == 1 or stat.S_ISDIR(found.st_mode) or (found.st_dev, found.st_ino) not in known:
+            size += found.st_blocks * 512
+            known.add((found.st_dev, found.st_ino))
         entries += _FOLDER_COUNTS if stat.S_ISDIR(found.st_mode) else 1
         if most is not None and (size > most.size or entries > most.entries):
             break

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
+
+from rightcall.execute.sandbox.inside.threads import first_seen
 
 _ANONYMOUS = b"/dev/zero (deleted)"
 """As the kernel calls memory that is shared with child processes."""
@@ -31,16 +34,20 @@ def removed(processes: list[int]) -> tuple[list[Mapped], bool]:
     found: list[Mapped] = []
     left = _MOST
     for process in processes:
-        with suppress(OSError), open(f"/proc/{process}/maps", "rb") as file:
-            text = file.read(left)
-            left -= len(text)
-            for line in text.splitlines():
-                if line.endswith(b" (deleted)"):
-                    fields = line.split(None, 5)
-                    found.append(Mapped(process, fields[0].decode(), fields[5]))
+        text = first_seen(process, partial(_maps, most=left)) or b""
+        left -= len(text)
         if left <= 0:
             return found, False
+        for line in text.splitlines():
+            if line.endswith(b" (deleted)"):
+                fields = line.split(None, 5)
+                found.append(Mapped(process, fields[0].decode(), fields[5]))
     return found, True
+
+
+def _maps(view: str, most: int) -> bytes:
+    with open(f"{view}/maps", "rb") as file:
+        return file.read(most)
 
 
 def shares_memory(processes: list[int]) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from contextlib import suppress
 
 from rightcall.execute.sandbox.inside import mapped
+from rightcall.execute.sandbox.inside.threads import descriptors
 
 _MARGIN = 256 << 20
 """What others may write meanwhile, without the program being blamed for it."""
@@ -20,23 +22,25 @@ class Removed:
         self._free = self._free_now()
 
     def used(self, processes: list[int], most: int) -> int:
-        """Bytes in them. Only root is told how large a file is that is mapped and not open: for anybody else the disk
-        itself has to tell, by the room that has gone."""
+        """Bytes in them. Only root is told how large a file is that is mapped and not open, and nobody of one that
+        waits in a socket: there the disk itself has to tell, by the room that has gone."""
         sizes: dict[tuple[int, int], int] = {}
+        all_known = True
         for process in processes:
-            with suppress(OSError):
-                for name in os.listdir(f"/proc/{process}/fd"):
-                    with suppress(OSError):
-                        self._note(os.stat(f"/proc/{process}/fd/{name}"), sizes)
-        found, all_known = mapped.removed(processes)
-        for each in found:
+            for thread, name in descriptors(process):
+                with suppress(OSError):
+                    found = os.stat(f"{thread}/fd/{name}")
+                    self._note(found, sizes)
+                    if stat.S_ISSOCK(found.st_mode) and _carries_files(f"{thread}/fdinfo/{name}"):
+                        all_known = False
+        mappings, all_seen = mapped.removed(processes)
+        for each in mappings:
             if each.path.startswith(self._paths):
                 try:
                     self._note(each.on_disk(), sizes)
-                except FileNotFoundError:
-                    continue
                 except OSError:
                     all_known = False
+        all_known = all_known and all_seen
         if not all_known and self._free - self._free_now() > most + _MARGIN:
             return most + 1
         return sum(sizes.values())
@@ -49,3 +53,9 @@ class Removed:
         return sum(
             found.f_bfree * found.f_frsize for found in (os.fstatvfs(folder) for folder in self._folders.values())
         )
+
+
+def _carries_files(path: str) -> bool:
+    """Whether open files wait in a socket to be taken."""
+    with open(path, "rb", buffering=0) as file:
+        return any(line.startswith(b"scm_fds:") and int(line.split()[1]) for line in file.read(4096).splitlines())

@@ -7,7 +7,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 
+from rightcall.execute.sandbox.inside.threads import descriptors, first_seen, threads
+
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_MEMORY = (b"VmRSS", b"VmPTE", b"VmSwap")
 _FREE_SOCKETS = 32
 """So many are not counted: event loops and pipes of child processes need a few each."""
 _SOCKET = 2 * 212_992
@@ -64,13 +67,19 @@ def memory_of(processes: list[int], most: int) -> int:
 
 def _told(process: int) -> tuple[int, int]:
     """What it uses, and what there is of it beside: page tables, and pages that were swapped out."""
-    found = dict.fromkeys((b"VmRSS", b"VmPTE", b"VmSwap"), 0)
-    with suppress(OSError, ValueError, IndexError), open(f"/proc/{process}/status", "rb", buffering=0) as file:
+    return first_seen(process, _told_by) or (0, 0)
+
+
+def _told_by(view: str) -> tuple[int, int] | None:
+    found: dict[bytes, int] = {}
+    with open(f"{view}/status", "rb", buffering=0) as file:
         for line in file.read(8192).splitlines():
             name, _, value = line.partition(b":")
-            if name in found:
+            if name in _MEMORY:
                 found[name] = int(value.split()[0]) << 10
-    return found[b"VmRSS"], found[b"VmPTE"] + found[b"VmSwap"]
+    if b"VmRSS" not in found:
+        return None
+    return found[b"VmRSS"], found.get(b"VmPTE", 0) + found.get(b"VmSwap", 0)
 
 
 def _in_sockets(processes: list[int]) -> int:
@@ -79,34 +88,39 @@ def _in_sockets(processes: list[int]) -> int:
         return 0
     sockets: set[str] = set()
     for process in processes:
-        with suppress(OSError):
-            for name in os.listdir(f"/proc/{process}/fd"):
-                with suppress(OSError):
-                    target = os.readlink(f"/proc/{process}/fd/{name}")
-                    if target.startswith("socket:"):
-                        sockets.add(target)
+        for thread, name in descriptors(process):
+            with suppress(OSError):
+                target = os.readlink(f"{thread}/fd/{name}")
+                if target.startswith("socket:"):
+                    sockets.add(target)
     return max(len(sockets) - _FREE_SOCKETS, 0) * _SOCKET
 
 
 def _open_files(process: int) -> int:
     """More than the first three. Newer kernels tell how many there are without a list of them."""
-    with suppress(OSError):
-        folder = f"/proc/{process}/fd"
-        return max((os.stat(folder).st_size or len(os.listdir(folder))) - 3, 0)
-    return 0
+    total = 0
+    for thread in threads(process):
+        with suppress(OSError):
+            folder = f"{thread}/fd"
+            total += max((os.stat(folder).st_size or len(os.listdir(folder))) - 3, 0)
+    return total
 
 
 def _share(process: int) -> int:
     """Its part of the pages it uses."""
+    return first_seen(process, _share_by) or 0
+
+
+def _share_by(view: str) -> int | None:
     try:
-        with open(f"/proc/{process}/smaps_rollup", "rb") as file:
+        with open(f"{view}/smaps_rollup", "rb") as file:
             for line in file:
                 if line.startswith(b"Pss:"):
                     return int(line.split()[1]) << 10
     except OSError:
-        with suppress(OSError), open(f"/proc/{process}/statm", "rb", buffering=0) as file:
+        with open(f"{view}/statm", "rb", buffering=0) as file:
             return int(file.read(200).split()[1]) * _PAGE
-    return 0
+    return None
 
 
 def tasks_of(uid: int) -> int:
