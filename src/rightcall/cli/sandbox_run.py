@@ -26,7 +26,7 @@ _WORDS: dict[LimitName, str] = {
     "seconds": "stopped after {seconds:g} s (--seconds)",
     "memory": "it used more than {memory} MB of memory (--memory)",
     "processes": "it wanted more than {processes} processes (--processes)",
-    "scratch": "its files reached {scratch} MB (--disk)",
+    "scratch": "its files reached {scratch} MB, or were too many for that (--disk)",
     "output": "it printed more than {output:,} bytes (--output)",
 }
 _ELSEWHERE = (
