@@ -12,7 +12,8 @@ from rightcall.execute.sandbox.types import NoSandbox
 
 _BOOT = str(Path(__file__).parent / "inside" / "boot.py")
 _STARTING = 20.0
-_ENDING = 5.0
+_ENDING = 60.0
+"""Seconds that the server has, which waits until everything is cleaned up: much, so that nothing outlives us."""
 _open: "set[socket.socket]" = set()
 """Our ends of all conversations. A child that we fork must not hold them: what they keep running ends when they are
 closed."""
