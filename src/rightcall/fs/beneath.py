@@ -21,6 +21,7 @@ _TRIES = 100
 """While somebody renames folders around us, the kernel asks to try again."""
 
 O_PATH = getattr(os, "O_PATH", 0)
+_OPEN = "/proc/self/fd"
 _PLAIN = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _STEP = (O_PATH or os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -38,6 +39,26 @@ def open_beneath(folder: int, path: str, flags: int = os.O_RDONLY) -> int:
     if has_openat2():
         return _openat2(folder, path or ".", flags, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
     return _walk(folder, path or ".", flags)
+
+
+def open_true(path: str) -> int:
+    """Open a folder by its whole true path, to look at and to go on from: ELOOP for a link anywhere in it, so that what
+    is swapped in while we work leads nowhere. Raises OSError."""
+    if not O_PATH:  # folders above may be closed to us: only their names can be looked at
+        if os.path.realpath(path) != path:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    top = os.open("/", O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return open_beneath(top, path.strip("/"), O_PATH | os.O_DIRECTORY)
+    finally:
+        os.close(top)
+
+
+def path_of(folder: int, name: str) -> str:
+    """A path that leads to an open folder for as long as it is open, whatever its own name leads to by then; that name
+    where descriptors are no paths. It ends with `/.`, since a descriptor's own name is a link."""
+    return f"{_OPEN}/{folder}/." if O_PATH and os.path.isdir(_OPEN) else name
 
 
 def open_anywhere(folder: int, path: str) -> int:

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Final, NamedTuple
 
 from rightcall.errors import ToolFailure
-from rightcall.fs.beneath import O_PATH, open_beneath
+from rightcall.fs.beneath import O_PATH, open_beneath, open_true
 from rightcall.fs.settled import Busy, settled
 from rightcall.text.escape import escaped
 
@@ -173,8 +173,30 @@ def seen_file(tree: str, path: str) -> Seen | None:
 
 @contextmanager
 def opened_tree(tree: str) -> Generator[int]:
-    with closing(os.open(tree, (O_PATH or os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC)) as fd:
+    """A folder by its true path; a link in it is an error (ELOOP)."""
+    with closing(open_true(tree)) as fd:
         yield fd
+
+
+def make_tree(tree: str, mode: int = 0o700) -> bool:
+    """Make a folder and those above it by their true paths; whether it was not there. Raises OSError."""
+    above, _, name = tree.rstrip("/").rpartition("/")
+    try:
+        with opened_tree(above or "/") as fd:
+            os.mkdir(name, mode, dir_fd=fd)
+            settled_at = os.open(".", os.O_RDONLY, dir_fd=fd)
+            try:
+                os.fsync(settled_at)
+            finally:
+                os.close(settled_at)
+    except FileExistsError:
+        return False
+    except FileNotFoundError:
+        if above in ("", tree):
+            raise
+        make_tree(above, mode)
+        return make_tree(tree, mode)
+    return True
 
 
 @contextmanager

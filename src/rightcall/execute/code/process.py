@@ -40,13 +40,17 @@ def run_program(
     command: Sequence[str], *, env: Mapping[str, str], cwd: str, seconds: float, most: int,
     stdin: bytes | None = None, fds: Sequence[int] = (), enough: Callable[[bytes], bool] | None = None,
     unwanted: Callable[[], bool] = lambda: False, memory: int = MEMORY, threads: int | None = None,
+    first: Callable[[], None] | None = None,
 ) -> Finished:  # fmt: skip
     """Run a program to its end, to its deadline, or until it has written `most` bytes. `enough` is given each block as
     it comes and says whether that will do; `unwanted` is asked now and then whether anybody still waits for it;
-    `memory` and `threads` limit what it may use. Raises ToolFailure when the program cannot be started."""
+    `memory` and `threads` limit what it may use; `first` is done by the thread that starts it, which ends then. Raises
+    ToolFailure when the program cannot be started."""
     deadline = monotonic() + seconds
 
     def start() -> "subprocess.Popen[bytes]":
+        if first is not None:
+            first()
         process = subprocess.Popen(
             command, env=dict(env), cwd=cwd, pass_fds=tuple(fds), start_new_session=True,
             stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,

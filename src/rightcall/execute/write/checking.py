@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from errno import EEXIST
 from secrets import token_hex
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -22,6 +23,7 @@ from rightcall.execute.code.programs import program
 from rightcall.execute.sandbox.inside.folders import remove
 from rightcall.execute.sandbox.types import Ended, Job, Limits
 from rightcall.execute.write.pulls import CheckRun, moment
+from rightcall.fs.spots import closing, make_tree, opened_tree
 from rightcall.fs.writing import step
 from rightcall.text.escape import escaped
 
@@ -174,7 +176,7 @@ def _thrown_away(desk: "Desk", *, reachable: bool) -> Generator[str]:
     works in it under its own path, and must be able to get there: a desk is for nobody else to enter."""
     above = os.path.join(desk.folder, CHECKS)
     try:
-        os.makedirs(above, 0o700, exist_ok=True)
+        make_tree(above)
         _sweep(above)
         own, lock = _own(above)
     except OSError as error:
@@ -182,10 +184,11 @@ def _thrown_away(desk: "Desk", *, reachable: bool) -> Generator[str]:
     try:
         folder = _elsewhere(own) if reachable else os.path.join(own, _FILES)
         try:
-            os.mkdir(folder, 0o700)
+            if not make_tree(folder):
+                raise OSError(EEXIST, "")
         except OSError as error:
             raise _no_room(error) from error
-        yield os.path.realpath(folder)
+        yield folder
     finally:
         _remove(own)
         os.close(lock)
@@ -197,29 +200,27 @@ def _no_room(error: OSError) -> ToolFailure:
 
 def _own(above: str) -> tuple[str, int]:
     """A new folder and its lock, which is ours before anybody else can look for it."""
-    own = os.path.join(above, token_hex(8))
-    with _alone(above):
-        os.mkdir(own, 0o700)
-        lock = os.open(os.path.join(own, _LOCK), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    name = token_hex(8)
+    with _alone(above) as fd:
+        os.mkdir(name, 0o700, dir_fd=fd)
+        lock = os.open(f"{name}/{_LOCK}", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=fd)
         step("lock made")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(lock)
             raise
-    return own, lock
+    return os.path.join(above, name), lock
 
 
 @contextmanager
-def _alone(above: str) -> Generator[None]:
-    """Nobody else makes a folder in here meanwhile, or looks for those that were left."""
-    fd = os.open(above, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
+def _alone(above: str) -> Generator[int]:
+    """The open folder; nobody else makes one in here meanwhile, or looks for those that were left."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    with opened_tree(above) as held, closing(os.open(".", flags, dir_fd=held)) as fd:
         with suppress(OSError):  # a file system without such locks
             fcntl.flock(fd, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(fd)
+        yield fd
 
 
 def _is_root() -> bool:
@@ -228,7 +229,7 @@ def _is_root() -> bool:
 
 def _elsewhere(own: str) -> str:
     """Where the files are that cannot be on the desk: known by the same name, so that they are found again."""
-    return os.path.join(tempfile.gettempdir(), f"rightcall-check-{os.path.basename(own)}")
+    return os.path.join(os.path.realpath(tempfile.gettempdir()), f"rightcall-check-{os.path.basename(own)}")
 
 
 def _remove(own: str) -> None:

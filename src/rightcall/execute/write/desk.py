@@ -21,7 +21,7 @@ from rightcall.execute.code.moments import utc
 from rightcall.execute.write.changes import Change, FileStep, RefStep
 from rightcall.execute.write.desk_opening import distrust, furnished, is_own, locked, opened, seal_of
 from rightcall.execute.write.doing import do, planned, roll_back
-from rightcall.execute.write.journal import DAMAGED, FOREIGN, Contents, Entry, Filed, Journal
+from rightcall.execute.write.journal import BEGUN, DAMAGED, FOREIGN, Contents, Entry, Filed, Journal
 from rightcall.execute.write.keeping import make_room
 from rightcall.execute.write.refs import Refs
 from rightcall.fs.sight import Sight
@@ -42,7 +42,9 @@ class Desk:
     """Where changes are kept. Makes nothing until something is written."""
 
     def __init__(self, folder: str, sight: Sight, settings: "WriteSettings") -> None:
-        self.folder = os.path.abspath(folder)
+        above, name = os.path.split(os.path.abspath(folder))
+        self.folder = os.path.join(os.path.realpath(above), name)
+        """Its true path: from now on no link on the way is followed."""
         self.sight = sight
         self.settings = settings
         self.journal = Journal(self.folder)
@@ -50,39 +52,32 @@ class Desk:
     @contextmanager
     def working(self, patience: float = PATIENCE) -> Generator["Worker"]:
         """The lock shared by all processes; ToolFailure when it is held for longer than `patience` seconds."""
-        opened(self.folder)
-        with locked(self.folder, patience) as lock:
-            furnished(self.folder)
-            yield Worker(self, lock, self._recovered(lock))
+        with opened(self.folder) as here, locked(here, patience, self.folder) as lock:
+            furnished(here, self.folder)
+            journal = Journal(self.folder, here)
+            yield Worker(self, lock, journal, self._recovered(lock, journal))
 
-    def _recovered(self, lock: int) -> tuple[str, ...]:
+    def _recovered(self, lock: int, journal: Journal) -> tuple[str, ...]:
         """Roll back what a killed process has left; says what was found."""
-        unfinished, damaged = self.journal.unfinished()
-        notes = [self._given_up(name) for name in damaged]
+        unfinished, damaged = journal.unfinished()
+        notes = [_given_up(journal, name) for name in damaged]
         for filed in unfinished:
             entry = filed.entry
             if entry.seal != seal_of(lock):
-                self.journal.set_aside(entry.id, FOREIGN)
+                journal.set_aside(entry.id, FOREIGN)
                 notes.append(f"{entry.id} was begun elsewhere; it was set aside, and nothing was done about it")
                 continue
             refs = Refs(Sight(entry.root, self.sight.rules), entry.repository, lock, entry.caller)
             try:
-                found = roll_back(self.journal, filed, refs)
+                found = roll_back(journal, filed, refs)
             except (ToolFailure, OSError) as error:
+                where = shown_path(os.path.join(self.folder, BEGUN, entry.id))
                 raise ToolFailure(
                     f"The change {entry.id} was interrupted and cannot be taken back yet: {said(error)}. "
-                    f"Nothing is written until it is. It lies in {shown_path(filed.folder)}"
+                    f"Nothing is written until it is. It lies in {where}"
                 ) from error
             notes += [f"{entry.id} ({escaped(entry.summary, 100)}) was interrupted and was taken back", *found]
         return tuple(notes)
-
-    def _given_up(self, name: str) -> str:
-        """A damaged change is no reason for others to wait: it is kept for a person to look at."""
-        try:
-            kept = self.journal.set_aside(name, DAMAGED)
-        except OSError as error:
-            raise failure(error, DAMAGED) from error
-        return f"{name} was interrupted and its record is damaged: what it had done stays. It is kept in {kept}"
 
     def damaged(self) -> list[str]:
         """The folders of changes that were interrupted and could not be taken back, since they are damaged."""
@@ -137,6 +132,15 @@ class Desk:
         return FileStep(self.folder, _document_path(kind, name), self.document(kind, name), after, 0o600)
 
 
+def _given_up(journal: Journal, name: str) -> str:
+    """A damaged change is no reason for others to wait: it is kept for a person to look at."""
+    try:
+        kept = journal.set_aside(name, DAMAGED)
+    except OSError as error:
+        raise failure(error, os.path.join(journal.desk, DAMAGED)) from error
+    return f"{name} was interrupted and its record is damaged: what it had done stays. It is kept in {kept}"
+
+
 def _document_path(kind: str, name: str) -> str:
     """A file name that is no path, whatever the name is."""
     file = quote(name, safe="").replace(".", "%2E")
@@ -148,9 +152,10 @@ def _document_path(kind: str, name: str) -> str:
 class Worker:
     """Whoever holds the lock."""
 
-    def __init__(self, desk: Desk, lock: int, notes: tuple[str, ...] = ()) -> None:
+    def __init__(self, desk: Desk, lock: int, journal: Journal, notes: tuple[str, ...] = ()) -> None:
         self.desk = desk
         self.lock = lock
+        self.journal = journal
         self.notes = notes
         """What was found half done and rolled back, in words."""
 
@@ -178,8 +183,8 @@ class Worker:
         steps, kept, made = planned(files)
         root = os.path.realpath(self.desk.sight.root)
         ready = replace(entry, files=tuple(kept), made=tuple(made), root=root, seal=seal_of(self.lock))
-        filed = do(self.desk.journal, ready, steps, self.refs(entry))
-        make_room(self.desk.journal, filed)
+        filed = do(self.journal, ready, steps, self.refs(entry))
+        make_room(self.journal, filed)
         return replace(filed.change(), files=tuple(steps))
 
     def refs(self, entry: Entry) -> Refs:

@@ -15,8 +15,9 @@ from msgspec import MsgspecError, Struct, json
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.write.journal import BEGUN, DONE
-from rightcall.fs.spots import failure, shown_path
-from rightcall.fs.whole import settle, whole_file
+from rightcall.fs.beneath import open_true, path_of
+from rightcall.fs.spots import closing, failure, make_tree, shown_path
+from rightcall.fs.whole import whole_file
 from rightcall.fs.writing import step
 
 try:
@@ -33,15 +34,25 @@ class _Seal(Struct, frozen=True):
     folder: int
 
 
-def opened(folder: str) -> None:
-    """Make the desk's folder, if there is none; ToolFailure when it cannot be made or was made elsewhere."""
+@contextmanager
+def opened(folder: str) -> Generator[str]:
+    """The desk's folder, made if there is none: a path that leads to it for as long as this lasts, whatever its name
+    leads to by then. ToolFailure when it cannot be made, is a link, or was made elsewhere."""
     try:
-        os.makedirs(os.path.dirname(folder), 0o700, exist_ok=True)
-        with suppress(FileExistsError):
-            os.mkdir(folder, 0o700)
-            settle(os.path.dirname(folder))
+        make_tree(folder)
         step("desk")
-        foreign = os.path.islink(folder) or not (is_own(folder) or _is_bare(folder))
+        fd = open_true(folder)
+    except OSError as error:
+        raise failure(error, folder) from error
+    with closing(fd):
+        here = path_of(fd, folder)
+        _believed(here, folder)
+        yield here
+
+
+def _believed(here: str, folder: str) -> None:
+    try:
+        foreign = not (is_own(here) or _is_bare(here))
     except OSError as error:
         raise failure(error, folder) from error
     if foreign:
@@ -52,20 +63,20 @@ def opened(folder: str) -> None:
         )
 
 
-def furnished(folder: str) -> None:
-    """Under the lock: a new desk is sealed, and gets the folders that it needs."""
+def furnished(folder: str, name: str) -> None:
+    """Under the lock: a new desk is sealed, and gets the folders that it needs. `name` is what it is known by."""
     try:
         if not is_own(folder):
-            for name in os.listdir(folder):
-                if name.startswith(f"{_SEAL}."):  # of somebody who was killed while sealing it
-                    os.unlink(os.path.join(folder, name))
+            for left in os.listdir(folder):
+                if left.startswith(f"{_SEAL}."):  # of somebody who was killed while sealing it
+                    os.unlink(os.path.join(folder, left))
             adopt(folder)
         step("sealed")
-        for name in (BEGUN, DONE):
+        for inner in (BEGUN, DONE):
             with suppress(FileExistsError):
-                os.mkdir(os.path.join(folder, name), 0o700)
+                os.mkdir(os.path.join(folder, inner), 0o700)
     except OSError as error:
-        raise failure(error, folder) from error
+        raise failure(error, name) from error
 
 
 def _is_bare(folder: str) -> bool:
@@ -110,13 +121,14 @@ def adopt(folder: str) -> None:
 
 
 @contextmanager
-def locked(folder: str, patience: float) -> Generator[int]:
-    """The lock of all who write; yields its descriptor. ToolFailure when somebody else holds it for too long."""
+def locked(folder: str, patience: float, name: str = "") -> Generator[int]:
+    """The lock of all who write; yields its descriptor. ToolFailure when somebody else holds it for too long. `name` is
+    what the folder is known by."""
     until = monotonic() + patience
     try:
-        file = open(os.path.join(folder, _LOCK), "ab", opener=lambda path, flags: os.open(path, flags, 0o600))  # noqa: SIM115
+        file = open(os.path.join(folder, _LOCK), "ab", opener=_own_file)  # noqa: SIM115
     except OSError as error:
-        raise failure(error, folder) from error
+        raise failure(error, os.path.join(name or folder, _LOCK)) from error
     with file:
         while not _taken(file.fileno()):
             if monotonic() >= until:
@@ -126,6 +138,10 @@ def locked(folder: str, patience: float) -> Generator[int]:
                 )
             sleep(_PAUSE)
         yield file.fileno()
+
+
+def _own_file(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 
 def seal_of(lock: int) -> tuple[int, int]:

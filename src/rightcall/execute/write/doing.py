@@ -14,7 +14,9 @@ from rightcall.errors import ToolFailure
 from rightcall.execute.write.changes import FileStep, Moved
 from rightcall.execute.write.indexes import index_back
 from rightcall.execute.write.journal import (
+    BEGUN,
     DAMAGED,
+    DONE,
     Contents,
     Damaged,
     Entry,
@@ -28,7 +30,6 @@ from rightcall.execute.write.journal import (
 from rightcall.execute.write.refs import Refs
 from rightcall.fs.gitdirs import no_repository, repository_made
 from rightcall.fs.spots import Differs, failure, opened_tree, plain_path, said, seen_file, shown_path, spot
-from rightcall.fs.whole import settle
 from rightcall.fs.writing import make_folders, mend, missing_folders, remove_folders, step, write
 
 MARK = ".rightcall-"
@@ -43,7 +44,7 @@ def planned(steps: Sequence[FileStep]) -> tuple[list[FileStep], list[Kept], list
     made: dict[tuple[str, str], Made] = {}
     known: set[tuple[str, str]] = set()
     for one in steps:
-        tree = os.path.realpath(one.tree)
+        tree = one.tree
         _sayable(f"{tree}/{one.path}")
         if (tree, one.path) in known:
             raise ToolFailure(f"{shown_path(one.path)} is named twice in one change")
@@ -74,9 +75,13 @@ def _no_new_name(one: FileStep) -> bool:
 def _no_repositories(places: Iterable[tuple[str, str]]) -> None:
     """ToolFailure where git would take a folder for a repository afterwards, whichever changes have led there."""
     for tree, paths in _grouped(places):
-        with opened_tree(tree) as top:
-            if (folder := repository_made(top, paths)) is not None:
-                raise no_repository(folder)
+        try:
+            with opened_tree(tree) as top:
+                folder = repository_made(top, paths)
+        except OSError as error:
+            raise failure(error, paths[0]) from error
+        if folder is not None:
+            raise no_repository(folder)
 
 
 def _sayable(path: str) -> None:
@@ -104,8 +109,8 @@ def do(journal: Journal, entry: Entry, steps: Sequence[FileStep], refs: Refs) ->
     try:
         filed = journal.begin(entry, steps)
     except OSError as error:
-        raise failure(error, journal.begun) from error
-    path = journal.begun
+        raise failure(error, os.path.join(journal.desk, BEGUN)) from error
+    path = os.path.join(journal.desk, BEGUN)
     try:
         contents = Contents(filed.folder)
         for tree, folders in _by_tree(entry.made):
@@ -120,7 +125,7 @@ def do(journal: Journal, entry: Entry, steps: Sequence[FileStep], refs: Refs) ->
         step("refs")
         for tree, folders in _by_tree(entry.emptied):
             remove_folders(tree, folders)
-        path = journal.done
+        path = os.path.join(journal.desk, DONE)
         return journal.end(filed)
     except BaseException as error:
         if os.path.lexists(filed.folder):  # else it was done before this came
@@ -158,7 +163,7 @@ def roll_back(journal: Journal, filed: Filed, refs: Refs) -> list[str]:
     damaged = False
     for kept in reversed(entry.files):
         try:
-            notes += _taken_back(kept, contents, os.path.dirname(os.path.dirname(filed.folder)))
+            notes += _taken_back(kept, contents, journal)
         except Damaged as error:
             damaged = True
             notes.append(f"{error}: {shown_path(kept.path)} was left as it is")
@@ -179,13 +184,13 @@ def roll_back(journal: Journal, filed: Filed, refs: Refs) -> list[str]:
     return notes
 
 
-def _taken_back(kept: Kept, contents: Contents, desk: str) -> Iterator[str]:
+def _taken_back(kept: Kept, contents: Contents, journal: Journal) -> Iterator[str]:
     back = backwards(kept, contents)
     with spot(kept.tree, kept.path) as here:
         found = [mend(here, back, kept.backwards), mend(here, forwards(kept, contents), kept.beside)]
         for rescued in found:
             if rescued is not None:
-                yield f"{shown_path(kept.path)} was saved twice at once; the older one is in {_rescued(desk, rescued)}"
+                yield f"{shown_path(kept.path)} was saved twice at once; the older one is in {journal.rescue(rescued)}"
         try:
             seen = here.seen()
         except ToolFailure as error:
@@ -201,18 +206,6 @@ def _taken_back(kept: Kept, contents: Contents, desk: str) -> Iterator[str]:
                 yield f"{error}: it was left so"
         elif now != back.after:
             yield f"{shown_path(kept.path)} was changed by somebody else; it was left so"
-
-
-def _rescued(desk: str, content: bytes) -> str:
-    folder = os.path.join(desk, "rescued")
-    os.makedirs(folder, 0o700, exist_ok=True)
-    path = os.path.join(folder, os.urandom(6).hex())
-    with open(path, "xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    settle(folder)
-    return path
 
 
 def _by_tree(folders: Iterable[Made]) -> list[tuple[str, list[str]]]:

@@ -9,6 +9,7 @@ from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.run import failure_of
 from rightcall.execute.write.git_objects import Bench
 from rightcall.fs.gitdirs import as_git_reads
+from rightcall.fs.spots import closing, make_tree, opened_tree
 from rightcall.text.escape import escaped
 
 _BATCH = 32 << 20
@@ -20,21 +21,18 @@ _LINK, _SUBMODULE = 0o120000, 0o160000
 
 
 def check_out(bench: Bench, entries: Mapping[str, tuple[int, str]], folder: str) -> None:
-    """Write them into an empty folder, which is made if it is not there. Raises ToolFailure."""
+    """Write them into an empty folder, named by its true path, which is made if it is not there. Raises ToolFailure."""
     if len(entries) > _MOST_FILES:
         raise ToolFailure(f"The commit holds more than {_MOST_FILES:,} files: it cannot be checked out")
     for path in entries:
         if any(is_bad_name(part) for part in path.split("/")):
             raise ToolFailure(f"The commit holds a file that git itself refuses to check out: {escaped(path, 200)}")
     try:
-        os.makedirs(folder, 0o700, exist_ok=True)
-        top = os.open(folder, _FOLDER)
-        try:
+        make_tree(folder)
+        with opened_tree(folder) as held, closing(os.open(".", _FOLDER, dir_fd=held)) as top:
             if os.listdir(top):
                 raise ToolFailure("There is something in the folder for the files already")
             _write_all(bench, entries, top)
-        finally:
-            os.close(top)
     except FileExistsError:
         raise ToolFailure("Two files of the commit have the same name here, or one lies below the other") from None
     except OSError as error:

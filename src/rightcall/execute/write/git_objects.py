@@ -7,16 +7,19 @@ import shutil
 import stat
 import tempfile
 import weakref
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 
 from rightcall.errors import ToolFailure
+from rightcall.execute.code.git.confining import only_in
+from rightcall.execute.code.git.layout import Layout
 from rightcall.execute.code.git.pins import Pins
 from rightcall.execute.code.git.private import Private, private_for
 from rightcall.execute.code.git.repository import Repository
 from rightcall.execute.code.git.run import checked, run_in
 from rightcall.execute.code.git.settings import OWN, Files
 from rightcall.execute.code.process import Finished
+from rightcall.fs.spots import said
 
 _SECONDS = 60.0
 _MOST = 100_000
@@ -43,12 +46,19 @@ class Bench:
     def git(
         self, *arguments: str, index: str = "", stdin: bytes | None = None, most: int = _MOST,
         settings: Sequence[str] = (), holding: Sequence[int] = (),
+        unless: Callable[[Layout], str | None] = lambda _: None,
     ) -> Finished:  # fmt: skip
-        """Run git: it reads the repository and our room, and writes objects into our room only."""
+        """Run git: it reads the repository and our room, and writes objects into our room only. Where the system can
+        see to it, it writes nowhere but there and in the git directory, whatever links are put in there meanwhile.
+        `unless` says why it must not run in the directory as it is just then."""
         config = [word for setting in (*_CONFIG, *settings) for word in ("-c", setting)]
+        private = private_for(self.repository)
+        if why := unless(private.layout):
+            raise ToolFailure(why)
         return run_in(
-            private_for(self.repository), [*config, *arguments], seconds=_SECONDS, most=most, stdin=stdin,
+            private, [*config, *arguments], seconds=_SECONDS, most=most, stdin=stdin,
             files=Files(index or os.path.join(self._room, "none"), objects=self._objects), holding=holding,
+            first=only_in(private.tops, private.path, self.private.path),
         )  # fmt: skip
 
     def blobs(self, contents: Sequence[bytes]) -> list[str]:
@@ -106,15 +116,14 @@ class Bench:
         """Put everything in our room into the repository's store."""
         pins = Pins(self.repository)
         try:
-            self._publish(pins.common("objects"))
+            self._publish(pins.open_common("objects"))
         except OSError as error:
-            reason = os.strerror(error.errno or 0)
-            raise ToolFailure(f"The repository's objects cannot be written: {reason}") from error
+            raise ToolFailure(f"The repository's objects cannot be written: {said(error)}") from error
         finally:
             pins.close()
 
-    def _publish(self, store: str) -> None:
-        objects = os.open(store, _FOLDER & ~os.O_NOFOLLOW)  # a descriptor's own name is a link
+    def _publish(self, objects: int) -> None:
+        """Into the open folder, which is closed afterwards."""
         try:
             for fan in sorted(os.listdir(self._objects)):
                 mine = os.path.join(self._objects, fan)

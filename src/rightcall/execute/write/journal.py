@@ -26,8 +26,8 @@ from rightcall.fs.writing import Written, step
 
 VERSION: Final = 1
 BEGUN, DONE, RECORD, CONTENTS = "begun", "changes", "change.json", "contents"
-FOREIGN, DAMAGED = "foreign", "damaged"
-"""Where changes are kept that are not believed, and those that cannot be read any more."""
+FOREIGN, DAMAGED, RESCUED = "foreign", "damaged", "rescued"
+"""Where changes are kept that are not believed, those that cannot be read any more, and what two saved at once."""
 _NOT_THERE = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 _NEW = ".new"
 _DONE = re.compile(r"(\d{8,})-(c-[0-9a-f]{8})")
@@ -134,11 +134,11 @@ class Contents:
                 file.seek(part.at)
                 found = file.read(part.size)
         except _NOT_THERE as error:
-            raise Damaged(f"What was kept of a change is gone: {shown_path(self._path)}") from error
+            raise Damaged(f"What was kept of a change is gone: {_shown(self._path)}") from error
         except OSError as error:
             raise ToolFailure(f"What was kept of a change cannot be read: {error.strerror}") from error
         if sha256(found).hexdigest() != part.digest:
-            raise Damaged(f"What was kept of a change is damaged: {shown_path(self._path)}")
+            raise Damaged(f"What was kept of a change is damaged: {_shown(self._path)}")
         return found
 
 
@@ -161,9 +161,12 @@ def backwards(kept: Kept, contents: Contents) -> Written:
 class Journal:
     """The changes below a desk's folder. Whoever writes holds the desk's lock."""
 
-    def __init__(self, desk: str) -> None:
-        self.begun = os.path.join(desk, BEGUN)
-        self.done = os.path.join(desk, DONE)
+    def __init__(self, desk: str, through: str = "") -> None:
+        """`through`: a path that leads to the desk's folder whatever its name leads to by then."""
+        self.desk = desk
+        self._folder = through or desk
+        self.begun = os.path.join(self._folder, BEGUN)
+        self.done = os.path.join(self._folder, DONE)
 
     def begin(self, entry: Entry, steps: Sequence[FileStep]) -> Filed:
         """Keep everything that is needed to take the change back, then say that it is begun. Raises OSError."""
@@ -207,17 +210,29 @@ class Journal:
 
     def set_aside(self, name: str, kind: str) -> str:
         """Keep a begun change where nobody takes it for one; returns where."""
-        aside = os.path.join(os.path.dirname(self.begun), kind)
-        os.makedirs(aside, 0o700, exist_ok=True)
-        kept = os.path.join(aside, f"{name}-{os.urandom(4).hex()}")
-        os.rename(os.path.join(self.begun, name), kept)
+        aside = self._made(kind)
+        kept = f"{name}-{os.urandom(4).hex()}"
+        os.rename(os.path.join(self.begun, name), os.path.join(aside, kept))
         settle(aside)
         settle(self.begun)
-        return kept
+        return os.path.join(self.desk, kind, kept)
+
+    def rescue(self, content: bytes) -> str:
+        """Keep what belongs nowhere any more; returns where."""
+        name = os.urandom(6).hex()
+        folder = self._made(RESCUED)
+        _write(os.path.join(folder, name), [content])
+        settle(folder)
+        return os.path.join(self.desk, RESCUED, name)
+
+    def _made(self, kind: str) -> str:
+        folder = os.path.join(self._folder, kind)
+        os.makedirs(folder, 0o700, exist_ok=True)
+        return folder
 
     def aside(self, kind: str) -> list[str]:
         """The folders of what was set aside."""
-        folder = os.path.join(os.path.dirname(self.begun), kind)
+        folder = os.path.join(self._folder, kind)
         return [os.path.join(folder, name) for name in _names(folder)]
 
     def unfinished(self) -> tuple[list[Filed], list[str]]:
@@ -274,17 +289,22 @@ def read_entry(folder: str) -> Entry:
         if version == VERSION:
             return json.decode(content, type=Entry)
     except (MsgspecError, UnicodeDecodeError, *_NOT_THERE) as error:
-        raise Damaged(f"The record of a change is damaged: {shown_path(path)}") from error
+        raise Damaged(f"The record of a change is damaged: {_shown(path)}") from error
     except OSError as error:
-        raise ToolFailure(f"The record of a change cannot be read: {shown_path(path)}") from error
+        raise ToolFailure(f"The record of a change cannot be read: {_shown(path)}") from error
     raise ToolFailure(
-        f"The record of a change is of version {version}, not {VERSION}: {shown_path(path)}. The version of rightcall "
+        f"The record of a change is of version {version}, not {VERSION}: {_shown(path)}. The version of rightcall "
         "that has written it can go on with it"
     )
 
 
 class _Versioned(Struct, frozen=True):
     version: int
+
+
+def _shown(path: str) -> str:
+    """A file of a change, below its desk."""
+    return shown_path("/".join(path.split("/")[-3:]))
 
 
 def rewritten(entry: Entry) -> bytes:

@@ -18,7 +18,8 @@ from rightcall.execute.write.branches import BRANCHES, TREES, BranchRecord, all_
 from rightcall.execute.write.git import Writer
 from rightcall.execute.write.git_refs import checked_out
 from rightcall.execute.write.worktree_clean import is_clean
-from rightcall.fs.spots import failure, seen_file, spot
+from rightcall.fs.beneath import path_of
+from rightcall.fs.spots import failure, make_tree, opened_tree, said, seen_file, spot
 from rightcall.fs.writing import Written, step, write
 from rightcall.text.escape import escaped
 
@@ -40,7 +41,11 @@ def prepare(desk: "Desk", writer: Writer, record: BranchRecord) -> None:
     if tip is None:
         raise ToolFailure(f"branch: {escaped(record.name, 200)} is gone from the repository")
     check_free(writer, record)
-    if not os.path.isdir(record.tree) or os.path.islink(record.tree):
+    if os.path.islink(record.tree):
+        raise ToolFailure(
+            f"The worktree {escaped(record.tree, _SHOWN)} is a link, and tools do not write through links"
+        )
+    if not os.path.isdir(record.tree):
         _check_out(desk, writer, record, tip)
     _sweep(writer, record.slug)
     _register(writer, record, tip)
@@ -101,10 +106,12 @@ def tidy(desk: "Desk", writer: Writer) -> None:
     """Remove the worktrees of branches that are gone or merged, and what killed processes have left. Files that were
     changed there by hand are kept, under another name."""
     folder = os.path.join(desk.folder, TREES)
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return
+    with suppress(OSError), opened_tree(folder) as trees:
+        _tidy(desk, writer, path_of(trees, folder))
+
+
+def _tidy(desk: "Desk", writer: Writer, folder: str) -> None:
+    names = os.listdir(folder)
     if not names:
         return
     known = all_branches(desk)
@@ -114,7 +121,7 @@ def tidy(desk: "Desk", writer: Writer) -> None:
         if name.startswith(_PASSING):
             shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
         elif not name.startswith(_KEPT) and name not in live:
-            _remove(writer, os.path.join(folder, name))
+            _remove(writer, os.path.join(folder, name), os.path.join(desk.folder, TREES, name))
 
 
 def _may_be_there(writer: Writer, record: BranchRecord) -> bool:
@@ -125,7 +132,8 @@ def _may_be_there(writer: Writer, record: BranchRecord) -> bool:
         return True
 
 
-def _remove(writer: Writer, tree: str) -> None:
+def _remove(writer: Writer, tree: str, name: str) -> None:
+    """The worktree at a path that is ours; `name` is the one it is registered by."""
     slug = os.path.basename(tree)
     mark = small_file(_registration(writer, slug, _MARK)) or b""
     if mark and is_clean(writer, mark.decode(errors="replace").strip(), tree):
@@ -133,29 +141,32 @@ def _remove(writer: Writer, tree: str) -> None:
     else:
         with suppress(OSError):
             os.rename(tree, os.path.join(os.path.dirname(tree), f"{_KEPT}{slug}-{os.urandom(3).hex()}"))
-    if _names_tree(writer, slug, tree):
-        shutil.rmtree(_registration(writer, slug), ignore_errors=True)
-    with suppress(OSError):  # the last one takes the folder with it, as git does it
-        os.rmdir(os.path.join(writer.repository.common_dir, _REGISTERED))
+    common = writer.repository.common_dir
+    with suppress(OSError), opened_tree(common) as top:
+        if _names_tree(writer, slug, name):
+            with opened_tree(os.path.join(common, _REGISTERED)) as registered:
+                shutil.rmtree(slug, ignore_errors=True, dir_fd=registered)
+        os.rmdir(_REGISTERED, dir_fd=top)  # the last one takes the folder with it, as git does it
 
 
 def _check_out(desk: "Desk", writer: Writer, record: BranchRecord, tip: str) -> None:
     folder = os.path.join(desk.folder, TREES)
-    passing = os.path.join(folder, f"{_PASSING}{record.slug}-{os.urandom(4).hex()}")
+    passing = f"{_PASSING}{record.slug}-{os.urandom(4).hex()}"
     try:
-        os.makedirs(folder, 0o700, exist_ok=True)
-        writer.checkout(tip, passing)
-        with open(os.path.join(passing, ".git"), "xb") as file:
-            step("checked out")
-            file.write(b"gitdir: " + os.fsencode(_registration(writer, record.slug)) + b"\n")
-        if os.path.islink(record.tree):
-            os.unlink(record.tree)
-        os.rename(passing, record.tree)
-        step("worktree")
+        make_tree(folder)
+        with opened_tree(folder) as trees:
+            try:
+                writer.checkout(tip, os.path.join(folder, passing))
+                with spot(folder, f"{passing}/.git") as here:
+                    step("checked out")
+                    named = b"gitdir: " + os.fsencode(_registration(writer, record.slug)) + b"\n"
+                    write(here, Written(None, named), _beside(".git"))
+                os.rename(passing, record.slug, src_dir_fd=trees, dst_dir_fd=trees)
+                step("worktree")
+            finally:
+                shutil.rmtree(passing, ignore_errors=True, dir_fd=trees)
     except OSError as error:
-        raise ToolFailure(f"The worktree cannot be made: {os.strerror(error.errno or 0)}") from error
-    finally:
-        shutil.rmtree(passing, ignore_errors=True)
+        raise ToolFailure(f"The worktree cannot be made: {said(error)}") from error
 
 
 def _register(writer: Writer, record: BranchRecord, tip: str) -> None:
@@ -199,9 +210,14 @@ def _names_tree(writer: Writer, slug: str, tree: str) -> bool:
 
 def _folder(common: str, path: str) -> None:
     """A folder of the git directory, made if it is not there; a link in its place is an error."""
-    with suppress(FileExistsError):
-        os.mkdir(os.path.join(common, path), 0o777)
-    if not stat.S_ISDIR(os.lstat(os.path.join(common, path)).st_mode):
+    try:
+        with spot(common, path) as here:
+            with suppress(FileExistsError):
+                os.mkdir(here.name, 0o777, dir_fd=here.folder)
+            kind = os.stat(here.name, dir_fd=here.folder, follow_symlinks=False).st_mode
+    except OSError as error:
+        raise ToolFailure(f"No worktree can be registered in the git directory: {said(error)}") from error
+    if not stat.S_ISDIR(kind):
         raise ToolFailure(f"{path} in the git directory is no folder: no worktree can be registered")
 
 

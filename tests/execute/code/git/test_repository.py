@@ -292,6 +292,7 @@ def test_a_git_folder_outside_that_does_not_point_back_is_told_as_such(tmp_path:
 def test_a_git_folder_that_lacks_something_is_told_as_such(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     with pytest.raises(
-        NoRepository, match=r"at the root that git could read: its \.git lacks HEAD, objects or refs\. "
+        NoRepository,
+        match=r"at the root that git could read: its \.git lacks HEAD, objects or refs, or one of them is a link\. ",
     ):
         repository_for(Sight(tmp_path))

@@ -3,14 +3,18 @@ what is reached through these descriptors stays what was found here."""
 
 import os
 from collections.abc import Iterable
+from errno import ELOOP
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.repository import Repository
-from rightcall.fs.beneath import O_PATH, open_beneath
+from rightcall.fs.beneath import O_PATH, open_beneath, open_true
 
 _COMMON = ("objects", "objects/pack", "refs", "logs", "reftable")
 _OWN = ("logs",)
+_NEEDED = ("objects", "refs")
+"""What no repository is without: to go by their names later would be to follow whatever is swapped in."""
 _HERE = "/proc/self/fd"
+_NOWHERE = "/nonexistent"
 
 
 class Pins:
@@ -20,6 +24,7 @@ class Pins:
     def __init__(self, repository: Repository) -> None:
         self.fds: tuple[int, ...] = ()
         self._held: dict[str, int] = {}
+        self._links: set[str] = set()
         self._names = {"own": repository.git_dir, "common": repository.common_dir}
         if not O_PATH or not os.path.isdir(_HERE):
             return
@@ -39,9 +44,25 @@ class Pins:
         """The same in the one that linked worktrees share."""
         return self._path("common", name)
 
+    @property
+    def tops(self) -> tuple[int, ...]:
+        """The two git directories themselves, held open."""
+        return tuple(fd for path, fd in self._held.items() if path.partition(":")[2] in self._names.values())
+
     def current(self) -> bool:
         """Whether the names still lead to what is held."""
-        return all(_same(fd, path.partition(":")[2]) for path, fd in self._held.items())
+        return all(map(os.path.islink, self._links)) and all(
+            _same(fd, path.partition(":")[2]) for path, fd in self._held.items()
+        )
+
+    def open_common(self, name: str) -> int:
+        """A folder of the shared git directory, open for reading; no link was followed to it. Raises OSError."""
+        held = self._held.get(f"common:{os.path.join(self._names['common'], name)}")
+        fd = os.dup(held) if held is not None else open_true(os.path.join(self._names["common"], name))
+        try:
+            return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+        finally:
+            os.close(fd)
 
     def close(self) -> None:
         while self._held:
@@ -56,15 +77,19 @@ class Pins:
             for path in paths:
                 try:
                     self._held[f"{side}:{path}"] = open_beneath(top, path.lstrip("/"), O_PATH | os.O_DIRECTORY)
-                except OSError:
-                    if path == self._names[side]:
-                        raise  # what may be missing are the folders inside
+                except OSError as error:
+                    if path in (self._names[side], *_below(self._names[side], _NEEDED)):
+                        raise  # what may be missing are others inside
+                    if error.errno == ELOOP:
+                        self._links.add(path)
         finally:
             os.close(top)
 
     def _path(self, side: str, name: str) -> str:
         """Through the innermost folder that is held; `/.` since the descriptor's own name is a link."""
         whole = os.path.join(self._names[side], name) if name else self._names[side]
+        if any(f"{whole}/".startswith(f"{link}/") for link in self._links):
+            return f"{_NOWHERE}{whole}"
         inside = ""
         folder = whole
         while len(folder) >= len(self._names[side]):

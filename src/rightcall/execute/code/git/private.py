@@ -67,6 +67,11 @@ class Private:
         return self._pins.fds
 
     @property
+    def tops(self) -> tuple[int, ...]:
+        """The repository's own git directories, held open."""
+        return self._pins.tops
+
+    @property
     def layout(self) -> Layout:
         """What it holds of the repository, as of the last look."""
         return self._layout

@@ -87,7 +87,7 @@ def _why_none(root: int) -> str:
     except OSError:
         return _ABSENT
     if stat.S_ISDIR(kind):
-        return f"{_ABSENT} that git could read: its .git lacks HEAD, objects or refs"
+        return f"{_ABSENT} that git could read: its .git lacks HEAD, objects or refs, or one of them is a link"
     return (
         f"{_ABSENT} that may be looked at: its .git leads to nothing, or outside the root to a folder that does not "
         "point back"

@@ -29,17 +29,17 @@ def run_git(
 def run_in(
     private: Private, arguments: Sequence[str], *, seconds: float, most: int, stdin: bytes | None = None,
     files: Files | None = None, enough: Callable[[bytes], bool] | None = None, memory: int | None = None,
-    holding: Sequence[int] = (),
+    holding: Sequence[int] = (), first: Callable[[], None] | None = None,
 ) -> Finished:  # fmt: skip
     """The same in a private git directory that is at hand. `holding` are further descriptors that git keeps open: a
-    lock is then held until it has ended, also when we are killed before."""
+    lock is then held until it has ended, also when we are killed before. `first`: see `run_program`."""
     given = [_sayable(argument) for argument in arguments]
     return run_program(
         [git_program(private.repository.root), "--no-pager", "--no-optional-locks", *given],
         fds=(*private.fds, *holding),
         env=environment(private.path, private.repository.root, files),
         cwd=os.path.join(private.path, OWN, "empty"),
-        seconds=seconds, most=most, stdin=stdin, enough=enough, memory=memory or _MEMORY,
+        seconds=seconds, most=most, stdin=stdin, enough=enough, memory=memory or _MEMORY, first=first,
         threads=1 if files is None else None,  # many of them look at the files
     )  # fmt: skip
 
