@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from execute.code.git.making import Made
-from execute.write.places import Place, modify, place
+from execute.write.places import Place, insert, modify, place
 from rightcall.errors import ToolFailure
+from rightcall.execute.write.branches import all_branches
+from rightcall.execute.write.desk_opening import adopt
 from rightcall.execute.write.worktree import follow, prepare, tidy
 
 pytestmark = pytest.mark.promise("W-02")
@@ -114,3 +116,49 @@ def test_a_branch_of_a_linked_worktree_as_the_root_works(tmp_path: Path) -> None
     assert main.made.git("show", "fix:a.py") == "2"
     assert len(worktrees(here)) == 3
     assert here.made.git("status", "--porcelain") == ""
+
+
+def test_a_project_that_is_moved_keeps_its_open_branches(tmp_path: Path) -> None:
+    here = place(tmp_path / "one")
+    here.branch()
+    here.edit(modify("a.py", "2\n"))
+    Made(here.tree()).git("rm", "-q", "--cached", "b.py")  # what a person has staged stays
+    for folder in (tmp_path / "two", tmp_path / "one"):
+        here.folder.rename(folder)
+        here = Place(folder, Made(folder / "root"))
+        name = f"{folder.name}.py"
+        here.edit(insert(name, "x\n"))
+        assert {"a.py", name} <= set(here.record().dirty)
+        assert worktrees(here)[1:] == [str(here.tree())]
+        assert "D  b.py" in Made(here.tree()).git("status", "--porcelain")
+    here.call("code/commit", message="moved twice")
+    assert here.made.git("show", "fix:two.py") == "x"
+    assert [path.name for path in here.tree().parent.iterdir()] == [here.tree().name]
+
+
+def test_a_copy_of_a_project_works_on_its_own_files(tmp_path: Path) -> None:
+    first = place(tmp_path / "one")
+    first.branch()
+    first.edit(modify("a.py", "2\n"))
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    copy = Place(tmp_path / "two", Made(tmp_path / "two/root"))
+    adopt(copy.desk.folder)
+    copy.edit(modify("a.py", "3\n"))
+    assert ((first.tree() / "a.py").read_text(), (copy.tree() / "a.py").read_text()) == ("2\n", "3\n")
+    assert worktrees(copy)[1:] == [str(copy.tree())]
+    first.edit(modify("a.py", "4\n"))
+    assert (copy.tree() / "a.py").read_text() == "3\n"
+
+
+def test_a_branch_that_is_made_again_after_a_move_is_the_new_one(tmp_path: Path) -> None:
+    here = place(tmp_path / "one")
+    here.branch()
+    here.edit(modify("a.py", "2\n"))
+    here.folder.rename(tmp_path / "two")
+    here = Place(tmp_path / "two", Made(tmp_path / "two/root"))
+    here.made.git("worktree", "prune")
+    here.made.git("branch", "-D", "fix")
+    here.branch()
+    here.edit(modify("b.py", "3\n"))
+    assert here.record().dirty == ("b.py",)
+    assert [record.dirty for record in all_branches(here.desk)] == [("b.py",)]

@@ -75,29 +75,39 @@ def branch_record(desk: "Desk", name: str) -> BranchRecord | None:
     """The record of a branch, None when no tool has made it."""
     slug = slug_of(desk, name)
     content = desk.document(BRANCHES, slug)
-    if content is None:
-        return None
-    try:
-        record = decode(content, type=BranchRecord)
-    except DecodeError:
-        record = None
+    if content is None:  # the desk may have been elsewhere when it was made
+        return next((record for record in all_branches(desk) if record.name == name), None)
+    record = _read(desk, slug, content)
     if record is None or record.name != name:
         raise ToolFailure(f"The record of the branch {escaped(name, _SHOWN)} is damaged")
-    return replace(record, tree=tree_of(desk, name), dirty=_dirty(desk, slug))
+    return record
 
 
 def all_branches(desk: "Desk") -> list[BranchRecord]:
     """The records of all branches that tools have made, the newest last; a damaged one is left out."""
-    found: list[BranchRecord] = []
-    for slug in desk.documents(BRANCHES):
-        try:
-            name = decode(desk.document(BRANCHES, slug) or b"", type=BranchRecord).name
-            record = branch_record(desk, name)
-        except (DecodeError, ToolFailure):
-            continue
-        if record is not None and record.slug == slug:
-            found.append(record)
-    return sorted(found, key=lambda record: (record.made, record.name))
+    found: dict[str, BranchRecord] = {}
+    read = [_read(desk, slug, _document(desk, slug)) for slug in desk.documents(BRANCHES)]
+    for record in sorted((one for one in read if one is not None), key=lambda record: (record.made, record.name)):
+        known = found.get(record.name)
+        if known is None or known.slug != slug_of(desk, record.name):  # made here once more, after the desk was moved
+            found[record.name] = record
+    return list(found.values())
+
+
+def _document(desk: "Desk", slug: str) -> bytes:
+    try:
+        return desk.document(BRANCHES, slug) or b""
+    except ToolFailure:
+        return b""
+
+
+def _read(desk: "Desk", slug: str, content: bytes) -> BranchRecord | None:
+    """None for what is no record. Where its worktree is, the desk says: it may have been moved with it."""
+    try:
+        record = decode(content, type=BranchRecord)
+    except (DecodeError, UnicodeDecodeError):
+        return None
+    return replace(record, tree=os.path.join(desk.folder, TREES, slug), dirty=_dirty(desk, slug))
 
 
 def branch_step(desk: "Desk", record: BranchRecord) -> FileStep:

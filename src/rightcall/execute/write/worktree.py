@@ -10,6 +10,7 @@ import os
 import shutil
 import stat
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rightcall.errors import ToolFailure
@@ -49,6 +50,7 @@ def prepare(desk: "Desk", writer: Writer, record: BranchRecord) -> None:
         _check_out(desk, writer, record, tip)
     _sweep(writer, record.slug)
     _register(writer, record, tip)
+    _lead_here(writer, record)
     _bring_index(writer, record, tip)
 
 
@@ -157,10 +159,10 @@ def _check_out(desk: "Desk", writer: Writer, record: BranchRecord, tip: str) -> 
         with opened_tree(folder) as trees:
             try:
                 writer.checkout(tip, os.path.join(folder, passing))
-                with spot(folder, f"{passing}/.git") as here:
+                with opened_tree(os.path.join(folder, passing)) as fd:
                     step("checked out")
-                    named = b"gitdir: " + os.fsencode(_registration(writer, record.slug)) + b"\n"
-                    write(here, Written(None, named), _beside(".git"))
+                    with open(".git", "xb", opener=partial(os.open, dir_fd=fd)) as file:
+                        file.write(_leading(writer, record))
                 os.rename(passing, record.slug, src_dir_fd=trees, dst_dir_fd=trees)
                 step("worktree")
             finally:
@@ -177,13 +179,46 @@ def _register(writer: Writer, record: BranchRecord, tip: str) -> None:
     common = writer.repository.common_dir
     _folder(common, _REGISTERED)
     _folder(common, f"{_REGISTERED}/{slug}")
-    if small_file(_registration(writer, slug, "gitdir")) is not None and not _names_tree(writer, slug, record.tree):
+    named = small_file(_registration(writer, slug, "gitdir"))
+    if named is not None and not _names_tree(writer, slug, record.tree) and not _was_moved(writer, slug, named):
         raise ToolFailure(f"The repository has a worktree {slug} already, of somebody else")
     _put(writer, slug, "gitdir", os.fsencode(os.path.join(record.tree, ".git")) + b"\n")
+    if named is not None and small_file(_registration(writer, slug, _MARK)) is not None:
+        return  # it was elsewhere, and is as it was apart from that
     _put(writer, slug, "commondir", b"../..\n")
     _put(writer, slug, "HEAD", f"ref: {record.ref}\n".encode())
     _put(writer, slug, "index", writer.index_of(tip), lock=_INDEX_LOCK)
     _put(writer, slug, _MARK, f"{tip}\n".encode())
+
+
+def _was_moved(writer: Writer, slug: str, named: bytes) -> bool:
+    """Whether a registration is one of ours that names another folder only since the project was moved or copied: what
+    is there by now, if anything, does not lead here."""
+    if small_file(_registration(writer, slug, _MARK)) is None:
+        return False
+    there = os.fsdecode(named.rstrip(b"\n"))
+    leads = os.fsdecode((small_file(there) or b"").removeprefix(b"gitdir: ").rstrip(b"\n"))
+    return os.path.realpath(os.path.join(os.path.dirname(there), leads)) != os.path.realpath(
+        _registration(writer, slug)
+    )
+
+
+def _leading(writer: Writer, record: BranchRecord) -> bytes:
+    return b"gitdir: " + os.fsencode(_registration(writer, record.slug)) + b"\n"
+
+
+def _lead_here(writer: Writer, record: BranchRecord) -> None:
+    """The worktree names its registration, also after both were moved."""
+    wanted = _leading(writer, record)
+    if small_file(os.path.join(record.tree, ".git")) == wanted:
+        return
+    try:
+        with spot(record.tree, ".git") as here:
+            found = here.seen()
+            here.drop(_beside(".git"))
+            write(here, Written(None if found is None else found.content, wanted), _beside(".git"))
+    except OSError as error:
+        raise failure(error, os.path.join(record.tree, ".git")) from error
 
 
 def _bring_index(writer: Writer, record: BranchRecord, tip: str) -> None:
