@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import sysconfig
 from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
@@ -302,7 +303,7 @@ def test_an_environment_in_the_folder_of_a_project_does_not_show_the_project(
 ):
     packages = tmp_path / "lib" / "python" / "site-packages"
     packages.mkdir(parents=True)
-    monkeypatch.setattr(places.sysconfig, "get_path", lambda name: str(packages))
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(packages))
     for name in ("prefix", "exec_prefix"):
         monkeypatch.setattr(sys, name, str(tmp_path))
     assert str(tmp_path) in places.interpreter_places()

@@ -1,11 +1,11 @@
 """Which file runs in which language, and what runs it."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from rightcall.config_hands import SandboxSettings
-from rightcall.execute.sandbox import languages
 from rightcall.execute.sandbox.languages import file_name, job_for, language_of
 
 
@@ -95,6 +95,6 @@ def test_a_program_brings_its_own_libraries_file_by_file(tmp_path: Path, monkeyp
     lines = f"\tlibc.so.6 => /lib/libc.so.6 (0x0000ffff)\n\tlibnode.so.1 => {library} (0x0000ffff)\n"
     ldd.write_text(f"#!/bin/sh\nprintf '%b' '{lines}'\n")
     ldd.chmod(0o755)
-    monkeypatch.setattr(languages.shutil, "which", lambda name, path="": str(ldd) if name == "ldd" else name)
+    monkeypatch.setattr(shutil, "which", lambda name, path="": str(ldd) if name == "ldd" else name)
     job = job_for("javascript", SandboxSettings(node=program), "/scratch", "/scratch/main.js")
     assert job.visible == (program, str(library))

@@ -129,6 +129,6 @@ def test_a_caller_without_a_descriptor_to_spare_is_told_so(monkeypatch: pytest.M
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     server: Any = None  # it is not even asked
-    monkeypatch.setattr(conversation.os, "pipe", none)
+    monkeypatch.setattr(os, "pipe", none)
     with pytest.raises(NoSandbox, match="No pipes could be had for a program: Too many open files"):
         conversation.Conversation(server, Job(("/bin/true",), "/x"), "landlock", None, print)
