@@ -269,10 +269,31 @@ def test_results_that_do_not_come_back_can_be_told_by_the_exit_status(
 ) -> None:
     monkeypatch.setattr(scratch_module, "MOST_LEVELS", 2)
     (here / "data").mkdir()
-    (here / "a.py").write_text(f"import os, sys\nos.makedirs('1/2/3')\nopen('fine', 'w')\nsys.exit({ending})\n")
+    os.symlink("elsewhere", here / "data" / "taken")
+    (here / "a.py").write_text(
+        f"import os, sys\nos.makedirs('1/2/3')\nopen('fine', 'w')\nopen('taken', 'w')\nsys.exit({ending})\n"
+    )
     done = run("sandbox", "run", "--scratch", "data", "a.py")
-    assert done == (code, "", "rightcall: NOT BROUGHT BACK: 1/2/3 (more than 2 levels deep)\n")
-    assert sorted(os.listdir("data")) == ["1", "fine"]
+    assert done.code == code
+    assert done.err.splitlines() == [
+        "rightcall: not copied in: taken (a link)",
+        "rightcall: left out: 1/2/3 (more than 2 levels deep)",
+        "rightcall: NOT BROUGHT BACK: taken (something else of that name is in the way)",
+    ]
+    assert sorted(os.listdir("data")) == ["1", "fine", "taken"]
+    assert os.readlink("data/taken") == "elsewhere"
+
+
+@needs_sandbox
+@pytest.mark.promise("X-06")
+def test_what_a_program_makes_beyond_the_bounds_is_named_and_its_exit_status_stays_its_own(
+    run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scratch_module, "MOST_LEVELS", 2)
+    (here / "data").mkdir()
+    (here / "a.py").write_text("import os\nos.makedirs('1/2/3')\n")
+    done = run("sandbox", "run", "--scratch", "data", "a.py")
+    assert done == (0, "", "rightcall: left out: 1/2/3 (more than 2 levels deep)\n")
 
 
 @needs_sandbox

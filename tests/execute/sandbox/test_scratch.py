@@ -284,7 +284,7 @@ def test_beyond_the_bounds_nothing_is_taken_for_deleted(tmp_path: Path, monkeypa
         os.rename(work.inside / "keep.txt", work.inside / "1/2/3/keep.txt")
         (work.inside / "new.txt").write_text("new")
     assert (work.files()["keep.txt"], work.files()["new.txt"]) == ("keep", "new")
-    assert [(one.path, one.why) for one in folder.lost] == [("1/2/3", "more than 2 levels deep")]
+    assert [(one.path, one.why) for one in folder.left] == [("1/2/3", "more than 2 levels deep")]
 
 
 def test_what_filled_the_scratch_folder_fits_into_it_again(tmp_path: Path) -> None:

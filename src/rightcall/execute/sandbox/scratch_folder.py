@@ -90,8 +90,7 @@ class Folder:
     def bring_back(self, scratch: Scratch) -> None:
         """New and changed files replace those in the folder, deleted ones go."""
         now = listing(scratch.fd, owner=scratch.uid)
-        self.left += now.left
-        self.lost += now.cut
+        self.left += (*now.left, *now.cut)
         copied = {entry.path: entry.mark for entry in self.survey.files if entry.path in self._given}
         back = _Back(self.fd, copied, self.lost)
         if not now.cut:  # else what seems to be gone may be there, beyond the bounds
