@@ -27,7 +27,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "src")]
 
 from bench.table import columns
 from execute.sandbox.attacking_sandbox import ORDINARY, descendants, ordinary_python
-from execute.sandbox.judging import Result, Snippet, faults, settings_for, snippets, works_in
+from execute.sandbox.judging import LATE, Result, Snippet, faults, settings_for, snippets, works_in
 from execute.sandbox.outside import Outside, inheritable
 from execute.sandbox.without import NAMESPACES
 
@@ -80,7 +80,7 @@ def run(snippet: Snippet, tier: str, outside: Outside) -> list[str]:
             )  # fmt: skip
             took = time.monotonic() - began
         result = result_of(done, took, files_in(folder), snippet)
-        found = faults(snippet, result, settings_for(snippet), outside)
+        found = faults(snippet, result, settings_for(snippet), outside, LATE)
         found += [f"{name} belongs to somebody else" for name in foreign(above, owner)]
         found += [f"{name} may change its user" for name in setuid(folder) if tier == "namespaces"]
     if done.returncode == 125:

@@ -13,6 +13,8 @@ FOLDER = Path(__file__).parent / "snippets"
 COMMON = re.compile(r"^(?:from (attacking|taking) import .*|require\(\"\./(attacking|taking)\.js\"\);)$", re.M)
 LATE = 1.5
 """Seconds that a program may be over its time when everything of it is gone."""
+BUSY = 6.0
+"""The same where other tests run beside it: a busy machine is no reason to fail."""
 POLLED = 60
 """Megabytes that may be had for a moment, where no part of the kernel keeps the sum and somebody has to look."""
 SIGSYS = 31
@@ -82,14 +84,16 @@ def works_in(snippet: Snippet, tier: str) -> bool:
     return snippet.expected("only") in ([], [tier])
 
 
-def faults(snippet: Snippet, result: Result, settings: SandboxSettings, outside: Outside) -> list[str]:
+def faults(
+    snippet: Snippet, result: Result, settings: SandboxSettings, outside: Outside, late: float = BUSY
+) -> list[str]:
     """What is wrong; nothing when the sandbox has done what it must."""
     if snippet.kind == "harmless":
         found = _unlike_expected(snippet, result)
     elif snippet.kind == "escape":
         found = _not_held(result)
     else:
-        found = _too_much(snippet, result, settings)
+        found = _too_much(snippet, result, settings, late)
     everything = [result.stdout, result.stderr, *result.files.values(), *map(os.fsencode, result.files)]
     if any(SECRET.encode() in text for text in everything):
         found.append("the secret came out")
@@ -131,9 +135,9 @@ def _did_not_run(result: Result) -> list[str]:
     return [] if result.stdout.startswith(b"RAN\n") else [f"did not even start: {result.stderr[-300:]!r}"]
 
 
-def _too_much(snippet: Snippet, result: Result, settings: SandboxSettings) -> list[str]:
+def _too_much(snippet: Snippet, result: Result, settings: SandboxSettings, late: float) -> list[str]:
     found = _did_not_run(result)
-    most = 2.5 if snippet.expected("quick") else settings.seconds + LATE
+    most = (1.0 if snippet.expected("quick") else settings.seconds) + late
     if result.seconds > most:
         found.append(f"took {result.seconds:.2f} s")
     for kind, megabytes in (
