@@ -73,6 +73,7 @@ def test_a_script_finds_itself_in_a_plain_main_module_and_nothing_of_ours(sandbo
         "print(sorted(globals()))\n"
         "print(__name__, __file__ == os.path.join(os.getcwd(), 'main.py'), sys.path[0] == os.getcwd(), sys.argv[1:])\n"
         "print([name for name in sys.modules if 'rightcall' in name], sys.modules['__main__'].__dict__ is globals())\n"
+        "print(type(__builtins__).__name__)\n"
         "print(sorted(os.environ), sys.stdin.encoding, sys.stdout.encoding, sys.stdin.read())\n"
     )
     said = run_python(sandbox, code, "a b", "ü")
@@ -81,6 +82,7 @@ def test_a_script_finds_itself_in_a_plain_main_module_and_nothing_of_ours(sandbo
         repr(sorted([*PLAIN, "os", "sys"])),
         "__main__ True True ['a b', 'ü']",
         "[] True",
+        "module",
         "['HOME', 'LANG', 'LOGNAME', 'OPENSSL_CONF', 'PATH', 'TMPDIR', 'USER'] utf-8 utf-8 ",
     ]
     assert said.ended.code == 0

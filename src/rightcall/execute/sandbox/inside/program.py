@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import ctypes
 import importlib.machinery
 import io
@@ -59,6 +60,7 @@ def was_interrupted() -> bool:
 
 def _new_main() -> None:
     main = ModuleType("__main__")
+    main.__dict__["__builtins__"] = builtins  # in the first module it is the module itself, elsewhere its names
     if sys.version_info < (3, 14):
         main.__annotations__ = {}
     for name in ("__main__", "__mp_main__"):
