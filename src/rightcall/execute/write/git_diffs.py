@@ -140,7 +140,8 @@ def _sorted_out(bench: Bench, files: Iterable[Altered]) -> tuple[dict[str, str],
             unread[file.path] = line
             continue
         room -= size
-        if not all(_is_text(checked(bench.git("cat-file", "blob", one, most=_LARGEST + 1))) for one in ids):
+        # what will be there is what matters: text that takes the place of something else is shown
+        if not _is_text(checked(bench.git("cat-file", "blob", file.after or file.before, most=_LARGEST + 1))):
             opaque[file.path] = line
     return unread, opaque
 

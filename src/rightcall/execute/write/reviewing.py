@@ -139,7 +139,9 @@ def _judged(desk: "Desk", asked: ReviewArguments, by: str) -> tuple[Case, Decisi
         raise ToolFailure("comment: whoever rejects says why")
     case = case_of(desk, asked.id)
     if decision != "comment":
-        require_other(by, case.people, "An approval" if decision == "approve" else "A rejection")
+        # a no counts from anybody: else a message that names somebody as co-author would silence them
+        people = case.people if decision == "approve" else ()
+        require_other(by, people, "An approval" if decision == "approve" else "A rejection")
         if not case.commits:
             raise ToolFailure(f"Pull request {case.record.id} has no commit that its base lacks: nothing to review")
     if decision == "approve":

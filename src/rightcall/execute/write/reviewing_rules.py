@@ -48,12 +48,15 @@ def require_other(by: str, people: Iterable[str], what: str) -> None:
 
 
 def standing(record: PullRecord, head: str, people: Iterable[str]) -> Standing:
-    """The last word of each reviewer counts, and only on this commit. Whoever has a hand in it by now does not."""
+    """The last word of each reviewer counts, and only on this commit. An approval by whoever has a hand in it by
+    now does not; a rejection does, whoever says it."""
     own = tuple(people)
     last: dict[str, Remark] = {}
     earlier: dict[str, Remark] = {}
     for remark in record.discussion:
-        if remark.kind not in ("approve", "reject") or any(_same(remark.by, name) for name in own):
+        if remark.kind not in ("approve", "reject"):
+            continue
+        if remark.kind == "approve" and any(_same(remark.by, name) for name in own):
             continue
         (last if remark.commit == head else earlier)[skeleton(remark.by)] = remark
     return Standing(
