@@ -1,16 +1,14 @@
 """The tools that work on branches: `code/create-branch`, `code/edit`, `code/create-test` and `code/commit`."""
 
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from rightcall.catalog import PackTool
 from rightcall.errors import ToolFailure
 from rightcall.execute.functions import LocalTool
-from rightcall.execute.packed import packed_tool
 from rightcall.execute.write import branches_creating, committing
+from rightcall.execute.write.desk_tool import desk_tool
 from rightcall.execute.write.editing import Edit, EditResult, Operation
 from rightcall.execute.write.editing_paths import branch_path
 from rightcall.execute.write.git import Writer
@@ -21,8 +19,6 @@ from rightcall.text.escape import escaped
 if TYPE_CHECKING:
     from rightcall.execute.write.desk import Desk
 
-_SECONDS = 60.0
-"""A worktree of a large repository takes some."""
 _PATTERNS = 6
 EDIT, CREATE_TEST = "code/edit", "code/create-test"
 
@@ -46,23 +42,13 @@ def branch_tools(desk: "Desk") -> list[LocalTool]:
     """The tools on one desk. What is said of them stands in the pack `code`."""
     about: dict[str, PackTool] = {tool.name: tool for tool in load_pack("code").tools}
     return [
-        _tool(about[branches_creating.NAME], branches_creating.BranchArguments, desk,
-              branches_creating.create_branch, branches_creating.preview_branch, branches_creating.branch_state),
-        _tool(about[EDIT], EditArguments, desk, edit, preview_edit, edit_state),
-        _tool(about[CREATE_TEST], CreateTestArguments, desk, create_test, preview_created, created_state),
-        _tool(about[committing.NAME], committing.CommitArguments, desk,
-              committing.commit, committing.preview_commit, committing.commit_state),
+        desk_tool(about[branches_creating.NAME], branches_creating.BranchArguments, desk,
+                  branches_creating.create_branch, branches_creating.preview_branch, branches_creating.branch_state),
+        desk_tool(about[EDIT], EditArguments, desk, edit, preview_edit, edit_state),
+        desk_tool(about[CREATE_TEST], CreateTestArguments, desk, create_test, preview_created, created_state),
+        desk_tool(about[committing.NAME], committing.CommitArguments, desk,
+                  committing.commit, committing.preview_commit, committing.commit_state),
     ]  # fmt: skip
-
-
-def _tool(
-    about: PackTool, arguments: type[Struct], desk: "Desk", run: Callable[["Desk", Any], Any],
-    preview: Callable[["Desk", Any], str], state: Callable[["Desk", Any], str],
-) -> LocalTool:  # fmt: skip
-    return packed_tool(
-        about, arguments, partial(run, desk), preview=partial(preview, desk), state=partial(state, desk),
-        timeout=_SECONDS, rooted=True, caller="caller", expected="expected", lasting=True,
-    )  # fmt: skip
 
 
 def edit(desk: "Desk", asked: EditArguments) -> EditResult:

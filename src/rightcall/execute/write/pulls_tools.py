@@ -1,15 +1,11 @@
 """The tools of peer review: `code/pull-request`, `code/review` and `code/merge`."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
-
-from rightcall.catalog import PackTool
 from rightcall.execute.functions import LocalTool
-from rightcall.execute.packed import packed_tool
 from rightcall.execute.write.checking import Checker
+from rightcall.execute.write.desk_tool import desk_tool
 from rightcall.execute.write.merging import MergeArguments, merge, merge_preview, merge_state
 from rightcall.execute.write.pulls_opening import OpenArguments, open_preview, open_pull, open_state
 from rightcall.execute.write.reviewing import ReviewArguments, review, review_preview, review_state
@@ -18,7 +14,6 @@ if TYPE_CHECKING:
     from rightcall.execute.sandbox.sandbox import Sandbox
     from rightcall.execute.write.desk import Desk
 
-_SECONDS: Final = 60.0
 _AROUND: Final = 60.0
 """Seconds that a merge may take besides its checks, which may run twice."""
 
@@ -35,20 +30,10 @@ def pull_tools(desk: "Desk", sandbox: "Callable[[], Sandbox]", visible: tuple[st
         return merge(desk, asked, checker)
 
     return [
-        _tool(about["code/pull-request"], OpenArguments, desk, open_pull, open_preview, open_state),
-        _tool(about["code/review"], ReviewArguments, desk, review, review_preview, review_state),
-        _tool(
+        desk_tool(about["code/pull-request"], OpenArguments, desk, open_pull, open_preview, open_state),
+        desk_tool(about["code/review"], ReviewArguments, desk, review, review_preview, review_state),
+        desk_tool(
             about["code/merge"], MergeArguments, desk, merging, merge_preview, merge_state,
             seconds=2 * desk.settings.check.seconds + _AROUND,
         ),
     ]  # fmt: skip
-
-
-def _tool(
-    about: PackTool, arguments: type[Struct], desk: "Desk", run: Callable[["Desk", Any], Any],
-    preview: Callable[["Desk", Any], str], state: Callable[["Desk", Any], str], *, seconds: float | None = None,
-) -> LocalTool:  # fmt: skip
-    return packed_tool(
-        about, arguments, partial(run, desk), preview=partial(preview, desk), state=partial(state, desk),
-        timeout=seconds or _SECONDS, lasting=seconds is not None, caller="caller", expected="expected",
-    )  # fmt: skip
