@@ -245,3 +245,14 @@ def test_nothing_is_shown_of_another_state_than_the_one_that_is_judged(here: Pla
         here.preview("code/commit", message="m", expected="another")
     with pytest.raises(Moved, match="has changed since it was looked at"):
         here.preview("code/create-branch", name="other", expected="another")
+
+
+@pytest.mark.promise("P-06")
+def test_text_that_takes_the_place_of_a_binary_file_is_shown_before_it_is_committed(tmp_path: Path) -> None:
+    here = place(tmp_path)
+    (here.made.folder / "tool").write_bytes(bytes(range(256)) * 20)
+    here.made.git("add", "-A")
+    here.made.git("commit", "-qm", "a program")
+    here.branch()
+    here.edit(modify("tool", "#!/bin/sh\nevil\n"))
+    assert "+evil" in here.preview("code/commit", message="m").splitlines()
