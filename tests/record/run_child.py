@@ -91,10 +91,13 @@ def fork(store: SqliteStore) -> None:
 def orphan(store: SqliteStore) -> None:
     """Begin a call and die, while a forked child lives on."""
     begun = begin(store, "read", "write")
+    ready, is_ready = os.pipe()
     child = os.fork()
     if child:
+        os.read(ready, 1)  # by then the child has let go of the parent's lock, which happens within `fork`
         say(begun, child)
         os.kill(os.getpid(), signal.SIGKILL)
+    os.write(is_ready, b".")
     wait()
     os._exit(0)
 
