@@ -9,7 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
-from rightcall.catalog import RESERVED_KEYS, Catalog, NameMatch, Tool
+from msgspec.structs import replace
+
+from rightcall.catalog import RESERVED_KEYS, Catalog, NameMatch, Tool, may_name_tool
 from rightcall.config import Policy
 from rightcall.normalise.arguments import ToolRepair, normalise
 from rightcall.normalise.log import Log
@@ -23,7 +25,7 @@ from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
 from rightcall.reading import Found, read_arguments
 from rightcall.text.escape import escaped
 from rightcall.types import Call, Problem, Repair, StrategyName, Verdict
-from rightcall.validate import can_retry, deprecated_hint, hint, problems, unknown_tool_hint
+from rightcall.validate import can_retry, deprecated_hint, hint, nameless_hint, problems, unknown_tool_hint
 
 CERTAIN = 0.7
 """A call whose least certain repair is below this is refused: another reading is nearly as likely."""
@@ -55,6 +57,8 @@ def judge(name: Any, arguments: Any, terms: Terms, call_id: str | None = None, d
     match = terms.catalog.find(name)
     tool = match.tool
     if tool is None:
+        if not may_name_tool(name):
+            return _nameless(name, arguments, terms, call_id)
         if not terms.catalog.tools or terms.policy.unknown_tool_for(terms.host) == "pass":
             return _without_tool(name, arguments, terms, call_id)
         return _unknown(name, match, arguments, terms, call_id)
@@ -256,6 +260,13 @@ def _without_tool(name: str, arguments: Any, terms: Terms, call_id: str | None) 
         problems=faults, hint=text, confidence=0.0, truncated=found.truncated, strategy="failed",
         retry=can_retry(faults),
     )  # fmt: skip
+
+
+def _nameless(name: str, arguments: Any, terms: Terms, call_id: str | None) -> Verdict:
+    """A call whose name is a part of the envelope, an index or nothing: no host has such a tool, so none passes."""
+    verdict = _unknown(name, NameMatch("none", None), arguments, terms, call_id)
+    message = f"The call names no tool: `{escaped(name, 120)}` cannot be a tool's name"
+    return replace(verdict, problems=(Problem("unknown_tool", "", message),), hint=nameless_hint(terms.catalog.names))
 
 
 def _unknown(name: str, match: NameMatch, arguments: Any, terms: Terms, call_id: str | None) -> Verdict:

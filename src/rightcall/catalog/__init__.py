@@ -7,10 +7,11 @@
 
 from rightcall.catalog.build import Catalog, build_catalog
 from rightcall.catalog.compile import nested_deeper
+from rightcall.catalog.names import may_name_tool
 from rightcall.catalog.strict import RESERVED_KEYS
 from rightcall.catalog.tool import ALL_EFFECTS, NameKind, NameMatch, PackTool, Tool
 
 __all__ = [
     "ALL_EFFECTS", "RESERVED_KEYS", "Catalog", "NameKind", "NameMatch", "PackTool", "Tool", "build_catalog",
-    "nested_deeper",
+    "may_name_tool", "nested_deeper",
 ]  # fmt: skip

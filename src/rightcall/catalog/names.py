@@ -21,6 +21,15 @@ _NAMESPACE = re.compile(r"__|[./:]")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _AROUND = " \t\r\n\"'`“”‘’«»<>"
 _CALL_NUMBER = re.compile(r"(?:[:#]\d+|\(\))$")
+_ENVELOPE = frozenset((
+    "name", "toolname", "functionname", "recipientname", "tool", "tools", "function", "functions", "action",
+    "type", "arguments", "argument", "parameters", "parameter", "params", "param", "args", "arg", "kwargs",
+    "input", "inputs", "actioninput", "toolargs", "toolarguments", "toolinput", "toolparameters", "toolcall",
+    "toolcalls", "toolscalls", "functioncall", "functioncalls", "tooluse", "call", "calls", "id", "callid",
+    "toolcallid", "tooluseid", "index", "null", "none", "undefined",
+))  # fmt: skip
+"""The words of which calls are made: they stand around a name, in whatever case or style, and are none."""
+
 _CONFIDENCE: Mapping[NameKind, float] = {"alias": 1.0, "namespace": 0.98, "style": 0.97, "typo": 0.9}
 _NEAR_ON_A_KEYBOARD = frozenset(
     frozenset(pair) for row in ("qwertyuiop", "asdfghjkl", "zxcvbnm") for pair in pairwise(row)
@@ -68,6 +77,10 @@ class Names:
         bare = _CALL_NUMBER.sub("", name[: LONGEST + 1].strip(_AROUND))
         if not bare or len(bare) > LONGEST:
             return NameMatch("none", None, 0.0)
+        if not may_name_tool(bare):  # then only a tool of this very name is meant
+            bare = bare.removeprefix("functions.")
+            found = ({bare} & self.tools.keys()) or self.alias.get(bare) or self.styled.get(key_of(bare) or bare)
+            return self.answer("style", bare, found or set())
         for kind, tries in self.ways:
             found = tries(bare)
             if found:
@@ -127,6 +140,17 @@ class Names:
         wanted = " ".join(words_of(bare))
         found = process.extract(wanted, self.offered, scorer=fuzz.WRatio, score_cutoff=60, limit=SUGGESTIONS)
         return tuple(name for _, _, name in found)
+
+
+def may_name_tool(name: str) -> bool:
+    """Whether a word can be the name of some tool. An index, a sign, a blank or a word of the envelope cannot; a tool
+    that has such a name all the same is known by it, and by nothing near it.
+
+    >>> [may_name_tool(word) for word in ("get_weather", "0", "[1]", " ", "arguments", "functions.tool_calls")]
+    [True, False, False, False, False, False]
+    """
+    bare = _CALL_NUMBER.sub("", name[: LONGEST + 1].strip(_AROUND)).removeprefix("functions.")
+    return key_of(bare) not in _ENVELOPE and any(char.isalpha() for char in bare)
 
 
 def words_of(name: str) -> list[str]:

@@ -40,11 +40,19 @@ _SURE = {
 }
 """A string that is followed by just what should follow it there needs no further thought."""
 
+_PLAIN_WORD = Late(r"\w+")
+_OPERATOR = Late(r"\s*(?:[-+*/%@&|^<>.\[(]|[=!]=|(?:if|for|or|and|in|is|not)\b)|\s+[rR]?[fF][rR]?[\"']")
+"""What goes on with an expression after a string, and not with a text that has quotes inside."""
+
+_QUOTED = {quote: Late(rf"(?:\\.|[^{quote}\\])*{quote}", re.S) for quote in "\"'"}
+
 
 class Atoms(Cursor):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.patience = _PATIENCE
+        self.callee = ""
+        """The name before the brackets, where the text is written as a call: its values are Python's."""
 
     def string(self, at: int, context: Context, keys: Container[str] = (), *, raw_text: bool = False) -> str:
         """The string whose opening quote stands at `at`; `raw_text` leaves its backslashes alone."""
@@ -84,11 +92,21 @@ class Atoms(Cursor):
         if closing.rule is not None:
             self.mark(closing.rule, at)
             self.patience = max(self.patience - search.seen, 0)
+            if self.callee and self._goes_on(at, quote, closing.end):
+                self.mark("expression", at)
         # a quote at the very end may be one of those inside: then the string is not visibly complete
         self.at, self.solid = closing.resume, not closing.cut and closing.rule is None
         if closing.cut:
             self.cut = "value"
         return self.text[at + 1 : closing.end], closing.cut
+
+    def _goes_on(self, at: int, quote: str, end: int) -> bool:
+        """`"a" if x else "b"`: whether Python ends the string that begins at `at` before `end`, and goes on with an
+        operator. In a text with quotes of its own they do not pair up, or a word stands there."""
+        first = _QUOTED[quote].match(self.text, at + 1, end) if quote in _QUOTED else None
+        if first is None or _OPERATOR.match(self.text, first.end()) is None:
+            return False
+        return self.text.count(quote, at + 1, end) % 2 == 0
 
     def decoded(self, raw: str, at: int) -> str:
         """What a string with escapes stands for; by the strict reader, where it has no objection."""
@@ -205,6 +223,8 @@ class Atoms(Cursor):
         if _BROKEN_NUMBER.fullmatch(content):
             raise Unreadable("a number without its exponent", at)
         self.mark("unquoted_text", at)
+        if self.callee and not _PLAIN_WORD.fullmatch(content):
+            self.mark("expression", at)  # what it would be is not in the text
         if resume >= self.size:
             self.cut = "value"
         return content

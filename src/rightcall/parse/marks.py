@@ -49,6 +49,7 @@ RULES: dict[str, Rule] = {
     "number_as_text": Rule(_STRUCTURE, 1.0, "a number kept as written, where text is declared"),
     "constant_form": Rule(_STRUCTURE, 0.95, "undefined or another word for null, true or false"),
     "unquoted_text": Rule(_STRUCTURE, 0.9, "text without quotes"),
+    "expression": Rule(_STRUCTURE, 0.3, "a Python expression kept as text"),
     "call_value": Rule(_STRUCTURE, 0.6, "a constructor call read as its argument"),
     "joined_strings": Rule(_STRUCTURE, 0.9, "strings joined by + put together"),
     "missing_comma": Rule(_STRUCTURE, 0.95, "a missing comma added"),

@@ -65,7 +65,6 @@ class Reader(Brackets):
         super().__init__(text, max_depth)
         self.shape = shape or ANY
         self.effort = _EFFORT
-        self.callee = ""
 
     def read(self, start: int = 0) -> Read:
         """Read the value that begins at `start`. Raises `Unreadable` where no value can be told."""
@@ -174,6 +173,8 @@ class Reader(Brackets):
             if frame.after:
                 if char == "+" and self._join(frame, at):
                     return -1
+                if self.callee and char in "[(" and text[at - 1] in "])}":
+                    self.mark("expression", at)  # `[1, 2][0]`
                 self.mark("missing_comma", at)
                 frame.after = False
             return at
@@ -295,6 +296,7 @@ class Reader(Brackets):
             self.mark("python_literal", at)
             text = self.string(prefix.end(), context, raw_text="r" in prefix[0].lower())
             if "f" in prefix[0].lower() and "{" in text:
+                self.mark("expression", at)
                 raise Unreadable("an f-string has no value before it is run", at)
             return self.put(text)
         call = _CALL.match(self.text, at)

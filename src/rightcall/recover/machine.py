@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from rightcall.catalog.names import may_name_tool
 from rightcall.recover.context import BLOCKS, REACH, in_code, opens_block, placeholder, quoted, sample, starts_line
 from rightcall.recover.opening import UNMARKED, may_open, opening
 from rightcall.recover.registry import REASONING, Scanner
@@ -235,13 +236,16 @@ class Machine:
 
     def _took(self, take: Take) -> None:
         found = (take, self.scanner.name_of(self.word, take.kind) if self.word else UNMARKED)
-        if self.window.tools.name(take.name) is None and placeholder(take.name):
-            self.window.effort -= 4 * _IN_VAIN
-            self._note("sample", take.start, take.end)
-            if self.window.effort < _ENOUGH:
-                self._finish(take.end)
-            return
-        if take.fault:
+        if self.window.tools.name(take.name) is None:
+            if placeholder(take.name):
+                self.window.effort -= 4 * _IN_VAIN
+                self._note("sample", take.start, take.end)
+                if self.window.effort < _ENOUGH:
+                    self._finish(take.end)
+                return
+            if take.arguments is not None and not may_name_tool(take.name):
+                found = (take._replace(name="", arguments=None, fault="it names no tool"), found[1])
+        if found[0].fault:
             self.window.effort -= take.end - take.start
         self.takes.append(found)
         if not self.doubt and not self.reasoning:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rightcall.catalog.names import may_name_tool
 from rightcall.parse.late import Late
 from rightcall.recover.formats.harmony import headed
 from rightcall.recover.items.json_object import object_item
@@ -70,6 +71,6 @@ def _after(window: Window, start: int, name: str, end: int, *, inner: bool = Fal
 def _sure(window: Window, name: str, end: int, glued: int) -> bool:
     """Without any token: a name as formats decorate it, or a known tool's on a line of its own."""
     if _DECORATED.fullmatch(name):
-        return True
+        return may_name_tool(name) or window.tools.name(name) is not None
     line = "\n" in window.text[end:glued]
     return line and window.tools.known and window.tools.name(name) is not None

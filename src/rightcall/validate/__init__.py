@@ -6,6 +6,6 @@ hint     ─▶ example
 
 from rightcall.validate.example import example
 from rightcall.validate.explain import problems
-from rightcall.validate.hints import can_retry, deprecated_hint, hint, unknown_tool_hint
+from rightcall.validate.hints import can_retry, deprecated_hint, hint, nameless_hint, unknown_tool_hint
 
-__all__ = ["can_retry", "deprecated_hint", "example", "hint", "problems", "unknown_tool_hint"]
+__all__ = ["can_retry", "deprecated_hint", "example", "hint", "nameless_hint", "problems", "unknown_tool_hint"]

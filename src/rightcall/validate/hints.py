@@ -49,14 +49,25 @@ def unknown_tool_hint(name: str, suggestions: Iterable[str] = (), names: Iterabl
     'There is no tool `wether`. Did you mean `weather`? Tools: search, weather'
     """
     near = [f"`{escaped(one, 100)}`" for one in suggestions]
-    known = [escaped(one, 100) for one in names]
     text = f"There is no tool `{escaped(name, 100)}`."
     if near:
         text += f" Did you mean {joined(near)}?"
-    if known:
-        more = f" and {len(known) - NAMES} more" if len(known) > NAMES else ""
-        text += f" Tools: {', '.join(known[:NAMES])}{more}"
-    return text
+    return text + _listed(names)
+
+
+def nameless_hint(names: Iterable[str] = ()) -> str:
+    """What to tell the model of a call that names no tool at all.
+
+    >>> nameless_hint(["search", "weather"])
+    '⚠️ Invalid tool call. It names no tool. Send it again with the name of a tool. Tools: search, weather'
+    """
+    return f"⚠️ Invalid tool call. It names no tool. Send it again with the name of a tool.{_listed(names)}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    known = [escaped(one, 100) for one in names]
+    more = f" and {len(known) - NAMES} more" if len(known) > NAMES else ""
+    return f" Tools: {', '.join(known[:NAMES])}{more}" if known else ""
 
 
 def deprecated_hint(tool: Tool, replacement: Tool | None = None) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from rightcall.catalog.names import may_name_tool
 from rightcall.parse.late import Late
 from rightcall.recover.context import spoken_for, starts_line
 from rightcall.recover.items import Item
 from rightcall.recover.items.json_object import object_item
-from rightcall.recover.items.python_call import HEAD, arguments_follow, python_item
+from rightcall.recover.items.python_call import HEAD, arguments_follow, expression_item, python_item
 from rightcall.recover.section import closed, read_item, section
 from rightcall.recover.take import Format, Mute, Steps, watched
 from rightcall.recover.window import Literals, Waiting, Window, blank, literal, matched, skip
@@ -72,6 +73,8 @@ def _python_list(window: Window, start: int, at: int) -> Steps:
         if head is None or not (yield from _is_call(window, head)):
             return end
         item = yield from python_item(window, at, head.end() - 1, window.markers.closes, marked=False)
+        if item is None and (window.fresh or end >= 0):
+            item = yield from expression_item(window, at, head.end() - 1)
         if item is None or not item.takes:
             return end
         after = yield from blank(window, item.end)
@@ -89,7 +92,7 @@ def _python_list(window: Window, start: int, at: int) -> Steps:
 
 def _is_call(window: Window, head: re.Match[str]) -> Waiting[bool]:
     name = head[0][:-1]
-    proven = window.tools.name(name) is not None if window.tools.known else window.fresh
+    proven = window.tools.name(name) is not None if window.tools.known else window.fresh and may_name_tool(name)
     return proven and (yield from arguments_follow(window, head.end()))
 
 

@@ -42,7 +42,7 @@ def _other(window: Window, start: int, at: int) -> Steps:
     head = HEAD.match(window.text, at)
     if head is not None:
         item = yield from python_item(window, at, head.end() - 1, _STOPS, marked=True)
-        if item is None or item.takes[0].arguments is None:
+        if item is None:
             return -1
         yield item.takes[0]._replace(start=start, kind="python")
         return item.end

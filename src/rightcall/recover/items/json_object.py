@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from rightcall.catalog.names import may_name_tool
 from rightcall.errors import Unreadable
 from rightcall.parse.balance import Balance
 from rightcall.parse.find import read_lenient
@@ -213,7 +214,9 @@ def _believable(call: Enclosed, window: Window, read: Read, body: str) -> bool:
     """Without a marker it is a call only if a known tool is named, in quotes, and the reading is certain enough."""
     if read.marks and f'"{call.name}"' not in body and f"'{call.name}'" not in body:
         return False
-    if (call.arguments is None and not call.fault) or (window.tools.known and window.tools.name(call.name) is None):
+    if call.arguments is None and not call.fault:
+        return False
+    if window.tools.name(call.name) is None and (window.tools.known or not may_name_tool(call.name)):
         return False
     return all(RULES[mark].confidence >= 0.5 for mark in read.marks if not mark.startswith("cut"))
 

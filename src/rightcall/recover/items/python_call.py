@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rightcall.errors import Unreadable
+from rightcall.parse.atoms import ARGUMENT
 from rightcall.parse.balance import Balance
 from rightcall.parse.kinds import is_object
 from rightcall.parse.late import Late
@@ -15,7 +16,7 @@ from rightcall.parse.shape import ANY, Shape
 from rightcall.recover.items import Item
 from rightcall.recover.items.strings import lift_python
 from rightcall.recover.take import Take
-from rightcall.recover.window import Literals, Waiting, Window, blank, bound, search
+from rightcall.recover.window import Literals, Waiting, Window, blank, bound, closing, search
 
 HEAD = Late(r"[A-Za-z_][\w.]*\(")
 _OWN_NOTATION = frozenset(
@@ -24,10 +25,10 @@ _OWN_NOTATION = frozenset(
 """What is a repair elsewhere and simply the language here."""
 
 _IDENTIFIER = Late(r"[A-Za-z_$][\w$.]*")
-_EXPRESSIONS = frozenset({"unquoted_text", "call_value"})
+_EXPRESSIONS = frozenset({"unquoted_text", "call_value", "expression"})
 """A name, an attribute or a call where a value should stand: what it would be is not in the text."""
+_NO_VALUE = "an argument must be a literal value, not an expression"
 
-_F_STRING = Late(r"(?<![\w\"'])[fF][rR]?[\"'][^\"'\n]*\{")
 _NO_ARGUMENTS = Late(r"\(\s*\)")
 
 
@@ -83,7 +84,7 @@ def _call(window: Window, at: int, bracket: int, end: int) -> Item | None:
     name = text[: bracket - at]
     if _NO_ARGUMENTS.fullmatch(text, bracket - at):
         return Item(end, (Take(at, end, name, {}),), "python")
-    lifted = None if _F_STRING.search(text) else lift_python(text)
+    lifted = lift_python(text)
     if lifted is None:
         return None
     try:
@@ -130,22 +131,36 @@ def _lenient(window: Window, at: int, bracket: int, end: int) -> Item | None:
     window.effort -= 8 * len(text)
     trimmed, fault = text.removesuffix("]"), ""
     for body in dict.fromkeys((text, trimmed)):
+        reader = Reader(body, window.tools.shape(name))
         try:
-            read = Reader(body, window.tools.shape(name)).read(0)
+            read = reader.read(0)
         except Unreadable as error:
-            fault = str(error)
+            fault = _NO_VALUE if "expression" in reader.marks else str(error)
             continue
-        if _EXPRESSIONS & read.marks.keys() or _F_STRING.search(body):
-            fault = "an expression is no value"
+        if _EXPRESSIONS & read.marks.keys():
+            fault = _NO_VALUE
             continue
         if is_object(read.value) and read.callee == name:
             window.effort += 8 * len(text)  # not in vain
             stop = at + read.end
             return Item(stop, (_take(at, stop, name, read, body),), "python")
         fault = "its arguments have no names"
-    if not window.tools.known or window.tools.name(name) is None:
+    named = fault == _NO_VALUE and ARGUMENT.match(text, bracket - at + 1)
+    if not _is_tool(window, name) if window.tools.known else not named:
         return None  # any code looks like that
     return Item(end, (Take(at, end, name, None, source=text, fault=fault),), "python")
+
+
+def _is_tool(window: Window, name: str) -> bool:
+    """Whether a tool is called; also as Llama's built-in ones are, `brave_search.call(query="…")`."""
+    return any(window.tools.name(one) is not None for one in (name, name.removesuffix(".call")))
+
+
+def expression_item(window: Window, at: int, bracket: int) -> Waiting[Item | None]:
+    """The refusal of a call that stands without a marker and has an expression for a value; None for any other."""
+    end = yield from closing(window, bracket)
+    item = _lenient(window, at, bracket, end) if end >= 0 else None
+    return item if item is not None and item.takes[0].fault == _NO_VALUE else None
 
 
 def _take(at: int, end: int, name: str, read: Read, text: str) -> Take:

@@ -18,6 +18,8 @@ _QUOTE = Late(r"[\"']")
 _INSIDE = {quote: Late(rf"[^{quote}\\]*(?:\\.[^{quote}\\]*)*", re.S) for quote in "\"'"}
 _PREFIX = Late(r"(?<![\w.])[rRbBuUfF]{1,2}$")
 _BEFORE = frozenset("([{,:=")
+_JOINS = frozenset("(=")
+"""After these a string beside a string is its other half; in a list a comma may be missing."""
 
 
 class Lifted:
@@ -55,22 +57,30 @@ class Lifted:
 def lift_python(text: str) -> Lifted | None:
     """The strings of a Python expression; None where its quotes do not pair as Python pairs them."""
     lifted = Lifted()
-    at = 0
+    at, joins = 0, False
     while (found := _QUOTE.search(text, at)) is not None:
         start, quote = found.start(), found[0]
         head = text[at:start]
         prefix = _PREFIX.search(head)
         before = (head[: prefix.start()] if prefix else head).rstrip()
-        if before[-1:] not in _BEFORE:
+        joined = joins and not before
+        if not joined and before[-1:] not in _BEFORE:
             return None
         raw, end = _raw(text, start, quote)
         if end < 0:
             return None
+        if "{" in raw and prefix and "f" in prefix[0].lower():
+            return None  # it has no value before it is run
         decoded = unescape(raw) if "\\" in raw and not (prefix and "r" in prefix[0].lower()) else None
         if decoded is not None and (decoded.broken or decoded.lone):
             return None
-        lifted.add(head[: prefix.start()] if prefix else head)
-        lifted.lift(raw if decoded is None else decoded.text)
+        string = raw if decoded is None else decoded.text
+        if joined:
+            lifted.strings[-1] += string
+        else:
+            joins = before[-1:] in _JOINS
+            lifted.add(head[: prefix.start()] if prefix else head)
+            lifted.lift(string)
         at = end
     lifted.add(text[at:])
     return lifted if lifted.sound else None
