@@ -19,7 +19,8 @@ from rightcall.config_hands import SandboxSettings, WriteSettings
 from rightcall.config_router import RouterSettings
 from rightcall.config_servers import Server
 from rightcall.config_settings import Settings
-from rightcall.types import Effect, Mode, StrategyName, UnknownArgument, UnknownTool
+from rightcall.text.patterns import is_pattern, matches
+from rightcall.types import Effect, Mode, ReasoningMode, StrategyName, UnknownArgument, UnknownTool
 
 VERSION = 1
 
@@ -29,6 +30,14 @@ class ProviderSettings(Struct, frozen=True):
 
     enabled: bool = True
     strategies: tuple[StrategyName, ...] | None = None
+    reasoning: ReasoningMode | None = None
+    """Whether its prompts end inside of reasoning; None means: as `[gate]` says."""
+
+
+class ModelSettings(Struct, frozen=True):
+    """What holds for the models of one name or pattern; None means: as the provider or `[gate]` says."""
+
+    reasoning: ReasoningMode | None = None
 
 
 class HostSettings(Struct, frozen=True):
@@ -63,6 +72,7 @@ PROVIDER_DEFAULTS: Mapping[str, ProviderSettings] = MappingProxyType(
 """What holds for a provider of which the policy says nothing; every other provider has all strategies."""
 
 _NO_PROVIDERS: Mapping[str, ProviderSettings] = MappingProxyType({})
+_NO_MODELS: Mapping[str, ModelSettings] = MappingProxyType({})
 _NO_HOSTS: Mapping[str, HostSettings] = MappingProxyType({})
 _NO_SERVERS: Mapping[str, Server] = MappingProxyType({})
 _NO_TOOLS: Mapping[str, PackTool] = MappingProxyType({})
@@ -80,7 +90,10 @@ class Policy(Struct, frozen=True):
     fail_on_normalization_failure: bool = True
     max_text: int = 1_000_000
     max_depth: int = 200
+    reasoning: ReasoningMode = "auto"
+    """Whether the prompts of models end inside of reasoning, of which nothing else is said."""
     providers: Mapping[str, ProviderSettings] = _NO_PROVIDERS
+    models: Mapping[str, ModelSettings] = _NO_MODELS
     tools: Mapping[str, PackTool] = _NO_TOOLS
     hosts: Mapping[str, HostSettings] = _NO_HOSTS
     servers: Mapping[str, Server] = _NO_SERVERS
@@ -103,6 +116,21 @@ class Policy(Struct, frozen=True):
         key = (name or "").casefold()
         found = self.providers.get(key) or PROVIDER_DEFAULTS.get(key) or ProviderSettings()
         return found if self.enabled else ProviderSettings(enabled=False, strategies=found.strategies)
+
+    def reasoning_for(self, provider: str | None, model: str | None = None) -> ReasoningMode:
+        """Whether a model's answer begins inside of reasoning: what is said of the model wins, a name before a pattern
+        and a longer pattern before a shorter one; then of the provider; then of all. Case does not matter.
+
+        >>> policy = load_policy({"gate": {"models": {"deepseek-r1*": {"reasoning": "open"}}}})
+        >>> policy.reasoning_for("ollama", "DeepSeek-R1:7b")
+        'open'
+        """
+        name = (model or "").casefold()
+        fitting = [one for one in self.models if self.models[one].reasoning and matches(one, name)] if name else []
+        best = max(fitting, key=lambda one: (not is_pattern(one), len(one)), default="")
+        own = self.models[best].reasoning if best else None
+        by_provider = self.providers.get((provider or "").casefold())
+        return own or (by_provider.reasoning if by_provider else None) or self.reasoning
 
     def mode_for(self, tool: str, host: str | None = None, declared: Mode | None = None) -> Mode:
         """What happens to a call that does not fit.

@@ -5,13 +5,24 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
+from msgspec.structs import replace
+
 from rightcall.catalog import PackTool
-from rightcall.config import HOST_NAMES, VERSION, HostSettings, Policy, ProviderSettings
+from rightcall.config import (
+    HOST_NAMES,
+    PROVIDER_DEFAULTS,
+    VERSION,
+    HostSettings,
+    ModelSettings,
+    Policy,
+    ProviderSettings,
+)
 from rightcall.config_hands_read import read_sandbox, read_write
 from rightcall.config_router_read import read_router
 from rightcall.config_servers_read import read_servers
 from rightcall.config_settings_read import TABLES, read_settings
-from rightcall.config_settings_values import number, words
+from rightcall.config_settings_values import laid_over, number, words
+from rightcall.config_settings_values import name as name_of
 from rightcall.errors import PolicyError
 from rightcall.packs import available_packs, is_pack_path
 from rightcall.packs.check import check_tool
@@ -19,7 +30,7 @@ from rightcall.packs.lines import KeyPath
 from rightcall.packs.rules import pack_tools, read_tool, strategies
 from rightcall.packs.source import Source, Table, instead
 from rightcall.text.escape import shown
-from rightcall.types import Effect, Mode, UnknownArgument, UnknownTool
+from rightcall.types import Effect, Mode, ReasoningMode, UnknownArgument, UnknownTool
 
 
 def read_file(file: str) -> Policy:
@@ -89,14 +100,28 @@ def _providers(source: Source, path: KeyPath, value: Any) -> Mapping[str, Provid
     )
 
 
+def _models(source: Source, path: KeyPath, value: Any) -> Mapping[str, ModelSettings]:
+    return MappingProxyType(
+        {
+            name_of(source, (*path, name), name).casefold(): laid_over(
+                source, (*path, name), table, {"reasoning": _word(ReasoningMode)}, ModelSettings()
+            )
+            for name, table in source.table(path, value).items()
+        }
+    )
+
+
 def _provider(source: Source, path: KeyPath, value: Any) -> ProviderSettings:
     table = source.table(path, value)
-    source.keys(path, table, ("repair", "enabled", "strategies"))
+    source.keys(path, table, ("repair", "enabled", "strategies", "reasoning"))
+    reasoning = _word(ReasoningMode)(source, (*path, "reasoning"), table["reasoning"]) if "reasoning" in table else None
+    if set(table) == {"reasoning"}:  # nothing is said of repairs, so they stay as they are for this provider
+        return replace(PROVIDER_DEFAULTS.get(str(path[-1]).casefold(), ProviderSettings()), reasoning=reasoning)
     flags = {key: source.flag((*path, key), table[key]) for key in ("repair", "enabled") if key in table}
     if len(set(flags.values())) > 1:
         raise source.wrong((*path, "enabled"), "`repair` and `enabled` are two words for one setting and disagree")
     named = strategies(source, (*path, "strategies"), table["strategies"]) if "strategies" in table else None
-    return ProviderSettings(enabled=next(iter(flags.values()), True), strategies=named)
+    return ProviderSettings(enabled=next(iter(flags.values()), True), strategies=named, reasoning=reasoning)
 
 
 def _tools(source: Source, path: KeyPath, value: Any) -> Mapping[str, PackTool]:
@@ -152,7 +177,9 @@ _GATE: dict[str, Any] = {
     "fail_on_normalization_failure": Source.flag,
     "max_text": _number(1, 1_000_000_000),
     "max_depth": _number(1, 1_000),
+    "reasoning": _word(ReasoningMode),
     "providers": _providers,
+    "models": _models,
     "tools": _tools,
     "hosts": _hosts,
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ from rightcall.parse.hygiene import unsound
 from rightcall.parse.marks import REPAIRING
 from rightcall.parse.strict import duplicate_keys
 from rightcall.stats import Counter, statistics
-from rightcall.types import Call, Event, Problem, Reading, StrategyName, Verdict
+from rightcall.types import Call, Event, Problem, Reading, ReasoningMode, StrategyName, Verdict
 
 if TYPE_CHECKING:
     from rightcall.judge import Terms
@@ -54,6 +54,8 @@ class Gate:
     path, a dict of the same shape, or None; `packs` names of rule packs, paths or loaded ones; `provider` whose
     settings hold.
     `on_event` receives every `Event`; `repairs` maps a tool's name to a function that mends its arguments.
+    `reasoning="open"` says that the prompt ends inside of the model's reasoning, so that calls before its closing tag
+    do not count; without it the policy's word on the `model` and the provider holds.
     """
 
     def __init__(
@@ -67,9 +69,12 @@ class Gate:
         on_event: Callable[[Event], object] | None = None,
         repairs: Mapping[str, ToolRepair] | None = None,
         formats: Iterable[Format] = (),
+        reasoning: ReasoningMode | None = None,
+        model: str | None = None,
     ) -> None:
         self.policy = load_policy(policy)
         self.provider = provider or "unknown"
+        self.reasoning: ReasoningMode = _reasoning(reasoning) or self.policy.reasoning_for(provider, model)
         self.host = host
         given = (packs,) if isinstance(packs, str) else tuple(packs)
         names = dict.fromkeys((*self.policy.packs, *(pack for pack in given if not isinstance(pack, Pack))))
@@ -81,7 +86,7 @@ class Gate:
         self._on_event = on_event
         self._repairs = dict(repairs or {})
         self.formats = _formats(formats)
-        self._open_stream: Callable[[], Stream] | None = None
+        self._open_stream: Callable[[bool], Stream] | None = None
         self._counters: dict[str, Counter] = {}
         self._plain = {
             name: (tool.accepts, self._counter(name), tool.open)
@@ -132,12 +137,14 @@ class Gate:
 
         return read_message(self.stream, self.check, message, finish_reason)
 
-    def stream(self) -> Stream:
+    def stream(self, reasoning: ReasoningMode | None = None) -> Stream:
         """The same for a text that is still coming: `push` each piece, then `close`.
 
         >>> feed = Gate().stream()
         >>> feed.push("The sky is ") + feed.push("blue.") + feed.close()
         ['The sky is ', 'blue.']
+
+        `reasoning` has the last word on whether this text begins inside of the model's reasoning.
         """
         if self._open_stream is None:
             from rightcall.recovering import streams  # late: a gate that only checks never needs it
@@ -145,7 +152,7 @@ class Gate:
             self._open_stream = streams(
                 self.formats, self.catalog, self.policy, self.check, self._strategies, self._report
             )
-        return self._open_stream()
+        return self._open_stream((reasoning or self.reasoning) == "open")
 
     def repair(self, tool: str) -> Callable[[ToolRepair], ToolRepair]:
         """Register a repair for one tool: a function from its arguments to the mended ones.
@@ -249,6 +256,12 @@ class Gate:
             self._on_event(event)
         except Exception:  # a listener of the host's must not decide over a call
             log.exception("rightcall: the event callback failed")
+
+
+def _reasoning(given: ReasoningMode | None) -> ReasoningMode | None:
+    if given is not None and given not in get_args(ReasoningMode):
+        raise ConfigError(f"invalid `reasoning` {given!r:.60}: expected one of {', '.join(get_args(ReasoningMode))}")
+    return given
 
 
 def _formats(given: Iterable[Format]) -> tuple[Format, ...]:

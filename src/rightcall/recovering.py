@@ -85,12 +85,14 @@ class Stream:
         check: Check,
         strategies: Strategies,
         report: Report,
+        *,
+        opened: bool = False,
     ) -> None:
         self._tools = tools
         self._policy = policy
         self._strategies = strategies
         self._report = report
-        self._machine = Machine(scanner, self._tools, policy.max_text)
+        self._machine = Machine(scanner, self._tools, policy.max_text, opened=opened)
         self._check = check
         self._length = 0
         self._closed = False
@@ -100,6 +102,11 @@ class Stream:
     def notes(self) -> list[Note]:
         """What looked like a call and was not taken for one, so far."""
         return self._machine.notes
+
+    @property
+    def closes_alone(self) -> bool:
+        """Whether a tag has closed reasoning that none had opened: the prompt must have."""
+        return self._machine.closes_alone
 
     @property
     def beginnings(self) -> Callable[[str], object] | None:
@@ -127,7 +134,8 @@ class Stream:
         if self._closed:
             return []
         self._closed = True
-        return self._events(self._machine.close(), finish_word(str(finish_reason)) if finish_reason else None)
+        finish = finish_word(str(finish_reason)) if finish_reason else None
+        return self._events(self._machine.close(is_cut=finish == "length"), finish)
 
     def read(self, text: str, finish_reason: str | None = None) -> Reading:
         """All of it at once: a whole text is one piece and the end."""
@@ -231,7 +239,7 @@ def streams(
     check: Check,
     strategies: Strategies,
     report: Report,
-) -> Callable[[], Stream]:
-    """What opens a stream under these terms; formats and tools are prepared once."""
+) -> Callable[[bool], Stream]:
+    """What opens a stream under these terms, inside of reasoning or not; formats and tools are prepared once."""
     scanner, tools = scanner_for(formats), CatalogTools(catalog)
-    return lambda: Stream(scanner, tools, policy, check, strategies, report)
+    return lambda opened: Stream(scanner, tools, policy, check, strategies, report, opened=opened)

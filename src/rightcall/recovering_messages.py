@@ -17,7 +17,7 @@ from rightcall.types import Call, Note, Place, Problem, Reading, Verdict
 CUT_OFF = "The token limit cut the call off; send it again, complete"
 
 
-def read_message(stream: Callable[[], Stream], check: Check, message: Any, finish_reason: str | None) -> Reading:
+def read_message(stream: Callable[..., Stream], check: Check, message: Any, finish_reason: str | None) -> Reading:
     """Every call of a message, in order. Texts that follow each other are one text: APIs split them anywhere."""
     unpacked = unpack(message)
     finish = finish_word(str(finish_reason)) if finish_reason else unpacked.finish
@@ -34,7 +34,7 @@ def read_message(stream: Callable[[], Stream], check: Check, message: Any, finis
 class _Message:
     """Collects what the parts of a message hold."""
 
-    def __init__(self, stream: Callable[[], Stream], check: Check, notes: tuple[Note, ...]) -> None:
+    def __init__(self, stream: Callable[..., Stream], check: Check, notes: tuple[Note, ...]) -> None:
         self.stream = stream
         self.check = check
         self.pieces: list[str] = []
@@ -65,7 +65,8 @@ class _Message:
             return
         text = "".join(self.pieces)
         self.pieces.clear()
-        reading = self.stream().read(text, finish)
+        # the prompt opens reasoning once: a text after the first, or after a call, does not begin in it
+        reading = (self.stream("closed") if self.offset or self.calls else self.stream()).read(text, finish)
         self.prose.append(reading.text)
         for verdict, place in zip(reading.calls, reading.places, strict=True):
             self.calls.append(verdict)

@@ -15,6 +15,8 @@ StrategyName = Literal["direct", "python_ast", "regex_quotes", "structure", "man
 Mode = Literal["block", "warn", "observe"]
 UnknownTool = Literal["suggest", "refuse", "pass"]
 UnknownArgument = Literal["drop", "keep", "refuse"]
+ReasoningMode = Literal["auto", "open", "closed"]
+"""Whether the prompt has opened the reasoning, so that an answer begins inside it. `auto`: not that anybody knows."""
 Effect = Literal["read", "write", "execute", "network"]
 MessageShape = Literal["openai", "anthropic", "mcp", "text"]
 
@@ -150,7 +152,7 @@ class Verdict(Struct, frozen=True, gc=False):
 NoteCode = Literal[
     "quoted",  # markup in quotes, in inline code or in a code block: talk about a call
     "sample",  # introduced as an example
-    "reasoning",  # a native call inside a thought
+    "reasoning",  # inside a thought: a native call, or one in reasoning that the token limit cut off
     "final",  # in the channel for the final answer
     "unreadable",  # markup of a call that holds none
     "repeated",  # a call in the text that the message also has natively

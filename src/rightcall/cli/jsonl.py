@@ -14,6 +14,7 @@ import msgspec
 
 from rightcall.cli.lines import MAX_BYTES, bounded_lines
 from rightcall.cli.merged_stats import merged
+from rightcall.cli.options import gate_settings
 from rightcall.cli.output import is_unicode, json_text, verdict_record
 from rightcall.errors import RightCallError
 from rightcall.parse.strict import attempt, duplicate_keys
@@ -64,7 +65,7 @@ class LineGates:
         from rightcall.gate import Gate
 
         options = self._options
-        return Gate(tools, policy=self._gate.policy, packs=tuple(options.pack), provider=options.provider)
+        return Gate(tools, policy=self._gate.policy, packs=tuple(options.pack), **gate_settings(options))
 
     def stats(self) -> dict[str, Any]:
         """The statistics of all gates of this run together."""

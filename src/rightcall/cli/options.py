@@ -1,7 +1,7 @@
 """The options that several commands share, and the gate they describe."""
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rightcall.gate import Gate
@@ -52,4 +52,9 @@ def build_gate(options: Namespace) -> "Gate":
         tools = load_tools(sources)
     else:
         tools = None
-    return Gate(tools, policy=options.policy, packs=tuple(options.pack), provider=options.provider)
+    return Gate(tools, policy=options.policy, packs=tuple(options.pack), **gate_settings(options))
+
+
+def gate_settings(options: Namespace) -> dict[str, Any]:
+    """What the options say of who wrote the text; a command that reads none has only the provider."""
+    return {key: getattr(options, key, None) for key in ("provider", "reasoning", "model")}

@@ -2,13 +2,14 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.lines import InputError, read_text
 from rightcall.cli.options import build_gate, gate_options, json_option, stats_option
 from rightcall.cli.output import is_unicode, json_text, print_stats
 from rightcall.cli.terminal import say, style_for
+from rightcall.types import ReasoningMode
 
 if TYPE_CHECKING:
     from rightcall.gate import Gate
@@ -53,6 +54,12 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--stream", type=int, metavar="N", help="read the text as a stream, in pieces of N characters; same output"
     )
+    parser.add_argument(
+        "--reasoning",
+        choices=get_args(ReasoningMode),
+        help="open: the prompt ends inside the model's reasoning, so calls before its closing tag do not count",
+    )
+    parser.add_argument("--model", metavar="NAME", help="the model that wrote it: its settings in the policy apply")
     stats_option(parser)
     json_option(parser, "the reading")
     gate_options(parser)

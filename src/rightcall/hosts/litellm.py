@@ -153,7 +153,10 @@ class RightCall(CustomLogger):
         if not tools:
             return None
         alias = getattr(user, "key_alias", None)
-        return JudgingSettler(self._door(tools), alias if isinstance(alias, str) and alias else None, _WIRE.new_id)
+        door, model = self._door(tools), request.get("model")
+        settler = JudgingSettler(door, alias if isinstance(alias, str) and alias else None, _WIRE.new_id)
+        settler.reasoning = door.policy.reasoning_for(settler.gate.provider, model if isinstance(model, str) else None)
+        return settler
 
     def _door(self, tools: list[dict[str, Any]]) -> "Door":
         """A door with just these tools; all share one record. Clients may call different tools by one name."""

@@ -343,7 +343,7 @@ class Flow:
         answer = self._answer(delta)
         text = answer.text
         if text is None:
-            text = Prose(self.settler, hold=self.hold)
+            text = Prose(self.settler, hold=self.hold, first=not (answer.texts or answer.calls))
             answer.texts.append(text)
         return text
 

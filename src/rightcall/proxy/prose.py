@@ -71,8 +71,9 @@ class Block:
 class Prose:
     """Feed it with OPEN, TEXT and SHUT; `finish` when the text is over. `did` is what it found."""
 
-    def __init__(self, settler: Settler, *, hold: bool) -> None:
+    def __init__(self, settler: Settler, *, hold: bool, first: bool = True) -> None:
         self.settler = settler
+        self._first = first
         self.hold = hold
         """Whether a call that cannot be repaired keeps back what follows, since the model may be asked again."""
         self.did: list[Did] = []
@@ -81,7 +82,7 @@ class Prose:
         self.cut = False
         """Whether something was taken out."""
         self.over = False
-        self._stream: Stream = settler.stream()
+        self._stream: Stream = settler.stream(first=first)
         self._blocks: deque[Block] = deque()
         self._waiting: deque[tuple[Delta, Block]] = deque()
         self._at = 0
@@ -175,6 +176,8 @@ class Prose:
         self._catch_up()
         self.over = True
         self._apply(self._stream.close(reason))
+        if self._first and self._stream.closes_alone and self.settler.closed_alone is not None:
+            self.settler.closed_alone()
         self._to_the_end()
 
     def give_back(self) -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rightcall.gate import Gate
 from rightcall.proxy.teaching import is_copied
 from rightcall.recovering import Stream
-from rightcall.types import Call, Verdict
+from rightcall.types import Call, ReasoningMode, Verdict
 
 Fate = Literal["right", "repaired", "lifted", "left", "unknown", "repeated"]
 """right: untouched · repaired: a native call was written anew · lifted: a call in the text became a native one · left:
@@ -55,9 +55,14 @@ class Settler:
         """Whether the model has seen examples of ours, which small ones repeat."""
         self.new_id = new_id
         """How the API names a call that has no name yet; None where calls have none."""
+        self.reasoning: ReasoningMode = gate.reasoning
+        """Whether an answer begins inside of reasoning."""
+        self.closed_alone: Callable[[], None] | None = None
+        """Hears of an answer with a tag that closes reasoning which none had opened."""
 
-    def stream(self) -> Stream:
-        return self.gate.stream()
+    def stream(self, *, first: bool = True) -> Stream:
+        """What reads a text of an answer. Only its `first` can begin inside of reasoning."""
+        return self.gate.stream(self.reasoning if first else "closed")
 
     def native(
         self, name: Any, arguments: Any, call_id: Any, *, cut: bool = False  # noqa: ARG002 - a whole one may pass here

@@ -101,9 +101,9 @@ def sample(text: str, at: int, since: int = 0) -> bool:
     return any(cue in line for cue in _CUES) and _SAMPLE.search(line) is not None and not _SPEAKER.search(line)
 
 
-def starts_line(text: str, at: int) -> bool:
+def starts_line(text: str, at: int, since: int = 0) -> bool:
     """Whether nothing but white space, or the sign of a quotation, stands before `at` on its line."""
-    first = max(0, at - 80)
+    first = max(since, at - 80)
     return not text[max(text.rfind("\n", first, at) + 1, first) : at].strip(" \t>")
 
 

@@ -15,7 +15,7 @@ from rightcall.recover.opening import UNMARKED, may_open, opening
 from rightcall.recover.registry import REASONING, Scanner
 from rightcall.recover.signs import Signs
 from rightcall.recover.take import Mute, Steps, Take
-from rightcall.recover.window import Tools, Window
+from rightcall.recover.window import Literals, Tools, Window
 from rightcall.types import Note, NoteCode
 
 log = logging.getLogger("rightcall")
@@ -32,12 +32,14 @@ _ENOUGH = -1_000_000
 
 _KEEP = 4096
 _SMALL = 65536
-_CLOSES = frozenset(REASONING.values())
+_CLOSES = {word: Literals([word]) for word in REASONING.values()}
+_ANY_CLOSE = Literals(_CLOSES)
 _MESSAGES: dict[NoteCode, str] = {
     "quoted": "markup of a call in quotes or in code was left in the prose",
     "sample": "a call that is introduced as an example was left in the prose",
     "unreadable": "a marker of calls that is followed by none was left in the prose",
     "final": "what is meant for the user is not searched for calls",
+    "reasoning": "a call in reasoning that the token limit cut off was left in the prose",
     "too_many": f"no more than {MOST_CALLS} calls, or attempts at one, are read from one message",
 }
 
@@ -45,7 +47,7 @@ _MESSAGES: dict[NoteCode, str] = {
 class Machine:
     """Feed it with `push`, end with `close`; both return prose and calls in order."""
 
-    def __init__(self, scanner: Scanner, tools: Tools, cap: int) -> None:
+    def __init__(self, scanner: Scanner, tools: Tools, cap: int, *, opened: bool = False) -> None:
         self.scanner = scanner
         self.window = Window(tools, scanner.markers, cap)
         self.notes: list[Note] = []
@@ -60,9 +62,16 @@ class Machine:
         self.fresh = True
         self.try_opening = True
         self.mute: Mute | None = None
-        self.reasoning = ""  # the tag that would close it
-        self.looked = 0  # up to here that tag was looked for
-        self.effort = 0
+        self.opened = opened
+        """Whether the text begins inside of reasoning, as far as anybody knows: the prompt has opened it. It is read
+        like any other until a closing tag stands there; then nothing before that tag has been said."""
+        self.reasoning = _ANY_CLOSE if opened else None  # the tags that would close it
+        self.looked = 0  # up to here they were looked for
+        self.effort = self.window.effort
+        self.reasons = False  # whether a tag has opened any
+        self.closes_alone = False
+        """Whether a tag closed reasoning that none has opened."""
+        self.is_cut = False
         self.steps: Steps | None = None
         self.start = 0
         self.resume = 0  # where scanning goes on when the reader finds nothing
@@ -92,9 +101,10 @@ class Machine:
         self.pending.append(chunk)
         self.waiting += len(chunk)
 
-    def close(self) -> list[str | Found]:
-        """The end of the text."""
+    def close(self, *, is_cut: bool = False) -> list[str | Found]:
+        """The end of the text; `is_cut`: the token limit has set it."""
         self.window.final = True
+        self.is_cut = is_cut
         return self._advance()
 
     def _advance(self) -> list[str | Found]:
@@ -132,12 +142,13 @@ class Machine:
         self.at -= cut
         self.looked -= cut
         self.call_end -= cut
+        self.window.begin = max(0, self.window.begin - cut)
 
     # ── one step ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _step(self) -> bool:
         """Do one thing; False when more text is needed or none is left."""
-        if self.reasoning and self._reasoning_over():
+        if self.reasoning is not None and self._reasoning_over():
             return True
         if self.steps is None:
             return self._seek()
@@ -223,10 +234,11 @@ class Machine:
             if opens_block(text, start):
                 self._be_mute(Mute(end, BLOCKS[word], "quoted"), start)
         elif word in _CLOSES:
+            self.closes_alone = self.closes_alone or (not self.reasons and quoted(text, start) is None)
             self._emit(end)
             self._begin_again()
-        elif not self.reasoning and quoted(text, start) is None:
-            self.reasoning = REASONING[word]
+        elif self.reasoning is None and quoted(text, start, self.window.begin) is None:
+            self.reasoning, self.reasons = _CLOSES[REASONING[word]], True
             self.looked = end
             self.effort = self.window.effort
 
@@ -271,16 +283,17 @@ class Machine:
         if not isinstance(result, Mute | int):
             result = -1  # a reader that forgot to say where prose goes on
         end = result.at if isinstance(result, Mute) else result
-        if self.takes and self.doubt:
-            self._note("sample", self.start, end)
-        elif self.takes and self.reasoning:
+        drops = self.doubt or (self.opened and self.is_cut)
+        if self.takes and drops:
+            self._note("sample" if self.doubt else "reasoning", self.start, end)
+        elif self.takes and self.reasoning is not None:
             if not self.window.final:
                 self._read_on(result)
                 return
-            self.reasoning = ""  # it never closes: what it holds counts
+            self.reasoning, self.opened = None, False  # it never closes: what it holds counts
             for found in self.takes:
                 self._hand_out(found)
-        if self.takes and not self.doubt and end >= 0:
+        if self.takes and not drops and end >= 0:
             self.sent = self.call_end = max(self.sent, end)
         if not self.takes:
             self.window.effort -= _IN_VAIN
@@ -323,22 +336,27 @@ class Machine:
             return True
         held = 0 if until is None or self.window.final else until.held(text, self.at)
         self.at = max(self.at, len(text) - held)
-        if self.reasoning and not self.window.final:
-            held = max(held, len(self.reasoning) - 1)
+        if self.reasoning is not None and not self.window.final:
+            held = max(held, self.reasoning.longest - 1)
         self._emit(min(self.at, len(text) - held))
         return False
 
     def _reasoning_over(self) -> bool:
         """Reasoning that is closed holds no calls, whatever was found in it."""
-        text = self.window.text
-        close = text.find(self.reasoning, max(self.sent, self.looked))
-        if close < 0:
-            self.looked = max(self.sent, len(text) - len(self.reasoning) + 1)
+        text, closes = self.window.text, self.reasoning
+        assert closes is not None
+        close = closes.pattern.search(text, max(self.sent, self.looked))
+        if close is None:
+            self.looked = max(self.sent, len(text) - closes.longest + 1)
             return False
         self.steps, self.mute, self.takes, self.doubt = None, None, [], False
-        self.at = close + len(self.reasoning)
+        self.at = close.end()
         self._emit(self.at)
-        self.reasoning = ""
+        self.call_end = self.window.begin = self.at
+        if self.opened:
+            self.opened, self.signs = False, Signs()
+            self.notes.clear()
+        self.reasoning = None
         self.window.effort = self.effort  # how far a reader got in there depends on how the text was cut
         self._begin_again()
         return True
@@ -356,13 +374,13 @@ class Machine:
         self.starts.append(self.window.base + self.sent)
         self.sent = end
         self.events.append(prose)
-        if self.reasoning:
+        if self.reasoning is not None and not self.opened:
             return
         if self.fresh and not prose.isspace():
             self.fresh = False
         self.signs.remember(prose, code=self.mute is not None)
 
     def _note(self, code: NoteCode, start: int, end: int) -> None:
-        if len(self.notes) < MOST_CALLS and not self.reasoning:
+        if len(self.notes) < MOST_CALLS and (self.reasoning is None or self.opened):
             base = self.window.base
             self.notes.append(Note(code, _MESSAGES[code], start + base, max(start, end) + base))

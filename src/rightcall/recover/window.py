@@ -121,12 +121,14 @@ class Markers:
 class Window:
     """The text so far, from `base` on. `final` says that nothing will follow."""
 
-    __slots__ = ("absent", "base", "cap", "effort", "final", "fresh", "markers", "text", "tools")
+    __slots__ = ("absent", "base", "begin", "cap", "effort", "final", "fresh", "markers", "text", "tools")
 
     def __init__(self, tools: Tools, markers: Markers, cap: int) -> None:
         self.text = ""
         self.final = False
         self.base = 0
+        self.begin = 0
+        """Where the message begins: after closed reasoning. What stands before neither quotes nor introduces anything."""
         self.fresh = True
         """Whether nothing but white space, reasoning and calls came before the place that is being read."""
         self.tools = tools

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -81,6 +82,11 @@ class Asking:
         """What decides over the next answer."""
         new_id = self.wire.new_id if self.wire.new_id() else None
         settler = Settler(self.gate, observe=self.options.observe, taught=self.facts.taught, new_id=new_id)
+        settler.reasoning = self.gate.policy.reasoning_for(self.gate.provider, self.asked.model)
+        if settler.reasoning == "auto":
+            if self._pupils.opens_reasoning(self.asked.model):
+                settler.reasoning = "open"
+            settler.closed_alone = partial(self._pupils.closed_alone, self.asked.model)
         lift = (self._lift or self.facts.taught) and self.asked.choice != "none"
         must_call = self.asked.choice == "required" and self.asked.stream and self.may_teach
         return Flow(settler, lift=lift, hold=self._tries > 0 if hold is None else hold, must_call=must_call)

@@ -1,4 +1,5 @@
-"""Which models have to be told of their tools, because their servers do not."""
+"""What the proxy learns of models by their answers: which have to be told of their tools, because their servers do not,
+and whose prompts end inside of reasoning."""
 
 from __future__ import annotations
 
@@ -23,6 +24,7 @@ class Pupils:
         self._looked: set[tuple[str, str]] = set()
         self._callers: set[str] = set()
         self._suspects: set[str] = set()
+        self._opened: set[str] = set()
 
     def __contains__(self, model: str) -> bool:
         return model in self._models
@@ -54,6 +56,20 @@ class Pupils:
 
     def has_called(self, model: str) -> bool:
         return model in self._callers
+
+    def opens_reasoning(self, model: str) -> bool:
+        """Whether the prompts of this one end inside of its reasoning."""
+        return model in self._opened
+
+    def closed_alone(self, model: str) -> None:
+        """This one closed reasoning that it had not opened. From now on calls before that tag do not count."""
+        if _has_room(self._opened, model) and model not in self._opened:
+            self._opened.add(model)
+            log.info(
+                "rightcall: %s closes reasoning that its prompt opened; from now on calls before the closing tag do not"
+                " count (to set this yourself: [gate.models] reasoning)",
+                escaped(model, 100),
+            )
 
     def is_new(self, model: str, tools: str) -> bool:
         """Whether this model was never looked at with these tools; from now on it was."""

@@ -102,7 +102,7 @@ def fenced(window: Window, start: int, at: int) -> Steps:
     if info is None:
         return -1
     mark = window.text[start:at] + info[1]
-    at_line_start = starts_line(window.text, start)
+    at_line_start = starts_line(window.text, start, window.begin)
     fence = _fence(mark)
     code = Mute(info.end(), fence if at_line_start else _fence(mark, "\n"), "quoted", at_line_start)
     language = info[2].lower().replace("-", "_")

@@ -13,7 +13,7 @@ _CONTENT = frozenset({"all"})
 
 def recipient(window: Window, start: int, at: int) -> Steps:
     """`>>>name`, a new line, JSON."""
-    if start > 0 and window.text[start - 1] in ">\"'`":
+    if start > window.begin and window.text[start - 1] in ">\"'`":
         return -1
     name = yield from matched(window, WORD, at, 200)
     if name is None or name[0] in _CONTENT:

@@ -89,8 +89,9 @@ def answer(window: Window, start: int, at: int) -> Steps:
 
 
 def _at_line_start(window: Window, at: int) -> bool:
-    before = window.text[max(0, at - 8) : at].rstrip(" \t*")
-    return before.endswith("\n") or (not before and at < 8 and window.base == 0)
+    begin = window.begin
+    before = window.text[max(begin, at - 8) : at].rstrip(" \t*")
+    return before.endswith("\n") or (not before and at - begin < 8 and (begin > 0 or window.base == 0))
 
 
 _EXAMPLE = 'Thought: I need the weather.\nAction: get_weather\nAction Input: {"city": "Bern"}'
