@@ -237,7 +237,7 @@ def test_unknown_tools_and_arguments_go_by_host_and_tool_too(file: Path) -> None
         ("[gate]", "[gates]", 3, "gates: unknown key; did you mean 'gate'?"),
         ("[audit]", "[audits]", 46, "audits: unknown key; did you mean 'audit'?"),
         ('mode = "warn"', 'mode = "waarn"', 4, "gate.mode: 'waarn' is no choice here; did you mean 'warn'?"),
-        ('mode = "warn"', 'modes = "warn"', 4, "gate.modes: unknown key; did you mean 'mode'?"),
+        ('mode = "warn"', 'moode = "warn"', 4, "gate.moode: unknown key; did you mean 'mode'?"),
         ('unknown_tool = "pass"', 'unknown_tool = "drop"', 5, "gate.unknown_tool: 'drop' is no choice here"),
         ('unknown_argument = "keep"', "unknown_argument = true", 6, "must be one of drop, keep, refuse"),
         ('packs = ["code",', 'packs = ["cod",', 7, "gate.packs[0]: there is no pack 'cod'; did you mean 'code'?"),

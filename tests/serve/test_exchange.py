@@ -278,6 +278,52 @@ def _request(path: str, stream: bool) -> dict[str, Any]:
     return {"model": "m", "messages": said, "tools": tools, "stream": stream}
 
 
+# ── reasoning that the prompt opened ─────────────────────────────────────────────────────────────────────────────────
+
+THOUGHT = f"Perhaps {GOOD.replace('Bern', 'Rome')} or not.\n</think>\n"
+
+
+def cities(one: Rig, text: str, *, stream: bool, model: str = "m") -> list[str]:
+    """Of the calls that the client gets for this answer of the model."""
+    one.upstream.play([Answer([Text(text)])])
+    got = post(one.address, CHAT, chat(stream, model=model))
+    calls = seen(got.body).calls if stream else calls_of(got.json)
+    return [arguments["city"] for _, arguments in calls]
+
+
+@pytest.mark.promise("R-06", "R-09")
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_model_whose_prompt_opens_its_reasoning_is_known_from_its_first_lone_closing_tag(
+    stream: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    with rig() as one, caplog.at_level("INFO", "rightcall"):
+        assert cities(one, f"Like `</think>`. {GOOD}", stream=stream) == ["Bern"]
+        assert cities(one, THOUGHT + GOOD, stream=stream) == ["Rome", "Bern"]  # nobody knows yet
+        assert cities(one, THOUGHT + GOOD, stream=stream) == ["Bern"]
+        assert cities(one, GOOD, stream=stream) == ["Bern"]  # it may as well not think
+        assert cities(one, f"<think>{THOUGHT}{GOOD}", stream=stream) == ["Bern"]
+        assert cities(one, THOUGHT + GOOD, stream=stream, model="other") == ["Rome", "Bern"]
+    told = [record.getMessage() for record in caplog.records if "closes reasoning" in record.getMessage()]
+    assert [line.split()[1] for line in told] == ["m", "other"]
+
+
+@pytest.mark.promise("R-06", "P-09")
+@pytest.mark.parametrize(
+    ("settings", "first", "second"),
+    [
+        ({"models": {"m*": {"reasoning": "open"}}}, ["Bern"], ["Bern"]),
+        ({"providers": {"local": {"reasoning": "open"}}}, ["Bern"], ["Bern"]),
+        ({"reasoning": "closed"}, ["Rome", "Bern"], ["Rome", "Bern"]),
+    ],
+)
+def test_what_the_policy_says_of_reasoning_holds_and_is_not_learned_otherwise(
+    settings: Any, first: list[str], second: list[str]
+) -> None:
+    with rig({"gate": settings}) as one:
+        assert cities(one, THOUGHT + GOOD, stream=True) == first
+        assert cities(one, THOUGHT + GOOD, stream=False) == second
+
+
 # ── teaching ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -33,5 +33,7 @@ def test_clients_cannot_make_it_remember_without_end(monkeypatch: pytest.MonkeyP
         known.add(name, "why")
         known.suspect(name)
         known.is_new(name, "tools")
+        known.closed_alone(name)
+    assert sum(known.opens_reasoning(name) for name in names) == 3
     assert sum(name in known for name in names) == sum(known.is_suspect(name) for name in names) == 3
     assert not known.is_new("x" * 1_000, "tools")

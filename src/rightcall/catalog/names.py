@@ -21,6 +21,7 @@ _NAMESPACE = re.compile(r"__|[./:]")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _AROUND = " \t\r\n\"'`“”‘’«»<>"
 _CALL_NUMBER = re.compile(r"(?:[:#]\d+|\(\))$")
+_FUNCTIONS = re.compile(r"^(?:functions\.)+")
 _ENVELOPE = frozenset((
     "name", "toolname", "functionname", "recipientname", "tool", "tools", "function", "functions", "action",
     "type", "arguments", "argument", "parameters", "parameter", "params", "param", "args", "arg", "kwargs",
@@ -78,7 +79,7 @@ class Names:
         if not bare or len(bare) > LONGEST:
             return NameMatch("none", None, 0.0)
         if not may_name_tool(bare):  # then only a tool of this very name is meant
-            bare = bare.removeprefix("functions.")
+            bare = _FUNCTIONS.sub("", bare)
             found = ({bare} & self.tools.keys()) or self.alias.get(bare) or self.styled.get(key_of(bare) or bare)
             return self.answer("style", bare, found or set())
         for kind, tries in self.ways:
@@ -149,7 +150,7 @@ def may_name_tool(name: str) -> bool:
     >>> [may_name_tool(word) for word in ("get_weather", "0", "[1]", " ", "arguments", "functions.tool_calls")]
     [True, False, False, False, False, False]
     """
-    bare = _CALL_NUMBER.sub("", name[: LONGEST + 1].strip(_AROUND)).removeprefix("functions.")
+    bare = _FUNCTIONS.sub("", _CALL_NUMBER.sub("", name[: LONGEST + 1].strip(_AROUND)))
     return key_of(bare) not in _ENVELOPE and any(char.isalpha() for char in bare)
 
 
