@@ -324,7 +324,7 @@ def test_the_page_shows_right_policies_every_key_and_the_true_defaults() -> None
     policies = [load_policy(tomllib.loads(example)) for example in examples]
     whole = next(tomllib.loads(example)["gate"] for example in examples if "[gate]\n" in example)
     settings = {"mode", "unknown_tool", "unknown_argument", "packs", "enabled", "log_normalizations"}
-    settings |= {"fail_on_normalization_failure", "max_text", "max_depth"}
+    settings |= {"fail_on_normalization_failure", "max_text", "max_depth", "reasoning"}
     assert set(whole) == settings
     assert {key: getattr(DEFAULT_POLICY, key) for key in settings - {"packs"}} == {
         key: value for key, value in whole.items() if key != "packs"

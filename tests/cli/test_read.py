@@ -448,3 +448,18 @@ def test_colours_appear_on_demand_only() -> None:
 
     assert "\x1b" not in output()
     assert "\x1b[32m" in output(FORCE_COLOR="1")
+
+
+@pytest.mark.promise("R-06")
+@pytest.mark.parametrize(
+    ("options", "calls"), [((), 2), (("--reasoning", "open"), 1), (("--model", "R1:7b"), 1), (("--stream", "3"), 2)]
+)
+def test_calls_before_a_lone_closing_tag_count_unless_the_prompt_opened_the_reasoning(
+    options: tuple[str, ...], calls: int, tmp_path: Path, run: Runner
+) -> None:
+    policy, lines, text = tmp_path / "rightcall.toml", tmp_path / "lines.jsonl", f"Hm. {RIGHT}</think>{RIGHT}"
+    policy.write_text('version = 1\n[gate.models."r1*"]\nreasoning = "open"\n', encoding="utf-8")
+    lines.write_text(json.dumps({"text": text, "tools": [{"name": "get_weather"}]}), encoding="utf-8")
+    for words in ((text, "--json"), ("--jsonl", str(lines))):
+        done = run("read", *words, "--policy", str(policy), *options)
+        assert len(json.loads(done.out)["calls"]) == calls

@@ -54,7 +54,7 @@ class Names:
             ("alias", lambda bare: self.alias.get(bare, set())),
             ("namespace", self.without_namespace),
             ("style", lambda bare: self.styled.get(key_of(bare), set())),
-            ("namespace", lambda bare: self.last.get(key_of(bare), set())),
+            ("namespace", self.tail),
             ("typo", self.typo),
         )
         for name, tool in tools.items():
@@ -78,15 +78,17 @@ class Names:
         bare = _CALL_NUMBER.sub("", name[: LONGEST + 1].strip(_AROUND))
         if not bare or len(bare) > LONGEST:
             return NameMatch("none", None, 0.0)
-        if not may_name_tool(bare):  # then only a tool of this very name is meant
-            bare = _FUNCTIONS.sub("", bare)
-            found = ({bare} & self.tools.keys()) or self.alias.get(bare) or self.styled.get(key_of(bare) or bare)
-            return self.answer("style", bare, found or set())
         for kind, tries in self.ways:
+            if tries == self.tail and not may_name_tool(bare):
+                return NameMatch("none", None, 0.0)  # only a tool of this very name could have been meant
             found = tries(bare)
             if found:
                 return self.answer(kind, bare, found)
         return self.answer("none", bare, set())
+
+    def tail(self, bare: str) -> set[str]:
+        """`tool` where `server.tool` is known."""
+        return self.last.get(key_of(bare), set())
 
     def answer(self, kind: NameKind, bare: str, found: set[str]) -> NameMatch:
         if len(found) == 1:

@@ -52,10 +52,14 @@ fail_on_normalization_failure = true
 # The longest arguments in characters, and their deepest nesting.
 max_text = 1_000_000
 max_depth = 200
+# "open": prompts end inside the model's reasoning, so calls before its closing tag do not count. "auto", "closed".
+reasoning = "auto"
 
-# Who emitted the call, what one tool needs beside its schema, what one host does differently.
+# Who emitted the call, which model, what one tool needs beside its schema, what one host does differently.
 #[gate.providers.ollama]
 #strategies = ["python_ast", "regex_quotes", "structure", "manual_repair"]
+#[gate.models."deepseek-r1*"]
+#reasoning = "open"
 #[gate.tools.my_tool]
 #aliases = { message = "text" }
 #[gate.hosts.claude-code]

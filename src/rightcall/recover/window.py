@@ -128,7 +128,7 @@ class Window:
         self.final = False
         self.base = 0
         self.begin = 0
-        """Where the message begins: after closed reasoning. What stands before neither quotes nor introduces anything."""
+        """Where the message begins: after closed reasoning. What stands before quotes and introduces nothing."""
         self.fresh = True
         """Whether nothing but white space, reasoning and calls came before the place that is being read."""
         self.tools = tools
