@@ -191,3 +191,14 @@ def test_whatever_a_reply_is_it_becomes_a_turn(reply: Any) -> None:
     message = turn(reply).message
     assert message["role"] == "assistant"
     json.dumps(message)
+
+
+@pytest.mark.promise("R-06")
+def test_reasoning_that_the_prompt_opened_is_no_part_of_the_answer() -> None:
+    for text, shown in (
+        ("Hm.</think>\nIt rains.", "It rains."),
+        ("It rains.", "It rains."),
+        ("<think>a</think>b", "b"),
+    ):
+        reading = Gate(reasoning="open").read(text)
+        assert answer_of(turn_of(text, reading), reading, opened=True) == shown

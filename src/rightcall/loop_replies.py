@@ -14,7 +14,7 @@ from rightcall.parse.kinds import is_object
 from rightcall.recover.native import UNREAD, NativeCall, NativeText, unpack
 from rightcall.recover.native_blocks import kind_of
 from rightcall.recover.native_fields import dumped, field, is_many, is_thing, text_of
-from rightcall.recover.registry import REASONING
+from rightcall.recover.registry import CLOSES, REASONING
 from rightcall.text.wire import wire_name
 from rightcall.types import Reading, Verdict
 
@@ -79,9 +79,9 @@ def last_turn(turn: Turn, text: str) -> dict[str, Any] | None:
     return {**kept, "content": text} if text.strip() else None
 
 
-def answer_of(turn: Turn, reading: Reading) -> str:
+def answer_of(turn: Turn, reading: Reading, *, opened: bool = False) -> str:
     """What a reply says to people: its prose, without markers of calls that hold none, and without the reasoning that
-    some models write first.
+    some models write first. `opened`: the prompt has opened that, so that only its closing tag may be there.
 
     >>> reading = Reading((), "<think>Should I call <tool_call>?</think>\\nNo.")
     >>> answer_of(turn_of(reading.text, reading), reading)
@@ -90,6 +90,8 @@ def answer_of(turn: Turn, reading: Reading) -> str:
     text, before = reading.text, None
     for marker in left_markers(turn, reading):
         text = text.replace(marker, "", 1)
+    if opened and (close := CLOSES.pattern.search(text)) is not None:
+        text = text[close.end() :].lstrip()
     while before != text:
         before, text = text, _after_reasoning(text)
     return text if text == turn.prose else text.strip()

@@ -131,11 +131,11 @@ def course(executor: Tools, messages: list[Message], context: str, step: str | N
 
 def _said(gate: "Gate", turn: Turn, reading: Reading) -> str:
     """The answer in a reply. Where something was taken out, what is left may form a call: that is no answer either."""
-    text = answer_of(turn, reading)
+    text = answer_of(turn, reading, opened=gate.reasoning == "open")
     if text == turn.prose:
         return text
     for _ in range(_PASSES):
-        left = gate.read(text)
+        left = gate.stream("closed").read(text)
         if not left.calls:
             return text
         text = left.text.strip()

@@ -486,3 +486,10 @@ def test_a_call_without_arguments_that_text_follows_was_not_cut_off(hold: bool) 
     )
     out = fed(native, [], Flow(Settler(gate_for(RUN), new_id=WIRE.new_id), hold=hold))
     assert seen(out).calls == [("now", {})]
+
+
+@pytest.mark.promise("R-06")
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "thinking"])
+def test_reasoning_in_a_field_of_its_own_is_no_text_to_lift_from(field: str) -> None:
+    data = chunk({field: f"Perhaps {GOOD}"}) + text_stream(["No."])
+    assert through(data, lift=True) == data

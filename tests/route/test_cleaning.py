@@ -106,3 +106,13 @@ def test_prose_is_told_as_it_comes() -> None:
     cleaner = Cleaner(GATE)
     pieces = [cleaner.push(piece) for piece in ("It rains ", "in ", "Oslo", ", 4 < 5", " degrees.")]
     assert pieces == ["It rains ", "in ", "Oslo", ", 4 < 5", " degrees."]
+
+
+@pytest.mark.promise("R-06")
+def test_reasoning_that_the_prompt_opened_is_not_shown_and_an_answer_without_any_is() -> None:
+    gate = Gate(reasoning="open")
+    call = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
+    for text, shown in ((f"Hm, {call}.</think>\nIt rains.", "It rains."), ("It rains.", "It rains.")):
+        cleaner = Cleaner(gate)
+        pieces = "".join(cleaner.push(char) for char in text) + cleaner.close()
+        assert pieces.strip() == cleaned(gate, text)[0] == shown

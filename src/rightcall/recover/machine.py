@@ -12,7 +12,7 @@ from typing import Any
 from rightcall.catalog.names import may_name_tool
 from rightcall.recover.context import BLOCKS, REACH, in_code, opens_block, placeholder, quoted, sample, starts_line
 from rightcall.recover.opening import UNMARKED, may_open, opening
-from rightcall.recover.registry import REASONING, Scanner
+from rightcall.recover.registry import CLOSES, REASONING, Scanner
 from rightcall.recover.signs import Signs
 from rightcall.recover.take import Mute, Steps, Take
 from rightcall.recover.window import Literals, Tools, Window
@@ -33,7 +33,6 @@ _ENOUGH = -1_000_000
 _KEEP = 4096
 _SMALL = 65536
 _CLOSES = {word: Literals([word]) for word in REASONING.values()}
-_ANY_CLOSE = Literals(_CLOSES)
 _MESSAGES: dict[NoteCode, str] = {
     "quoted": "markup of a call in quotes or in code was left in the prose",
     "sample": "a call that is introduced as an example was left in the prose",
@@ -65,7 +64,7 @@ class Machine:
         self.opened = opened
         """Whether the text begins inside of reasoning, as far as anybody knows: the prompt has opened it. It is read
         like any other until a closing tag stands there; then nothing before that tag has been said."""
-        self.reasoning = _ANY_CLOSE if opened else None  # the tags that would close it
+        self.reasoning = CLOSES if opened else None  # the tags that would close it
         self.looked = 0  # up to here they were looked for
         self.effort = self.window.effort
         self.reasons = False  # whether a tag has opened any

@@ -12,7 +12,7 @@ from rightcall.parse.late import Late
 from rightcall.recover import formats as package
 from rightcall.recover.context import BLOCKS
 from rightcall.recover.take import Format
-from rightcall.recover.window import Markers, one_of
+from rightcall.recover.window import Literals, Markers, one_of
 
 REASONING = {
     "<think>": "</think>",
@@ -30,6 +30,7 @@ REASONING = {
     "<|open|>think<|sep|>": "<|close|>think<|sep|>",
 }
 """Where reasoning begins and ends."""
+CLOSES = Literals(REASONING.values())
 
 _TAILS = (
     "</s>", "<|im_end|>", "<|endoftext|>", "<|tool_response>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>",

@@ -15,7 +15,7 @@ from rightcall.recover.machine import Machine
 from rightcall.recover.registry import scanner_for
 from rightcall.recovering import CatalogTools
 from rightcall.route.cleaning_calls import Calls
-from rightcall.route.cleaning_hidden import Hidden, Scratchpad
+from rightcall.route.cleaning_hidden import Hidden, Opened, Scratchpad
 from rightcall.route.cleaning_markers import markers_of
 from rightcall.route.cleaning_sweep import Sweep
 
@@ -41,7 +41,7 @@ class Cleaner:
     def __init__(self, gate: "Gate") -> None:
         markers = markers_of(gate.formats)
         self._readers = [Calls(gate, anew=number == _PASSES - 1) for number in range(_PASSES)]
-        self._steps: list[_Step] = []
+        self._steps: list[_Step] = [Opened()] if gate.reasoning == "open" else []
         for reader in self._readers:
             self._steps += (Hidden(), Scratchpad(), reader, Sweep(markers))
         self._steps += (_LastLook(gate), _LastSweep(Sweep(markers)))

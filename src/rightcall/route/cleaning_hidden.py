@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 
 from rightcall.recover.formats.harmony import ENDS
-from rightcall.recover.registry import REASONING
+from rightcall.recover.registry import CLOSES, REASONING
 from rightcall.recover.window import Literals
 from rightcall.route.cleaning_code import Code, Part
 
@@ -35,6 +35,29 @@ class _Stretch(NamedTuple):
     ends: Literals
     opened: str
     """The tag that opened reasoning; what a header opens never comes back."""
+
+
+class Opened:
+    """Holds back reasoning that the prompt has opened, up to its closing tag. Without one there was none."""
+
+    def __init__(self) -> None:
+        self._kept: str | None = ""
+        self._looked = 0
+
+    def push(self, text: str) -> str:
+        if self._kept is None:
+            return text
+        self._kept += text
+        found = CLOSES.pattern.search(self._kept, self._looked)
+        if found is None:
+            self._looked = max(0, len(self._kept) - CLOSES.longest + 1)
+            return ""
+        rest, self._kept = self._kept[found.end() :], None
+        return rest
+
+    def close(self) -> str:
+        kept, self._kept = self._kept, None
+        return kept or ""
 
 
 class Hidden:

@@ -49,6 +49,8 @@ class Said(Struct, frozen=True):
     """The calls in it, for a model that calls where it should choose."""
     finish: str = ""
     """Why it ended, where its API says so."""
+    opened: bool = False
+    """Whether it begins inside of reasoning."""
 
     @property
     def only_calls(self) -> bool:
@@ -58,7 +60,7 @@ class Said(Struct, frozen=True):
         if not reading.calls:
             return False
         native = any(place.format == "native" for place in reading.places)
-        return native or self.text.startswith(_HARMONY) or not _without_reasoning(reading.text)
+        return native or self.text.startswith(_HARMONY) or not _without_reasoning(reading.text, self.opened)
 
 
 class Object(Struct, frozen=True):
@@ -79,7 +81,8 @@ def taken_apart(gate: "Gate", written: Any) -> Said:
     """Never raises, whatever a model wrote."""
     reading = gate.read(written)
     finish = "" if isinstance(written, (str, bytes)) else str(unpack(written).finish or "")
-    return Said(_final(_without_reasoning(turn_of(written, reading).prose)), reading, finish)
+    opened = gate.reasoning == "open"
+    return Said(_final(_without_reasoning(turn_of(written, reading).prose, opened)), reading, finish, opened)
 
 
 def object_in(text: str) -> Object | Broken:
@@ -129,8 +132,8 @@ def exact_in(text: str) -> Object | Broken:
     return Broken(_DOUBTFUL["duplicate_key"]) if duplicate_keys(bare, value) else Object(value)
 
 
-def _without_reasoning(text: str) -> str:
-    return answer_of(Turn({}, prose=text), Reading((), text)).strip()
+def _without_reasoning(text: str, opened: bool) -> str:
+    return answer_of(Turn({}, prose=text), Reading((), text), opened=opened).strip()
 
 
 def _final(text: str) -> str:
