@@ -80,7 +80,11 @@ class Asking(Struct, frozen=True):
     confidence: float = 0.9
     """A repaired call with side effects below this always asks."""
     definitions: bool = True
-    """Whether a tool whose definition changed asks before it runs again."""
+    """Whether a tool whose definition or server changed asks before it runs again."""
+    waiting: int = 20
+    """Questions of one caller that may wait at a time, and"""
+    waiting_bytes: int = 1_000_000
+    """how much they may hold together."""
 
 
 class Budgets(Struct, frozen=True):

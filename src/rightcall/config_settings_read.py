@@ -132,6 +132,8 @@ _APPROVAL: Readers = {
     "expires": whole(1, 7 * 86_400),
     "confidence": number(0, 1),
     "definitions": flag,
+    "waiting": whole(1, 10_000),
+    "waiting_bytes": whole(1_000, 1_000_000_000),
 }
 _BUDGETS: Readers = {
     "seconds": number(0.01, 86_400),

@@ -19,13 +19,14 @@ from rightcall.executor_calls import Who, Written, call_body, question, reason_t
 from rightcall.executor_request import TooManyPaths, build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.fs.rules import path_rule
-from rightcall.record.admission import Question, finish
+from rightcall.record.admission import finish
+from rightcall.record.asking import Question
 from rightcall.record.entries import AnswerBody, CallBody, EndBody, encode, read_call
 from rightcall.record.tables import Entry, Tables
 from rightcall.text.escape import escaped
 from rightcall.text.redact import Redactor
 from rightcall.types import Call, Verdict
-from rightcall.types_running import Decision, Request
+from rightcall.types_running import Decision, Origin, Request
 
 log = logging.getLogger("rightcall")
 
@@ -52,6 +53,8 @@ class Here(Struct, frozen=True):
     """Whether the server of this space has told its tools."""
     guarded: tuple[str, ...] = ()
     """Files that no call may touch, as whole paths: the policy, and the audit."""
+    origin: Origin | None = None
+    """Where the server of this space comes from, where that is known."""
 
 
 class Asked(Struct, frozen=True):
@@ -79,6 +82,8 @@ def asked_of(
     written = Written(verdict, full_name(here.space, called), gate=here.box.gate)
     try:
         request = _request(here, written, tool, called, approval, at)
+        if not isinstance(request, Decision):
+            request = replace(request, context=who.context, origin=here.origin)
     except Exception as error:  # an error of ours must not become the host's, and must not let a call pass
         log.exception("rightcall: judging a call failed")
         request = Decision("deny", "fault", f"The call could not be judged: {type(error).__name__}")

@@ -14,7 +14,8 @@ from rightcall.executor_request import TOO_MANY_PATHS
 from rightcall.gate import Gate
 from rightcall.present.summary import LONGEST as LONGEST_SUMMARY
 from rightcall.present.summary import short
-from rightcall.record.admission import Admission, Decide, Question
+from rightcall.record.admission import Admission, Decide
+from rightcall.record.asking import Question
 from rightcall.record.entries import CallBody, EndBody
 from rightcall.text.escape import shown
 from rightcall.text.patterns import loosely

@@ -45,7 +45,8 @@ from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.parse.kinds import is_object
 from rightcall.present.marks import mark_as_data
 from rightcall.present.messages import Content, content, error_content
-from rightcall.record.admission import Admission, Question, admit, finish_once, refuse
+from rightcall.record.admission import Admission, admit, finish_once, refuse
+from rightcall.record.asking import Question
 from rightcall.record.entries import CallBody, EndBody
 from rightcall.record.tables import Store, Tables
 from rightcall.text.redact import Redactor
@@ -91,7 +92,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         watch.stage("check")
         rights = self.toolbox.rights_of(who.caller)
         tool = equipped(written, self.toolbox)
-        request, rehearsal = await self._looked_at(written, tool, rights, approval)
+        request, rehearsal = await self._looked_at(written, tool, rights, approval, who.context)
         watch.stage("authorise")
         admission = await self._admit(written, who, request, tool, rehearsal)
         if isinstance(request, Decision) or tool is None or admission.decision.kind in ("deny", "ask"):
@@ -119,13 +120,13 @@ class Pipeline(Struct, frozen=True, eq=False):
         return outcome
 
     async def _looked_at(
-        self, written: Written, found: Equipped | None, rights: Rights, approval: str | None
+        self, written: Written, found: Equipped | None, rights: Rights, approval: str | None, context: str | None
     ) -> tuple[Request | Decision, str]:
         """The request that the policies judge, and what a person is shown of it, both of one and the same state: what
         changes in between is looked at again, and what changes all the time is refused."""
         try:
             for _ in range(_LOOKS):
-                request = await self._judgeable(written, found, rights, approval)
+                request = await self._judgeable(written, found, rights, approval, context)
                 if isinstance(request, Decision) or found is None:
                     return request, ""
                 shown = await self._rehearsal(request, found)
@@ -143,9 +144,9 @@ class Pipeline(Struct, frozen=True, eq=False):
             return Decision("deny", "fault", f"The call could not be judged: {type(error).__name__}"), ""
 
     async def _judgeable(
-        self, written: Written, found: Equipped | None, rights: Rights, approval: str | None
+        self, written: Written, found: Equipped | None, rights: Rights, approval: str | None, context: str | None
     ) -> Request | Decision:
-        request = self._request(written, found, rights, approval)
+        request = self._request(written, found, rights, approval, context)
         if isinstance(request, Decision) or found is None or not found.touches:
             return request
         own = found.local is not None and found.local.state is not None
@@ -157,7 +158,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         return replace(request, state=state, repeatable=request.repeatable or not known)
 
     def _request(
-        self, written: Written, found: Equipped | None, rights: Rights, approval: str | None
+        self, written: Written, found: Equipped | None, rights: Rights, approval: str | None, context: str | None
     ) -> Request | Decision:
         """The request that the policies judge, or why there can be none."""
         against = objection(written, found, self.toolbox, rights)
@@ -169,7 +170,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             return build_request(
                 found, exact, rights, toolbox=self.toolbox, at=self.store.clock.now(), root=self.root,
                 verdict=written.verdict, approval=approval, scopes=self.toolbox.scopes_of(rights, found.tool.name),
-                tighter=self.tighter,
+                tighter=self.tighter, context=context,
             )  # fmt: skip
         except TooManyPaths as fault:
             return Decision("deny", "validation", str(fault), "Make several calls instead.")

@@ -81,7 +81,7 @@ def canonical(tool: str, arguments: Mapping[str, Any]) -> Canonical:
 def build_request(
     equipped: Equipped, call: Canonical, rights: Rights, *, toolbox: Toolbox, at: int, root: str,
     verdict: Verdict = _PLAIN, approval: str | None = None, scopes: tuple[Scope, ...] | None = None, state: str = "",
-    tighter: Tighter = _AS_THE_POLICY_SAYS,
+    tighter: Tighter = _AS_THE_POLICY_SAYS, context: str | None = None,
 ) -> Request:  # fmt: skip
     """Everything that a decision is made of, apart from the shared tables. `toolbox` knows the tools that a batch would
     run; `scopes` are those of rights and tool, where they are known already; `tighter` is what
@@ -116,6 +116,7 @@ def build_request(
         linked=bool(paths) and any(path.linked for path in paths),
         inner=names_judged(toolbox, inner) if inner else (),
         approval=approval,
+        context=context,
     )
 
 

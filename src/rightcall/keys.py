@@ -18,13 +18,25 @@ def refused_scope(caller: str, digest: str) -> str:
 
 
 def binding(request: Request) -> str:
-    """What an approval is bound to: who, exactly what, by which definition, in which state of what it touches."""
-    return sha256(encode(["call", request.caller, request.digest, request.definition, request.state])).hexdigest()
+    """What an approval is bound to: who, exactly what, by which definition, in which state of what it touches, and
+    in which conversation. One without a context has the key it had before contexts counted: what waits in an older
+    store is redeemed by calls without a context alone."""
+    bound = ["call", request.caller, request.digest, request.definition, request.state]
+    return sha256(encode(bound if request.context is None else [*bound, request.context])).hexdigest()
 
 
 def definition_binding(tool: str, definition: str) -> str:
     """What an approval of a changed definition is bound to."""
     return sha256(encode(["definition", tool, definition])).hexdigest()
+
+
+SERVER_CHANGED = "definition:server"
+"""The rule that asks about a server which is not reached as it was: the policy decides so, the record asks about it."""
+
+
+def server_key(server: str) -> str:
+    """Under which the origin of a server is pinned, among the definitions of tools. No tool has a NUL in its name."""
+    return f"server\0{server}"
 
 
 def count_since(facts: Facts, scope: str, since: int, most: int) -> int:

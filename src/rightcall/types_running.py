@@ -51,6 +51,15 @@ class Scope(Struct, frozen=True):
     """(calls, nanoseconds, rule id)"""
 
 
+class Origin(Struct, frozen=True):
+    """How an MCP server is reached. `digest` covers the command or URL as they are; `described` is what people see."""
+
+    server: str
+    digest: str
+    described: str
+    """JSON, without secrets."""
+
+
 class Request(Struct, frozen=True):
     """Everything a decision is made of, apart from the shared tables. Frozen: a decision can be replayed from it."""
 
@@ -96,6 +105,10 @@ class Request(Struct, frozen=True):
     """Tools that a batch would run; "" for a call that does not name exactly one."""
     approval: str | None = None
     """An approval's id, when the caller names one."""
+    context: str | None = None
+    """The conversation or session it belongs to, where its host tells."""
+    origin: Origin | None = None
+    """Where its tool comes from, for the tool of an MCP server of which that is known."""
 
     @property
     def side_effects(self) -> bool:
@@ -117,14 +130,16 @@ ApprovalStatus = Literal["waiting", "approved", "denied", "used", "expired"]
 
 
 class Approval(Struct, frozen=True):
-    """A question to a person, and its answer. Bound to `binding`: caller, canonical call, definition and state."""
+    """A question to a person, and its answer. Bound to `binding`: caller, canonical call, definition, state and
+    context; that of a changed definition or server to what it is now, for every caller."""
 
     id: str
-    kind: Literal["call", "definition"]
+    kind: Literal["call", "definition", "server"]
     caller: str
     tool: str
+    """Its name; that of the server where the question is about one."""
     canonical: str
-    """The whole call (for a definition: the whole definition) as JSON. Emptied once it is used, denied or expired."""
+    """The whole call (or definition, or how the server is reached) as JSON. Emptied once used, denied or expired."""
     digest: str
     binding: str
     definition: str
@@ -143,6 +158,8 @@ class Approval(Struct, frozen=True):
     answered: str = ""
     used_by: int = 0
     """The record of the call that used it."""
+    context: str | None = None
+    """As the record has it; None for a call without one."""
 
 
 class Grant(Struct, frozen=True):

@@ -30,7 +30,7 @@ WRITING: dict[str, Callable[[Tables], Any]] = {
 }
 READING = {
     "all_grants", "answered", "approval", "approvals", "belonging", "changes", "definition", "entries", "entry",
-    "grants", "head", "newest", "nth_last", "running", "scopes", "wall",
+    "grants", "head", "newest", "nth_last", "overdue", "running", "scopes", "waiting", "wall",
 }  # fmt: skip
 
 
@@ -40,7 +40,8 @@ def state(store: Store) -> list[Any]:
         lambda tables: [
             list(tables.entries()), tables.head(), tables.running(), tables.belonging(1), tables.scopes(""),
             tables.nth_last("all", 1), tables.changes(), tables.definition("ping"), tables.definition("pong"),
-            tables.approvals(), tables.answered("b" * 64), tables.all_grants(),
+            tables.approvals(), tables.answered("b" * 64), tables.all_grants(), tables.waiting("teacher", 0),
+            tables.overdue(2**62),
         ]
     )  # fmt: skip
 

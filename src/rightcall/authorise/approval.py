@@ -60,7 +60,9 @@ def _by_id(request: Request, facts: Facts, id: str) -> Decision:
         return _refused("unknown", f"There is no approval '{escaped(id, 40)}'")
     if approval.binding != binding(request):
         return _refused(
-            "mismatch", "That approval is for another call, another caller, or the state it was given for has changed"
+            "mismatch",
+            "That approval is for another call, another caller or another conversation, or the state it was given for "
+            "has changed",
         )
     if approval.expires_at <= request.at:
         return _refused("expired", "That approval has expired")

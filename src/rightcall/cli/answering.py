@@ -50,8 +50,8 @@ def answered(
     if said == "approved":
         _require_whole(store.look(lambda tables: approval_of(tables, id)))
     done = store.transact(lambda tables: answer(tables, id, said, by, digest, now, expires, callers, reason, hide))
-    if done.kind == "definition":
-        return f"{done.id}: the changed definition is {'accepted' if said == 'approved' else 'not accepted'}."
+    if done.kind != "call":
+        return f"{done.id}: the changed {done.kind} is {'accepted' if said == 'approved' else 'not accepted'}."
     if said == "approved":
         return f"{done.id} is approved: the call may run once, as it was shown, within {expires} seconds."
     return f"{done.id} is denied."

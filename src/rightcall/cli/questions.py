@@ -20,9 +20,9 @@ _NAME = 32
 
 
 def found_approval(tables: "Tables", id: str) -> tuple[Approval, str]:
-    """A question, and for a changed definition the one before."""
+    """A question, and for a changed definition or server the one before."""
     approval = approval_of(tables, id)
-    return approval, earlier_definition(tables, approval.tool) if approval.kind == "definition" else ""
+    return approval, "" if approval.kind == "call" else earlier_definition(tables, approval.tool, approval.kind)
 
 
 def waiting_ids(store: "Store") -> list[str]:
@@ -78,6 +78,7 @@ def summary_record(approval: Approval, now: int) -> dict[str, Any]:
         "kind": approval.kind,
         "caller": approval.caller,
         "tool": approval.tool,
+        "context": approval.context,
         "why": approval.why,
         "status": "expired" if approval.expires_at <= now and _is_open(approval) else approval.status,
         "seconds_left": max(0, (approval.expires_at - now) // SECOND) if _is_open(approval) else None,

@@ -192,8 +192,10 @@ class RightCall(AbstractCapability[Any]):
         return _warned(result, passage.message) if passage.message else result
 
     async def _judge(self, ctx: RunContext[Any], call: ToolCallPart, name: str, arguments: Any) -> "Passage":
+        # a run that goes on from deferred calls is another run of the same conversation
+        context = ctx.conversation_id or ctx.run_id
         return await self.door.ajudge(
-            name, arguments, call_id=call.tool_call_id, context=ctx.run_id, step=call.tool_call_id, space=self.space
+            name, arguments, call_id=call.tool_call_id, context=context, step=call.tool_call_id, space=self.space
         )
 
 

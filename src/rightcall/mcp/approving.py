@@ -169,8 +169,8 @@ def _question(store: Store, about: str) -> str | None:
             return None
         asked = approval
         before = ""
-        if asked.kind == "definition":
-            before = store.look(lambda tables: earlier_definition(tables, asked.tool))
+        if asked.kind != "call":
+            before = store.look(lambda tables: earlier_definition(tables, asked.tool, asked.kind))
     except StoreError:
         return None
     seen = view(asked, now=store.clock.now(), width=_WIDTH, before=before)

@@ -43,20 +43,22 @@ class Judging:
             return await asyncio.to_thread(tool_call, exchange.line)
 
     async def judge(self, meant: Meant, call: ToolCall, exchange: Exchange) -> Passage:
-        caller, space = exchange.caller, meant.entry.space
+        caller, space, context = exchange.caller, meant.entry.space, exchange.client.context
         await self._made_ready(caller, space)
         if len(bytes(exchange.line)) <= BIG:
-            passage = await self._door.ajudge(meant.name, call.arguments, caller=caller, space=space)
+            passage = await self._door.ajudge(meant.name, call.arguments, caller=caller, space=space, context=context)
         else:
             async with self._few:
                 passage = await asyncio.to_thread(
-                    self._door.judge, meant.name, call.arguments, caller=caller, space=space
+                    self._door.judge, meant.name, call.arguments, caller=caller, space=space, context=context
                 )
         return self._counted(replace(passage, message=self._as_listed(passage, space)))
 
     async def judge_unknown(self, call: ToolCall, exchange: Exchange) -> None:
         """A call of a tool that no server has is recorded as well."""
-        self._counted(await self._door.ajudge(call.name, call.arguments, caller=exchange.caller))
+        self._counted(
+            await self._door.ajudge(call.name, call.arguments, caller=exchange.caller, context=exchange.client.context)
+        )
 
     def _counted(self, passage: Passage) -> Passage:
         self.recorded += passage.call > 0

@@ -45,7 +45,7 @@ class CodeTools:
         written = {"name": self._known().get(call.name, call.name), "arguments": call.arguments}
         token = _FOR.set(exchange)
         try:
-            outcome = await self._open.run(written, exchange.caller)
+            outcome = await self._open.run(written, exchange.caller, context=exchange.client.context)
         finally:
             _FOR.reset(token)
         return success(complete(outcome.message("mcp"), exchange.peer))

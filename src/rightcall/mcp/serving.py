@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from secrets import randbits
+from secrets import randbits, token_hex
 from typing import Any, Protocol
 
 from msgspec import Raw
@@ -75,11 +75,13 @@ class Backend(Protocol):
 
 class Client:
     """One client: a session of the old era, or in the new one a connection or a single request. `send` reaches it
-    outside of any request; where nothing does, it is dropped."""
+    outside of any request; where nothing does, it is dropped. `context` names the session or connection that its calls
+    belong to, and their approvals; a single request has none."""
 
-    def __init__(self, backend: Backend, caller: str, send: Emit) -> None:
+    def __init__(self, backend: Backend, caller: str, send: Emit, context: str | None = None) -> None:
         self.backend = backend
         self.caller = caller
+        self.context = context
         self.send = send
         self.peer = Peer()
         self.capabilities: Mapping[str, Any] = {}
@@ -230,6 +232,11 @@ class Exchange:
 
 class Questions(Protocol):
     async def ask(self, method: str, params: Mapping[str, Any] | Raw) -> Answer: ...
+
+
+def new_context() -> str:
+    """The name of one session in the record. Not the session's id, with which somebody could act for its client."""
+    return f"mcp-{token_hex(8)}"
 
 
 def _checked(client: Client, meta: Mapping[str, Any]) -> Peer:

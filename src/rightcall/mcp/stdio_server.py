@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, BinaryIO
 
 from rightcall.mcp.messages import INVALID_REQUEST, PARSE_ERROR, Bytes, read, read_batch
-from rightcall.mcp.serving import Backend, Client
+from rightcall.mcp.serving import Backend, Client, new_context
 from rightcall.mcp.serving_answers import a_response, failure, one_line
 from rightcall.mcp.stdio_sink import Sink
 from rightcall.text.framing import JsonLines, TooLong
@@ -32,7 +32,7 @@ class StdioServer:
     def __init__(
         self, backend: Backend, caller: str, source: BinaryIO, sink: BinaryIO, ending: Callable[[], None] = lambda: None
     ) -> None:
-        self.client = Client(backend, caller, self._send)
+        self.client = Client(backend, caller, self._send, new_context())
         self._source = source
         self._sink = Sink(sink)
         self._ending = ending

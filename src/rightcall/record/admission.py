@@ -12,8 +12,8 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.keys import count_since, refused_scope, same_scope
-from rightcall.record.asking import ask, use
+from rightcall.keys import count_since, refused_scope, same_scope, server_key
+from rightcall.record.asking import Question, ask, use
 from rightcall.record.entries import CallBody, EndBody, NoteBody, encode, read_end
 from rightcall.record.tables import Tables
 from rightcall.types_running import HOUR, Decision, Facts, Request
@@ -25,15 +25,6 @@ UNCOUNTED = ("limit:", "store:", "quarantine", "approval:")
 
 MOST_REFUSALS = 100
 """As far as refusals are counted."""
-
-
-class Question(Struct, frozen=True):
-    """What a person is shown when one has to be asked."""
-
-    details: str = "{}"
-    """JSON beside the call: repairs, confidence, effects, preview."""
-    definition: str = ""
-    """The tool's definition as JSON, for the question whether its change is accepted."""
 
 
 class Admission(Struct, frozen=True):
@@ -66,9 +57,7 @@ def admit(tables: Tables, request: Request, decide: Decide, body: CallBody, ques
         tables.mark(scope.name, seq)
     if request.rights.repeats and not request.repeatable:
         tables.mark(same_scope(request, tables.changes()), seq)
-    if request.definition and tables.definition(request.tool) is None:
-        tables.pin(request.tool, request.definition)
-        _note_definition(tables, request, seq, question.definition)
+    _pin_what_is_new(tables, request, seq, question.definition)
     return Admission(decision, seq, hash=own)
 
 
@@ -100,15 +89,28 @@ def finish_once(tables: Tables, admission: Admission, end: EndBody, changed: str
 
 
 def _wait(tables: Tables, request: Request, decision: Decision, body: CallBody, question: Question) -> Admission:
+    approval = ask(tables, request, decision, question, body.context)
+    if isinstance(approval, Decision):
+        return refuse(tables, request.caller, request.digest, approval, body, request.at)
     for scope in request.scopes:  # a question costs a person's time: it counts like a call
         tables.mark(scope.name, 0)
-    approval = ask(tables, request, decision, question.details, question.definition)
     decision = replace(decision, approval=approval)
     return Admission(decision, tables.append("waiting", 0, encode(_decided(body, decision))))
 
 
-def _note_definition(tables: Tables, request: Request, call: int, described: str) -> None:
-    data = {"tool": request.tool, "definition": request.definition, "described": described}
+def _pin_what_is_new(tables: Tables, request: Request, call: int, described: str) -> None:
+    """The first use of a tool, and of a server, says what they are."""
+    origin = request.origin
+    if origin is not None and tables.definition(key := server_key(origin.server)) is None:
+        tables.pin(key, origin.digest)
+        _note_first_seen(tables, call, {"server": origin.server}, origin.digest, origin.described)
+    if request.definition and tables.definition(request.tool) is None:
+        tables.pin(request.tool, request.definition)
+        _note_first_seen(tables, call, {"tool": request.tool}, request.definition, described)
+
+
+def _note_first_seen(tables: Tables, call: int, what: dict[str, str], digest: str, described: str) -> None:
+    data = {**what, "definition": digest, "described": described}
     tables.append("definition", call, encode(NoteBody("first seen", data=data)))
 
 

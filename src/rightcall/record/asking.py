@@ -1,20 +1,23 @@
 """Approvals and grants in the tables: asking, using and answering, each inside one transaction.
 
-An approval is bound to caller, canonical call, definition and state (`keys.binding`); it is answered by somebody else
-than the caller, who names the digest of what was shown; it is used once; and it expires.
+An approval is bound to caller, canonical call, definition, state and context (`keys.binding`); it is answered by
+somebody else than the caller, who names the digest of what was shown; it is used once; and it expires. Only so many
+questions of one caller wait at a time.
 """
 
 import os
 import sys
 from collections.abc import Callable, Collection
+from hashlib import sha256
 from typing import Any, Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.errors import AnswerError
-from rightcall.keys import binding, definition_binding
+from rightcall.keys import SERVER_CHANGED, binding, definition_binding, server_key
 from rightcall.record.entries import AnswerBody, NoteBody, encode, read_note
-from rightcall.record.tables import Tables
+from rightcall.record.tables import Tables, held_bytes
 from rightcall.text.escape import escaped
 from rightcall.types_running import SECOND, Approval, Decision, Grant, Request
 
@@ -26,6 +29,9 @@ Hide = Callable[[Any], Any]
 
 UNSAID = "[not recorded]"
 
+FULL = "approval:full"
+"""The rule that refuses a question where no more of its caller's may wait."""
+
 LONGEST_NAME = 100
 _MOST_DEFINITIONS = 10_000
 """Records of definitions that are looked through for an earlier one."""
@@ -36,34 +42,85 @@ def unsaid(_: Any) -> Any:
     return UNSAID
 
 
-def ask(tables: Tables, request: Request, decision: Decision, details: str, definition: str) -> str:
-    """The id of the question about this request: the one that already waits, or a new one."""
-    about_definition = decision.rule.startswith("definition:")
-    bound = definition_binding(request.tool, request.definition) if about_definition else binding(request)
-    known = tables.answered(bound)
+class Question(Struct, frozen=True):
+    """What a person is shown when one has to be asked."""
+
+    details: str = "{}"
+    """JSON beside the call: repairs, confidence, effects, preview."""
+    definition: str = ""
+    """The tool's definition as JSON, for the question whether its change is accepted."""
+
+
+def ask(
+    tables: Tables, request: Request, decision: Decision, question: Question, context: str | None = None
+) -> str | Decision:
+    """The id of the question about this request: the one that already waits, or a new one. A refusal where no more of
+    this caller's may wait. `context` is the request's as a record may hold it."""
+    approval = _asked(tables, request, decision, question, context)
+    known = tables.answered(approval.binding)
     if known is not None and known.status == "waiting" and known.expires_at > request.at:
         return known.id
     sweep(tables, request.at)
+    full = _full(tables, request, held_bytes(approval))
+    if full is not None:
+        return full
     if known is not None and known.status == "denied" and known.expires_at <= request.at:
         _expire(tables, known)
-    approval = Approval(
+    tables.put_approval(approval)
+    return approval.id
+
+
+def _asked(tables: Tables, request: Request, decision: Decision, question: Question, context: str | None) -> Approval:
+    """The question as it would be kept: about the call; or about the tool or its server, where that has changed."""
+    about_call = Approval(
         id=_new_id(tables),
-        kind="definition" if about_definition else "call",
+        kind="call",
         caller=request.caller,
         tool=request.tool,
-        canonical=definition if about_definition else request.canonical.decode(),
-        digest=request.definition if about_definition else request.digest,
-        binding=bound,
+        canonical=request.canonical.decode(),
+        digest=request.digest,
+        binding=binding(request),
         definition=request.definition,
         state=request.state,
         why=f"{decision.rule}: {decision.reason}",
-        details=details,
+        details=question.details,
         asked_at=request.at,
         asked=tables.wall(),
         expires_at=request.at + request.rights.approval.expires * SECOND,
+        context=context,
     )
-    tables.put_approval(approval)
-    return approval.id
+    if decision.rule == SERVER_CHANGED and request.origin is not None:
+        origin = request.origin
+        return replace(
+            about_call, kind="server", tool=origin.server, canonical=origin.described,
+            digest=sha256(origin.described.encode()).hexdigest(), definition=origin.digest, details="{}",
+            binding=definition_binding(server_key(origin.server), origin.digest),
+        )  # fmt: skip
+    if decision.rule.startswith("definition:"):
+        return replace(
+            about_call, kind="definition", canonical=question.definition, digest=request.definition,
+            binding=definition_binding(request.tool, request.definition),
+        )  # fmt: skip
+    return about_call
+
+
+_LATER = "Do not send more calls that need approval now. Go on once a person has answered."
+
+
+def _full(tables: Tables, request: Request, size: int) -> Decision | None:
+    """Why this question cannot wait beside the others of its caller; None where it can."""
+    most = request.rights.approval.waiting_bytes
+    if size > most:
+        told = f"The call needs approval and is too large to wait for one ({size:,} bytes, at most {most:,})"
+        return Decision("deny", FULL, told, "Make a smaller call.")
+    questions, held = tables.waiting(request.caller, request.at)
+    if questions >= request.rights.approval.waiting:
+        told = f"{questions} calls wait for approval already, which is the most that may. This one did not run"
+        return Decision("deny", FULL, told, _LATER)
+    if held + size > most:
+        told = f"The calls that wait for approval hold {held:,} of at most {most:,} bytes. This one did not run"
+        return Decision("deny", FULL, told, _LATER)
+    return None
 
 
 def _new_id(tables: Tables) -> str:
@@ -106,7 +163,7 @@ def answer(
     person(by, approval.caller, callers)
     sweep(tables, now)
     answered = replace(approval, status=said, by=by, answered=tables.wall(), expires_at=now + expires * SECOND)
-    if said == "approved" and approval.kind == "definition":
+    if said == "approved" and approval.kind != "call":
         _accept(tables, approval, by)
         answered = replace(answered, status="used")
     if answered.status != "approved":
@@ -142,17 +199,25 @@ def _same_digest(approval: Approval, digest: str) -> None:
 
 
 def _accept(tables: Tables, approval: Approval, by: str) -> None:
-    tables.pin(approval.tool, approval.definition)
-    data = {"tool": approval.tool, "definition": approval.definition, "described": approval.canonical}
+    word, key = _pinned(approval.kind, approval.tool)
+    tables.pin(key, approval.definition)
+    data = {word: approval.tool, "definition": approval.definition, "described": approval.canonical}
     tables.append("definition", 0, encode(NoteBody("accepted", by, data)))
 
 
-def earlier_definition(tables: Tables, tool: str) -> str:
-    """The definition of a tool as it was last seen or accepted, as JSON; empty when no record holds it."""
-    known = tables.definition(tool)
+def _pinned(kind: str, name: str) -> tuple[str, str]:
+    """As what a record names the thing that a question is about, and under which key it is pinned."""
+    return ("server", server_key(name)) if kind == "server" else ("tool", name)
+
+
+def earlier_definition(tables: Tables, name: str, kind: str = "definition") -> str:
+    """What a tool (or for `server`, a server) was when it was last seen or accepted, as JSON; empty when no record
+    holds it."""
+    word, key = _pinned(kind, name)
+    known = tables.definition(key)
     for entry in tables.newest(_MOST_DEFINITIONS, ("definition",)):
         data = read_note(entry.body).data
-        if isinstance(data, dict) and data.get("tool") == tool and data.get("definition") == known:  # pyright: ignore[reportUnknownMemberType] - what a record holds
+        if isinstance(data, dict) and data.get(word) == name and data.get("definition") == known:  # pyright: ignore[reportUnknownMemberType] - what a record holds
             return str(data.get("described", ""))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     return ""
 
@@ -179,9 +244,8 @@ def _alike(name: str) -> str:
 
 def sweep(tables: Tables, now: int) -> None:
     """What nobody answered or used in time is not kept: a call can hold secrets."""
-    for approval in tables.approvals("waiting", "approved"):
-        if approval.expires_at <= now:
-            _expire(tables, approval)
+    for approval in tables.overdue(now):
+        _expire(tables, approval)
 
 
 def _expire(tables: Tables, approval: Approval) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rightcall.record.chain import START, link
 from rightcall.record.clock import Clock
-from rightcall.record.tables import Entry, EntryKind
+from rightcall.record.tables import Entry, EntryKind, held_bytes
 from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark
 
 _SWEEP = 4096
@@ -16,6 +16,7 @@ _FEW = 64
 """Marks of one scope that are not worth the search for old ones."""
 _APPROVALS = 10_000
 """Approvals that are kept. One that is forgotten is asked again."""
+_OPEN = ("waiting", "approved")
 
 
 class MemoryTables:
@@ -49,11 +50,16 @@ class MemoryTables:
         if len(self._entries) > self._most:
             self._drop_oldest()
         if len(self._approvals) > _APPROVALS:
-            self._drop_approval(next(iter(self._approvals)))
+            self._drop_approval(self._least_needed())
         if self._marked >= _SWEEP:
             self._sweep()
         self._undo.clear()
         self._now = None
+
+    def _least_needed(self) -> str:
+        """The oldest approval that is settled; one that still counts only where all do."""
+        settled = (name for name, one in self._approvals.items() if one.status not in _OPEN)
+        return next(settled, next(iter(self._approvals)))
 
     def _drop_oldest(self) -> None:
         """So that there is room for some, behind a checkpoint with which the chain still verifies."""
@@ -256,6 +262,13 @@ class MemoryTables:
 
     def approvals(self, *status: ApprovalStatus) -> list[Approval]:
         return [one for one in self._approvals.values() if not status or one.status in status]
+
+    def overdue(self, now: int) -> list[Approval]:
+        return [one for one in self.approvals(*_OPEN) if one.expires_at <= now]
+
+    def waiting(self, caller: str, now: int) -> tuple[int, int]:
+        found = [one for one in self.approvals("waiting") if one.caller == caller and one.expires_at > now]
+        return len(found), sum(map(held_bytes, found))
 
     def grants(self, caller: str, tool: str) -> tuple[Grant, ...]:
         return tuple(one for one in self._grants.values() if one.caller == caller and one.tool == tool)

@@ -87,7 +87,14 @@ ORDER BY call_count DESC;
 """
 """`tool_usage_by_persona` is design 002's own query (the last 24 hours) with a rate that is not cut to an integer."""
 
-STEPS = (_TABLES + _VIEWS,)
+_APPROVAL_CONTEXT = """
+ALTER TABLE approvals ADD COLUMN context TEXT;
+CREATE INDEX approvals_waiting ON approvals (caller, expires_at) WHERE status = 'waiting';
+CREATE INDEX approvals_open ON approvals (expires_at) WHERE status IN ('waiting', 'approved');
+"""
+"""Questions that waited before have none, and so only a call without a context redeems them."""
+
+STEPS = (_TABLES + _VIEWS, _APPROVAL_CONTEXT)
 """What leads from each version to the next; an empty file is version 0."""
 
 VERSION = len(STEPS)

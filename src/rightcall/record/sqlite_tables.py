@@ -52,6 +52,11 @@ _ANSWERED = (
     f"{_APPROVALS} WHERE binding = ? AND status IN ('approved', 'denied', 'waiting')"
     " ORDER BY CASE status WHEN 'approved' THEN 0 WHEN 'denied' THEN 1 ELSE 2 END, n DESC LIMIT 1"
 )
+_OVERDUE = f"{_APPROVALS} WHERE status IN ('waiting', 'approved') AND expires_at <= ? ORDER BY n"
+_WAITING = (
+    "SELECT count(*), ifnull(sum(length(CAST(canonical AS BLOB)) + length(CAST(details AS BLOB))), 0)"
+    " FROM approvals WHERE status = 'waiting' AND caller = ? AND expires_at > ?"
+)
 _PUT_META = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 
 
@@ -257,6 +262,12 @@ class SqliteTables:
     def approvals(self, *status: ApprovalStatus) -> list[Approval]:
         only = f" WHERE status IN ({', '.join('?' * len(status))})" if status else ""
         return [Approval(*row) for row in self._do(f"{_APPROVALS}{only} ORDER BY n", status).fetchall()]
+
+    def overdue(self, now: int) -> list[Approval]:
+        return [Approval(*row) for row in self._do(_OVERDUE, (now,)).fetchall()]
+
+    def waiting(self, caller: str, now: int) -> tuple[int, int]:
+        return self._do(_WAITING, (caller, now)).fetchone()
 
     def grants(self, caller: str, tool: str) -> tuple[Grant, ...]:
         rows = self._do(f"{_GRANTS} WHERE caller = ? AND tool = ? ORDER BY n", (caller, tool)).fetchall()

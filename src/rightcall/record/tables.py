@@ -113,6 +113,14 @@ class Tables(Facts, Protocol):
         """As stored (a question whose time is over is still `waiting`), oldest first; all when no status is named."""
         ...
 
+    def overdue(self, now: int) -> list[Approval]:
+        """Those that wait, or were approved and not used, whose time is over."""
+        ...
+
+    def waiting(self, caller: str, now: int) -> tuple[int, int]:
+        """How many questions of a caller can still be answered, and how many bytes they hold (`held_bytes`)."""
+        ...
+
     def put_grant(self, grant: Grant) -> None: ...
 
     def drop_grant(self, id: str) -> None: ...
@@ -169,6 +177,11 @@ class Store(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def held_bytes(approval: Approval) -> int:
+    """What a question takes in the store, apart from a few short fields."""
+    return sum(len(text.encode("utf-8", "surrogatepass")) for text in (approval.canonical, approval.details))
 
 
 def report(error: BaseException) -> None:

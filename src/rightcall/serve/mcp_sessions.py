@@ -10,7 +10,7 @@ from typing import Final
 from starlette.types import Receive, Send
 
 from rightcall.mcp.gateway_shared import SharedGateway
-from rightcall.mcp.serving import Client
+from rightcall.mcp.serving import Client, new_context
 from rightcall.serve.mcp_stream import standing_stream
 
 MOST: Final = 1_000
@@ -27,7 +27,7 @@ class Session:
     def __init__(self, gateway: SharedGateway, caller: str) -> None:
         self.id = token_urlsafe(24)
         self.caller = caller
-        self.client = Client(gateway, caller, self._send)
+        self.client = Client(gateway, caller, self._send, new_context())
         self.seen = monotonic()
         self._news: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._listens = 0

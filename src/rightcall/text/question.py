@@ -23,6 +23,7 @@ LEAST_WIDTH: Final = 40
 """Columns; in fewer the margin could not be kept."""
 _MARGIN: Final = 6
 """Columns of the margin, where a terminal draws each of its two bars in two."""
+_BODIES: Final = {"call": "arguments", "definition": "definition", "server": "reached by"}
 _LONGEST_TEXT: Final = 30
 """Rows of one text in the short view."""
 _LONGEST_PART: Final = 150
@@ -87,14 +88,16 @@ def state_of(approval: Approval, now: int) -> str:
 
 
 def _head(approval: Approval, details: dict[str, Any], now: int, paper: Paper) -> Iterator[str]:
-    asked = "a changed definition" if approval.kind == "definition" else "a call"
+    asked = "a call" if approval.kind == "call" else f"a changed {approval.kind}"
     yield from _labelled("question", f"{paper.visible(approval.id)} about {asked}: {state_of(approval, now)}", paper)
     if approval.by:
         yield from _labelled(
             "answered", f"by {paper.quoted(approval.by)}, {paper.visible(approval.answered)} UTC", paper
         )
     yield from _labelled("who asks", paper.quoted(approval.caller), paper)
-    yield from _labelled("tool", paper.quoted(approval.tool), paper)
+    if approval.context is not None:
+        yield from _labelled("in context", paper.quoted(approval.context), paper)
+    yield from _labelled("server" if approval.kind == "server" else "tool", paper.quoted(approval.tool), paper)
     yield from _labelled("why", paper.visible(approval.why), paper)
     effects = details.pop("effects", None)
     if effects is not None:
@@ -111,7 +114,7 @@ def _head(approval: Approval, details: dict[str, Any], now: int, paper: Paper) -
 
 
 def _call(approval: Approval, value: Any, paper: Paper) -> Iterator[str]:
-    what = "definition" if approval.kind == "definition" else "arguments"
+    what = _BODIES[approval.kind]
     if not approval.canonical:
         yield from _labelled(what, "no longer kept: it was answered or used, or it expired", paper)
         return
@@ -140,7 +143,7 @@ def _arguments(value: Any, approval: Approval) -> Any:
 
 
 def _changes(approval: Approval, before: str, paper: Paper) -> Iterator[str]:
-    if approval.kind == "definition" and approval.canonical:
+    if approval.kind != "call" and approval.canonical:
         yield from _labelled("changed", "from what was known before (-) to what it is now (+)", paper)
         yield from paper.margined(changes(before, approval.canonical, paper))
 
@@ -196,7 +199,8 @@ def _value(text: str) -> Any:
 def _warnings(approval: Approval, value: Any, paper: Paper) -> Iterator[str]:
     told = [
         *_foreign("the caller's name", approval.caller),
-        *_foreign("the tool's name", approval.tool),
+        *_foreign("the context's name", approval.context or ""),
+        *_foreign(f"the {'server' if approval.kind == 'server' else 'tool'}'s name", approval.tool),
         *(f"the {approval.kind} has {found}" for found in suspicions("\n".join(texts_in(_arguments(value, approval))))),
     ]
     if told:
