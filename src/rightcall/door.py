@@ -38,9 +38,10 @@ from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import note_policy
 from rightcall.record.tables import Store, Tables
 from rightcall.text.redact import Redactor
-from rightcall.types_running import Approval, Decision, Result
+from rightcall.types_running import Approval, Decision, Origin, Result
 
 if TYPE_CHECKING:
+    from rightcall.door_origin import Way
     from rightcall.executor import PolicySource, StoreSource
     from rightcall.executor_toolbox import Toolbox
     from rightcall.gate import Gate
@@ -90,6 +91,8 @@ class Door:
         self._next_look = 0.0
         self._lock = threading.RLock()
         self._known: dict[str, list[Any]] = {"": known_tools(tools)}
+        self._ways: dict[str, Way] = {}
+        self._origins: dict[str, Origin] = {}
         self._boxes: dict[tuple[str, tuple[str, ...]], Toolbox] = {}
         self._rights: dict[tuple[str, str], DoorRights] = {}
         self._ready: dict[tuple[str, str], Toolbox] = {}
@@ -158,6 +161,14 @@ class Door:
             self._known[space] = known
             self._boxes = {key: box for key, box in self._boxes.items() if key[0] != space}
             self._ready = {}
+
+    def locate(self, space: str, way: Way) -> None:
+        """How a server is reached. Where that changes, its tools count as changed (P-08)."""
+        if self._ways.get(space) == way:
+            return
+        with self._lock:
+            self._ways[space] = way
+            self._origins.pop(space, None)
 
     def offers(self, tool: str, space: str = "", caller: str | None = None) -> bool:
         """Whether a caller may know of a tool."""
@@ -248,6 +259,7 @@ class Door:
         here = Here(
             self.host, space, self._current, box, self._rights_of(who.caller, space), self.root,
             self._fixed, self._redactor, bool(space) and space in self._known, self._guarded,
+            self._origin(space) if space in self._ways else None,
         )  # fmt: skip
         asked = asked_of(here, who, name, arguments, call_id, approval, self.store.clock.now())
         if self._pins or isinstance(asked.request, Decision):
@@ -325,7 +337,7 @@ class Door:
         with self._lock:
             self._policy.take(new)
             self._current = self._under(new)
-            self._boxes, self._rights, self._ready = {}, {}, {}
+            self._boxes, self._rights, self._ready, self._origins = {}, {}, {}, {}
             self._redactor = self._new_redactor()
         self._note_policy("loaded")
 
@@ -363,6 +375,15 @@ class Door:
                 self._ready = {}
             self._ready[caller, space] = box
             return box
+
+    def _origin(self, space: str) -> Origin:
+        known = self._origins.get(space)
+        if known is None:
+            from rightcall.door_origin import origin_of  # late: only servers need it
+
+            with self._lock:
+                known = self._origins[space] = origin_of(f"{self.host}:{space}", self._ways[space], self._redactor)
+        return known
 
     def _hidden(self, rights: DoorRights, space: str) -> tuple[str, ...]:
         """Where tools that nobody knows pass, a denied one has to be known in every spelling, so none is hidden."""

@@ -19,10 +19,12 @@ def refused_scope(caller: str, digest: str) -> str:
 
 def binding(request: Request) -> str:
     """What an approval is bound to: who, exactly what, by which definition, in which state of what it touches, and
-    in which conversation. One without a context has the key it had before contexts counted: what waits in an older
-    store is redeemed by calls without a context alone."""
-    bound = ["call", request.caller, request.digest, request.definition, request.state]
-    return sha256(encode(bound if request.context is None else [*bound, request.context])).hexdigest()
+    in which conversation, run by which server. One without either has the key it had before they counted: what waits
+    in an older store is redeemed by calls without a context alone."""
+    bound: list[str | None] = ["call", request.caller, request.digest, request.definition, request.state]
+    if request.context is not None or request.origin is not None:
+        bound += [request.context, None if request.origin is None else request.origin.digest]
+    return sha256(encode(bound)).hexdigest()
 
 
 def definition_binding(tool: str, definition: str) -> str:

@@ -55,6 +55,7 @@ class Origin(Struct, frozen=True):
     """How an MCP server is reached. `digest` covers the command or URL as they are; `described` is what people see."""
 
     server: str
+    """Its name, after the door that knows of it: `wrap:files`."""
     digest: str
     described: str
     """JSON, without secrets."""

@@ -287,7 +287,9 @@ def test_a_call_that_ran_after_the_hosts_own_question_is_recorded_as_approved_th
         assert door.ended_elsewhere("s", "t", summary="listed")
         kinds = [one.kind for one in records(door)]
         assert kinds == ["waiting", "begin", "answer", "end"]
-        assert door.judge("Bash", {"command": "ls"}, approval=asked.approval).decision.rule == "approval:used"
+        assert (
+            door.judge("Bash", {"command": "ls"}, context="s", approval=asked.approval).decision.rule == "approval:used"
+        )
 
 
 @pytest.mark.promise("A-04")

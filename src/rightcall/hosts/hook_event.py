@@ -1,6 +1,6 @@
 """What an event of a host says, whichever host it is; and how the names of its tools are to be read."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, cast
 
 Kind = Literal["before", "after", "over", "other"]
@@ -24,6 +24,8 @@ class Happened(NamedTuple):
     error: str | None = None
     summary: str = ""
     seconds: float | None = None
+    reached: Mapping[str, Any] | None = None
+    """How that server is reached, where the host tells: `command`, `args`, `cwd`, `url`."""
 
 
 class WrongEvent(Exception):

@@ -5,7 +5,7 @@ read beside a result is taken from AfterTool alone.
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rightcall.hosts.hook_event import Happened, field, inside, label, text_of, tool_and_space
 
@@ -25,7 +25,9 @@ def happened(event: dict[str, Any], servers: Iterable[str] = ()) -> Happened:
         return Happened("other")
     tool, space = _tool(event, servers)
     if name == "BeforeTool":
-        return Happened("before", tool, event.get("tool_input"), space, context)
+        told = event.get("mcp_context")
+        reached = cast("dict[str, Any]", told) if isinstance(told, dict) else None
+        return Happened("before", tool, event.get("tool_input"), space, context, reached=reached)
     given: Any = event.get("tool_response")
     error = inside(given, "error")
     return Happened(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, cast
 
@@ -190,6 +191,8 @@ class Hooks:
             if not self._every:
                 self.door.know(builtin_tools(self._host, happened.tool))
             return
+        if happened.reached is not None:
+            self._locate(happened.space, happened.reached)
         stamp = _stamp(self.door.store, happened.space)
         if happened.space in self._seen and self._seen[happened.space] == stamp:
             return
@@ -198,6 +201,13 @@ class Hooks:
         self.door.know(
             tools if self._every else [tool for tool in tools if tool.get("name") == happened.tool], happened.space
         )
+
+    def _locate(self, space: str, told: Mapping[str, Any]) -> None:
+        from rightcall.door_origin import way_told  # late: most events are of a host's own tools
+
+        way = way_told(told)
+        if way.is_known:
+            self.door.locate(space, way)
 
     def _failed(self, why: str) -> Failed:
         denies = denies_unjudged(self._settings.on_failure, self._settings.mode)

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from rightcall import __version__
 from rightcall.config_servers import Server
 from rightcall.door import Door
+from rightcall.door_origin import way_of
 from rightcall.mcp.gateway_calls import Calls, called_by
 from rightcall.mcp.gateway_continuing import Continuations
 from rightcall.mcp.gateway_following import Following
@@ -152,6 +153,7 @@ class Gateway:
                 self._stop(self._upstreams.pop(name))
         for name, server in wanted.items():
             if server.enabled and name not in self._upstreams:
+                self.door.locate(name, way_of(server.command, server.url, server.cwd, server.env, server.headers))
                 self._upstreams[name] = Upstream(server, self._open_link, self.hello, self)
         self._upstreams = {name: self._upstreams[name] for name in wanted if name in self._upstreams}
         for one in self._upstreams.values():

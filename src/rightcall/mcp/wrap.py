@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from secrets import token_hex
 from typing import TYPE_CHECKING, Final
 
+from rightcall.door_origin import way_of
 from rightcall.mcp.wrap_between import Between
 from rightcall.mcp.wrap_ends import Ends, log
 from rightcall.mcp.wrap_lines import Output, parts
@@ -39,6 +40,7 @@ class Pump:
         """Starts the server. Raises ConfigError when it cannot be started. `answerable`: whether questions can be
         answered elsewhere too."""
         self._server = Server(command)
+        door.locate(space, way_of(command))
         self._source = source
         self._to_client = Output(target)
         self._to_server = Output(self._server.input)
