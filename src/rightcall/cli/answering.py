@@ -1,6 +1,7 @@
 """Answering a question: what `approvals approve`, `deny` and `watch` have in common."""
 
 from argparse import Namespace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
 from rightcall.cli.persons import who
@@ -13,7 +14,7 @@ from rightcall.text.question import LEAST_WIDTH, is_cut_off
 from rightcall.types_running import Approval
 
 if TYPE_CHECKING:
-    from rightcall.record.tables import Store
+    from rightcall.record.tables import Store, Tables
 
 YES: Final = ("y", "yes")
 
@@ -37,6 +38,24 @@ def _require_whole(approval: Approval) -> None:
             f"approval {approval.id} cannot be approved from here: its preview leaves something out, and says what to "
             "do instead; deny it"
         )
+
+
+def denied_all(store: "Store", options: Namespace, ids: Sequence[str]) -> list[str]:
+    """Deny all of these that still wait, each in the record, in one transaction: all of it or nothing. What somebody
+    has answered meanwhile, or has expired, stays as it is. Returns those that were denied."""
+    settings = policy_of(options).settings
+    by, callers, expires = who(options), tuple(settings.callers), settings.approval.expires
+    hide, reason = redactor_of(options, store).value, options.reason
+    now = store.clock.now()
+
+    def work(tables: "Tables") -> list[str]:
+        found = (tables.approval(one) for one in ids)
+        waits = [one.id for one in found if one is not None and one.status == "waiting" and one.expires_at > now]
+        for one in waits:
+            answer(tables, one, "denied", by, "", now, expires, callers, reason, hide)
+        return waits
+
+    return store.transact(work)
 
 
 def answered(

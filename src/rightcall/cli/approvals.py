@@ -6,13 +6,17 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.answering import YES, answered, shown
+from rightcall.cli.answering import YES, answered, denied_all, shown
+from rightcall.cli.lines import InputError
 from rightcall.cli.options import json_option
 from rightcall.cli.persons import at_a_terminal, person_option, typed
 from rightcall.cli.questions import (
+    MOST_LISTED,
+    fair_part,
     found_approval,
     json_line,
     listing,
+    named,
     summary_record,
     waiting_ids,
     whole_record,
@@ -34,6 +38,7 @@ examples:
   rightcall approvals approve 3f9a1c2e
   rightcall approvals approve 3f9a1c2e --digest 1e753e31
   rightcall approvals deny 3f9a1c2e --reason "not on a Friday"
+  rightcall approvals deny --all --as teacher --reason "a runaway loop"
   rightcall approvals watch
 
 exit code 1: it was shown and not approved.
@@ -56,6 +61,10 @@ def arguments(parser: ArgumentParser) -> None:
 
     lists = action("list", "the questions that wait, and the approvals that were not used yet", takes_id=False)
     lists.add_argument("--all", action="store_true", help="also those that were denied or used, or have expired")
+    lists.add_argument(
+        "-n", "--limit", type=int, default=None, metavar="N",
+        help=f"show at most N, some of each caller (default: {MOST_LISTED}, with --json all; 0: all)",
+    )  # fmt: skip
     json_option(lists, "the questions")
     show = action("show", "one question: who asks, what for, why, and the call", takes_id=False)
     show.add_argument("id", nargs="?", metavar="ID", help="of the question; may be left out where only one waits")
@@ -69,8 +78,14 @@ def arguments(parser: ArgumentParser) -> None:
         help=f"as it stood below the whole call; {LEAST_DIGEST} characters do",
     )
     approve.add_argument("--yes", action="store_true", help="with --digest: do not ask again at a terminal")
-    deny = action("deny", "say no")
+    deny = action("deny", "say no to one question, or to all that wait now", takes_id=False)
+    deny.add_argument("id", nargs="?", metavar="ID", help="of the question, as `list` shows it")
+    deny.add_argument("--all", action="store_true", help="deny every question that waits now")
+    deny.add_argument("--as", dest="caller", metavar="CALLER", help="with --all: only the questions of this caller")
     deny.add_argument("--reason", metavar="TEXT", default="", help="why, for the record")
+    deny.add_argument("--dry-run", action="store_true", help="with --all: say how many, and deny none")
+    deny.add_argument("--yes", action="store_true", help="with --all: do not ask at a terminal")
+    json_option(deny, "with --all, the questions that were denied")
     watch = action("watch", "show each new question and ask; without a terminal, as JSON lines", takes_id=False)
     watch.add_argument("--once", action="store_true", help="end after those that wait now")
     for one in (approve, deny, watch):
@@ -89,13 +104,23 @@ def _list(store: "Store", options: Namespace) -> int:
     found = store.look(lambda tables: tables.approvals(*(() if options.all else _OPEN)))
     if not options.all:
         found = [one for one in found if one.expires_at > now]
+    most = _limit(options)
     if options.json:
-        say(json_line({"approvals": [summary_record(one, now) for one in found]}))
+        say(json_line({"approvals": [summary_record(one, now) for one in fair_part(found, most)]}))
     elif found:
-        say(*listing(found, now, style_for(sys.stdout)))
+        say(*listing(found, now, style_for(sys.stdout), most))
     else:
         say("Nothing waits for an answer." if not options.all else "Nobody was ever asked.")
     return OK
+
+
+def _limit(options: Namespace) -> int:
+    """How many to list; 0 for all."""
+    if options.limit is None:
+        return 0 if options.json else MOST_LISTED
+    if options.limit < 0:
+        raise InputError(f"invalid value {options.limit} for `--limit`: expected 0 or more")
+    return options.limit
 
 
 def _show(store: "Store", options: Namespace) -> int:
@@ -137,8 +162,39 @@ def _approve(store: "Store", options: Namespace) -> int:
 
 
 def _deny(store: "Store", options: Namespace) -> int:
+    if options.all:
+        return _deny_all(store, options)
+    for name in ("caller", "dry_run", "yes", "json"):
+        if getattr(options, name):
+            raise InputError(f"`--{'as' if name == 'caller' else name.replace('_', '-')}` needs `--all`")
+    if options.id is None:
+        raise InputError("name the question to deny, or pass `--all`")
     say(answered(store, options, options.id, "denied", reason=options.reason))
     return OK
+
+
+def _deny_all(store: "Store", options: Namespace) -> int:
+    """Those that wait at this moment: what is asked while it runs waits on, since nobody has seen it counted."""
+    if options.id is not None:
+        raise InputError("`--all` and an ID cannot be combined")
+    ids = waiting_ids(store, options.caller)
+    whose = "" if options.caller is None else f" of {named(options.caller)}"
+    if options.dry_run:
+        say(_denied_text(ids, f"{count(ids, 'question')}{whose} would be denied; nothing was changed", options))
+        return OK
+    if ids and options.caller is None and not options.yes:
+        if not at_a_terminal():
+            raise InputError("cannot prompt without a terminal; pass `--yes`, or name a caller with `--as CALLER`")
+        if typed(f"deny {count(ids, 'question')} of all callers? [y/N] ") not in YES:
+            say("Nothing was denied.")
+            return REFUSED
+    done = denied_all(store, options, ids) if ids else []
+    say(_denied_text(done, f"{count(done, 'question')}{whose} denied.", options))
+    return OK
+
+
+def _denied_text(ids: list[str], text: str, options: Namespace) -> str:
+    return json_line({"denied": [] if options.dry_run else ids, "matched": ids}) if options.json else text
 
 
 def _watch(store: "Store", options: Namespace) -> int:

@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rightcall.cli.output import is_unicode, json_text
@@ -15,6 +16,9 @@ from rightcall.types_running import SECOND, Approval
 if TYPE_CHECKING:
     from rightcall.record.tables import Store, Tables
 
+MOST_LISTED = 50
+"""Questions that a list shows unless it is asked for more."""
+_MOST_CALLERS = 5
 _NAME = 32
 """Columns for a name in a list; the question itself shows it whole."""
 
@@ -25,10 +29,30 @@ def found_approval(tables: "Tables", id: str) -> tuple[Approval, str]:
     return approval, "" if approval.kind == "call" else earlier_definition(tables, approval.tool, approval.kind)
 
 
-def waiting_ids(store: "Store") -> list[str]:
-    """The questions that can be answered now, oldest first."""
+def waiting_ids(store: "Store", caller: str | None = None) -> list[str]:
+    """The questions that can be answered now, of everybody or of one caller: the oldest of each caller first, then
+    the second of each. Who asks much does not come before who asks little."""
     now = store.clock.now()
-    return [one.id for one in store.look(lambda tables: tables.approvals("waiting")) if one.expires_at > now]
+    found = store.look(lambda tables: tables.approvals("waiting"))
+    waiting = [one for one in found if one.expires_at > now and caller in (None, one.caller)]
+    return [one.id for one in _in_turn(waiting)]
+
+
+def _in_turn(approvals: Iterable[Approval]) -> list[Approval]:
+    seen: Counter[str] = Counter()
+    turns: list[tuple[int, int, Approval]] = []
+    for place, one in enumerate(approvals):
+        turns.append((seen[one.caller], place, one))
+        seen[one.caller] += 1
+    return [one for _, _, one in sorted(turns, key=lambda turn: turn[:2])]
+
+
+def fair_part(approvals: Sequence[Approval], most: int) -> Sequence[Approval]:
+    """At most so many, in their order, of each caller as many as of any other; 0 for all."""
+    if not most or len(approvals) <= most:
+        return approvals
+    shown = {one.id for one in _in_turn(approvals)[:most]}
+    return [one for one in approvals if one.id in shown]
 
 
 def whole_view(store: "Store", approval: Approval, before: str, *, full: bool) -> View:
@@ -53,13 +77,28 @@ def named(text: str) -> str:
     return shown if len(shown) <= _NAME else shown[: _NAME - 1] + "…"
 
 
-def listing(approvals: Sequence[Approval], now: int, style: Style) -> list[str]:
-    """One line each. The digest is not among it: it belongs below the whole call."""
-    rows = [
-        [one.id, named(one.caller), named(one.tool), state_of(one, now), _rule(one), _size(one)] for one in approvals
-    ]
+def listing(approvals: Sequence[Approval], now: int, style: Style, most: int = 0) -> list[str]:
+    """One line each, for at most so many. The digest is not among it: it belongs below the whole call."""
+    shown = fair_part(approvals, most)
+    rows = [[one.id, named(one.caller), named(one.tool), state_of(one, now), _rule(one), _size(one)] for one in shown]
     lines = table(["id", "who asks", "tool", "state", "because of", "characters"], rows, style, left=5)
-    return [*lines, f"{count(approvals, 'question')}; `rightcall approvals show ID` shows one"]
+    return [
+        *lines,
+        *_left_out(approvals, shown),
+        f"{count(approvals, 'question')}; `rightcall approvals show ID` shows one",
+    ]
+
+
+def _left_out(approvals: Sequence[Approval], shown: Sequence[Approval]) -> list[str]:
+    """Whose questions are not in the list, and how many."""
+    left = Counter(one.caller for one in approvals)
+    left.subtract(Counter(one.caller for one in shown))
+    callers = [(caller, number) for caller, number in left.most_common() if number]
+    if not callers:
+        return []
+    some = ", ".join(f"{number:,} of {named(caller)}" for caller, number in callers[:_MOST_CALLERS])
+    others = f" and of {len(callers) - _MOST_CALLERS:,} other callers" if len(callers) > _MOST_CALLERS else ""
+    return [f"not listed: {some}{others}; `--limit 0` lists all, `approvals deny --all --as CALLER` denies a caller's"]
 
 
 def _size(approval: Approval) -> str:
