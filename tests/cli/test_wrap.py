@@ -49,6 +49,36 @@ def test_calls_are_repaired_recorded_and_named_and_the_code_is_the_servers(tmp_p
     assert "desk" in tail
 
 
+DEAF = """
+import os, sys, time
+os.read(0, 65536)
+os.close(0)
+time.sleep(60)
+"""
+
+
+@pytest.mark.promise("X-07")
+def test_a_server_that_closes_its_input_while_it_lives_is_ended_and_the_client_is_told(tmp_path: Path) -> None:
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "read_file", "arguments": {}}}
+    wrapped = subprocess.Popen(
+        [sys.executable, "-m", "rightcall.cli", "wrap", "--", sys.executable, "-S", "-c", DEAF],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+        env=environment(),
+    )  # fmt: skip
+    assert wrapped.stdin is not None
+    assert wrapped.stdout is not None
+    assert wrapped.stderr is not None
+    with wrapped:  # the client stays: its end of the pipe is open until the server has gone
+        wrapped.stdin.write(json.dumps(call) + "\n")
+        wrapped.stdin.flush()
+        answer, told = json.loads(wrapped.stdout.readline()), wrapped.stderr.read()
+    assert answer["id"] == 1
+    assert answer["error"]["message"] == "The server closed its input, so it was ended."
+    assert (wrapped.returncode, told) == (
+        143, "rightcall wrap: the server closed its input while it was running, so it was ended\n",
+    )  # fmt: skip
+
+
 def test_a_server_with_a_name_of_ones_own_says_nothing_of_it(tmp_path: Path) -> None:
     (tmp_path / "rightcall.toml").write_text("[policy]\ndeny = ['files/move_file']\n")
     done = subprocess.run(

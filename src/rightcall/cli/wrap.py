@@ -67,13 +67,21 @@ def run(options: Namespace) -> int:
         if policy is not None and options.name is None:
             _say_name(space)
         source, target = protocol_files()
-        return Pump(door, space, command, source, target, answerable=policy is not None).run()
+        pump = Pump(door, space, command, source, target, answerable=policy is not None)
+        code = pump.run()
+        if pump.was_deaf:
+            _say("the server closed its input while it was running, so it was ended")
+        return code
 
 
 def _say_name(space: str) -> None:
     """A rule for another name is a rule for nothing: whoever gave none should know which one counts."""
+    _say(f"in the policy its tools are {space}/…; --name changes that")
+
+
+def _say(text: str) -> None:
     with suppress(OSError):
-        sys.stderr.write(f"rightcall wrap: in the policy its tools are {space}/…; --name changes that\n")
+        sys.stderr.write(f"rightcall wrap: {text}\n")
         sys.stderr.flush()
 
 

@@ -1,7 +1,8 @@
 """A server as a process of ours: messages are lines on its standard input and output (the stdio transport).
 
-A line that does not end, a server that reads nothing, an end: each is the end of this process alone. What it writes to
-standard error is read always, so that it never blocks, and of that only the last lines are kept.
+A line that does not end, a server that reads nothing or has closed its input or output, an end: each is the end of this
+process alone, which is then started again. What it writes to standard error is read always, so that it never blocks,
+and of that only the last lines are kept.
 """
 
 from __future__ import annotations
@@ -22,9 +23,14 @@ from rightcall.text.escape import escaped
 from rightcall.text.framing import MOST, JsonLines, TooLong
 
 UNREAD = 64_000_000
-"""Bytes that may wait for a server that reads nothing before it is given up."""
+"""Bytes that may wait for a server that reads nothing before it is given up,"""
+UNREAD_SECONDS = 30.0
+"""and for how long any may wait without a byte of them being read."""
+PARTING = 0.2
+"""Seconds between the end of a pipe and the end of its process, which says more about why."""
 GENTLE = 2.0
 """Seconds to end after its input was closed, and again after SIGTERM."""
+_ENDS = {0: "input", 1: "output"}
 _LAST_LINES, _LONGEST_LINE, _LONGEST_TAIL = 10, 300, 8_000
 
 
@@ -40,6 +46,9 @@ class ProcessLink(asyncio.SubprocessProtocol):
         self._errors = Tail()
         self._ended = asyncio.Event()
         self._told = False
+        self._written = 0
+        self._watch: asyncio.TimerHandle | None = None
+        """Looks whether the server still reads; only while something waits for it."""
 
     async def open(self, heard: Heard) -> None:
         self._heard = heard
@@ -64,8 +73,24 @@ class ProcessLink(asyncio.SubprocessProtocol):
         if self._told or self._input is None or self._input.is_closing():
             return
         self._input.write(body + b"\n")
-        if self._input.get_write_buffer_size() > UNREAD:
+        self._written += len(body) + 1
+        waiting = self._input.get_write_buffer_size()
+        if waiting > UNREAD:
             self._lose(f"it has left {UNREAD // 1_000_000} MB unread")
+        elif waiting and self._watch is None:
+            self._watch_reading(self._written - waiting)
+
+    def _watch_reading(self, read: int) -> None:
+        self._watch = asyncio.get_running_loop().call_later(UNREAD_SECONDS, self._look_whether_it_reads, read)
+
+    def _look_whether_it_reads(self, before: int) -> None:
+        """One that hangs would be called ready for ever, and each of its calls would take its whole time."""
+        self._watch = None
+        waiting = 0 if self._told or self._input is None else self._input.get_write_buffer_size()
+        if waiting and self._written - waiting <= before:
+            self._lose(f"it has read nothing for {UNREAD_SECONDS:g} seconds")
+        elif waiting:
+            self._watch_reading(self._written - waiting)
 
     def abandon(self, id: int) -> bool:
         del id
@@ -76,6 +101,8 @@ class ProcessLink(asyncio.SubprocessProtocol):
 
     async def aclose(self) -> None:
         self._told = True  # what happens from here on is our own doing
+        if self._watch is not None:
+            self._watch.cancel()
         if self._transport is None:
             return
         if self._input is not None:
@@ -129,9 +156,10 @@ class ProcessLink(asyncio.SubprocessProtocol):
             self._heard.message(line, None)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """A server that neither hears nor answers is none, also where its process lives on."""
         del exc
-        if fd == 1 and not self._told:
-            asyncio.get_running_loop().call_later(0.2, self._lose, "it closed its output")
+        if fd in _ENDS and not self._told:
+            asyncio.get_running_loop().call_later(PARTING, self._lose, f"it closed its {_ENDS[fd]}")
 
     def process_exited(self) -> None:
         code = self._transport.get_returncode() if self._transport is not None else None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from rightcall.door_origin import way_of
 from rightcall.mcp.wrap_between import Between
+from rightcall.mcp.wrap_calls import UNHEARD
 from rightcall.mcp.wrap_ends import Ends, log
 from rightcall.mcp.wrap_lines import Output, parts
 from rightcall.mcp.wrap_process import GRACE, HURRY, Ending, Server
@@ -46,7 +47,7 @@ class Pump:
         self._to_server = Output(self._server.input)
         self._ends = Ends(self._to_client.send, self._to_server.send)
         self._between = Between(door, space, self._ends, context=f"wrap-{token_hex(4)}", answerable=answerable)
-        self._over = Ending(source)
+        self._over = Ending(source, self._server.input)
         self._server_done = False
         self._why = _SERVER_ENDED
         """Why calls that are still open get no answer."""
@@ -58,7 +59,8 @@ class Pump:
         self._up.start()
         self._down.start()
         try:
-            self._over.wait()
+            if self._over.wait() or self._ends.server_lost:
+                self._part_from_deaf()
             self._finish()
         except KeyboardInterrupt as stop:
             self._why = _TOLD_TO_END
@@ -66,19 +68,33 @@ class Pump:
             raise
         finally:
             self._between.calls.server_gone(self._why, tell=False)
-        return self._server.code
+        return self._server.code or int(self.was_deaf)
+
+    @property
+    def was_deaf(self) -> bool:
+        """Whether the server was ended because it had closed its input while it was running."""
+        return self._why is UNHEARD
+
+    def _part_from_deaf(self) -> None:
+        """The server has closed its input. One that is just ending closes its output too; any other is of no use to
+        its client, which would wait for ever. Whether it is started again is for the client to say, who started it."""
+        self._down.join(HURRY)
+        if not self._server_done:
+            self._why = UNHEARD
+            self._between.calls.server_gone(UNHEARD)
 
     def _finish(self) -> None:
         """One side has ended: what is on its way arrives, then the server ends too."""
-        if not self._server_done:
+        leaves = not self._server_done and not self.was_deaf
+        if leaves:
             self._why = _CLIENT_LEFT
-        if not self._server_done and not self._ends.client_lost:
+        if leaves and not self._ends.client_lost:
             self._up.join(GRACE)  # what the client had written before it went
             self._between.calls.listing.settled(GRACE)
         told = self._to_server.close(HURRY)  # not where the server reads nothing any more
         if told:
             self._server.close_input()
-        self._server.end(HURRY if self._server_done else GRACE if told else 0.0)
+        self._server.end(HURRY if self._server_done else GRACE if told and leaves else 0.0)
         self._down.join(HURRY)  # somebody whom the server has started may still hold its output open
         if self._server_done and self._server.code:
             log.warning("rightcall: the MCP server ended (exit code %d)", self._server.code)
@@ -97,6 +113,8 @@ class Pump:
                 self._between.from_client(data)
             elif part == "head":
                 self._between.too_long(data)
+            if self._ends.server_lost:
+                return
 
     def _from_server(self) -> None:
         head, tail, size, swallowed = b"", b"", 0, False

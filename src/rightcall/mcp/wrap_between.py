@@ -28,7 +28,7 @@ from rightcall.mcp.messages import (
     read_batch,
     value,
 )  # fmt: skip
-from rightcall.mcp.wrap_calls import ASKING_SECONDS, LISTING_SECONDS, Calls
+from rightcall.mcp.wrap_calls import ASKING_SECONDS, LISTING_SECONDS, UNHEARD, Calls
 from rightcall.mcp.wrap_ends import Ends, log
 from rightcall.mcp.wrap_lines import id_of
 from rightcall.parse.strict import duplicate_keys
@@ -83,7 +83,7 @@ class Between:
         else:
             passed = self._unread(line)
         if passed is not None and not self._ends.to_server(bytes(passed)):
-            self.calls.server_gone("The server does not read any more.")
+            self.calls.server_gone(UNHEARD)
 
     def _from_server(self, line: bytes) -> None:
         message = read(line)

@@ -56,6 +56,7 @@ AMBIGUOUS: Final = (
     "a key of this tools/call stands twice, or differs from one of the protocol only in capitals, so that it can be "
     "read in two ways"
 )
+UNHEARD: Final = "The server closed its input, so it was ended."
 _IN_USE: Final = "`id` is in use: an earlier call with it still waits"
 _NEVER_BACK: Final = "The client did not come back with the answers that the server asked for."
 _MOST_PENDING: Final = 10_000
@@ -73,6 +74,8 @@ class Calls:
         self._space = space
         self._ends = ends
         self._context = context
+        self._gone = ""
+        """Why the server runs nothing any more."""
         self._answerable = answerable
         self._client = Peer()
         self._approver = Approver(door)
@@ -103,7 +106,7 @@ class Calls:
             self._ends.to_client(failure(message.id, INVALID_REQUEST, _IN_USE))
             return None
         held = Held(bytes(line), known, message.id, call, peer_of_request(call.meta, self._client))
-        if self.listing.hold(known, call.meta, lambda: self._go_on(self._judged(held))):
+        if self.listing.hold(known, call.meta, lambda: self._resume(held)):
             return None
         return self._judged(held)
 
@@ -163,6 +166,16 @@ class Calls:
             if tell:
                 self._ends.to_client(failure(one.raw_id, SERVER_GONE, why))
         self._continuing.clear()
+        self._gone = why
+        if tell:
+            self.listing.end()
+
+    def _resume(self, held: Held) -> None:
+        """A call that waited for the list of tools goes on, unless nobody is there to run it any more."""
+        if self._gone:
+            self._ends.to_client(failure(held.raw_id, SERVER_GONE, self._gone))
+        else:
+            self._go_on(self._judged(held))
 
     def _judged(self, held: Held) -> bytes | None:
         waited = self._continuing.take(held.call, self._under) if held.peer.stateless else None
@@ -208,7 +221,7 @@ class Calls:
 
     def _go_on(self, line: bytes | None) -> None:
         if line is not None and not self._ends.to_server(line):
-            self.server_gone("The server does not read any more.")
+            self.server_gone(UNHEARD)
 
     def _allowed(self, held: Held, passage: Passage) -> bytes:
         params, without = self._approver.restored(held.call)

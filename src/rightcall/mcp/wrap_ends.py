@@ -28,6 +28,8 @@ class Ends:
         """The server sees the one and the client the other: neither knows what an id for the other begins with."""
         self.client_lost = False
         """Nobody reads our answers any more."""
+        self.server_lost = False
+        """Nor does the server read what it is sent."""
 
     def to_client(self, line: bytes) -> bool:
         sent = _sent(self._client, line)
@@ -35,7 +37,9 @@ class Ends:
         return sent
 
     def to_server(self, line: bytes) -> bool:
-        return _sent(self._server, line)
+        sent = _sent(self._server, line)
+        self.server_lost = self.server_lost or not sent
+        return sent
 
     def list_id(self) -> str:
         """For a request of our own to the server."""

@@ -251,6 +251,12 @@ class Listing:
             if self._own is not own:
                 return
             self._own = None
+        self.end()
+
+    def end(self) -> None:
+        """No list will come: the calls that waited for one go on. Nothing is learned from that."""
+        with self._lock:
+            self._own = None
             self._call_off()
             held, self._held = self._held, {}
             self._resuming += 1

@@ -22,11 +22,13 @@ _POSIX: Final = os.name == "posix"
 
 
 class Ending:
-    """Waits until a thread says that it is over, or the client has gone while nobody was reading from it."""
+    """Waits until a thread says that it is over, or one side has gone while nobody was reading from the client, or
+    writing to the server."""
 
-    def __init__(self, client: int) -> None:
+    def __init__(self, client: int, server: int) -> None:
         self._over = threading.Event()
         self._client = client
+        self._server = server
         self._heard, self._said = os.pipe() if _POSIX else (-1, -1)
 
     def say(self) -> None:
@@ -35,18 +37,19 @@ class Ending:
             if _POSIX:
                 os.write(self._said, b".")
 
-    def wait(self) -> None:
-        """Signals are heard meanwhile."""
+    def wait(self) -> bool:
+        """Whether it is the server that has closed its input. Signals are heard meanwhile."""
         if not _POSIX:
             while not self._over.wait(0.5):  # a wait without end would not hear Ctrl-C
                 pass
-            return
+            return False
         from select import POLLIN, poll
 
         watched = poll()
         watched.register(self._heard, POLLIN)
         watched.register(self._client, 0)  # only that it has gone: what it says is for the thread that reads it
-        watched.poll()
+        watched.register(self._server, 0)
+        return any(number == self._server for number, _ in watched.poll())
 
 
 class Server:

@@ -137,7 +137,7 @@ class HttpLink:
     async def _whole(self, id: int, incoming: Incoming) -> None:
         assert self._heard is not None
         body = await incoming.read_all()
-        if incoming.status == 404 and self._session is not None and b"Session" in body:
+        if incoming.status == 404 and self._session is not None and b"session" in body.lower():
             self._forgotten(id)
             return
         self._heard.message(body, id)
