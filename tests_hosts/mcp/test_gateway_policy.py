@@ -68,7 +68,9 @@ def test_a_client_that_cannot_ask_is_told_the_id_and_the_call_runs_once_it_is_ap
         async with gateway(ASKS) as site, site.client(era) as client:
             first = texts(await client.call_tool("notes_echo", {"text": "t"}))
             (waiting,) = site.door.store.look(lambda tables: tables.approvals("waiting"))
-            passage = await site.door.ajudge("echo", {"text": "t"}, caller="gateway", space="notes")
+            passage = await site.door.ajudge(
+                "echo", {"text": "t"}, caller="gateway", space="notes", context=waiting.context
+            )
             site.door.answer(passage, "approved", by="Ada")
             return waiting.id, first, texts(await client.call_tool("notes_echo", {"text": "t"}))
 
