@@ -46,7 +46,9 @@ def request_of(
 
 def try_call(store: Store, request: Request, described: str = "{}", details: str = "{}") -> Admission:
     """What the executor does with a request: decide and record, in one transaction."""
-    body = CallBody(request.caller, request.tool, dict(request.arguments), request.digest, "deny", "")
+    body = CallBody(
+        request.caller, request.tool, dict(request.arguments), request.digest, "deny", "", context=request.context
+    )
     return store.transact(lambda tables: admit(tables, request, decide, body, Question(details, described)))
 
 

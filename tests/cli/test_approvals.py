@@ -16,7 +16,7 @@ from cli_running import Runner, start
 from rightcall.cli import persons
 from rightcall.record.sqlite import SqliteStore
 from rightcall.text.leaving_out import with_left_out
-from rightcall.types_running import Approval
+from rightcall.types_running import Approval, Origin
 
 pytestmark = pytest.mark.promise("P-06")
 
@@ -316,3 +316,102 @@ def test_a_wrong_policy_file_answers_nothing(run: Runner, desk: Desk) -> None:
     Path("rightcall.toml").write_text("[callers\n")
     done = run("approvals", "approve", asked, "--digest", question(desk, asked).digest, "--by", "anna")
     assert (done.code, status(desk, asked)) == (2, "waiting")
+
+
+def test_all_questions_of_one_caller_are_denied_at_once_each_with_a_record(run: Runner, desk: Desk) -> None:
+    mine, others = [desk.ask({"n": n}) for n in range(12)], desk.ask(caller="intern")
+    say(desk.store, mine[0])
+    looked = run("approvals", "deny", "--all", "--as", "teacher", "--dry-run")
+    assert (looked.code, looked.out) == (0, "11 questions of teacher would be denied; nothing was changed\n")
+    done = run("approvals", "deny", "--all", "--as", "teacher", "--reason", "a loop", "--by", "anna")
+    assert (done.code, done.out, done.err) == (0, "11 questions of teacher denied.\n", "")
+    assert {status(desk, one) for one in mine[1:]} == {"denied"}
+    assert (status(desk, mine[0]), status(desk, others)) == ("approved", "waiting")
+    answers = desk.store.look(lambda tables: [one.body for one in tables.newest(11, ("answer",))])
+    assert all(b'"status":"denied","by":"anna"' in one and b'"reason":"a loop"' in one for one in answers)
+    assert run("approvals", "deny", "--all", "--as", "teacher").out == "0 questions of teacher denied.\n"
+    assert desk.try_({"n": 3}).decision.rule == "approval:denied"
+
+
+def test_all_questions_of_everybody_are_denied_only_after_a_yes(run: Runner, desk: Desk) -> None:
+    asked = [desk.ask(), desk.ask(caller="intern")]
+    refused = run("approvals", "deny", "--all", "--by", "anna")
+    assert refused.code == 2
+    assert "cannot prompt without a terminal; pass `--yes`, or name a caller with `--as CALLER`" in refused.err
+    assert {status(desk, one) for one in asked} == {"waiting"}
+    told = json.loads(run("approvals", "deny", "--all", "--yes", "--json", "--by", "anna").out)
+    assert sorted(told["denied"]) == sorted(told["matched"]) == sorted(asked)
+    assert {status(desk, one) for one in asked} == {"denied"}
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ((), "name the question to deny, or pass `--all`"),
+        (("--as", "teacher"), "`--as` needs `--all`"),
+        (("x", "--all"), "`--all` and an ID cannot be combined"),
+        (("x", "--dry-run"), "`--dry-run` needs `--all`"),
+        (("--all", "--as", "teacher", "--by", "teacher"), "is the caller itself"),
+        (("--all", "--as", "teacher", "--by", "helper"), "is a caller of the policy"),
+    ],
+)
+def test_a_no_to_all_that_cannot_be_meant_denies_nothing(
+    run: Runner, desk: Desk, options: tuple[str, ...], why: str
+) -> None:
+    asked = desk.ask()
+    done = run("approvals", "deny", *options)
+    assert done.code == 2
+    assert why in done.err
+    assert status(desk, asked) == "waiting"
+
+
+def test_at_a_terminal_a_no_to_all_is_asked_about_and_spares_what_is_asked_meanwhile(desk: Desk) -> None:
+    asked = desk.ask()
+    with Terminal("approvals", "deny", "--all", "--by", "anna") as terminal:
+        terminal.until("deny 1 question of all callers? [y/N] ")
+        later = desk.ask({"n": 2})
+        terminal.type("y\n")
+        terminal.until("1 question denied.")
+    assert (status(desk, asked), status(desk, later)) == ("denied", "waiting")
+
+
+def test_a_caller_with_many_questions_hides_nobody_in_the_list(run: Runner, desk: Desk) -> None:
+    for number in range(20):
+        for caller in ("loud", "louder", "loudest"):
+            desk.ask({"n": number}, caller=caller)
+    quiet = desk.ask(caller="quiet")
+    lines = run("approvals", "list", columns=140).out.splitlines()
+    assert len(lines) == 50 + 3
+    assert any(line.startswith(f"{quiet}  quiet") for line in lines)
+    assert lines[-2].startswith("not listed: ")
+    assert "`approvals deny --all --as CALLER`" in lines[-2]
+    assert lines[-1] == "61 questions; `rightcall approvals show ID` shows one"
+    few = json.loads(run("approvals", "list", "--json", "--limit", "4").out)["approvals"]
+    assert {one["caller"] for one in few} == {"loud", "louder", "loudest", "quiet"}
+    assert len(json.loads(run("approvals", "list", "--json").out)["approvals"]) == 61
+    assert len(run("approvals", "list", "-n", "0").out.splitlines()) == 63
+    assert "expected 0 or more" in run("approvals", "list", "-n", "-1").err
+    watched = run("approvals", "watch", "--once").out.splitlines()
+    assert [json.loads(line)["caller"] for line in watched[:4]] == ["loud", "louder", "loudest", "quiet"]
+
+
+def test_the_question_names_the_conversation_it_is_from(run: Runner, desk: Desk) -> None:
+    asked = desk.ask(context="chat-7\u202e")
+    assert 'in context  "chat-7\\u202e"' in run("approvals", "show", asked).out
+    assert json.loads(run("approvals", "show", asked, "--json").out)["context"] == "chat-7\u202e"
+    assert "in context" not in run("approvals", "show", desk.ask()).out
+
+
+@pytest.mark.promise("P-08")
+def test_a_changed_server_is_shown_with_what_it_was_and_accepted(run: Runner, desk: Desk) -> None:
+    before, now = (Origin("wrap:files", word, json.dumps({"command": word})) for word in ("npx files", "npx evil"))
+    desk.try_(effects=("read",), origin=before)
+    asked = desk.ask({"n": 1}, effects=("read",), origin=now)
+    shown = run("approvals", "show", asked).out
+    assert f"question    {asked} about a changed server: waiting" in shown
+    for line in ('server      "wrap:files"', '  │ - "command": "npx files"', '  │ + "command": "npx evil"'):
+        assert line in shown
+    digest = question(desk, asked).digest
+    done = run("approvals", "approve", asked, "--digest", digest[:8], "--by", "anna")
+    assert done.out == f"{asked}: the changed server is accepted.\n"
+    assert desk.try_({"n": 1}, effects=("read",), origin=now).decision.kind == "allow"

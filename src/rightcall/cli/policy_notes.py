@@ -82,6 +82,10 @@ def _permissions(settings: Settings) -> Found:
                     yield (*place, key, at), f"`{escaped(pattern, 60)}` is denied as well, and the denial wins"
 
 
+_MANY_QUESTIONS = 200
+"""Of one caller; from there on a person approves without looking."""
+
+
 def _safeguards(settings: Settings) -> Found:
     asking = settings.approval
     for effect in ("write", "execute"):
@@ -94,6 +98,11 @@ def _safeguards(settings: Settings) -> Found:
         yield ("policy", "approval", "confidence"), "0: no repair is too uncertain to run unasked"
     if not asking.definitions:
         yield ("policy", "approval", "definitions"), "false: a tool may change its definition and run unasked"
+    if asking.waiting > _MANY_QUESTIONS:
+        yield (
+            ("policy", "approval", "waiting"),
+            f"{asking.waiting:,}: nobody can look at so many questions of one caller",
+        )
     if not settings.repeats:
         yield ("policy", "repeats"), "0: the same call may be made any number of times"
     if not settings.quarantine:

@@ -102,8 +102,11 @@ never = []
 expires = 600
 # A call with side effects that was repaired with less confidence than this always asks.
 confidence = 0.9
-# A tool that is no longer defined as it was asks before it runs again.
+# A tool that is no longer defined as it was, or whose MCP server is reached in another way, asks before it runs again.
 definitions = true
+# Questions of one caller that may wait at a time, and how many bytes they may hold. More are refused.
+waiting = 20
+waiting_bytes = 1_000_000
 
 # What one call may cost.
 [policy.budgets]
