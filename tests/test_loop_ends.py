@@ -116,7 +116,9 @@ def test_when_every_call_waits_for_a_person_the_loop_ends_and_can_go_on_later(lo
         (asked,) = executor.waiting()
         assert asked.id == approval
         executor.answer(approval, "approved", by="ann", digest=asked.digest)
-    again = loops([save, "It is saved."], result.messages)
+    other = loops([save, "It waits."], result.messages)
+    assert other.stopped == "waiting"  # without its context it is another conversation, to which nobody said yes
+    again = loops([save, "It is saved."], result.messages, context=result.context)
     assert (again.stopped, again.text, again.approvals) == ("answer", "It is saved.", ())
     assert (loops.folder / "a.txt").read_text() == "hello"
 
