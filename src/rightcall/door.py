@@ -38,7 +38,7 @@ from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import note_policy
 from rightcall.record.tables import Store, Tables
 from rightcall.text.redact import Redactor
-from rightcall.types_running import Approval, Decision, Result
+from rightcall.types_running import PAUSED, Approval, Decision, Result
 
 if TYPE_CHECKING:
     from rightcall.executor import PolicySource, StoreSource
@@ -276,6 +276,8 @@ class Door:
     def _observed(self, tables: Tables, asked: Asked) -> Admission:
         """It runs, whatever would have been decided; the record says what."""
         request = asked.request
+        if tables.paused() is not None:  # an emergency stop stops, also where nothing else is refused
+            return refuse(tables, asked.body.caller, asked.digest, PAUSED, asked.body, self.store.clock.now())
         if isinstance(request, Decision):
             decision = request
         else:
@@ -293,8 +295,9 @@ class Door:
 
     def _passage(self, asked: Asked, admission: Admission) -> Passage:
         request = None if isinstance(asked.request, Decision) else asked.request
+        observed = asked.observed and admission.decision.rule != PAUSED.rule
         return passage(
-            asked.name, asked.arguments, asked.verdict, admission, request, observed=asked.observed, desk=self._desk
+            asked.name, asked.arguments, asked.verdict, admission, request, observed=observed, desk=self._desk
         )
 
     def _ending(self, passage: Passage, result: Result, summary: str) -> Callable[[Tables], object]:

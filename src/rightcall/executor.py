@@ -41,10 +41,11 @@ from rightcall.record.notes import (
     note_policy,
     note_routing,
 )
+from rightcall.record.pause import pause, resume
 from rightcall.record.tables import Store
 from rightcall.text.redact import Redactor
 from rightcall.types import Effect, Event
-from rightcall.types_running import Approval, Outcome
+from rightcall.types_running import Approval, Outcome, Pause
 
 if TYPE_CHECKING:
     from rightcall.config import Policy
@@ -267,6 +268,21 @@ class Executor:
         settings = self.policy.settings
         now, expires = self.store.clock.now(), settings.approval.expires
         return self.store.transact(lambda t: answer(t, id, said, by, digest, now, expires, tuple(settings.callers)))
+
+    def pause(self, reason: str = "", *, by: str) -> Pause:
+        """The emergency stop: from now on every process on this store refuses every call, until `resume`. Calls that
+        run already end by themselves. `by` is the person who says so. Raises AnswerError or StoreError."""
+        told, callers = str(self._hidden(reason)), tuple(self.policy.settings.callers)
+        return self.store.transact(lambda t: pause(t, by, told, callers))[0]
+
+    def resume(self, reason: str = "", *, by: str) -> Pause | None:
+        """Let calls run again; returns the pause that ends, None when there was none."""
+        told, callers = str(self._hidden(reason)), tuple(self.policy.settings.callers)
+        return self.store.transact(lambda t: resume(t, by, told, callers))
+
+    def paused(self) -> Pause | None:
+        """The emergency stop, while it holds."""
+        return self.store.look(lambda t: t.paused())
 
     def note_message(self, caller: str, context: str | None = None, task: str | None = None) -> None:
         """A host tells of a message, for the metrics: how many use tools, how deep an investigation goes."""

@@ -57,6 +57,23 @@ def write(store: SqliteStore) -> None:
         say(store.transact(add()))
 
 
+def admissions(store: SqliteStore, name: str) -> None:
+    """Make calls for ever, each another, and say when all are refused and when they run again."""
+    from approval_running import request_of, try_call
+    from rightcall.config_settings import Asking, Limits, Settings, Window
+
+    free = Limits(Window(), Window(), {})
+    settings = Settings(stage="full", dry_run=False, quarantine=0, limits=free, approval=Asking(effects=()))
+    before, number = "", 0
+    while True:
+        number += 1
+        request = request_of({"n": number}, caller=name, at=store.clock.now(), settings=settings)
+        rule = try_call(store, request).decision.rule
+        if rule != before:
+            say(rule)
+        before = rule
+
+
 def key(store: SqliteStore) -> None:
     say(store.key().hex())
     store.close()

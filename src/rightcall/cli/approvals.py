@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.answering import YES, answered, shown
 from rightcall.cli.options import json_option
+from rightcall.cli.pause import paused_line, state_record
 from rightcall.cli.persons import at_a_terminal, person_option, typed
 from rightcall.cli.questions import (
     found_approval,
@@ -26,6 +27,7 @@ from rightcall.types_running import ApprovalStatus
 
 if TYPE_CHECKING:
     from rightcall.record.tables import Store
+    from rightcall.types_running import Pause
 
 EXAMPLES = """\
 examples:
@@ -86,16 +88,23 @@ def run(options: Namespace) -> int:
 
 def _list(store: "Store", options: Namespace) -> int:
     now = store.clock.now()
-    found = store.look(lambda tables: tables.approvals(*(() if options.all else _OPEN)))
+    found, held = store.look(lambda tables: (tables.approvals(*(() if options.all else _OPEN)), tables.paused()))
     if not options.all:
         found = [one for one in found if one.expires_at > now]
     if options.json:
-        say(json_line({"approvals": [summary_record(one, now) for one in found]}))
-    elif found:
+        say(json_line({"approvals": [summary_record(one, now) for one in found]} | _paused_record(held)))
+        return OK
+    say(*paused_line(held))
+    if found:
         say(*listing(found, now, style_for(sys.stdout)))
     else:
         say("Nothing waits for an answer." if not options.all else "Nobody was ever asked.")
     return OK
+
+
+def _paused_record(held: "Pause | None") -> dict[str, object]:
+    """Only while everything is paused: a yes then has no effect before calls run again."""
+    return {} if held is None else {"paused": state_record(held)}
 
 
 def _show(store: "Store", options: Namespace) -> int:

@@ -16,11 +16,11 @@ from rightcall.keys import count_since, refused_scope, same_scope
 from rightcall.record.asking import ask, use
 from rightcall.record.entries import CallBody, EndBody, NoteBody, encode, read_end
 from rightcall.record.tables import Tables
-from rightcall.types_running import HOUR, Decision, Facts, Request
+from rightcall.types_running import HOUR, PAUSED, Decision, Facts, Request
 
 Decide = Callable[[Request, Facts], Decision]
 
-UNCOUNTED = ("limit:", "store:", "quarantine", "approval:")
+UNCOUNTED = ("limit:", "store:", "quarantine", "approval:", "paused")
 """Refusals that say nothing against the call itself: repeating it later can be right, so they do not add up."""
 
 MOST_REFUSALS = 100
@@ -73,7 +73,10 @@ def admit(tables: Tables, request: Request, decide: Decide, body: CallBody, ques
 
 
 def refuse(tables: Tables, caller: str, digest: str, decision: Decision, body: CallBody, at: int) -> Admission:
-    """Record a call that does not run, and notice how often it was refused before."""
+    """Record a call that does not run, and notice how often it was refused before. While everything is paused, that is
+    why."""
+    if tables.paused() is not None:
+        decision = PAUSED
     seq = tables.append("refused", 0, encode(_decided(body, decision)))
     scope = refused_scope(caller, digest)
     if not decision.rule.startswith(UNCOUNTED):

@@ -8,7 +8,7 @@ from typing import Any
 from rightcall.record.chain import START, link
 from rightcall.record.clock import Clock
 from rightcall.record.tables import Entry, EntryKind
-from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark
+from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark, Pause
 
 _SWEEP = 4096
 """Marks after which scopes that were not used for an hour are looked for."""
@@ -41,6 +41,7 @@ class MemoryTables:
         self._approvals: dict[str, Approval] = {}
         self._bindings: dict[str, list[str]] = {}
         self._grants: dict[str, Grant] = {}
+        self._pause: Pause | None = None
 
     # A work is over
 
@@ -274,3 +275,15 @@ class MemoryTables:
 
     def all_grants(self) -> list[Grant]:
         return list(self._grants.values())
+
+    # The emergency stop
+
+    def paused(self) -> Pause | None:
+        return self._pause
+
+    def put_pause(self, pause: Pause | None) -> None:
+        self._undo.append((self._set_pause, (self._pause,)))
+        self._pause = pause
+
+    def _set_pause(self, pause: Pause | None) -> None:
+        self._pause = pause

@@ -15,7 +15,7 @@ from rightcall.record.chain import START, link
 from rightcall.record.clock import Clock
 from rightcall.record.runs import Runs
 from rightcall.record.tables import Entry, EntryKind
-from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark
+from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark, Pause
 
 _PAGE = 1000
 """Records that are read at once."""
@@ -71,6 +71,7 @@ class SqliteTables:
         self._changes: tuple[int, str] | None = None
         self._tops: dict[str, int] = {}
         self._definitions: dict[str, str | None] = {}
+        self._pause: tuple[Pause | None] | None = None
 
     def wall(self) -> str:
         return self._clock.wall()
@@ -271,6 +272,18 @@ class SqliteTables:
 
     def all_grants(self) -> list[Grant]:
         return [_grant(row) for row in self._do(f"{_GRANTS} ORDER BY n").fetchall()]
+
+    # The emergency stop
+
+    def paused(self) -> Pause | None:
+        if self._pause is None:
+            said = self.meta("paused")
+            self._pause = (json.decode(said, type=Pause) if said else None,)
+        return self._pause[0]
+
+    def put_pause(self, pause: Pause | None) -> None:
+        self.put_meta("paused", "" if pause is None else json.encode(pause).decode())
+        self._pause = (pause,)
 
     # A few words of the store's own
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from msgspec import Struct
 
 from rightcall.record.clock import Clock
-from rightcall.types_running import Approval, ApprovalStatus, Facts, Grant
+from rightcall.types_running import Approval, ApprovalStatus, Facts, Grant, Pause
 
 T = TypeVar("T")
 
@@ -26,6 +26,7 @@ EntryKind = Literal[
     "definition",  # a tool was first seen, or its change was accepted
     "policy",  # the policy in force, when a process starts and whenever it changes, or why a change was not taken
     "release",  # a call was let out of quarantine
+    "pause",  # all calls were stopped, or let go on
     "change",  # a person merged, reviewed or took back something by a command of their own
     "prune",  # older records were removed; the checkpoint
     "message",  # what a host told about messages and diagnoses, for the metrics
@@ -119,11 +120,15 @@ class Tables(Facts, Protocol):
 
     def all_grants(self) -> list[Grant]: ...
 
+    def put_pause(self, pause: Pause | None) -> None:
+        """Stop every call from now on, or let them go on."""
+        ...
+
 
 WRITES = frozenset(
     (
         "append", "remove_through", "begun", "ended", "mark", "forget", "changed", "pin", "put_approval", "put_grant",
-        "drop_grant",
+        "drop_grant", "put_pause",
     )
 )  # fmt: skip
 """The operations that `look` does not allow."""

@@ -31,6 +31,7 @@ from rightcall.serve.facts import Facts
 from rightcall.serve.noting import Told, made, parts_of, weight_of
 from rightcall.text.escape import escaped
 from rightcall.text.redact import Redactor
+from rightcall.types_running import Pause
 
 log = logging.getLogger("rightcall")
 
@@ -98,6 +99,14 @@ class Recording:
     def state(self) -> State:
         fault = self.fault or ("closed" if self._stopping.is_set() else "")
         return State(not fault, fault, self.recorded, self._count, self.failures, self.lost)
+
+    def paused(self) -> Pause | None:
+        """The emergency stop, while it holds. Where the store cannot be read nobody can tell, and answers pass: the
+        proxy runs nothing."""
+        try:
+            return self._store.look(lambda tables: tables.paused())
+        except StoreError:
+            return None
 
     def told(self, facts: Facts) -> None:
         """A request is over: every call of its answer is recorded. Never waits and never raises."""
