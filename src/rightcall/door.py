@@ -28,7 +28,7 @@ from rightcall.door_repeats import decided
 from rightcall.door_rights import DoorRights, door_rights
 from rightcall.door_tools import NOT_TOLD, box_of, door_policy, hidden, known_tools, tool_name
 from rightcall.errors import ConfigError, StoreError
-from rightcall.executor_calls import Who, end_body, hushed, unrecorded
+from rightcall.executor_calls import Who, end_body, faulty, hushed, unrecorded
 from rightcall.executor_opening import existing_folder, guarded_paths, open_store, store_path
 from rightcall.executor_policy import PolicyInForce
 from rightcall.record.admission import Admission, Decide, admit, finish, finish_once, refuse
@@ -182,8 +182,11 @@ class Door:
         asked = self._asked(name, arguments, caller, context, step, call_id, space, approval)
         try:
             admission = self.store.transact(self._work(asked))
-        except Exception as error:  # noqa: BLE001 - whatever it is, nothing is let through for it
-            admission = _not_recorded(error)
+        except StoreError as error:
+            admission = unrecorded(error)
+        except Exception as error:  # a policy raised: what it decided was undone, the refusal gets a record of its own
+            log.exception("rightcall: deciding on a call failed")
+            admission = self._admit_fault(asked, faulty(error))
         return self._passage(asked, admission)
 
     async def ajudge(
@@ -194,8 +197,13 @@ class Door:
         asked = self._asked(name, arguments, caller, context, step, call_id, space, approval)
         try:
             admission = await self.store.atransact(self._work(asked))
-        except Exception as error:  # noqa: BLE001 - as above
-            admission = _not_recorded(error)
+        except StoreError as error:
+            admission = unrecorded(error)
+        except Exception as error:
+            from asyncio import to_thread
+
+            log.exception("rightcall: deciding on a call failed")
+            admission = await to_thread(self._admit_fault, asked, faulty(error))
         return self._passage(asked, admission)
 
     def ended(
@@ -253,6 +261,15 @@ class Door:
         if self._pins or isinstance(asked.request, Decision):
             return asked
         return replace(asked, request=replace(asked.request, definition=""))
+
+    def _admit_fault(self, asked: Asked, fault: Decision) -> Admission:
+        try:
+            return self.store.transact(self._work(replace(asked, request=fault)))
+        except StoreError as error:
+            return unrecorded(error)
+        except Exception:
+            log.exception("rightcall: a refusal could not be recorded")
+            return Admission(fault, 0)
 
     def _work(self, asked: Asked) -> Callable[[Tables], Admission]:
         return partial(self._observed if asked.observed else self._decided, asked=asked)
@@ -394,10 +411,3 @@ def _desk(policy: str | None, store: str | None) -> str:
 
 def _result(ok: bool, error: str | None, seconds: float | None) -> Result:
     return Result(ok, error=error if error is not None or ok else "It failed.", seconds=seconds or 0.0)
-
-
-def _not_recorded(error: Exception) -> Admission:
-    if isinstance(error, StoreError):
-        return unrecorded(error)
-    log.error("rightcall: deciding on a call failed", exc_info=error)
-    return unrecorded(StoreError(f"The call could not be decided: {type(error).__name__}"))

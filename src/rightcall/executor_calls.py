@@ -26,6 +26,9 @@ LONGEST_EMISSION = 4000
 LONGEST_VALUE = 2000
 """Characters of a text that a record keeps; its digest covers the whole."""
 
+UNNAMED = "(unknown)"
+"""In place of a tool's name that could hold anything."""
+
 log = logging.getLogger("rightcall")
 _sorted = json.Encoder(order="deterministic").encode
 
@@ -199,6 +202,21 @@ def question(request: Request, verdict: Verdict, described: str, preview: str) -
 def unrecorded(error: StoreError) -> Admission:
     """What is decided when the store cannot be used: nothing runs (A-04)."""
     return Admission(Decision("deny", f"store:{error.fault}", str(error)), 0)
+
+
+def faulty(error: Exception) -> Decision:
+    """What is decided where judging a call raised: an error of ours, or of a function that somebody declared, neither
+    becomes the host's nor lets a call pass."""
+    return Decision("deny", "fault", f"The call could not be judged: {type(error).__name__}")
+
+
+def fault_body(written: Written, who: Who, redactor: Redactor) -> CallBody:
+    """The record of a call that could not be judged: with as much of it as can be written down."""
+    try:
+        return call_body(written, who, None, redactor)
+    except Exception:
+        log.exception("rightcall: a call could not be written down")
+        return CallBody(who.caller, UNNAMED, None, "", "deny", "", policy=who.policy, provider=who.provider)
 
 
 def _emission(written: Written, redactor: Redactor) -> Any:

@@ -33,6 +33,8 @@ from rightcall.executor_calls import (
     Written,
     call_body,
     end_body,
+    fault_body,
+    faulty,
     hushed,
     question,
     reason_told,
@@ -138,9 +140,9 @@ class Pipeline(Struct, frozen=True, eq=False):
             return UNSTEADY, ""
         except StoreError as error:
             return unrecorded(error).decision, ""
-        except Exception as error:  # an error of ours must not become the host's, and must not let a call pass
+        except Exception as error:
             log.exception("rightcall: judging a call failed")
-            return Decision("deny", "fault", f"The call could not be judged: {type(error).__name__}"), ""
+            return faulty(error), ""
 
     async def _judgeable(
         self, written: Written, found: Equipped | None, rights: Rights, approval: str | None
@@ -191,13 +193,26 @@ class Pipeline(Struct, frozen=True, eq=False):
             return await self.store.atransact(lambda tables: _kept(done, work(tables)))
         except StoreError as error:
             return unrecorded(error)
-        except Exception as error:  # as above: whatever it is, nothing runs
+        except Exception as error:  # whatever it is, nothing runs
             log.exception("rightcall: deciding on a call failed")
-            return unrecorded(StoreError(f"The call could not be decided: {type(error).__name__}"))
+            return await self._admit_fault(written, who, faulty(error))
         except asyncio.CancelledError:
             if not isinstance(request, Decision):  # what was admitted all the same is over
                 self._later(lambda tables: [self._ending(request, one, GIVEN_UP)(tables) for one in done])
             raise
+
+    async def _admit_fault(self, written: Written, who: Who, decision: Decision) -> Admission:
+        """The transaction in which a policy raised was undone, with its record: the refusal gets one of its own."""
+        body, now = fault_body(written, who, self.redactor), self.store.clock.now()
+        try:
+            return await self.store.atransact(partial(
+                refuse, caller=who.caller, digest=body.digest, decision=decision, body=body, at=now
+            ))  # fmt: skip
+        except StoreError as error:
+            return unrecorded(error)
+        except Exception:
+            log.exception("rightcall: a refusal could not be recorded")
+            return Admission(decision, 0)
 
     def _decided(self, tables: Tables, request: Request, body: CallBody, asked: Question) -> Admission:
         """The time that counts is that of the transaction: a call may have waited for it."""
