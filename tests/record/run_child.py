@@ -74,6 +74,23 @@ def admissions(store: SqliteStore, name: str) -> None:
         before = rule
 
 
+def denied_and_killed(store: SqliteStore, secret: str) -> None:
+    """Ask, hear a no, and die as soon as that is on disk."""
+    from approval_running import Discreet
+    from approval_running import say as answer
+    from rightcall.record.sqlite_tables import SqliteTables
+
+    asked = Discreet(store).ask({"content": secret})
+
+    def die(self: SqliteTables) -> None:
+        del self
+        say("denied")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    SqliteTables.forget_private = die
+    answer(store, asked, "denied")
+
+
 def key(store: SqliteStore) -> None:
     say(store.key().hex())
     store.close()

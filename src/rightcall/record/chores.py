@@ -23,6 +23,7 @@ _REFRESH = 60 * SECOND
 
 def tidy(tables: SqliteTables, clock: Clock) -> None:
     """At the start of a transaction, every few seconds."""
+    tables.sweep_private()
     complete_interrupted(tables)
     keep_clocks(tables, clock)
     sweep(tables, clock.now())

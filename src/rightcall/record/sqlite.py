@@ -15,6 +15,7 @@ from rightcall.record.clock import Clock, SystemClock
 from rightcall.record.runs import Runs
 from rightcall.record.sqlite_faults import fault_of, forked
 from rightcall.record.sqlite_file import key_beside, make_file
+from rightcall.record.sqlite_private import PrivateTexts
 from rightcall.record.sqlite_readers import Readers
 from rightcall.record.sqlite_session import Session
 from rightcall.record.sqlite_writer import Job, Writer
@@ -38,7 +39,7 @@ class SqliteStore:
             self._runs.start()
         except OSError as error:
             raise fault_of(error, self.path) from error
-        self._session = Session(self.path, self.clock, self._runs)
+        self._session = Session(self.path, self.clock, self._runs, PrivateTexts(self.path))
         self._writer = Writer(self.path, self._session, busy_seconds)
         self._end = finalize(self, _end, self._writer, self._readers, self._runs, _EXIT_SECONDS)
         _STORES.add(self)

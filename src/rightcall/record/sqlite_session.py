@@ -11,6 +11,7 @@ from rightcall.record.runs import Runs
 from rightcall.record.schema import VERSION, version_of
 from rightcall.record.sqlite_faults import empty, gone, replaced
 from rightcall.record.sqlite_file import Stamp, connect, examine, patiently, roll_back, stamp
+from rightcall.record.sqlite_private import PrivateTexts
 from rightcall.record.sqlite_tables import SqliteTables
 
 _ANY_NUMBER = 2**30
@@ -19,10 +20,11 @@ _ANY_NUMBER = 2**30
 class Session:
     """begin ─▶ works on `tables` ─▶ commit; or, when anything is wrong, `give_up`."""
 
-    def __init__(self, path: Path, clock: Clock, runs: Runs) -> None:
+    def __init__(self, path: Path, clock: Clock, runs: Runs, private: PrivateTexts) -> None:
         self._path = path
         self._clock = clock
         self._runs = runs
+        self._private = private
         self._open: tuple[sqlite3.Connection, SqliteTables] | None = None
         self._stamp: Stamp | None = None
         """Of the file as our last transaction left it; None when the connection is not to be trusted."""
@@ -65,6 +67,7 @@ class Session:
         if found.file != self._file:
             raise gone(self._path)  # what was written went with it
         self._stamp, self._last = found, last
+        tables.forget_private()
 
     def give_up(self) -> None:
         """Nothing of this transaction happens. The next one begins with a new connection."""
@@ -76,7 +79,7 @@ class Session:
         """The old connection is closed last: should the new one be no good, it keeps what is in the log beside the
         file from being written into a file that is damaged."""
         connection = connect(self._path, deadline, new=self._file is None)
-        tables = SqliteTables(connection, self._clock, self._runs)
+        tables = SqliteTables(connection, self._clock, self._runs, self._private)
         try:
             if self._file not in (None, found.file):
                 examine(connection, self._path, deadline)

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from msgspec import json
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from rightcall.record.chain import START, link
 from rightcall.record.clock import Clock
 from rightcall.record.runs import Runs
+from rightcall.record.sqlite_private import PrivateTexts
 from rightcall.record.tables import Entry, EntryKind
 from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark, Pause
 
@@ -52,15 +53,22 @@ _ANSWERED = (
     f"{_APPROVALS} WHERE binding = ? AND status IN ('approved', 'denied', 'waiting')"
     " ORDER BY CASE status WHEN 'approved' THEN 0 WHEN 'denied' THEN 1 ELSE 2 END, n DESC LIMIT 1"
 )
+_OPEN: tuple[ApprovalStatus, ...] = ("waiting", "approved")
+"""Of an approval whose call is still needed: to be shown, or to be compared."""
+_LOST = {"(lost)": ""}
+"""In place of conditions that are gone: no call has such an argument."""
 _PUT_META = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 
 
 class SqliteTables:
     """Everything that `Tables` asks for, and a little more for the store itself."""
 
-    def __init__(self, connection: sqlite3.Connection, clock: Clock, runs: Runs) -> None:
+    def __init__(self, connection: sqlite3.Connection, clock: Clock, runs: Runs, private: PrivateTexts) -> None:
         self._clock = clock
         self._runs = runs
+        self._private = private
+        self._touched: set[str] = set()
+        """What is private and was put or may have to go: after the commit the rows say which."""
         self._do = connection.cursor().execute  # one cursor is enough: every answer is taken before the next question
         self._marked = 0
         self.refresh()
@@ -246,32 +254,83 @@ class SqliteTables:
 
     def approval(self, id: str) -> Approval | None:
         row = self._do(f"{_APPROVALS} WHERE id = ?", (id,)).fetchone()
-        return None if row is None else Approval(*row)
+        return None if row is None else self._approval(row)
 
     def put_approval(self, approval: Approval) -> None:
+        name = _approval_name(approval.id)
+        self._touched.add(name)
+        if approval.status in _OPEN and approval.canonical:
+            self._private.put(name, approval.canonical, approval.details)
+            approval = replace(approval, canonical="", details="")
         self._do(_PUT_APPROVAL, astuple(approval))
+
+    def _approval(self, row: Any) -> Approval:
+        """With what is kept beside the database, as long as it is needed. One that somebody has taken away stays
+        empty: nobody can be shown the call, so that nobody can say yes to it."""
+        approval = Approval(*row)
+        if approval.canonical or approval.details or approval.status not in _OPEN:
+            return approval
+        kept = self._private.get(_approval_name(approval.id))
+        if kept is None or len(kept) != 2:
+            return replace(approval, details="{}")
+        return replace(approval, canonical=kept[0], details=kept[1])
 
     def answered(self, binding: str) -> Approval | None:
         row = self._do(_ANSWERED, (binding,)).fetchone()
-        return None if row is None else Approval(*row)
+        return None if row is None else self._approval(row)
 
     def approvals(self, *status: ApprovalStatus) -> list[Approval]:
         only = f" WHERE status IN ({', '.join('?' * len(status))})" if status else ""
-        return [Approval(*row) for row in self._do(f"{_APPROVALS}{only} ORDER BY n", status).fetchall()]
+        return [self._approval(row) for row in self._do(f"{_APPROVALS}{only} ORDER BY n", status).fetchall()]
 
     def grants(self, caller: str, tool: str) -> tuple[Grant, ...]:
         rows = self._do(f"{_GRANTS} WHERE caller = ? AND tool = ? ORDER BY n", (caller, tool)).fetchall()
-        return tuple(_grant(row) for row in rows)
+        return tuple(map(self._grant, rows))
 
     def put_grant(self, grant: Grant) -> None:
-        name, caller, tool, where, *rest = astuple(grant)
-        self._do(_PUT_GRANT, (name, caller, tool, json.encode(where).decode(), *rest))
+        where = json.encode(grant.where).decode()
+        if grant.where or grant.note:
+            self._touched.add(_grant_name(grant.id))
+            self._private.put(_grant_name(grant.id), where, grant.note)
+            where, grant = "", replace(grant, note="")
+        name, caller, tool, _, *rest = astuple(grant)
+        self._do(_PUT_GRANT, (name, caller, tool, where, *rest))
 
     def drop_grant(self, id: str) -> None:
+        self._touched.add(_grant_name(id))
         self._do("DELETE FROM grants WHERE id = ?", (id,))
 
     def all_grants(self) -> list[Grant]:
-        return [_grant(row) for row in self._do(f"{_GRANTS} ORDER BY n").fetchall()]
+        return [self._grant(row) for row in self._do(f"{_GRANTS} ORDER BY n").fetchall()]
+
+    def _grant(self, row: Any) -> Grant:
+        """With what is kept beside the database. Where that was taken away, nothing fits any more."""
+        name, caller, tool, where, *rest = row
+        if where:
+            return Grant(name, caller, tool, json.decode(where), *rest)
+        kept = self._private.get(_grant_name(name)) or ()
+        conditions = json.decode(kept[0]) if len(kept) == 2 else _LOST
+        return replace(Grant(name, caller, tool, conditions, *rest), note=kept[1] if len(kept) == 2 else "")
+
+    # What is private
+
+    def forget_private(self) -> None:
+        """After a commit: what its rows no longer need is removed from the disk."""
+        if self._touched:
+            needed = self._needed()
+            for name in self._touched - needed:
+                self._private.drop(name)
+            self._touched.clear()
+
+    def sweep_private(self) -> None:
+        """Before anything is done: what a process that was killed left behind is removed."""
+        if not self._private.is_empty():
+            self._private.sweep(self._needed())
+
+    def _needed(self) -> set[str]:
+        approvals = self._do("SELECT id FROM approvals WHERE status IN ('waiting', 'approved')").fetchall()
+        grants = self._do("SELECT id FROM grants WHERE \"where\" = ''").fetchall()
+        return {_approval_name(one) for (one,) in approvals} | {_grant_name(one) for (one,) in grants}
 
     # The emergency stop
 
@@ -308,6 +367,9 @@ class SqliteTables:
             self._do(f"UPDATE {table} SET expires_at = min(expires_at + ?, ifnull(?, expires_at + ?))", (by, until, by))
 
 
-def _grant(row: Any) -> Grant:
-    name, caller, tool, where, *rest = row
-    return Grant(name, caller, tool, json.decode(where), *rest)
+def _approval_name(id: str) -> str:
+    return f"approval {id}"
+
+
+def _grant_name(id: str) -> str:
+    return f"grant {id}"
