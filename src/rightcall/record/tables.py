@@ -26,6 +26,7 @@ EntryKind = Literal[
     "definition",  # a tool was first seen, or its change was accepted
     "policy",  # the policy in force, when a process starts and whenever it changes, or why a change was not taken
     "release",  # a call was let out of quarantine
+    "store",  # a new audit was begun, or another file taken for it, on purpose
     "pause",  # all calls were stopped, or let go on
     "change",  # a person merged, reviewed or took back something by a command of their own
     "prune",  # older records were removed; the checkpoint
