@@ -31,11 +31,12 @@ from rightcall.errors import ConfigError, StoreError
 from rightcall.executor_calls import Who, end_body, faulty, hushed, unrecorded
 from rightcall.executor_opening import existing_folder, guarded_paths, open_store, store_path
 from rightcall.executor_policy import PolicyInForce
-from rightcall.record.admission import Admission, Decide, admit, finish, finish_once, refuse
+from rightcall.packs import pack_digests
+from rightcall.record.admission import Admission, Decide, admit, count_start, finish, finish_once, refuse
 from rightcall.record.asking import answer
-from rightcall.record.entries import EndBody, NoteBody, encode
+from rightcall.record.entries import EndBody, encode
 from rightcall.record.memory import MemoryStore
-from rightcall.record.notes import note_policy
+from rightcall.record.notes import note_policy, packs_digest, policy_note
 from rightcall.record.tables import Store, Tables
 from rightcall.text.redact import Redactor
 from rightcall.types_running import PAUSED, Approval, Decision, Result
@@ -81,6 +82,7 @@ class Door:
         self._file = os.path.abspath(policy) if isinstance(policy, (str, os.PathLike)) else None
         self._policy = PolicyInForce(policy)
         self._packs = tuple(packs)
+        self._packs_digest = ""
         self._provider = provider
         self._mode: Mode | None = mode
         self._strict = strict
@@ -251,7 +253,7 @@ class Door:
         call_id: str | None, space: str, approval: str | None,
     ) -> Asked:  # fmt: skip
         self._look()
-        who = Who(caller or self.caller, context, step, self._provider or "", self._current.digest)
+        who = Who(caller or self.caller, context, step, self._provider or "", self._current.digest, self._packs_digest)
         box = self._box(who.caller, space)
         here = Here(
             self.host, space, self._current, box, self._rights_of(who.caller, space), self.root,
@@ -260,7 +262,8 @@ class Door:
         asked = asked_of(here, who, name, arguments, call_id, approval, self.store.clock.now())
         if self._pins or isinstance(asked.request, Decision):
             return asked
-        return replace(asked, request=replace(asked.request, definition=""))
+        inputs = replace(asked.body.inputs, unpinned=True)
+        return replace(asked, request=replace(asked.request, definition=""), body=replace(asked.body, inputs=inputs))
 
     def _admit_fault(self, asked: Asked, fault: Decision) -> Admission:
         try:
@@ -301,10 +304,14 @@ class Door:
             request = replace(request, at=self.store.clock.now())
             decision = self._judging(tables)(request, tables)
         would = "" if decision.kind == "allow" else f"{decision.kind} by {decision.rule}: {decision.reason}"
-        seq = tables.append("begin", 0, encode(replace(asked.body, decision="allow", rule="observe", reason=would)))
+        unjudged = isinstance(request, Decision)
+        body = replace(
+            asked.body, decision="allow", rule="observe", reason=would, changes=tables.changes(),
+            now=self.store.clock.now() if unjudged else request.at,
+            order={} if unjudged else count_start(tables, request, tables.head()[0] + 1),
+        )  # fmt: skip
+        seq = tables.append("begin", 0, encode(body))
         tables.begun(seq, elsewhere=self._elsewhere)
-        for scope in () if isinstance(request, Decision) else request.scopes:
-            tables.mark(scope.name, seq)
         return Admission(decision, seq, hash=tables.head()[1])
 
     def _judging(self, tables: Tables) -> Decide:
@@ -396,10 +403,10 @@ class Door:
         return Redactor(self.store.key(), self._policy.current.settings.audit.redact)
 
     def _note_policy(self, what: str) -> None:
-        current = self._policy.current
-        about = {"digest": current.digest, "source": current.source}
-        note = NoteBody(what, data=about | ({"problem": self._policy.problem} if self._policy.problem else {}))
-        self._later(lambda tables: note_policy(tables, note, current.digest))
+        packs = pack_digests((*self._policy.current.packs, *self._packs))
+        note, digest = policy_note(what, self._policy.current, packs, self._policy.problem)
+        self._packs_digest = packs_digest(packs)
+        self._later(lambda tables: note_policy(tables, note, digest))
 
 
 def _desk(policy: str | None, store: str | None) -> str:

@@ -56,16 +56,15 @@ def admit(tables: Tables, request: Request, decide: Decide, body: CallBody, ques
         return refuse(tables, request.caller, request.digest, decision, body, request.at)
     if decision.kind == "ask":
         return _wait(tables, request, decision, body, question)
-    seq = tables.append("begin", 0, encode(_decided(body, decision)))
+    decided = _decided(tables, body, decision, request.at, count_start(tables, request, tables.head()[0] + 1))
+    seq = tables.append("begin", 0, encode(decided))
     _, own = tables.head()
     tables.begun(seq)
     use(tables, decision, seq)
     if request.side_effects and decision.kind == "allow":
         tables.changed(request.digest)
-    for scope in request.scopes:
-        tables.mark(scope.name, seq)
     if request.rights.repeats and not request.repeatable:
-        tables.mark(same_scope(request, tables.changes()), seq)
+        tables.mark(same_scope(request, tables.changes()), seq, request.at)
     if request.definition and tables.definition(request.tool) is None:
         tables.pin(request.tool, request.definition)
         _note_definition(tables, request, seq, question.definition)
@@ -77,10 +76,10 @@ def refuse(tables: Tables, caller: str, digest: str, decision: Decision, body: C
     why."""
     if tables.paused() is not None:
         decision = PAUSED
-    seq = tables.append("refused", 0, encode(_decided(body, decision)))
+    seq = tables.append("refused", 0, encode(_decided(tables, body, decision, at)))
     scope = refused_scope(caller, digest)
     if not decision.rule.startswith(UNCOUNTED):
-        tables.mark(scope, seq)
+        tables.mark(scope, seq, at)
     count = count_since(tables, scope, at - HOUR, MOST_REFUSALS)
     return Admission(decision, seq, count, "" if decision.earlier is None else _outcome(tables, decision.earlier))
 
@@ -103,11 +102,16 @@ def finish_once(tables: Tables, admission: Admission, end: EndBody, changed: str
 
 
 def _wait(tables: Tables, request: Request, decision: Decision, body: CallBody, question: Question) -> Admission:
-    for scope in request.scopes:  # a question costs a person's time: it counts like a call
-        tables.mark(scope.name, 0)
+    order = count_start(tables, request, 0)  # a question costs a person's time: it counts like a call
     approval = ask(tables, request, decision, question.details, question.definition)
     decision = replace(decision, approval=approval)
-    return Admission(decision, tables.append("waiting", 0, encode(_decided(body, decision))))
+    decided = _decided(tables, body, decision, request.at, order)
+    return Admission(decision, tables.append("waiting", 0, encode(decided)))
+
+
+def count_start(tables: Tables, request: Request, call: int) -> dict[str, int]:
+    """Count a start towards every limit that it falls under; the how many-th it is of each kind."""
+    return {scope.name.partition("\0")[0]: tables.mark(scope.name, call, request.at) for scope in request.scopes}
 
 
 def _note_definition(tables: Tables, request: Request, call: int, described: str) -> None:
@@ -115,9 +119,12 @@ def _note_definition(tables: Tables, request: Request, call: int, described: str
     tables.append("definition", call, encode(NoteBody("first seen", data=data)))
 
 
-def _decided(body: CallBody, decision: Decision) -> CallBody:
+def _decided(
+    tables: Tables, body: CallBody, decision: Decision, now: int, order: dict[str, int] | None = None
+) -> CallBody:
     return replace(
-        body, decision=decision.kind, rule=decision.rule, reason=decision.reason, approval=decision.approval,
+        body, now=now, order=order or {}, changes=tables.changes(),
+        decision=decision.kind, rule=decision.rule, reason=decision.reason, approval=decision.approval,
         grant=decision.grant, earlier=decision.earlier, retry_after=decision.retry_after,
     )  # fmt: skip
 

@@ -115,7 +115,9 @@ def answer(
         answered = replace(answered, canonical="", details="{}")
     tables.put_approval(answered)
     why = hide(reason) if reason else ""
-    body = AnswerBody(id, said, by, approval.digest, approval.kind, approval.tool, approval.caller, why)
+    body = AnswerBody(
+        id, said, by, approval.digest, approval.kind, approval.tool, approval.caller, why, now, answered.expires_at
+    )
     tables.append("answer", 0, encode(body))
     return answered
 
@@ -237,4 +239,6 @@ def _grant(tables: Tables, id: str) -> Grant:
 
 
 def _grant_data(grant: Grant) -> dict[str, object]:
-    return {"id": grant.id, "caller": grant.caller, "tool": grant.tool, "uses": grant.uses}
+    return {
+        "id": grant.id, "caller": grant.caller, "tool": grant.tool, "uses": grant.uses, "until": grant.expires_at,
+    }  # fmt: skip

@@ -35,6 +35,8 @@ class MemoryTables:
         self._parts: dict[int, list[Entry]] = {}
         self._running: set[int] = set()
         self._marks: dict[str, list[Mark]] = {}
+        self._numbers: dict[str, int] = {}
+        """Starts in a scope since it was first used, or last swept."""
         self._marked = 0
         self._changes = 0, ""
         self._definitions: dict[str, str] = {}
@@ -69,6 +71,7 @@ class MemoryTables:
         since = self._clock.now() - HOUR
         for name in [name for name, kept in self._marks.items() if kept[-1].at <= since]:
             del self._marks[name]
+            self._numbers.pop(name, None)
 
     def undo(self) -> None:
         """It raised: nothing of it has happened."""
@@ -171,8 +174,8 @@ class MemoryTables:
         marks = self._marks.get(scope)
         return marks[-n] if marks is not None and 1 <= n <= len(marks) else None
 
-    def mark(self, scope: str, call: int) -> None:
-        now = self._now
+    def mark(self, scope: str, call: int, at: int | None = None) -> int:
+        now = at if at is not None else self._now
         if now is None:
             now = self._now = self._clock.now()
         marks = self._marks.get(scope)
@@ -183,10 +186,13 @@ class MemoryTables:
         self._undo.append(scope)
         marks.append(Mark(now, call))
         self._marked += 1
+        number = self._numbers[scope] = self._numbers.get(scope, 0) + 1
+        return number
 
     def _unmark(self, scope: str) -> None:
         marks = self._marks[scope]
         marks.pop()
+        self._numbers[scope] -= 1
         if not marks:
             del self._marks[scope]
 

@@ -199,8 +199,8 @@ class SqliteTables:
         row = self._do("SELECT at, call FROM windows WHERE scope = ? AND n = ?", (scope, top - n + 1)).fetchone()
         return None if row is None else Mark(*row)
 
-    def mark(self, scope: str, call: int) -> None:
-        now = self._clock.now()
+    def mark(self, scope: str, call: int, at: int | None = None) -> int:
+        now = self._clock.now() if at is None else at
         top = self._top(scope) + 1
         self._do("INSERT INTO windows VALUES (?, ?, ?, ?)", (scope, top, now, call))
         self._tops[scope] = top
@@ -208,6 +208,7 @@ class SqliteTables:
         if self._marked >= _PURGE_EVERY:
             self._marked = 0
             self.purge(now)
+        return top
 
     def purge(self, now: int) -> None:
         """Remove starts older than an hour, some at a time. Those that are left have numbers in a row."""

@@ -91,8 +91,9 @@ class Tables(Facts, Protocol):
         """Calls that have begun and not ended, in any process that is alive."""
         ...
 
-    def mark(self, scope: str, call: int) -> None:
-        """A start in a scope, now."""
+    def mark(self, scope: str, call: int, at: int | None = None) -> int:
+        """A start in a scope, at the moment for which it was decided (else now); returns the how many-th it is there.
+        After an hour without a start, counting may begin anew."""
         ...
 
     def forget(self, scope: str) -> None: ...

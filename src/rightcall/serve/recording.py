@@ -23,9 +23,9 @@ from msgspec import Struct
 from rightcall.config import Policy
 from rightcall.errors import StoreError
 from rightcall.executor_opening import existing_folder, open_store, store_path
+from rightcall.packs import pack_digests
 from rightcall.record.clock import Clock
-from rightcall.record.entries import NoteBody
-from rightcall.record.notes import note_policy
+from rightcall.record.notes import note_policy, policy_note
 from rightcall.record.tables import Store, Tables
 from rightcall.serve.facts import Facts
 from rightcall.serve.noting import Told, made, parts_of, weight_of
@@ -125,9 +125,8 @@ class Recording:
 
     def note_policy(self, what: str, policy: Policy, problem: str | None = None) -> None:
         """Which policy is in force, or why an edit of its file was not taken: as an executor notes it."""
-        data = {"digest": policy.digest, "source": policy.source} | ({"problem": problem} if problem else {})
-        note = NoteBody(what, data=data)
-        self._store.later(lambda tables: note_policy(tables, note, policy.digest))
+        note, digest = policy_note(what, policy, pack_digests(policy.packs), problem)
+        self._store.later(lambda tables: note_policy(tables, note, digest))
 
     def _take(self, facts: Facts, weights: list[int]) -> None:
         with self._lock:
