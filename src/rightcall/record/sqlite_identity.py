@@ -23,8 +23,8 @@ from rightcall.record.tables import Entry, EntryKind
 
 Head = tuple[int, bytes]
 
-_BESIDE = ("-head", "-runs", "-private", "-definitions")
-"""What only a store that was in use has beside it, apart from its key."""
+_BESIDE = ("-runs", "-private", "-definitions")
+"""What only a store that was in use has beside it, apart from its key and its head."""
 _LONGEST_HEAD = 200
 
 
@@ -45,7 +45,7 @@ class Identity:
     def __init__(self, path: Path, adopting: tuple[str, str] | None = None) -> None:
         self._path = path
         self._adopting = adopting
-        self._head_file = path.with_name(path.name + "-head")
+        self._head_file = f"{path}-head"
         self._kept: Head | None = None
         self._lost = ""
         self.key = b""
@@ -58,10 +58,12 @@ class Identity:
 
     def recognise(self, tables: Identified) -> None:
         """Inside a transaction, when a file has just been opened: is it ours? A new one becomes so."""
-        problem = self._lost or wrong_with(self._path, tables)
+        found = _beside(self._path)
+        problem = self._lost or _compared(self._path.name, found, tables)
         if problem and self._adopting is None:
             raise self._unusable(problem)
-        self.key = key_beside(self._path)
+        key, self._kept = found
+        self.key = key if key is not None and len(key) == KEY_BYTES else key_beside(self._path)
         if tables.meta("store") != fingerprint(self.key):
             tables.put_meta("store", fingerprint(self.key))
         if problem and self._adopting is not None:
@@ -90,7 +92,7 @@ class Identity:
 
     def keep_last_head(self, head: Head) -> None:
         """At the end, when nothing is locked: another process may have written down a later one."""
-        known = kept_head(self._path)
+        known = kept_head(self._path) if head != self._kept else head
         if known is None or known[0] < head[0]:
             self.keep_head(head)
 
@@ -104,29 +106,39 @@ def fingerprint(key: bytes) -> str:
 
 def lost(path: Path) -> str:
     """Why a file that is empty, or not there, cannot be a new audit: something beside it says that there was one."""
-    beside = [path.with_name(path.name + end) for end in _BESIDE]
-    key = path.with_name(path.name + ".key")
-    known = next((one.name for one in (key, beside[0]) if os.path.lexists(one)), "")
+    known = _first_there(path, (".key", "-head"))
     try:
         size = os.stat(path).st_size
     except OSError:
         size = -1
-        known = known or next((one.name for one in beside if os.path.lexists(one)), "")
+        known = known or _first_there(path, _BESIDE)
     if size > 0 or not known:
         return ""
-    return f"it is {'empty' if size == 0 else 'gone'}, but {known} beside it shows that there was one"
+    return f"it is {'empty' if size == 0 else 'gone'}, but {path.name}{known} beside it shows that there was one"
+
+
+def _first_there(path: Path, ends: tuple[str, ...]) -> str:
+    return next((end for end in ends if os.path.lexists(f"{path}{end}")), "")
 
 
 def wrong_with(path: Path, tables: Identified) -> str:
     """Why the database at a path is not the one that what lies beside it belongs to; empty where it is."""
-    key = _read(path.with_name(path.name + ".key"))
-    store, head = tables.meta("store"), kept_head(path)
+    return _compared(path.name, _beside(path), tables)
+
+
+def _beside(path: Path) -> tuple[bytes | None, Head | None]:
+    """The key and the head, as far as they are there."""
+    return _read(f"{path}.key"), kept_head(path)
+
+
+def _compared(name: str, found: tuple[bytes | None, Head | None], tables: Identified) -> str:
+    (key, head), store = found, tables.meta("store")
     if store is None:  # new, or of an earlier version: then nothing beside it knows better
-        return "" if head is None else f"{path.name}-head beside it belongs to another audit"
+        return "" if head is None else f"{name}-head beside it belongs to another audit"
     if key is None:
-        return f"its key {path.name}.key is missing"
+        return f"its key {name}.key is missing"
     if len(key) == KEY_BYTES and store != fingerprint(key):  # of a damaged one is told when it is needed
-        return f"it is not the audit that {path.name}.key belongs to: one of the two was replaced"
+        return f"it is not the audit that {name}.key belongs to: one of the two was replaced"
     return "" if head is None else _older(tables, head)
 
 
@@ -144,7 +156,7 @@ def _older(tables: Identified, head: Head) -> str:
 def kept_head(path: Path) -> Head | None:
     """What is written down of the last record; None where nothing is, or not whole."""
     try:
-        text, _, check = (_read(path.with_name(path.name + "-head")) or b"").decode().strip().rpartition(":")
+        text, _, check = (_read(f"{path}-head") or b"").decode().strip().rpartition(":")
         seq, _, own = text.partition(":")
         if sha256(text.encode()).hexdigest()[:8] == check:
             return int(seq), bytes.fromhex(own)
@@ -157,11 +169,14 @@ def _text(head: Head) -> str:
     return f"{head[0]}:{head[1].hex()}"
 
 
-def _read(path: Path) -> bytes | None:
+def _read(path: str) -> bytes | None:
     try:
         fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return None
-    with open(fd, "rb") as opened, suppress(OSError):
-        return opened.read(_LONGEST_HEAD)
-    return None
+    try:
+        return os.read(fd, _LONGEST_HEAD)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
