@@ -37,9 +37,10 @@ from rightcall.record.asking import answer
 from rightcall.record.entries import EndBody, encode
 from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import note_policy, packs_digest, policy_note
+from rightcall.record.pause import pause, resume
 from rightcall.record.tables import Store, Tables
 from rightcall.text.redact import Redactor
-from rightcall.types_running import PAUSED, Approval, Decision, Result
+from rightcall.types_running import PAUSED, Approval, Decision, Pause, Result
 
 if TYPE_CHECKING:
     from rightcall.executor import PolicySource, StoreSource
@@ -247,6 +248,17 @@ class Door:
         return self.store.transact(
             lambda tables: answer(tables, about, said, by, digest, now, expires, tuple(settings.callers))
         )
+
+    def pause(self, reason: str = "", *, by: str) -> Pause:
+        """The emergency stop: every process on this store refuses every call, until `resume`. `by` is the person who
+        says so. Raises AnswerError or StoreError."""
+        told, callers = str(self._redactor.value(reason)), tuple(self._policy.current.settings.callers)
+        return self.store.transact(lambda tables: pause(tables, by, told, callers))[0]
+
+    def resume(self, reason: str = "", *, by: str) -> Pause | None:
+        """Let calls run again; returns the pause that ends, None when there was none."""
+        told, callers = str(self._redactor.value(reason)), tuple(self._policy.current.settings.callers)
+        return self.store.transact(lambda tables: resume(tables, by, told, callers))
 
     def _asked(
         self, name: Any, arguments: Any, caller: str | None, context: str | None, step: str | None,
