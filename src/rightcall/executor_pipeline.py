@@ -53,7 +53,7 @@ from rightcall.record.tables import Store, Tables
 from rightcall.text.redact import Redactor
 from rightcall.text.tokens import estimate
 from rightcall.types import Call
-from rightcall.types_running import Decision, DecisionKind, Metadata, Outcome, Request, Result
+from rightcall.types_running import PAUSED, Decision, DecisionKind, Metadata, Outcome, Request, Result
 
 log = logging.getLogger("rightcall")
 
@@ -281,7 +281,7 @@ class Pipeline(Struct, frozen=True, eq=False):
                 return known
             given = self._given(request, found.local)
             seconds, output = self._seconds(request, found.local), self._budget(request).output
-            result = await run(found.local, given, seconds=seconds, output=output)
+            result = await run(found.local, given, seconds=seconds, output=output, why_not=self._why_not)
             if key is not None and result.ok and await self._state(request, found) == request.state:
                 self.cache.put(key, result)
             return result
@@ -289,6 +289,14 @@ class Pipeline(Struct, frozen=True, eq=False):
             end = replace(GIVEN_UP, execution_time=round((perf_counter() - began) * 1e3, 3))
             self._later(self._ending(request, admission, end))
             raise
+
+    def _why_not(self) -> str | None:
+        """Why a call that was admitted, and then waited for a thread, must not start: everything was paused meanwhile.
+        A store that cannot be read now could be, when the call was admitted."""
+        try:
+            return f"{PAUSED.reason}. It was not run." if self.store.look(lambda tables: tables.paused()) else None
+        except StoreError:
+            return None
 
     async def _changed(self, request: Request, local: LocalTool) -> Result:
         """Why an approved call is not run, and what it would do now."""

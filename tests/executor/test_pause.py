@@ -54,3 +54,28 @@ def test_neither_preview_nor_state_of_a_tool_run_while_it_is_paused(workshop: An
     shop.executor.pause(by="anna")
     assert shop.run("push", {"n": 1}).decision.rule == "paused"
     assert ran == []
+
+
+def test_a_call_that_was_admitted_and_waits_for_a_thread_does_not_start(
+    workshop: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rightcall.execute import run, waiting
+
+    shop = workshop(FREE)
+    monkeypatch.setattr(run, "QUEUED", 0.0)  # as if every call had to wait for one
+    assert shop.run("add", {"a": 1, "b": 2}).ok
+    monkeypatch.setattr(run, "in_thread", paused_meanwhile(shop, waiting.in_thread))
+    outcome = shop.run("add", {"a": 1, "b": 3})
+    assert (outcome.ok, outcome.status) == (False, "failed")
+    assert outcome.error == "All tool calls are paused by the operator. It was not run."
+    assert shop.trace == [("add", 1, 2)]
+
+
+def paused_meanwhile(shop: Any, in_thread: Any) -> Any:
+    """Somebody stops everything just when a thread is found for a call."""
+
+    def stopped(threads: Any, work: Any, deadline: float, context: Any) -> Any:
+        shop.executor.pause(by="anna")
+        return in_thread(threads, work, deadline, context)
+
+    return stopped
