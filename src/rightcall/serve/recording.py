@@ -254,11 +254,11 @@ class Recording:
             log.warning("rightcall: calls are recorded again; %d records are lost", self.lost)
 
     def _note_fault(self, error: StoreError) -> None:
+        first, self.fault = not self.fault, error.fault
         self.failures += 1
-        if not self.fault:
+        if first:
             why = str(error).replace(" Nothing was run.", "")  # true of calls that run; these only pass
             log.error("rightcall: calls pass and are not recorded for now: %s", escaped(why, 500))
-        self.fault = error.fault
 
     def _give_up(self) -> None:
         with self._lock:
