@@ -2,9 +2,10 @@
 whether a diagnosis was right, and what a router decided. Two of the success metrics need the messages, one the
 diagnoses; without them these say "not reported"."""
 
+from hashlib import sha256
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 from rightcall.errors import ConfigError
 from rightcall.record.entries import NoteBody, encode
@@ -134,6 +135,19 @@ def note_change(tables: Tables, what: str, by: str, data: Any = None) -> int:
     """A person has changed something by a command of their own, such as `undo` or `pr merge`; returns the number of the
     record."""
     return tables.append("change", 0, encode(NoteBody(what, _name("by", by), data)))
+
+
+def policy_note(what: str, policy: Any, packs: dict[str, str], problem: str | None) -> tuple[NoteBody, str]:
+    """What is noted of a policy, and what it is known by: its own digest and that of the packs beside it."""
+    data: dict[str, Any] = {"digest": policy.digest, "source": policy.source}
+    data |= {"packs": packs} if packs else {}
+    data |= {"problem": problem} if problem else {}
+    return NoteBody(what, data=data), f"{policy.digest} {packs_digest(packs)}".rstrip()
+
+
+def packs_digest(packs: dict[str, str]) -> str:
+    """As a record names them; empty where there are none."""
+    return sha256(json.encode(sorted(packs.items()))).hexdigest()[:16] if packs else ""
 
 
 _POLICY = "(policy)"

@@ -10,6 +10,7 @@ from rightcall.record.clock import Clock
 from rightcall.record.runs import Runs
 from rightcall.record.sqlite_faults import closed, fault_of, is_fault
 from rightcall.record.sqlite_file import connect_reader, patiently, roll_back, stamp
+from rightcall.record.sqlite_private import PrivateTexts
 from rightcall.record.sqlite_tables import SqliteTables
 from rightcall.record.tables import ReadOnly, T, Tables
 
@@ -28,6 +29,7 @@ class _Reader(NamedTuple):
 
 class Readers:
     def __init__(self, path: Path, clock: Clock, runs: Runs, busy_seconds: float) -> None:
+        self._private = PrivateTexts(path)
         self._path = path
         self._clock = clock
         self._runs = runs
@@ -72,7 +74,7 @@ class Readers:
 
     def _connect(self, file: tuple[int, int], deadline: float) -> _Reader:
         connection = connect_reader(self._path, deadline)
-        return _Reader(connection, SqliteTables(connection, self._clock, self._runs), file)
+        return _Reader(connection, SqliteTables(connection, self._clock, self._runs, self._private), file)
 
     def _give_back(self, reader: _Reader) -> None:
         roll_back(reader.connection)
