@@ -15,6 +15,7 @@ import pytest
 from record.refusing import locked, not_opened, refused, resumed
 from record.works import BODY, OpenSqlite, add, numbers, records
 from rightcall.errors import StoreError
+from rightcall.record.schema import VERSION
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.sqlite_file import open_up
 
@@ -205,10 +206,10 @@ def test_a_newer_version_is_refused_also_when_it_comes_while_running(open_sqlite
     store.transact(add())
     set_version(database, 7)
     message = refused(store, "version")
-    assert "a newer RightCall wrote it (tables of version 7, this one knows 1)" in message
+    assert f"a newer RightCall wrote it (tables of version 7, this one knows {VERSION})" in message
     assert "Update RightCall." in message
     not_opened(database, "version")
-    set_version(database, 1)
+    set_version(database, VERSION)
     resumed(store, 1)
 
 

@@ -123,11 +123,12 @@ def test_an_older_version_is_brought_up_to_date(
     monkeypatch.setattr(
         schema, "STEPS", (*schema.STEPS, "ALTER TABLE meta ADD COLUMN note TEXT;\nCREATE TABLE more (x);\n")
     )
-    monkeypatch.setattr(schema, "VERSION", 2)
+    newer = schema.VERSION + 1
+    monkeypatch.setattr(schema, "VERSION", newer)
     for module in ("sqlite_file", "sqlite_session"):
-        monkeypatch.setattr(f"rightcall.record.{module}.VERSION", 2)
+        monkeypatch.setattr(f"rightcall.record.{module}.VERSION", newer)
     store = open_sqlite()
     assert store.transact(add()) == 2
     with closing(sqlite3.connect(database)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (newer,)
         assert connection.execute("SELECT count(*) FROM more").fetchone() == (0,)

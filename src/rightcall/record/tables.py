@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from msgspec import Struct
 
 from rightcall.record.clock import Clock
-from rightcall.types_running import Approval, ApprovalStatus, Facts, Grant
+from rightcall.types_running import Approval, ApprovalStatus, Facts, Grant, Token
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ EntryKind = Literal[
     "definition",  # a tool was first seen, or its change was accepted
     "policy",  # the policy in force, when a process starts and whenever it changes, or why a change was not taken
     "release",  # a call was let out of quarantine
-    "change",  # a person merged, reviewed or took back something by a command of their own
+    "change",  # a person merged, reviewed or took back something, or made a token, by a command of their own
     "prune",  # older records were removed; the checkpoint
     "message",  # what a host told about messages and diagnoses, for the metrics
 ]
@@ -119,11 +119,19 @@ class Tables(Facts, Protocol):
 
     def all_grants(self) -> list[Grant]: ...
 
+    def put_token(self, token: Token) -> None: ...
+
+    def drop_token(self, id: str) -> None: ...
+
+    def tokens(self) -> list[Token]:
+        """Oldest first, expired ones too."""
+        ...
+
 
 WRITES = frozenset(
     (
         "append", "remove_through", "begun", "ended", "mark", "forget", "changed", "pin", "put_approval", "put_grant",
-        "drop_grant",
+        "drop_grant", "put_token", "drop_token",
     )
 )  # fmt: skip
 """The operations that `look` does not allow."""

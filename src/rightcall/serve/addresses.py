@@ -22,6 +22,7 @@ from collections.abc import Iterable
 from urllib.parse import unquote
 
 from rightcall.errors import CallError
+from rightcall.serve.browsers import harmless
 from rightcall.text.addresses import Address, read_address
 
 Headers = list[tuple[bytes, bytes]]
@@ -94,8 +95,9 @@ def forwarded(headers: Iterable[tuple[bytes, bytes]], *, plain: bool) -> Headers
 
 def answered(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     """The headers of the upstream's answer that go back to the client. The length stays: drop it if you change the
-    body. What we did is ours to say: an upstream's own `x-rightcall` does not pass."""
-    return [header for header in _without(headers, _OF_ONE_HOP) if not header[0].startswith(OWN)]
+    body. What we did is ours to say: an upstream's own `x-rightcall` does not pass. Nor does what would act on a
+    browser in our name, and a type that is none of a model's API is delivered as a file."""
+    return harmless(header for header in _without(headers, _OF_ONE_HOP) if not header[0].startswith(OWN))
 
 
 def header_of(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:

@@ -5,7 +5,7 @@
     DELETE  old era: the end of a session
 
 Token, Host and Origin are checked before anything comes here (`rightcall.serve.access`). Whose rights count is said by
-the header `x-rightcall-caller`, never by what a client calls itself.
+the token, never by what a client calls itself.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from typing import Any, Final
 
 from starlette.types import Receive, Scope, Send
 
-from rightcall.errors import CallError
 from rightcall.mcp.eras import HANDSHAKE, VERSION_KEY
-from rightcall.mcp.gateway import CALLER
 from rightcall.mcp.gateway_shared import SharedGateway
 from rightcall.mcp.messages import (
     INVALID_PARAMS,
@@ -32,8 +30,8 @@ from rightcall.mcp.messages import (
 )
 from rightcall.mcp.serving import UNSUPPORTED_VERSION, Client
 from rightcall.mcp.serving_answers import METHOD_NOT_FOUND, a_response, failure
-from rightcall.proxy.report import CALLER_HEADER, caller_of
 from rightcall.serve.addresses import header_of
+from rightcall.serve.callers import entered
 from rightcall.serve.mcp_sessions import Session, Sessions
 from rightcall.serve.mcp_stream import Gone, Reply, body_of, plain, stream
 
@@ -66,15 +64,8 @@ class Endpoint:
         await asyncio.to_thread(self.gateway.door.close)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers: list[tuple[bytes, bytes]] = scope["headers"]
-        try:
-            caller = caller_of(header_of(headers, CALLER_HEADER) or None)
-        except CallError as error:
-            await _fail(send, 400, INVALID_REQUEST, str(error))
-            return
-        if not header_of(headers, CALLER_HEADER):
-            caller = CALLER
-        version = header_of(headers, _VERSION).decode("latin-1")
+        caller = entered(scope).caller
+        version = header_of(scope["headers"], _VERSION).decode("latin-1")
         try:
             if version and version not in HANDSHAKE:
                 await self._new(scope, receive, send, caller)
@@ -124,7 +115,7 @@ class Endpoint:
             self.sessions.close(session)
             await plain(send, 200)
         else:
-            await session.standing(receive, send)
+            await session.standing(receive, send, entered(scope).still)
 
     async def _post(self, session: Session | None, scope: Scope, receive: Receive, send: Send, caller: str) -> None:
         body = await body_of(receive)

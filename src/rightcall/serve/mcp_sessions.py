@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from secrets import token_urlsafe
 from time import monotonic
 from typing import Final
@@ -39,14 +40,14 @@ class Session:
     def touch(self) -> None:
         self.seen = monotonic()
 
-    async def standing(self, receive: Receive, send: Send) -> None:
+    async def standing(self, receive: Receive, send: Send, still: Callable[[], bool]) -> None:
         """A second one takes the place of the first: clients open it anew when a connection breaks."""
         if self._listens:
             self._news.put_nowait(None)
         self._news = asyncio.Queue() if self._listens else self._news
         self._listens += 1
         try:
-            await standing_stream(self._news, receive, send)
+            await standing_stream(self._news, receive, send, still)
         finally:
             self._listens -= 1
             self.touch()
