@@ -135,6 +135,8 @@ class Calls:
 
     async def _ask(self, passage: Passage, call: ToolCall, exchange: Exchange) -> Any:
         """What a person says through the client; or the result that asks, or that says how to answer elsewhere."""
+        if passage.decision.rule.startswith("definition:") and not exchange.client.decides_for_all:
+            return _refused(passage.message, exchange)
         if exchange.peer.stateless:
             asked = await asyncio.to_thread(self._approver.question, passage, call, exchange.peer)
             return success(asked) if asked is not None else _refused(passage.message, exchange)

@@ -64,19 +64,18 @@ class Endpoint:
         await asyncio.to_thread(self.gateway.door.close)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        caller = entered(scope).caller
         version = header_of(scope["headers"], _VERSION).decode("latin-1")
         try:
             if version and version not in HANDSHAKE:
-                await self._new(scope, receive, send, caller)
+                await self._new(scope, receive, send)
             else:
-                await self._old(scope, receive, send, caller)
+                await self._old(scope, receive, send)
         except Gone:
             return
 
     # ── the new era: each request stands for itself ──────────────────────────────────────────────────────────────
 
-    async def _new(self, scope: Scope, receive: Receive, send: Send, caller: str) -> None:
+    async def _new(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
             await plain(send, 405, b"", [(b"allow", b"POST")])
             return
@@ -92,7 +91,8 @@ class Endpoint:
         if wrong := _mismatch(message, scope["headers"]):
             await _fail(send, 400, HEADER_MISMATCH, wrong, message.id)
             return
-        client = Client(self.gateway, caller, lambda _: None)
+        client = Client(self.gateway, entered(scope).caller, lambda _: None)
+        client.decides_for_all = entered(scope).operator
         reply = Reply(client, body, message)
         try:
             await stream(reply, scope, receive, send, status=_status, cancel=True)
@@ -101,13 +101,13 @@ class Endpoint:
 
     # ── the old era: sessions ────────────────────────────────────────────────────────────────────────────────────
 
-    async def _old(self, scope: Scope, receive: Receive, send: Send, caller: str) -> None:
+    async def _old(self, scope: Scope, receive: Receive, send: Send) -> None:
         given = header_of(scope["headers"], b"mcp-session-id").decode("latin-1")
-        session = self.sessions.find(given, caller) if given else None
+        session = self.sessions.find(given, entered(scope)) if given else None
         if given and session is None:
             await _fail(send, 404, INVALID_REQUEST, "Session not found")
         elif scope["method"] == "POST":
-            await self._post(session, scope, receive, send, caller)
+            await self._post(session, scope, receive, send)
         elif session is None or scope["method"] not in ("GET", "DELETE"):
             status = 400 if scope["method"] in ("GET", "DELETE") else 405
             await _fail(send, status, INVALID_REQUEST, "this needs a session: POST initialize first")
@@ -117,7 +117,7 @@ class Endpoint:
         else:
             await session.standing(receive, send, entered(scope).still)
 
-    async def _post(self, session: Session | None, scope: Scope, receive: Receive, send: Send, caller: str) -> None:
+    async def _post(self, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
         body = await body_of(receive)
         message = read(body)
         if message is None:
@@ -127,7 +127,7 @@ class Endpoint:
             if message.method != "initialize" or not message.is_request:
                 await _fail(send, 400, INVALID_REQUEST, "Missing session ID: POST initialize first", message.id)
                 return
-            session = self.sessions.open(caller)
+            session = self.sessions.open(entered(scope))
             if session is None:
                 await _fail(send, 503, -32603, "too many sessions are open", message.id)
                 return

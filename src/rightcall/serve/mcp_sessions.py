@@ -12,6 +12,7 @@ from starlette.types import Receive, Send
 
 from rightcall.mcp.gateway_shared import SharedGateway
 from rightcall.mcp.serving import Client
+from rightcall.serve.callers import Entered
 from rightcall.serve.mcp_stream import standing_stream
 
 MOST: Final = 1_000
@@ -25,10 +26,10 @@ _FEW, _SMALL = 4, 10_000
 class Session:
     """One client, with its place for news."""
 
-    def __init__(self, gateway: SharedGateway, caller: str) -> None:
+    def __init__(self, gateway: SharedGateway, opened_by: Entered) -> None:
         self.id = token_urlsafe(24)
-        self.caller = caller
-        self.client = Client(gateway, caller, self._send)
+        self.client = Client(gateway, opened_by.caller, self._send)
+        self.client.decides_for_all = opened_by.operator
         self.seen = monotonic()
         self._news: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._listens = 0
@@ -36,6 +37,9 @@ class Session:
     @property
     def is_idle(self) -> bool:
         return not self._listens and monotonic() - self.seen > IDLE
+
+    def is_of(self, entered: Entered) -> bool:
+        return (self.client.caller, self.client.decides_for_all) == (entered.caller, entered.operator)
 
     def touch(self) -> None:
         self.seen = monotonic()
@@ -71,13 +75,13 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._open)
 
-    def open(self, caller: str) -> Session | None:
+    def open(self, entered: Entered) -> Session | None:
         """A new one; None when there are too many."""
         if len(self._open) >= MOST:
             self.tidy()
         if len(self._open) >= MOST:
             return None
-        session = Session(self._gateway, caller)
+        session = Session(self._gateway, entered)
         self._open[session.id] = session
         return session
 
@@ -85,9 +89,9 @@ class Sessions:
         for session in [one for one in self._open.values() if one.is_idle]:
             self.close(session)
 
-    def find(self, id: str, caller: str) -> Session | None:
+    def find(self, id: str, entered: Entered) -> Session | None:
         session = self._open.get(id)
-        return session if session is not None and session.caller == caller else None
+        return session if session is not None and session.is_of(entered) else None
 
     def close(self, session: Session) -> None:
         if self._open.pop(session.id, None) is not None:
