@@ -10,6 +10,7 @@ from msgspec import json
 
 from mcp_gateway_scripted import ScriptedLink, old_server, opening
 from rightcall.door import Door
+from rightcall.errors import StoreError
 from rightcall.mcp.gateway_shared import SharedGateway
 from rightcall.serve.callers import Entered, enter
 from rightcall.serve.mcp import Endpoint
@@ -54,7 +55,7 @@ class Site:
 
     async def ask(
         self, method: str = "POST", body: Any = None, *, gone: asyncio.Event | None = None, caller: str = "gateway",
-        **headers: Any,
+        still: Callable[[], bool] = lambda: True, **headers: Any,
     ) -> Answer:  # fmt: skip
         """`gone` set: the client closes the connection; `caller` is whom its token speaks for."""
         answer = Answer()
@@ -69,7 +70,7 @@ class Site:
 
         named = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
         scope = {"type": "http", "method": method, "path": "/mcp", "headers": named}
-        enter(scope, Entered(caller, operator=False))
+        enter(scope, Entered(caller, operator=False, still=still))
         await self.endpoint(scope, receive, answer.send)
         return answer
 
@@ -228,3 +229,37 @@ def test_closing_the_connection_cancels_a_request_in_the_new_era_only(era: str, 
         return len(link.said("notifications/cancelled"))
 
     assert run(work, link) == cancelled
+
+
+def _unreadable() -> bool:
+    raise StoreError("the disk is gone")
+
+
+@pytest.mark.promise("P-14")
+@pytest.mark.parametrize("after", [lambda: False, _unreadable], ids=["revoked", "unreadable"])
+@pytest.mark.parametrize("era", ["old", "new"])
+def test_a_stream_ends_with_its_token_and_tells_nothing_more(era: str, after: Callable[[], bool]) -> None:
+    counts: list[Callable[[], bool]] = [lambda: True]
+    listen = {"notifications": {"promptsListChanged": True}, "_meta": META}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": listen}
+    routed = {"mcp_protocol_version": "2026-07-28", "mcp_method": "subscriptions/listen"}
+
+    async def work(site: Site) -> tuple[Answer, Answer]:
+        def opened(**more: Any) -> Coroutine[Any, Any, Answer]:
+            if era == "new":
+                return site.ask(body=message, **routed, **more)
+            return site.ask("GET", **own, **more)
+
+        own = await site.session()
+        revoked = asyncio.create_task(opened(still=lambda: counts[-1]()))
+        while not site.endpoint.gateway.first.news.is_heard:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
+        counts.append(after)
+        site.link.say({"method": "notifications/prompts/list_changed"})
+        async with asyncio.timeout(5):
+            return await revoked, await site.ask(body=call(_meta=META), **ROUTED)
+
+    ended, other = run(work)
+    assert b"list_changed" not in ended.body
+    assert other.status == 200

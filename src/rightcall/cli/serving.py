@@ -91,7 +91,7 @@ def serve_upstream(
     options.observe = options.observe or watches(policy.current)
     with lines_and_log(sys.stderr) as lines, hooks_answered(policy_file(options)):
         recording = _recording(options, policy.current)
-        beside = _tokens_alone(options) if recording is None else None
+        beside = tokens_alone(options) if recording is None else None
         callers = None if beside is None else Callers(beside)
         endpoint = None
         try:
@@ -142,7 +142,7 @@ def _recording(options: Namespace, policy: Policy) -> Recording | None:
         raise StoreError(f"{why}\n--root DIR keeps the audit elsewhere, --no-audit keeps none", error.fault) from None
 
 
-def _tokens_alone(options: Namespace) -> Store | None:
+def tokens_alone(options: Namespace) -> Store | None:
     """The store, for its tokens, where no audit is kept; None where there is none."""
     options.db = None
     path = database_of(options)
