@@ -70,8 +70,9 @@ def test_what_models_apis_return_passes_as_it_is(rig: Rig, kind: str) -> None:
     "kind",
     [
         "text/html", "TEXT/HTML; charset=utf-7", "application/xhtml+xml", "image/svg+xml", "text/xml",
-        "application/xml", "application/pdf", "text/javascript", "application/javascript", "text/css", "application/wasm",
-        "text/xsl", "multipart/x-mixed-replace; boundary=x", "application/json, text/html", "application/json;,text/html",
+        "application/xml", "application/pdf", "text/javascript", "application/javascript", "text/css",
+        "application/wasm", "text/xsl", "multipart/x-mixed-replace; boundary=x", "application/json, text/html",
+        "application/json;,text/html",
         "x", "",
         "text/plain;\ttext/html,text/html", "message/rfc822", "text/cache-manifest", "application/x-shockwave-flash",
     ],
