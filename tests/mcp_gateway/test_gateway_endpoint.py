@@ -14,12 +14,17 @@ from rightcall.errors import StoreError
 from rightcall.mcp.gateway_shared import SharedGateway
 from rightcall.serve.callers import Entered, enter
 from rightcall.serve.mcp import Endpoint
+from rightcall.serve.mcp_stream import Still
 
 POLICY = {"version": 1, "servers": {"a": {"command": ["a"], "effects": ["read"]}}}
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 ROUTED: dict[str, Any] = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/call", "mcp_name": "a_echo"}
 pytestmark = pytest.mark.promise("H-04")
+
+
+async def always() -> bool:
+    return True
 
 
 class Answer:
@@ -55,7 +60,7 @@ class Site:
 
     async def ask(
         self, method: str = "POST", body: Any = None, *, gone: asyncio.Event | None = None, caller: str = "gateway",
-        still: Callable[[], bool] = lambda: True, **headers: Any,
+        still: Still = always, **headers: Any,
     ) -> Answer:  # fmt: skip
         """`gone` set: the client closes the connection; `caller` is whom its token speaks for."""
         answer = Answer()
@@ -231,15 +236,19 @@ def test_closing_the_connection_cancels_a_request_in_the_new_era_only(era: str, 
     assert run(work, link) == cancelled
 
 
-def _unreadable() -> bool:
+async def _revoked() -> bool:
+    return False
+
+
+async def _unreadable() -> bool:
     raise StoreError("the disk is gone")
 
 
 @pytest.mark.promise("P-14")
-@pytest.mark.parametrize("after", [lambda: False, _unreadable], ids=["revoked", "unreadable"])
+@pytest.mark.parametrize("after", [_revoked, _unreadable])
 @pytest.mark.parametrize("era", ["old", "new"])
-def test_a_stream_ends_with_its_token_and_tells_nothing_more(era: str, after: Callable[[], bool]) -> None:
-    counts: list[Callable[[], bool]] = [lambda: True]
+def test_a_stream_ends_with_its_token_and_tells_nothing_more(era: str, after: Still) -> None:
+    counts: list[Still] = [always]
     listen = {"notifications": {"promptsListChanged": True}, "_meta": META}
     message = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": listen}
     routed = {"mcp_protocol_version": "2026-07-28", "mcp_method": "subscriptions/listen"}

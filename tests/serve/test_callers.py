@@ -1,10 +1,11 @@
 """A caller is who its token says, over real sockets and with both stores: nobody speaks for another caller, redeems
 another's approval, takes another's session or reads another's records."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec import json
@@ -119,6 +120,16 @@ def test_without_a_token_nobody_has_to_have_a_client_still_cannot_name_itself(tm
             got = site.ask("GET", path, headers)
             assert (got.status, got.code) == expected, (path, headers)
         assert all(PREFIX not in one.target for one in site.upstream.requests)
+
+
+def test_while_tokens_cannot_be_checked_only_the_servers_own_counts(tmp_path: Path) -> None:
+    with site_of("sqlite", tmp_path) as site:
+        site.store.close()
+        got = site.ask("GET", f"/{site.tokens['ada']}/v1/models")
+        assert (got.status, got.code) == (503, "tokens_unavailable")
+        assert str(tmp_path) not in got.body.decode()
+        assert site.ask("GET", f"/{OWN}/v1/models").status == 200
+        assert site.ask("GET", "/health").json["status"] == "ok"
 
 
 # ── at the gateway ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -279,33 +290,54 @@ def test_tokens_count_until_they_expire_and_are_looked_at_again_from_time_to_tim
 ) -> None:
     store, clock = kept
     now = [0.0]
-    callers = Callers(store, now=lambda: now[0])
 
     def new(caller: str, seconds: int | None = None) -> str:
         return digest_of(store.transact(lambda tables: make_token(tables, caller, "ann", seconds=seconds))[1].encode())
 
-    ada, short = new("ada"), new("bob", 60)
-    assert [callers.of(one) for one in (ada, short, "0" * 64)] == ["ada", "bob", None]
-    late = new("late")
-    assert callers.of(late) is None, "a guess costs no look"
-    now[0] += 0.1
-    assert callers.of(late) == "late"
-    store.transact(lambda tables: revoke_tokens(tables, "ann", caller="ada"))
-    clock.advance(60)
-    assert (callers.of(ada), callers.of(short)) == ("ada", "bob")
-    now[0] += 1.0
-    assert (callers.of(ada), callers.of(short), callers.of(late)) == (None, None, "late")
+    async def main() -> None:
+        callers = Callers(store, now=lambda: now[0])
+
+        async def of(*digests: str) -> list[str | None]:
+            return [await callers.of(one) for one in digests]
+
+        ada, short = new("ada"), new("bob", 60)
+        assert await of(ada, short, "0" * 64) == ["ada", "bob", None]
+        late = new("late")
+        assert await of(late) == [None], "a guess costs no look"
+        now[0] += 0.1
+        assert await of(late) == ["late"]
+        store.transact(lambda tables: revoke_tokens(tables, "ann", caller="ada"))
+        clock.advance(60)
+        assert await of(ada, short) == ["ada", "bob"]
+        now[0] += 1.0
+        assert await of(ada, short, late) == [None, None, "late"]
+
+    asyncio.run(main())
 
 
-def test_while_the_store_cannot_be_read_no_token_of_it_counts() -> None:
-    store = MemoryStore()
-    callers = Callers(store, fresh=0.0)
-    _, text = store.transact(lambda tables: make_token(tables, "ada", "ann"))
-    assert callers.of(digest_of(text.encode())) == "ada"
-    store.close()
-    for _ in range(2):
-        with pytest.raises(StoreError):
-            callers.of(digest_of(text.encode()))
+def test_while_the_store_cannot_be_read_no_token_of_it_counts_and_it_is_left_alone() -> None:
+    store, looks, now = MemoryStore(), list[str](), [0.0]
+    digest = digest_of(store.transact(lambda tables: make_token(tables, "ada", "ann"))[1].encode())
+
+    class Counted:
+        clock = store.clock
+
+        def look(self, work: Any) -> Any:
+            looks.append("look")
+            return store.look(work)
+
+    async def main() -> None:
+        callers = Callers(cast("Store", Counted()), now=lambda: now[0])
+        assert await asyncio.gather(*(callers.of(digest) for _ in range(100))) == ["ada"] * 100
+        assert len(looks) == 1
+        store.close()
+        now[0] += 1
+        for _ in range(5):
+            with pytest.raises(StoreError):
+                await callers.of(digest)
+        assert len(looks) == 2
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize(

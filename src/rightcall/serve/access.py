@@ -148,7 +148,7 @@ class Guard:
             if is_preflight(scope["method"], found):
                 await _send_empty(send, preflight_answer(found))
                 return
-        complaint = complaint or self._enter(scope, found)
+        complaint = complaint or await self._enter(scope, found)
         if complaint is None:
             await self._app(scope, receive, send)
         else:
@@ -179,10 +179,10 @@ class Guard:
 
     # ── for whom does it speak? ──────────────────────────────────────────────────────────────────────────────────
 
-    def _enter(self, scope: Scope, found: Found) -> Complaint | None:
+    async def _enter(self, scope: Scope, found: Found) -> Complaint | None:
         """Takes the token off the path, and notes who was let in."""
         try:
-            speaker = self._speaker(scope, found)
+            speaker = await self._speaker(scope, found)
         except StoreError:
             return 503, "tokens_unavailable", _NO_STORE
         path: str = scope["path"]
@@ -200,10 +200,10 @@ class Guard:
         enter(scope, speaker._replace(caller=caller))
         return None
 
-    def _speaker(self, scope: Scope, found: Found) -> Entered | None:
+    async def _speaker(self, scope: Scope, found: Found) -> Entered | None:
         """None for a token that is missing, wrong, revoked or expired, or beside another one."""
         first, slash, rest = scope["raw_path"][1:].partition(b"/")
-        in_path = self._of(first)
+        in_path = await self._of(first)
         if in_path is not None:
             scope["raw_path"] = slash + rest or b"/"
             scope["path"] = scope["path"][len(first) + 1 :] or "/"  # its characters need no quoting
@@ -212,19 +212,23 @@ class Guard:
         headers = found.get(_TOKEN_HEADER, ())
         if not headers:
             return in_path or (_OPERATOR if self._access.token is None else None)
-        in_header = self._of(headers[0]) if len(headers) == 1 else None
+        in_header = await self._of(headers[0]) if len(headers) == 1 else None
         if in_header is None or (in_path is not None and in_path[:2] != in_header[:2]):
             return None
         return in_header
 
-    def _of(self, token: bytes) -> Entered | None:
+    async def _of(self, token: bytes) -> Entered | None:
         if self._access.is_token(token):
             return _OPERATOR
         if self._callers is None or not token.startswith(_PREFIX):
             return None
         callers, digest = self._callers, digest_of(token)
-        caller = callers.of(digest)
-        return None if caller is None else Entered(caller, False, lambda: callers.of(digest) == caller)
+        caller = await callers.of(digest)
+
+        async def still() -> bool:
+            return await callers.of(digest) == caller
+
+        return None if caller is None else Entered(caller, False, still)
 
     def _tell(self) -> None:
         """Once a minute at most: whoever guesses tokens shall not fill the disk with it."""

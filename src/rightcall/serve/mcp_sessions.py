@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from secrets import token_urlsafe
 from time import monotonic
 from typing import Final
@@ -13,7 +12,7 @@ from starlette.types import Receive, Send
 from rightcall.mcp.gateway_shared import SharedGateway
 from rightcall.mcp.serving import Client
 from rightcall.serve.callers import Entered
-from rightcall.serve.mcp_stream import standing_stream
+from rightcall.serve.mcp_stream import Still, standing_stream
 
 MOST: Final = 1_000
 IDLE: Final = 3_600.0
@@ -44,7 +43,7 @@ class Session:
     def touch(self) -> None:
         self.seen = monotonic()
 
-    async def standing(self, receive: Receive, send: Send, still: Callable[[], bool]) -> None:
+    async def standing(self, receive: Receive, send: Send, still: Still) -> None:
         """A second one takes the place of the first: clients open it anew when a connection breaks."""
         if self._listens:
             self._news.put_nowait(None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from starlette.types import Receive, Scope, Send
@@ -27,6 +27,7 @@ _EVENTS: Final = [
 ]
 _JSON: Final = (b"content-type", b"application/json")
 Header = tuple[bytes, bytes]
+Still = Callable[[], Awaitable[bool]]
 
 
 class Gone(Exception):
@@ -82,7 +83,7 @@ async def stream(
             return
         await send({"type": "http.response.start", "status": 200, "headers": [*_EVENTS, *headers]})
         while True:
-            if not counts(still):
+            if not await counts(still):
                 raise Gone
             for event in reply.taken():
                 await _put(send, sse(one_line(event), "message"))
@@ -111,16 +112,14 @@ async def _either(reply: Reply, watch: asyncio.Future[None], seconds: float | No
     return bool(done)
 
 
-async def standing_stream(
-    queue: asyncio.Queue[bytes | None], receive: Receive, send: Send, still: Callable[[], bool]
-) -> None:
+async def standing_stream(queue: asyncio.Queue[bytes | None], receive: Receive, send: Send, still: Still) -> None:
     """What has to do with no request, for as long as the client listens and its token counts (`still`); None in the
     queue ends it."""
     watch = asyncio.ensure_future(_left(receive))
     await send({"type": "http.response.start", "status": 200, "headers": _EVENTS})
     await _put(send, b": listening\n\n")
     try:
-        while not watch.done() and counts(still):
+        while not watch.done() and await counts(still):
             news = asyncio.ensure_future(queue.get())
             done, _ = await asyncio.wait((news, watch), timeout=PING, return_when=asyncio.FIRST_COMPLETED)
             if news not in done:
@@ -129,7 +128,7 @@ async def standing_stream(
                     await _put(send, b": ping\n\n")
                 continue
             event = news.result()
-            if event is None or not counts(still):
+            if event is None or not await counts(still):
                 break
             await _put(send, sse(one_line(event), "message"))
         await send({"type": "http.response.body", "body": b""})
@@ -137,10 +136,10 @@ async def standing_stream(
         watch.cancel()
 
 
-def counts(still: Callable[[], bool]) -> bool:
+async def counts(still: Still) -> bool:
     """Whether a token still does; while that cannot be found out, no."""
     try:
-        return still()
+        return await still()
     except StoreError:
         return False
 
