@@ -11,8 +11,8 @@ from proxy.chatting import TOOLS
 from rightcall import load_policy
 from rightcall.proxy.options import Options
 from rightcall.serve.access import Access
+from rightcall.serve.addresses import answered
 from rightcall.serve.assembly import assemble
-from rightcall.serve.browsers import harmless
 from serve.harness import Got, Rig, request, serving
 from serve.scripted import Answer, Raw, ScriptedUpstream, Text
 
@@ -85,7 +85,7 @@ def test_what_a_browser_could_run_is_delivered_as_a_file(rig: Rig, kind: str) ->
 
 
 def test_two_types_are_none() -> None:
-    found = harmless([(b"content-type", b"application/json"), (b"x-a", b"1"), (b"content-type", b"text/html")])
+    found = answered([(b"content-type", b"application/json"), (b"x-a", b"1"), (b"content-type", b"text/html")])
     assert found == [
         (b"x-a", b"1"),
         (b"content-type", b"application/octet-stream"),

@@ -46,9 +46,9 @@ _QUIET_SECONDS = 60.0
 _FREE = frozenset({"/health"})
 _OWN_PAGES = frozenset({"/health", "/metrics"})
 """Ours alone: a person may open them in a browser."""
-_TOKEN_HEADER = b"x-rightcall-token"
+_TOKEN_HEADER, _ORIGIN = b"x-rightcall-token", b"origin"
 _PREFIX = PREFIX.encode()
-_READ = READ | {b"host", b"origin", _TOKEN_HEADER, CALLER_HEADER}
+_READ = READ | {b"host", _ORIGIN, _TOKEN_HEADER, CALLER_HEADER}
 _OPERATOR = Entered("", operator=True)
 
 
@@ -143,7 +143,7 @@ class Guard:
             if name in _READ:
                 found.setdefault(name, []).append(value)
         complaint = self._stranger(scope, found)
-        if complaint is None and (page := self._page(found)) is not None:
+        if complaint is None and _ORIGIN in found and (page := self._page(found)) is not None:
             send = with_headers(send, readable_by(page))
             if is_preflight(scope["method"], found):
                 await _send_empty(send, preflight_answer(found))
@@ -162,8 +162,7 @@ class Guard:
         host = hosts[0].decode("latin-1") if len(hosts) == 1 else ""
         if not self._access.is_host(host, scope.get("server")):
             return 403, "foreign_host", _FOREIGN_HOST
-        origins = found.get(b"origin", ())
-        if any(not self._access.is_origin(origin.decode("latin-1"), host) for origin in origins):
+        if _ORIGIN in found and any(not self._access.is_origin(one.decode("latin-1"), host) for one in found[_ORIGIN]):
             return 403, "foreign_origin", _FOREIGN_ORIGIN
         if is_foreign(found) and self._page(found) is None:
             return 403, "foreign_origin", _FOREIGN_ORIGIN
@@ -173,7 +172,9 @@ class Guard:
 
     def _page(self, found: Found) -> bytes | None:
         """The origin of a page that was allowed by name; None for any other request."""
-        origins = found.get(b"origin", ())
+        origins = found.get(_ORIGIN)
+        if origins is None:
+            return None
         allowed = len(origins) == 1 and origins[0].decode("latin-1").lower() in self._access.origins
         return origins[0] if allowed else None
 
@@ -195,15 +196,15 @@ class Guard:
         if is_navigation(found) and path not in _OWN_PAGES:
             return 403, "navigation", _NAVIGATION
         caller = speaker.caller or DEFAULTS.get(path, DEFAULT)
-        if any(named.strip() != caller.encode() for named in found.get(CALLER_HEADER, ())):
+        if CALLER_HEADER in found and any(named.strip() != caller.encode() for named in found[CALLER_HEADER]):
             return 403, "wrong_caller", _WRONG_CALLER.format(caller)
-        enter(scope, speaker._replace(caller=caller))
+        enter(scope, speaker if speaker.caller else Entered(caller, speaker.operator, speaker.still))
         return None
 
     async def _speaker(self, scope: Scope, found: Found) -> Entered | None:
         """None for a token that is missing, wrong, revoked or expired, or beside another one."""
         first, slash, rest = scope["raw_path"][1:].partition(b"/")
-        in_path = await self._of(first)
+        in_path = _OPERATOR if self._access.is_token(first) else await self._of(first)
         if in_path is not None:
             scope["raw_path"] = slash + rest or b"/"
             scope["path"] = scope["path"][len(first) + 1 :] or "/"  # its characters need no quoting
@@ -212,14 +213,15 @@ class Guard:
         headers = found.get(_TOKEN_HEADER, ())
         if not headers:
             return in_path or (_OPERATOR if self._access.token is None else None)
-        in_header = await self._of(headers[0]) if len(headers) == 1 else None
+        in_header = None
+        if len(headers) == 1:
+            in_header = _OPERATOR if self._access.is_token(headers[0]) else await self._of(headers[0])
         if in_header is None or (in_path is not None and in_path[:2] != in_header[:2]):
             return None
         return in_header
 
     async def _of(self, token: bytes) -> Entered | None:
-        if self._access.is_token(token):
-            return _OPERATOR
+        """Who comes with a token of the store."""
         if self._callers is None or not token.startswith(_PREFIX):
             return None
         callers, digest = self._callers, digest_of(token)

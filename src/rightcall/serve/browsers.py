@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from starlette.types import Message, Send
@@ -68,24 +69,29 @@ _OWN_SITES: Final = frozenset((b"same-origin", b"none"))
 _PREFLIGHT_SECONDS: Final = b"600"
 
 
-def harmless(headers: Iterable[Header]) -> list[Header]:
-    """The headers of an upstream's answer, without those that act on a browser, and with a type that it does not run.
-    The body stays what it is."""
-    kept: list[Header] = []
-    types: list[bytes] = []
-    for header in headers:
-        name, value = header
+def acts(name: bytes) -> bool:
+    """Whether a header acts on a browser."""
+    return name in _ACTING or name.startswith(_ACTING_FAMILIES)
+
+
+def as_data(headers: list[Header]) -> list[Header]:
+    """The headers of an upstream's answer, with a type that no browser runs, and no way out of this server. The body
+    stays what it is."""
+    types = 0
+    is_safe = True
+    for name, value in headers:
         if name == b"content-type":
-            types.append(value)
-        elif name in _ACTING or name.startswith(_ACTING_FAMILIES) or (name == b"location" and is_elsewhere(value)):
-            continue
-        kept.append(header)
-    if not types or (len(types) == 1 and is_data(types[0])):
-        return kept
+            types += 1
+            is_safe = is_safe and is_data(value)
+        elif name == b"location" and is_elsewhere(value):
+            return as_data([header for header in headers if header[0] != b"location"])
+    if is_safe and types < 2:
+        return headers
     own = (b"content-type", b"content-disposition")
-    return [*(header for header in kept if header[0] not in own), *_FILE]
+    return [*(header for header in headers if header[0] not in own), *_FILE]
 
 
+@lru_cache(maxsize=256)
 def is_data(kind: bytes) -> bool:
     """Whether a `content-type` is one of a model's API. A comma would begin a second one, which browsers may prefer.
 
@@ -107,12 +113,14 @@ def is_elsewhere(location: bytes) -> bool:
 
 def is_foreign(found: Found) -> bool:
     """Whether another site's page asks, as the browser tells; where nobody tells, no browser of today asks."""
-    return any(site not in _OWN_SITES for site in found.get(SITE, ()))
+    return SITE in found and any(site not in _OWN_SITES for site in found[SITE])
 
 
 def is_navigation(found: Found) -> bool:
     """Whether the answer would be shown, embedded or run, and not merely read by a program."""
-    return b"navigate" in found.get(MODE, ()) or any(dest != b"empty" for dest in found.get(DEST, ()))
+    if MODE in found and b"navigate" in found[MODE]:
+        return True
+    return DEST in found and any(dest != b"empty" for dest in found[DEST])
 
 
 def is_preflight(method: str, found: Found) -> bool:
