@@ -246,11 +246,11 @@ class Recording:
             log.warning("rightcall: calls are recorded again; %d records are lost", self.lost)
 
     def _note_fault(self, error: StoreError) -> None:
-        self.failures += 1
         if not self.fault:
             why = str(error).replace(" Nothing was run.", "")  # true of calls that run; these only pass
             log.error("rightcall: calls pass and are not recorded for now: %s", escaped(why, 500))
         self.fault = error.fault
+        self.failures += 1  # last: whoever sees it counted also sees why
 
     def _give_up(self) -> None:
         with self._lock:
