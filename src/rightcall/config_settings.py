@@ -14,6 +14,8 @@ from rightcall.types import Effect
 
 StageName = Literal["read-only", "sandbox", "limited-write", "full"]
 Preset = Literal["personal", "swarm"]
+Records = Literal["own", "all"]
+"""Whose records a caller sees with the tools that show the audit."""
 
 _READ_ONLY = frozenset(
     (
@@ -121,6 +123,7 @@ class CallerSettings(Struct, frozen=True):
     """Complete: what the table does not say was taken from `[policy.limits]` when it was read."""
     dry_run: bool | None = None
     budgets: Budgets | None = None
+    records: Records | None = None
 
 
 class Audit(Struct, frozen=True):
@@ -141,6 +144,7 @@ class Settings(Struct, frozen=True):
     repeats: int = 3
     quarantine: int = 5
     """Refusals of the same call within an hour after which it is not even looked at; 0 means never."""
+    records: Records = "own"
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     limits: Limits = Limits()
@@ -178,6 +182,7 @@ class Rights(Struct, frozen=True):
     budgets: Budgets
     budgets_of_tools: Mapping[str, Budgets]
     paths: Paths
+    records: Records = "own"
     digest: str = ""
     """Of everything above: results are cached by rights, and a record names them."""
 
@@ -210,8 +215,15 @@ def rights_of(settings: Settings, caller: str) -> Rights:
         budgets=own.budgets or settings.budgets,
         budgets_of_tools=_budgets_of_tools(settings, own),
         paths=settings.paths,
+        records=records_of(settings, caller),
     )
     return with_digest(rights)
+
+
+def records_of(settings: Settings, caller: str) -> Records:
+    """Whose records a caller sees."""
+    own = settings.callers.get(caller)
+    return (own.records if own is not None else None) or settings.records
 
 
 def _budgets_of_tools(settings: Settings, own: CallerSettings) -> Mapping[str, Budgets]:

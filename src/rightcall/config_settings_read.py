@@ -17,6 +17,7 @@ from rightcall.config_settings import (
     Limits,
     Paths,
     Preset,
+    Records,
     Settings,
     StageName,
     Window,
@@ -121,6 +122,7 @@ _POLICY: Readers = {
     "rounds": whole(1, 100),
     "repeats": whole_or_none(1000, "would refuse every call"),
     "quarantine": whole_or_none(1000, "would leave a call that is refused once no second try"),
+    "records": word(Records),
     "allow": patterns,
     "deny": patterns,
 }
@@ -148,5 +150,6 @@ _CALLER: Readers = {
     "only": patterns,
     "deny": patterns,
     "dry_run": flag,
+    "records": word(Records),
 }
 _AUDIT: Readers = {"path": file_path, "redact": exact_names}

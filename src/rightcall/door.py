@@ -28,7 +28,7 @@ from rightcall.door_repeats import decided
 from rightcall.door_rights import DoorRights, door_rights
 from rightcall.door_tools import NOT_TOLD, box_of, door_policy, hidden, known_tools, tool_name
 from rightcall.errors import ConfigError, StoreError
-from rightcall.executor_calls import Who, end_body, faulty, hushed, unrecorded
+from rightcall.executor_calls import Who, checked_caller, end_body, faulty, hushed, unrecorded
 from rightcall.executor_opening import existing_folder, guarded_paths, open_store, store_path
 from rightcall.executor_policy import PolicyInForce
 from rightcall.packs import pack_digests
@@ -392,7 +392,7 @@ class Door:
                     self._rights.clear()
                 server = self._current.servers.get(space) if space else None
                 known = self._rights[key] = door_rights(
-                    self._current, caller, host=self.host, server=server, strict=self._strict,
+                    self._current, checked_caller(caller), host=self.host, server=server, strict=self._strict,
                     protected=self._protected,
                 )  # fmt: skip
             return known

@@ -20,7 +20,7 @@ from rightcall.errors import CallError, ConfigError, StoreError
 from rightcall.execute.cache import Cache
 from rightcall.execute.functions import LocalTool, local_tool, tool
 from rightcall.executor_asking import Ask, answered
-from rightcall.executor_calls import OnStage, Who, Written
+from rightcall.executor_calls import OnStage, Who, Written, checked_caller
 from rightcall.executor_hands import Hands
 from rightcall.executor_opening import desk_folder, existing_folder, guarded_paths, listed, open_store, store_path
 from rightcall.executor_outcomes import equipped, nobody_answered
@@ -346,9 +346,12 @@ class Executor:
         )
 
     def _who(self, caller: str, context: Label, step: Label) -> Who:
-        if not isinstance(caller, str) or not caller.strip() or len(caller) > _LONGEST_NAME or not caller.isprintable():  # pyright: ignore[reportUnnecessaryIsInstance] - callers are programs without types, too
-            raise CallError(f"a caller needs a name of 1 to {_LONGEST_NAME} printable characters, not {caller!r:.60}")
-        return Who(caller, _label("context", context), _label("step", step), self._gate_options.get("provider") or "")
+        return Who(
+            checked_caller(caller),
+            _label("context", context),
+            _label("step", step),
+            self._gate_options.get("provider") or "",
+        )
 
     def _now(self) -> Toolbox:
         """The toolbox of the policy as its file is at this moment."""

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from rightcall.errors import StoreError
+from rightcall.errors import CallError, StoreError
 from rightcall.executor_request import TOO_MANY_PATHS
 from rightcall.gate import Gate
 from rightcall.present.summary import LONGEST as LONGEST_SUMMARY
@@ -26,6 +26,7 @@ from rightcall.types_running import Decision, Facts, Request, Result
 
 LONGEST_EMISSION = 4000
 LONGEST_VALUE = 2000
+LONGEST_CALLER = 200
 """Characters of a text that a record keeps; its digest covers the whole."""
 
 UNNAMED = "(unknown)"
@@ -36,6 +37,14 @@ _sorted = json.Encoder(order="deterministic").encode
 
 Stage = str
 OnStage = Callable[[Stage], object]
+
+
+def checked_caller(caller: object) -> str:
+    """The name of a caller, at every integration: what is stored by it is kept apart by signs that no name holds.
+    Raises CallError."""
+    if isinstance(caller, str) and caller.strip() and len(caller) <= LONGEST_CALLER and caller.isprintable():
+        return caller
+    raise CallError(f"a caller needs a name of 1 to {LONGEST_CALLER} printable characters, not {caller!r:.60}")
 
 
 class Who(Struct, frozen=True):

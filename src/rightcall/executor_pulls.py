@@ -1,4 +1,5 @@
 """Pull requests as models look at them, with `data/list` and `data/read`: rows like those of the audit's own tables.
+Every caller sees all of them: they are there to be reviewed by others.
 
 They lie on the desk and not in the store; nothing of the files they change is in them, apart from what a check printed.
 """
@@ -34,10 +35,10 @@ def pull_collection(root: str, desk: str) -> Mapping[str, Collection]:
 
         return all_pulls(Desk(desk, Sight(root), WriteSettings()))
 
-    def rows(_: Tables) -> Rows:
+    def rows(_: Tables, __: str | None) -> Rows:
         return ((lambda record=record: _row(record)) for record in records())
 
-    def row(_: Tables, id: str) -> Row | None:
+    def row(_: Tables, id: str, __: str | None) -> Row | None:
         return next((_row(record) for record in records() if record.id == id.removeprefix("#")), None)
 
     return {NAME: Collection(_COLUMNS, rows, row, bounded=False)}

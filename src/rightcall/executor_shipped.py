@@ -24,7 +24,7 @@ def shipped_tools(
     need a system on which files can be opened beneath a folder, which Windows is not."""
     from rightcall.executor_small import small_tools  # late: executors that are told to do without need none of it
 
-    tools = small_tools(store, root, desk)
+    tools = small_tools(store, root, desk, policy.settings)
     if os.name == "posix":
         from rightcall.execute.code.tools import code_tools
 

@@ -194,6 +194,21 @@ PAUSED = Decision(
 """What is decided while it holds. The operator's own reason is for people."""
 
 
+class Token(Struct, frozen=True):
+    """A credential that speaks for one caller over HTTP. The token itself is kept nowhere."""
+
+    id: str
+    caller: str
+    digest: str
+    """SHA-256 of the token."""
+    expires: str
+    """UTC, as the audit writes it; empty for never."""
+    by: str
+    made: str
+    """UTC."""
+    note: str = ""
+
+
 class Facts(Protocol):
     """What a policy may ask of the shared tables, inside the transaction in which the decision is recorded."""
 

@@ -58,6 +58,7 @@ def test_with_every_example_switched_on_it_still_loads(preset: Preset, stage: St
         limits=Window(20, 500, PRESETS[preset].caller.burst),
         dry_run=False,
         budgets=Budgets(seconds=60.0),
+        records="all",
     )
     assert settings.callers["guest"].only == ("ping", "code/read")
     assert settings.budgets_of_tools == {"code/search": Budgets(seconds=10.0)}

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -58,6 +59,13 @@ def test_serve_without_an_upstream_shows_a_broken_call_repaired_and_keeps_a_reco
         assert request("GET", told["address"], "/health").json["status"] == "ok"
         assert request("GET", told["address"], "/metrics").status == 401
         assert b"rightcall_changes_total" in request("GET", told["url"], "/metrics").body
+        where = ("--root", str(tmp_path))
+        made = run("token", "new", "--as", "teacher", "--address", told["address"], "--json", *where).json
+        assert ask(made["urls"]["anthropic"]).status == 200, "it counts while the server runs"
+        run("token", "revoke", made["id"], *where)
+        until = monotonic() + 10
+        while ask(made["urls"]["anthropic"]).status != 401:
+            assert monotonic() < until
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
     assert (process.returncode, out) == (130, "")

@@ -3,6 +3,7 @@
 import getpass
 import json
 import os
+import re
 import socket
 import threading
 from contextlib import ExitStack
@@ -14,14 +15,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightcall import Executor, MemoryStore
-from rightcall.config_settings import STAGES
+from record.works import grant
+from rightcall import Executor, MemoryStore, load_policy
+from rightcall.config_settings import STAGES, Settings
 from rightcall.errors import ToolFailure
 from rightcall.execute import small
 from rightcall.executor_small import small_tools
 from rightcall.packs import load_pack
 from rightcall.record import browsing, log_lines
 from rightcall.record.browsable import COLLECTIONS
+from rightcall.record.notes import note_message
 from rightcall.record.tables import Store
 
 pytestmark = pytest.mark.promise("C-11")
@@ -34,17 +37,23 @@ def shop(workshop: Any, store: Store) -> Any:
     return workshop(tools=small_tools(lambda: store))
 
 
+@pytest.fixture
+def seeing(workshop: Any, store: Store) -> Any:
+    """Where everybody sees the records of everybody."""
+    return workshop(tools=small_tools(lambda: store, settings=Settings(records="all")))
+
+
 def properties(tool: str) -> dict[str, Any]:
     (about,) = (one for one in load_pack("code").tools if one.name == tool)
     assert about.schema
     return about.schema["properties"]
 
 
-def test_all_of_them_are_in_the_first_stage_of_trust_and_run_by_its_rule(shop: Any) -> None:
+def test_all_of_them_are_in_the_first_stage_of_trust_and_run_by_its_rule(seeing: Any) -> None:
     assert {tool.name for tool in small_tools(MemoryStore)} == NAMES
     assert STAGES["read-only"] >= NAMES
     for tool in small_tools(MemoryStore):
-        outcome = shop.run(tool.name, {"collection": "audit", "id": 1} if tool.name == "data/read" else tool.example)
+        outcome = seeing.run(tool.name, {"collection": "audit", "id": 1} if tool.name == "data/read" else tool.example)
         assert (outcome.ok, outcome.decision.rule) == (True, "stage:read-only"), outcome
         assert (tool.effects, outcome.result["success"]) == (("read",), True)
 
@@ -135,11 +144,11 @@ def test_no_model_is_told_of_the_argument_in_which_the_caller_stands(shop: Any) 
     assert [*report["parameters"]["properties"]] == ["period"]
 
 
-def test_a_call_finds_itself_running_and_others_as_they_ended(shop: Any) -> None:
-    shop.run("add", {"a": 1, "b": 2})
-    shop.run("fail", {"reason": "because"})
-    shop.run("delete_all")
-    outcome = shop.run("data/list", {"collection": "tool_usage_logs"}, caller="student")
+def test_a_call_finds_itself_running_and_others_as_they_ended(seeing: Any) -> None:
+    seeing.run("add", {"a": 1, "b": 2})
+    seeing.run("fail", {"reason": "because"})
+    seeing.run("delete_all")
+    outcome = seeing.run("data/list", {"collection": "tool_usage_logs"}, caller="student")
     assert [(one["persona_id"], one["tool"], one["status"]) for one in outcome.result["records"]] == [
         ("student", "data/list", "pending"),
         ("teacher", "delete_all", "refused"),
@@ -147,7 +156,7 @@ def test_a_call_finds_itself_running_and_others_as_they_ended(shop: Any) -> None
         ("teacher", "add", "success"),
     ]
     assert outcome.summary == "Listed 4 of 4 records of tool_usage_logs"
-    lines = shop.run("debug/logs", {"limit": 5}).result["lines"]
+    lines = seeing.run("debug/logs", {"limit": 5}).result["lines"]
     assert [line.split()[2:5] for line in lines if " definition " not in line][:2] == [
         ["teacher", "debug/logs", "pending"],
         ["student", "data/list", "success"],
@@ -169,7 +178,7 @@ def test_a_question_that_waits_is_listed_without_the_call_itself(workshop: Any, 
     policy = {"policy": {"allow": ["save"], "dry_run": False}}
     shop = workshop(policy, tools=small_tools(lambda: store))
     shop.run("save", {"path": "a.txt", "content": "the pin is hunter2"})
-    found = shop.run("data/list", {"collection": "approvals"}, caller="student").result
+    found = shop.run("data/list", {"collection": "approvals"}).result
     assert [(one["caller"], one["tool"], one["status"]) for one in found["records"]] == [("teacher", "save", "waiting")]
     assert "hunter2" not in json.dumps(found)
 
@@ -185,6 +194,59 @@ def test_what_is_asked_wrongly_is_answered_with_what_would_be_right(shop: Any) -
         assert not outcome.ok
         assert words in outcome.content
     assert "names no record of calls" in shop.run("data/read", {"collection": "calls", "id": "7' OR '1"}).content
+
+
+@pytest.mark.promise("P-14")
+def test_a_caller_sees_its_own_records_and_others_only_where_the_policy_says_so(workshop: Any, store: Store) -> None:
+    policy = load_policy(
+        {
+            "policy": {"allow": ["save"], "dry_run": False},
+            "callers": {"auditor": {"records": "all"}, "t\u0435acher": {}, "Teacher": {}},
+        }
+    )
+    shop = workshop(policy, tools=small_tools(lambda: store, settings=policy.settings))
+    shop.run("add", {"a": 4711, "b": 2})
+    shop.run("save", {"path": "a.txt", "content": "4711"})
+    for _ in range(3):
+        shop.run("delete_all", {"pin": 4711})
+    store.transact(lambda tables: note_message(tables, "teacher", "plan-4711"))
+    store.transact(lambda tables: tables.put_grant(grant("g1", caller="teacher", tool="save")))
+
+    def seen(caller: str) -> tuple[str, list[str]]:
+        """Everything that the tools show, and the callers of its rows."""
+        found = [
+            shop.run("data/list", {"collection": name, "limit": 100}, caller=caller).result for name in COLLECTIONS
+        ]
+        rows = [row for one in found for row in one["records"]]
+        lines = shop.run("debug/logs", {"limit": 500}, caller=caller).result["lines"]
+        whole = [shop.run("data/read", {"collection": "audit", "id": n}, caller=caller).content for n in range(2, 6)]
+        return json.dumps([rows, lines, whole]), [row.get("caller", row.get("persona_id")) for row in rows]
+
+    for sees in ("teacher", "auditor"):
+        text, callers = seen(sees)
+        assert {"teacher"} <= set(callers)
+        assert {"4711", "delete_all", "plan-4711", "g1"} <= set(re.findall(r"[\w-]+", text))
+    for stranger in ("student", "Teacher"):
+        text, callers = seen(stranger)
+        assert not {"4711", "delete_all", "g1"} & set(re.findall(r"[\w-]+", text)), stranger
+        assert {one or stranger for one in callers} == {stranger}  # the end of a call names nobody
+    assert "student" in seen("auditor")[1]
+    assert "student" not in seen("teacher")[1]
+
+
+@pytest.mark.promise("P-14")
+def test_nothing_in_a_call_says_whose_records_are_shown(shop: Any) -> None:
+    shop.run("add", {"a": 4711, "b": 2})
+    for name, arguments in (
+        ("data/list", {"collection": "calls", "caller": "teacher"}),
+        ("data/list", {"collection": "calls", "filter": {"caller": "teacher"}}),
+        ("data/read", {"collection": "calls", "id": 2, "caller": "teacher"}),
+        ("debug/logs", {"caller": "teacher", "limit": 500}),
+        ("ai/report", {"caller": "teacher"}),
+        ("ai/report", {"persona_id": "teacher"}),
+    ):
+        outcome = shop.run(name, arguments, caller="student")
+        assert "4711" not in outcome.content + json.dumps(outcome.result), name
 
 
 def test_who_may_not_see_what_others_do_can_be_kept_from_it(workshop: Any, store: Store) -> None:

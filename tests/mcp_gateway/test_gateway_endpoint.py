@@ -10,14 +10,21 @@ from msgspec import json
 
 from mcp_gateway_scripted import ScriptedLink, old_server, opening
 from rightcall.door import Door
+from rightcall.errors import StoreError
 from rightcall.mcp.gateway_shared import SharedGateway
+from rightcall.serve.callers import Entered, enter
 from rightcall.serve.mcp import Endpoint
+from rightcall.serve.mcp_stream import Still
 
 POLICY = {"version": 1, "servers": {"a": {"command": ["a"], "effects": ["read"]}}}
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 ROUTED: dict[str, Any] = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/call", "mcp_name": "a_echo"}
 pytestmark = pytest.mark.promise("H-04")
+
+
+async def always() -> bool:
+    return True
 
 
 class Answer:
@@ -52,9 +59,10 @@ class Site:
         self.link = link
 
     async def ask(
-        self, method: str = "POST", body: Any = None, *, gone: asyncio.Event | None = None, **headers: Any
-    ) -> Answer:
-        """`gone` set: the client closes the connection."""
+        self, method: str = "POST", body: Any = None, *, gone: asyncio.Event | None = None, caller: str = "gateway",
+        still: Still = always, **headers: Any,
+    ) -> Answer:  # fmt: skip
+        """`gone` set: the client closes the connection; `caller` is whom its token speaks for."""
         answer = Answer()
         data = body if isinstance(body, bytes) else json.encode(body)
         messages = [{"type": "http.request", "body": data}] if method == "POST" else []
@@ -67,6 +75,7 @@ class Site:
 
         named = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
         scope = {"type": "http", "method": method, "path": "/mcp", "headers": named}
+        enter(scope, Entered(caller, operator=False, still=still))
         await self.endpoint(scope, receive, answer.send)
         return answer
 
@@ -118,8 +127,8 @@ def test_a_session_of_the_old_era_opens_answers_and_ends() -> None:
 
 def test_anothers_session_is_found_by_nobody_else() -> None:
     async def work(site: Site) -> tuple[int, int]:
-        own = await site.session(x_rightcall_caller="ada")
-        stolen: dict[str, Any] = {**own, "x_rightcall_caller": "eve"}
+        own = await site.session(caller="ada")
+        stolen: dict[str, Any] = {**own, "caller": "eve"}
         return (await site.ask(body=call(), **own)).status, (await site.ask(body=call(), **stolen)).status
 
     assert run(work) == (200, 404)
@@ -137,7 +146,6 @@ def test_anothers_session_is_found_by_nobody_else() -> None:
         ("DELETE", None, {}, 400, -32600),
         ("PUT", None, {}, 405, -32600),
         ("POST", call(), {"mcp_session_id": "x"}, 404, -32600),
-        ("POST", call(), {"x_rightcall_caller": "a\x07"}, 400, -32600),
         ("POST", b"{", {"mcp_protocol_version": "2026-07-28"}, 400, -32700),
         ("POST", [call()], {"mcp_protocol_version": "2026-07-28"}, 400, -32600),
         ("POST", call(), {"mcp_protocol_version": "2026-07-28"}, 400, -32020),
@@ -226,3 +234,41 @@ def test_closing_the_connection_cancels_a_request_in_the_new_era_only(era: str, 
         return len(link.said("notifications/cancelled"))
 
     assert run(work, link) == cancelled
+
+
+async def _revoked() -> bool:
+    return False
+
+
+async def _unreadable() -> bool:
+    raise StoreError("the disk is gone")
+
+
+@pytest.mark.promise("P-14")
+@pytest.mark.parametrize("after", [_revoked, _unreadable])
+@pytest.mark.parametrize("era", ["old", "new"])
+def test_a_stream_ends_with_its_token_and_tells_nothing_more(era: str, after: Still) -> None:
+    counts: list[Still] = [always]
+    listen = {"notifications": {"promptsListChanged": True}, "_meta": META}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": listen}
+    routed = {"mcp_protocol_version": "2026-07-28", "mcp_method": "subscriptions/listen"}
+
+    async def work(site: Site) -> tuple[Answer, Answer]:
+        def opened(**more: Any) -> Coroutine[Any, Any, Answer]:
+            if era == "new":
+                return site.ask(body=message, **routed, **more)
+            return site.ask("GET", **own, **more)
+
+        own = await site.session()
+        revoked = asyncio.create_task(opened(still=lambda: counts[-1]()))
+        while not site.endpoint.gateway.first.news.is_heard:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
+        counts.append(after)
+        site.link.say({"method": "notifications/prompts/list_changed"})
+        async with asyncio.timeout(5):
+            return await revoked, await site.ask(body=call(_meta=META), **ROUTED)
+
+    ended, other = run(work)
+    assert b"list_changed" not in ended.body
+    assert other.status == 200

@@ -76,9 +76,10 @@ def test_a_state_counts_once_for_its_own_request_and_nobody_can_make_one_up() ->
         two = kept.keep(Kept(binding, forget=lambda: forgotten.append("two")), "ada")
         assert one.startswith(MARK)
         assert "server's" not in one
-        found = [kept.take(MARK + "x", binding), kept.take(one, binding), kept.take(one, binding)]
+        found = [kept.take(MARK + "x", binding, "ada"), kept.take(one, binding, "ada"), kept.take(one, binding, "ada")]
+        assert kept.take(two, binding, "eve") is None  # and it is still there for its caller
         other = binding_of("eve", "tools/call", {"name": Raw(b'"t"')})
-        found += [kept.take(two, other), kept.take(two, binding), forgotten]
+        found += [kept.take(two, other, "ada"), kept.take(two, binding, "ada"), forgotten]
         kept.clear()
         return found
 
@@ -246,4 +247,4 @@ class Deaf:
 
     def told_by_server(self, method: str, params: Raw, cause: Any) -> None: ...
 
-    def lost(self, session: Session, why: str) -> None: ...
+    def lost(self, session: Session, why: str, words: str = "") -> None: ...

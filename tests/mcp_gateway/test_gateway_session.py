@@ -29,7 +29,7 @@ class Owner:
     def told_by_server(self, method: str, params: Any, cause: Any) -> None:
         self.told.append((method, value(params), cause))
 
-    def lost(self, session: Session, why: str) -> None:
+    def lost(self, session: Session, why: str, words: str = "") -> None:
         self.gone.append(why)
 
 

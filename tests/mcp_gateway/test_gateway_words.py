@@ -1,6 +1,7 @@
 """What the gateway says to clients, to people and in the record: by the right names, and safe to act on."""
 
 import asyncio
+import os
 import tomllib
 from typing import Any
 
@@ -11,6 +12,8 @@ from mcp_gateway_asking import asked, gateway_of, greeted, policy, shared_of, te
 from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
 from rightcall.config import load_policy
 from rightcall.door import Door
+from rightcall.mcp.gateway_shared import SharedGateway
+from rightcall.mcp.upstream_process import ProcessLink
 from rightcall.proxy.options import Options
 from rightcall.record.memory import MemoryStore
 from rightcall.serve.access import Access
@@ -147,3 +150,35 @@ async def health(app: Any) -> Any:
     scope = {"type": "http", "method": "GET", "path": "/health", "query_string": b"", "headers": headers}
     await app({**scope, "raw_path": b"/health", "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80)}, receive, send)
     return json.decode(b"".join(one.get("body", b"") for one in sent))
+
+
+@pytest.mark.promise("P-14")
+@pytest.mark.skipif(os.name != "posix", reason="the server is a shell's")
+def test_what_a_server_wrote_to_standard_error_is_for_the_operator_and_without_secrets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MINE", "a-value-of-our-own")
+    key = "sk-0123456789abcdefABCDEF0123"
+    script = f'echo "ada asked for 4711 with {key}" >&2; echo "MINE is $MINE" >&2; exit 3'
+    rules = {"version": 1, "servers": {"s": {"command": ["sh", "-c", script], "env": {"MINE": "${MINE}"}}}}
+
+    async def main() -> tuple[str, str, str]:
+        told: list[str] = []
+        with Door.open("gateway", rules, strict=True, store="memory") as door:
+            shared = SharedGateway(door, ProcessLink, news=told.append)
+            shared.start()
+            try:
+                client = await greeted(shared)
+                answer = await asked(client, "tools/call", name="s_echo", arguments={"text": "x"})
+                to_client = [answer, shared.first.upstreams()[0].told()]
+                return json.encode(to_client).decode(), str(shared.state()), told[0]
+            finally:
+                await shared.aclose()
+
+    to_client, to_operator, in_log = asyncio.run(main())
+    assert "it ended with exit code" in to_client
+    assert not [word for word in ("4711", "ada", key, "MINE", "last words") if word in to_client]
+    for shown in (to_operator, in_log):
+        assert "its last words: ada asked for 4711 with [redacted" in shown
+        assert key not in shown
+        assert "a-value-of-our-own" not in shown

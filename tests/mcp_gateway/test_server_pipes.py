@@ -133,7 +133,8 @@ def test_a_server_that_ends_says_why_rather_than_that_its_pipes_closed(tmp_path:
         lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
         class Heard:
-            def lost(self, why: str) -> None:
+            def lost(self, why: str, words: str = "") -> None:
+                del words
                 lost.set_result(why)
 
         await link.open(Heard())  # type: ignore[arg-type]

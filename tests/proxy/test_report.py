@@ -8,9 +8,8 @@ from msgspec import json
 from openai._streaming import SSEDecoder
 
 from rightcall import load_policy
-from rightcall.errors import CallError
 from rightcall.proxy.gates import Gates
-from rightcall.proxy.report import LOOKED_AT, caller_of, comment, header, notes
+from rightcall.proxy.report import LOOKED_AT, comment, header, notes
 from rightcall.proxy.settle import Did, Settler
 from rightcall.record.entries import CallBody, encode, read_call
 from rightcall.text.redact import Redactor
@@ -230,13 +229,3 @@ def test_thousands_of_repairs_are_told_by_their_number(settler: Settler) -> None
 
 
 # ── who calls ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_the_caller_is_the_proxy_unless_the_client_says_who_it_is() -> None:
-    assert (caller_of(None), caller_of(b" editor "), caller_of("Zoë".encode())) == ("proxy", "editor", "Zoë")
-
-
-@pytest.mark.parametrize("given", [b"", b"   ", b"a\x00b", b"x" * 201, b"\xff\xfe", "a\u202eb".encode()])
-def test_what_is_no_name_of_a_caller_is_refused_in_words(given: bytes) -> None:
-    with pytest.raises(CallError, match="x-rightcall-caller: a caller needs a name of 1 to 200 printable characters"):
-        caller_of(given)

@@ -18,8 +18,8 @@ from rightcall.config_settings import Rights, rights_of
 from rightcall.door import Door
 from rightcall.executor_calls import Who, Written, call_body, hushed
 from rightcall.executor_request import canonical
-from rightcall.record.admission import Question, admit, finish
-from rightcall.record.asking import answer, give_grant, revoke_grant
+from rightcall.record.admission import admit, finish
+from rightcall.record.asking import Question, answer, give_grant, revoke_grant
 from rightcall.record.clock import ManualClock
 from rightcall.record.entries import EndBody
 from rightcall.record.pause import pause, resume

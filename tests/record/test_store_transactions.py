@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from record.works import BODY, OpenSqlite, add, approval, grant, numbers, records
+from record.works import BODY, OpenSqlite, add, approval, grant, numbers, records, token
 from rightcall.errors import StoreError
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import WRITES, Store, Tables
@@ -28,10 +28,12 @@ WRITING: dict[str, Callable[[Tables], Any]] = {
     "put_grant": lambda tables: tables.put_grant(grant("g1", uses=1)),
     "drop_grant": lambda tables: tables.drop_grant("g1"),
     "put_pause": lambda tables: tables.put_pause(Pause("anna", "now")),
+    "put_token": lambda tables: tables.put_token(token("t1", note="other")),
+    "drop_token": lambda tables: tables.drop_token("t1"),
 }
 READING = {
     "all_grants", "answered", "approval", "approvals", "belonging", "changes", "definition", "entries", "entry",
-    "grants", "head", "newest", "nth_last", "overdue", "paused", "running", "scopes", "waiting", "wall",
+    "grants", "head", "newest", "nth_last", "overdue", "paused", "running", "scopes", "tokens", "waiting", "wall",
 }  # fmt: skip
 
 
@@ -42,7 +44,7 @@ def state(store: Store) -> list[Any]:
             list(tables.entries()), tables.head(), tables.running(), tables.belonging(1), tables.scopes(""),
             tables.nth_last("all", 1), tables.changes(), tables.definition("ping"), tables.definition("pong"),
             tables.approvals(), tables.answered("b" * 64), tables.all_grants(), tables.waiting("teacher", 0),
-            tables.overdue(2**62), tables.paused(),
+            tables.overdue(2**62), tables.paused(), tables.tokens(),
         ]
     )  # fmt: skip
 
@@ -61,6 +63,8 @@ def full(store: Store) -> Store:
         tables.put_approval(approval("a1"))
         tables.put_grant(grant("g1"))
         tables.put_grant(grant("g2"))
+        tables.put_token(token("t1"))
+        tables.put_token(token("t2"))
 
     store.transact(everything)
     return store

@@ -10,7 +10,7 @@ from rightcall.record.clock import Clock
 from rightcall.record.entries import CallBody, EndBody, encode
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Entry, EntryKind, Store, Tables
-from rightcall.types_running import MINUTE, Approval, Grant
+from rightcall.types_running import MINUTE, Approval, Grant, Token
 
 OpenSqlite = Callable[..., SqliteStore]
 """What the fixture `open_sqlite` is: another store on the same file."""
@@ -77,4 +77,9 @@ def approval(id: str = "a1", **changes: Any) -> Approval:
 
 def grant(id: str = "g1", **changes: Any) -> Grant:
     made = Grant(id, "teacher", "file/save", {"path": "docs/*"}, 3, 900, "ann", "2026-01-01 00:00:00.000", "for docs")
+    return replace(made, **changes)
+
+
+def token(id: str, **changes: Any) -> Token:
+    made = Token(id, "teacher", f"digest of {id}", "", "ann", "2026-01-01 00:00:00.000")
     return replace(made, **changes)

@@ -87,7 +87,12 @@ def test_a_request_without_tools_passes_byte_for_byte_both_ways(shared: Rig) -> 
 
 def test_keys_pass_through_and_our_own_headers_do_not(shared: Rig) -> None:
     shared.upstream.play([Answer([Text("Hi")])])
-    post(shared.address, CHAT, chat(), {"authorization": f"Bearer {KEY}", "x-api-key": KEY, "x-rightcall-caller": "me"})
+    post(
+        shared.address,
+        CHAT,
+        chat(),
+        {"authorization": f"Bearer {KEY}", "x-api-key": KEY, "x-rightcall-caller": "proxy"},
+    )
     headers = dict(shared.upstream.requests[0].headers)
     assert headers["authorization"] == f"Bearer {KEY}"
     assert headers["x-api-key"] == KEY
@@ -114,10 +119,12 @@ def test_a_request_that_nobody_can_read_is_the_upstreams_affair(shared: Rig, bod
         assert shared.upstream.requests[0].body == body
 
 
-def test_a_caller_needs_a_name_that_can_be_shown(shared: Rig) -> None:
+@pytest.mark.promise("P-14")
+@pytest.mark.parametrize("named", ["teacher", "a" * 300, "", "PROXY", "proxy, proxy", "\xff"])
+def test_a_client_cannot_name_its_caller(shared: Rig, named: str) -> None:
     shared.upstream.play([Answer([Text("Hi")])])
-    got = post(shared.address, CHAT, chat(), {"x-rightcall-caller": "a" * 300})
-    assert got.status == 400
+    got = post(shared.address, CHAT, chat(), {"x-rightcall-caller": named})
+    assert (got.status, got.json["error"]["code"]) == (403, "wrong_caller")
     assert "x-rightcall-caller" in got.json["error"]["message"]
     assert shared.upstream.requests == []
 
@@ -196,11 +203,11 @@ def test_every_call_is_recorded_without_a_key_in_it() -> None:
     store = MemoryStore()
     with rig(store=store) as one:
         one.upstream.play([Answer([Text(GOOD), NativeCall("weather", '{"city": "Bern"}')])])
-        post(one.address, CHAT, chat(), {"authorization": f"Bearer {KEY}", "x-rightcall-caller": "tests"})
+        post(one.address, CHAT, chat(), {"authorization": f"Bearer {KEY}"})
     rows = [row for row in store.look(lambda tables: list(tables.entries())) if row.kind == "proxied"]
     assert len(rows) == 2
     text = b"".join(row.body for row in rows)
-    assert b'"tests"' in text
+    assert b'"caller":"proxy"' in text
     assert b"lifted" in text
     assert KEY.encode() not in text
 

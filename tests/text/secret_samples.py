@@ -25,6 +25,7 @@ SHAPES: dict[str, list[str]] = {
         "sk-ant-api03-" + MIXED,
         "sk-or-v1-" + HEX,
     ],
+    "RightCall token": ["rct_" + MIXED * 2],
     "Stripe key": ["sk_" + "live_" + MIXED, "rk_" + "test_" + MIXED, "whsec_" + MIXED],
     "Google API key": ["AIza" + "SyA-1234567890abcdefghijklmnopqrstu"],
     "Google OAuth secret": ["ya29." + MIXED, "GOCSPX-" + MIXED, "1//0" + MIXED],

@@ -14,8 +14,10 @@ from rightcall.cli.serving_mcp import open_link
 from rightcall.door import Door
 from rightcall.mcp.gateway import Gateway
 from rightcall.mcp.gateway_shared import SharedGateway
+from rightcall.record.tokens import make_token
 from rightcall.serve.access import Access
 from rightcall.serve.app import build_app
+from rightcall.serve.callers import Callers
 from rightcall.serve.limits import ServeLimits
 from rightcall.serve.mcp import Endpoint
 from rightcall.serve.metrics import Metrics
@@ -36,6 +38,11 @@ class Site(Struct, frozen=True):
 
     def client(self, mode: str, **options: Any) -> Client:
         return Client(self.url, mode=mode, **options)
+
+    def url_for(self, caller: str) -> str:
+        """With a token that speaks for this caller."""
+        token = self.door.store.transact(lambda tables: make_token(tables, caller, "ann"))[1]
+        return self.url.replace("/mcp", f"/{token}/mcp")
 
     @property
     def door(self) -> Door:
@@ -58,7 +65,8 @@ async def gateway(servers: Mapping[str, Any], policy: Mapping[str, Any] | None =
     bound = bind("127.0.0.1", 0)
     port = bound.getsockname()[1]
     app = build_app(
-        access=Access(None, bound_to="127.0.0.1"), metrics=Metrics(dict), about={}, beside={"/mcp": endpoint},
+        access=Access(None, bound_to="127.0.0.1"), callers=Callers(door.store), metrics=Metrics(dict), about={},
+        beside={"/mcp": endpoint},
         state=lambda: {"mcp": endpoint.gateway.state()}, opening=[endpoint.gateway.start], closing=[endpoint.aclose],
     )  # fmt: skip
     server = Running(app, bound, ServeLimits(grace_seconds=1), on_stopping=lambda _: endpoint.stop())

@@ -7,7 +7,6 @@ from typing import Any
 import mcp_types
 import pytest
 from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from gatewaying.running import HOSTILE, READS, gateway, texts
@@ -161,12 +160,7 @@ def test_only_what_a_caller_may_use_is_listed_and_runs(era: str) -> None:
         found: dict[str, tuple[list[str], list[str]]] = {}
         async with gateway(servers, callers) as site:
             for caller in ("gateway", "guest"):
-                import httpx2
-
-                async with (
-                    httpx2.AsyncClient(headers={"x-rightcall-caller": caller}) as http,
-                    Client(streamable_http_client(site.url, http_client=http), mode=era) as client,
-                ):
+                async with Client(site.url_for(caller), mode=era) as client:
                     names = [tool.name for tool in (await client.list_tools()).tools]
                     told = [
                         texts(await client.call_tool(f"notes_{one}", {"text": "x"})) for one in ("echo", "twice", "die")

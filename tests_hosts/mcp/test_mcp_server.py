@@ -107,7 +107,7 @@ def test_serve_joins_the_servers_of_the_policy_behind_its_token(tmp_path: Path, 
 
     with serving(tmp_path) as told:
         assert asyncio.run(main(told["mcp"])) == "served"
-        with urlopen(f"{told['address']}/health") as answer:
+        with urlopen(f"{told['url']}/health") as answer:
             health = json.decode(answer.read())
         without = Request(f"{told['address']}/mcp", data=b"{}", method="POST")
         with pytest.raises(OSError, match="401"):

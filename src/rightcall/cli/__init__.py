@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "policy": "check a policy file, or explain what it decides for a caller and a tool",
     "approvals": "answer the calls that wait for a person: list, show, approve, deny, watch",
     "grants": "say yes in advance to certain calls of a caller, or take it back",
+    "token": "make, list and revoke the tokens with which clients speak for a caller over HTTP",
     "quarantine": "list the calls that were refused too often, or release one",
     "pause": "stop every tool call at once, in all processes on the store, until `resume`",
     "resume": "let tool calls run again after `pause`",

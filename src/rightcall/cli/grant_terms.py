@@ -18,12 +18,13 @@ _MOST_USES: Final = 1_000_000
 _TIME: Final = re.compile(r"([0-9]{1,9})([smhd])", re.ASCII)
 
 
-def duration(text: str) -> int:
-    """Seconds; raises what argparse reports."""
+def duration(text: str, longest: int = _LONGEST) -> int:
+    """Seconds, `longest` at most; raises what argparse reports."""
     found = _TIME.fullmatch(text)
     seconds = int(found[1]) * _UNITS[found[2]] if found else 0
-    if not 0 < seconds <= _LONGEST:
-        raise ArgumentTypeError(f"{escaped(text, 40)!r} is no time: write 90s, 10m, 1h or 2d, at most 30d")
+    if not 0 < seconds <= longest:
+        most = f"{longest // _UNITS['d']}d"
+        raise ArgumentTypeError(f"{escaped(text, 40)!r} is no time: write 90s, 10m, 1h or 2d, at most {most}")
     return seconds
 
 

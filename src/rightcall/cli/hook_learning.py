@@ -81,5 +81,5 @@ class _Nobody:
     def told_by_server(self, method: str, params: Raw, cause: Cause | None) -> None:
         del method, params, cause
 
-    def lost(self, session: Session, why: str) -> None:
-        del session, why
+    def lost(self, session: Session, why: str, words: str = "") -> None:
+        del session, why, words

@@ -81,6 +81,8 @@ rounds = 5
 repeats = 3
 # Refusals of the same call within an hour after which it is not even looked at; 0: never.
 quarantine = 5
+# Whose records a caller sees with `data/list`, `data/read` and `debug/logs`: "own", or "all" for everybody's.
+records = "own"
 # Tools that everybody may use besides the stage's, and tools that nobody may use. Names, or patterns with `*`.
 # A denial beats every permission, in every spelling of the name.
 allow = []
@@ -137,6 +139,7 @@ dotfiles = []
 #allow = ["file/save"]
 #deny = ["code/blame"]
 #dry_run = false
+#records = "all"
 #limits = { minute = 20, hour = 500 }
 #budgets = { seconds = 60 }
 

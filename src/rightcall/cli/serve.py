@@ -54,7 +54,7 @@ def _told(base: str, token: str | None, style: Style, practice: bool) -> list[st
     )
     return [
         f"RightCall serves {style.tint(base, 'bold')} in front of {model}.",
-        f"  health   {base}/health",
+        f"  health   {url}/health",
         f"  metrics  {url}/metrics",
         f"  token    {token or 'none is needed (--open)'}",
         "",

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rightcall.cli.output import json_text
-from rightcall.cli.store_options import policy_file
+from rightcall.cli.store_options import database_of, policy_file
 from rightcall.cli.terminal import Style, say, style_for
 from rightcall.door_guarding import POLICY_FILE
 from rightcall.errors import ConfigError, StoreError
@@ -19,6 +19,7 @@ from rightcall.text.escape import escaped
 if TYPE_CHECKING:
     from rightcall.config import Policy
     from rightcall.executor_policy import PolicyInForce
+    from rightcall.record.tables import Store
     from rightcall.serve.mcp import Endpoint
     from rightcall.serve.recording import Recording
     from rightcall.text.redact import Redactor
@@ -71,6 +72,7 @@ def serve_upstream(
     try:
         from rightcall.serve.access import Access, new_token
         from rightcall.serve.assembly import assemble
+        from rightcall.serve.callers import Callers
         from rightcall.serve.hooks import hooks_answered
         from rightcall.serve.running import serve
     except ImportError as missing:
@@ -89,6 +91,8 @@ def serve_upstream(
     options.observe = options.observe or watches(policy.current)
     with lines_and_log(sys.stderr) as lines, hooks_answered(policy_file(options)):
         recording = _recording(options, policy.current)
+        beside = tokens_alone(options) if recording is None else None
+        callers = None if beside is None else Callers(beside)
         endpoint = None
         try:
             if gateway and policy.current.servers:
@@ -96,7 +100,7 @@ def serve_upstream(
 
                 endpoint = open_endpoint(options, lines.say)
             service = assemble(
-                url, policy, treated, access, provider=options.provider, recording=recording,
+                url, policy, treated, access, provider=options.provider, recording=recording, callers=callers,
                 watcher=None if options.quiet else teller(lines, style_for(sys.stderr), _redactor(policy, recording)),
                 mcp=endpoint,
             )  # fmt: skip
@@ -108,6 +112,8 @@ def serve_upstream(
         finally:
             if recording is not None:
                 _stop(recording)
+            if beside is not None:
+                beside.close()
 
 
 def _check_upstream(options: Namespace, url: str) -> None:
@@ -134,6 +140,17 @@ def _recording(options: Namespace, policy: Policy) -> Recording | None:
     except StoreError as error:
         why = str(error).removesuffix(" Nothing was run.")
         raise StoreError(f"{why}\n--root DIR keeps the audit elsewhere, --no-audit keeps none", error.fault) from None
+
+
+def tokens_alone(options: Namespace) -> Store | None:
+    """The store, for its tokens, where no audit is kept; None where there is none."""
+    options.db = None
+    path = database_of(options)
+    if not os.path.exists(path):
+        return None
+    from rightcall.record.sqlite import SqliteStore
+
+    return SqliteStore(path)
 
 
 def _redactor(policy: PolicyInForce, recording: Recording | None) -> Callable[[], Redactor]:

@@ -40,7 +40,7 @@ from rightcall.mcp.upstream_session import Cause, Session
 log = logging.getLogger("rightcall")
 
 CALLER: Final = "gateway"
-"""Who calls, where the client does not say."""
+"""Who calls, where no token says otherwise."""
 GREETING: Final = 5.0
 """Seconds that the first question of a client waits for servers that are just starting."""
 _NO_SERVERS: Final[Mapping[str, Server]] = {}

@@ -100,7 +100,7 @@ class Calls:
         call = await self.read(exchange)
         if call.state is None:
             return await self._until_asked(Pending(exchange, work), None, None, exchange)
-        kept = self._kept.take(call.state, binding_of(exchange.caller, exchange.method, exchange.params))
+        kept = self._taken(call.state, exchange)
         if kept is None or kept.pending is None:
             raise Refused(INVALID_PARAMS, _USED_UP)
         kept.pending.answer(call.responses, exchange)
@@ -135,6 +135,8 @@ class Calls:
 
     async def _ask(self, passage: Passage, call: ToolCall, exchange: Exchange) -> Any:
         """What a person says through the client; or the result that asks, or that says how to answer elsewhere."""
+        if passage.decision.rule.startswith("definition:") and not exchange.client.decides_for_all:
+            return _refused(passage.message, exchange)
         if exchange.peer.stateless:
             asked = await asyncio.to_thread(self._approver.question, passage, call, exchange.peer)
             return success(asked) if asked is not None else _refused(passage.message, exchange)
@@ -176,7 +178,7 @@ class Calls:
     async def _continued(
         self, token: str, call: ToolCall, meant: Meant, upstream: Upstream, exchange: Exchange
     ) -> Answer:
-        kept = self._kept.take(token, binding_of(exchange.caller, exchange.method, exchange.params))
+        kept = self._taken(token, exchange)
         if kept is None or kept.passage is None:
             raise Refused(INVALID_PARAMS, _USED_UP)
         if kept.upstream is not upstream:
@@ -193,6 +195,10 @@ class Calls:
         params |= {"inputResponses": call.responses} if call.responses else {}
         params |= {"requestState": kept.state} if kept.state is not None else {}
         return await self._made(self._errand(passage, meant, upstream, params), exchange)
+
+    def _taken(self, token: str, exchange: Exchange) -> Kept | None:
+        binding = binding_of(exchange.caller, exchange.method, exchange.params)
+        return self._kept.take(token, binding, exchange.caller)
 
     async def _still_allowed(
         self, kept: Kept, passage: Passage, call: ToolCall, meant: Meant, exchange: Exchange

@@ -67,22 +67,28 @@ class Continuations:
         self._kept[token] = kept, timer, caller
         return token
 
-    def upstream_of(self, token: str) -> Upstream | None:
+    def upstream_of(self, token: str, caller: str) -> Upstream | None:
         """The server that a call goes on with."""
-        found = self._kept.get(token)
+        found = self._of(token, caller)
         return found[0].upstream if found is not None else None
 
-    def take(self, token: str, binding: str) -> Kept | None:
-        """What was kept, once. A state with another call than its own is used up by trying."""
-        found = self._kept.pop(token, None)
+    def take(self, token: str, binding: str, caller: str) -> Kept | None:
+        """What was kept, once. A state with another call than its own is used up by trying; to another caller it is
+        as unknown as any."""
+        found = self._of(token, caller)
         if found is None:
             return None
+        del self._kept[token]
         kept, timer, _ = found
         timer.cancel()
         if kept.binding != binding:
             kept.forget()
             return None
         return kept
+
+    def _of(self, token: str, caller: str) -> tuple[Kept, asyncio.TimerHandle, str] | None:
+        found = self._kept.get(token)
+        return found if found is not None and found[2] == caller else None
 
     def clear(self) -> None:
         for token in list(self._kept):

@@ -92,7 +92,7 @@ class Joining:
         self._watched.pop(upstream.name, None)
         if why != self._problems.get(upstream.name):  # it is tried again and again, and said once
             self._problems[upstream.name] = why
-            self._say(f"mcp: {upstream.name} is not there: {why}; it is tried again from time to time")
+            self._say(f"mcp: {upstream.name} is not there: {why}{upstream.words}; it is tried again from time to time")
 
     def told(self, upstream: Upstream) -> dict[str, Any]:
         session = upstream.session
@@ -103,7 +103,7 @@ class Joining:
             **({"left_out": f"tools after the first {MOST_TOOLS}"} if self._left_out.get(upstream.name) else {}),
             "protocol": agreed.version if agreed is not None else None,
             "starts": upstream.starts,
-            "problem": upstream.problem or None,
+            "problem": f"{upstream.problem}{upstream.words}" or None,
         }
 
     def list_changed(self, upstream: Upstream, method: str) -> None:

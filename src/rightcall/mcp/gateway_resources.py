@@ -168,7 +168,7 @@ class Library:
     def _begun_with(self, exchange: Exchange) -> list[Upstream]:
         """The server of a request that goes on."""
         state = value(exchange.params.get("requestState", b""))
-        began = self._kept.upstream_of(state) if isinstance(state, str) else None
+        began = self._kept.upstream_of(state, exchange.caller) if isinstance(state, str) else None
         return [began] if began is not None and self._servers.upstream(began.name) is began else []
 
     async def _put(
@@ -182,7 +182,8 @@ class Library:
         params: dict[str, Any] = {**{key: raw for key, raw in exchange.params.items() if key not in ours}, **changed}
         state = value(exchange.params.get("requestState", b""))
         if isinstance(state, str):
-            kept = self._kept.take(state, binding_of(exchange.caller, exchange.method, exchange.params))
+            binding = binding_of(exchange.caller, exchange.method, exchange.params)
+            kept = self._kept.take(state, binding, exchange.caller)
             if kept is None or not state.startswith(MARK) or kept.upstream is not upstream:
                 raise Refused(INVALID_PARAMS, "requestState is used up, too old, or of another request")
             responses = mapping(value(exchange.params.get("inputResponses", b"")))

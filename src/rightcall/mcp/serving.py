@@ -90,6 +90,8 @@ class Client:
         """Of the log messages it wants to hear."""
         self.subscribed: set[str] = set()
         self.is_greeted = False
+        self.decides_for_all = True
+        """Whether its user may accept a tool's changed definition, which then holds for every caller."""
         self._running: dict[bytes, asyncio.Task[Answer]] = {}
         self._asked: dict[int, asyncio.Future[Answer]] = {}
 

@@ -58,6 +58,8 @@ class Upstream:
         self.state: State = "off"
         self.problem = ""
         """Why it is not there."""
+        self.words = ""
+        """What it wrote last to standard error, for the operator alone: it may tell of any caller's call."""
         self.starts = 0
         self._open_link = open_link
         self._hello = hello
@@ -135,6 +137,7 @@ class Upstream:
         while True:
             began = loop.time()
             self._enter("starting")
+            self.words = ""
             session: Session | None = None
             try:
                 session = Session(self._open_link(self.server), self)
@@ -198,7 +201,8 @@ class Upstream:
     def told_by_server(self, method: str, params: Raw, cause: Cause | None) -> None:
         self._joined.told(self, method, params, cause)
 
-    def lost(self, session: Session, why: str) -> None:
+    def lost(self, session: Session, why: str, words: str = "") -> None:
+        self.words = words
         if session is self._session:  # from this moment on nobody is given it
             self._session = None
             self._retry_at = asyncio.get_running_loop().time() + self._pause

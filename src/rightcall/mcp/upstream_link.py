@@ -32,8 +32,9 @@ class Heard(Protocol):
         """No answer will come to this request."""
         ...
 
-    def lost(self, why: str) -> None:
-        """The server is gone, and every request with it. Told once."""
+    def lost(self, why: str, words: str = "") -> None:
+        """The server is gone, and every request with it. Told once. `words`: what it wrote last to standard error,
+        without secrets. That is for the operator alone: it may tell of any caller's call."""
         ...
 
 

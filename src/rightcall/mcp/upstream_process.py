@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import cast
 
@@ -21,6 +21,7 @@ from rightcall.mcp.upstream_env import environment
 from rightcall.mcp.upstream_link import Heard, ServerGone
 from rightcall.text.escape import escaped
 from rightcall.text.framing import MOST, JsonLines, TooLong
+from rightcall.text.redact import Redactor
 
 UNREAD = 64_000_000
 """Bytes that may wait for a server that reads nothing before it is given up,"""
@@ -32,6 +33,8 @@ GENTLE = 2.0
 """Seconds to end after its input was closed, and again after SIGTERM."""
 _ENDS = {0: "input", 1: "output"}
 _LAST_LINES, _LONGEST_LINE, _LONGEST_TAIL = 10, 300, 8_000
+_SHORTEST_SECRET = 6
+"""Characters of a variable's value: a shorter one stands in ordinary words as well."""
 
 
 class ProcessLink(asyncio.SubprocessProtocol):
@@ -44,6 +47,7 @@ class ProcessLink(asyncio.SubprocessProtocol):
         self._input: asyncio.WriteTransport | None = None
         self._lines = JsonLines()
         self._errors = Tail()
+        self._secrets: frozenset[str] = frozenset()
         self._ended = asyncio.Event()
         self._told = False
         self._written = 0
@@ -54,9 +58,11 @@ class ProcessLink(asyncio.SubprocessProtocol):
         self._heard = heard
         server = self._server
         loop = asyncio.get_running_loop()
+        given = environment(server)
+        self._secrets = frozenset(given[name] for name in server.env if len(given[name]) >= _SHORTEST_SECRET)
         try:
             transport, _ = await loop.subprocess_exec(
-                lambda: self, *server.command, env=environment(server), cwd=server.cwd or None,
+                lambda: self, *server.command, env=given, cwd=server.cwd or None,
                 start_new_session=sys.platform != "win32",
             )  # fmt: skip
         except (OSError, ValueError) as why:
@@ -137,7 +143,13 @@ class ProcessLink(asyncio.SubprocessProtocol):
         self._told = True
         self._signal(getattr(signal, "SIGKILL", signal.SIGTERM))
         if self._heard is not None:
-            self._heard.lost(f"{why}{self._errors.told()}")
+            self._heard.lost(why, self._errors.told(self._redacted))
+
+    def _redacted(self, text: str) -> str:
+        """A text without what looks like a secret, and without any value that the policy gave this server."""
+        for secret in sorted(self._secrets, key=len, reverse=True):
+            text = text.replace(secret, "[redacted]")
+        return Redactor(os.urandom(32)).text(text)
 
     # what the event loop calls
 
@@ -193,7 +205,9 @@ class Tail:
         self._open = lines.pop()[-_LONGEST_LINE:]
         self._lines.extend(line[:_LONGEST_LINE] for line in lines if line.strip())
 
-    def told(self) -> str:
+    def told(self, redacted: Callable[[str], str] = str) -> str:
         lines = [*self._lines, self._open] if self._open.strip() else list(self._lines)
-        words = " | ".join(escaped(line.decode("utf-8", "replace").strip(), 200) for line in lines[-3:])
+        text = redacted(b"\n".join(lines).decode("utf-8", "replace"))  # as a whole: a key may take several lines
+        kept = [line.strip() for line in text.split("\n") if line.strip()]
+        words = " | ".join(escaped(line, 200) for line in kept[-3:])
         return f"; its last words: {words}" if words else ""

@@ -51,7 +51,7 @@ class Owner(Protocol):
 
     def told_by_server(self, method: str, params: Raw, cause: Cause | None) -> None: ...
 
-    def lost(self, session: Session, why: str) -> None: ...
+    def lost(self, session: Session, why: str, words: str = "") -> None: ...
 
 
 class Agreed(Struct, frozen=True):
@@ -170,9 +170,9 @@ class Session:
         if pending is not None and not pending.future.done():
             pending.future.set_exception(why)
 
-    def lost(self, why: str) -> None:
+    def lost(self, why: str, words: str = "") -> None:
         self._end(why)
-        self._owner.lost(self, why)
+        self._owner.lost(self, why, words)
 
     def _end(self, why: str) -> None:
         self._gone = self._gone or why

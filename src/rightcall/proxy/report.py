@@ -15,7 +15,6 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from rightcall.errors import CallError
 from rightcall.executor_calls import LONGEST_EMISSION, LONGEST_VALUE, Written, kept, kept_problems, kept_repairs, said
 from rightcall.proxy.settle import Did, Fate
 from rightcall.record.entries import CallBody
@@ -24,8 +23,9 @@ from rightcall.text.redact import Redactor
 from rightcall.types import Repair
 
 CALLER: Final = "proxy"
-"""Who calls, where the client does not say."""
+"""Who calls with the server's own token."""
 CALLER_HEADER: Final = b"x-rightcall-caller"
+"""May only repeat what the token says."""
 
 LONGEST_NAME: Final = 200
 """Characters of a caller's and of a model's name."""
@@ -72,20 +72,6 @@ def word_for(did: Did, *, observe: bool) -> str:
     ('lifted', 'would-lift', 'right')
     """
     return _WOULD.get(did.fate, did.fate) if observe or did.verdict.mode == "observe" else did.fate
-
-
-def caller_of(given: bytes | None) -> str:
-    """The caller's name out of the request's header `x-rightcall-caller`. Raises CallError for what is none."""
-    if given is None:
-        return CALLER
-    try:
-        name = given.decode().strip()
-    except UnicodeDecodeError:
-        name = ""
-    if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        header_name = CALLER_HEADER.decode()
-        raise CallError(f"{header_name}: a caller needs a name of 1 to {LONGEST_NAME} printable characters, in UTF-8")
-    return name
 
 
 def notes(

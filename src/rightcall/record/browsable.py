@@ -4,7 +4,10 @@ What is not named here is not shown: the whole call of a question that waits, wh
 redacted, and its digest, from which a short secret in it could be guessed; the conditions and the note of a grant; who
 answered; where the policy file lies; keys.
 
-    entries, newest first ─▶ rows that are read when they are wanted ─▶ data/list, data/read
+    entries, newest first ─▶ whose? ─▶ rows that are read when they are wanted ─▶ data/list, data/read
+
+A caller sees its own records, and those of others only where the policy lets it (`records = "all"`). A record that is
+nobody's, such as that of a policy that was loaded, is not its own.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -38,10 +41,10 @@ class Collection(Struct, frozen=True):
     """Some of what the store holds, as rows of the same columns; the first column is the id."""
 
     columns: tuple[str, ...]
-    rows: Callable[[Tables], Rows]
-    """Newest first; each is only read when it is called."""
-    row: Callable[[Tables, str], Row | None]
-    """The one with that id."""
+    rows: Callable[[Tables, str | None], Rows]
+    """Those of a caller, or with None all of them. Newest first; each is only read when it is called."""
+    row: Callable[[Tables, str, str | None], Row | None]
+    """The one with that id, if it is that caller's."""
     bounded: bool = True
     """Whether its rows are among the newest records of the audit only."""
 
@@ -53,6 +56,19 @@ def newest_first(tables: Tables) -> Iterator[Entry]:
     for end in range(last, first, -_PAGE):
         page = islice(tables.entries(max(first, end - _PAGE)), _PAGE)
         yield from reversed([entry for entry in page if entry.seq <= end])
+
+
+def is_of(tables: Tables, entry: Entry, caller: str | None) -> bool:
+    """Whether a record is this caller's; with None every record is."""
+    if caller is None:
+        return True
+    about = tables.entry(entry.call) if entry.kind == "end" else entry
+    return about is not None and read_named(about.body)["caller"] == caller
+
+
+def own(tables: Tables, entries: Iterator[Entry], caller: str | None) -> Iterator[Entry]:
+    """Those of a caller."""
+    return entries if caller is None else (entry for entry in entries if is_of(tables, entry, caller))
 
 
 def has_older(tables: Tables) -> bool:
@@ -117,15 +133,17 @@ def _call(record: CallRecord) -> Row:
 
 
 def _calls(columns: tuple[str, ...], show: Callable[[CallRecord], Row], kinds: tuple[EntryKind, ...]) -> Collection:
-    def rows(tables: Tables) -> Rows:
+    def rows(tables: Tables, caller: str | None) -> Rows:
         for entry, read in joined_calls(tables, newest_first(tables)):
-            if read is not None and entry.kind in kinds:
+            if read is not None and entry.kind in kinds and is_of(tables, entry, caller):
                 yield lambda read=read: show(read())
 
-    def row(tables: Tables, id: str) -> Row | None:
+    def row(tables: Tables, id: str, caller: str | None) -> Row | None:
         number = _number(id)
         entry = None if number is None else tables.entry(number)
-        found = call(tables, entry.seq) if entry is not None and entry.kind in kinds else None
+        if entry is None or entry.kind not in kinds or not is_of(tables, entry, caller):
+            return None
+        found = call(tables, entry.seq)
         return None if found is None else show(found)
 
     return Collection(columns, rows, row)
@@ -184,13 +202,15 @@ def _of_entry(entry: Entry) -> Row:
 
 
 def _entries(columns: tuple[str, ...], show: Callable[[Entry], Row], kind: str | None = None) -> Collection:
-    def rows(tables: Tables) -> Rows:
-        return (partial(show, entry) for entry in newest_first(tables) if kind in (None, entry.kind))
+    def rows(tables: Tables, caller: str | None) -> Rows:
+        found = own(tables, newest_first(tables), caller)
+        return (partial(show, entry) for entry in found if kind in (None, entry.kind))
 
-    def row(tables: Tables, id: str) -> Row | None:
+    def row(tables: Tables, id: str, caller: str | None) -> Row | None:
         number = _number(id)
         entry = None if number is None else tables.entry(number)
-        return show(entry) if entry is not None and kind in (None, entry.kind) else None
+        is_there = entry is not None and kind in (None, entry.kind) and is_of(tables, entry, caller)
+        return show(entry) if entry is not None and is_there else None
 
     return Collection(columns, rows, row)
 
@@ -236,13 +256,16 @@ def _refused(record: CallRecord, times: int) -> Row:
 
 
 def _few(columns: tuple[str, ...], newest: Callable[[Tables], list[Row]]) -> Collection:
-    """A table that is read as a whole."""
+    """A table that is read as a whole. Each of its rows has a caller."""
 
-    def rows(tables: Tables) -> Rows:
-        return ((lambda row=row: row) for row in newest(tables))
+    def found(tables: Tables, caller: str | None) -> Iterator[Row]:
+        return (row for row in newest(tables) if caller is None or row["caller"] == caller)
 
-    def row(tables: Tables, id: str) -> Row | None:
-        return next((row for row in newest(tables) if str(row["id"]) == id), None)
+    def rows(tables: Tables, caller: str | None) -> Rows:
+        return ((lambda row=row: row) for row in found(tables, caller))
+
+    def row(tables: Tables, id: str, caller: str | None) -> Row | None:
+        return next((row for row in found(tables, caller) if str(row["id"]) == id), None)
 
     return Collection(columns, rows, row, bounded=False)
 

@@ -12,7 +12,7 @@ from msgspec import DecodeError, Struct
 from msgspec.json import encode
 
 from rightcall.errors import StoreError, ToolFailure
-from rightcall.record.browsable import COLLECTIONS, Collection, Row, has_older
+from rightcall.record.browsable import COLLECTIONS, Collection, Row, Rows, has_older
 from rightcall.record.tables import Store, Tables
 from rightcall.text.escape import shown
 from rightcall.text.room import AnswerRoom
@@ -51,20 +51,25 @@ class Found(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 def list_records(
-    store: Store, collection: str, only: Mapping[str, Any] | None = None, limit: int = USUAL, more: More = NO_MORE
-) -> Listed:
-    """The newest records of a collection, `only` those with these values in these columns. `more` are collections that
-    do not lie in the store."""
+    store: Store, collection: str, only: Mapping[str, Any] | None = None, limit: int = USUAL, more: More = NO_MORE, *,
+    whose: str | None = None,
+) -> Listed:  # fmt: skip
+    """The newest records of a collection, `only` those with these values in these columns, and with `whose` only those
+    of that caller. `more` are collections that do not lie in the store."""
     found = _collection("data/list", collection, more)
     wanted = dict(only or {})
     _check(collection, found, wanted)
-    return looked(store, lambda tables: _listed(tables, collection, found, wanted, min(max(limit, 1), MOST)))
+    most = min(max(limit, 1), MOST)
+    return looked(store, lambda tables: _listed(tables, collection, found, found.rows(tables, whose), wanted, most))
 
 
-def read_record(store: Store, collection: str, id: str | int, more: More = NO_MORE) -> Found:
-    """One record of a collection, whole as far as its values are not very long."""
+def read_record(
+    store: Store, collection: str, id: str | int, more: More = NO_MORE, *, whose: str | None = None
+) -> Found:
+    """One record of a collection, whole as far as its values are not very long. Another caller's is as unknown as one
+    that does not exist."""
     found = _collection("data/read", collection, more)
-    row = looked(store, lambda tables: found.row(tables, _id_text(id)))
+    row = looked(store, lambda tables: found.row(tables, _id_text(id), whose))
     if row is None:
         there = f"data/list with collection {collection!r} shows those that there are"
         raise ToolFailure(f"data/read: `id` names no record of {collection}: {shown(id, 100)}; {there}.")
@@ -82,10 +87,10 @@ def looked(store: Store, work: Callable[[Tables], T]) -> T:
     raise ToolFailure(f"{fault}. A person has to look at it, for example with `rightcall audit verify`.")
 
 
-def _listed(tables: Tables, name: str, collection: Collection, wanted: Row, limit: int) -> Listed:
+def _listed(tables: Tables, name: str, collection: Collection, rows: Rows, wanted: Row, limit: int) -> Listed:
     records: list[Row] = []
     total, room = 0, AnswerRoom()
-    for read in collection.rows(tables):
+    for read in rows:
         if wanted or total < limit:
             row = read()
             if not all(_same(row[column], value) for column, value in wanted.items()):

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from rightcall.record.browsable import joined_calls, moment, newest_first, read_named
+from rightcall.record.browsable import is_of, joined_calls, moment, newest_first, read_named
 from rightcall.record.browsing import looked
 from rightcall.record.reading import CallRecord
 from rightcall.record.tables import Entry, Store, Tables
@@ -31,15 +31,17 @@ class Logs(Struct, frozen=True, rename="camel", kw_only=True):
     """Whether there are older ones."""
 
 
-def log_lines(store: Store, limit: int = USUAL) -> Logs:
+def log_lines(store: Store, limit: int = USUAL, whose: str | None = None) -> Logs:
+    """With `whose` only the lines about that caller."""
     limit = min(max(limit, 1), MOST)
-    found = looked(store, lambda tables: list(islice(_lines(tables), limit + 1)))
+    found = looked(store, lambda tables: list(islice(_lines(tables, whose), limit + 1)))
     return Logs(lines=found[:limit], truncated=len(found) > limit)
 
 
-def _lines(tables: Tables) -> Iterator[str]:
+def _lines(tables: Tables, whose: str | None) -> Iterator[str]:
     for entry, read in joined_calls(tables, newest_first(tables)):
-        yield _other(entry) if read is None else _line(read())
+        if is_of(tables, entry, whose):
+            yield _other(entry) if read is None else _line(read())
 
 
 def _line(call: CallRecord) -> str:

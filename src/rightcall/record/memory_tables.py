@@ -8,7 +8,7 @@ from typing import Any
 from rightcall.record.chain import START, link
 from rightcall.record.clock import Clock
 from rightcall.record.tables import Entry, EntryKind, held_bytes
-from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark, Pause
+from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark, Pause, Token
 
 _SWEEP = 4096
 """Marks after which scopes that were not used for an hour are looked for."""
@@ -45,6 +45,7 @@ class MemoryTables:
         self._bindings: dict[str, list[str]] = {}
         self._grants: dict[str, Grant] = {}
         self._pause: Pause | None = None
+        self._tokens: dict[str, Token] = {}
 
     # A work is over
 
@@ -284,13 +285,16 @@ class MemoryTables:
         self._put(self._grants, grant.id, grant)
 
     def drop_grant(self, id: str) -> None:
-        self._undo.append((self._restore_grants, (dict(self._grants),)))
-        self._grants.pop(id, None)
+        self._drop(self._grants, id)
 
-    def _restore_grants(self, grants: dict[str, Grant]) -> None:
+    def _drop(self, table: dict[str, Any], key: str) -> None:
+        self._undo.append((self._restore, (table, dict(table))))
+        table.pop(key, None)
+
+    def _restore(self, table: dict[str, Any], kept: dict[str, Any]) -> None:
         """In their order."""
-        self._grants.clear()
-        self._grants.update(grants)
+        table.clear()
+        table.update(kept)
 
     def all_grants(self) -> list[Grant]:
         return list(self._grants.values())
@@ -306,3 +310,14 @@ class MemoryTables:
 
     def _set_pause(self, pause: Pause | None) -> None:
         self._pause = pause
+
+    # Tokens
+
+    def put_token(self, token: Token) -> None:
+        self._put(self._tokens, token.id, token)
+
+    def drop_token(self, id: str) -> None:
+        self._drop(self._tokens, id)
+
+    def tokens(self) -> list[Token]:
+        return list(self._tokens.values())

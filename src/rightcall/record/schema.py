@@ -4,7 +4,7 @@ refused: a program that does not know a table cannot keep its promises.
     audit        the records, chained; only ever added to
     windows      starts per scope, numbered, for limits and repeats; kept for an hour
     running      calls that have begun, each with the run (process) it is in
-    approvals, grants, definitions
+    approvals, grants, definitions, tokens
     meta         few words: the last record once all are pruned, changes, the boot the times belong to
 """
 
@@ -94,7 +94,14 @@ CREATE INDEX approvals_open ON approvals (expires_at) WHERE status IN ('waiting'
 """
 """Questions that waited before have none, and so only a call without a context redeems them."""
 
-STEPS = (_TABLES + _VIEWS, _APPROVAL_CONTEXT)
+_TOKENS = """
+CREATE TABLE tokens (
+    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, caller TEXT NOT NULL, digest TEXT NOT NULL UNIQUE,
+    expires TEXT NOT NULL, "by" TEXT NOT NULL, made TEXT NOT NULL, note TEXT NOT NULL
+);
+"""
+
+STEPS = (_TABLES + _VIEWS, _APPROVAL_CONTEXT + _TOKENS)
 """What leads from each version to the next; an empty file is version 0."""
 
 VERSION = len(STEPS)

@@ -16,7 +16,7 @@ from rightcall.record.clock import Clock
 from rightcall.record.runs import Runs
 from rightcall.record.sqlite_private import PrivateTexts
 from rightcall.record.tables import Entry, EntryKind, held_bytes
-from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark, Pause
+from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark, Pause, Token
 
 _PAGE = 1000
 """Records that are read at once."""
@@ -49,6 +49,8 @@ _APPROVALS = f"SELECT {_columns(Approval.__struct_fields__)} FROM approvals"
 _GRANTS = f"SELECT {_columns(Grant.__struct_fields__)} FROM grants"
 _PUT_APPROVAL = _upsert("approvals", Approval.__struct_fields__)
 _PUT_GRANT = _upsert("grants", Grant.__struct_fields__)
+_TOKENS = f"SELECT {_columns(Token.__struct_fields__)} FROM tokens ORDER BY n"
+_PUT_TOKEN = _upsert("tokens", Token.__struct_fields__)
 _ANSWERED = (
     f"{_APPROVALS} WHERE binding = ? AND status IN ('approved', 'denied', 'waiting')"
     " ORDER BY CASE status WHEN 'approved' THEN 0 WHEN 'denied' THEN 1 ELSE 2 END, n DESC LIMIT 1"
@@ -353,6 +355,17 @@ class SqliteTables:
     def put_pause(self, pause: Pause | None) -> None:
         self.put_meta("paused", "" if pause is None else json.encode(pause).decode())
         self._pause = (pause,)
+
+    # Tokens
+
+    def put_token(self, token: Token) -> None:
+        self._do(_PUT_TOKEN, astuple(token))
+
+    def drop_token(self, id: str) -> None:
+        self._do("DELETE FROM tokens WHERE id = ?", (id,))
+
+    def tokens(self) -> list[Token]:
+        return [Token(*row) for row in self._do(_TOKENS).fetchall()]
 
     # A few words of the store's own
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from msgspec import Struct
 
 from rightcall.record.clock import Clock
-from rightcall.types_running import Approval, ApprovalStatus, Facts, Grant, Pause
+from rightcall.types_running import Approval, ApprovalStatus, Facts, Grant, Pause, Token
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ EntryKind = Literal[
     "release",  # a call was let out of quarantine
     "store",  # a new audit was begun, or another file taken for it, on purpose
     "pause",  # all calls were stopped, or let go on
-    "change",  # a person merged, reviewed or took back something by a command of their own
+    "change",  # a person merged, reviewed or took back something, or made a token, by a command of their own
     "prune",  # older records were removed; the checkpoint
     "message",  # what a host told about messages and diagnoses, for the metrics
 ]
@@ -134,11 +134,19 @@ class Tables(Facts, Protocol):
         """Stop every call from now on, or let them go on."""
         ...
 
+    def put_token(self, token: Token) -> None: ...
+
+    def drop_token(self, id: str) -> None: ...
+
+    def tokens(self) -> list[Token]:
+        """Oldest first, expired ones too."""
+        ...
+
 
 WRITES = frozenset(
     (
         "append", "remove_through", "begun", "ended", "mark", "forget", "changed", "pin", "put_approval", "put_grant",
-        "drop_grant", "put_pause",
+        "drop_grant", "put_pause", "put_token", "drop_token",
     )
 )  # fmt: skip
 """The operations that `look` does not allow."""

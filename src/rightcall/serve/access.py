@@ -1,11 +1,12 @@
-"""Who may use the server: pages in a browser may not, and nobody without the token.
+"""Who may use the server, and for which caller: pages in a browser may not, and nobody without a token.
 
 **The token** is the first part of the path, so that it fits into any client's base URL (`http://127.0.0.1:4141/TOKEN/v1`),
 or the header `x-rightcall-token`: `Authorization` belongs to the upstream. The application behind never sees it in a
-path.
+path. The server's own token speaks for the integration's usual caller, a token of the store for the caller it was made
+for. A client cannot name another: `x-rightcall-caller` may only repeat what the token says.
 
 **Host** must name this machine: a page whose name is made to point here (DNS rebinding) sends its own. **Origin**,
-which only browsers send, must be that same host. Others are allowed by name.
+which only browsers send, must be that same host. Others are allowed by name (`rightcall.serve.browsers`).
 """
 
 import logging
@@ -20,7 +21,20 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from rightcall.errors import ConfigError
+from rightcall.errors import ConfigError, StoreError
+from rightcall.proxy.report import CALLER_HEADER
+from rightcall.record.tokens import PREFIX, digest_of
+from rightcall.serve.browsers import (
+    READ,
+    Found,
+    is_foreign,
+    is_navigation,
+    is_preflight,
+    preflight_answer,
+    readable_by,
+    with_headers,
+)
+from rightcall.serve.callers import DEFAULT, DEFAULTS, Callers, Entered, enter
 from rightcall.serve.refusals import Reason, send_error
 from rightcall.text.addresses import is_loopback
 
@@ -30,6 +44,12 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?", re
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,200}", re.ASCII)
 _QUIET_SECONDS = 60.0
 _FREE = frozenset({"/health"})
+_OWN_PAGES = frozenset({"/health", "/metrics"})
+"""Ours alone: a person may open them in a browser."""
+_TOKEN_HEADER, _ORIGIN = b"x-rightcall-token", b"origin"
+_PREFIX = PREFIX.encode()
+_READ = READ | {b"host", _ORIGIN, _TOKEN_HEADER, CALLER_HEADER}
+_OPERATOR = Entered("", operator=True)
 
 
 def new_token() -> str:
@@ -58,7 +78,8 @@ class Access:
         self.is_host = lru_cache(maxsize=256)(self._is_host)  # asked with every request, and always the same
 
     def is_token(self, given: bytes) -> bool:
-        """Takes as long for a wrong one as for the right one, whatever their lengths: digests are compared."""
+        """Whether it is the server's own. Takes as long for a wrong one as for the right one, whatever their lengths:
+        digests are compared."""
         return self.token is not None and compare_digest(_digest(given), self._digest)
 
     def _is_host(self, host: str, server: tuple[str, int] | None) -> bool:
@@ -94,12 +115,19 @@ def _checked_origin(origin: str) -> str:
     return origin.lower()
 
 
-class Guard:
-    """The middleware. `refused` hears why somebody was sent away."""
+Complaint = tuple[int, Reason, str]
 
-    def __init__(self, app: ASGIApp, access: Access, refused: Callable[[Reason], None] = lambda _: None) -> None:
+
+class Guard:
+    """The middleware. `callers` knows the tokens of the store; `refused` hears why somebody was sent away."""
+
+    def __init__(
+        self, app: ASGIApp, access: Access, callers: Callers | None = None,
+        refused: Callable[[Reason], None] = lambda _: None,
+    ) -> None:  # fmt: skip
         self._app = app
         self._access = access
+        self._callers = callers
         self._refused = refused
         self._wrong = 0
         self._told_at = -_QUIET_SECONDS
@@ -110,48 +138,99 @@ class Guard:
             return
         if scope["type"] != "http":
             return
-        complaint = self._complaint(scope)
-        if complaint is None and not self._enter(scope):
-            complaint = (401, "wrong_token", _NO_TOKEN)
-            self._tell()
+        found: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            if name in _READ:
+                found.setdefault(name, []).append(value)
+        complaint = self._stranger(scope, found)
+        if complaint is None and _ORIGIN in found and (page := self._page(found)) is not None:
+            send = with_headers(send, readable_by(page))
+            if is_preflight(scope["method"], found):
+                await _send_empty(send, preflight_answer(found))
+                return
+        complaint = complaint or await self._enter(scope, found)
         if complaint is None:
             await self._app(scope, receive, send)
         else:
             self._refused(complaint[1])
             await send_error(send, *complaint)
 
-    def _complaint(self, scope: Scope) -> tuple[int, Reason, str] | None:
-        hosts: list[bytes] = []
-        origins: list[bytes] = []
-        for name, value in scope["headers"]:
-            if name == b"host":
-                hosts.append(value)
-            elif name == b"origin":
-                origins.append(value)
+    # ── where does it come from? ─────────────────────────────────────────────────────────────────────────────────
+
+    def _stranger(self, scope: Scope, found: Found) -> Complaint | None:
+        hosts = found.get(b"host", ())
         host = hosts[0].decode("latin-1") if len(hosts) == 1 else ""
         if not self._access.is_host(host, scope.get("server")):
             return 403, "foreign_host", _FOREIGN_HOST
-        if any(not self._access.is_origin(origin.decode("latin-1"), host) for origin in origins):
+        if _ORIGIN in found and any(not self._access.is_origin(one.decode("latin-1"), host) for one in found[_ORIGIN]):
+            return 403, "foreign_origin", _FOREIGN_ORIGIN
+        if is_foreign(found) and self._page(found) is None:
             return 403, "foreign_origin", _FOREIGN_ORIGIN
         if self._access.token is None and not _is_local(scope):
             return 403, "not_local", "without a token the server answers this machine only"
         return None
 
-    def _enter(self, scope: Scope) -> bool:
-        """Whether the token is right, or none is needed; takes it off the path."""
-        access = self._access
-        if access.token is None:
-            return True
-        raw: bytes = scope["raw_path"]
-        first, slash, rest = raw[1:].partition(b"/")
-        if access.is_token(first):
+    def _page(self, found: Found) -> bytes | None:
+        """The origin of a page that was allowed by name; None for any other request."""
+        origins = found.get(_ORIGIN)
+        if origins is None:
+            return None
+        allowed = len(origins) == 1 and origins[0].decode("latin-1").lower() in self._access.origins
+        return origins[0] if allowed else None
+
+    # ── for whom does it speak? ──────────────────────────────────────────────────────────────────────────────────
+
+    async def _enter(self, scope: Scope, found: Found) -> Complaint | None:
+        """Takes the token off the path, and notes who was let in."""
+        try:
+            speaker = await self._speaker(scope, found)
+        except StoreError:
+            return 503, "tokens_unavailable", _NO_STORE
+        path: str = scope["path"]
+        if speaker is None:
+            if path not in _FREE or found.get(_TOKEN_HEADER):
+                self._tell()
+                return 401, "wrong_token", _NO_TOKEN
+            enter(scope, Entered("", operator=False))
+            return None
+        if is_navigation(found) and path not in _OWN_PAGES:
+            return 403, "navigation", _NAVIGATION
+        caller = speaker.caller or DEFAULTS.get(path, DEFAULT)
+        if CALLER_HEADER in found and any(named.strip() != caller.encode() for named in found[CALLER_HEADER]):
+            return 403, "wrong_caller", _WRONG_CALLER.format(caller)
+        enter(scope, speaker if speaker.caller else Entered(caller, speaker.operator, speaker.still))
+        return None
+
+    async def _speaker(self, scope: Scope, found: Found) -> Entered | None:
+        """None for a token that is missing, wrong, revoked or expired, or beside another one."""
+        first, slash, rest = scope["raw_path"][1:].partition(b"/")
+        in_path = _OPERATOR if self._access.is_token(first) else await self._of(first)
+        if in_path is not None:
             scope["raw_path"] = slash + rest or b"/"
             scope["path"] = scope["path"][len(first) + 1 :] or "/"  # its characters need no quoting
-            return True
-        if scope["path"] in _FREE:
-            return True
-        given = [value for name, value in scope["headers"] if name == b"x-rightcall-token"]
-        return len(given) == 1 and access.is_token(given[0])
+        elif first.startswith(_PREFIX):  # it is no path of an upstream's, and must not get there
+            return None
+        headers = found.get(_TOKEN_HEADER, ())
+        if not headers:
+            return in_path or (_OPERATOR if self._access.token is None else None)
+        in_header = None
+        if len(headers) == 1:
+            in_header = _OPERATOR if self._access.is_token(headers[0]) else await self._of(headers[0])
+        if in_header is None or (in_path is not None and in_path[:2] != in_header[:2]):
+            return None
+        return in_header
+
+    async def _of(self, token: bytes) -> Entered | None:
+        """Who comes with a token of the store."""
+        if self._callers is None or not token.startswith(_PREFIX):
+            return None
+        callers, digest = self._callers, digest_of(token)
+        caller = await callers.of(digest)
+
+        async def still() -> bool:
+            return await callers.of(digest) == caller
+
+        return None if caller is None else Entered(caller, False, still)
 
     def _tell(self) -> None:
         """Once a minute at most: whoever guesses tokens shall not fill the disk with it."""
@@ -161,17 +240,28 @@ class Guard:
             self._wrong, self._told_at = 0, now
 
 
+async def _send_empty(send: Send, headers: list[tuple[bytes, bytes]]) -> None:
+    await send({"type": "http.response.start", "status": 204, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
+
+
 def _is_local(scope: Scope) -> bool:
     ends = (scope.get("server"), scope.get("client"))
     return all(end is not None and is_loopback(end[0]) for end in ends)
 
 
 _NO_TOKEN = (
-    "the access token is missing or wrong: `rightcall serve` prints the base URL with it when it starts "
-    "(http://HOST:PORT/TOKEN/v1), or send it as the header x-rightcall-token"
+    "the access token is missing, wrong, revoked or expired: `rightcall serve` prints the base URL with it when it "
+    "starts (http://HOST:PORT/TOKEN/v1), or send it as the header x-rightcall-token"
 )
 _FOREIGN_HOST = (
     "the Host header does not name this server: use the address that it prints when it starts, "
     "or start it with --host-name and the name you use"
 )
 _FOREIGN_ORIGIN = "pages of other origins may not use this server: start it with --origin and the page's origin"
+_NAVIGATION = "this server answers programs: a browser may not open, embed or run what it serves"
+_WRONG_CALLER = (
+    "this request speaks for the caller '{}', and the header x-rightcall-caller names another one: leave the header "
+    "out, or use a token of that caller"
+)
+_NO_STORE = "tokens cannot be checked now: the audit log cannot be read; try again in a moment"

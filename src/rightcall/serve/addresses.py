@@ -19,9 +19,11 @@ climbs (`..`, however it is quoted) is refused where the upstream has a path tha
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from urllib.parse import unquote
 
 from rightcall.errors import CallError
+from rightcall.serve.browsers import acts, as_data
 from rightcall.text.addresses import Address, read_address
 
 Headers = list[tuple[bytes, bytes]]
@@ -94,8 +96,20 @@ def forwarded(headers: Iterable[tuple[bytes, bytes]], *, plain: bool) -> Headers
 
 def answered(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     """The headers of the upstream's answer that go back to the client. The length stays: drop it if you change the
-    body. What we did is ours to say: an upstream's own `x-rightcall` does not pass."""
-    return [header for header in _without(headers, _OF_ONE_HOP) if not header[0].startswith(OWN)]
+    body. What we did is ours to say: an upstream's own `x-rightcall` does not pass. Nor does what would act on a
+    browser in our name, and a type that is none of a model's API is delivered as a file."""
+    given = list(headers)
+    kept = [header for header in given if _passes(header[0])]
+    for name, value in given:
+        if name == b"connection":
+            hop = {one.strip().lower() for one in value.split(b",")}
+            kept = [header for header in kept if header[0] not in hop]
+    return as_data(kept)
+
+
+@lru_cache(maxsize=1024)  # an upstream sends the same few with every answer
+def _passes(name: bytes) -> bool:
+    return name not in _OF_ONE_HOP and not name.startswith(OWN) and not acts(name)
 
 
 def header_of(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:

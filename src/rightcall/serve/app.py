@@ -13,8 +13,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rightcall.serve.access import Access, Guard
+from rightcall.serve.callers import Callers, entered
 from rightcall.serve.metrics import CONTENT_TYPE, Metrics
-from rightcall.serve.refusals import send_error
+from rightcall.serve.refusals import error_body, send_error
 
 Closing = Callable[[], Awaitable[None]]
 
@@ -44,6 +45,7 @@ def build_app(
     *,
     proxy: ASGIApp = nothing_here,
     access: Access,
+    callers: Callers | None = None,
     metrics: Metrics,
     about: Mapping[str, Any],
     state: Callable[[], Mapping[str, Any]] = dict,
@@ -51,16 +53,24 @@ def build_app(
     opening: Sequence[Callable[[], None]] = (),
     closing: Sequence[Closing] = (),
 ) -> ASGIApp:
-    """`about` and what `state` says then stand in `/health` beside status and uptime; `beside` are applications of
-    their own, by path; `opening` is called when the server starts, `closing` awaited at the end, the last one first."""
+    """`about` and what `state` says then stand in `/health` beside status and uptime, for whoever has the server's own
+    token; everybody else reads `version` and whether the server is ready (`state` may say `ready`). `callers` knows the
+    tokens of callers. `beside` are applications of their own, by path; `opening` is called when the server starts,
+    `closing` awaited at the end, the last one first."""
     started = monotonic()
 
-    async def health(_: Request) -> Response:
-        uptime = round(monotonic() - started, 1)
-        told = {"status": "ok", **about, "uptime_seconds": uptime, **state()}
+    async def health(request: Request) -> Response:
+        told: dict[str, Any] = {"status": "ok", **about, "ready": True, **state()}
+        if entered(request.scope).operator:
+            told["uptime_seconds"] = round(monotonic() - started, 1)
+        else:
+            told = {key: told[key] for key in _PUBLIC if key in told}
         return Response(json.encode(told), media_type="application/json")
 
-    async def figures(_: Request) -> Response:
+    async def figures(request: Request) -> Response:
+        if not entered(request.scope).operator:
+            metrics.refused("operator_only")
+            return Response(error_body(403, "operator_only", _OPERATOR_ONLY), 403, media_type="application/json")
         return Response(metrics.text(), headers={"content-type": CONTENT_TYPE})
 
     @asynccontextmanager
@@ -73,4 +83,9 @@ def build_app(
             yield
 
     pages = Starlette(routes=[Route("/health", health), Route("/metrics", figures)], lifespan=lifespan)
-    return Guard(_Front(pages, proxy, beside or {}), access, metrics.refused)
+    return Guard(_Front(pages, proxy, beside or {}), access, callers, metrics.refused)
+
+
+_PUBLIC = ("status", "version", "ready", "paused")
+"""What `/health` tells whoever asks."""
+_OPERATOR_ONLY = "the figures are those of all callers: they need the token that the server was started with"

@@ -19,6 +19,7 @@ from rightcall.proxy.gates import Gates
 from rightcall.proxy.options import Options, provider_of
 from rightcall.serve.access import Access
 from rightcall.serve.app import build_app
+from rightcall.serve.callers import Callers
 from rightcall.serve.exchange import Proxy
 from rightcall.serve.facts import Facts
 from rightcall.serve.limits import UpstreamLimits
@@ -54,11 +55,13 @@ def assemble(
     provider: str | None = None,
     limits: UpstreamLimits | None = None,
     recording: Recording | None = None,
+    callers: Callers | None = None,
     watcher: Watcher | None = None,
     mcp: Endpoint | None = None,
 ) -> Service:
     """A server in front of the upstream at `url`. A policy that is given as the one in force may change while it runs.
-    `recording` keeps the audit, and is closed with the server; `watcher` hears of every request; `mcp` is the gateway's
+    `recording` keeps the audit, and is closed with the server; `callers` knows the tokens of callers, those beside the
+    audit where nothing else is said; `watcher` hears of every request; `mcp` is the gateway's
     endpoint, which is served at /mcp and closed with the server."""
     upstream = Upstream(url, limits)
     provider = provider or provider_of(upstream.host, is_local=upstream.is_local)
@@ -66,6 +69,7 @@ def assemble(
     rules = _Rules(in_force, options, provider, recording)
     metrics = Metrics(lambda: {provider: rules.statistics(proxy)})
     if recording is not None:
+        callers = callers or Callers(recording.store)
         metrics.audit_failures = lambda: recording.failures + recording.lost
     hooks = [partial(count, metrics)]
     hooks += [] if recording is None else [recording.told]
@@ -78,12 +82,14 @@ def assemble(
     def state() -> dict[str, Any]:
         audit = asdict(recording.state) if recording is not None else None
         held = recording.paused() if recording is not None else None
-        told: dict[str, Any] = {"audit": audit} if held is None else {"paused": {"since": held.since}, "audit": audit}
-        if mcp is None:
-            return told
-        if audit is not None:
+        ready = audit is None or audit["ok"]
+        servers = {} if mcp is None else mcp.gateway.state()
+        if mcp is not None and audit is not None:
             audit["recorded"] += mcp.gateway.recorded
-        return told | {"mcp": mcp.gateway.state()}
+        ready = ready and all(one["state"] == "ready" for one in servers.values())
+        said: dict[str, Any] = {"ready": ready, "audit": audit}
+        said |= {} if held is None else {"paused": {"since": held.since}}
+        return said if mcp is None else said | {"mcp": servers}
 
     async def under_the_policy_of_now(scope: Scope, receive: Receive, send: Send) -> None:
         watch.look()
@@ -96,7 +102,7 @@ def assemble(
     metrics.streams = lambda: proxy.streams
     about = {"version": __version__, "upstream": upstream.host, "provider": provider}
     app = build_app(
-        proxy=under_the_policy_of_now, access=access, metrics=metrics, about=about, state=state,
+        proxy=under_the_policy_of_now, access=access, callers=callers, metrics=metrics, about=about, state=state,
         beside={} if mcp is None else {MCP_PATH: mcp}, opening=[] if mcp is None else [mcp.gateway.start],
         closing=[stop_recording, proxy.aclose, *([] if mcp is None else [mcp.aclose])],
     )  # fmt: skip

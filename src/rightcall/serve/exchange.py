@@ -17,14 +17,14 @@ from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
 
 from rightcall.errors import CallError
-from rightcall.proxy import report
 from rightcall.proxy.gates import Gates
 from rightcall.proxy.options import Options, lifts
 from rightcall.proxy.wire import FaultKind, Wire
 from rightcall.proxy.wires import wires
-from rightcall.serve.addresses import OWN, Headers, answered, forwarded, header_of, length_of
+from rightcall.serve.addresses import OWN, Headers, answered, forwarded, length_of
 from rightcall.serve.answering import LARGE, Answering
 from rightcall.serve.asking import Asking
+from rightcall.serve.callers import entered
 from rightcall.serve.facts import Facts
 from rightcall.serve.incoming import Incoming
 from rightcall.serve.pages import is_page, told_of_page
@@ -153,7 +153,7 @@ class _Exchange:
 
     async def _answer(self, body: bytes) -> None:
         given = self.scope["headers"]
-        self.facts.caller = report.caller_of(header_of(given, report.CALLER_HEADER) or None)
+        self.facts.caller = entered(self.scope).caller
         headers = [header for header in given if not header[0].startswith(OWN)]
         target = _target(self.scope)
         asking = None

@@ -5,7 +5,7 @@
     DELETE  old era: the end of a session
 
 Token, Host and Origin are checked before anything comes here (`rightcall.serve.access`). Whose rights count is said by
-the header `x-rightcall-caller`, never by what a client calls itself.
+the token, never by what a client calls itself.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from typing import Any, Final
 
 from starlette.types import Receive, Scope, Send
 
-from rightcall.errors import CallError
 from rightcall.mcp.eras import HANDSHAKE, VERSION_KEY
-from rightcall.mcp.gateway import CALLER
 from rightcall.mcp.gateway_shared import SharedGateway
 from rightcall.mcp.messages import (
     INVALID_PARAMS,
@@ -32,8 +30,8 @@ from rightcall.mcp.messages import (
 )
 from rightcall.mcp.serving import UNSUPPORTED_VERSION, Client
 from rightcall.mcp.serving_answers import METHOD_NOT_FOUND, a_response, failure
-from rightcall.proxy.report import CALLER_HEADER, caller_of
 from rightcall.serve.addresses import header_of
+from rightcall.serve.callers import entered
 from rightcall.serve.mcp_sessions import Session, Sessions
 from rightcall.serve.mcp_stream import Gone, Reply, body_of, plain, stream
 
@@ -66,26 +64,18 @@ class Endpoint:
         await asyncio.to_thread(self.gateway.door.close)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers: list[tuple[bytes, bytes]] = scope["headers"]
-        try:
-            caller = caller_of(header_of(headers, CALLER_HEADER) or None)
-        except CallError as error:
-            await _fail(send, 400, INVALID_REQUEST, str(error))
-            return
-        if not header_of(headers, CALLER_HEADER):
-            caller = CALLER
-        version = header_of(headers, _VERSION).decode("latin-1")
+        version = header_of(scope["headers"], _VERSION).decode("latin-1")
         try:
             if version and version not in HANDSHAKE:
-                await self._new(scope, receive, send, caller)
+                await self._new(scope, receive, send)
             else:
-                await self._old(scope, receive, send, caller)
+                await self._old(scope, receive, send)
         except Gone:
             return
 
     # ── the new era: each request stands for itself ──────────────────────────────────────────────────────────────
 
-    async def _new(self, scope: Scope, receive: Receive, send: Send, caller: str) -> None:
+    async def _new(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
             await plain(send, 405, b"", [(b"allow", b"POST")])
             return
@@ -101,7 +91,8 @@ class Endpoint:
         if wrong := _mismatch(message, scope["headers"]):
             await _fail(send, 400, HEADER_MISMATCH, wrong, message.id)
             return
-        client = Client(self.gateway, caller, lambda _: None)
+        client = Client(self.gateway, entered(scope).caller, lambda _: None)
+        client.decides_for_all = entered(scope).operator
         reply = Reply(client, body, message)
         try:
             await stream(reply, scope, receive, send, status=_status, cancel=True)
@@ -110,13 +101,13 @@ class Endpoint:
 
     # ── the old era: sessions ────────────────────────────────────────────────────────────────────────────────────
 
-    async def _old(self, scope: Scope, receive: Receive, send: Send, caller: str) -> None:
+    async def _old(self, scope: Scope, receive: Receive, send: Send) -> None:
         given = header_of(scope["headers"], b"mcp-session-id").decode("latin-1")
-        session = self.sessions.find(given, caller) if given else None
+        session = self.sessions.find(given, entered(scope)) if given else None
         if given and session is None:
             await _fail(send, 404, INVALID_REQUEST, "Session not found")
         elif scope["method"] == "POST":
-            await self._post(session, scope, receive, send, caller)
+            await self._post(session, scope, receive, send)
         elif session is None or scope["method"] not in ("GET", "DELETE"):
             status = 400 if scope["method"] in ("GET", "DELETE") else 405
             await _fail(send, status, INVALID_REQUEST, "this needs a session: POST initialize first")
@@ -124,9 +115,9 @@ class Endpoint:
             self.sessions.close(session)
             await plain(send, 200)
         else:
-            await session.standing(receive, send)
+            await session.standing(receive, send, entered(scope).still)
 
-    async def _post(self, session: Session | None, scope: Scope, receive: Receive, send: Send, caller: str) -> None:
+    async def _post(self, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
         body = await body_of(receive)
         message = read(body)
         if message is None:
@@ -136,7 +127,7 @@ class Endpoint:
             if message.method != "initialize" or not message.is_request:
                 await _fail(send, 400, INVALID_REQUEST, "Missing session ID: POST initialize first", message.id)
                 return
-            session = self.sessions.open(caller)
+            session = self.sessions.open(entered(scope))
             if session is None:
                 await _fail(send, 503, -32603, "too many sessions are open", message.id)
                 return

@@ -11,7 +11,8 @@ from starlette.types import Receive, Send
 
 from rightcall.mcp.gateway_shared import SharedGateway
 from rightcall.mcp.serving import Client, new_context
-from rightcall.serve.mcp_stream import standing_stream
+from rightcall.serve.callers import Entered
+from rightcall.serve.mcp_stream import Still, standing_stream
 
 MOST: Final = 1_000
 IDLE: Final = 3_600.0
@@ -24,10 +25,10 @@ _FEW, _SMALL = 4, 10_000
 class Session:
     """One client, with its place for news."""
 
-    def __init__(self, gateway: SharedGateway, caller: str) -> None:
+    def __init__(self, gateway: SharedGateway, opened_by: Entered) -> None:
         self.id = token_urlsafe(24)
-        self.caller = caller
-        self.client = Client(gateway, caller, self._send, new_context())
+        self.client = Client(gateway, opened_by.caller, self._send, new_context())
+        self.client.decides_for_all = opened_by.operator
         self.seen = monotonic()
         self._news: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._listens = 0
@@ -36,17 +37,20 @@ class Session:
     def is_idle(self) -> bool:
         return not self._listens and monotonic() - self.seen > IDLE
 
+    def is_of(self, entered: Entered) -> bool:
+        return (self.client.caller, self.client.decides_for_all) == (entered.caller, entered.operator)
+
     def touch(self) -> None:
         self.seen = monotonic()
 
-    async def standing(self, receive: Receive, send: Send) -> None:
+    async def standing(self, receive: Receive, send: Send, still: Still) -> None:
         """A second one takes the place of the first: clients open it anew when a connection breaks."""
         if self._listens:
             self._news.put_nowait(None)
         self._news = asyncio.Queue() if self._listens else self._news
         self._listens += 1
         try:
-            await standing_stream(self._news, receive, send)
+            await standing_stream(self._news, receive, send, still)
         finally:
             self._listens -= 1
             self.touch()
@@ -70,13 +74,13 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._open)
 
-    def open(self, caller: str) -> Session | None:
+    def open(self, entered: Entered) -> Session | None:
         """A new one; None when there are too many."""
         if len(self._open) >= MOST:
             self.tidy()
         if len(self._open) >= MOST:
             return None
-        session = Session(self._gateway, caller)
+        session = Session(self._gateway, entered)
         self._open[session.id] = session
         return session
 
@@ -84,9 +88,9 @@ class Sessions:
         for session in [one for one in self._open.values() if one.is_idle]:
             self.close(session)
 
-    def find(self, id: str, caller: str) -> Session | None:
+    def find(self, id: str, entered: Entered) -> Session | None:
         session = self._open.get(id)
-        return session if session is not None and session.caller == caller else None
+        return session if session is not None and session.is_of(entered) else None
 
     def close(self, session: Session) -> None:
         if self._open.pop(session.id, None) is not None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
+from rightcall.errors import StoreError
 from rightcall.mcp.messages import Message
 from rightcall.mcp.serving import Client
 from rightcall.mcp.serving_answers import a_response, failure, one_line
 from rightcall.serve.addresses import header_of, length_of
+from rightcall.serve.callers import entered
 from rightcall.text.framing import sse
 
 PING: Final = 15.0
@@ -25,6 +27,7 @@ _EVENTS: Final = [
 ]
 _JSON: Final = (b"content-type", b"application/json")
 Header = tuple[bytes, bytes]
+Still = Callable[[], Awaitable[bool]]
 
 
 class Gone(Exception):
@@ -66,7 +69,8 @@ async def stream(
     headers: Sequence[Header] = (),
 ) -> None:  # fmt: skip
     """`cancel`: a client that closes the connection cancels its request (new era); else it runs on, and its answer is
-    lost (old era)."""
+    lost (old era). A stream whose token was revoked meanwhile ends like one whose client has left."""
+    still = entered(scope).still
     accept = header_of(scope["headers"], b"accept")
     takes_events = not accept or b"event-stream" in accept or b"*/*" in accept
     watch = asyncio.ensure_future(_left(receive))
@@ -79,6 +83,8 @@ async def stream(
             return
         await send({"type": "http.response.start", "status": 200, "headers": [*_EVENTS, *headers]})
         while True:
+            if not await counts(still):
+                raise Gone
             for event in reply.taken():
                 await _put(send, sse(one_line(event), "message"))
             if reply.task.done():
@@ -106,13 +112,14 @@ async def _either(reply: Reply, watch: asyncio.Future[None], seconds: float | No
     return bool(done)
 
 
-async def standing_stream(queue: asyncio.Queue[bytes | None], receive: Receive, send: Send) -> None:
-    """What has to do with no request, for as long as the client listens; None in the queue ends it."""
+async def standing_stream(queue: asyncio.Queue[bytes | None], receive: Receive, send: Send, still: Still) -> None:
+    """What has to do with no request, for as long as the client listens and its token counts (`still`); None in the
+    queue ends it."""
     watch = asyncio.ensure_future(_left(receive))
     await send({"type": "http.response.start", "status": 200, "headers": _EVENTS})
     await _put(send, b": listening\n\n")
     try:
-        while not watch.done():
+        while not watch.done() and await counts(still):
             news = asyncio.ensure_future(queue.get())
             done, _ = await asyncio.wait((news, watch), timeout=PING, return_when=asyncio.FIRST_COMPLETED)
             if news not in done:
@@ -121,12 +128,20 @@ async def standing_stream(queue: asyncio.Queue[bytes | None], receive: Receive, 
                     await _put(send, b": ping\n\n")
                 continue
             event = news.result()
-            if event is None:
+            if event is None or not await counts(still):
                 break
             await _put(send, sse(one_line(event), "message"))
         await send({"type": "http.response.body", "body": b""})
     finally:
         watch.cancel()
+
+
+async def counts(still: Still) -> bool:
+    """Whether a token still does; while that cannot be found out, no."""
+    try:
+        return await still()
+    except StoreError:
+        return False
 
 
 async def plain(send: Send, status: int, body: bytes = b"", headers: Sequence[Header] = ()) -> None:

@@ -77,7 +77,7 @@ class Recording:
         self.lost = 0
         self.recorded = 0
         self.fault = ""
-        self._store = store
+        self.store = store
         self._owned = owned
         self._gather = gather
         self._first_pause = first_pause
@@ -104,7 +104,7 @@ class Recording:
         """The emergency stop, while it holds. Where the store cannot be read nobody can tell, and answers pass: the
         proxy runs nothing."""
         try:
-            return self._store.look(lambda tables: tables.paused())
+            return self.store.look(lambda tables: tables.paused())
         except StoreError:
             return None
 
@@ -120,13 +120,13 @@ class Recording:
 
     def under(self, policy: Policy) -> None:
         """From now on calls pass under this policy, which may name further secrets."""
-        self.redactor = Redactor(self._store.key(), policy.settings.audit.redact)
+        self.redactor = Redactor(self.store.key(), policy.settings.audit.redact)
         self.policy = policy.digest
 
     def note_policy(self, what: str, policy: Policy, problem: str | None = None) -> None:
         """Which policy is in force, or why an edit of its file was not taken: as an executor notes it."""
         note, digest = policy_note(what, policy, pack_digests(policy.packs), problem)
-        self._store.later(lambda tables: note_policy(tables, note, digest))
+        self.store.later(lambda tables: note_policy(tables, note, digest))
 
     def _take(self, facts: Facts, weights: list[int]) -> None:
         with self._lock:
@@ -181,7 +181,7 @@ class Recording:
             self._news.clear()
             pause = 0.0 if self._wrote_all() else min(max(self._first_pause, pause * 2), _LONGEST_PAUSE)
         if self._owned:
-            self._store.close()
+            self.store.close()
 
     def _rest(self, pause: float) -> None:
         """Until records have come together; after a fault, until it is time to try again."""
@@ -219,7 +219,7 @@ class Recording:
                     self._give_up()
                 continue
             try:
-                self._store.transact(lambda tables, group=group: _append(tables, group))
+                self.store.transact(lambda tables, group=group: _append(tables, group))
             except StoreError as error:
                 self._note_fault(error)
                 return False
@@ -234,7 +234,7 @@ class Recording:
         for body in group:
             written = 0
             try:
-                self._store.transact(lambda tables, body=body: _append(tables, [body]))
+                self.store.transact(lambda tables, body=body: _append(tables, [body]))
                 written = 1
             except StoreError as error:
                 self._note_fault(error)
@@ -255,7 +255,7 @@ class Recording:
 
     def _note_fault(self, error: StoreError) -> None:
         first, self.fault = not self.fault, error.fault
-        self.failures += 1
+        self.failures += 1  # last: whoever sees it counted also sees why
         if first:
             why = str(error).replace(" Nothing was run.", "")  # true of calls that run; these only pass
             log.error("rightcall: calls pass and are not recorded for now: %s", escaped(why, 500))

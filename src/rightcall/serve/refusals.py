@@ -6,8 +6,14 @@ from typing import Literal
 from msgspec import json
 from starlette.types import Send
 
+from rightcall.serve.browsers import NEVER_A_PAGE
+
 Reason = Literal[
     "wrong_token",
+    "wrong_caller",
+    "tokens_unavailable",
+    "navigation",
+    "operator_only",
     "foreign_host",
     "foreign_origin",
     "not_local",
@@ -38,8 +44,9 @@ def error_body(status: int, code: str, message: str) -> bytes:
 def raw_error(status: int, code: Reason, message: str) -> bytes:
     """A whole answer as bytes, for a connection that ends with it."""
     body = error_body(status, code, message)
-    head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n"
-    return head.encode() + b"content-length: %d\r\nconnection: close\r\n\r\n" % len(body) + body
+    head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n".encode()
+    head += b"".join(b"%b: %b\r\n" % header for header in NEVER_A_PAGE)
+    return head + b"content-length: %d\r\nconnection: close\r\n\r\n" % len(body) + body
 
 
 async def send_error(send: Send, status: int, code: Reason, message: str) -> None:

@@ -19,6 +19,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from rightcall.errors import ConfigError
+from rightcall.serve.browsers import NEVER_A_PAGE
 from rightcall.serve.limits import ServeLimits
 from rightcall.serve.metrics import Metrics
 from rightcall.serve.protocol import protocol_for
@@ -108,6 +109,7 @@ def _config(app: ASGIApp, protocol: type, limits: ServeLimits) -> uvicorn.Config
     return uvicorn.Config(
         app,
         http=protocol,
+        headers=[(name.decode(), value.decode()) for name, value in NEVER_A_PAGE],
         ws="none",
         lifespan="on",
         interface="asgi3",

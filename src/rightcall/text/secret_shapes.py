@@ -56,6 +56,7 @@ SHAPES: tuple[Shape, ...] = (
     _shape("Slack or Discord webhook", "hooks.slack.com/ /webhooks/",
            r"hooks\.slack\.com/(?:services|workflows)/([\w/-]{10,}+)|(?<=/webhooks/)(\d{10,}+/[\w-]{20,}+)"),
     _shape("OpenAI, Anthropic or OpenRouter key", "sk-", r"sk-[\w-]{20,}+", _mixed),
+    _shape("RightCall token", "rct_", r"rct_[\w-]{20,}+"),
     _shape("Stripe key", "_live_ _test_ whsec_", r"(?:[rs]k_(?:live|test)|whsec)_[A-Za-z0-9]{10,}+"),
     _shape("Google API key", "AIza", r"AIza[\w-]{35}"),
     _shape("Google OAuth secret", "ya29. GOCSPX- 1//0", r"(?:ya29\.|GOCSPX-|1//0)[\w-]{20,}+"),
