@@ -21,7 +21,6 @@ from msgspec.structs import replace
 
 from rightcall.authorise.quarantine import quarantine
 from rightcall.config import HOST_NAMES, Policy
-from rightcall.door_guarding import guarded_files
 from rightcall.door_judging import Asked, Here, asked_of, noted
 from rightcall.door_passage import Passage, dry_run_text, passage
 from rightcall.door_repeats import decided
@@ -31,6 +30,7 @@ from rightcall.errors import ConfigError, StoreError
 from rightcall.executor_calls import Who, end_body, hushed, unrecorded
 from rightcall.executor_opening import existing_folder, guarded_paths, open_store, store_path
 from rightcall.executor_policy import PolicyInForce
+from rightcall.fs.guarded import guarded_files
 from rightcall.record.admission import Admission, Decide, admit, finish, finish_once, refuse
 from rightcall.record.asking import answer
 from rightcall.record.entries import EndBody, NoteBody, encode
@@ -96,9 +96,9 @@ class Door:
         self._given_store = store
         path = store_path(self._policy.current, self._file, self.root)
         self._protected = guarded_paths(self.root, self._file, path)
-        self._guarded = guarded_files(self._file, path)
         self._current = self._under(self._policy.current)
         self.store: Store = open_store("memory" if store is None and self._file is None else store, path, clock)
+        self._guarded = guarded_files(self._file, path, _path_of(self.store))
         self._desk = _desk(self._file, None if isinstance(self.store, MemoryStore) else path)
         self._redactor = self._new_redactor()
         self._note_policy("loaded")
@@ -380,6 +380,12 @@ class Door:
         about = {"digest": current.digest, "source": current.source}
         note = NoteBody(what, data=about | ({"problem": self._policy.problem} if self._policy.problem else {}))
         self._later(lambda tables: note_policy(tables, note, current.digest))
+
+
+def _path_of(store: Store) -> str | None:
+    """Where a store lies, for one that lies in a file."""
+    path: os.PathLike[str] | None = getattr(store, "path", None)
+    return None if path is None else os.fspath(path)
 
 
 def _desk(policy: str | None, store: str | None) -> str:

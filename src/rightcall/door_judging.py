@@ -18,7 +18,8 @@ from rightcall.door_unsure import as_it_was, unsure
 from rightcall.executor_calls import Who, Written, call_body, question, reason_told
 from rightcall.executor_request import TooManyPaths, build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
-from rightcall.fs.rules import path_rule
+from rightcall.fs.readings import NOWHERE
+from rightcall.fs.rules import path_rules
 from rightcall.record.admission import Question, finish
 from rightcall.record.entries import AnswerBody, CallBody, EndBody, encode, read_call
 from rightcall.record.tables import Entry, Tables
@@ -31,8 +32,6 @@ log = logging.getLogger("rightcall")
 
 UNREADABLE = Decision("deny", "validation", "Validation failed: the call cannot be read")
 _OF_THE_GATE = ("validation", "unknown_tool")
-_NAMED = ("path:deny", "path:secret")
-"""The rules for paths that hold at a door: where else a host may look is the host's affair."""
 _MOST_WAITING = 200
 """Questions that are looked through for one that a host has answered itself."""
 
@@ -129,7 +128,7 @@ def _request(
         exact = canonical(whole, cast("dict[str, Any]", arguments))
         request = build_request(
             tool, exact, rights, toolbox=here.box, at=at, root=here.root, verdict=verdict, approval=approval,
-            scopes=scopes_of(rights, whole),
+            scopes=scopes_of(rights, whole), foreign=True,
         )  # fmt: skip
     except TooManyPaths as fault:
         return Decision("deny", "validation", str(fault), "Make several calls instead.")
@@ -174,12 +173,13 @@ def _known_ones(problems: tuple[dict[str, str], ...]) -> tuple[dict[str, str], .
 
 
 def _named_paths(request: Request, rights: Rights) -> tuple[tuple[str, str], ...]:
-    """Those paths that the policy denies or that are named like secrets, wherever they are."""
-    rules = rights.paths
+    """Those paths that the policy denies or that are named like secrets, wherever they are, and those that nobody can
+    judge: where else a host may look is the host's affair."""
+    rules = path_rules(rights.paths.deny, rights.paths.allow, rights.paths.dotfiles)
     return tuple(
-        (written, below)
+        (written, path if path == NOWHERE else path.lstrip("/") or ".")
         for written, path in request.paths
-        if path_rule(below := path.lstrip("/") or ".", rules.deny, rules.allow, rules.dotfiles) in _NAMED
+        if path == NOWHERE or rules.named(path) is not None
     )
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from every import every
-from rightcall.fs.globs import component_matches, expression, path_matches
+from rightcall.fs.globs import expression, path_matches
 from rightcall.fs.refused import NEVER_SECRET, _judged
 from rightcall.fs.rules import PathRules, path_rule
 
@@ -62,13 +62,13 @@ def test_patterns_for_paths_keep_to_components(pattern: str, path: str, fits: bo
     assert path_matches(pattern, path) is fits
 
 
-@given(st.text("ab*?", max_size=8), st.text("ab", max_size=8))
+@given(st.text("ab*?", min_size=1, max_size=8), st.text("ab", min_size=1, max_size=8))
 def test_a_component_matches_as_the_standard_library_says(pattern: str, name: str) -> None:
-    assert component_matches(pattern, name) == fnmatchcase(name, pattern)
+    assert path_matches(pattern, name) == fnmatchcase(name, pattern)
 
 
 def test_a_pattern_of_many_stars_takes_no_time() -> None:
-    assert not component_matches("*a" * 200 + "b", "a" * 5000)
+    assert not path_matches("*a" * 200 + "b", "a" * 5000)
     assert not path_matches("**/a/" * 50 + "b", "a/" * 500)
 
 
@@ -103,7 +103,7 @@ def naive(path: str, deny: tuple[str, ...] = (), allow: tuple[str, ...] = ()) ->
         return True
     if named_like_a_secret(file) or (any(map(named_like_a_secret, folders)) and not prose):
         return True
-    hidden = [part for part in parts if part.startswith(".")]
+    hidden = [part for part in parts if part.startswith(".") and not part.startswith("..")]
     return bool(hidden) and not any(fnmatchcase(hidden[0], pattern) for pattern in SAID_SEEN)
 
 
@@ -160,7 +160,7 @@ def test_no_path_of_a_model_makes_a_pattern_of_a_policy_slow(pattern: str, path:
 def test_a_path_that_nothing_could_open_is_not_even_matched() -> None:
     began = process_time()
     for path in ("a" * 1_000_000, "a/" * 500_000, "\\" * 1_000_000, "." * 1_000_000, "é" * 1_000_000):
-        assert path_rule(path, deny=["**/*x*y"], allow=["**"]) == "path:outside"
+        assert path_rule(path, deny=["**/*x*y"], allow=["**"]) == "path:unjudged"
     assert process_time() - began < 2
 
 

@@ -16,6 +16,10 @@ _LETTERS: Final = (  # each letter is followed by those that can be taken for it
     "wԝшωᴡꓪᎳ", "xхχꓫ", "yуγүʏꓬ", "zᴢꓜᏃ",
 )  # fmt: skip
 _LIKE: Final = {ord(other): letters[0] for letters in _LETTERS for other in letters[1:]}
+_LIKE_L: Final = "ӏʟꓡᏞ"
+_LATIN: Final = {ord(one): "l" for one in _LIKE_L} | {
+    code: letter for code, letter in _LIKE.items() if code > 127 and chr(code) not in _LIKE_L
+}
 _UNSEEN: Final = re.compile(  # what a font draws as nothing at all, or as a blank
     "[\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00016fe4\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a"
@@ -39,6 +43,20 @@ def skeleton(text: str) -> str:
         plain = _LIKE_SIGNS.sub("", _UNSEEN.sub("", plain))
     kept = "".join(one for one in plain.casefold().translate(_LIKE) if category(one)[0] in "LN")
     return kept.replace("rn", "m").replace("vv", "w")
+
+
+def latin(text: str) -> str:
+    """A text in small letters, with plain ones in the place of those that look like them; the signs stay.
+
+    >>> latin("\uff0e\u0435nv\u200b"), latin("x\uff0f..\uff0fY")
+    ('.env', 'x/../y')
+    """
+    return text.lower() if text.isascii() else as_signs(text).casefold().translate(_LATIN)
+
+
+def as_signs(text: str) -> str:
+    """A text in plain letters and signs where it holds other writings of them, without what cannot be seen."""
+    return with_plain_signs(normalize("NFKC", _UNSEEN.sub("", text)))
 
 
 def has_unseen(text: str) -> bool:
