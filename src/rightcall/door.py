@@ -37,6 +37,7 @@ from rightcall.record.entries import EndBody, NoteBody, encode
 from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import note_policy
 from rightcall.record.tables import Store, Tables
+from rightcall.text.patterns import twins
 from rightcall.text.redact import Redactor
 from rightcall.types_running import Approval, Decision, Result
 
@@ -90,6 +91,7 @@ class Door:
         self._next_look = 0.0
         self._lock = threading.RLock()
         self._known: dict[str, list[Any]] = {"": known_tools(tools)}
+        self._twins: dict[str, frozenset[str]] = {"": twins(map(tool_name, self._known[""]))}
         self._boxes: dict[tuple[str, tuple[str, ...]], Toolbox] = {}
         self._rights: dict[tuple[str, str], DoorRights] = {}
         self._ready: dict[tuple[str, str], Toolbox] = {}
@@ -156,6 +158,7 @@ class Door:
         known = known_tools(tools)
         with self._lock:
             self._known[space] = known
+            self._twins[space] = twins(map(tool_name, known))
             self._boxes = {key: box for key, box in self._boxes.items() if key[0] != space}
             self._ready = {}
 
@@ -163,7 +166,8 @@ class Door:
         """Whether a caller may know of a tool."""
         self._look()
         server = self._current.servers.get(space) if space else None
-        return not hidden(self._rights_of(caller or self.caller, space), space, tool, server)
+        alike = tool in self._twins.get(space, ())
+        return not alike and not hidden(self._rights_of(caller or self.caller, space), space, tool, server)
 
     def gate(self, caller: str | None = None, space: str = "") -> Gate:
         """What reads and checks for a caller here, also text that comes in pieces. It decides and records nothing."""
@@ -248,6 +252,7 @@ class Door:
         here = Here(
             self.host, space, self._current, box, self._rights_of(who.caller, space), self.root,
             self._fixed, self._redactor, bool(space) and space in self._known, self._guarded,
+            self._twins.get(space, frozenset()),
         )  # fmt: skip
         asked = asked_of(here, who, name, arguments, call_id, approval, self.store.clock.now())
         if self._pins or isinstance(asked.request, Decision):

@@ -51,6 +51,8 @@ class Here(Struct, frozen=True):
     """Whether the server of this space has told its tools."""
     guarded: tuple[str, ...] = ()
     """Files that no call may touch, as whole paths: the policy, and the audit."""
+    twins: frozenset[str] = frozenset()
+    """Tools of this space whose names only look like another one's."""
 
 
 class Asked(Struct, frozen=True):
@@ -150,6 +152,8 @@ def _not_permitted(here: Here, whole: str, bare: str, written: str, others: tupl
         rule = denial(rights, name)
         if rule is not None:
             return Decision("deny", rule, not_whitelisted(name))
+    if bare in here.twins:
+        return Decision("deny", "name:lookalike", not_whitelisted(whole))
     server = here.policy.servers.get(here.space) if here.space else None
     if server is not None and not server.offers(bare):
         return Decision("deny", f"server:{server.name}", not_whitelisted(whole))

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from rightcall.fs.globs_parsing import ANY, STAR, GlobFault, Token, parsed
 
-__all__ = ["GlobFault", "check_pattern", "expression", "first_names", "folded", "path_matches", "quoted"]
+__all__ = ["GlobFault", "check_pattern", "expression", "first_names", "folded", "path_matches", "plain_forms", "quoted"]
 
 _PARSED = re.compile(r"[\[\]{}\\]")
 """What needs more than a look at each character."""
@@ -60,6 +60,16 @@ def quoted(path: str) -> str:
     ('a\\\\[1\\\\]/b.txt', True)
     """
     return _SPECIAL.sub(lambda found: f"\\{found[0]}", path)
+
+
+def plain_forms(pattern: str) -> list[str]:
+    """A pattern as several with `*` and `?` alone, which match no less.
+
+    >>> plain_forms("release/{1,2}.[0-9]*")
+    ['release/1.?*', 'release/2.?*']
+    """
+    signs = {STAR: "*", ANY: "?"}
+    return ["".join(signs.get(one) or (one if len(one) == 1 else "?") for one in tokens) for tokens in _tokens(pattern)]
 
 
 def first_names(patterns: Iterable[str]) -> frozenset[str] | None:

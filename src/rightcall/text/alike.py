@@ -37,12 +37,16 @@ def skeleton(text: str) -> str:
     >>> skeleton("Te acher\\u3164"), skeleton("t\\u0435acher"), skeleton("ｔｅａｃｈｅｒ") == skeleton("teacher")
     ('teacher', 'teacher', True)
     """
+    return letters(text).replace("rn", "m").replace("vv", "w")
+
+
+def letters(text: str) -> str:
+    """The same letter by letter: two that look like one together stay two."""
     plain = text
     if not text.isascii():
         plain = normalize("NFKD", normalize("NFKC", _UNSEEN.sub("", text)).casefold())
         plain = _LIKE_SIGNS.sub("", _UNSEEN.sub("", plain))
-    kept = "".join(one for one in plain.casefold().translate(_LIKE) if category(one)[0] in "LN")
-    return kept.replace("rn", "m").replace("vv", "w")
+    return "".join(one for one in plain.casefold().translate(_LIKE) if category(one)[0] in "LN")
 
 
 def latin(text: str) -> str:

@@ -53,7 +53,7 @@ def seconds_of(text: str, now: float, *, argument: str) -> int:
                 found = _relative(" ".join(plain.lower().replace(".", " ").replace("_", " ").split()), now)
     if found is None:
         raise ToolFailure(
-            f"{argument}: {escaped(text, _LONGEST)} is no date. Right would be 2024-05-01, 2024-05-01T13:45:00Z, "
+            f"{argument}: {escaped(text, _LONGEST) if text.strip() else 'a blank text'} is no date. Right would be 2024-05-01, 2024-05-01T13:45:00Z, "
             "@1700000000, yesterday or 2 weeks ago"
         )
     return found
