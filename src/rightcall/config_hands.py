@@ -76,7 +76,7 @@ class WriteSettings(Struct, frozen=True):
         "**/cloudbuild*.{yml,yaml,json}", "**/buildspec*.{yml,yaml}", "codefresh.{yml,yaml}", ".codefresh/**",
         "wercker.{yml,yaml}", "bamboo-specs/**", ".teamcity/**", ".build.yml", ".builds/**", ".vela.{yml,yaml}",
         "screwdriver.yaml", ".harness/**", ".husky/**", "{.,}lefthook.*", ".gitattributes", "**/.gitattributes",
-        ".gitmodules", ".pre-commit-config.yaml", "rightcall.toml",
+        ".gitmodules", ".pre-commit-config.yaml", "**/rightcall.toml",
     )  # fmt: skip
     """Paths that no tool writes: mostly what CI systems and git hooks run by themselves."""
     reviews: int = 1

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable
 
-from rightcall.fs.guarded import identities, is_guarded, is_same_file
+from rightcall.fs.guarded import is_another_name, is_guarded
 
 POLICY_FILE = "rightcall.toml"
 STATE_FOLDER = ".rightcall"
@@ -17,17 +17,14 @@ def touches(guarded: tuple[str, ...], root: str, paths: Iterable[tuple[str, str]
     'sub/rightcall.toml'
     """
     base = os.path.realpath(root)
-    known: set[tuple[int, int]] | None = None
     for written, resolved in paths:
         if "\0" in resolved:  # it leads nowhere
             continue
         whole = os.path.join(base, resolved)
         names = [_plain(part) for part in whole.replace("\\", "/").split("/")]
-        if names[-1] == POLICY_FILE or STATE_FOLDER in names or is_guarded(whole, guarded):
+        if names[-1] == POLICY_FILE or STATE_FOLDER in names:
             return written
-        if known is None:
-            known = set(identities(guarded))
-        if known and is_same_file(whole, known):
+        if is_guarded(whole, guarded) or is_another_name(whole, guarded):
             return written
     return None
 

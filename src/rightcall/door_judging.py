@@ -130,7 +130,7 @@ def _request(
         exact = canonical(whole, cast("dict[str, Any]", arguments))
         request = build_request(
             tool, exact, rights, toolbox=here.box, at=at, root=here.root, verdict=verdict, approval=approval,
-            scopes=scopes_of(rights, whole), foreign=True,
+            scopes=scopes_of(rights, whole),
         )  # fmt: skip
     except TooManyPaths as fault:
         return Decision("deny", "validation", str(fault), "Make several calls instead.")

@@ -81,16 +81,16 @@ def canonical(tool: str, arguments: Mapping[str, Any]) -> Canonical:
 def build_request(
     equipped: Equipped, call: Canonical, rights: Rights, *, toolbox: Toolbox, at: int, root: str,
     verdict: Verdict = _PLAIN, approval: str | None = None, scopes: tuple[Scope, ...] | None = None, state: str = "",
-    tighter: Tighter = _AS_THE_POLICY_SAYS, foreign: bool = False,
+    tighter: Tighter = _AS_THE_POLICY_SAYS,
 ) -> Request:  # fmt: skip
     """Everything that a decision is made of, apart from the shared tables. `toolbox` knows the tools that a batch would
     run; `scopes` are those of rights and tool, where they are known already; `tighter` is what
-    the call's maker wants less of than the policy allows; `foreign`: somebody else runs it, and reads its paths in a
-    way of their own."""
+    the call's maker wants less of than the policy allows."""
     tool = equipped.tool
     rules = tool.rules
     inner = tuple(inner_calls(toolbox, rules.batch, call.arguments)) if rules.batch is not None else ()
     effects = tool.effects | effects_inside(inner) if inner else tool.effects
+    foreign = equipped.local is None or not equipped.local.rooted
     paths = _paths(_places(tool, call.arguments, inner), root, foreign) if rules.paths or inner else ()
     return Request(
         caller=rights.caller,
@@ -139,7 +139,8 @@ def _places(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner]) -> It
 
 
 def _readings(base: str, written: str, foreign: bool) -> Iterator[_Path]:
-    """Where a path leads, by every reading of whoever opens it; our own tools take it as the system does."""
+    """Where a path leads, by every reading of whoever opens it; our own tools take it as the system does. `foreign`:
+    somebody else's code opens it, in a host, in a server or in a function."""
     try:
         read = spellings(written) if foreign else (written,)
         led = [(one, to) for one in read for to in destinations(base, one)]
@@ -147,7 +148,14 @@ def _readings(base: str, written: str, foreign: bool) -> Iterator[_Path]:
         yield _Path(written, NOWHERE, True)
         return
     for one, to in led:
-        relative = os.path.relpath(to, base).replace(os.sep, "/")
-        below = to if relative == ".." or relative.startswith("../") else relative
+        below = _below(to, base).replace(os.sep, "/")
         linked = one == written and os.path.normpath(os.path.join(base, written)) != to
         yield _Path(written, below, linked)
+
+
+def _below(whole: str, base: str) -> str:
+    """A whole path as seen from the root; as it is where it lies outside."""
+    if whole == base:
+        return "."
+    top = os.path.join(base, "")
+    return whole[len(top) :] if os.path.normcase(whole).startswith(os.path.normcase(top)) else whole

@@ -232,7 +232,7 @@ locked = [
   ".azuredevops/**", "bitbucket-pipelines.{yml,yaml}", "**/cloudbuild*.{yml,yaml,json}", "**/buildspec*.{yml,yaml}",
   "codefresh.{yml,yaml}", ".codefresh/**", "wercker.{yml,yaml}", "bamboo-specs/**", ".teamcity/**", ".build.yml",
   ".builds/**", ".vela.{yml,yaml}", "screwdriver.yaml", ".harness/**", ".husky/**", "{.,}lefthook.*",
-  ".gitattributes", "**/.gitattributes", ".gitmodules", ".pre-commit-config.yaml", "rightcall.toml",
+  ".gitattributes", "**/.gitattributes", ".gitmodules", ".pre-commit-config.yaml", "**/rightcall.toml",
 ]
 # Approvals that a merge needs, each by somebody else than the author.
 reviews = 1

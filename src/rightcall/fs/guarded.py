@@ -5,6 +5,7 @@ Only the standard library, and little of it: a hook loads this with every call t
 """
 
 import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -60,17 +61,22 @@ def is_guarded(path: str, guarded: Iterable[str]) -> bool:
     return False
 
 
-def identities(files: Iterable[str], ends: tuple[str, ...] = _BESIDE) -> Iterator[tuple[int, int]]:
-    """Which files these are, and those beside them: a file may have a second name that says nothing."""
+def is_another_name(path: str, guarded: Iterable[str]) -> bool:
+    """Whether a path is a second name of one of these files, or of one beside it: such a name says nothing by itself."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return False
+    if found.st_nlink < 2 or stat.S_ISDIR(found.st_mode):  # links have been followed, so it has no other name
+        return False
+    return (found.st_dev, found.st_ino) in set(_identities(guarded))
+
+
+def _identities(files: Iterable[str]) -> Iterator[tuple[int, int]]:
     for file in files:
-        for end in ends:
+        for end in _BESIDE:
             try:
                 found = os.stat(file + end)
-            except (OSError, ValueError):
+            except OSError:
                 continue
             yield found.st_dev, found.st_ino
-
-
-def is_same_file(path: str, known: set[tuple[int, int]]) -> bool:
-    """Whether a path leads to one of the files that were found by `identities`."""
-    return not known.isdisjoint(identities((path,), ("",)))

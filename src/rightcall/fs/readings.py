@@ -18,6 +18,7 @@ _ADDRESS = re.compile(r"file:(?://[^/\\?#]*)?([^?#]*)", re.IGNORECASE)
 _ENCODED = re.compile(rb"%([0-9A-Fa-f]{2})")
 _DEVICE = re.compile(r"\A//[?.]/+(?:unc/+)?", re.IGNORECASE)
 _DRIVE = re.compile(r"\A[A-Za-z]:")
+_VARIABLE = re.compile(r"(?:\A|/)(?:\$\w+|\$\{\w+\}|%\w+%)(?=/|\Z)", re.ASCII)
 _QUOTES = "\"'`<>"
 
 
@@ -73,7 +74,8 @@ def _bare(path: str) -> str:
 
 
 def _expanded(path: str) -> str:
-    return os.path.expandvars(os.path.expanduser(path))
+    """`~` and `~user`, and variables that are a whole name: `$HOME.txt` is a file."""
+    return os.path.expandvars(os.path.expanduser(path)) if path[:1] == "~" or _VARIABLE.search(path) else path
 
 
 def _addressed(path: str) -> str:
@@ -92,7 +94,7 @@ def _decoded(path: str) -> str:
 def _separated(path: str) -> str:
     """As where a backslash separates, and drives and devices stand before a path."""
     plain = path.replace("\\", "/")
-    return _DRIVE.sub("", _DEVICE.sub("", plain))
+    return path if plain == path else _DRIVE.sub("", _DEVICE.sub("", plain))
 
 
 def _trimmed(path: str) -> str:

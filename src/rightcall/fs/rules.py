@@ -88,15 +88,17 @@ class PathRules:
         if len(path) > _LONGEST:
             return UNJUDGED
         path = path.lstrip("/")
+        folder, _, name = path.rpartition("/")
+        inside, own = self._folders.get(folder) or self._known(folder), component(name)
+        if inside is PLAIN and own is PLAIN and not self._may_deny(folder):
+            return None
         whole = _whole(path)
         if self._denies(whole):
             return "path:deny"
         if self._allow is not None and self._allow.fullmatch(whole):
             return None
-        names = [name for name in path.split("/") if name] or [""]
-        *folders, own = (component(name) for name in names)
-        source = is_source(names[-1])
-        named = own.names_secret() or any(one.names_secret(source) for one in folders)
+        source = is_source(name)
+        named = own.names_secret() or any(component(one).names_secret(source) for one in folder.split("/"))
         return "path:secret" if named else None
 
     def _denies(self, whole: str) -> bool:

@@ -6,7 +6,6 @@ Nothing else has a meaning in a pattern: `[`, `?` and `.` are themselves.
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from unicodedata import category
 
 _SEPARATORS = re.compile(r"[/._:\s-]+")
 _WORDS = re.compile(r"[^_*]+")
@@ -101,6 +100,8 @@ def _in_words(name: str) -> str:
     >>> _in_words("Code/executePython"), _in_words("HTTPServer*")
     ('code_execute_python', 'http_server*')
     """
+    from unicodedata import category
+
     from rightcall.text.alike import as_signs, letters
 
     text = name if name.isascii() else as_signs(name)

@@ -114,8 +114,9 @@ def test_several_names_are_looked_up_at_once(world: World) -> None:
         "main ", " main", "main main", "HEAD HEAD", "HEAD^{commit} x", "0" * 40, "f" * 40, "f" * 64, "deadbeef",
         "zzzz", "a*", "ma?n",
         "[main]", "~", "^", "main~x", "main^x", "\ud800", "x" * 3_000, "HEAD" + "~" * 5_000,
-        "HEAD^{/a{1,9}}", ":/(a{99}){99}", ":/one", ":/on the side", "HEAD^{/fix a bug}", "HEAD^{/^one}", "main^{ /one}",
-        "HEAD^{!one}", "v1.0^{/one}~0", "main@{soonish}", "main@{}", "HEAD@{ }", "@{whenever}", "main@{last blue moon}",
+        "HEAD^{/a{1,9}}", ":/(a{99}){99}", ":/one", ":/on the side", "HEAD^{/fix a bug}", "HEAD^{/^one}",
+        "main^{ /one}", "HEAD^{!one}", "v1.0^{/one}~0", "main@{soonish}", "main@{}", "HEAD@{ }", "@{whenever}",
+        "main@{last blue moon}",
         "main@{99999-01-01}",
     ],
 )  # fmt: skip

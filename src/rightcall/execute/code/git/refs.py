@@ -138,7 +138,7 @@ def _question(ref: str) -> str:
         raise _no_commit(ref)
     if ref.startswith(":/") or _TEXT.search(ref):
         raise ToolFailure(
-            f"No such commit: {escaped(ref, _SHOWN)}. The text of a message names no commit: code/log with grep finds it"
+            f"No such commit: {escaped(ref, _SHOWN)}. The text of a message names none: code/log with grep finds it"
         )
     if ref.startswith(":"):
         raise ToolFailure(f"{escaped(ref, _SHOWN)} is no commit: what is staged cannot be named, only commits can")
