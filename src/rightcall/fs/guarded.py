@@ -62,7 +62,7 @@ def is_guarded(path: str, guarded: Iterable[str]) -> bool:
 
 
 def is_another_name(path: str, guarded: Iterable[str]) -> bool:
-    """Whether a path is a second name of one of these files, or of one beside it: such a name says nothing by itself."""
+    """Whether a path is a second name of one of these files, or of one beside it: such a name tells nothing."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):

@@ -14,11 +14,11 @@ _MOST = 64
 """Readings of one path. A real one has a few; what has more was made to have them."""
 _ORDINARY = re.compile(r"(?!@)(?:[A-Za-z0-9_+=,#()-]|\.(?![./]|\Z)|/(?!/))+")
 """A path of which there is one reading only: most of them."""
-_ADDRESS = re.compile(r"file:(?://[^/\\?#]*)?([^?#]*)", re.IGNORECASE)
-_ENCODED = re.compile(rb"%([0-9A-Fa-f]{2})")
-_DEVICE = re.compile(r"\A//[?.]/+(?:unc/+)?", re.IGNORECASE)
-_DRIVE = re.compile(r"\A[A-Za-z]:")
-_VARIABLE = re.compile(r"(?:\A|/)(?:\$\w+|\$\{\w+\}|%\w+%)(?=/|\Z)", re.ASCII)
+_ADDRESS = r"(?i:file:)(?://[^/\\?#]*)?([^?#]*)"  # these are compiled when first needed, which is hardly ever
+_ENCODED = rb"%([0-9A-Fa-f]{2})"
+_DEVICE = r"\A//[?.]/+(?i:unc/+)?"
+_DRIVE = r"\A[A-Za-z]:"
+_VARIABLE = r"(?a:(?:\A|/)(?:\$\w+|\$\{\w+\}|%\w+%)(?=/|\Z))"
 _QUOTES = "\"'`<>"
 
 
@@ -75,26 +75,26 @@ def _bare(path: str) -> str:
 
 def _expanded(path: str) -> str:
     """`~` and `~user`, and variables that are a whole name: `$HOME.txt` is a file."""
-    return os.path.expandvars(os.path.expanduser(path)) if path[:1] == "~" or _VARIABLE.search(path) else path
+    return os.path.expandvars(os.path.expanduser(path)) if path[:1] == "~" or re.search(_VARIABLE, path) else path
 
 
 def _addressed(path: str) -> str:
     """`file:///srv/x?y` is `/srv/x`."""
-    found = _ADDRESS.fullmatch(path.partition("#")[0].partition("?")[0]) if path[:5].lower() == "file:" else None
+    found = re.fullmatch(_ADDRESS, path.partition("#")[0].partition("?")[0]) if path[:5].lower() == "file:" else None
     return path if found is None else found[1]
 
 
 def _decoded(path: str) -> str:
     if "%" not in path:
         return path
-    raw = _ENCODED.sub(lambda found: bytes((int(found[1], 16),)), path.encode("utf-8", "surrogatepass"))
+    raw = re.sub(_ENCODED, lambda found: bytes((int(found[1], 16),)), path.encode("utf-8", "surrogatepass"))
     return raw.decode("utf-8", "replace")
 
 
 def _separated(path: str) -> str:
     """As where a backslash separates, and drives and devices stand before a path."""
     plain = path.replace("\\", "/")
-    return path if plain == path else _DRIVE.sub("", _DEVICE.sub("", plain))
+    return path if plain == path else re.sub(_DRIVE, "", re.sub(_DEVICE, "", plain))
 
 
 def _trimmed(path: str) -> str:
