@@ -1,13 +1,17 @@
 """No spelling of a path or a name turns a refusal into a permission: at a hook, behind `wrap`, in the gateway and in
 the executor; and what is legal and harmless is read like anything else."""
 
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cli_running import environment
 from rightcall import Executor, tool
 from rightcall.door import Door
 from rightcall.errors import ToolError
@@ -86,6 +90,17 @@ def test_no_spelling_of_a_refused_path_passes_a_door(judge: Judge, tree: Path) -
     assert wrong == {}
 
 
+def test_a_relative_path_counts_from_the_folder_that_its_host_or_server_works_in(at_home: Path) -> None:
+    with Door.open("claude-code", POLICY, root=at_home, tools=builtin_tools("claude")) as door:
+        for cwd, path in (("elsewhere", "../private/a.txt"), ("private", "a.txt"), ("state", "desk/journal")):
+            assert door.judge("Read", {"file_path": path}, cwd=f"{at_home}/{cwd}").action == "deny", path
+        assert door.judge("Read", {"file_path": "../README.md"}, cwd=f"{at_home}/elsewhere").action == "allow"
+    server = {"command": ["x"], "cwd": str(at_home / "private")}
+    with Door.open("wrap", {**POLICY, "servers": {"files": server}}, root=at_home) as door:
+        door.know([READ_FILE], "files")
+        assert door.judge("read_file", {"path": "a.txt"}, space="files").decision.rule == "path:deny"
+
+
 def test_harmless_names_pass_a_door(judge: Judge, tree: Path) -> None:
     given = [*HARMLESS, *(f"{tree}/{name}" for name in HARMLESS), *(f"./{name}" for name in HARMLESS)]
     assert {name: said for name in given if (said := judge(name))[0] != "allow"} == {}
@@ -143,7 +158,9 @@ def test_no_spelling_of_a_refused_path_reaches_a_function(at_home: Path) -> None
             executor.run({"name": "look", "arguments": {"path": path}})
         assert seen == []
         for path in ("~/../outside", f"file://{at_home.parent}/x", "%2e%2e/x", "$HOME/../x", '"/etc/passwd"'):
-            assert executor.run({"name": "look", "arguments": {"path": path}}).decision.rule == "path:outside", path
+            outcome = executor.run({"name": "look", "arguments": {"path": path}})
+            assert outcome.decision is not None
+            assert outcome.decision.rule == "path:outside", path
         for name in HARMLESS:
             assert executor.run({"name": "look", "arguments": {"path": name}}).ok, name
 
@@ -200,6 +217,7 @@ def test_no_spelling_of_a_denied_name_runs_in_the_executor() -> None:
             with Executor.open_sync(".", policy, store="memory", tools=[made]) as executor:
                 outcome = executor.run({"name": spell("git_reset"), "arguments": {}}, caller="ann")
                 assert not outcome.ok, spelling
+                assert outcome.decision is not None
                 assert outcome.decision.rule in ("policy:deny", "caller:deny", "unknown_tool"), spelling
 
 
@@ -239,3 +257,88 @@ def test_a_program_cannot_have_two_functions_that_look_alike() -> None:
 def test_every_way_to_spell_is_tried_on_every_target() -> None:
     assert len(PATHS) * len(TARGETS) > 900
     assert len(NAMES) * len(DENIALS) > 60
+
+
+SERVER = """
+import json, sys
+schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    result = {"tools": [{"name": "read_file", "inputSchema": schema}, {"name": "gitReset", "inputSchema": schema}]}
+    if message["method"] == "initialize":
+        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "x"}}
+    if message["method"] == "tools/call":
+        result = {"content": [{"type": "text", "text": "PASSED " + message["params"]["arguments"]["path"]}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+NAMED = """
+[policy]
+deny = ["git_reset"]
+repeats = 0
+quarantine = 0
+paths.deny = ["private/**"]
+limits = { all = { minute = 0 }, caller = { minute = 0, burst = 0 } }
+[servers.files]
+command = ["%s", "files.py"]
+cwd = "."
+effects = ["read"]
+[gate.tools."files/read_file"]
+paths = ["path"]
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "rightcall.toml").write_text(NAMED % sys.executable, encoding="utf-8")
+    (tmp_path / "rightcall.toml").chmod(0o600)
+    (tmp_path / "files.py").write_text(SERVER, encoding="utf-8")
+    (tmp_path / "here").symlink_to(".")
+    return tmp_path
+
+
+def _spoken(project: Path, *command: str, tool: str) -> list[str]:
+    """What a client hears of each call: refused paths, a denied tool, and at last one that is right."""
+    paths = [path for _, path in spelled_paths(str(project), (".env", "private/a.txt", "rightcall.toml"))]
+    calls = [(tool, path) for path in paths] + [(tool.replace("read_file", "gitReset"), "a"), (tool, "..config.py")]
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    lines: list[dict[str, Any]] = [
+        {"id": 0, "method": "initialize", "params": params}, {"method": "notifications/initialized"},
+        {"id": "list", "method": "tools/list"},
+        *({"id": at, "method": "tools/call", "params": {"name": name, "arguments": {"path": path}}}
+          for at, (name, path) in enumerate(calls, 1)),
+    ]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "rightcall.cli", *command],
+        input="".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in lines), capture_output=True, text=True,
+        check=False, cwd=project, env=environment() | {"HOME": str(project)}, timeout=60,
+    )  # fmt: skip
+    heard = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines()) if "id" in answer}
+    return [json.dumps(heard[at]) for at in range(1, len(calls) + 1)]
+
+
+@pytest.mark.parametrize("way", ["wrap", "gateway"])
+def test_no_spelling_passes_between_real_clients_and_servers(project: Path, way: str) -> None:
+    policy = ("--policy", "rightcall.toml")
+    if way == "wrap":
+        answers = _spoken(
+            project, "wrap", *policy, "--name", "files", "--", sys.executable, "files.py", tool="read_file"
+        )
+    else:
+        answers = _spoken(project, "mcp", "--servers", *policy, tool="files_read_file")
+    assert [answer for answer in answers[:-1] if "PASSED" in answer] == []
+    assert "PASSED ..config.py" in answers[-1]
+
+
+@pytest.mark.parametrize("path", ["./" * 2100 + "rightcall.toml", "x\\..\\.env"])
+def test_no_spelling_passes_the_real_hook(project: Path, path: str) -> None:
+    event = {
+        "hook_event_name": "PreToolUse", "session_id": "s", "tool_use_id": "t", "cwd": str(project),
+        "tool_name": "Read", "tool_input": {"file_path": path},
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "rightcall.cli", "hook", "claude"], input=json.dumps(event), capture_output=True,
+        text=True, check=False, cwd=project, env=environment() | {"CLAUDE_PROJECT_DIR": str(project)}, timeout=60,
+    )  # fmt: skip
+    assert json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"

@@ -180,10 +180,12 @@ class Door:
     def judge(
         self, name: str, arguments: Any, *, caller: str | None = None, context: str | None = None,
         step: str | None = None, call_id: str | None = None, space: str = "", approval: str | None = None,
+        cwd: str | None = None,
     ) -> Passage:  # fmt: skip
         """What is to be done with a call, recorded. Never raises for what a model wrote; when the store cannot record
-        it, it is no (unless the door only observes)."""
-        asked = self._asked(name, arguments, caller, context, step, call_id, space, approval)
+        it, it is no (unless the door only observes). `cwd` is the folder that the host works in, where it says so:
+        a relative path may count from there too."""
+        asked = self._asked(name, arguments, caller, context, step, call_id, space, approval, cwd)
         try:
             admission = self.store.transact(self._work(asked))
         except Exception as error:  # noqa: BLE001 - whatever it is, nothing is let through for it
@@ -193,9 +195,10 @@ class Door:
     async def ajudge(
         self, name: str, arguments: Any, *, caller: str | None = None, context: str | None = None,
         step: str | None = None, call_id: str | None = None, space: str = "", approval: str | None = None,
+        cwd: str | None = None,
     ) -> Passage:  # fmt: skip
         """The same from an event loop."""
-        asked = self._asked(name, arguments, caller, context, step, call_id, space, approval)
+        asked = self._asked(name, arguments, caller, context, step, call_id, space, approval, cwd)
         try:
             admission = await self.store.atransact(self._work(asked))
         except Exception as error:  # noqa: BLE001 - as above
@@ -244,7 +247,7 @@ class Door:
 
     def _asked(
         self, name: Any, arguments: Any, caller: str | None, context: str | None, step: str | None,
-        call_id: str | None, space: str, approval: str | None,
+        call_id: str | None, space: str, approval: str | None, cwd: str | None,
     ) -> Asked:  # fmt: skip
         self._look()
         who = Who(caller or self.caller, context, step, self._provider or "", self._current.digest)
@@ -252,12 +255,16 @@ class Door:
         here = Here(
             self.host, space, self._current, box, self._rights_of(who.caller, space), self.root,
             self._fixed, self._redactor, bool(space) and space in self._known, self._guarded,
-            self._twins.get(space, frozenset()),
+            self._twins.get(space, frozenset()), self._folders(space, cwd),
         )  # fmt: skip
         asked = asked_of(here, who, name, arguments, call_id, approval, self.store.clock.now())
         if self._pins or isinstance(asked.request, Decision):
             return asked
         return replace(asked, request=replace(asked.request, definition=""))
+
+    def _folders(self, space: str, cwd: str | None) -> tuple[str, ...]:
+        server = self._current.servers.get(space) if space else None
+        return tuple(folder for folder in (cwd, server.cwd if server is not None else "") if folder)
 
     def _work(self, asked: Asked) -> Callable[[Tables], Admission]:
         return partial(self._observed if asked.observed else self._decided, asked=asked)

@@ -53,6 +53,8 @@ class Here(Struct, frozen=True):
     """Files that no call may touch, as whole paths: the policy, and the audit."""
     twins: frozenset[str] = frozenset()
     """Tools of this space whose names only look like another one's."""
+    folders: tuple[str, ...] = ()
+    """Where relative paths may count from besides the root: the folder that the host, or the server, works in."""
 
 
 class Asked(Struct, frozen=True):
@@ -130,7 +132,7 @@ def _request(
         exact = canonical(whole, cast("dict[str, Any]", arguments))
         request = build_request(
             tool, exact, rights, toolbox=here.box, at=at, root=here.root, verdict=verdict, approval=approval,
-            scopes=scopes_of(rights, whole),
+            scopes=scopes_of(rights, whole), folders=here.folders,
         )  # fmt: skip
     except TooManyPaths as fault:
         return Decision("deny", "validation", str(fault), "Make several calls instead.")

@@ -81,17 +81,18 @@ def canonical(tool: str, arguments: Mapping[str, Any]) -> Canonical:
 def build_request(
     equipped: Equipped, call: Canonical, rights: Rights, *, toolbox: Toolbox, at: int, root: str,
     verdict: Verdict = _PLAIN, approval: str | None = None, scopes: tuple[Scope, ...] | None = None, state: str = "",
-    tighter: Tighter = _AS_THE_POLICY_SAYS,
+    tighter: Tighter = _AS_THE_POLICY_SAYS, folders: tuple[str, ...] = (),
 ) -> Request:  # fmt: skip
     """Everything that a decision is made of, apart from the shared tables. `toolbox` knows the tools that a batch would
     run; `scopes` are those of rights and tool, where they are known already; `tighter` is what
-    the call's maker wants less of than the policy allows."""
+    the call's maker wants less of than the policy allows; `folders` are those from which a relative path may count
+    besides the root, for whoever runs the call."""
     tool = equipped.tool
     rules = tool.rules
     inner = tuple(inner_calls(toolbox, rules.batch, call.arguments)) if rules.batch is not None else ()
     effects = tool.effects | effects_inside(inner) if inner else tool.effects
     foreign = equipped.local is None or not equipped.local.rooted
-    paths = _paths(_places(tool, call.arguments, inner), root, foreign) if rules.paths or inner else ()
+    paths = _paths(_places(tool, call.arguments, inner), (root, *folders), foreign) if rules.paths or inner else ()
     return Request(
         caller=rights.caller,
         tool=tool.name,
@@ -120,11 +121,11 @@ def build_request(
     )
 
 
-def _paths(written: Iterator[str], root: str, foreign: bool) -> tuple[_Path, ...]:
-    base = os.path.realpath(root)
+def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> tuple[_Path, ...]:
+    bases = tuple(dict.fromkeys(map(os.path.realpath, folders)))
     found: dict[_Path, None] = {}
     for count, one in enumerate(written, 1):
-        found.update(dict.fromkeys(_readings(base, one, foreign)))
+        found.update(dict.fromkeys(_readings(bases, one, foreign)))
         if count > MOST_PATHS or len(found) > _MOST_READINGS:
             raise TooManyPaths(TOO_MANY_PATHS)
     return tuple(found)
@@ -138,18 +139,19 @@ def _places(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner]) -> It
             yield from values_at(given, place)
 
 
-def _readings(base: str, written: str, foreign: bool) -> Iterator[_Path]:
+def _readings(bases: tuple[str, ...], written: str, foreign: bool) -> Iterator[_Path]:
     """Where a path leads, by every reading of whoever opens it; our own tools take it as the system does. `foreign`:
-    somebody else's code opens it, in a host, in a server or in a function."""
+    somebody else's code opens it, in a host, in a server or in a function. The first base is the root."""
+    base = bases[0]
     try:
         read = spellings(written) if foreign else (written,)
-        led = [(one, to) for one in read for to in destinations(base, one)]
+        led = [(one, start, to) for one in read for start in bases for to in destinations(start, one)]
     except Unjudged:
         yield _Path(written, NOWHERE, True)
         return
-    for one, to in led:
+    for one, start, to in led:
         below = _below(to, base).replace(os.sep, "/")
-        linked = one == written and os.path.normpath(os.path.join(base, written)) != to
+        linked = one == written and os.path.normpath(os.path.join(start, written)) != to
         yield _Path(written, below, linked)
 
 

@@ -24,6 +24,8 @@ class Happened(NamedTuple):
     error: str | None = None
     summary: str = ""
     seconds: float | None = None
+    cwd: str | None = None
+    """The folder that the host works in at the moment."""
 
 
 class WrongEvent(Exception):
