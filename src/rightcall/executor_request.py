@@ -14,6 +14,7 @@ from rightcall.config_settings import Rights
 from rightcall.execute.places import values_at
 from rightcall.executor_batches import Inner, effects_inside, inner_calls, names_judged
 from rightcall.executor_toolbox import Equipped, Toolbox
+from rightcall.fs.globs import folded
 from rightcall.fs.readings import NOWHERE, Unjudged, destinations, spellings
 from rightcall.types import Effect, Verdict
 from rightcall.types_running import Request, Scope
@@ -149,10 +150,13 @@ def _readings(bases: tuple[str, ...], written: str, foreign: bool) -> Iterator[_
     except Unjudged:
         yield _Path(written, NOWHERE, True)
         return
+    top = os.path.join(base, "")
     for one, start, to in led:
-        below = _below(to, base).replace(os.sep, "/")
+        below = _below(to, base)
         linked = one == written and os.path.normpath(os.path.join(start, written)) != to
-        yield _Path(written, below, linked)
+        yield _Path(written, below.replace(os.sep, "/"), linked)
+        if foreign and to is below and folded(to).startswith(folded(top)):  # the root itself, where case says nothing
+            yield _Path(written, to[len(top) :].replace(os.sep, "/"), linked)
 
 
 def _below(whole: str, base: str) -> str:

@@ -103,8 +103,8 @@ def _trimmed(path: str) -> str:
 
 
 def _trimmed_name(name: str) -> str:
-    plain = name.strip(" ")
-    return plain if plain in (".", "..") else plain.partition(":")[0].rstrip(" .") or plain
+    plain = name.strip()
+    return plain if plain in (".", "..") else plain.partition(":")[0].rstrip(" .")
 
 
 def _in_plain_signs(path: str) -> str:
