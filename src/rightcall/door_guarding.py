@@ -21,7 +21,7 @@ def touches(guarded: tuple[str, ...], root: str, paths: Iterable[tuple[str, str]
         if "\0" in resolved:  # it leads nowhere
             continue
         whole = os.path.join(base, resolved)
-        names = [_plain(part) for part in whole.replace("\\", "/").split("/")]
+        names = _plain(whole).replace("\\", "/").split("/")
         if names[-1] == POLICY_FILE or STATE_FOLDER in names:
             return written
         if is_guarded(whole, guarded) or is_another_name(whole, guarded):
