@@ -32,8 +32,7 @@ def touches(guarded: tuple[str, ...], root: str, paths: Iterable[tuple[str, str]
 def _plain(name: str) -> str:
     if name.isascii():
         return name.lower()
-    from rightcall.text.alike import (
-        latin,  # late: hardly any name needs it, and a hook would pay for it with every call
-    )
+    # late: hardly any name needs it, and a hook would pay for it with every call
+    from rightcall.text.alike import latin
 
     return latin(name)

@@ -134,9 +134,8 @@ def _judged(name: str) -> Component:
 
 def _looks(name: str) -> set[str]:
     """What a name looks like: nobody who reads `.\u0435nv` sees that it is no `.env`."""
-    from rightcall.text.alike import (
-        latin,  # late: hardly any name needs it, and a hook would pay for it with every call
-    )
+    # late: hardly any name needs it, and a hook would pay for it with every call
+    from rightcall.text.alike import latin
 
     return _readings(latin(name))
 
