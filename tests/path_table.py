@@ -35,7 +35,7 @@ HIDDEN = (
     ".npmrc", ".netrc", ".pypirc", ".bashrc", ".bash_history", ".gitconfig", ".gitmodules", ".dockerignore",
     ".ssh/config",
     ".ssh/known_hosts", ".aws/credentials", ".docker/config.json", ".kube/config", ".cache/x.txt", ".hidden/.gitignore",
-    ".hidden/.github/x.yml", ".vscode/settings.json", "a/.hidden/b.txt", "..foo", "...", "....txt", ".gitignored",
+    ".hidden/.github/x.yml", ".vscode/settings.json", "a/.hidden/b.txt", "...", ".gitignored",
     ".github2/x", ".editorconfig.bak",
 )  # fmt: skip
 INTERNAL = (
@@ -80,6 +80,7 @@ READABLE = (
     "a&b|c.txt", "a>b.txt", "#hash", "~tilde.txt", "~", "$HOME", "%2e%2e", "%2e%2e%2fetc.txt", "café.txt",
     "cafe\u0301.txt", "日本語.txt", "эмодзи-😀.txt", "\u202ertl.txt", "x (deleted)", "caf\udce9.txt", "a:b.txt",
     "nul", "con.txt", "1", "0", "true", "null", "a" * 255, "ü" * 127, "e.x.t.e.n.s.i.o.n", "trailing-", "x..y", "x..",
+    "..config.py", "...dots.txt", "..folder/.gitignore", "C:/notes.txt", "C:/..x/y.md", "\u2026notes.txt",
     "dots../y.txt", "file:/x.txt", "esc\x1b[2K.txt", "/".join(f"d{number}" for number in range(60)) + "/leaf.txt",
     "/".join(["n" * 200] * 10) + "/far.txt",
 )  # fmt: skip

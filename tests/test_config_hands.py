@@ -8,6 +8,7 @@ import pytest
 from rightcall.config import load_policy
 from rightcall.config_hands import Check, SandboxSettings, WriteSettings
 from rightcall.errors import PolicyError
+from rightcall.fs.globs import path_matches
 
 pytestmark = pytest.mark.promise("P-09", "X-06", "W-01")
 
@@ -58,6 +59,8 @@ def test_everything_that_is_said_is_read(tmp_path: Path) -> None:
         ({"write": {"folders": ["/"]}}, "must be a folder"),
         ({"write": {"folders": ["a/*"]}}, "must be a folder"),
         ({"write": {"locked": ["/etc/**"]}}, "can match nothing"),
+        ({"write": {"protected": ["release/{1,2"]}}, "can match nothing"),
+        ({"write": {"frozen": ["/main"]}}, "can match nothing"),
         ({"write": {"reviews": 0}}, "write.reviews"),
         ({"write": {"check": {"command": "make test"}}}, "must be a list"),
         ({"write": {"check": {"command": [" "]}}}, "begin with the program"),
@@ -67,3 +70,31 @@ def test_everything_that_is_said_is_read(tmp_path: Path) -> None:
 def test_what_is_wrong_is_refused_and_named(document: dict[str, Any], said: str) -> None:
     with pytest.raises(PolicyError, match=said.replace(".", r"\.")):
         load_policy(document)
+
+
+CI_FILES = (
+    ".github/workflows/x.yml", ".gitlab-ci.yml", ".gitlab-ci.d/x.yml", ".gitlab/ci/x.yml", "ci/build.gitlab-ci.yml",
+    ".circleci/config.yml", ".buildkite/pipeline.yml", ".woodpecker.yml", ".woodpecker/build.yaml", ".drone.yml",
+    ".drone.star", ".travis.yml", ".cirrus.yml", ".semaphore/semaphore.yml", ".tekton/push.yaml", "appveyor.yml",
+    ".appveyor.yml", "Jenkinsfile", "jenkinsfile", "ops/Jenkinsfile.release", "azure-pipelines.yml",
+    "ops/azure-pipelines-release.yml", ".azure-pipelines/x.yml", "bitbucket-pipelines.yml", "cloudbuild.yaml",
+    "cloudbuild.json", "buildspec.yml", "codefresh.yml", "wercker.yml", "bamboo-specs/x.yml", ".teamcity/settings.kts",
+    ".builds/x.yml", ".build.yml", ".vela.yml", ".gitea/workflows/x.yml", ".forgejo/workflows/x.yml", ".husky/pre-push",
+    "lefthook.yml", ".lefthook.yml", "sub/rightcall.toml", "rightcall.toml",
+)  # fmt: skip
+
+
+@pytest.mark.promise("W-02")
+def test_what_ci_systems_and_git_hooks_run_is_locked() -> None:
+    locked = WriteSettings().locked
+    open_paths = [path for path in CI_FILES if not any(path_matches(pattern, path) for pattern in locked)]
+    assert open_paths == []
+    for path in (
+        "src/jenkins.py",
+        "docs/gitlab.md",
+        "pipelines/x.py",
+        "Makefile",
+        "cloud/build.yaml",
+        "tests/drone.py",
+    ):
+        assert not any(path_matches(pattern, path) for pattern in locked), path

@@ -69,10 +69,16 @@ class WriteSettings(Struct, frozen=True):
     frozen: tuple[str, ...] = ()
     """Branches that not even a merge changes."""
     locked: tuple[str, ...] = (
-        ".github/**", ".gitlab-ci.yml", ".circleci/**", ".gitattributes", "**/.gitattributes", ".gitmodules",
-        ".pre-commit-config.yaml", "rightcall.toml",
+        ".github/**", ".gitea/**", ".forgejo/**", ".gitlab/**", ".gitlab-ci*", "**/*.gitlab-ci.{yml,yaml}",
+        ".circleci/**", ".buildkite/**", ".woodpecker*", ".drone.*", ".travis.{yml,yaml}", ".cirrus.*",
+        ".semaphore/**", ".tekton/**", "{.,}appveyor.{yml,yaml}", "**/Jenkinsfile*", "**/azure-pipelines*",
+        ".azure-pipelines/**", ".azuredevops/**", "bitbucket-pipelines.{yml,yaml}",
+        "**/cloudbuild*.{yml,yaml,json}", "**/buildspec*.{yml,yaml}", "codefresh.{yml,yaml}", ".codefresh/**",
+        "wercker.{yml,yaml}", "bamboo-specs/**", ".teamcity/**", ".build.yml", ".builds/**", ".vela.{yml,yaml}",
+        "screwdriver.yaml", ".harness/**", ".husky/**", "{.,}lefthook.*", ".gitattributes", "**/.gitattributes",
+        ".gitmodules", ".pre-commit-config.yaml", "**/rightcall.toml",
     )  # fmt: skip
-    """Paths that no tool writes: mostly what other programs run by themselves."""
+    """Paths that no tool writes: mostly what CI systems and git hooks run by themselves."""
     reviews: int = 1
     """Approvals that a merge needs, each by somebody else than the author."""
     check: Check = Check()

@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from rightcall.config_hands import SANDBOX_RANGES, Check, LeastTier, SandboxSettings, WriteSettings
-from rightcall.config_settings_values import Readers, laid_over, number, path_patterns, patterns, whole, word
+from rightcall.config_settings_values import Readers, laid_over, number, path_patterns, whole, word
 from rightcall.packs.lines import KeyPath
 from rightcall.packs.source import Source, Table
 from rightcall.text.escape import shown
@@ -96,8 +96,8 @@ _CHECK: Readers = {
 _WRITE: Readers = {
     "folders": _folders,
     "tests": path_patterns,
-    "protected": patterns,
-    "frozen": patterns,
+    "protected": path_patterns,
+    "frozen": path_patterns,
     "locked": path_patterns,
     "reviews": whole(1, 100),
     "check": _check,

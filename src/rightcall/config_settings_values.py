@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.fs.globs import GlobFault, check_pattern
 from rightcall.packs.lines import KeyPath
 from rightcall.packs.source import Source
 from rightcall.text.escape import shown
@@ -18,6 +19,7 @@ Reader = Callable[[Source, KeyPath, Any], Any]
 Readers = Mapping[str, Reader]
 Record = TypeVar("Record", bound=Struct)
 
+_OTHER_WILDCARDS = re.compile(r"[][{}?]")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
@@ -97,17 +99,39 @@ def _each(read: Reader) -> Reader:
     return read_all
 
 
+def _tool_pattern(source: Source, path: KeyPath, value: Any) -> str:
+    """The name of a tool, or a pattern with `*`. No tool's name holds a bracket, a brace or a question mark, so who
+    writes one wants a pattern that there is not."""
+    text = name(source, path, value)
+    if _OTHER_WILDCARDS.search(text):
+        raise source.wrong(
+            path, f"{shown(text)} can match nothing: `*` is the only wildcard in tool names; write each name by itself"
+        )
+    return text
+
+
 def _path_pattern(source: Source, path: KeyPath, value: Any) -> str:
     """A pattern below the root, with `/` between its parts."""
     text = name(source, path, value)
-    parts = text.split("/")
-    if text.startswith(("/", "~")) or "\\" in text or parts[0].endswith(":") or {".", ".."} & set(parts):
-        raise source.wrong(
-            path, f'{shown(text)} can match nothing: a path counts from the root, with `/`, as in "private/**"'
-        )
     if text.startswith("!"):
         raise source.wrong(path, f"{shown(text)}: there is no `!` here; what is excepted stands in a list of its own")
+    fault = _fault_of(text)
+    if fault is not None or text.startswith("~") or text.partition("/")[0].endswith(":"):
+        why = fault or "a path counts from the root, with `/`"
+        raise source.wrong(path, f'{shown(text)} can match nothing: {why}, as in "private/**" or "**/*.{{pem,key}}"')
     return text
+
+
+def _fault_of(pattern: str) -> str | None:
+    """Why a pattern matches no path at all."""
+    if "\\" in pattern:
+        return "a path counts from the root, with `/`"
+    try:
+        check_pattern(pattern)
+    except GlobFault as fault:
+        said, _, quoting = str(fault).partition("; for the character itself")
+        return f"{said}; for the character itself write `[{quoting[-1]}]`" if quoting else said
+    return None
 
 
 def file_path(source: Source, path: KeyPath, value: Any) -> str:
@@ -152,7 +176,7 @@ def flag(source: Source, path: KeyPath, value: Any) -> bool:
     return source.flag(path, value)
 
 
-patterns = _each(name)
+patterns = _each(_tool_pattern)
 """Names of tools, or patterns with `*`."""
 
 exact_names = _each(exact_name)

@@ -21,7 +21,6 @@ from msgspec.structs import replace
 
 from rightcall.authorise.quarantine import quarantine
 from rightcall.config import HOST_NAMES, Policy
-from rightcall.door_guarding import guarded_files
 from rightcall.door_judging import Asked, Here, asked_of, noted
 from rightcall.door_passage import Passage, dry_run_text, passage
 from rightcall.door_repeats import decided
@@ -31,6 +30,7 @@ from rightcall.errors import ConfigError, StoreError
 from rightcall.executor_calls import Who, checked_caller, end_body, faulty, hushed, unrecorded
 from rightcall.executor_opening import existing_folder, guarded_paths, open_store, store_path
 from rightcall.executor_policy import PolicyInForce
+from rightcall.fs.guarded import guarded_files
 from rightcall.packs import pack_digests
 from rightcall.record.admission import Admission, Decide, admit, count_start, finish, finish_once, refuse
 from rightcall.record.asking import answer
@@ -39,6 +39,7 @@ from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import note_policy, packs_digest, policy_note
 from rightcall.record.pause import pause, resume
 from rightcall.record.tables import Store, Tables
+from rightcall.text.patterns import twins
 from rightcall.text.redact import Redactor
 from rightcall.types_running import PAUSED, Approval, Decision, Origin, Pause, Result
 
@@ -96,15 +97,16 @@ class Door:
         self._known: dict[str, list[Any]] = {"": known_tools(tools)}
         self._ways: dict[str, Way] = {}
         self._origins: dict[str, Origin] = {}
+        self._twins: dict[str, frozenset[str]] = {"": twins(map(tool_name, self._known[""]))}
         self._boxes: dict[tuple[str, tuple[str, ...]], Toolbox] = {}
         self._rights: dict[tuple[str, str], DoorRights] = {}
         self._ready: dict[tuple[str, str], Toolbox] = {}
         self._given_store = store
         path = store_path(self._policy.current, self._file, self.root)
         self._protected = guarded_paths(self.root, self._file, path)
-        self._guarded = guarded_files(self._file, path)
         self._current = self._under(self._policy.current)
         self.store: Store = open_store("memory" if store is None and self._file is None else store, path, clock)
+        self._guarded = guarded_files(self._file, path, _path_of(self.store))
         self._desk = _desk(self._file, None if isinstance(self.store, MemoryStore) else path)
         self._redactor = self._new_redactor()
         self._note_policy("loaded")
@@ -162,6 +164,7 @@ class Door:
         known = known_tools(tools)
         with self._lock:
             self._known[space] = known
+            self._twins[space] = twins(map(tool_name, known))
             self._boxes = {key: box for key, box in self._boxes.items() if key[0] != space}
             self._ready = {}
 
@@ -177,7 +180,8 @@ class Door:
         """Whether a caller may know of a tool."""
         self._look()
         server = self._current.servers.get(space) if space else None
-        return not hidden(self._rights_of(caller or self.caller, space), space, tool, server)
+        alike = tool in self._twins.get(space, ())
+        return not alike and not hidden(self._rights_of(caller or self.caller, space), space, tool, server)
 
     def gate(self, caller: str | None = None, space: str = "") -> Gate:
         """What reads and checks for a caller here, also text that comes in pieces. It decides and records nothing."""
@@ -190,10 +194,12 @@ class Door:
     def judge(
         self, name: str, arguments: Any, *, caller: str | None = None, context: str | None = None,
         step: str | None = None, call_id: str | None = None, space: str = "", approval: str | None = None,
+        cwd: str | None = None,
     ) -> Passage:  # fmt: skip
         """What is to be done with a call, recorded. Never raises for what a model wrote; when the store cannot record
-        it, it is no (unless the door only observes)."""
-        asked = self._asked(name, arguments, caller, context, step, call_id, space, approval)
+        it, it is no (unless the door only observes). `cwd` is the folder that the host works in, where it says so:
+        a relative path may count from there too."""
+        asked = self._asked(name, arguments, caller, context, step, call_id, space, approval, cwd)
         try:
             admission = self.store.transact(self._work(asked))
         except StoreError as error:
@@ -206,9 +212,10 @@ class Door:
     async def ajudge(
         self, name: str, arguments: Any, *, caller: str | None = None, context: str | None = None,
         step: str | None = None, call_id: str | None = None, space: str = "", approval: str | None = None,
+        cwd: str | None = None,
     ) -> Passage:  # fmt: skip
         """The same from an event loop."""
-        asked = self._asked(name, arguments, caller, context, step, call_id, space, approval)
+        asked = self._asked(name, arguments, caller, context, step, call_id, space, approval, cwd)
         try:
             admission = await self.store.atransact(self._work(asked))
         except StoreError as error:
@@ -273,7 +280,7 @@ class Door:
 
     def _asked(
         self, name: Any, arguments: Any, caller: str | None, context: str | None, step: str | None,
-        call_id: str | None, space: str, approval: str | None,
+        call_id: str | None, space: str, approval: str | None, cwd: str | None,
     ) -> Asked:  # fmt: skip
         self._look()
         who = Who(caller or self.caller, context, step, self._provider or "", self._current.digest, self._packs_digest)
@@ -282,6 +289,7 @@ class Door:
             self.host, space, self._current, box, self._rights_of(who.caller, space), self.root,
             self._fixed, self._redactor, bool(space) and space in self._known, self._guarded,
             self._origin(space) if space in self._ways else None,
+            self._twins.get(space, frozenset()), self._folders(space, cwd),
         )  # fmt: skip
         asked = asked_of(here, who, name, arguments, call_id, approval, self.store.clock.now())
         if self._pins or isinstance(asked.request, Decision):
@@ -297,6 +305,10 @@ class Door:
         except Exception:
             log.exception("rightcall: a refusal could not be recorded")
             return Admission(fault, 0)
+
+    def _folders(self, space: str, cwd: str | None) -> tuple[str, ...]:
+        server = self._current.servers.get(space) if space else None
+        return tuple(folder for folder in (cwd, server.cwd if server is not None else "") if folder)
 
     def _work(self, asked: Asked) -> Callable[[Tables], Admission]:
         return partial(self._observed if asked.observed else self._decided, asked=asked)
@@ -440,6 +452,12 @@ class Door:
         note, digest = policy_note(what, self._policy.current, packs, self._policy.problem)
         self._packs_digest = packs_digest(packs)
         self._later(lambda tables: note_policy(tables, note, digest))
+
+
+def _path_of(store: Store) -> str | None:
+    """Where a store lies, for one that lies in a file."""
+    path: os.PathLike[str] | None = getattr(store, "path", None)
+    return None if path is None else os.fspath(path)
 
 
 def _desk(policy: str | None, store: str | None) -> str:

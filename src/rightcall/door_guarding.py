@@ -3,13 +3,10 @@
 import os
 from collections.abc import Iterable
 
+from rightcall.fs.guarded import is_another_name, is_guarded
+
 POLICY_FILE = "rightcall.toml"
 STATE_FOLDER = ".rightcall"
-
-
-def guarded_files(policy: str | None, store: str | None) -> tuple[str, ...]:
-    """As whole paths, after every link; with the store go the files beside it."""
-    return tuple(os.path.realpath(one) for one in (policy, store) if one is not None)
 
 
 def touches(guarded: tuple[str, ...], root: str, paths: Iterable[tuple[str, str]]) -> str | None:
@@ -21,13 +18,21 @@ def touches(guarded: tuple[str, ...], root: str, paths: Iterable[tuple[str, str]
     """
     base = os.path.realpath(root)
     for written, resolved in paths:
+        if "\0" in resolved:  # it leads nowhere
+            continue
         whole = os.path.join(base, resolved)
-        names = [part.casefold() for part in whole.replace("\\", "/").split("/")]
-        if names[-1] == POLICY_FILE or STATE_FOLDER in names or any(_is_beside(whole, one) for one in guarded):
+        names = _plain(whole).replace("\\", "/").split("/")
+        if names[-1] == POLICY_FILE or STATE_FOLDER in names:
+            return written
+        if is_guarded(whole, guarded) or is_another_name(whole, guarded):
             return written
     return None
 
 
-def _is_beside(path: str, file: str) -> bool:
-    """The file itself, or one that is named after it (`audit.db-wal`, `audit.db.key`)."""
-    return path == file or path.startswith((f"{file}-", f"{file}."))
+def _plain(name: str) -> str:
+    if name.isascii():
+        return name.lower()
+    # late: hardly any name needs it, and a hook would pay for it with every call
+    from rightcall.text.alike import latin
+
+    return latin(name)

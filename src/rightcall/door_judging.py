@@ -18,7 +18,8 @@ from rightcall.door_unsure import as_it_was, unsure
 from rightcall.executor_calls import Who, Written, call_body, fault_body, faulty, question, reason_told
 from rightcall.executor_request import TooManyPaths, build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
-from rightcall.fs.rules import path_rule
+from rightcall.fs.readings import NOWHERE
+from rightcall.fs.rules import path_rules
 from rightcall.record.admission import finish
 from rightcall.record.asking import Question
 from rightcall.record.entries import AnswerBody, CallBody, EndBody, encode, read_call
@@ -32,8 +33,6 @@ log = logging.getLogger("rightcall")
 
 UNREADABLE = Decision("deny", "validation", "Validation failed: the call cannot be read")
 _OF_THE_GATE = ("validation", "unknown_tool")
-_NAMED = ("path:deny", "path:secret")
-"""The rules for paths that hold at a door: where else a host may look is the host's affair."""
 _MOST_WAITING = 200
 """Questions that are looked through for one that a host has answered itself."""
 
@@ -55,6 +54,10 @@ class Here(Struct, frozen=True):
     """Files that no call may touch, as whole paths: the policy, and the audit."""
     origin: Origin | None = None
     """Where the server of this space comes from, where that is known."""
+    twins: frozenset[str] = frozenset()
+    """Tools of this space whose names only look like another one's."""
+    folders: tuple[str, ...] = ()
+    """Where relative paths may count from besides the root: the folder that the host, or the server, works in."""
 
 
 class Asked(Struct, frozen=True):
@@ -155,7 +158,7 @@ def _request(
         exact = canonical(whole, cast("dict[str, Any]", arguments))
         request = build_request(
             tool, exact, rights, toolbox=here.box, at=at, root=here.root, verdict=verdict, approval=approval,
-            scopes=scopes_of(rights, whole),
+            scopes=scopes_of(rights, whole), folders=here.folders,
         )  # fmt: skip
     except TooManyPaths as fault:
         return Decision("deny", "validation", str(fault), "Make several calls instead.")
@@ -177,6 +180,8 @@ def _not_permitted(here: Here, whole: str, bare: str, written: str, others: tupl
         rule = denial(rights, name)
         if rule is not None:
             return Decision("deny", rule, not_whitelisted(name))
+    if bare in here.twins:
+        return Decision("deny", "name:lookalike", not_whitelisted(whole))
     server = here.policy.servers.get(here.space) if here.space else None
     if server is not None and not server.offers(bare):
         return Decision("deny", f"server:{server.name}", not_whitelisted(whole))
@@ -200,12 +205,13 @@ def _known_ones(problems: tuple[dict[str, str], ...]) -> tuple[dict[str, str], .
 
 
 def _named_paths(request: Request, rights: Rights) -> tuple[tuple[str, str], ...]:
-    """Those paths that the policy denies or that are named like secrets, wherever they are."""
-    rules = rights.paths
+    """Those paths that the policy denies or that are named like secrets, wherever they are, and those that nobody can
+    judge: where else a host may look is the host's affair."""
+    rules = path_rules(rights.paths.deny, rights.paths.allow, rights.paths.dotfiles)
     return tuple(
-        (written, below)
+        (written, path if path == NOWHERE else path.lstrip("/") or ".")
         for written, path in request.paths
-        if path_rule(below := path.lstrip("/") or ".", rules.deny, rules.allow, rules.dotfiles) in _NAMED
+        if path == NOWHERE or rules.named(path) is not None
     )
 
 

@@ -30,6 +30,7 @@ from rightcall.executor_reading import groups, one_call, writings
 from rightcall.executor_request import Tighter
 from rightcall.executor_shipped import shipped_tools
 from rightcall.executor_toolbox import Toolbox, build_toolbox
+from rightcall.fs.guarded import guarded_files
 from rightcall.packs import pack_digests
 from rightcall.record.asking import answer
 from rightcall.record.notes import (
@@ -380,7 +381,7 @@ class Executor:
             shipped = shipped_tools(
                 self.root, policy, protected, lambda: self.store, packs, hands=self._hands,
                 desk=desk_folder(database, self.root),
-                guarded=tuple(os.path.realpath(file) for file in (self._policy_file, database) if file is not None),
+                guarded=guarded_files(self._policy_file, database),
             )  # fmt: skip
         packs = packs_digest(pack_digests((*policy.packs, *self._gate_options.get("packs", ()))))
         box = build_toolbox(policy, (shipped | dict(tools)).values(), protected=protected, **self._gate_options)

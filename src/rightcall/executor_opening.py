@@ -7,6 +7,8 @@ from typing import Any, Literal, cast
 
 from rightcall.config import Policy
 from rightcall.errors import ConfigError
+from rightcall.fs.globs import quoted
+from rightcall.fs.guarded import desks_folder, guarded_files
 from rightcall.record.clock import Clock
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import Store
@@ -28,16 +30,6 @@ def existing_folder(root: str | os.PathLike[str]) -> str:
     return path
 
 
-def packets_folder(database: str) -> str:
-    """Where the router keeps its packets."""
-    return os.path.join(os.path.dirname(database), "packets")
-
-
-def desks_folder(database: str) -> str:
-    """Where all that belongs to writing is kept, beside the audit."""
-    return os.path.join(os.path.dirname(database), "desk")
-
-
 def desk_folder(database: str, root: str) -> str:
     """Where the tools that write on one root keep their journal, worktrees and pull requests. An audit outside the root
     may be that of several roots: then each has a desk of its own."""
@@ -52,10 +44,11 @@ def guarded_paths(root: str, policy_file: str | None, database: str) -> tuple[st
     neither is a packet a request any more that one of its tools has written, nor a review one."""
     base = os.path.realpath(root)
     found: list[str] = []
-    for file in (policy_file, database, packets_folder(database), desks_folder(database)):
-        relative = os.path.relpath(os.path.realpath(file), base) if file is not None else os.pardir
-        if not relative.startswith(os.pardir) and not os.path.isabs(relative):
-            found += [f"{relative}{end}".replace(os.sep, "/") for end in ("", "-*", ".key")]
+    for file in guarded_files(policy_file, database):
+        relative = os.path.relpath(file, base)
+        if relative not in (os.curdir, os.pardir) and not relative.startswith(os.pardir + os.sep):
+            ends = ("",) if file.endswith(os.sep) else ("", "-*", ".key")
+            found += [quoted(relative.replace(os.sep, "/")) + end for end in ends]
     return tuple(found)
 
 

@@ -4,7 +4,6 @@ are the bytes made here."""
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
-from itertools import islice
 from typing import Any, NamedTuple
 
 from msgspec import Struct, json
@@ -15,6 +14,8 @@ from rightcall.config_settings import Rights
 from rightcall.execute.places import values_at
 from rightcall.executor_batches import Inner, effects_inside, inner_calls, names_judged
 from rightcall.executor_toolbox import Equipped, Toolbox
+from rightcall.fs.globs import folded
+from rightcall.fs.readings import NOWHERE, Unjudged, destinations, spellings
 from rightcall.types import Effect, Verdict
 from rightcall.types_running import Request, Scope
 
@@ -30,8 +31,8 @@ MOST_PATHS = 1000
 
 TOO_MANY_PATHS = f"Validation failed: more than {MOST_PATHS} paths in one call"
 
-LONGEST_PATH = 4096
-"""Characters; no system opens a longer one, and following it would hold up everybody else."""
+_MOST_READINGS = 4 * MOST_PATHS
+"""Of all its paths together."""
 
 
 class TooManyPaths(ValueError):
@@ -81,16 +82,18 @@ def canonical(tool: str, arguments: Mapping[str, Any]) -> Canonical:
 def build_request(
     equipped: Equipped, call: Canonical, rights: Rights, *, toolbox: Toolbox, at: int, root: str,
     verdict: Verdict = _PLAIN, approval: str | None = None, scopes: tuple[Scope, ...] | None = None, state: str = "",
-    tighter: Tighter = _AS_THE_POLICY_SAYS, context: str | None = None,
+    tighter: Tighter = _AS_THE_POLICY_SAYS, context: str | None = None, folders: tuple[str, ...] = (),
 ) -> Request:  # fmt: skip
     """Everything that a decision is made of, apart from the shared tables. `toolbox` knows the tools that a batch would
     run; `scopes` are those of rights and tool, where they are known already; `tighter` is what
-    the call's maker wants less of than the policy allows."""
+    the call's maker wants less of than the policy allows; `folders` are those from which a relative path may count
+    besides the root, for whoever runs the call."""
     tool = equipped.tool
     rules = tool.rules
     inner = tuple(inner_calls(toolbox, rules.batch, call.arguments)) if rules.batch is not None else ()
     effects = tool.effects | effects_inside(inner) if inner else tool.effects
-    paths = _paths(tool, call.arguments, inner, root) if rules.paths or inner else ()
+    foreign = equipped.local is None or not equipped.local.rooted
+    paths = _paths(_places(tool, call.arguments, inner), (root, *folders), foreign) if rules.paths or inner else ()
     return Request(
         caller=rights.caller,
         tool=tool.name,
@@ -120,12 +123,14 @@ def build_request(
     )
 
 
-def _paths(tool: Tool, arguments: dict[str, Any], inner: tuple[Inner, ...], root: str) -> tuple[_Path, ...]:
-    base = os.path.realpath(root)
-    written = tuple(islice(_places(tool, arguments, inner), MOST_PATHS + 1))
-    if len(written) > MOST_PATHS:
-        raise TooManyPaths(TOO_MANY_PATHS)
-    return tuple(_resolved(base, one) for one in written)
+def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> tuple[_Path, ...]:
+    bases = tuple(dict.fromkeys(map(os.path.realpath, folders)))
+    found: dict[_Path, None] = {}
+    for count, one in enumerate(written, 1):
+        found.update(dict.fromkeys(_readings(bases, one, foreign)))
+        if count > MOST_PATHS or len(found) > _MOST_READINGS:
+            raise TooManyPaths(TOO_MANY_PATHS)
+    return tuple(found)
 
 
 def _places(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner]) -> Iterator[str]:
@@ -136,11 +141,28 @@ def _places(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner]) -> It
             yield from values_at(given, place)
 
 
-def _resolved(base: str, written: str) -> _Path:
-    if "\0" in written or len(written) > LONGEST_PATH:
-        return _Path(written, "/", True)
-    whole = os.path.join(base, written)
-    resolved = os.path.realpath(whole)
-    relative = os.path.relpath(resolved, base).replace(os.sep, "/")
-    below = resolved if relative == ".." or relative.startswith("../") else relative
-    return _Path(written, below, os.path.normpath(whole) != resolved)
+def _readings(bases: tuple[str, ...], written: str, foreign: bool) -> Iterator[_Path]:
+    """Where a path leads, by every reading of whoever opens it; our own tools take it as the system does. `foreign`:
+    somebody else's code opens it, in a host, in a server or in a function. The first base is the root."""
+    base = bases[0]
+    try:
+        read = spellings(written) if foreign else (written,)
+        led = [(one, start, to) for one in read for start in bases for to in destinations(start, one)]
+    except Unjudged:
+        yield _Path(written, NOWHERE, True)
+        return
+    top = os.path.join(base, "")
+    for one, start, to in led:
+        below = _below(to, base)
+        linked = one == written and os.path.normpath(os.path.join(start, written)) != to
+        yield _Path(written, below.replace(os.sep, "/"), linked)
+        if foreign and to is below and folded(to).startswith(folded(top)):  # the root itself, where case says nothing
+            yield _Path(written, to[len(top) :].replace(os.sep, "/"), linked)
+
+
+def _below(whole: str, base: str) -> str:
+    """A whole path as seen from the root; as it is where it lies outside."""
+    if whole == base:
+        return "."
+    top = os.path.join(base, "")
+    return whole[len(top) :] if os.path.normcase(whole).startswith(os.path.normcase(top)) else whole

@@ -18,6 +18,7 @@ from rightcall.config import Policy
 from rightcall.config_settings import Rights, rights_of, with_digest
 from rightcall.errors import ToolError
 from rightcall.gate import Gate
+from rightcall.text.patterns import twins
 from rightcall.types import Rules
 from rightcall.types_running import Scope
 
@@ -102,8 +103,11 @@ class Toolbox(Struct, frozen=True, eq=False):
 def build_toolbox(
     policy: Policy, tools: Iterable[LocalTool], known: Iterable[Any] = (), protected: tuple[str, ...] = (), **gate: Any
 ) -> Toolbox:
-    """The toolbox of a policy and the functions registered so far; `known` are definitions that nothing here runs."""
+    """The toolbox of a policy and the functions registered so far; `known` are definitions that nothing here runs.
+    Raises ToolError for a function whose name only looks like another one's."""
     table = {tool.name: tool for tool in tools}
+    if alike := sorted(twins(table)):
+        raise ToolError(f"the tool {alike[0]!a} looks like another one: give it a name in plain letters")
     made = Gate([*(_record(tool) for tool in table.values()), *known], policy, **gate)
     equipped = {name: _equipped(tool, table.get(name), policy) for name, tool in made.catalog.tools.items()}
     return Toolbox(policy, made, MappingProxyType(equipped), {}, {}, protected)

@@ -13,7 +13,7 @@ import pytest
 from cli.routed import EVIL, READS, REQUEST, reads, says, whole_loop, write_folder, write_policy
 from cli.terminal_running import Terminal
 from cli_running import Done, Runner, environment, start
-from rightcall.executor_opening import packets_folder
+from rightcall.fs.guarded import packets_folder
 from rightcall.route.packets import PacketStore
 from route.routing import APPROVED, NONE, UNAPPROVED, choice
 from serve.scripted import Answer, Dies, ScriptedUpstream, Stalls, Text

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from audit_writing import Diary
 from cli_running import Done, Runner
 from record.stores import opened
-from rightcall.executor_opening import packets_folder
+from rightcall.fs.guarded import packets_folder
 from rightcall.route.packets import PacketStore, from_json, new_packet
 from rightcall.route.types import (
     Candidate,

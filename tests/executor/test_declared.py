@@ -164,7 +164,7 @@ def test_a_text_that_hides_its_paths_does_not_pass(tmp_path: Path, edits: str, o
         outcome = ex.run({"name": "look", "arguments": {"edits": edits}})
     assert outcome.ok is ok
     assert outcome.decision is not None
-    assert ok or outcome.decision.rule == "path:outside"
+    assert ok or outcome.decision.rule == ("path:outside" if ".." in edits else "path:unjudged")
 
 
 @pytest.mark.promise("P-06")

@@ -12,7 +12,7 @@ import pytest
 from every import every
 from path_table import TREASURE, Tree, problem, problems, readable_cases, refused_cases, refused_files
 from rightcall.fs import beneath
-from rightcall.fs.globs import component_matches
+from rightcall.fs.globs import path_matches
 from rightcall.fs.refused import REFUSED_FOLDERS, SECRET_FILES, SECRET_FOLDERS
 from rightcall.fs.rules import DOTFILES
 from rightcall.fs.sight import Sight
@@ -73,10 +73,10 @@ def test_the_table_is_large_and_knows_every_name_of_the_rules(tree: Tree) -> Non
     assert len({path for path, _ in READABLE} & set(REFUSED)) == 0
     parts = {part.casefold() for path in REFUSED if len(path) < 256 for part in path.split("/")}
     for pattern in (*SECRET_FILES, *SECRET_FOLDERS, *REFUSED_FOLDERS):
-        assert any(component_matches(pattern, part) for part in parts), pattern
+        assert any(path_matches(pattern, part) for part in parts), pattern
     seen = {part for path, _ in READABLE for part in path.split("/")}
     for pattern in DOTFILES:
-        assert any(component_matches(pattern.split("/")[0], part) for part in seen), pattern
+        assert any(path_matches(pattern.split("/")[0], part) for part in seen), pattern
 
 
 def test_every_refused_file_of_the_tree_is_really_there(tree: Tree) -> None:

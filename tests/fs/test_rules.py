@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from every import every
-from rightcall.fs.globs import component_matches, expression, path_matches
+from rightcall.fs.globs import expression, path_matches, quoted
 from rightcall.fs.refused import NEVER_SECRET, _judged
 from rightcall.fs.rules import PathRules, path_rule
 
@@ -56,19 +56,24 @@ def test_the_policys_denials_win_over_its_exceptions() -> None:
         ("private/*", "private/a/b", True), ("*.txt", "a/b.txt", False), ("**/*.txt", "b.txt", True),
         ("**/x/**", "a/x/b/c", True), ("a/**/z", "a/z", True), ("a/**/z", "a/b/c/z", True), ("a/?", "a/bb", False),
         ("A/B", "a/b", True), ("a", "b/a", False), ("**", "anything/at/all", True),
+        ("{a,b}/**", "b/x", True), ("{a,b}/**", "c/x", False), ("[p]rivate/**", "private/x", True),
+        ("[!p]x", "ax", True), ("[!p]x", "px", False), ("x{,.bak}", "x.bak", True), ("{a/b,c}/d", "a/b/d/e", True),
+        ("**/*.{pem,k[e-f]y}", "a/b.KEY", True), ("[[]x]", "[x]", True), ("[*]", "x", False),
+        ("a[b-d]*{1,2}", "ac92", True),
+        ("a?c", "a/c", False), ("[/a]b", "ab", True),
     ],
 )  # fmt: skip
 def test_patterns_for_paths_keep_to_components(pattern: str, path: str, fits: bool) -> None:
     assert path_matches(pattern, path) is fits
 
 
-@given(st.text("ab*?", max_size=8), st.text("ab", max_size=8))
+@given(st.text("ab*?", min_size=1, max_size=8), st.text("ab", min_size=1, max_size=8))
 def test_a_component_matches_as_the_standard_library_says(pattern: str, name: str) -> None:
-    assert component_matches(pattern, name) == fnmatchcase(name, pattern)
+    assert path_matches(pattern, name) == fnmatchcase(name, pattern)
 
 
 def test_a_pattern_of_many_stars_takes_no_time() -> None:
-    assert not component_matches("*a" * 200 + "b", "a" * 5000)
+    assert not path_matches("*a" * 200 + "b", "a" * 5000)
     assert not path_matches("**/a/" * 50 + "b", "a/" * 500)
 
 
@@ -103,7 +108,7 @@ def naive(path: str, deny: tuple[str, ...] = (), allow: tuple[str, ...] = ()) ->
         return True
     if named_like_a_secret(file) or (any(map(named_like_a_secret, folders)) and not prose):
         return True
-    hidden = [part for part in parts if part.startswith(".")]
+    hidden = [part for part in parts if part.startswith(".") and not part.startswith("..")]
     return bool(hidden) and not any(fnmatchcase(hidden[0], pattern) for pattern in SAID_SEEN)
 
 
@@ -160,7 +165,7 @@ def test_no_path_of_a_model_makes_a_pattern_of_a_policy_slow(pattern: str, path:
 def test_a_path_that_nothing_could_open_is_not_even_matched() -> None:
     began = process_time()
     for path in ("a" * 1_000_000, "a/" * 500_000, "\\" * 1_000_000, "." * 1_000_000, "é" * 1_000_000):
-        assert path_rule(path, deny=["**/*x*y"], allow=["**"]) == "path:outside"
+        assert path_rule(path, deny=["**/*x*y"], allow=["**"]) == "path:unjudged"
     assert process_time() - began < 2
 
 
@@ -191,6 +196,25 @@ def test_a_denial_holds_in_every_spelling() -> None:
         assert path_rule(path, deny=["private"]) in ("path:deny", "path:outside"), path
     assert path_rule("gro\u0308\u00dfe/a", deny=["größe/**"]) == "path:deny"
     assert path_rule("größe/a", deny=["GRO\u0308SSE"]) == "path:deny"
+
+
+@pytest.mark.promise("P-15")
+def test_a_denial_holds_for_what_only_looks_like_it() -> None:
+    for path in ("priv\u0430te/a", "\uff50rivate/a", "priv\u200bate/a", "\u03a1rivate/a", "sub\\..\\pr\u0456vate"):
+        assert path_rule(path, deny=["private", "**/private"]) in ("path:deny", "path:outside"), ascii(path)
+    assert path_rule("o\u0442\u0447\u0451\u0442/a", deny=["\u043e\u0442\u0447\u0451\u0442/**"]) == "path:deny"
+    assert path_rule("\u043e\u0442\u0447/a", deny=["[\u0440-\u0441]x", "private"]) is None
+    for path in ("\u0455ecrets.json", ".\u0435nv", "id_r\u0455a", "server.p\u0435m", "\u0455ecrets/x"):
+        assert path_rule(path) == "path:secret", ascii(path)
+    assert path_rule(".gi\u0442/config") == "path:internal"
+
+
+@pytest.mark.promise("P-15")
+def test_a_pattern_for_a_name_with_signs_in_it_means_that_name() -> None:
+    for name in ("a[1]/x.toml", "{a,b}.db", "star*.db", "quest?.db", "back\\slash.db", "[!a]", "x**y"):
+        assert path_matches(quoted(name), name), name
+    for name, other in (("a[1]", "a1"), ("{a,b}", "a"), ("star*", "starry"), ("quest?", "quests"), ("[!a]", "b")):
+        assert not path_matches(quoted(name), other), name
 
 
 @pytest.mark.promise("P-03")

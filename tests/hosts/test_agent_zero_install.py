@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rightcall.errors import ConfigError
+from rightcall.fs.guarded import state_folder
 from rightcall.hosts.agent_zero_install import FILE_NAME, install, installed, layout_of, main, plan, uninstall
-from rightcall.hosts.hook_place import state_folder
 from rightcall.installing.agent_zero_note import noted
 from rightcall.installing.manifest import read_manifest
 

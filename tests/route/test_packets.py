@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from rightcall import Executor
 from rightcall.errors import PacketError
-from rightcall.executor_opening import packets_folder
+from rightcall.fs.guarded import packets_folder
 from rightcall.record.reading import calls
 from rightcall.route.packet_ids import is_packet_id, new_id
 from rightcall.route.packets import PacketStore, from_json, new_packet, to_json

@@ -3,7 +3,7 @@ nor asked about (P-02, P-06)."""
 
 from rightcall.config_settings import Rights
 from rightcall.text.escape import escaped
-from rightcall.text.patterns import hits, loosely
+from rightcall.text.patterns import hits
 from rightcall.types_running import Decision, Facts, Request
 
 
@@ -19,9 +19,8 @@ def by_itself(request: Request, _facts: Facts) -> Decision | None:
 def _why(rights: Rights, tool: str) -> str | None:
     if any(hits(pattern, tool) for pattern in rights.approval.tools):
         return "always asks a person"
-    spelled = loosely(tool)
     for name, window in rights.tools.items():
-        if loosely(name) == spelled and (window.minute or window.hour or window.burst):
+        if hits(name, tool) and (window.minute or window.hour or window.burst):
             return "has a limit of its own"
     return None
 

@@ -1,15 +1,20 @@
 """Paths in the arguments stay below the root and away from secrets, by the names of their components (P-03's first
 half: the tools that open files check again what they opened)."""
 
-from rightcall.fs.rules import path_rule
+from rightcall.fs.readings import NOWHERE
+from rightcall.fs.rules import UNJUDGED, path_rule
 from rightcall.text.escape import escaped
 from rightcall.types_running import Decision, Facts, Request
+
+_PLAINLY = "Write the plain path of the file: at most 4,096 characters, no NUL, no other encoding."
 
 
 def inside(request: Request, _facts: Facts) -> Decision | None:
     """The answer is the same as for a path that does not exist: a refusal must not tell what is there."""
     rules = request.rights.paths
     for written, resolved in request.paths:
+        if resolved == NOWHERE:
+            return Decision("deny", UNJUDGED, f"No such file or folder: {escaped(written, 200)}", _PLAINLY)
         path = _below(resolved, request.outside) if request.outside and resolved.startswith("/") else resolved
         rule = path_rule(path, rules.deny, rules.allow, rules.dotfiles)
         if rule is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rightcall.cli.lines import InputError
 from rightcall.cli.terminal import say
-from rightcall.hosts.hook_place import state_folder
+from rightcall.fs.guarded import state_folder
 from rightcall.installing.places import Host, Scope, settings_file
 from rightcall.text.escape import escaped
 

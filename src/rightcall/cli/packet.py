@@ -57,7 +57,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from rightcall.executor_opening import packets_folder
+    from rightcall.fs.guarded import packets_folder
     from rightcall.route.packets import PacketStore
 
     return _ACTIONS[options.action](PacketStore(packets_folder(database_of(options))), options)

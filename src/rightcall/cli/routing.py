@@ -46,7 +46,7 @@ class Desk(Struct, frozen=True):
 @contextmanager
 def open_desk(options: Namespace, functions: list[Any] | None = None) -> Generator[Desk]:
     """The store, the executor with the code tools, or with these functions instead, and the packets."""
-    from rightcall.executor_opening import packets_folder
+    from rightcall.fs.guarded import packets_folder
     from rightcall.route.packets import PacketStore
 
     with closing(open_store(options, create=True)) as store:

@@ -1,8 +1,24 @@
-"""Patterns for paths: `*` and `?` stay within one component, `**` spans any number of them. Linear enough: a pattern
-of p components against a path of n costs p times n steps, and the text within a component is matched without
-backtracking into others."""
+"""Patterns for paths: `*` and `?` stay within one component, `**` spans any number of them, `{a,b}` is one or the other
+and `[a-z]` one character of several. Each becomes one expression that never goes back: whatever follows a star is taken
+where it first fits, and never looked for again."""
 
 import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from rightcall.fs.globs_parsing import ANY, STAR, GlobFault, Token, parsed
+
+__all__ = ["GlobFault", "check_pattern", "expression", "first_names", "folded", "path_matches", "plain_forms", "quoted"]
+
+_PARSED = re.compile(r"[\[\]{}\\]")
+"""What needs more than a look at each character."""
+_SPECIAL = re.compile(r"[][{}*?\\]")
+_ANY_FOLDERS = "(?:[^/]+/)*"
+_DEEP: list[Token] = [STAR, STAR]
+_CODE = re.compile(r"\\x\{([0-9a-f]+)\}")
+_LONGEST_NAME = 255
+
+Component = list[Token]
 
 
 def path_matches(pattern: str, path: str) -> bool:
@@ -10,92 +26,56 @@ def path_matches(pattern: str, path: str) -> bool:
 
     >>> path_matches("private/**", "private/a/b.txt"), path_matches("*.pem", "certs/site.pem")
     (True, False)
-    >>> path_matches("**/*.pem", "certs/site.pem"), path_matches("private", "private/a/b.txt")
+    >>> path_matches("**/*.{pem,key}", "certs/site.pem"), path_matches("[p]rivate", "private/a/b.txt")
     (True, True)
     """
-    parts = [part for part in folded(path).split("/") if part]
-    wanted = [part for part in folded(pattern).split("/") if part]
-    reached = {0}  # how many components of the pattern are used up, every possibility at once
-    for done, part in enumerate(parts):
-        reached = _step(wanted, reached, part)
-        if not reached:
-            return False
-        if _finished(wanted, reached) and done + 1 < len(parts) and wanted[-1] != "**":
-            return True  # the pattern named a folder above
-    return _finished(wanted, reached)
-
-
-def _step(wanted: list[str], reached: set[int], part: str) -> set[int]:
-    after: set[int] = set()
-    for at in _through_stars(wanted, reached):
-        if at < len(wanted):
-            if wanted[at] == "**":
-                after.add(at)
-            elif component_matches(wanted[at], part):
-                after.add(at + 1)
-    return after
-
-
-def _through_stars(wanted: list[str], reached: set[int]) -> set[int]:
-    """`**` may also stand for nothing."""
-    found = set(reached)
-    for start in reached:
-        at = start
-        while at < len(wanted) and wanted[at] == "**":
-            at += 1
-            found.add(at)
-    return found
-
-
-def _finished(wanted: list[str], reached: set[int]) -> bool:
-    return len(wanted) in _through_stars(wanted, reached)
-
-
-def component_matches(pattern: str, name: str) -> bool:
-    """One component against a pattern with `*` and `?`; the greedy way, which never goes back further than one star.
-
-    >>> component_matches("*_secret.json", "my_secret.json"), component_matches(".env*", "env")
-    (True, False)
-    """
-    at = star = mark = 0
-    seen_star = False
-    place = 0
-    while place < len(name):
-        if at < len(pattern) and pattern[at] == "*":
-            seen_star, star, mark = True, at, place
-            at += 1
-        elif at < len(pattern) and pattern[at] in ("?", name[place]):
-            at += 1
-            place += 1
-        elif seen_star:
-            mark += 1
-            at, place = star + 1, mark
-        else:
-            return False
-    return all(character == "*" for character in pattern[at:])
+    return _compiled(pattern).fullmatch("".join(f"{part}/" for part in folded(path).split("/") if part)) is not None
 
 
 def expression(pattern: str) -> str:
-    """The same as a regular expression, to be matched in full against a path that ends in `/`; case counts. Whatever
-    follows a `*` or `**` is taken where it first fits, and never looked for again: that is enough, and linear.
+    """The same as a regular expression, to be matched in full against a path that ends in `/`; case counts. Raises
+    GlobFault.
 
-    >>> import re
     >>> bool(re.fullmatch(expression("private/**"), "private/a/b.txt/"))
     True
     """
-    parts = [part for part in pattern.split("/") if part]
-    if not parts:
-        return ""  # the root itself, and nothing below it
-    found = run = ""
-    spanning = False
-    for part in (*parts, "**"):
-        if part != "**":
-            run += _component(part)
-            continue
-        if run:
-            found += f"(?>{_ANY}?{run})" if spanning else run
-        run, spanning = "", True
-    return found + _ANY
+    made = dict.fromkeys(_written(components) for components in _alternatives(pattern))
+    return "|".join(made) if len(made) == 1 else f"(?:{'|'.join(made)})"
+
+
+def check_pattern(pattern: str) -> None:
+    """Raises GlobFault for a pattern that no path below a root can match, in one of its alternatives at least."""
+    for tokens in _tokens(pattern):
+        components = _components(tokens)
+        if not components or tokens[0] == "/" or any(part in (["."], [".", "."]) for part in components):
+            raise GlobFault("a path counts from the root, with `/`")
+        if any(sum(token is not STAR for token in part) > _LONGEST_NAME for part in components):
+            raise GlobFault(f"no name has more than {_LONGEST_NAME} characters")
+
+
+def quoted(path: str) -> str:
+    """The pattern that means a path and nothing else.
+
+    >>> quoted("a[1]/b.txt"), path_matches(quoted("a[1]/b.txt"), "a[1]/b.txt")
+    ('a\\\\[1\\\\]/b.txt', True)
+    """
+    return _SPECIAL.sub(lambda found: f"\\{found[0]}", path)
+
+
+def plain_forms(pattern: str) -> list[str]:
+    """A pattern as several with `*` and `?` alone, which match no less.
+
+    >>> plain_forms("release/{1,2}.[0-9]*")
+    ['release/1.?*', 'release/2.?*']
+    """
+    signs = {STAR: "*", ANY: "?"}
+    return ["".join(signs.get(one) or (one if len(one) == 1 else "?") for one in tokens) for tokens in _tokens(pattern)]
+
+
+def first_names(patterns: Iterable[str]) -> frozenset[str] | None:
+    """The folded first components of patterns, None when one of them can begin with more than one."""
+    tops = [next((part for part in folded(pattern).split("/") if part), "") for pattern in patterns]
+    return None if any(not top or _SPECIAL.search(top) for top in tops) else frozenset(tops)
 
 
 def folded(text: str) -> str:
@@ -107,13 +87,62 @@ def folded(text: str) -> str:
     return normalize("NFC", normalize("NFD", text).casefold())
 
 
-_ANY = "(?:[^/]+/)*"
+@lru_cache(256)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(expression(folded(pattern)))
 
 
-def _component(part: str) -> str:
-    first, *others = [
-        "".join("[^/]" if one == "?" else re.escape(one) for one in piece) for piece in re.split(r"\*+", part)
-    ]
+def _alternatives(pattern: str) -> list[list[Component]]:
+    return [_components(tokens) for tokens in _tokens(pattern)]
+
+
+def _tokens(pattern: str) -> list[list[Token]]:
+    if _PARSED.search(pattern):
+        return parsed(pattern)
+    return [[STAR if one == "*" else ANY if one == "?" else one for one in pattern]]
+
+
+def _components(tokens: list[Token]) -> list[Component]:
+    parts: list[Component] = [[]]
+    for token in tokens:
+        if token == "/":
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return [part for part in parts if part]
+
+
+def _written(components: list[Component]) -> str:
+    if not components:
+        return ""  # the root itself, and nothing below it
+    found = run = ""
+    spanning = False
+    for part in (*components, _DEEP):
+        if part != _DEEP:
+            run += _component(part)
+            continue
+        if run:
+            found += f"(?>{_ANY_FOLDERS}?{run})" if spanning else run
+        run, spanning = "", True
+    return found + _ANY_FOLDERS
+
+
+def _component(part: Component) -> str:
+    pieces = [""]
+    for before, token in zip((None, *part), part, strict=False):
+        if token is not STAR:
+            pieces[-1] += _one(token)
+        elif before is not STAR:
+            pieces.append("")
+    first, *others = pieces
     if not others:
         return first + "/"
     return first + "".join(f"(?>[^/]*?{piece})" for piece in others[:-1]) + f"[^/]*{others[-1]}/"
+
+
+def _one(token: Token) -> str:
+    if token is ANY:
+        return "[^/]"
+    if len(token) > 1:  # a class, as another engine writes it
+        return _CODE.sub(lambda found: f"\\U{int(found[1], 16):08x}", token)
+    return re.escape(token)

@@ -2,6 +2,7 @@
 later may read the component differently than we do (another system, another file system), so every reading is judged
 and the strictest holds."""
 
+import os
 import re
 from functools import lru_cache
 from typing import NamedTuple
@@ -39,14 +40,21 @@ class Component(NamedTuple):
     secret: bool
     hidden: bool
 
+    def names_secret(self, source: bool = False) -> bool:
+        """Whether it makes a secret of the path it stands in; `source`: of one that ends like source or prose."""
+        return self.rule == "path:secret" or (self.secret and not source and self.rule != "path:outside")
+
 
 OUTSIDE = Component("path:outside", True, True)
 PLAIN = Component(None, False, False)
 
 _SEPARATOR = re.compile(r"[/\\]")
 """A backslash separates nothing here, but on another system it does."""
-_ELSEWHERE = re.compile(r"(?:[A-Za-z]:)?\\|[A-Za-z]:\Z")
-"""`C:\\x` and `\\\\server\\x`: whole paths to whoever takes them for such."""
+_ELSEWHERE = re.compile(r"(?:[A-Za-z]:)?\\|[A-Za-z]:\Z" if os.name == "nt" else r"(?:[A-Za-z]:)?\\")
+"""`C:\\x` and `\\\\server\\x`: whole paths to whoever takes them for such. A folder called `C:` is one like any other
+where there are no drives."""
+_HIDDEN = re.compile(r"\.[^.]|\.{3,}\Z")
+"""`.ssh` is hidden; `..config.py` only begins with dots. Nothing but dots leads upwards on some systems."""
 _STREAM = re.compile(r"::?\$.*", re.DOTALL)
 """`a.pem::$DATA` is `a.pem` on NTFS, as is `a.pem.` and `a.pem` with a blank behind it."""
 _UNSEEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u206a-\u206f\ufeff]")
@@ -113,14 +121,23 @@ def _judged(name: str) -> Component:
     for one in _readings(name):
         if one.rstrip(" ") == ".." or (one == "." and name != "."):
             return OUTSIDE
+        hidden |= _HIDDEN.match(one) is not None
+    for one in _readings(name) if name.isascii() else _readings(name) | _looks(name):
         if one in REFUSED_FOLDERS:
             rule = "path:internal"
         elif one in SECRET_FOLDERS:
             rule = rule or "path:secret"
         secret |= _is_secret(one)
-        hidden |= one.startswith(".") and one != "."
     found = Component(rule, secret, hidden)
     return PLAIN if found == PLAIN else found
+
+
+def _looks(name: str) -> set[str]:
+    """What a name looks like: nobody who reads `.\u0435nv` sees that it is no `.env`."""
+    # late: hardly any name needs it, and a hook would pay for it with every call
+    from rightcall.text.alike import latin
+
+    return _readings(latin(name))
 
 
 def _readings(name: str) -> set[str]:

@@ -3,19 +3,22 @@ with `/` between its components: what a link or `..` hides has been followed bef
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 
-from rightcall.fs.globs import expression, folded
+from rightcall.fs.globs import GlobFault, expression, first_names, folded
 from rightcall.fs.refused import OUTSIDE, PLAIN, Component, component, is_source, unusual
 
 DOTFILES = (
     ".gitignore", ".gitattributes", ".editorconfig", ".prettierrc*", ".eslintrc*", ".github/**",
     ".pre-commit-config.yaml", ".python-version",
 )  # fmt: skip
-_IN_SIGHT = "(?:[^/.][^/]*/)*?"
+_IN_SIGHT = r"(?:(?!\.[^.]|\.+/)[^/]+/)*?"
 """Folders that are not hidden: a dotfile that may be seen may be in any of them."""
 _LONGEST = 4096
 """Characters; no longer path can be opened, so none need be judged."""
+UNJUDGED = "path:unjudged"
+"""The rule that refuses a path of which nobody can say what it means."""
 _ANYWHERE = frozenset(("", ".", ".."))
 _MOST_KNOWN = 10_000
 _WORTH_KNOWING = 500
@@ -35,9 +38,9 @@ class PathRules:
 
     def __init__(self, deny: Iterable[str] = (), allow: Iterable[str] = (), dotfiles: Iterable[str] = ()) -> None:
         more = tuple(dotfiles)
-        denied = tuple(deny)
+        denied = _and_their_looks(deny)
         self._deny = _any_of(denied)
-        self._denied_tops = _tops(denied)
+        self._denied_tops = first_names(denied)
         self._allow = _any_of(allow)
         self._dotfiles = _any_of((*DOTFILES, *more), _IN_SIGHT)
         self.as_built = self._allow is None and not more
@@ -47,7 +50,7 @@ class PathRules:
     def refuses(self, path: str) -> str | None:
         """The id of the rule that refuses a path, None when it may be touched."""
         if len(path) > _LONGEST:
-            return "path:outside"
+            return UNJUDGED
         folder, _, name = path.rpartition("/")
         inside = self._folders.get(folder)
         if inside is None:
@@ -71,13 +74,41 @@ class PathRules:
         if self._deny is None:
             return False
         top = folder.partition("/")[0]
-        return self._denied_tops is None or top in _ANYWHERE or "\\" in top or folded(top) in self._denied_tops
+        if self._denied_tops is None or top in _ANYWHERE or not top.isascii() or "\\" in top:
+            return True
+        return top.lower() in self._denied_tops
+
+    def named(self, path: str) -> str | None:
+        """The rule by which a path is denied or a secret, wherever it lies: what else may be touched outside a root is
+        for others to say. A path that is too long to be judged is denied.
+
+        >>> PathRules().named("/etc/passwd"), PathRules().named("/srv/node_modules/x/.env")
+        (None, 'path:secret')
+        """
+        if len(path) > _LONGEST:
+            return UNJUDGED
+        path = path.lstrip("/")
+        folder, _, name = path.rpartition("/")
+        inside, own = self._folders.get(folder) or self._known(folder), component(name)
+        if inside is PLAIN and own is PLAIN and not self._may_deny(folder):
+            return None
+        whole = _whole(path)
+        if self._denies(whole):
+            return "path:deny"
+        if self._allow is not None and self._allow.fullmatch(whole):
+            return None
+        source = is_source(name)
+        named = own.names_secret() or any(component(one).names_secret(source) for one in folder.split("/"))
+        return "path:secret" if named else None
+
+    def _denies(self, whole: str) -> bool:
+        return self._deny is not None and any(self._deny.fullmatch(reading) for reading in _readings(whole))
 
     def _judged(self, path: str, inside: Component, own: Component) -> str | None:
         if inside is OUTSIDE or own is OUTSIDE or path.startswith("/"):
             return "path:outside"
         whole = _whole(path)
-        if self._deny is not None and any(self._deny.fullmatch(reading) for reading in _readings(whole)):
+        if self._denies(whole):
             return "path:deny"
         if self._allow is not None and self._allow.fullmatch(whole):
             return None
@@ -116,15 +147,24 @@ def path_rules(deny: tuple[str, ...], allow: tuple[str, ...], dotfiles: tuple[st
 
 
 def _any_of(patterns: Iterable[str], above: str = "") -> re.Pattern[str] | None:
-    """One expression for folded paths that end in `/`; None for no pattern at all."""
+    """One expression for folded paths that end in `/`; None for no pattern at all. Raises GlobFault."""
     made = [above + expression(folded(pattern)) for pattern in patterns]
     return re.compile("|".join(made)) if made else None
 
 
-def _tops(patterns: Iterable[str]) -> frozenset[str] | None:
-    """The first components of patterns, None when one of them can begin anywhere."""
-    tops = [next((part for part in folded(pattern).split("/") if part), "") for pattern in patterns]
-    return None if any(not top or "*" in top or "?" in top for top in tops) else frozenset(tops)
+def _and_their_looks(patterns: Iterable[str]) -> tuple[str, ...]:
+    """Patterns, and for one in foreign letters the plain ones that it looks like: paths are read both ways too."""
+    given = tuple(patterns)
+    if all(pattern.isascii() for pattern in given):
+        return given
+    from rightcall.text.alike import latin
+
+    found = dict.fromkeys(given)
+    for pattern in given:
+        with suppress(GlobFault):  # a class of letters may lose its order that way; the pattern itself holds
+            expression(latin(pattern))
+            found[latin(pattern)] = None
+    return tuple(found)
 
 
 def _all_of(folder: str) -> Component:
@@ -146,5 +186,10 @@ def _whole(path: str) -> str:
 
 
 def _readings(whole: str) -> tuple[str, ...]:
-    """What is denied is denied also to whoever takes a backslash for a separator."""
-    return (whole, _whole(whole.replace("\\", "/"))) if "\\" in whole else (whole,)
+    """What is denied is denied also to whoever takes a backslash for a separator, or one letter for another."""
+    if whole.isascii():
+        return (whole, _whole(whole.replace("\\", "/"))) if "\\" in whole else (whole,)
+    from rightcall.text.alike import latin  # late: hardly any path needs it
+
+    found = (whole, _whole(latin(whole)))
+    return (*found, *(_whole(one.replace("\\", "/")) for one in found)) if "\\" in found[1] else found

@@ -17,8 +17,9 @@ def _tool(name: str, *effects: Effect, rules: Rules | None = None) -> PackTool:
     return PackTool(name, "", _ANYTHING, effects, rules or Rules(), HOST_OWN)
 
 
-_FILE = Rules(paths=("file_path",))
-_FOLDER = Rules(paths=("dir_path",))
+_FILE = Rules(paths=("file_path", "absolute_path"))
+_FOLDER = Rules(paths=("dir_path", "path"))
+"""By the names of all its versions."""
 
 GEMINI = (
     _tool("read_file", "read", rules=_FILE),
@@ -27,7 +28,7 @@ GEMINI = (
     _tool("list_directory", "read", rules=_FOLDER),
     _tool("glob", "read", rules=_FOLDER),
     _tool("grep_search", "read", rules=_FOLDER),
-    _tool("read_many_files", "read"),
+    _tool("read_many_files", "read", rules=Rules(paths=("include", "paths"))),
     _tool("run_shell_command", *_ALL, rules=Rules(paths=("dir_path",), commands=("command",))),
     _tool("web_fetch", "network"),
     _tool("google_web_search", "network"),

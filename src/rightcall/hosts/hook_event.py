@@ -26,6 +26,8 @@ class Happened(NamedTuple):
     seconds: float | None = None
     reached: Mapping[str, Any] | None = None
     """How that server is reached, where the host tells: `command`, `args`, `cwd`, `url`."""
+    cwd: str | None = None
+    """The folder that the host works in at the moment."""
 
 
 class WrongEvent(Exception):

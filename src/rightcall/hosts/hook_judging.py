@@ -125,7 +125,12 @@ class Hooks:
         if not isinstance(read, dict):
             raise WrongEvent("it is no JSON object")
         servers = {*self.door.policy.servers, *remembered_servers(self.door.store)}
-        return self._wire.happened(cast("dict[str, Any]", read), servers)
+        event = cast("dict[str, Any]", read)
+        cwd: Any = event.get("cwd")  # all hosts call it that
+        happened = self._wire.happened(event, servers)
+        return (
+            happened._replace(cwd=cwd) if isinstance(cwd, str) and os.path.isabs(cwd) and "\0" not in cwd else happened
+        )
 
     def _told(self, happened: Happened, can_ask: bool) -> str:
         if happened.kind == "before":
@@ -146,7 +151,7 @@ class Hooks:
         step = happened.step or self._step(happened, self._fitted(happened))
         passage = self.door.judge(
             happened.tool, happened.arguments, context=happened.context, step=step or None, call_id=step or None,
-            space=happened.space,
+            space=happened.space, cwd=happened.cwd,
         )  # fmt: skip
         if passage.decision.rule.startswith("store:") and not passage.observed:
             raise self._failed(passage.decision.reason)

@@ -9,6 +9,7 @@ import sys
 from binascii import crc32
 
 from rightcall.door_guarding import POLICY_FILE
+from rightcall.fs.guarded import state_folder
 
 MODES = ("observe", "warn", "block")
 """From the mildest to the strictest."""
@@ -59,15 +60,6 @@ def is_file(path: str) -> bool:
         return stat.S_ISREG(os.stat(path).st_mode)
     except (OSError, ValueError):
         return False
-
-
-def state_folder() -> str:
-    """The user's own folder for what lasts: the record of calls in projects without a policy, and the sockets."""
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~\\AppData\\Local")
-    else:
-        base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return os.path.join(os.path.abspath(base), "rightcall")
 
 
 def record_without_policy() -> str:

@@ -5,8 +5,8 @@ import os
 import sys
 
 from rightcall.errors import ConfigError
+from rightcall.fs.guarded import state_folder
 from rightcall.hosts.agent_zero_install import main
-from rightcall.hosts.hook_place import state_folder
 
 HOST = "agent-zero"
 

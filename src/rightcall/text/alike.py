@@ -6,22 +6,25 @@ from functools import lru_cache
 from typing import Final
 from unicodedata import category, name, normalize
 
-from rightcall.text.visible import spelled
-
-_WORD: Final = re.compile(r"\w+")
 _MOST_WORDS: Final = 3
 _LETTERS: Final = (  # each letter is followed by those that can be taken for it
-    "aаαɑᴀꓮᎪ", "bьƅвʙꓐᏴ", "cсϲᴄꓚᏟ", "dԁᴅꓓᎠ", "eеєεᴇꓰᎬ", "fꜰꓝ", "gɡɢꓖᏀ", "hһнʜꓧᎻ", "iіıιӏ|1lɩ!ɪʟꓲꓡᏞᎥ", "jјϳᴊꓙᎫ",
+    "aаαɑᴀꓮᎪ", "bьƅвʙꓐᏴ", "cсϲᴄꓚᏟ", "dԁᴅꓓᎠ", "eеєεᴇꓰᎬ", "fꜰꓝ", "gɡɢꓖᏀց", "hһнʜꓧᎻհ", "iіıιӏ|1lɩ!ɪʟꓲꓡᏞᎥ", "jјϳᴊꓙᎫյ",
     "kкκᴋꓗᏦ", "mмᴍꓟᎷ", "nոпηɴꓠ", "oоο0օσᴏꓳ", "pрρᴘꓑᏢ", "qԛզ", "rгᴦʀꓣᎡᏒ", "sѕꜱꓢᏚ", "tтτᴛꓔᎢ", "uսυᴜꓴ", "vνѵᴠꓦᏙ",
     "wԝшωᴡꓪᎳ", "xхχꓫ", "yуγүʏꓬ", "zᴢꓜᏃ",
 )  # fmt: skip
 _LIKE: Final = {ord(other): letters[0] for letters in _LETTERS for other in letters[1:]}
-_UNSEEN: Final = re.compile(  # what a font draws as nothing at all, or as a blank
+_CAPITALS: Final = {ord(one): like for one, like in zip("ΒΖΗΜΝΥ", "bzhmny", strict=True)}
+"""Greek capitals that look like other letters than their small ones do."""
+_LIKE_L: Final = "ӏʟꓡᏞ"
+_LATIN: Final = {ord(one): "l" for one in _LIKE_L} | {
+    code: letter for code, letter in _LIKE.items() if code > 127 and chr(code) not in _LIKE_L
+}
+_UNSEEN: Final = (  # what a font draws as nothing at all, or as a blank
     "[\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00016fe4\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
-_LIKE_SIGNS: Final = re.compile("[\u02b0-\u02ff\u0559\u0640\ua717-\ua721\ua788\ua78b\ua78c]")
+_LIKE_SIGNS: Final = "[\u02b0-\u02ff\u0559\u0640\ua717-\ua721\ua788\ua78b\ua78c]"
 """Letters by their kind that are drawn as signs: apostrophes, strokes, accents."""
 _PLAYED_WITH: Final = frozenset(("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU"))
 _LIKE_PUNCTUATION: Final = {"∕": "/", "⁄": "/", "⧸": "/", "⧵": "\\", "∖": "\\", "․": ".", "‥": "..", "꞉": ":", "ː": ":"}
@@ -33,12 +36,34 @@ def skeleton(text: str) -> str:
     >>> skeleton("Te acher\\u3164"), skeleton("t\\u0435acher"), skeleton("ｔｅａｃｈｅｒ") == skeleton("teacher")
     ('teacher', 'teacher', True)
     """
+    return letters(text).replace("rn", "m").replace("vv", "w")
+
+
+def letters(text: str) -> str:
+    """The same letter by letter: two that look like one together stay two."""
     plain = text
     if not text.isascii():
-        plain = normalize("NFKD", normalize("NFKC", _UNSEEN.sub("", text)).casefold())
-        plain = _LIKE_SIGNS.sub("", _UNSEEN.sub("", plain))
-    kept = "".join(one for one in plain.casefold().translate(_LIKE) if category(one)[0] in "LN")
-    return kept.replace("rn", "m").replace("vv", "w")
+        plain = normalize("NFKD", normalize("NFKC", _seen(text)).translate(_CAPITALS).casefold())
+        plain = re.sub(_LIKE_SIGNS, "", _seen(plain))
+    return "".join(one for one in plain.casefold().translate(_LIKE) if category(one)[0] in "LN")
+
+
+def latin(text: str) -> str:
+    """A text in small letters, with plain ones in the place of those that look like them; the signs stay.
+
+    >>> latin("\uff0e\u0435nv\u200b"), latin("x\uff0f..\uff0fY")
+    ('.env', 'x/../y')
+    """
+    return text.lower() if text.isascii() else as_signs(text).translate(_CAPITALS).casefold().translate(_LATIN)
+
+
+def as_signs(text: str) -> str:
+    """A text in plain letters and signs where it holds other writings of them, without what cannot be seen."""
+    return with_plain_signs(normalize("NFKC", _seen(text)))
+
+
+def _seen(text: str) -> str:
+    return re.sub(_UNSEEN, "", text)  # compiled when first needed: a hook loads this with every call
 
 
 def has_unseen(text: str) -> bool:
@@ -47,7 +72,7 @@ def has_unseen(text: str) -> bool:
     >>> has_unseen("main\\u3164"), has_unseen("main")
     (True, False)
     """
-    return not text.isascii() and _UNSEEN.search(text) is not None
+    return not text.isascii() and re.search(_UNSEEN, text) is not None
 
 
 def with_plain_signs(text: str) -> str:
@@ -63,7 +88,9 @@ def suspicions(text: str) -> Iterator[str]:
     """What a person should know of the letters in a text, in plain ASCII; nothing for an ordinary one."""
     if text.isascii():
         return
-    words = [word for word in _WORD.findall(text) if not word.isascii()]
+    from rightcall.text.visible import spelled
+
+    words = [word for word in re.findall(r"\w+", text) if not word.isascii()]
     mixed = [word for word in words if _is_mixed(word)]
     yield from _told("letters of different alphabets in one word", mixed)
     yield from _told("letters that only look like plain ones", [word for word in words if _is_styled(word)])
@@ -84,6 +111,8 @@ def _told(what: str, words: list[str]) -> Iterator[str]:
 
 
 def _ascii(word: str) -> str:
+    from rightcall.text.visible import spelled
+
     cut = word[:40] + ("..." if len(word) > 40 else "")
     return "".join(one if one.isascii() else spelled(one) for one in cut)
 

@@ -4,8 +4,14 @@ Nothing else has a meaning in a pattern: `[`, `?` and `.` are themselves.
 """
 
 import re
+from collections.abc import Iterable
+from functools import lru_cache
 
 _SEPARATORS = re.compile(r"[/._:\s-]+")
+_WORDS = re.compile(r"[^_*]+")
+_GAPS = re.compile(r"_+")
+_LONGEST = 1000
+"""Characters that a name has at most; whoever writes more wants it not to be known again."""
 
 
 def is_pattern(name: str) -> bool:
@@ -43,5 +49,66 @@ def loosely(name: str) -> str:
 
 
 def hits(pattern: str, name: str) -> bool:
-    """Whether a denial means this name: as it is written, or in any other spelling."""
-    return matches(pattern, name) or matches(loosely(pattern), loosely(name))
+    """Whether a denial means this name: as it is written, or in any other spelling. Case, separators, capitals in the
+    middle (`gitReset`), letters that look like others and what cannot be seen make no difference; a name too long to be
+    compared is meant by every denial.
+
+    >>> hits("git_reset", "GitReset"), hits("git_*", "git\u200b-reset"), hits("git_*", "github_search")
+    (True, True, False)
+    """
+    if matches(pattern, name):
+        return True
+    if len(name) > _LONGEST:
+        return True
+    if not is_pattern(pattern):
+        bare = _bare(pattern)
+        return bool(bare) and bare == _bare(name)
+    wanted, given = _in_words(pattern), _in_words(name)
+    if not wanted.strip("*_"):
+        return False  # signs alone say nothing in another spelling
+    return matches(wanted, given) or ("_" not in given and matches(wanted.replace("_", ""), given))
+
+
+def twins(names: Iterable[str]) -> frozenset[str]:
+    """Those of some names that can be taken for another one among them by their letters. Of a plain name and one that
+    only looks like it the plain one is meant; other spellings in the same letters (`readFile`) are told apart.
+
+    >>> sorted(twins(["read_file", "readFile", "r\u0435ad_file", "write"])) == ["r\u0435ad_file"]
+    True
+    """
+    found: dict[str, list[str]] = {}
+    given = list(names)
+    if all(name.isascii() for name in given):
+        return frozenset()
+    for name in given:
+        found.setdefault(_bare(name), []).append(name)
+    alike = (some for bare, some in found.items() if bare and len(set(map(loosely, some))) > 1)
+    return frozenset(name for some in alike for name in some if not name.isascii())
+
+
+@lru_cache(4096)
+def _bare(name: str) -> str:
+    from rightcall.text.alike import skeleton  # late, as below: whoever denies nothing needs none of it
+
+    return skeleton(name)
+
+
+@lru_cache(4096)
+def _in_words(name: str) -> str:
+    """A name or pattern as words in one spelling, `_` between them.
+
+    >>> _in_words("Code/executePython"), _in_words("HTTPServer*")
+    ('code_execute_python', 'http_server*')
+    """
+    from unicodedata import category
+
+    from rightcall.text.alike import as_signs, letters
+
+    text = name if name.isascii() else as_signs(name)
+    found: list[str] = []
+    for before, one, after in zip(f" {text}", text, f"{text[1:]} ", strict=False):
+        if one.isupper() and (before.islower() or before.isdigit() or (before.isupper() and after.islower())):
+            found.append("_")
+        found.append(one if one.isalnum() or one == "*" or category(one)[0] == "M" else "_")
+    words = _WORDS.sub(lambda word: letters(word[0]), "".join(found))
+    return _GAPS.sub("_", words).strip("_")

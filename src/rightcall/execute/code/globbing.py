@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.globs_parsing import ANY, STAR, GlobFault, Token, parsed
+from rightcall.fs.globs_parsing import ANY, STAR, GlobFault, Token, parsed
 from rightcall.text.escape import escaped
 
 _MOST_PATTERNS = 100

@@ -115,7 +115,7 @@ class _Search:
     def _visit(self, place: Place) -> None:
         for names in (place.folders, place.files, place.links):
             if not self._asked.include_hidden:
-                names[:] = [name for name in names if name[0] != "."]
+                names[:] = [name for name in names if name[0] != "." or name[:2] == ".."]
             if _MADE in names:
                 names.remove(_MADE)
         whole = f"{place.path}/" if place.path else ""

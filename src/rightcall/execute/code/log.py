@@ -80,20 +80,20 @@ def log(sight: Sight, asked: LogArguments) -> LogResult:
 def _filters(asked: LogArguments) -> list[str]:
     filters: list[str] = []
     now = time()
-    if asked.since and not asked.since.isspace():
+    if asked.since is not None:
         filters.append(f"--max-age={seconds_of(asked.since, now, argument='since')}")
-    if asked.until and not asked.until.isspace():
+    if asked.until is not None:
         filters.append(f"--min-age={seconds_of(asked.until, now, argument='until')}")
-    if asked.author:
+    if asked.author is not None:
         filters.append(f"--author={line_of(asked.author, 'author')}")
-    if asked.grep:
+    if asked.grep is not None:
         filters.append(f"--grep={line_of(asked.grep, 'grep')}")
     return [*filters, "--fixed-strings", "--regexp-ignore-case"] if filters else []
 
 
 def _state(sight: Sight, asked: LogArguments) -> object:
     for text, argument in ((asked.since, "since"), (asked.until, "until")):
-        if not text or text.isspace():
+        if text is None:
             continue
         if seconds_of(text, 0.0, argument=argument) != seconds_of(text, 1e9, argument=argument):
             raise Untold(f"{argument} depends on when it is asked")

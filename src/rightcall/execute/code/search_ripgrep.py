@@ -106,7 +106,7 @@ def told_glob(pattern: str | None) -> str | None:
 def told_lines(ignoring: Ignoring | None, *, as_built: bool) -> bytes:
     """What ripgrep may leave out: folders that we never go into, and of the root's ignore files (None when it starts
     further down) the plain lines that nothing takes back. `as_built`: the path rules know no exceptions."""
-    lines = [b".*/", *_SEEN] if as_built else []
+    lines = [b".[!.]*/", *_SEEN] if as_built else []
     lines += [name.encode() + b"/" for name in sorted(LEFT_OUT | REFUSED_FOLDERS if as_built else LEFT_OUT)]
     files = ignoring.files() if ignoring is not None else ()
     if not any(file.negates for file in files):

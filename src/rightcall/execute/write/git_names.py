@@ -14,7 +14,7 @@ from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.pointers import small_file
 from rightcall.execute.code.git.run import checked
 from rightcall.execute.write.git_objects import Bench
-from rightcall.fs.globs import path_matches
+from rightcall.fs.globs import path_matches, plain_forms
 from rightcall.text.alike import has_unseen, skeleton, with_plain_signs
 from rightcall.text.escape import escaped
 
@@ -98,8 +98,8 @@ def _ambiguous(argument: str, name: str, why: str) -> ToolFailure:
 
 def _looks_like(name: str, pattern: str) -> bool:
     """The same rule as for names, on what is left of both when look-alikes count as one."""
-    looks = _bare(pattern)
-    return bool(looks.strip("*?/")) and path_matches(looks, _bare(name))
+    looks = map(_bare, plain_forms(pattern))
+    return any(bool(one.strip("*?/")) and path_matches(one, _bare(name)) for one in looks)
 
 
 def _bare(text: str) -> str:

@@ -11,6 +11,7 @@ from rightcall.errors import ToolFailure
 from rightcall.execute.write.editing_paths import check_names, check_rules
 from rightcall.execute.write.git_checkout import is_bad_name
 from rightcall.fs.gitdirs import in_git_directory, no_repository, repository_made
+from rightcall.fs.guarded import is_another_name, is_guarded
 from rightcall.fs.spots import opened_tree
 from rightcall.text.escape import escaped
 
@@ -48,7 +49,7 @@ def place_for(desk: "Desk", written: str, guarded: Sequence[str] = ()) -> Place:
     kept = os.path.dirname(os.path.realpath(desk.folder))
     if below is None and (os.path.dirname(true) == kept or _below(true, os.path.realpath(desk.folder)) is not None):
         raise _unwritable(shown)
-    if any(true == one or true.startswith(f"{one}-") or true == f"{one}.key" for one in guarded):
+    if is_guarded(true, guarded) or is_another_name(true, guarded):
         raise _unwritable(shown)
     check_rules(desk, place.path, {place.path}, "path", shown)
     with opened_tree(place.tree) as tree:

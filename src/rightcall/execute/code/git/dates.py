@@ -52,8 +52,9 @@ def seconds_of(text: str, now: float, *, argument: str) -> int:
             if found is None:
                 found = _relative(" ".join(plain.lower().replace(".", " ").replace("_", " ").split()), now)
     if found is None:
+        shown = escaped(text, _LONGEST) if text.strip() else "a blank text"
         raise ToolFailure(
-            f"{argument}: {escaped(text, _LONGEST)} is no date. Right would be 2024-05-01, 2024-05-01T13:45:00Z, "
+            f"{argument}: {shown} is no date. Right would be 2024-05-01, 2024-05-01T13:45:00Z, "
             "@1700000000, yesterday or 2 weeks ago"
         )
     return found

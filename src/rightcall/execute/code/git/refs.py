@@ -4,10 +4,13 @@ What a name may be is decided before: nothing of the index, no path that may not
 import os
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from time import time
 
 from msgspec import Struct
 
 from rightcall.errors import ToolFailure
+from rightcall.execute.code.git.dates import seconds_of
 from rightcall.execute.code.git.repository import Repository
 from rightcall.execute.code.git.run import checked, failure_of, run_git
 from rightcall.fs.sight import Sight, Unseen
@@ -24,7 +27,11 @@ _EMPTY_TREE = {
 }
 _NO_REF = re.compile(r"(?:logs|objects|reftable)/|(?:config|packed-refs)(?![\w./-])")
 """Files of a git directory that git would take for refs of that name."""
-_COUNTED = re.compile(r"\{\s*\d")
+_TEXT = re.compile(r"\^\{\s*[/!]")
+"""`HEAD^{/word}`: whichever commit says so first."""
+_AT = re.compile(r"@\{([^{}]*)\}")
+_COUNTED = re.compile(r"-?\d{1,8}|u|upstream|push", re.IGNORECASE)
+"""What stands in `@{}` and means no time."""
 
 
 class Span(Struct, frozen=True):
@@ -127,24 +134,29 @@ def must_exist(repository: Repository, commits: Sequence[str], path: str, writte
 
 def _question(ref: str) -> str:
     """A name as git is asked for it."""
-    if not ref or len(ref) > _LONGEST or ref.startswith("-") or not _is_plain(ref):
+    if not ref.strip() or len(ref) > _LONGEST or ref.startswith("-") or not _is_plain(ref):
         raise _no_commit(ref)
-    text = _text_looked_for(ref)
-    if text is not None and _COUNTED.search(text):
-        raise ToolFailure(f"{escaped(ref, _SHOWN)}: no repeat counts in a text that is looked for; code/log has grep")
-    if ref.startswith(":/") and len(ref) > 2:
-        return ref
+    if ref.startswith(":/") or _TEXT.search(ref):
+        raise ToolFailure(
+            f"No such commit: {escaped(ref, _SHOWN)}. The text of a message names none: code/log with grep finds it"
+        )
     if ref.startswith(":"):
         raise ToolFailure(f"{escaped(ref, _SHOWN)} is no commit: what is staged cannot be named, only commits can")
+    ref = _AT.sub(_at_a_time, ref)
     if _NO_REF.match(ref):
         ref = f"heads/{ref}"
     return f"{ref}^{{commit}}"
 
 
-def _text_looked_for(ref: str) -> str | None:
-    if ref.startswith(":/"):
-        return ref[2:]
-    return ref.partition("^{/")[2] or None
+def _at_a_time(found: re.Match[str]) -> str:
+    """`main@{yesterday}`: git takes every word that it does not know for now."""
+    if _COUNTED.fullmatch(found[1]):
+        return found[0]
+    try:
+        at = seconds_of(found[1], time(), argument=escaped(found[0], _SHOWN))
+        return datetime.fromtimestamp(at, UTC).strftime("@{%Y-%m-%d %H:%M:%S +0000}")
+    except (ValueError, OverflowError, OSError):
+        raise _no_commit(found[0]) from None
 
 
 def _looked_up(repository: Repository, names: Sequence[str]) -> list[bytes]:
@@ -191,7 +203,7 @@ def _range(base: str) -> tuple[str, str, str] | None:
         if base.endswith(end) and len(base) > 2:
             return base[:-2], "^!", ""
     at = _outside_braces(base, "..")
-    if at is None or base.startswith(":/"):
+    if at is None:
         return None
     dots = "..." if base.startswith("...", at) else ".."
     left, right = base[:at], base[at + len(dots) :]

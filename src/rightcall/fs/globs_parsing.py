@@ -10,7 +10,7 @@ STAR: Token = "<star>"
 ANY: Token = "<any>"
 
 
-class GlobFault(Exception):
+class GlobFault(ValueError):
     """What is wrong with a pattern, in words for whoever wrote it."""
 
 

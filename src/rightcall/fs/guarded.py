@@ -1,0 +1,82 @@
+"""RightCall's own files, which no call may touch, by whatever name: the policy, the record with what lies beside it,
+and the user's folder of what lasts. What its subjects can write is no policy, and no record.
+
+Only the standard library, and little of it: a hook loads this with every call that a host makes.
+"""
+
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+
+_BESIDE = ("", "-wal", "-shm", "-journal", "-head", ".key")
+"""What lies beside a record, by the end of its name."""
+
+
+def state_folder() -> str:
+    """The user's own folder for what lasts: the record of calls in projects without a policy, and the sockets."""
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~\\AppData\\Local")
+    else:
+        base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return os.path.join(os.path.abspath(base), "rightcall")
+
+
+def packets_folder(database: str) -> str:
+    """Where the router keeps its packets."""
+    return os.path.join(os.path.dirname(database), "packets")
+
+
+def desks_folder(database: str) -> str:
+    """Where all that belongs to writing is kept, beside the audit."""
+    return os.path.join(os.path.dirname(database), "desk")
+
+
+def guarded_files(policy: str | None, *databases: str | None) -> tuple[str, ...]:
+    """As whole paths, after every link; a folder ends with a separator, and all that is in it is meant."""
+    files = [policy, *databases]
+    folders = [state_folder()]
+    for database in databases:
+        if database is not None:
+            folders += [packets_folder(database), desks_folder(database)]
+    found = [os.path.realpath(file) for file in files if file is not None]
+    return tuple(dict.fromkeys((*found, *(os.path.join(os.path.realpath(folder), "") for folder in folders))))
+
+
+def is_guarded(path: str, guarded: Iterable[str]) -> bool:
+    """Whether a whole path is one of these files, is named after one (`audit.db-wal`, `audit.db.key`), or lies in one
+    of these folders. Some systems make no difference between capital and small letters, so none is made here.
+
+    >>> is_guarded("/srv/Audit.db-wal", ["/srv/audit.db"]), is_guarded("/srv/desk.py", ["/srv/desk/"])
+    (True, False)
+    """
+    low = path.casefold()
+    for one in guarded:
+        own = one.casefold()
+        if own.endswith(os.sep):
+            if f"{low}{os.sep}".startswith(own):
+                return True
+        elif low == own or low.startswith((f"{own}-", f"{own}.")):
+            return True
+    return False
+
+
+def is_another_name(path: str, guarded: Iterable[str]) -> bool:
+    """Whether a path is a second name of one of these files, or of one beside it: such a name tells nothing."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return False
+    if found.st_nlink < 2 or stat.S_ISDIR(found.st_mode):  # links have been followed, so it has no other name
+        return False
+    return (found.st_dev, found.st_ino) in set(_identities(guarded))
+
+
+def _identities(files: Iterable[str]) -> Iterator[tuple[int, int]]:
+    for file in files:
+        for end in _BESIDE:
+            try:
+                found = os.stat(file + end)
+            except OSError:
+                continue
+            yield found.st_dev, found.st_ino

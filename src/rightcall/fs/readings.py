@@ -1,0 +1,118 @@
+"""What a written path may mean to whoever opens it. Nobody knows how somebody else's program reads a path: it may take
+it as the kernel does, leave out `x/..` by the names alone, decode an address, expand `~`, or run on a system where a
+backslash separates and a dot at the end is nothing. So each reading is followed, and the strictest judgement holds.
+
+    a path as written ─▶ every spelling it can be turned into ─▶ where each leads, by names and by links
+"""
+
+import os
+import re
+
+LONGEST = 4096
+"""Characters; no system opens a longer path, and following it would hold up everybody else."""
+_MOST = 64
+"""Readings of one path. A real one has a few; what has more was made to have them."""
+_ORDINARY = re.compile(r"(?!@)(?:[A-Za-z0-9_+=,#()-]|\.(?![./]|\Z)|/(?!/))+")
+"""A path of which there is one reading only: most of them."""
+_ADDRESS = r"(?i:file:)(?://[^/\\?#]*)?([^?#]*)"  # these are compiled when first needed, which is hardly ever
+_ENCODED = rb"%([0-9A-Fa-f]{2})"
+_DEVICE = r"\A//[?.]/+(?i:unc/+)?"
+_DRIVE = r"\A[A-Za-z]:"
+_VARIABLE = r"(?a:(?:\A|/)(?:\$\w+|\$\{\w+\}|%\w+%)(?=/|\Z))"
+_QUOTES = "\"'`<>"
+
+
+NOWHERE = "\0"
+"""Where a path leads of which nobody can say it. No path holds this."""
+
+
+class Unjudged(ValueError):
+    """A path of which nobody can say what it means; the text says why."""
+
+
+def spellings(written: str) -> list[str]:
+    """A path as it is written, and as others may read it. Raises Unjudged.
+
+    >>> spellings("src/app.py"), spellings("x\\\\..\\\\.env")
+    (['src/app.py'], ['x\\\\..\\\\.env', 'x/../.env'])
+    """
+    if len(written) > LONGEST:
+        raise Unjudged(f"it is longer than {LONGEST:,} characters")
+    if _ORDINARY.fullmatch(written):
+        return [written]
+    found = {written: None}
+    todo = [written]
+    while todo:
+        one = todo.pop()
+        if "\0" in one:
+            raise Unjudged("it holds a NUL character")
+        for read in _WAYS:
+            other = read(one)
+            if other and other not in found:
+                found[other] = None
+                todo.append(other)
+        if len(found) > _MOST:
+            raise Unjudged("it can be read in too many ways")
+    return list(found)
+
+
+def destinations(base: str, written: str) -> list[str]:
+    """Where a path leads from a true folder: as the system follows it, and as somebody does who first leaves out `x/..`
+    by the names. Whole paths, without links. Raises Unjudged."""
+    if "\0" in written or len(written) > LONGEST:
+        raise Unjudged("it holds a NUL character" if "\0" in written else f"it is longer than {LONGEST:,} characters")
+    whole = os.path.join(base, written)
+    found = {os.path.realpath(whole): None}
+    if ".." in written:
+        found[os.path.realpath(os.path.normpath(whole))] = None
+    return list(found)
+
+
+def _bare(path: str) -> str:
+    """Without what people and models put around a path."""
+    return path.strip().strip(_QUOTES).strip().removeprefix("@")
+
+
+def _expanded(path: str) -> str:
+    """`~` and `~user`, and variables that are a whole name: `$HOME.txt` is a file."""
+    return os.path.expandvars(os.path.expanduser(path)) if path[:1] == "~" or re.search(_VARIABLE, path) else path
+
+
+def _addressed(path: str) -> str:
+    """`file:///srv/x?y` is `/srv/x`."""
+    found = re.fullmatch(_ADDRESS, path.partition("#")[0].partition("?")[0]) if path[:5].lower() == "file:" else None
+    return path if found is None else found[1]
+
+
+def _decoded(path: str) -> str:
+    if "%" not in path:
+        return path
+    raw = re.sub(_ENCODED, lambda found: bytes((int(found[1], 16),)), path.encode("utf-8", "surrogatepass"))
+    return raw.decode("utf-8", "replace")
+
+
+def _separated(path: str) -> str:
+    """As where a backslash separates, and drives and devices stand before a path."""
+    plain = path.replace("\\", "/")
+    return path if plain == path else re.sub(_DRIVE, "", re.sub(_DEVICE, "", plain))
+
+
+def _trimmed(path: str) -> str:
+    """As where dots and blanks at the end of a name are nothing, and a stream of a file is the file."""
+    return "/".join(map(_trimmed_name, path.split("/")))
+
+
+def _trimmed_name(name: str) -> str:
+    plain = name.strip()
+    return plain if plain in (".", "..") else plain.partition(":")[0].rstrip(" .")
+
+
+def _in_plain_signs(path: str) -> str:
+    if path.isascii():
+        return path
+    from rightcall.text.alike import as_signs  # late: hardly any path needs it
+
+    return as_signs(path)
+
+
+_WAYS = (_bare, _expanded, _addressed, _decoded, _separated, _trimmed, _in_plain_signs)
