@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.json import encode
 from msgspec.structs import replace
 
+from rightcall.commands import CommandRules, UrlRules
 from rightcall.text.patterns import is_pattern
 from rightcall.types import Effect
 
@@ -148,6 +149,8 @@ class Settings(Struct, frozen=True):
     budgets: Budgets = Budgets()
     budgets_of_tools: Mapping[str, Budgets] = MappingProxyType({})
     paths: Paths = Paths()
+    commands: CommandRules = CommandRules()
+    urls: UrlRules = UrlRules()
     callers: Mapping[str, CallerSettings] = MappingProxyType({})
     audit: Audit = Audit()
 
@@ -178,6 +181,8 @@ class Rights(Struct, frozen=True):
     budgets: Budgets
     budgets_of_tools: Mapping[str, Budgets]
     paths: Paths
+    commands: CommandRules = CommandRules()
+    urls: UrlRules = UrlRules()
     digest: str = ""
     """Of everything above: results are cached by rights, and a record names them."""
 
@@ -210,6 +215,8 @@ def rights_of(settings: Settings, caller: str) -> Rights:
         budgets=own.budgets or settings.budgets,
         budgets_of_tools=_budgets_of_tools(settings, own),
         paths=settings.paths,
+        commands=settings.commands,
+        urls=settings.urls,
     )
     return with_digest(rights)
 

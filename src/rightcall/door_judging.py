@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.authorise.allowlist import denial, not_whitelisted, permission
+from rightcall.authorise.commands import NAMED
 from rightcall.authorise.limits import scopes_of
 from rightcall.config import Policy
 from rightcall.config_settings import Rights
@@ -32,8 +33,6 @@ log = logging.getLogger("rightcall")
 
 UNREADABLE = Decision("deny", "validation", "Validation failed: the call cannot be read")
 _OF_THE_GATE = ("validation", "unknown_tool")
-_NAMED = ("path:deny", "path:secret")
-"""The rules for paths that hold at a door: where else a host may look is the host's affair."""
 _MOST_WAITING = 200
 """Questions that are looked through for one that a host has answered itself."""
 
@@ -161,12 +160,15 @@ def _request(
         return Decision("deny", "validation", str(fault), "Make several calls instead.")
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
         return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
-    touched = touches(here.guarded, here.root, request.paths)
+    visible = ((written, resolved) for written, resolved, _ in request.command_paths)
+    touched = touches(here.guarded, here.root, (*request.paths, *visible))
     if touched is not None:
         return Decision("deny", "path:deny", f"No such file or folder: {escaped(touched, 200)}")
     return replace(
         request, tool=whole, own=False, permit=here.rights.permit, called=tuple({*others} - {whole}),
-        paths=_named_paths(request, rights), dry_run=here.rights.dry_run and request.side_effects,
+        paths=_named_paths(request, rights),
+        command_paths=tuple(path for path in request.command_paths if _is_named(path[1], rights)),
+        dry_run=here.rights.dry_run and request.side_effects,
     )  # fmt: skip
 
 
@@ -200,13 +202,14 @@ def _known_ones(problems: tuple[dict[str, str], ...]) -> tuple[dict[str, str], .
 
 
 def _named_paths(request: Request, rights: Rights) -> tuple[tuple[str, str], ...]:
-    """Those paths that the policy denies or that are named like secrets, wherever they are."""
+    """Those paths that the policy denies or that are named like secrets, wherever they are: where else a host may look
+    is the host's affair."""
+    return tuple((written, path.lstrip("/") or ".") for written, path in request.paths if _is_named(path, rights))
+
+
+def _is_named(path: str, rights: Rights) -> bool:
     rules = rights.paths
-    return tuple(
-        (written, below)
-        for written, path in request.paths
-        if path_rule(below := path.lstrip("/") or ".", rules.deny, rules.allow, rules.dotfiles) in _NAMED
-    )
+    return path_rule(path.lstrip("/") or ".", rules.deny, rules.allow, rules.dotfiles) in NAMED
 
 
 def _recorded_name(here: Here, tool: str, request: Request | None) -> str:

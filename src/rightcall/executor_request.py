@@ -14,6 +14,7 @@ from rightcall.catalog import Tool
 from rightcall.config_settings import Rights
 from rightcall.execute.places import values_at
 from rightcall.executor_batches import Inner, effects_inside, inner_calls, names_judged
+from rightcall.executor_commands import judged_arguments
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.types import Effect, Verdict
 from rightcall.types_running import Request, Scope
@@ -91,6 +92,7 @@ def build_request(
     inner = tuple(inner_calls(toolbox, rules.batch, call.arguments)) if rules.batch is not None else ()
     effects = tool.effects | effects_inside(inner) if inner else tool.effects
     paths = _paths(tool, call.arguments, inner, root) if rules.paths or inner else ()
+    judged = judged_arguments(tool, call.arguments, inner, rights, root)
     return Request(
         caller=rights.caller,
         tool=tool.name,
@@ -114,6 +116,9 @@ def build_request(
         paths=tuple((path.written, path.resolved) for path in paths) if paths else (),
         outside=equipped.local.outside if equipped.local is not None else (),
         linked=bool(paths) and any(path.linked for path in paths),
+        findings=judged.findings,
+        commanded=judged.arguments,
+        command_paths=_command_paths(judged.paths, root) if judged.paths else (),
         inner=names_judged(toolbox, inner) if inner else (),
         approval=approval,
         context=context,
@@ -126,6 +131,12 @@ def _paths(tool: Tool, arguments: dict[str, Any], inner: tuple[Inner, ...], root
     if len(written) > MOST_PATHS:
         raise TooManyPaths(TOO_MANY_PATHS)
     return tuple(_resolved(base, one) for one in written)
+
+
+def _command_paths(paths: Iterable[tuple[str, str, bool]], root: str) -> tuple[tuple[str, str, bool], ...]:
+    """The same for those in a command, which stand there from the root of the file system on."""
+    base = os.path.realpath(root)
+    return tuple((written, _resolved(base, whole).resolved, writes) for written, whole, writes in paths)
 
 
 def _places(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner]) -> Iterator[str]:

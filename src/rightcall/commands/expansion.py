@@ -192,7 +192,7 @@ class Scanner:
             self._braced(pieces, quoted=quoted)
         elif following == "'" and not quoted:
             self.at += 1
-            pieces.fixed(_ansi(self._ansi_text()))
+            pieces.fixed(decoded(self._ansi_text()))
         elif following == '"' and not quoted:
             self.at += 2
             self.double(pieces)
@@ -309,8 +309,8 @@ class Scanner:
         pieces.choice((HOLE if printed is None else printed,), quoted=quoted)
 
 
-def _ansi(text: str) -> str:
-    """What stands in `$'…'`."""
+def decoded(text: str) -> str:
+    """What stands in `$'…'`, and what `printf` makes of its format."""
     return _ANSI.sub(lambda found: _ansi_one(found[1]), text)
 
 

@@ -15,6 +15,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from rightcall.commands import CommandRules, UrlRules
 from rightcall.commands.expansion import Budget, Unreadable
 from rightcall.commands.inline import codes, is_fed, judged, texts_in
 from rightcall.commands.paths import MOST_PATHS, expanded, found_words, is_plain, parts, path_words
@@ -27,43 +28,16 @@ from rightcall.commands.urls import Address, first_url_hit, parsed
 from rightcall.commands.words import HOLE, Word, basename, spelled
 from rightcall.commands.wrappers import SHELLS, assigned_code, inner_of
 from rightcall.text.escape import escaped
+from rightcall.types_running import Finding
 
 Answer = Literal["allow", "ask", "deny"]
+Against = Literal["ask", "deny"]
 _STRENGTH = {"allow": 0, "ask": 1, "deny": 2}
 _OWN = re.compile("[\ue000-\ue01f]")
 _MOST_FINDINGS = 50
 _DANGEROUS_VARIABLES = frozenset(("LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "ENV", "PROMPT_COMMAND",
                                   "PYTHONSTARTUP", "PERL5OPT", "RUBYOPT", "LD_AUDIT"))  # fmt: skip
 _CANNOT = "cannot be judged before it runs"
-
-
-class CommandRules(Struct, frozen=True):
-    """`[policy.commands]`: patterns over words. `starter` false leaves only these, and what cannot be read."""
-
-    deny: tuple[str, ...] = ()
-    ask: tuple[str, ...] = ()
-    allow: tuple[str, ...] = ()
-    """Silences what the starter list would ask, never a denial and never a path rule."""
-    starter: bool = True
-
-
-class UrlRules(Struct, frozen=True):
-    """`[policy.urls]`: patterns over scheme, host, port and path."""
-
-    deny: tuple[str, ...] = ()
-    ask: tuple[str, ...] = ()
-    allow: tuple[str, ...] = ()
-    """Silences the question about cloud metadata, never a denial."""
-    starter: bool = True
-
-
-class Finding(Struct, frozen=True):
-    """One thing that stops a command from running as it is."""
-
-    answer: Answer
-    rule: str
-    why: str
-    """One line for a person, escaped."""
 
 
 class SeenPath(Struct, frozen=True):
@@ -151,7 +125,7 @@ class _Judge:
             "HOME": (place.home,), "PWD": (place.root,), "TMPDIR": ("/tmp",), "IFS": (" ",), "USER": None,  # noqa: S108
         }  # fmt: skip
 
-    def add(self, answer: Answer, rule: str, why: str) -> None:
+    def add(self, answer: Against, rule: str, why: str) -> None:
         if len(self.findings) < _MOST_FINDINGS:
             self.findings.append(Finding(answer, rule, escaped(why, 200)))
 
@@ -176,7 +150,7 @@ class _Judge:
             self.simple(Simple([Word(word, None, True) for word in words], [], [], (self.place.root,)), [], 0, False)
 
     def simple(self, command: Simple, commands: list[Simple], depth: int, elsewhere: bool) -> None:
-        for name, value in command.assigned:
+        for name, value in (*command.assigned, *_exported(command)):
             self._assigned(name, value, command, depth)
         text = _input_of(command, commands)
         fed = tuple(_program_of(commands[at]) for at in command.fed if commands[at].words)
@@ -187,13 +161,14 @@ class _Judge:
             run = Run(
                 basename(words[0].value), words[0], words[1:], command.folders, elsewhere, False, text, fed,
                 [word.value for word in words[1:]], redirected,
+                tuple(_program_of(commands[at]) for word in words[1:] for at in word.inner if commands[at].words),
             )  # fmt: skip
             self.run(run, command, commands, depth)
         for redirect in command.redirects:
             self._redirect(redirect, command, elsewhere)
 
     def _assigned(self, name: str, value: Word, command: Simple, depth: int) -> None:
-        if self.commands.starter and name in _DANGEROUS_VARIABLES and command.words:
+        if self.commands.starter and name in _DANGEROUS_VARIABLES:
             self.add("ask", "command:escalates", f"`{name}` {WHY['escalates']}")
         for inner in assigned_code(name, value):
             if inner.code is not None and inner.code.known:
@@ -555,6 +530,14 @@ def _program_of(command: Simple) -> str:
             if "=" not in name and not name.isdigit():
                 return name
     return ""
+
+
+def _exported(command: Simple) -> list[tuple[str, Word]]:
+    """`export NAME=value`."""
+    if not command.words or command.words[0].value not in ("export", "declare", "typeset", "readonly", "setenv"):
+        return []
+    pairs = [(word, word.value.partition("=")) for word in command.words[1:] if "=" in word.value]
+    return [(name, Word(value, None, True, word.names, word.inner)) for word, (name, _, value) in pairs]
 
 
 def _input_of(command: Simple, commands: list[Simple]) -> str | None:

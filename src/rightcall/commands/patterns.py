@@ -99,7 +99,7 @@ def _operands(wanted: tuple[tuple[str, ...], ...], program: str, arguments: Sequ
             before = ""
             continue
         taken = {at for place in reached for at in _steps(wanted, place, argument)}
-        maybe = bool(before) and "=" not in before and valued is None
+        maybe = bool(before) and "=" not in before
         before = ""
         reached = taken & reached if maybe and surely else taken | reached if maybe else taken
         if any(_is_end(wanted, at) for at in reached):

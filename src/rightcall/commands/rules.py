@@ -10,9 +10,9 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from rightcall.commands.places import Place, is_device, is_disk
-from rightcall.commands.urls import Address, parsed
+from rightcall.commands.urls import Address, canonical_host, parsed
 from rightcall.commands.words import HOLE, Word, joined
-from rightcall.commands.wrappers import SHELLS, action_at, option_value, takes_value
+from rightcall.commands.wrappers import SHELLS, action_at, option_value, shell_code, takes_value
 
 SECRET_NAME = re.compile(
     r"(?:^|_)(?:SECRET|SECRETS|TOKEN|TOKENS|PASSW(?:OR)?D|PASSWD|PASS|PASSPHRASE|CREDENTIALS?|AUTH|PAT|PRIVATE_KEY|COOKIE"
@@ -74,6 +74,8 @@ class Run(Struct):
     """Programs whose output it reads."""
     values: list[str] = []
     redirected: bool = False
+    printed: tuple[str, ...] = ()
+    """Programs whose output stands in its words."""
 
     def operands(self, valued: str = "") -> list[Word]:
         """Words that are no options and no values of those that `valued` names."""
@@ -437,10 +439,44 @@ def _httpie(run: Run, _place: Place) -> Iterator[Found]:
     yield from _sends_credentials(run)
 
 
+def _gh(run: Run, _place: Place) -> Iterator[Found]:
+    """`gh api` changes what it is told to."""
+    if run.values[:1] != ["api"]:
+        return
+    method = option_value(run.arguments, "-X", "--method")
+    sends = run.has("-f", "-F", "--field", "--raw-field", "--input")
+    if (method is not None and method.value.upper() not in ("GET", "HEAD")) or (sends and method is None):
+        yield Found("publishes", f"gh api {'-X ' + method.value if method else '-f'}")
+
+
+def _make(run: Run, _place: Place) -> Iterator[Found]:
+    """Rules that come from elsewhere than a file of the project."""
+    file = option_value(run.arguments, "-f", "--file", "--makefile")
+    if any(one.startswith(("SHELL=", ".SHELLFLAGS=", "MAKEFLAGS=")) for one in run.values) or run.has("--eval"):
+        yield Found("runs", "make SHELL=")
+    elif file is not None and file.value in ("-", "/dev/stdin"):
+        yield Found("runs", "make -f -")
+
+
+def _looks_up(run: Run, _place: Place) -> Iterator[Found]:
+    """Names that are made of what a command prints carry it out."""
+    yield from _sends_credentials(run)
+
+
 def _sends_credentials(run: Run) -> Iterator[Found]:
+    carried = [one for one in run.printed if one not in _HARMLESS_OUTPUT]
+    if carried and _reaches_out(run):
+        yield Found("publishes", f"{run.program} … $({carried[0]} …)")
     names = [name for word in run.arguments for name in word.names if SECRET_NAME.search(name)]
     if names and _reaches_out(run):
         yield Found("credentials", f"${names[0]}")
+
+
+_HARMLESS_OUTPUT = frozenset(
+    ("date", "echo", "printf", "uuidgen", "git", "seq", "uname", "nproc", "jq", "tr", "cut", "basename", "dirname", "pwd", "curl",
+     "wget", "arch", "dpkg", "lsb_release", "sw_vers", "npm", "node", "go", "rustc", "python3", "sed", "head", "tail", "sort",
+     "grep", "rev", "bc", "expr", "mktemp", "minikube", "docker", "kubectl")
+)  # fmt: skip
 
 
 def _copies(run: Run, _place: Place) -> Iterator[Found]:
@@ -454,6 +490,25 @@ def _copies(run: Run, _place: Place) -> Iterator[Found]:
               or HOLE in one.value.partition(":")[0] and ":" in one.value for one in operands]  # fmt: skip
     if remote and remote[-1]:
         yield Found("publishes", f"{run.program} … {operands[-1].value}".replace(HOLE, "…"))
+
+
+def _bucket(run: Run, _place: Place) -> Iterator[Found]:
+    """Copying to a bucket; from one it is a download."""
+    words = [word.value for word in run.operands("--profile --region --exclude --include --acl --cache-control --filter")]
+    copies = {"aws": ["s3"], "gcloud": ["storage"]}.get(run.program, [])
+    if words[: len(copies)] != copies:
+        return
+    action, *places = words[len(copies) :] or [""]
+    if action in ("cp", "sync", "copy", "copyto", "rsync") and places and re.match(r"\w[\w.-]*:(?!\\)|/?\w+:/", places[-1]):
+        yield Found("publishes", f"{run.program} {action} … {places[-1]}")
+
+
+def _nc(run: Run, _place: Place) -> Iterator[Found]:
+    """A look whether a port is open sends nothing; this machine is not outside."""
+    hosts = [word.value for word in run.operands("-p -s -w -i -X -x -q -I -O")]
+    looks = run.has("-z") or (hosts and canonical_host(hosts[0]) in ("localhost", "127.0.0.1", "::1"))
+    if not looks or run.has("-e", "-c", "--exec", "--sh-exec"):
+        yield Found("publishes", run.program)
 
 
 def _ssh(run: Run, _place: Place) -> Iterator[Found]:
@@ -528,6 +583,8 @@ def _container(run: Run, place: Place) -> Iterator[Found]:
                 if place.is_everything(path) or place.holds_credentials(path):
                     yield Found("escalates", f"{run.program} -v {source}")
                     return
+    if "inspect" in run.values[:2] and any("Env" in one for one in run.values):
+        yield Found("credentials", f"{run.program} inspect")
     if any(re.fullmatch(r"--(?:net|network|pid|ipc|uts|userns)=host", one) for one in run.values):
         yield Found("escalates", f"{run.program} --network=host")
 
@@ -549,7 +606,8 @@ def _script_of(run: Run) -> str:
     while operands and operands[0] in ("run", "run-script", "task", "workspace", "-"):
         operands.pop(0)
     if run.program in SHELLS:
-        return operands[0].rpartition("/")[2] if operands and "c" not in "".join(run.values[:1]) else ""
+        only_reads = shell_code(run.arguments) is not None or run.has("-n")
+        return operands[0].rpartition("/")[2] if operands and not only_reads else ""
     if run.program in ("npm", "pnpm", "yarn", "bun") and operands[:1] and operands[0] in (
         "install", "i", "add", "remove", "why", "view", "info", "list", "ls", "outdated", "audit", "exec", "dlx", "publish",
         "search", "uninstall", "link", "create", "init", "help", "docs", "show", "update", "upgrade", "version", "pack",
@@ -633,6 +691,8 @@ def _redis(run: Run, _place: Place) -> Iterator[Found]:
 
 
 def _tar(run: Run, place: Place) -> Iterator[Found]:
+    if any(one.startswith(("--checkpoint-action", "--to-command")) for one in run.values):
+        yield Found("runs", "tar --checkpoint-action")
     if run.has("--remove-files"):
         yield Found("destroys", "tar --remove-files", ("--remove-files",))
     into = option_value(run.arguments, "-C", "--directory")
@@ -680,6 +740,11 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     **dict.fromkeys(("python", "python3", "python2", "py", "pypy3", "ipython"), _python),
     **dict.fromkeys(("vercel", "now", "surge"), _vercel),
     "redis-cli": _redis,
+    "gh": _gh,
+    **dict.fromkeys(("aws", "gcloud", "gsutil", "rclone", "mc", "s3cmd", "s5cmd"), _bucket),
+    **dict.fromkeys(("nc", "ncat", "netcat"), _nc),
+    **dict.fromkeys(("make", "gmake"), _make),
+    **dict.fromkeys(("nslookup", "dig", "host", "ping", "drill", "getent"), _looks_up),
     **dict.fromkeys(("tar", "bsdtar", "gtar"), _tar),
 }
 

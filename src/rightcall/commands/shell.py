@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from rightcall.commands.expansion import Budget, Scanner, Unreadable, Values
+from rightcall.commands.expansion import Budget, Scanner, Unreadable, Values, decoded
 from rightcall.commands.words import HOLE, Pieces, Word
 
 _REDIRECT = re.compile(r"(\d{0,9}|\{\w+\})(<<<|<<-|<<|<>|<&|>&|>>|>\||&>>|&>|<|>)")
@@ -231,6 +231,9 @@ class Reader(Scanner):
         if keyword == "{":
             self.group("}", fed)
         elif keyword in ("time", "!", "coproc"):
+            self.blanks()
+            if keyword == "time" and self._closes(("-p",)):
+                self.at += 2
             self.command((), fed)
             return
         elif keyword == "function":
@@ -546,13 +549,15 @@ def printed(command: Simple, variables: dict[str, Values | None]) -> str | None:
     if any(one.writes and one.operator != ">&" for one in command.redirects) or any(HOLE in one for one in arguments):
         return None
     if program == "echo":
+        escapes = False
         while arguments and re.fullmatch(r"-[neE]+", arguments[0]):
-            arguments.pop(0)
-        return " ".join(arguments)
+            escapes |= "e" in arguments.pop(0)
+        text = " ".join(arguments)
+        return decoded(text) if escapes else text
     if program == "printf" and arguments:
-        if len(arguments) == 1 and "%" not in arguments[0]:
-            return arguments[0].replace("\\n", "\n").strip("\n")
-        return arguments[1] if len(arguments) == 2 and arguments[0] in ("%s", "%s\\n", "%b") else None
+        return _formatted(arguments[1:] if arguments[0] == "--" else arguments)
+    if program == "find":
+        return _found(arguments)
     if program == "pwd" and not arguments:
         known = variables.get("PWD")
         return known[0] if known else None
@@ -561,6 +566,31 @@ def printed(command: Simple, variables: dict[str, Values | None]) -> str | None:
     if program == "command" and len(arguments) == 2 and arguments[0] == "-v":
         return arguments[1]
     return None
+
+
+def _formatted(arguments: list[str]) -> str | None:
+    """What `printf` prints; None for a format that needs more than texts."""
+    form, *texts = arguments or [""]
+    form = decoded(form)
+    if re.search(r"%(?![sb%d])", form):
+        return None
+    found = re.findall(r"%[sbd]", form)
+    if not found:
+        return form.replace("%%", "%").strip("\n")
+    lines: list[str] = []
+    for start in range(0, max(len(texts), 1), len(found)):
+        given = iter(texts[start : start + len(found)])
+        lines.append(re.sub(r"%[sbd]", lambda _: decoded(next(given, "")), form).replace("%%", "%"))
+    return "".join(lines).strip("\n")
+
+
+def _found(arguments: list[str]) -> str | None:
+    """What `find` prints, as far as the names it looks for tell it."""
+    starts = [one for at, one in enumerate(arguments) if not any(two.startswith(("-", "(", "!")) for two in arguments[: at + 1])]
+    names = [two for one, two in zip(arguments, arguments[1:], strict=False) if one in ("-name", "-iname")]
+    if not names or "-exec" in arguments:
+        return None
+    return " ".join(f"{start.rstrip('/')}/{name}" for start in starts or ["."] for name in names)
 
 
 def _joined(folder: str, target: str) -> str:

@@ -100,6 +100,7 @@ _LISTS: dict[Kind, str] = {
         dropdb|dropuser|pg_dropcluster
         mysqladmin drop|shutdown|flush*
         redis-cli ** FLUSHALL|FLUSHDB|flushall|flushdb|FlushAll|DEL|del|UNLINK|unlink|SHUTDOWN|shutdown|CONFIG|config|EVAL
+        redis-cli --eval*
         redis-cli ** DEBUG|SWAPDB|RENAME|MIGRATE|SCRIPT
         etcdctl del|rm
         consul kv delete
@@ -302,25 +303,24 @@ _LISTS: dict[Kind, str] = {
         supabase db|functions|secrets push|deploy|set|remote
         expo|eas publish|submit|update|build|upload
         appcenter|codepush|code-push release*|distribute
-        aws s3 cp|sync|mb|website|presign
+        aws s3 mb|website|presign
         aws ** create-*|put-*|update-*|run-*|start-*|invoke|invoke-*|publish*|send-*|attach-*|detach-*|modify-*|associate-*
         aws ** authorize-*|register-*|import-*|restore-*|execute-*|enable-*|disable-*|copy-*|add-*|set-*|tag-*
         aws cloudformation|deploy deploy|push|package
-        gsutil cp|rsync|mb|acl|iam|setmeta|web
-        gcloud storage cp|rsync
+        gsutil mb|acl|iam|setmeta|web
         gcloud ** create|deploy|update|add-*|set-*|enable|import|restore|patch|submit|start|resize|publish|ssh|scp|call
         bq load|insert|mk|update|cp
         az ** create|update|set|add|deploy|start|restart|import|upload|upload-batch|invoke|up|restore|assign
         doctl ** create|update|deploy
         oci|aliyun|openstack|ibmcloud|scw|hcloud|linode-cli ** create|update|put|launch
-        rclone copy|copyto|rcat|bisync|mount|serve
-        mc cp|mirror|mv|pipe|share
-        s3cmd|s5cmd put|sync|cp|mv|mb
+        rclone rcat|bisync|mount|serve
+        mc mirror|mv|pipe|share
+        s3cmd|s5cmd put|mv|mb
         azcopy *
         b2 upload*|sync|file
-        scp|sftp|ftp|lftp|ncftpput|tftp|rcp|croc|wormhole|magic-wormhole|transfer *
+        sftp|ftp|lftp|ncftpput|tftp|rcp|croc|wormhole|magic-wormhole|transfer *
         sftp|ftp|telnet|rlogin|rsh
-        nc|ncat|netcat|socat|telnet *
+        socat|telnet *
         mail|mailx|sendmail|mutt|msmtp|swaks|ssmtp *
         ngrok|localtunnel|lt|cloudflared|tailscale|bore|frpc|serveo|zrok|pagekite *
         ipfs add|pin|name
@@ -391,7 +391,6 @@ _LISTS: dict[Kind, str] = {
         helm get values|all
         docker secret|config inspect
         docker exec ** env|printenv
-        docker inspect --format*Env*|-f*Env*
         gpg|gpg2 --export-secret-keys|--export-secret-subkeys|--export-secret*|-d|--decrypt|--delete-secret*
         ssh-keygen -y|-e|-p
         ssh-add -L|-D|-d
