@@ -14,10 +14,12 @@ from rightcall.executor_batches import Inner
 from rightcall.types_running import Finding
 
 COMMAND_NAMES = frozenset(
-    ("command", "commands", "cmd", "cmds", "shell_command", "shellcommand", "bash", "bash_command", "shell", "command_line",
-     "commandline", "script", "shell_script", "terminal_command", "argv", "exec", "run_command")
+    ("command", "commands", "cmd", "cmds", "shell_command", "shellcommand", "bash", "bash_command", "shell",
+     "command_line", "commandline", "script", "shell_script", "terminal_command", "argv", "exec", "run_command")
 )  # fmt: skip
-URL_NAMES = frozenset(("url", "urls", "uri", "uris", "href", "endpoint", "link", "address", "webhook", "webhook_url", "base_url"))
+URL_NAMES = frozenset(
+    ("url", "urls", "uri", "uris", "href", "endpoint", "link", "address", "webhook", "webhook_url", "base_url")
+)
 _LANGUAGES = {
     "python": "python", "python3": "python", "py": "python", "nodejs": "node", "node": "node", "javascript": "node",
     "js": "node", "typescript": "node", "ruby": "ruby", "perl": "perl", "php": "php", "powershell": "powershell",

@@ -241,7 +241,7 @@ class Scanner:
         written = "".join(text[0] for text in rest.texts)
         if name and not written:
             self._variable(name, pieces, quoted=quoted)
-        elif name and written[:2] in (":-", ":=", ":+") or written[:1] in ("-", "=", "+") and name:
+        elif (name and written[:2] in (":-", ":=", ":+")) or (written[:1] in ("-", "=", "+") and name):
             default = written.lstrip(":")[1:]
             self._variable(name, pieces, quoted=quoted, given=(default,))
         else:

@@ -4,7 +4,7 @@ it names is looked at. What deletes, starts programs, sends or reads credentials
 import re
 from typing import NamedTuple
 
-from rightcall.commands.words import Word
+from rightcall.commands.words import Late, Word
 
 
 class Interpreter(NamedTuple):
@@ -33,43 +33,52 @@ INTERPRETERS: dict[str, Interpreter] = {
     "awk": _AWK, "gawk": _AWK, "mawk": _AWK, "nawk": _AWK, "sed": _AWK, "gsed": _AWK, "ed": Interpreter(()),
     "emacs": Interpreter(("--eval", "-eval"), False), "gdb": Interpreter(("-ex", "-eval-command"), False),
 }  # fmt: skip
-_VERSIONED = re.compile(r"(python|pypy|ruby|perl|php|lua|node)[\d.]+")
+_VERSIONED = Late(r"(python|pypy|ruby|perl|php|lua|node)[\d.]+")
 
-_DELETES = re.compile(
-    r"\b(?:rmtree|os\.(?:remove|unlink|rmdir|removedirs|truncate)|\.unlink\(|unlink(?:Sync)?\b|rm(?:dir)?Sync|fs\.(?:rm|rmdir)\b"
-    r"|fsp?\.rm\b|\.rmdir\(|rimraf|del\(|FileUtils\.rm\w*|File\.(?:delete|unlink)|Dir\.(?:rmdir|delete|unlink)|rm_rf?|remove_tree"
+_DELETES = Late(
+    r"\b(?:rmtree|os\.(?:remove|unlink|rmdir|removedirs|truncate)|\.unlink\(|unlink(?:Sync)?\b|rm(?:dir)?Sync"
+    r"|fs\.(?:rm|rmdir)\b"
+    r"|fsp?\.rm\b|\.rmdir\(|rimraf|del\(|FileUtils\.rm\w*|File\.(?:delete|unlink)|Dir\.(?:rmdir|delete|unlink)"
+    r"|rm_rf?|remove_tree"
     r"|file\.remove|unlink\(|delete_file|removeSync|emptyDir|DROP\s+(?:TABLE|DATABASE|SCHEMA)|TRUNCATE\b|DELETE\s+FROM"
     r"|drop_all|dropDatabase|delete_many|deleteMany|flushall|move to trash|empty trash|os\.kill\b|\.delete\(\))",
     re.IGNORECASE,
 )  # fmt: skip
-_STARTS = re.compile(
-    r"\b(?:os\.(?:system|popen\w*|exec\w+|spawn\w+|posix_spawn\w*|fork)|subprocess|commands\.getoutput|pty\.spawn|child_process"
-    r"|execSync|spawnSync|execFile\w*|spawn\(|Deno\.(?:run|Command)|Bun\.(?:spawn|\$)|shell_exec|passthru|proc_open|popen"
-    r"|pcntl_exec|Kernel\.(?:system|exec|spawn)|IO\.popen|Open3|os\.execute|io\.popen|do shell script|__import__|importlib"
+_STARTS = Late(
+    r"\b(?:os\.(?:system|popen\w*|exec\w+|spawn\w+|posix_spawn\w*|fork)|subprocess|commands\.getoutput"
+    r"|pty\.spawn|child_process"
+    r"|execSync|spawnSync|execFile\w*|spawn\(|Deno\.(?:run|Command)|Bun\.(?:spawn|\$)|shell_exec|passthru"
+    r"|proc_open|popen"
+    r"|pcntl_exec|Kernel\.(?:system|exec|spawn)|IO\.popen|Open3|os\.execute|io\.popen|do shell script"
+    r"|__import__|importlib"
     r"|ctypes|marshal\.loads|pickle\.loads|compile\(|runpy|process\.binding|vm\.run\w*|code\.interact|readpipe)"
     r"|(?<![\w.])(?:exec|eval|system|syscall)\s*[(\"'`]|%x[({\[]|\bqx[({/]",
 )  # fmt: skip
-_TEMPLATE = re.compile(r"`[^`]*`")
-_SENDS = re.compile(
-    r"\b(?:requests\.(?:post|put|patch|delete|request)|httpx\.(?:post|put|patch|delete)|urlopen\([^)]*data|socket\.(?:socket"
-    r"|create_connection)|smtplib|ftplib|paramiko|telnetlib|net\.(?:connect|createConnection|Socket)|TCPSocket|IO::Socket"
+_TEMPLATE = Late(r"`[^`]{0,300}`")
+_SENDS = Late(
+    r"\b(?:requests\.(?:post|put|patch|delete|request)|httpx\.(?:post|put|patch|delete)"
+    r"|urlopen\([^)]{0,300}data|socket\.(?:socket"
+    r"|create_connection)|smtplib|ftplib|paramiko|telnetlib|net\.(?:connect|createConnection|Socket)|TCPSocket"
+    r"|IO::Socket"
     r"|fsockopen|Net::(?:HTTP::(?:Post|Put|Delete)|FTP|SMTP)|curl_exec|/inet/tcp/|new WebSocket|dgram"
     r"|method\s*:\s*['\"](?:POST|PUT|PATCH|DELETE))",
     re.IGNORECASE,
 )  # fmt: skip
-_LOADS = re.compile(
-    r"\b(?:exec|eval|loads|Function)\s*\(.*\b(?:urlopen|requests\.get|fetch|b64decode|fromhex|atob)\b", re.DOTALL
+_LOADS = Late(
+    r"\b(?:exec|eval|loads|Function)\s*\(.{0,500}\b(?:urlopen|requests\.get|fetch|b64decode|fromhex|atob)\b", re.DOTALL
 )
-_CREDENTIALS = re.compile(
+_CREDENTIALS = Late(
     r"\bos\.environ\b(?!\s*(?:\.get\(|\[)\s*['\"](?![^'\"]*(?:SECRET|TOKEN|PASSW|KEY|CREDENTIAL))[^'\"]*['\"])"
-    r"|\bos\.getenv\(\s*['\"][^'\"]*(?:SECRET|TOKEN|PASSW|_KEY|CREDENTIAL)|process\.env\b(?!\.(?!\w*(?:SECRET|TOKEN|PASSW|KEY"
-    r"|CREDENTIAL))\w+)|\bENV\.(?:to_h|each|inspect)|\bENV\[['\"][^'\"]*(?:SECRET|TOKEN|PASSW|_KEY)|\$ENV\{[^}]*(?:SECRET|TOKEN"
+    r"|\bos\.getenv\(\s*['\"][^'\"]*(?:SECRET|TOKEN|PASSW|_KEY|CREDENTIAL)|process\.env\b(?!\.(?!\w*(?:SECRET"
+    r"|TOKEN|PASSW|KEY"
+    r"|CREDENTIAL))\w+)|\bENV\.(?:to_h|each|inspect)|\bENV\[['\"][^'\"]*(?:SECRET|TOKEN|PASSW|_KEY)"
+    r"|\$ENV\{[^}]*(?:SECRET|TOKEN"
     r"|PASSW|_KEY)|%ENV\b|\bENVIRON\b|getenv\(\s*\)|\$_ENV\b|keyring\.get_password|\bnetrc\b|Sys\.getenv\(\s*\)",
     re.IGNORECASE,
 )  # fmt: skip
 _STRINGS = re.compile(r"'((?:[^'\\\n]|\\.){1,300})'|\"((?:[^\"\\\n]|\\.){1,300})\"|`([^`\n]{1,300})`")
-_AWK_STARTS = re.compile(r"\bsystem\s*\(|\|\s*getline|\|\s*\"|\|&|/inet/|print[^;}]*\|\s*[\"\w]")
-_SED_STARTS = re.compile(r"(?:^|[;{\n])\s*[\d,$/!]*\s*e\b|[/|#,@!]\s*[0-9gipm]*e[0-9gipm]*\s*(?:$|[;}\n])")
+_AWK_STARTS = Late(r"\bsystem\s*\(|\|\s*getline|\|\s*\"|\|&|/inet/|print[^;}]{0,300}\|\s*[\"\w]")
+_SED_STARTS = Late(r"(?:^|[;{\n])\s*[\d,$/!]*\s*e\b|[/|#,@!]\s*[0-9gipm]*e[0-9gipm]*\s*(?:$|[;}\n])")
 _SED_FILES = re.compile(r"(?:^|[;{\n\s])[rRwW]\s+(\S+)")
 
 

@@ -35,8 +35,11 @@ Against = Literal["ask", "deny"]
 _STRENGTH = {"allow": 0, "ask": 1, "deny": 2}
 _OWN = re.compile("[\ue000-\ue01f]")
 _MOST_FINDINGS = 50
-_DANGEROUS_VARIABLES = frozenset(("LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "ENV", "PROMPT_COMMAND",
-                                  "PYTHONSTARTUP", "PERL5OPT", "RUBYOPT", "LD_AUDIT"))  # fmt: skip
+_DANGEROUS_VARIABLES = frozenset(
+    ("LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "ENV", "PROMPT_COMMAND", "PYTHONSTARTUP",
+     "PERL5OPT", "RUBYOPT", "LD_AUDIT")
+)  # fmt: skip
+_PASSED_OVER = frozenset(("sudo", "env", "command", "nohup", "time", "timeout", "nice", "exec"))
 _CANNOT = "cannot be judged before it runs"
 
 
@@ -122,7 +125,7 @@ class _Judge:
         self.fetched: set[str] = set()
         self.cloned = False
         self.variables: dict[str, tuple[str, ...] | None] = {
-            "HOME": (place.home,), "PWD": (place.root,), "TMPDIR": ("/tmp",), "IFS": (" ",), "USER": None,  # noqa: S108
+            "HOME": (place.home,), "PWD": (place.root,), "TMPDIR": ("/tmp",), "IFS": (" ",), "USER": None,
         }  # fmt: skip
 
     def add(self, answer: Against, rule: str, why: str) -> None:
@@ -181,7 +184,7 @@ class _Judge:
         """One program, and what it starts."""
         if depth > 12:
             raise Unreadable("it is nested too deeply")
-        if run.program in ("", HOLE) or HOLE in run.program or run.name.glob is not None and run.program != "[":
+        if run.program in ("", HOLE) or HOLE in run.program or (run.name.glob is not None and run.program != "["):
             self._unknown(run, commands)
             return
         allowed = self._by_pattern(run)
@@ -199,8 +202,8 @@ class _Judge:
             elif inner.words:
                 words = self._completed(run, inner.words, command, commands) if inner.more else list(inner.words)
                 started = Run(
-                    basename(words[0].value), words[0], words[1:], folders, run.elsewhere or inner.elsewhere, inner.more,
-                    run.text if not inner.more else None, run.fed if not inner.more else (),
+                    basename(words[0].value), words[0], words[1:], folders,
+                    run.elsewhere or inner.elsewhere, inner.more, run.text if not inner.more else None, run.fed if not inner.more else (),
                     [word.value for word in words[1:]],
                 )  # fmt: skip
                 self.run(started, command, commands, depth + 1)
@@ -377,9 +380,10 @@ class _Judge:
 
     def _follows(self, run: Run) -> None:
         operands = run.operands()
-        if run.program != "chmod" and len(operands) > 1:
-            if self.place.whole(run.folders[0], operands[0].value) in self.fetched:
-                self.fetched.add(self.place.whole(run.folders[0], operands[-1].value))
+        if run.program == "chmod" or len(operands) < 2:
+            return
+        if self.place.whole(run.folders[0], operands[0].value) in self.fetched:
+            self.fetched.add(self.place.whole(run.folders[0], operands[-1].value))
 
     def _asks(self, kind: str, words: str) -> None:
         if self.commands.starter:
@@ -524,11 +528,8 @@ def _program_of(command: Simple) -> str:
     """The program of a command, behind the commonest wrappers."""
     for word in command.words:
         name = basename(word.value)
-        if name not in ("sudo", "env", "command", "nohup", "time", "timeout", "nice", "exec") and not name.startswith(
-            "-"
-        ):
-            if "=" not in name and not name.isdigit():
-                return name
+        if name not in _PASSED_OVER and not name.startswith("-") and "=" not in name and not name.isdigit():
+            return name
     return ""
 
 

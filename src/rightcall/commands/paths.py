@@ -8,38 +8,43 @@ from fnmatch import fnmatchcase
 
 from rightcall.commands.places import Place, names_in
 from rightcall.commands.rules import Run
-from rightcall.commands.words import HOLE, Word, could_be
+from rightcall.commands.words import HOLE, Late, Word, could_be
 from rightcall.fs.refused import component
 
 _TEXT_ONLY = frozenset(
-    ("echo", "printf", "print", "man", "which", "type", "whereis", "whatis", "apropos", "info", "help", "true", "false", ":",
-     "kill", "sleep", "date", "seq", "expr", "bc", "alias", "unset", "set", "read", "history", "hash", "tr", "basename",
-     "dirname", "say", "figlet", "cowsay", "yes", "logger", "hostname", "ping", "dig", "host", "nslookup", "gh", "glab",
-     "rightcall", "tldr", "cal", "return", "exit", "break", "continue", "shift", "wait", "jobs", "fg", "bg", "trap", "eval",
-     "osascript", "notify-send", "banner", "toilet", "export", "declare", "local", "typeset", "readonly", "command", "whence",
-     "getent", "pgrep", "pkill", "killall", "printenv", "apt-cache", "cowthink", "jira", "linear")
+    ("echo", "printf", "print", "man", "which", "type", "whereis", "whatis", "apropos", "info", "help", "true",
+     "false", ":", "kill", "sleep", "date", "seq", "expr", "bc", "alias", "unset", "set", "read", "history", "hash",
+     "tr", "basename", "dirname", "say", "figlet", "cowsay", "yes", "logger", "hostname", "ping", "dig", "host",
+     "nslookup", "gh", "glab", "rightcall", "tldr", "cal", "return", "exit", "break", "continue", "shift", "wait",
+     "jobs", "fg", "bg", "trap", "eval", "osascript", "notify-send", "banner", "toilet", "export", "declare",
+     "local", "typeset", "readonly", "command", "whence", "getent", "pgrep", "pkill", "killall", "printenv",
+     "apt-cache", "cowthink", "jira", "linear")
 )  # fmt: skip
 _FIRST_IS_TEXT = frozenset(
-    ("grep", "egrep", "fgrep", "rg", "ag", "ack", "pcregrep", "ripgrep", "zgrep", "ugrep", "sed", "gsed", "awk", "gawk", "mawk",
-     "nawk", "jq", "yq", "fd", "fdfind", "sd", "perl", "semgrep", "ast-grep", "sg", "comby", "xmlstarlet", "xq", "gron", "locate",
-     "mlocate", "plocate", "git grep", "git log", "zipgrep", "bzgrep", "xzgrep", "rga", "codespell", "parallel")
+    ("grep", "egrep", "fgrep", "rg", "ag", "ack", "pcregrep", "ripgrep", "zgrep", "ugrep", "sed", "gsed", "awk",
+     "gawk", "mawk", "nawk", "jq", "yq", "fd", "fdfind", "sd", "perl", "semgrep", "ast-grep", "sg", "comby",
+     "xmlstarlet", "xq", "gron", "locate", "mlocate", "plocate", "git grep", "git log", "zipgrep", "bzgrep",
+     "xzgrep", "rga", "codespell", "parallel")
 )  # fmt: skip
 _PATTERN_GIVEN = frozenset(("-e", "--regexp", "-f", "--file", "--expression", "--from-file"))
 _TEXT_OPTIONS = frozenset(
     ("-m", "--message", "--title", "--body", "--grep", "--author", "--format", "--pretty", "-S", "-G", "--subject",
-     "--description", "--notes", "--date", "--trailer", "--fixup", "--squash", "--committer", "--since", "--until", "-b",
-     "--label", "--reason", "--comment", "--name", "--regexp", "--expression", "--pattern", "--query")
+     "--description", "--notes", "--date", "--trailer", "--fixup", "--squash", "--committer", "--since", "--until",
+     "-b", "--label", "--reason", "--comment", "--name", "--regexp", "--expression", "--pattern", "--query")
 )  # fmt: skip
 _TEXT_OPTIONS_OF = frozenset(
     ("git", "hg", "svn", "jj", "gh", "glab", "docker", "kubectl", "aws", "gcloud", "az", "helm")
 )
-_LEFT_OUT = re.compile(r"--(?:exclude|ignore|no-|not-|skip|omit|format|message|grep|author|title|body|label|pretty|color|regex"
-                       r"|ignore-pattern|ignore-path|type|name|tag|filter|user-agent|header|glob-exclude)", re.IGNORECASE)  # fmt: skip
+_LEFT_OUT = Late(r"--(?:exclude|ignore|no-|not-|skip|omit|format|message|grep|author|title|body|label|pretty"
+                 r"|color|regex"
+                       r"|ignore-pattern|ignore-path|type|name|tag|filter|user-agent|header"
+                       r"|glob-exclude)", re.IGNORECASE)  # fmt: skip
 _CURL_FILES = frozenset(
-    ("-o", "--output", "-T", "--upload-file", "-K", "--config", "--cacert", "--cert", "-E", "--key", "-b", "--cookie", "-c",
-     "--cookie-jar", "--netrc-file", "--unix-socket", "-D", "--dump-header", "--output-dir", "--ca-native", "--pubkey")
+    ("-o", "--output", "-T", "--upload-file", "-K", "--config", "--cacert", "--cert", "-E", "--key", "-b",
+     "--cookie", "-c", "--cookie-jar", "--netrc-file", "--unix-socket", "-D", "--dump-header", "--output-dir",
+     "--ca-native", "--pubkey")
 )  # fmt: skip
-_ASKS_FILES = re.compile(r"-[a-hknprstuwxzGLNOS]|-(?:ef|nt|ot)")
+_ASKS_FILES = Late(r"-[a-hknprstuwxzGLNOS]|-(?:ef|nt|ot)")
 _REPRESENTATIVES = (
     ".env", ".env.local", ".env.production", "prod.env", "secret.json", "secrets.yaml", "secrets.json", "id_rsa", "id_dsa",
     "id_ecdsa", "id_ed25519", "server.pem", "server.key", "cert.p12", "cert.pfx", "app.keystore", "credentials.json",
@@ -92,8 +97,8 @@ def _is_pattern_of(program: str, option: str) -> bool:
 
 
 def _takes_next(program: str, option: str) -> bool:
-    return option in ("-A", "-B", "-C", "-m", "-t", "--type", "-g", "--glob", "--include", "-e", "--max-depth", "-F", "-v", "-n"
-                      ) and program not in ("sed", "gsed", "grep") or option in ("-A", "-B", "-C", "-m") and "grep" in program  # fmt: skip
+    return (option in ("-A", "-B", "-C", "-m", "-t", "--type", "-g", "--glob", "--include", "-e", "--max-depth", "-F", "-v", "-n"
+                      ) and program not in ("sed", "gsed", "grep")) or (option in ("-A", "-B", "-C", "-m") and "grep" in program)  # fmt: skip
 
 
 def _tested(run: Run) -> Iterator[Word]:
@@ -238,7 +243,7 @@ def _is_aimed(glob: str, name: str) -> bool:
         return False
     written = re.sub(r"\[.[^\]]*\]|[*?]", "", glob)
     if name.startswith("."):
-        return glob.startswith((".", "[.]")) and glob not in (".*", ".?*", ".[!.]*", ".[a-z]*") or len(written) >= 3
+        return (glob.startswith((".", "[.]")) and glob not in (".*", ".?*", ".[!.]*", ".[a-z]*")) or len(written) >= 3
     stem, dot, ending = name.partition(".")
     if ending in ("pem", "key", "p12", "pfx", "keystore", "tfstate", "env") and written.endswith(ending):
         return True

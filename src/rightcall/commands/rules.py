@@ -11,40 +11,47 @@ from msgspec import Struct
 
 from rightcall.commands.places import Place, is_device, is_disk
 from rightcall.commands.urls import Address, canonical_host, parsed
-from rightcall.commands.words import HOLE, Word, joined
+from rightcall.commands.words import HOLE, Late, Word, joined
 from rightcall.commands.wrappers import SHELLS, action_at, option_value, shell_code, takes_value
 
-SECRET_NAME = re.compile(
-    r"(?:^|_)(?:SECRET|SECRETS|TOKEN|TOKENS|PASSW(?:OR)?D|PASSWD|PASS|PASSPHRASE|CREDENTIALS?|AUTH|PAT|PRIVATE_KEY|COOKIE"
+SECRET_NAME = Late(
+    r"(?:^|_)(?:SECRET|SECRETS|TOKEN|TOKENS|PASSW(?:OR)?D|PASSWD|PASS|PASSPHRASE|CREDENTIALS?|AUTH|PAT"
+    r"|PRIVATE_KEY|COOKIE"
     r"|DSN|KEY|APIKEY|API_KEY|ACCESS_KEY|DATABASE_URL|DB_URL|REDIS_URL|MONGO_URI|MONGODB_URI|CONNECTION_STRING|SESSION)"
     r"(?:$|_)|PGPASSWORD|TOKEN$|SECRET$|APIKEY$|PASSWORD$",
     re.IGNORECASE,
 )  # fmt: skip
 FETCHERS = frozenset(
-    ("curl", "wget", "http", "https", "xh", "fetch", "aria2c", "lynx", "links", "w3m", "nc", "ncat", "netcat", "socat",
-     "ftp", "lftp", "gsutil", "axel", "curlie", "invoke-webrequest", "iwr", "irm", "invoke-restmethod", "gh", "scp")
+    ("curl", "wget", "http", "https", "xh", "fetch", "aria2c", "lynx", "links", "w3m", "nc", "ncat", "netcat",
+     "socat", "ftp", "lftp", "gsutil", "axel", "curlie", "invoke-webrequest", "iwr", "irm", "invoke-restmethod",
+     "gh", "scp")
 )  # fmt: skip
-_DEPLOYS = re.compile(
-    r"(?:^|[:_./-])(?:deploy|deployment|publish|release|ship|promote|rollback|destroy|wipe|nuke|purge|teardown|tear-down"
+_DEPLOYS = Late(
+    r"(?:^|[:_./-])(?:deploy|deployment|publish|release|ship|promote|rollback|destroy|wipe|nuke|purge|teardown"
+    r"|tear-down"
     r"|drop|reset-db|db[:_-]?(?:reset|drop|wipe)|hard-?reset|upload)(?:[:_.-]|$)", re.IGNORECASE,
 )  # fmt: skip
 _SQL = frozenset(
-    ("psql", "mysql", "mariadb", "sqlite3", "sqlite", "mycli", "pgcli", "litecli", "clickhouse-client", "clickhouse", "sqlcmd",
-     "cqlsh", "duckdb", "usql", "mongosh", "mongo", "snowsql", "bq", "trino", "presto", "hive", "beeline", "cockroach", "turso",
-     "wrangler", "osqueryi", "impala-shell", "sqlplus", "isql", "tsql")
+    ("psql", "mysql", "mariadb", "sqlite3", "sqlite", "mycli", "pgcli", "litecli", "clickhouse-client", "clickhouse",
+     "sqlcmd", "cqlsh", "duckdb", "usql", "mongosh", "mongo", "snowsql", "bq", "trino", "presto", "hive", "beeline",
+     "cockroach", "turso", "wrangler", "osqueryi", "impala-shell", "sqlplus", "isql", "tsql")
 )  # fmt: skip
-_SQL_DESTROYS = re.compile(
-    r"\b(?:DROP\s+(?:TABLE|DATABASE|SCHEMA|INDEX|VIEW|USER|ROLE|COLUMN|KEYSPACE|COLLECTION|FUNCTION|TRIGGER|SEQUENCE|TYPE|OWNED|"
-    r"MATERIALIZED|EXTENSION|POLICY|PROCEDURE|CONSTRAINT|TABLESPACE)|TRUNCATE\b|DELETE\s+FROM|UPDATE\s+\S+\s+SET|REPLACE\s+INTO"
-    r"|ALTER\s+(?:TABLE|DATABASE|SYSTEM)|OVERWRITE\b)|\.(?:drop|dropDatabase|deleteMany|deleteOne|remove|dropIndexes|updateMany"
+_SQL_DESTROYS = Late(
+    r"\b(?:DROP\s+(?:TABLE|DATABASE|SCHEMA|INDEX|VIEW|USER|ROLE|COLUMN|KEYSPACE|COLLECTION|FUNCTION|TRIGGER"
+    r"|SEQUENCE|TYPE|OWNED|"
+    r"MATERIALIZED|EXTENSION|POLICY|PROCEDURE|CONSTRAINT|TABLESPACE)|TRUNCATE\b|DELETE\s+FROM"
+    r"|UPDATE\s+\S+\s+SET|REPLACE\s+INTO"
+    r"|ALTER\s+(?:TABLE|DATABASE|SYSTEM)|OVERWRITE\b)|\.(?:drop|dropDatabase|deleteMany|deleteOne|remove"
+    r"|dropIndexes|updateMany"
     r"|findOneAndDelete|bulkWrite|renameCollection)\s*\(|\bdropDatabase\b|db\.shutdownServer", re.IGNORECASE,
 )  # fmt: skip
-_SQL_RIGHTS = re.compile(r"\b(?:GRANT|REVOKE)\s|\b(?:CREATE|ALTER)\s+(?:USER|ROLE)\b|LOAD_EXTENSION|LOAD\s+DATA\b"
-                         r"|INTO\s+(?:OUT|DUMP)FILE|xp_cmdshell|pg_read_file|lo_import|createUser\(", re.IGNORECASE)  # fmt: skip
-_SQL_RUNS = re.compile(
+_SQL_RIGHTS = Late(r"\b(?:GRANT|REVOKE)\s|\b(?:CREATE|ALTER)\s+(?:USER|ROLE)\b|LOAD_EXTENSION|LOAD\s+DATA\b"
+                         r"|INTO\s+(?:OUT|DUMP)FILE|xp_cmdshell|pg_read_file|lo_import"
+                         r"|createUser\(", re.IGNORECASE)  # fmt: skip
+_SQL_RUNS = Late(
     r"\\!\s*(.*)|^\s*\.(?:shell|system)\s+(.*)|PROGRAM\s+'([^']*)'|^\s*system\s+(.*)", re.MULTILINE | re.IGNORECASE
 )
-_SQL_SECRET = re.compile(
+_SQL_SECRET = Late(
     r"pg_shadow|pg_authid|mysql\.user|authentication_string|\bpassword_hash\b|rolpassword", re.IGNORECASE
 )
 
@@ -101,9 +108,9 @@ class Run(Struct):
                 return False
             if value in options or (value.startswith("--") and value.partition("=")[0] in options):
                 return True
-            if value[:1] == "-" and value[1:2] not in ("-", ""):
-                if any(len(option) == 2 and option[1] in value[1:] for option in options):
-                    return True
+            bundle = value[1:] if value[:1] == "-" and value[1:2] != "-" else ""
+            if any(len(option) == 2 and option[1] in bundle for option in options):
+                return True
         return False
 
     def wholes(self, word: Word, place: Place) -> list[str]:
@@ -235,9 +242,12 @@ def _chmod(run: Run, place: Place) -> Iterator[Found]:
     mode, targets = (operands[0].value if operands else ""), operands[1:]
     if run.program != "chmod":
         mode = ""
-    if re.fullmatch(r"0?[2-7][0-7]{3}", mode) and not mode.startswith("0") or re.search(r"[+=][rwxXt]*s", mode):
-        yield Found("escalates", f"chmod {mode}")
-    elif re.fullmatch(r"[0-7]{0,3}[2367]", mode) or re.search(r"(?:^|,)[ug]*[oa][ugoa]*[+=][rx]*w", mode):
+    if (
+        (re.fullmatch(r"0?[2-7][0-7]{3}", mode) and not mode.startswith("0"))
+        or re.search(r"[+=][rwxXt]*s", mode)
+        or re.fullmatch(r"[0-7]{0,3}[2367]", mode)
+        or re.search(r"(?:^|,)[ug]*[oa][ugoa]*[+=][rx]*w", mode)
+    ):
         yield Found("escalates", f"chmod {mode}")
     for word in targets:
         if any(not place.is_inside(path) and not place.is_temporary(path) for path in run.wholes(word, place)):
@@ -246,23 +256,26 @@ def _chmod(run: Run, place: Place) -> Iterator[Found]:
 
 
 def _crontab(run: Run, _place: Place) -> Iterator[Found]:
-    if run.values and not run.has("-l", "--help") and not run.has("-r"):
-        yield Found("persists", "crontab")
-    elif not run.values and (run.fed or run.redirected):
+    if (run.values and not run.has("-l", "--help") and not run.has("-r")) or (
+        not run.values and (run.fed or run.redirected)
+    ):
         yield Found("persists", "crontab")
 
 
 # ── git ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-_GIT_SET = re.compile(
-    r"core\.(?:hookspath|fsmonitor|sshcommand|pager|editor|askpass|attributesfile|worktree|gitproxy)|alias\..*|credential\..*"
-    r"|filter\..*|(?:diff|merge)\..*\.(?:command|driver|textconv|cmd|tool)|url\..*|include.*|http\..*|remote\..*|protocol\..*"
-    r"|submodule\..*|gpg\..*|sequence\.editor|pager\..*|safe\..*|uploadpack\..*|receive\..*|init\.templatedir|commit\.template",
+_GIT_SET = Late(
+    r"core\.(?:hookspath|fsmonitor|sshcommand|pager|editor|askpass|attributesfile|worktree|gitproxy)|alias\..*"
+    r"|credential\..*"
+    r"|filter\..*|(?:diff|merge)\..*\.(?:command|driver|textconv|cmd|tool)|url\..*|include.*|http\..*"
+    r"|remote\..*|protocol\..*"
+    r"|submodule\..*|gpg\..*|sequence\.editor|pager\..*|safe\..*|uploadpack\..*|receive\..*|init\.templatedir"
+    r"|commit\.template",
     re.IGNORECASE,
 )  # fmt: skip
 
 
-def _git(run: Run, place: Place) -> Iterator[Found]:
+def _git(run: Run, _place: Place) -> Iterator[Found]:
     at = action_at("git", run.arguments)
     for before, word in enumerate(run.arguments[: max(at, 0)]):
         if run.values[before - 1 : before] == ["-c"] and _GIT_SET.fullmatch(word.value.partition("=")[0]):
@@ -384,7 +397,7 @@ def _parsed(words: list[Word], scheme: str) -> list[Address]:
         if "://" in text and not re.match(r"[A-Za-z][\w+.-]*://", text):
             text = text[re.search(r"[A-Za-z][\w+.-]*://|$", text).start() :]  # type: ignore[union-attr]
         address = parsed(text.replace(HOLE, "x"), scheme)
-        if address is not None and not (HOLE in word.value.partition("://")[2][:1]):
+        if address is not None and HOLE not in word.value.partition("://")[2][:1]:
             found.append(address)
         elif HOLE in word.value:
             found.append(Address(scheme or "http", HOLE, None, "/"))
@@ -473,9 +486,9 @@ def _sends_credentials(run: Run) -> Iterator[Found]:
 
 
 _HARMLESS_OUTPUT = frozenset(
-    ("date", "echo", "printf", "uuidgen", "git", "seq", "uname", "nproc", "jq", "tr", "cut", "basename", "dirname", "pwd", "curl",
-     "wget", "arch", "dpkg", "lsb_release", "sw_vers", "npm", "node", "go", "rustc", "python3", "sed", "head", "tail", "sort",
-     "grep", "rev", "bc", "expr", "mktemp", "minikube", "docker", "kubectl")
+    ("date", "echo", "printf", "uuidgen", "git", "seq", "uname", "nproc", "jq", "tr", "cut", "basename", "dirname",
+     "pwd", "curl", "wget", "arch", "dpkg", "lsb_release", "sw_vers", "npm", "node", "go", "rustc", "python3", "sed",
+     "head", "tail", "sort", "grep", "rev", "bc", "expr", "mktemp", "minikube", "docker", "kubectl")
 )  # fmt: skip
 
 
@@ -486,20 +499,27 @@ def _copies(run: Run, _place: Place) -> Iterator[Found]:
         "--backup-dir --suffix --chmod --chown --temp-dir --partial-dir --compare-dest --link-dest --files-from --password-file "
         + ("-P -i -o -c -F -l -S -J -D" if run.program == "scp" else "")
     )
-    remote = [bool(re.match(r"(?:[\w.-]+@)?[\w.\[\]:-]+:(?!\\)|\w+://", one.value)) and not one.value.startswith(("/", "."))
-              or HOLE in one.value.partition(":")[0] and ":" in one.value for one in operands]  # fmt: skip
+    remote = [(bool(re.match(r"(?:[\w.-]+@)?[\w.\[\]:-]+:(?!\\)"
+                             r"|\w+://", one.value)) and not one.value.startswith(("/", ".")))
+              or (HOLE in one.value.partition(":")[0] and ":" in one.value) for one in operands]  # fmt: skip
     if remote and remote[-1]:
         yield Found("publishes", f"{run.program} … {operands[-1].value}".replace(HOLE, "…"))
 
 
 def _bucket(run: Run, _place: Place) -> Iterator[Found]:
     """Copying to a bucket; from one it is a download."""
-    words = [word.value for word in run.operands("--profile --region --exclude --include --acl --cache-control --filter")]
+    words = [
+        word.value for word in run.operands("--profile --region --exclude --include --acl --cache-control --filter")
+    ]
     copies = {"aws": ["s3"], "gcloud": ["storage"]}.get(run.program, [])
     if words[: len(copies)] != copies:
         return
     action, *places = words[len(copies) :] or [""]
-    if action in ("cp", "sync", "copy", "copyto", "rsync") and places and re.match(r"\w[\w.-]*:(?!\\)|/?\w+:/", places[-1]):
+    if (
+        action in ("cp", "sync", "copy", "copyto", "rsync")
+        and places
+        and re.match(r"\w[\w.-]*:(?!\\)|/?\w+:/", places[-1])
+    ):
         yield Found("publishes", f"{run.program} {action} … {places[-1]}")
 
 
@@ -589,9 +609,11 @@ def _container(run: Run, place: Place) -> Iterator[Found]:
         yield Found("escalates", f"{run.program} --network=host")
 
 
-_TASKS = frozenset(("npm", "yarn", "pnpm", "bun", "make", "gmake", "just", "task", "rake", "composer", "invoke", "inv", "nox",
-                    "tox", "grunt", "gulp", "turbo", "nx", "lerna", "deno", "hatch", "pdm", "poe", "doit", "mage", "earthly",
-                    "cargo-make", "sbt", "ant", "fab", "fabric", "cap"))  # fmt: skip
+_TASKS = frozenset(
+    ("npm", "yarn", "pnpm", "bun", "make", "gmake", "just", "task", "rake", "composer", "invoke", "inv", "nox",
+     "tox", "grunt", "gulp", "turbo", "nx", "lerna", "deno", "hatch", "pdm", "poe", "doit", "mage", "earthly",
+     "cargo-make", "sbt", "ant", "fab", "fabric", "cap")
+)  # fmt: skip
 
 
 def _runs_scripts(run: Run) -> bool:
@@ -617,8 +639,8 @@ def _script_of(run: Run) -> str:
 
 
 _LOOKING = frozenset(
-    ("status", "stats", "doctor", "demo", "version", "--version", "--help", "-h", "help", "read", "check", "docs", "formats",
-     "packs", "tools", "lint", "eval", "completion", "replay", "")
+    ("status", "stats", "doctor", "demo", "version", "--version", "--help", "-h", "help", "read", "check", "docs",
+     "formats", "packs", "tools", "lint", "eval", "completion", "replay", "")
 )  # fmt: skip
 _ASKING = frozenset(
     ("policy", "audit", "approvals", "grants", "requests", "packet", "route", "sandbox", "pr", "store", "people")
@@ -696,9 +718,9 @@ def _tar(run: Run, place: Place) -> Iterator[Found]:
     if run.has("--remove-files"):
         yield Found("destroys", "tar --remove-files", ("--remove-files",))
     into = option_value(run.arguments, "-C", "--directory")
-    if into is not None and any(place.is_everything(path) for path in run.wholes(into, place)):
-        if not run.has("-c", "--create"):
-            yield Found("persists", f"tar -C {into.value}")
+    unpacks = into is not None and not run.has("-c", "--create")
+    if into is not None and unpacks and any(place.is_everything(path) for path in run.wholes(into, place)):
+        yield Found("persists", f"tar -C {into.value}")
 
 
 def _tee(run: Run, _place: Place) -> Iterator[Found]:

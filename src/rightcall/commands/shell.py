@@ -1,4 +1,4 @@
-"""Reads a command line as `sh` and `bash` do, as far as is needed to say which programs it would start with which words.
+"""Reads a command line as `sh` and `bash` do, as far as needed to say which programs it would start, and how.
 
 Nothing is kept of the structure but what a judgement needs: every simple command, in order, with the folder it runs in,
 what is piped into it, and where its output goes. Commands in substitutions, groups, loops, branches and functions count
@@ -7,6 +7,7 @@ like all others: whether they run is not known before.
 
 import os
 import re
+from itertools import pairwise
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -580,14 +581,19 @@ def _formatted(arguments: list[str]) -> str | None:
     lines: list[str] = []
     for start in range(0, max(len(texts), 1), len(found)):
         given = iter(texts[start : start + len(found)])
-        lines.append(re.sub(r"%[sbd]", lambda _: decoded(next(given, "")), form).replace("%%", "%"))
+        pieces = re.split(r"%[sbd]", form)
+        lines.append("".join(piece + decoded(next(given, "")) for piece in pieces[:-1]) + pieces[-1])
     return "".join(lines).strip("\n")
 
 
 def _found(arguments: list[str]) -> str | None:
     """What `find` prints, as far as the names it looks for tell it."""
-    starts = [one for at, one in enumerate(arguments) if not any(two.startswith(("-", "(", "!")) for two in arguments[: at + 1])]
-    names = [two for one, two in zip(arguments, arguments[1:], strict=False) if one in ("-name", "-iname")]
+    starts = [
+        one
+        for at, one in enumerate(arguments)
+        if not any(two.startswith(("-", "(", "!")) for two in arguments[: at + 1])
+    ]
+    names = [two for one, two in pairwise(arguments) if one in ("-name", "-iname")]
     if not names or "-exec" in arguments:
         return None
     return " ".join(f"{start.rstrip('/')}/{name}" for start in starts or ["."] for name in names)

@@ -99,7 +99,8 @@ _LISTS: dict[Kind, str] = {
         cargo uninstall
         dropdb|dropuser|pg_dropcluster
         mysqladmin drop|shutdown|flush*
-        redis-cli ** FLUSHALL|FLUSHDB|flushall|flushdb|FlushAll|DEL|del|UNLINK|unlink|SHUTDOWN|shutdown|CONFIG|config|EVAL
+        redis-cli ** FLUSHALL|FLUSHDB|flushall|flushdb|FlushAll|DEL|del
+        redis-cli ** UNLINK|unlink|SHUTDOWN|shutdown|CONFIG|config|EVAL
         redis-cli --eval*
         redis-cli ** DEBUG|SWAPDB|RENAME|MIGRATE|SCRIPT
         etcdctl del|rm
@@ -212,7 +213,8 @@ _LISTS: dict[Kind, str] = {
         hg|jj push
         jj git push
         svn commit|ci|import
-        npm|yarn|pnpm|bun|lerna|jsr|deno|vsce|ovsx publish|unpublish|deprecate|dist-tag|owner|access|star|hook|version-publish
+        npm|yarn|pnpm|bun|lerna|jsr|deno|vsce|ovsx publish|unpublish|deprecate|dist-tag
+        npm|yarn|pnpm|bun|lerna|jsr|deno|vsce|ovsx owner|access|star|hook|version-publish
         npm|yarn|pnpm npm publish
         yarn npm publish
         npm profile|team|org|token|adduser|login|logout
@@ -268,7 +270,8 @@ _LISTS: dict[Kind, str] = {
         glab ci run|trigger|retry|delete
         hub pull-request|create|push|release|merge|fork|issue
         tea pr|issue|release create|merge|close
-        kubectl|oc|k apply|create|patch|edit|scale|autoscale|expose|run|set|label|annotate|taint|cp|attach|debug|uncordon
+        kubectl|oc|k apply|create|patch|edit|scale|autoscale|expose|run
+        kubectl|oc|k set|label|annotate|taint|cp|attach|debug|uncordon
         kubectl|oc|k rollout restart|undo|pause|resume
         kubectl|oc|k replace
         kubectl|oc|k certificate approve|deny
@@ -304,7 +307,8 @@ _LISTS: dict[Kind, str] = {
         expo|eas publish|submit|update|build|upload
         appcenter|codepush|code-push release*|distribute
         aws s3 mb|website|presign
-        aws ** create-*|put-*|update-*|run-*|start-*|invoke|invoke-*|publish*|send-*|attach-*|detach-*|modify-*|associate-*
+        aws ** create-*|put-*|update-*|run-*|start-*|invoke
+        aws ** invoke-*|publish*|send-*|attach-*|detach-*|modify-*|associate-*
         aws ** authorize-*|register-*|import-*|restore-*|execute-*|enable-*|disable-*|copy-*|add-*|set-*|tag-*
         aws cloudformation|deploy deploy|push|package
         gsutil mb|acl|iam|setmeta|web
@@ -468,7 +472,8 @@ _LISTS: dict[Kind, str] = {
         sysctl -w|--write|-p|--load
         modprobe|insmod|rmmod|kexec|depmod *
         mount|umount|losetup|swapoff|swapon *
-        useradd|usermod|groupadd|groupmod|adduser|addgroup|passwd|chpasswd|gpasswd|chsh|chfn|vipw|newgrp|dscl|sysadminctl *
+        useradd|usermod|groupadd|groupmod|adduser|addgroup|passwd *
+        chpasswd|gpasswd|chsh|chfn|vipw|newgrp|dscl|sysadminctl *
         passwd|visudo
         chroot|nsenter|unshare|pivot_root *
         docker run --privileged|--pid*|--cap-add*|--device*|--security-opt*|--userns*|--ipc*|--uts*
@@ -490,8 +495,10 @@ _LISTS: dict[Kind, str] = {
     """,
     "persists": """
         at|batch|atrm *
-        systemctl start|stop|restart|reload|enable|disable|mask|unmask|daemon-reload|kill|edit|set-*|isolate|reset-failed|link
-        systemctl reboot|poweroff|halt|suspend|hibernate|rescue|emergency|import-environment|set-environment|revert|try-*
+        systemctl start|stop|restart|reload|enable|disable|mask
+        systemctl unmask|daemon-reload|kill|edit|set-*|isolate|reset-failed|link
+        systemctl reboot|poweroff|halt|suspend|hibernate
+        systemctl rescue|emergency|import-environment|set-environment|revert|try-*
         systemctl reenable|preset*|add-*|daemon-reexec|default
         service ** start|stop|restart|reload
         rc-update|rc-service|chkconfig|update-rc.d|initctl|svcadm *
@@ -560,7 +567,7 @@ _NO_REAL_DRY_RUN = frozenset(("sudo", "su", "doas", "crontab", "docker", "heroku
 
 @lru_cache(1)
 def _lines() -> dict[str, list[tuple[Kind, str]]]:
-    """The lines by program. They are compiled when a command of that program comes: a hook judges one."""
+    """The lines by program. They are compiled when a command comes that they could mean: a hook judges one."""
     found: dict[str, list[tuple[Kind, str]]] = {}
     for kind, text in _LISTS.items():
         for line in text.split("\n"):
@@ -570,13 +577,28 @@ def _lines() -> dict[str, list[tuple[Kind, str]]]:
     return found
 
 
+@lru_cache(512)
+def _by_operand(program: str) -> dict[str, list[tuple[Kind, str]]]:
+    """The lines of a program by the words that may come first; under "" those that any word can begin."""
+    found: dict[str, list[tuple[Kind, str]]] = {}
+    for kind, line in _lines().get(program, ()):
+        first = next((word for word in line.split()[1:] if not word.startswith("-")), "")
+        for choice in [""] if "*" in first else first.split("|"):
+            found.setdefault(choice, []).append((kind, line))
+    return found
+
+
 def listed(program: str, arguments: list[str]) -> tuple[Kind, Pattern] | None:
     """The first line of the list that means a command; of several, the one that names most."""
+    lines = _by_operand(program) if program in _lines() else None
+    if not lines:
+        return None
     found: tuple[Kind, Pattern] | None = None
-    for kind, line in _lines().get(program, ()):
-        pattern = compiled(line)
-        if pattern.hits(program, arguments) and (found is None or len(pattern.options) > len(found[1].options)):
-            found = kind, pattern
+    for word in ("", *dict.fromkeys(arguments[:50])):
+        for kind, line in lines.get(word, ()):
+            pattern = compiled(line)
+            if pattern.hits(program, arguments) and (found is None or len(pattern.options) > len(found[1].options)):
+                found = kind, pattern
     return None if found is None or _only_looks(program, arguments) else found
 
 

@@ -11,21 +11,20 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from rightcall.commands.words import Late
 from rightcall.text.patterns import matches
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_SCHEME = Late(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _ODD = re.compile(r"[\x00-\x20\x7f\u00ad\u200b-\u200f\u2060\ufeff]")
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21, "ssh": 22, "sftp": 22}
 _METADATA = frozenset(
-    (
-        "169.254.169.254", "169.254.170.2", "169.254.170.23", "169.254.169.253", "169.254.169.123", "100.100.100.200",
-        "192.0.0.192", "fd00:ec2::254", "fd20:ce::254", "168.63.129.16",
-        "metadata.google.internal", "metadata.goog", "metadata", "instance-data", "instance-data.ec2.internal",
-        "metadata.azure.com", "metadata.azure.internal", "metadata.tencentyun.com", "metadata.packet.net",
-    )
+    ("169.254.169.254", "169.254.170.2", "169.254.170.23", "169.254.169.253", "169.254.169.123", "100.100.100.200",
+     "192.0.0.192", "fd00:ec2::254", "fd20:ce::254", "168.63.129.16", "metadata.google.internal", "metadata.goog",
+     "metadata", "instance-data", "instance-data.ec2.internal", "metadata.azure.com", "metadata.azure.internal",
+     "metadata.tencentyun.com", "metadata.packet.net")
 )  # fmt: skip
 """Where a cloud hands out its credentials."""
-_NAMES_FOR = re.compile(r"(?:^|\.)((?:\d{1,3}[.-]){3}\d{1,3})\.(?:nip\.io|sslip\.io|xip\.io|traefik\.me)$")
+_NAMES_FOR = Late(r"(?:^|\.)((?:\d{1,3}[.-]){3}\d{1,3})\.(?:nip\.io|sslip\.io|xip\.io|traefik\.me)$")
 
 
 class Address(NamedTuple):
@@ -47,8 +46,8 @@ class Address(NamedTuple):
     def is_local(self) -> bool:
         """This very machine."""
         return (
-            self.host in ("localhost", "::1", "0.0.0.0", "::", "host.docker.internal", "[::1]")  # noqa: S104 - compared
-            or self.host.startswith("127.") and _is_quad(self.host)
+            self.host in ("localhost", "::1", "0.0.0.0", "::", "host.docker.internal", "[::1]")
+            or (self.host.startswith("127.") and _is_quad(self.host))
             or self.host.endswith(".localhost")
         )  # fmt: skip
 
@@ -73,7 +72,7 @@ def parsed(text: str, scheme: str = "") -> Address | None:
         text.startswith("//", found.end()) or found[1].casefold() in ("file", "http", "https", "data", "javascript")
     ):
         scheme, rest = found[1].casefold(), text[found.end() :]
-    elif text.startswith("//") or text.startswith("\\\\"):
+    elif text.startswith(("//", "\\\\")):
         scheme, rest = scheme or "https", text
     elif scheme:
         rest = text
@@ -194,8 +193,7 @@ def _six(host: str) -> str | None:
         return None
     inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
     if inner is None and int(address) >> 32 in (0, 0x64FF9B << 64) and int(address) > 0xFFFF:
-        inner_text = _quad(str(int(address) & 0xFFFFFFFF))
-        return inner_text
+        return _quad(str(int(address) & 0xFFFFFFFF))
     return str(inner) if inner is not None else str(address)
 
 

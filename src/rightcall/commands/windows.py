@@ -15,12 +15,15 @@ _ALIASES = {
     "write-output": "echo", "write-host": "echo", "%": "foreach-object", "?": "where-object", "gal": "get-alias",
 }  # fmt: skip
 _TOKEN = re.compile(
-    r"(?P<blank>[ \t\r]+)|(?P<end>[;\n{}()]|&&|\|\||&)|(?P<pipe>\|)|(?P<single>'(?:[^']|'')*')|(?P<double>\"(?:[^\"`]|`.)*\")"
+    r"(?P<blank>[ \t\r]+)|(?P<end>[;\n{}()]|&&|\|\||&)|(?P<pipe>\|)|(?P<single>'(?:[^']|'')*')"
+    r"|(?P<double>\"(?:[^\"`]|`.)*\")"
     r"|(?P<comment>(?<![^\s;{}()])#[^\n]*)|(?P<word>(?:`.|[^\s;{}()|&'\"`])+)|(?P<odd>.)", re.DOTALL,
 )  # fmt: skip
 _VARIABLE = re.compile(r"\$(?:\{[^}]*\}|[A-Za-z_?][\w:]*)|%[A-Za-z_]\w*%")
-_KEYWORDS = frozenset(("if", "else", "elseif", "foreach", "for", "while", "do", "try", "catch", "finally", "return", "param",
-                       "function", "in", "switch", "process", "begin", "end", "not", "exist", "call", "@echo"))  # fmt: skip
+_KEYWORDS = frozenset(
+    ("if", "else", "elseif", "foreach", "for", "while", "do", "try", "catch", "finally", "return", "param",
+     "function", "in", "switch", "process", "begin", "end", "not", "exist", "call", "@echo")
+)  # fmt: skip
 
 
 def read_windows(text: str, language: str) -> Iterator[tuple[list[str], tuple[str, ...]]]:
@@ -61,7 +64,7 @@ def _unquoted(kind: str, value: str) -> str:
 
 def _named(words: list[str], language: str) -> list[str]:
     """The words without an assignment and keywords before the command, and the command by its full name."""
-    while words and (words[0].casefold() in _KEYWORDS or words[0] in ("&", ".", "=", "!", HOLE) and len(words) > 1):
+    while words and (words[0].casefold() in _KEYWORDS or (words[0] in ("&", ".", "=", "!", HOLE) and len(words) > 1)):
         if words[0] == HOLE and len(words) > 1 and words[1] not in ("=", "+="):
             break
         words = words[2:] if words[0] == HOLE else words[1:]

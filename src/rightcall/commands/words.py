@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from itertools import islice, product
+from itertools import islice, pairwise, product
 
 from msgspec import Struct
 
@@ -36,6 +36,32 @@ _PATTERN = str.maketrans(
     {_MARKS["*"]: "[*]", _MARKS["?"]: "[?]", _MARKS["["]: "[[]"}
     | {_MARKS[one]: one for one in "]{},~"}
 )  # fmt: skip
+
+
+class Late:
+    """An expression that is compiled when it is first used: a hook judges one command, and needs few of them."""
+
+    __slots__ = ("_compiled", "_flags", "_text")
+
+    def __init__(self, text: str, flags: int = 0) -> None:
+        self._text = text
+        self._flags = flags
+        self._compiled: re.Pattern[str] | None = None
+
+    @property
+    def compiled(self) -> re.Pattern[str]:
+        if self._compiled is None:
+            self._compiled = re.compile(self._text, self._flags)
+        return self._compiled
+
+    def search(self, text: str) -> re.Match[str] | None:
+        return self.compiled.search(text)
+
+    def match(self, text: str) -> re.Match[str] | None:
+        return self.compiled.match(text)
+
+    def fullmatch(self, text: str) -> re.Match[str] | None:
+        return self.compiled.fullmatch(text)
 
 
 class Word(Struct, frozen=True):
@@ -99,9 +125,8 @@ class Pieces:
         found: list[Word] = []
         for choice in islice(product(*self.texts), MOST_WORDS):
             for braced in braces("".join(choice)):
-                for cut in braced.split(CUT) if CUT in braced else (braced,):
-                    if cut or self.quoted:
-                        found.append(_word(cut, home, self.quoted, names, inner))
+                cuts = braced.split(CUT) if CUT in braced else (braced,)
+                found += [_word(cut, home, self.quoted, names, inner) for cut in cuts if cut or self.quoted]
         return found[:MOST_WORDS] if found else [Word("", None, True, names, inner)] if self.quoted else []
 
 
@@ -169,7 +194,7 @@ def _first_braces(text: str) -> tuple[int, int, list[str]] | None:
 def _choices(inside: str, commas: list[int]) -> list[str]:
     if commas:
         bounds = [-1, *commas, len(inside)]
-        return [inside[a + 1 : b] for a, b in zip(bounds, bounds[1:], strict=False)][:MOST_WORDS]
+        return [inside[a + 1 : b] for a, b in pairwise(bounds)][:MOST_WORDS]
     found = _RANGE.fullmatch(inside)
     if found is None:
         return []

@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from rightcall.commands.words import HOLE, Word, joined
+from rightcall.commands.words import HOLE, Late, Word, joined
 
 SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "rbash", "mksh", "yash", "csh", "tcsh"))
-_CODE_VARIABLES = re.compile(r"(?:GIT_)?(?:\w*_COMMAND|PAGER|EDITOR|VISUAL|BROWSER|SSH_ASKPASS|ASKPASS|RSYNC_RSH)")
-_GIT_CODE = re.compile(
+_CODE_VARIABLES = Late(r"(?:GIT_)?(?:\w*_COMMAND|PAGER|EDITOR|VISUAL|BROWSER|SSH_ASKPASS|ASKPASS|RSYNC_RSH)")
+_GIT_CODE = Late(
     r"(?:alias\..+|core\.(?:pager|editor|sshcommand|fsmonitor|askpass|hookspath)|credential\..*helper|.*\.(?:cmd|driver"
     r"|textconv|command|clean|smudge|process)|pager\..+|sequence\.editor|diff\.external|gpg\..*program|uploadpack\..*)",
     re.IGNORECASE | re.DOTALL,
@@ -156,7 +156,31 @@ _RUNNERS: dict[tuple[str, str], _Prefix] = {
     ("perf", "record"): _prefix("-e -o -F -g"),
     ("coverage", "run"): _prefix("-m --source --rcfile --omit"),
 }  # fmt: skip
-_SSH = frozenset("-p -i -l -o -L -R -D -F -J -b -c -E -e -I -m -O -Q -S -W -w -B".split())
+_SSH = frozenset(
+    [
+        "-p",
+        "-i",
+        "-l",
+        "-o",
+        "-L",
+        "-R",
+        "-D",
+        "-F",
+        "-J",
+        "-b",
+        "-c",
+        "-E",
+        "-e",
+        "-I",
+        "-m",
+        "-O",
+        "-Q",
+        "-S",
+        "-W",
+        "-w",
+        "-B",
+    ]
+)
 
 
 def inner_of(program: str, arguments: list[Word]) -> Iterator[Inner]:
@@ -415,7 +439,7 @@ def _compose(arguments: list[Word]) -> Iterator[Inner]:
     at = action_at("docker", arguments)
     if at >= 0 and arguments[at].value in ("compose", "container"):
         rest = arguments[at + 1 :]
-        valued = frozenset("-f --file -p --project-name --profile --env-file --project-directory".split())
+        valued = frozenset(["-f", "--file", "-p", "--project-name", "--profile", "--env-file", "--project-directory"])
         while rest and rest[0].value.startswith("-"):
             rest = rest[1 + takes_value(rest[0].value, valued) :]
         if rest and rest[0].value in ("exec", "run"):
@@ -463,7 +487,8 @@ def _screen(arguments: list[Word]) -> Iterator[Inner]:
 
 def _tar(arguments: list[Word]) -> Iterator[Inner]:
     for word in arguments:
-        found = re.match(r"--(?:checkpoint-action=exec=|to-command=|use-compress-program=|rsh-command=)(.*)", word.value,
+        found = re.match(r"--(?:checkpoint-action=exec=|to-command=|use-compress-program="
+                         r"|rsh-command=)(.*)", word.value,
                          re.DOTALL)  # fmt: skip
         if found:
             yield Inner(code=Word(found[1], None, True))
@@ -503,14 +528,14 @@ def _cmd(arguments: list[Word]) -> Iterator[Inner]:
 def _powershell(arguments: list[Word]) -> Iterator[Inner]:
     for at, word in enumerate(arguments):
         option = word.value.casefold().lstrip("-/")
-        if word.value[:1] in "-/" and option and "encodedcommand".startswith(option) and option != "e" * 20:
-            if option in ("ec", "e") or option.startswith("en"):
-                yield Inner(code=_decoded(arguments[at + 1 :]), language="powershell")
-                return
-        if word.value[:1] in "-/" and option and "command".startswith(option):
+        named = word.value[:1] in "-/" and bool(option)
+        if named and (option in ("ec", "e") or ("encodedcommand".startswith(option) and option.startswith("en"))):
+            yield Inner(code=_decoded(arguments[at + 1 :]), language="powershell")
+            return
+        if named and "command".startswith(option):
             yield Inner(code=Word(joined(arguments[at + 1 :]), None, True), language="powershell")
             return
-        if word.value[:1] in "-/" and option and "file".startswith(option):
+        if named and "file".startswith(option):
             return
     if arguments and not arguments[0].value.startswith("-"):
         yield Inner(code=Word(joined(arguments), None, True), language="powershell")
