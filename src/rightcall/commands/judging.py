@@ -33,8 +33,12 @@ from rightcall.types_running import Finding
 Answer = Literal["allow", "ask", "deny"]
 Against = Literal["ask", "deny"]
 _STRENGTH = {"allow": 0, "ask": 1, "deny": 2}
+_URLS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}:/[^\s<>\"']+")
+"""Addresses within a text, such as a prompt that says what to fetch."""
 _OWN = re.compile("[\ue000-\ue01f]")
 _MOST_FINDINGS = 50
+_MOST_WORDS = 5000
+"""Of one command; no system starts a program with many more."""
 _DANGEROUS_VARIABLES = frozenset(
     ("LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "ENV", "PROMPT_COMMAND", "PYTHONSTARTUP",
      "PERL5OPT", "RUBYOPT", "LD_AUDIT")
@@ -95,20 +99,24 @@ def judge_code(language: str, code: str, commands: CommandRules, urls: UrlRules,
             judge.windows(language, code, (place.root,))
         else:
             judge.inline(language, code, (place.root,))
+    except Unreadable as fault:
+        judge.add("ask", "command:unreadable", f"the code cannot be read: {fault}")
     except Exception as fault:  # noqa: BLE001 - as above
         judge.add("ask", "command:unreadable", f"the code cannot be judged ({type(fault).__name__})")
     return Judgement(tuple(judge.findings), tuple(judge.paths.values()))
 
 
 def judge_url(text: str, urls: UrlRules, place: Place, scheme: str = "https") -> Judgement:
-    """One address."""
+    """One address, or those in a text."""
     judge = _Judge(CommandRules(), urls, place)
     try:
         if "\0" in text or len(text) > 100_000:
-            raise Unreadable("it is too long")
-        address = parsed(text, scheme)
-        if address is not None:
-            judge.address(address)
+            judge.add("ask", "url:unreadable", "the address cannot be read: it is too long, or has a NUL character in it")
+            return Judgement(tuple(judge.findings))
+        for one in _URLS.findall(text) if " " in text.strip() else (text,):
+            address = parsed(one, scheme)
+            if address is not None:
+                judge.address(address)
     except Exception as fault:  # noqa: BLE001 - as above
         judge.add("ask", "url:unreadable", f"the address cannot be judged ({type(fault).__name__})")
     return Judgement(tuple(judge.findings), tuple(judge.paths.values()))
@@ -184,6 +192,8 @@ class _Judge:
         """One program, and what it starts."""
         if depth > 12:
             raise Unreadable("it is nested too deeply")
+        if len(run.arguments) > _MOST_WORDS:
+            raise Unreadable("a command has too many words")
         if run.program in ("", HOLE) or HOLE in run.program or (run.name.glob is not None and run.program != "["):
             self._unknown(run, commands)
             return
@@ -395,8 +405,9 @@ class _Judge:
         if "/" in run.name.value:
             self.see(run.name, run.folders, writes=False)
         writes = {word.value for word in writes_to(run)}
+        folders = self._folders_of(run)
         for word in path_words(run):
-            self.see(word, self._folders_of(run), writes=word.value in writes, elsewhere=elsewhere)
+            self.see(word, folders, writes=word.value in writes, elsewhere=elsewhere)
         for word in writes_to(run):
             self.see(word, run.folders, writes=True, elsewhere=elsewhere)
 
@@ -502,6 +513,9 @@ class _Judge:
 
         self.budget.read(text)
         for words, fed in read_windows(text, language):
+            self.budget.command()
+            if len(words) > _MOST_WORDS:
+                raise Unreadable("a command has too many words")
             name = Word(words[0])
             rest = [Word(word, word if re.search(r"[*?]", word) else None) for word in words[1:]]
             run = Run(basename(words[0]), name, rest, folders, values=words[1:], fed=fed)

@@ -99,10 +99,15 @@ class Place(Struct, frozen=True):
         """Below the root, or in a folder that is not known: there a name without `..` is taken for one inside."""
         return path.startswith((self.root.rstrip("/") + "/", HOLE)) or path == self.root
 
+    @property
+    def root_is_temporary(self) -> bool:
+        return any(self.root.startswith(one.rstrip("/") + "/") for one in self.temporary)
+
     def is_temporary(self, path: str) -> bool:
-        if any(path.startswith(one.rstrip("/") + "/") for one in self.temporary):
-            return not self.root.startswith(path)
-        return False
+        """In the system's folder for such files; a project that lies there is a project all the same."""
+        if not any(path.startswith(one.rstrip("/") + "/") for one in self.temporary):
+            return False
+        return not self.is_inside(path) and not self.root.startswith(path)
 
     def is_made_again(self, path: str) -> bool:
         """A folder or file that a build or a test writes, inside the project and not the project itself."""

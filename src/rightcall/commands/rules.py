@@ -139,7 +139,10 @@ def _may_go(run: Run, word: Word, place: Place) -> bool:
     """Whether something may be removed without a question: it is made again by a build, or temporary."""
     if run.elsewhere:
         return False
-    return all(place.is_made_again(path) or place.is_temporary(path) for path in run.wholes(word, place))
+    beside = place.root_is_temporary and not word.value.startswith("/")  # `../other` is another project then
+    return all(
+        place.is_made_again(path) or (place.is_temporary(path) and not beside) for path in run.wholes(word, place)
+    )
 
 
 def _rm(run: Run, place: Place) -> Iterator[Found]:

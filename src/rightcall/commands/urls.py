@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import unquote
 
 from rightcall.commands.words import Late
 from rightcall.text.patterns import matches
@@ -27,6 +26,15 @@ _METADATA = frozenset(
 _NAMES_FOR = Late(r"(?:^|\.)((?:\d{1,3}[.-]){3}\d{1,3})\.(?:nip\.io|sslip\.io|xip\.io|traefik\.me)$")
 
 
+def unquote(text: str) -> str:
+    """`%41` as `A`."""
+    if "%" not in text:
+        return text
+    from urllib.parse import unquote as unquoted  # late: few addresses need it
+
+    return unquoted(text)
+
+
 class Address(NamedTuple):
     """An address as it is understood: host in lower case, numbers as dotted quads, no user, no trailing dot."""
 
@@ -40,7 +48,7 @@ class Address(NamedTuple):
     def is_metadata(self) -> bool:
         found = _NAMES_FOR.search(self.host)
         host = found[1].replace("-", ".") if found else self.host
-        return host in _METADATA or host.startswith("169.254.")
+        return host in _METADATA or (host.startswith("169.254.") and _is_quad(host))
 
     @property
     def is_local(self) -> bool:

@@ -25,6 +25,9 @@ _KEYWORDS = frozenset(
      "function", "in", "switch", "process", "begin", "end", "not", "exist", "call", "@echo")
 )  # fmt: skip
 
+_BEFORE = frozenset(("&", ".", "=", "!", HOLE))
+"""What may stand before a command: a call, an assignment."""
+
 
 def read_windows(text: str, language: str) -> Iterator[tuple[list[str], tuple[str, ...]]]:
     """Each command as its words, with the programs that are piped into it."""
@@ -39,7 +42,7 @@ def read_windows(text: str, language: str) -> Iterator[tuple[list[str], tuple[st
             named = _named(words, language)
             if named:
                 yield named, fed
-            fed = (*fed, named[0]) if kind == "pipe" and named else fed if kind == "pipe" else ()
+            fed = (*fed[-20:], named[0]) if kind == "pipe" and named else fed if kind == "pipe" else ()
             words, glued = [], False
         else:
             plain = _unquoted(kind or "", value)
@@ -64,8 +67,10 @@ def _unquoted(kind: str, value: str) -> str:
 
 def _named(words: list[str], language: str) -> list[str]:
     """The words without an assignment and keywords before the command, and the command by its full name."""
-    while words and (words[0].casefold() in _KEYWORDS or (words[0] in ("&", ".", "=", "!", HOLE) and len(words) > 1)):
-        if words[0] == HOLE and len(words) > 1 and words[1] not in ("=", "+="):
+    for _ in range(20):
+        if not words or not (words[0].casefold() in _KEYWORDS or (words[0] in _BEFORE and len(words) > 1)):
+            break
+        if words[0] == HOLE and words[1] not in ("=", "+="):
             break
         words = words[2:] if words[0] == HOLE else words[1:]
     if not words:
