@@ -26,7 +26,9 @@ class Desk:
 
         loaded: Policy = load_policy({"version": 1, **policy})
         settings = replace(loaded.settings, repeats=0, quarantine=0, limits=UNCOUNTED)
-        tools = [{"name": name, "parameters": {"type": "object", "properties": {name: {}}}} for name in ("command", "url")]
+        tools = [
+            {"name": name, "parameters": {"type": "object", "properties": {name: {}}}} for name in ("command", "url")
+        ]
         self.root = str(root.resolve())
         self.door = Door.open(
             "test", replace(loaded, settings=settings), tools=tools, root=root, store="memory", mode="block"

@@ -25,6 +25,7 @@ _LANGUAGES = {
     "js": "node", "typescript": "node", "ruby": "ruby", "perl": "perl", "php": "php", "powershell": "powershell",
     "pwsh": "powershell", "cmd": "cmd", "r": "rscript", "lua": "lua", "applescript": "osascript",
 }  # fmt: skip
+_SHELLS = ("terminal", "shell", "bash", "sh", "zsh", "console")
 _SAY_LANGUAGE = ("runtime", "language", "lang", "interpreter", "shell", "kind")
 _UNSURE = frozenset(("script", "exec", "shell", "link", "address", "commands"))
 """Names that also mean other things: code of another language, a name, a number of steps."""
@@ -115,7 +116,7 @@ def _by_name(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[_Given]:
 
 def _named(tool: Tool, around: Mapping[str, Any], top: str, name: str, value: Any) -> Iterator[_Given]:
     folded = name.casefold().replace("-", "_")
-    if folded in COMMAND_NAMES:
+    if folded in COMMAND_NAMES or (folded == "code" and _says_language(around)):
         yield from _values(top, value, False, _language(tool.name, around), folded not in _UNSURE)
     elif folded in URL_NAMES and not (folded in _UNSURE and "://" not in str(value)[:2000]):
         yield from _values(top, value, True, "", True)
@@ -148,6 +149,11 @@ def _values(name: str, value: Any, url: bool, language: str, sure: bool) -> Iter
         for item in cast("dict[str, Any]", value).values():
             if isinstance(item, str | list):
                 yield from _values(name, item, url, language, sure)
+
+
+def _says_language(around: Mapping[str, Any]) -> bool:
+    said = [around.get(name) for name in _SAY_LANGUAGE]
+    return any(isinstance(one, str) and one.strip().casefold() in (*_LANGUAGES, *_SHELLS) for one in said)
 
 
 def _language(tool: str, around: Mapping[str, Any]) -> str:

@@ -64,7 +64,9 @@ def _door(policy: Policy, root: str) -> Door:
     settings = replace(
         policy.settings, repeats=0, quarantine=0, limits=Limits(Window(), Window(), MappingProxyType({})),
     )  # fmt: skip
-    return Door.open("policy", replace(policy, settings=settings), tools=_TOOLS, root=root, store="memory", mode="block")
+    return Door.open(
+        "policy", replace(policy, settings=settings), tools=_TOOLS, root=root, store="memory", mode="block"
+    )
 
 
 def _lines(stream: BinaryIO) -> Iterator[tuple[Any, str]]:

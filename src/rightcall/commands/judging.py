@@ -111,7 +111,9 @@ def judge_url(text: str, urls: UrlRules, place: Place, scheme: str = "https") ->
     judge = _Judge(CommandRules(), urls, place)
     try:
         if "\0" in text or len(text) > 100_000:
-            judge.add("ask", "url:unreadable", "the address cannot be read: it is too long, or has a NUL character in it")
+            judge.add(
+                "ask", "url:unreadable", "the address cannot be read: it is too long, or has a NUL character in it"
+            )
             return Judgement(tuple(judge.findings))
         for one in _URLS.findall(text) if " " in text.strip() else (text,):
             address = parsed(one, scheme)
