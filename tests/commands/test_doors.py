@@ -120,7 +120,7 @@ def test_without_the_starter_list_only_the_lists_and_the_paths_count(tmp_path: P
 def test_a_pattern_that_can_match_nothing_is_an_error_with_its_line(tmp_path: Path, table: str, line: str) -> None:
     file = tmp_path / "rightcall.toml"
     file.write_text(f"version = 1\n\n[policy.{table}]\n{line}\n")
-    with pytest.raises(PolicyError, match="rightcall.toml:4"):
+    with pytest.raises(PolicyError, match=r"rightcall\.toml:4"):
         load_policy(str(file))
 
 

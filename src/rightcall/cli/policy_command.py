@@ -21,7 +21,7 @@ from rightcall.door import Door
 from rightcall.text.escape import escaped
 
 _MARKS: dict[str, tuple[str, Tint]] = {"allow": ("✓", "green"), "ask": ("?", "yellow"), "deny": ("✗", "red")}
-_TOOLS = [
+_TOOLS: list[dict[str, Any]] = [
     {"name": name, "parameters": {"type": "object", "properties": {name: {}}, "required": [name]}}
     for name in ("command", "url")
 ]

@@ -61,9 +61,9 @@ class Scanner:
         self.at = 0
         self.end = len(text)
         self.home = home
-        self.variables = variables
+        self.variables: dict[str, Values | None] = variables
         self.budget = budget
-        self.depth = depth
+        self.depth: int = depth
 
     # `shell.py` reads what stands in a substitution, and says what it would print where that is plain
     def substituted(self, closing: str, pieces: Pieces) -> str | None:

@@ -21,7 +21,9 @@ from rightcall.commands.inline import codes, is_fed, judged, texts_in
 from rightcall.commands.paths import MOST_PATHS, expanded, found_words, is_plain, parts, path_words
 from rightcall.commands.patterns import Pattern, first_hit
 from rightcall.commands.places import Place, is_device, is_disk
-from rightcall.commands.rules import FETCHERS, SECRET_NAME, Found, Run, addresses, found_in, writes_to
+from rightcall.commands.rules import found_in
+from rightcall.commands.runs import FETCHERS, SECRET_NAME, Found, Run, writes_to
+from rightcall.commands.sending import addresses
 from rightcall.commands.shell import Reader, Redirect, Simple, printed
 from rightcall.commands.starter import WHY, listed
 from rightcall.commands.urls import Address, first_url_hit, parsed

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from rightcall.commands.places import Place, names_in
-from rightcall.commands.rules import Run
+from rightcall.commands.runs import Run
 from rightcall.commands.words import HOLE, Late, Word, could_be
 from rightcall.fs.refused import component
 

@@ -73,8 +73,8 @@ class Reader(Scanner):
         variables: dict[str, Values | None], budget: Budget, depth: int = 0,
     ) -> None:  # fmt: skip
         super().__init__(text, home, variables, budget, depth)
-        self.folders = folders
-        self.commands = commands
+        self.folders: tuple[str, ...] = folders
+        self.commands: list[Simple] = commands
         self.waiting: list[_Here] = []
         self.bombs = False
 
