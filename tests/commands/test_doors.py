@@ -94,7 +94,8 @@ def test_the_policys_lists(tmp_path: Path) -> None:
         tmp_path, policy={"commands": commands, "urls": {"deny": ["*.evil.example"], "allow": ["169.254.169.254"]}}
     )
     for line, answer, rule in (
-        ("docker ps", "deny", "command:deny"), ("sudo docker ps", "deny", "command:deny"), ("echo docker ps", "allow", ""),
+        ("docker ps", "deny", "command:deny"), ("sudo docker ps", "deny", "command:deny"), ("echo docker ps",
+        "allow", ""),
         ("make -j4 install", "ask", "command:ask"), ("git push origin main", "allow", ""),
         ("git push --force", "ask", "command:destroys"), ("rm -f a.txt", "ask", "command:destroys"),
         ("rm a.txt", "allow", ""), ("rm -rf /", "deny", "command:catastrophic"), ("rm .env", "deny", "path:secret"),

@@ -15,9 +15,11 @@ from rightcall.commands.places import Place
 
 PLACE = Place.at("/project")
 WRAPPERS = (
-    "sh -c {quoted}", "bash -lc {quoted}", "env {line}", "env A=1 nice -n 3 sh -c {quoted}", "( {line} )", "{{ {line}\n}}",
+    "sh -c {quoted}", "bash -lc {quoted}", "env {line}", "env A=1 nice -n 3 sh -c {quoted}", "( {line} )",
+    "{{ {line}\n}}",
     "echo $( {line}\n)", "if true; then {line}\nfi", "for x in 1; do {line}\ndone", "true && {line}", "false || {line}",
-    "ls; {line}", "ls | {line}", "f() {{ {line}\n}}; f", "eval {quoted}", "nohup sh -c {quoted}", "timeout 5 sh -c {quoted}",
+    "ls; {line}", "ls | {line}", "f() {{ {line}\n}}; f", "eval {quoted}", "nohup sh -c {quoted}",
+    "timeout 5 sh -c {quoted}",
     "echo x | xargs sh -c {quoted}", "cat <( {line}\n)", "bash <<'END'\n{line}\nEND\n", "case x in x) {line}\n;; esac",
     "while false; do {line}\ndone", "! {line}", "time sh -c {quoted}", "command sh -c {quoted}", "trap {quoted} EXIT",
 )  # fmt: skip
@@ -74,8 +76,10 @@ def test_nothing_is_raised_whatever_the_text(text: str) -> None:
 
 
 HOSTILE = (
-    "$((", "$(", "(", "`", "{", "a{b,c}", '"', "${", "<<E ", "[[ ", "if ", "x;", "f(){ ", "case x in ", "$(( ((", "a=(", "((",
-    "\\\n", "'a' ", "* ", "$x", ">a ", "| a ", "sh -c 'sh -c ", "${a:-", "exec(", "urlopen(", "rm -rf a ", "~/", "/", "../",
+    "$((", "$(", "(", "`", "{", "a{b,c}", '"', "${", "<<E ", "[[ ", "if ", "x;", "f(){ ", "case x in ", "$(( ((",
+    "a=(", "((",
+    "\\\n", "'a' ", "* ", "$x", ">a ", "| a ", "sh -c 'sh -c ", "${a:-", "exec(", "urlopen(", "rm -rf a ", "~/",
+    "/", "../",
     "a=b ", "for x in ", "&& ", "@(", "%41", "\x00", "é", ".e* ", "http://a/ ",
 )  # fmt: skip
 

@@ -22,7 +22,8 @@ _AWK = Interpreter((), reads_input=False, first=True)
 INTERPRETERS: dict[str, Interpreter] = {
     "python": _PYTHON, "python2": _PYTHON, "python3": _PYTHON, "pypy": _PYTHON, "pypy3": _PYTHON, "ipython": _PYTHON,
     "py": _PYTHON, "node": _NODE, "nodejs": _NODE, "bun": Interpreter(("-e", "--eval", "-p", "--print"), False),
-    "tsx": _NODE, "ts-node": _NODE, "perl": Interpreter(("-e", "-E", "-ne", "-pe", "-le", "-lne", "-ane", "-pie", "-nle",
+    "tsx": _NODE, "ts-node": _NODE, "perl": Interpreter(("-e", "-E", "-ne", "-pe", "-le", "-lne", "-ane", "-pie",
+    "-nle",
                                                          "-i.bak", "-0777", "-wle", "-we")),
     "ruby": Interpreter(("-e", "-ne", "-pe")), "php": Interpreter(("-r", "-B", "-R", "-E")),
     "lua": Interpreter(("-e",)), "luajit": Interpreter(("-e",)), "rscript": Interpreter(("-e",)),
@@ -156,7 +157,8 @@ def judged(program: str, code: str) -> tuple[str, str] | None:
         found = _SED_STARTS.search(code) if "e" in code else None
         return ("runs", "e") if found else None
     for rule, expression in (
-        ("network", _LOADS), ("destroys", _DELETES), ("runs", _STARTS), ("publishes", _SENDS), ("credentials", _CREDENTIALS),
+        ("network", _LOADS), ("destroys", _DELETES), ("runs", _STARTS), ("publishes", _SENDS), ("credentials",
+        _CREDENTIALS),
     ):  # fmt: skip
         found = expression.search(code)
         if found:

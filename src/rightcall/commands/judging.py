@@ -217,7 +217,8 @@ class _Judge:
                 words = self._completed(run, inner.words, command, commands) if inner.more else list(inner.words)
                 started = Run(
                     basename(words[0].value), words[0], words[1:], folders,
-                    run.elsewhere or inner.elsewhere, inner.more, run.text if not inner.more else None, run.fed if not inner.more else (),
+                    run.elsewhere or inner.elsewhere, inner.more,
+                    run.text if not inner.more else None, run.fed if not inner.more else (),
                     [word.value for word in words[1:]],
                 )  # fmt: skip
                 self.run(started, command, commands, depth + 1)

@@ -26,6 +26,7 @@ _FIRST_IS_TEXT = frozenset(
      "xmlstarlet", "xq", "gron", "locate", "mlocate", "plocate", "git grep", "git log", "zipgrep", "bzgrep",
      "xzgrep", "rga", "codespell", "parallel")
 )  # fmt: skip
+_TEXT_BEHIND = ("-e", "--regexp", "--expression", "-A", "-B", "-C", "-m", "-t", "--type", "-v", "-F", "--arg")
 _PATTERN_GIVEN = frozenset(("-e", "--regexp", "-f", "--file", "--expression", "--from-file"))
 _TEXT_OPTIONS = frozenset(
     ("-m", "--message", "--title", "--body", "--grep", "--author", "--format", "--pretty", "-S", "-G", "--subject",
@@ -46,9 +47,11 @@ _CURL_FILES = frozenset(
 )  # fmt: skip
 _ASKS_FILES = Late(r"-[a-hknprstuwxzGLNOS]|-(?:ef|nt|ot)")
 _REPRESENTATIVES = (
-    ".env", ".env.local", ".env.production", "prod.env", "secret.json", "secrets.yaml", "secrets.json", "id_rsa", "id_dsa",
+    ".env", ".env.local", ".env.production", "prod.env", "secret.json", "secrets.yaml", "secrets.json", "id_rsa",
+    "id_dsa",
     "id_ecdsa", "id_ed25519", "server.pem", "server.key", "cert.p12", "cert.pfx", "app.keystore", "credentials.json",
-    "service-account.json", "kubeconfig", "terraform.tfstate", "password.txt", "passwords.txt", ".htpasswd", ".netrc", ".npmrc",
+    "service-account.json", "kubeconfig", "terraform.tfstate", "password.txt", "passwords.txt", ".htpasswd",
+    ".netrc", ".npmrc",
     ".pypirc", ".git-credentials", ".pgpass", "rightcall.toml", ".rightcall",
 )  # fmt: skip
 _MOST_FOUND = 40
@@ -92,13 +95,15 @@ def path_words(run: Run) -> Iterator[Word]:
 
 
 def _is_pattern_of(program: str, option: str) -> bool:
-    return program in _FIRST_IS_TEXT and option in ("-e", "--regexp", "--expression", "-A", "-B", "-C", "-m", "-t", "--type",
-                                                   "-v", "-F", "--arg")  # fmt: skip
+    """Whether the word behind an option is text."""
+    return program in _FIRST_IS_TEXT and option in _TEXT_BEHIND
 
 
 def _takes_next(program: str, option: str) -> bool:
-    return (option in ("-A", "-B", "-C", "-m", "-t", "--type", "-g", "--glob", "--include", "-e", "--max-depth", "-F", "-v", "-n"
-                      ) and program not in ("sed", "gsed", "grep")) or (option in ("-A", "-B", "-C", "-m") and "grep" in program)  # fmt: skip
+    """Whether an option takes a word, so that the pattern of a search comes later."""
+    if "grep" in program or program in ("sed", "gsed"):
+        return option in ("-A", "-B", "-C", "-m") and "grep" in program
+    return option in (*_TEXT_BEHIND, "-g", "--glob", "--include", "--max-depth", "-n") and option != "--regexp"
 
 
 def _tested(run: Run) -> Iterator[Word]:
@@ -238,7 +243,7 @@ def expanded(word: Word, folders: tuple[str, ...], place: Place) -> Iterator[str
 
 
 def _is_aimed(glob: str, name: str) -> bool:
-    """Whether a pattern spells out enough of a protected name to mean it: `.e*`, `id_*`, `*.pem`, not `*` or `*.json`."""
+    """Whether a pattern spells out enough of a protected name to mean it: `.e*`, `*.pem`, not `*` or `*.json`."""
     if not fnmatchcase(name, glob) or (name.startswith(".") and not glob.startswith((".", "[.]", "?", "["))):
         return False
     written = re.sub(r"\[.[^\]]*\]|[*?]", "", glob)

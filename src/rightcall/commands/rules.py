@@ -68,7 +68,7 @@ def found_in(run: Run, place: Place) -> Iterator[Found]:
         yield Found("escalates", "/dev/tcp")
 
 
-# ── what is removed ────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── what is removed ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _may_go(run: Run, word: Word, place: Place) -> bool:
@@ -172,7 +172,7 @@ def _kill(run: Run, _place: Place) -> Iterator[Found]:
         yield Found("destroys", run.program)
 
 
-# ── rights ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── rights ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _chmod(run: Run, place: Place) -> Iterator[Found]:
@@ -201,7 +201,7 @@ def _crontab(run: Run, _place: Place) -> Iterator[Found]:
         yield Found("persists", "crontab")
 
 
-# ── credentials ────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── credentials ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _environment(run: Run, _place: Place) -> Iterator[Found]:
@@ -229,7 +229,7 @@ def _prints(run: Run, _place: Place) -> Iterator[Found]:
         yield Found("credentials", f"${names[0]}")
 
 
-# ── databases ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── databases ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _sql(run: Run) -> Iterator[Found]:
@@ -248,7 +248,7 @@ def _pg_restore(run: Run, _place: Place) -> Iterator[Found]:
         yield Found("destroys", "pg_restore --clean", ("--clean",))
 
 
-# ── containers, scripts, ourselves ─────────────────────────────────────────────────────────────────────────────────────
+# ── containers, scripts, ourselves ──────────────────────────────────────────────────────────────────────────────────
 
 
 def _container(run: Run, place: Place) -> Iterator[Found]:
@@ -294,7 +294,8 @@ def _script_of(run: Run) -> str:
         only_reads = shell_code(run.arguments) is not None or run.has("-n")
         return operands[0].rpartition("/")[2] if operands and not only_reads else ""
     if run.program in ("npm", "pnpm", "yarn", "bun") and operands[:1] and operands[0] in (
-        "install", "i", "add", "remove", "why", "view", "info", "list", "ls", "outdated", "audit", "exec", "dlx", "publish",
+        "install", "i", "add", "remove", "why", "view", "info", "list", "ls", "outdated", "audit", "exec", "dlx",
+        "publish",
         "search", "uninstall", "link", "create", "init", "help", "docs", "show", "update", "upgrade", "version", "pack",
     ):  # fmt: skip
         return ""

@@ -10,11 +10,14 @@ from rightcall.commands.words import HOLE, Word
 from rightcall.commands.wrappers import option_value
 
 _CURL_VALUED = (
-    "-A -b -c -C -d -D -e -E -F -h -H -K -m -o -P -Q -r -t -T -u -U -w -x -X -y -Y -z --user-agent --cookie --cookie-jar "
+    "-A -b -c -C -d -D -e -E -F -h -H -K -m -o -P -Q -r -t -T -u -U -w -x -X -y -Y -z --user-agent --cookie "
+    "--cookie-jar "
     "--continue-at --data --data-ascii --data-binary --data-raw --data-urlencode --dump-header --referer --cert --form "
-    "--form-string --header --config --max-time --output --ftp-port --quote --range --telnet-option --upload-file --user "
+    "--form-string --header --config --max-time --output --ftp-port --quote --range --telnet-option "
+    "--upload-file --user "
     "--proxy-user --write-out --proxy --request --time-cond --connect-timeout --retry --retry-delay --cacert --capath "
-    "--key --resolve --interface --limit-rate --max-redirs --url --json --output-dir --ciphers --unix-socket --aws-sigv4 "
+    "--key --resolve --interface --limit-rate --max-redirs --url --json --output-dir --ciphers --unix-socket "
+    "--aws-sigv4 "
     "--netrc-file --oauth2-bearer --connect-to --dns-servers --retry-max-time --url-query --variable --socks5 --noproxy"
 )
 _SENDING = ("-d", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "-F", "--form",
@@ -132,9 +135,10 @@ _HARMLESS_OUTPUT = frozenset(
 def copy_rules(run: Run, _place: Place) -> Iterator[Found]:
     """`scp` and `rsync`: what goes to another machine."""
     operands = run.operands(
-        "-e -f -B --rsh --exclude --include --exclude-from --include-from --filter --bwlimit --timeout --port --log-file "
-        "--backup-dir --suffix --chmod --chown --temp-dir --partial-dir --compare-dest --link-dest --files-from --password-file "
-        + ("-P -i -o -c -F -l -S -J -D" if run.program == "scp" else "")
+        "-e -f -B --rsh --exclude --include --exclude-from --include-from --filter --bwlimit --timeout --port "
+        "--log-file "
+        "--backup-dir --suffix --chmod --chown --temp-dir --partial-dir --compare-dest --link-dest --files-from "
+        "--password-file " + ("-P -i -o -c -F -l -S -J -D" if run.program == "scp" else "")
     )
     remote = [(bool(re.match(r"(?:[\w.-]+@)?[\w.\[\]:-]+:(?!\\)"
                              r"|\w+://", one.value)) and not one.value.startswith(("/", ".")))

@@ -8,9 +8,12 @@ from rightcall.commands.words import HOLE
 
 _ALIASES = {
     "ri": "remove-item", "rm": "remove-item", "rmdir": "remove-item", "del": "remove-item", "erase": "remove-item",
-    "rd": "remove-item", "clc": "clear-content", "cli": "clear-item", "iwr": "invoke-webrequest", "irm": "invoke-restmethod",
-    "wget": "invoke-webrequest", "iex": "invoke-expression", "cat": "get-content", "gc": "get-content", "type": "get-content",
-    "sc": "set-content", "saps": "start-process", "start": "start-process", "kill": "stop-process", "spps": "stop-process",
+    "rd": "remove-item", "clc": "clear-content", "cli": "clear-item", "iwr": "invoke-webrequest",
+    "irm": "invoke-restmethod",
+    "wget": "invoke-webrequest", "iex": "invoke-expression", "cat": "get-content", "gc": "get-content",
+    "type": "get-content",
+    "sc": "set-content", "saps": "start-process", "start": "start-process", "kill": "stop-process",
+    "spps": "stop-process",
     "sls": "select-string", "ls": "get-childitem", "dir": "get-childitem", "gci": "get-childitem", "echo": "echo",
     "write-output": "echo", "write-host": "echo", "%": "foreach-object", "?": "where-object", "gal": "get-alias",
 }  # fmt: skip

@@ -44,7 +44,8 @@ def _prefix(valued: str = "", operands: int = 0, *, more: bool = False, elsewher
 _CONTAINER = (
     "-e -u -w -v -p -l -m -h -c -a --env --user --workdir --env-file --name --volume --publish --network --net --mount "
     "--entrypoint --platform --label --memory --cpus --hostname --add-host --restart --log-driver --gpus --ip --expose "
-    "--tmpfs --shm-size --ulimit --device --cap-add --cap-drop --security-opt --pull --pid --ipc --userns --detach-keys "
+    "--tmpfs --shm-size --ulimit --device --cap-add --cap-drop --security-opt --pull --pid --ipc --userns "
+    "--detach-keys "
     "--dns --link --log-opt --runtime --stop-signal --sysctl --volumes-from --cidfile --group-add --index"
 )
 _PREFIXES: dict[str, _Prefix] = {
