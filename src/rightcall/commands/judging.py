@@ -22,7 +22,7 @@ from rightcall.commands.paths import MOST_PATHS, expanded, found_words, is_plain
 from rightcall.commands.patterns import Pattern, first_hit
 from rightcall.commands.places import Place, is_device, is_disk
 from rightcall.commands.rules import found_in
-from rightcall.commands.runs import FETCHERS, SECRET_NAME, Found, Run, writes_to
+from rightcall.commands.runs import DANGEROUS_VARIABLES, FETCHERS, SECRET_NAME, Found, Run, writes_to
 from rightcall.commands.sending import addresses
 from rightcall.commands.shell import Reader, Redirect, Simple, printed
 from rightcall.commands.starter import WHY, listed
@@ -41,10 +41,6 @@ _OWN = re.compile("[\ue000-\ue01f]")
 _MOST_FINDINGS = 50
 _MOST_WORDS = 5000
 """Of one command; no system starts a program with many more."""
-_DANGEROUS_VARIABLES = frozenset(
-    ("LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "ENV", "PROMPT_COMMAND", "PYTHONSTARTUP",
-     "PERL5OPT", "RUBYOPT", "LD_AUDIT")
-)  # fmt: skip
 _PASSED_OVER = frozenset(("sudo", "env", "command", "nohup", "time", "timeout", "nice", "exec"))
 _CANNOT = "cannot be judged before it runs"
 
@@ -183,7 +179,7 @@ class _Judge:
             self._redirect(redirect, command, elsewhere)
 
     def _assigned(self, name: str, value: Word, command: Simple, depth: int) -> None:
-        if self.commands.starter and name in _DANGEROUS_VARIABLES:
+        if self.commands.starter and name in DANGEROUS_VARIABLES:
             self.add("ask", "command:escalates", f"`{name}` {WHY['escalates']}")
         for inner in assigned_code(name, value):
             if inner.code is not None and inner.code.known:
@@ -233,11 +229,14 @@ class _Judge:
                 if commands[at].words:
                     told += _handed_on(commands[at], self.variables)
         given = list(words)
-        if not told:
-            return given if run.program in ("find", "gfind") else [*given, Word(HOLE)]
-        if any(HOLE in word.value for word in given):
+        if not told and run.program in ("find", "gfind"):
+            return given
+        if told and any(HOLE in word.value for word in given):
             return [new for word in given for new in (told if word.value == HOLE else [word])]
-        replaced = next((run.values[at + 1] for at, one in enumerate(run.values[:-1]) if one == "-I"), "{}")
+        replaced = _replaced(run)
+        if not told:
+            filled = [Word(word.value.replace(replaced, HOLE)) if replaced in word.value else word for word in given]
+            return [*given, Word(HOLE)] if filled == given else filled
         if any(replaced in word.value for word in given):
             return [new for word in given for new in (told if word.value == replaced else [word])]
         return [*given, *told]
@@ -381,14 +380,18 @@ class _Judge:
 
     def _notes_fetched(self, run: Run, command: Simple) -> None:
         """Files that came from the network in this very line."""
-        if run.program == "git" and "clone" in run.values[:4]:
+        unpacked = run.program in ("tar", "unzip", "bsdtar", "cpio", "7z") and (
+            bool(set(run.fed) & FETCHERS)
+            or any(self.place.whole(run.folders[0], word.value) in self.fetched for word in run.arguments)
+        )
+        if unpacked or (run.program == "git" and "clone" in run.values[:4]):
             self.cloned = True
         if run.program not in FETCHERS:
             if run.program in ("chmod", "mv", "cp"):
                 self._follows(run)
             return
         names = [*writes_to(run), *(one.target for one in command.redirects if one.writes)]
-        if run.program == "wget" or run.has("-O", "--remote-name"):
+        if run.program in ("wget", "fetch", "axel", "aria2c") or run.has("-O", "--remote-name"):
             names += [Word(address.path.rpartition("/")[2]) for address in addresses(run)]
         for word in names:
             self.fetched.add(self.place.whole(run.folders[0], word.value))
@@ -466,7 +469,9 @@ class _Judge:
             return
         self.see(target, command.folders, writes=redirect.writes, elsewhere=elsewhere)
         empties = redirect.operator in (">", ">|", "&>") and (
-            not command.words or [word.value for word in command.words] in ([":"], ["true"], ["cat", "/dev/null"])
+            not command.words
+            or [word.value for word in command.words] in ([":"], ["true"], ["cat", "/dev/null"])
+            or (printed(command, {}) == "" and command.words[0].value in ("echo", "printf"))
         )
         if empties and self.commands.starter and not elsewhere:
             for folder in command.folders:
@@ -534,6 +539,14 @@ class _Judge:
                     self._asks("network", f"{fed[0]} | {run.program}")
             self._sees(run, elsewhere=False)
             self._addresses(run, allowed)
+
+
+def _replaced(run: Run) -> str:
+    """The text that `xargs -I` replaces."""
+    for at, value in enumerate(run.values):
+        if value.startswith("-I"):
+            return value[2:] or (run.values[at + 1] if at + 1 < len(run.values) else "{}")
+    return "{}"
 
 
 def _followed(path: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from rightcall.commands.git import git_rules
 from rightcall.commands.places import Place, is_device, is_disk
-from rightcall.commands.runs import SECRET_NAME, Found, Run
+from rightcall.commands.runs import DANGEROUS_VARIABLES, SECRET_NAME, Found, Run
 from rightcall.commands.sending import (
     bucket_rules,
     copy_rules,
@@ -64,8 +64,32 @@ def found_in(run: Run, place: Place) -> Iterator[Found]:
         yield Found("destroys", run.program, deny=any(is_disk(one) for one in run.values))
     if _runs_scripts(run) and (script := _script_of(run)) and _DEPLOYS.search(script):
         yield Found("publishes", script)
+    yield from _by_its_words(run)
     if any("/dev/tcp/" in value or "/dev/udp/" in value for value in run.values):
         yield Found("escalates", "/dev/tcp")
+
+
+_ABOUT_FILES = frozenset(
+    ("cat", "ls", "cd", "mkdir", "rm", "cp", "mv", "touch", "vim", "vi", "nano", "code", "tree", "head", "tail",
+     "test", "[", "du", "find", "grep", "rg", "less", "more", "wc", "stat", "file", "open", "echo", "printf", "man",
+     "which", "git", "kubectl", "docker", "tar", "zip", "rmdir", "pushd", "chmod", "diff", "sort", "source", ".",
+     "read", "for", "export", "cut", "type", "terraform", "helm", "pip", "python", "python3", "node", "jq",
+     "basename", "dirname", "command", "alias", "tmux", "xargs")
+)  # fmt: skip
+
+
+def _by_its_words(run: Run) -> Iterator[Found]:
+    """A program that nobody knows, told to deploy or to destroy."""
+    if run.program in _ABOUT_FILES or not run.values:
+        return
+    words = [one for one in run.values[:6] if not one.startswith("-")][:2]
+    if words and words[0] in ("deploy", "publish", "destroy", "undeploy", "teardown"):
+        yield Found("publishes", f"{run.program} {words[0]}")
+    elif len(words) > 1 and words[0] in ("db", "database") and words[1] in _LOSES:
+        yield Found("destroys", f"{run.program} {' '.join(words)}")
+
+
+_LOSES = ("reset", "drop", "downgrade", "wipe", "purge", "rollback", "truncate", "clean")
 
 
 # ── what is removed ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -207,6 +231,8 @@ def _crontab(run: Run, _place: Place) -> Iterator[Found]:
 def _environment(run: Run, _place: Place) -> Iterator[Found]:
     """A dump of all variables, or one that is named like a secret."""
     program, values = run.program, run.values
+    if any(one.partition("=")[0] in DANGEROUS_VARIABLES and "=" in one for one in values):
+        yield Found("escalates", program)
     if program == "env":
         rest = [one for one in values if not one.startswith("-") and "=" not in one]
         if not rest and not any(one in ("--help", "--version") or one.startswith(("-S", "--split")) for one in values):
@@ -221,6 +247,18 @@ def _environment(run: Run, _place: Place) -> Iterator[Found]:
             yield Found("credentials", program)
     elif program == "compgen" and any(one in ("-v", "-e") for one in values):
         yield Found("credentials", "compgen")
+
+
+def _ps(run: Run, _place: Place) -> Iterator[Found]:
+    """`ps auxe` shows the variables of every process."""
+    if any(re.fullmatch(r"[a-zA-Z]*e[a-zA-Z]*", one) for one in run.values[:2]) or run.has("-E"):
+        yield Found("credentials", "ps e")
+
+
+def _parallel(run: Run, _place: Place) -> Iterator[Found]:
+    """Without a command it runs what it reads."""
+    if not run.operands("-j -I -N -a -S -n -L --jobs --colsep --joblog --delay --timeout --retries"):
+        yield Found("runs", "parallel")
 
 
 def _prints(run: Run, _place: Place) -> Iterator[Found]:
@@ -431,6 +469,8 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     "set": _words_only,
     **dict.fromkeys(("echo", "printf", "print", "cat", "logger", "base64", "xxd", "od"), _prints),
     "pg_restore": _pg_restore,
+    "ps": _ps,
+    "parallel": _parallel,
     **dict.fromkeys(("docker", "podman", "nerdctl"), _container),
     "rightcall": _rightcall,
     **dict.fromkeys(("python", "python3", "python2", "py", "pypy3", "ipython"), _python),

@@ -25,6 +25,12 @@ FETCHERS = frozenset(
 )  # fmt: skip
 """Programs that bring something from the network."""
 
+DANGEROUS_VARIABLES = frozenset(
+    ("LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "ENV", "PROMPT_COMMAND", "PYTHONSTARTUP",
+     "PERL5OPT", "RUBYOPT", "LD_AUDIT")
+)  # fmt: skip
+"""What they name is loaded or run by other programs."""
+
 
 class Found(NamedTuple):
     """What a rule finds: its kind, the words that matter, and the options an allowance has to name."""

@@ -547,7 +547,7 @@ def printed(command: Simple, variables: dict[str, Values | None]) -> str | None:
     """What a command prints, where its words alone tell it; None otherwise."""
     values = [word.value for word in command.words]
     program, arguments = values[0], values[1:]
-    if any(one.writes and one.operator != ">&" for one in command.redirects) or any(HOLE in one for one in arguments):
+    if any(HOLE in one for one in arguments):
         return None
     if program == "echo":
         escapes = False

@@ -561,7 +561,9 @@ _LISTS: dict[Kind, str] = {
     "runs": "",
 }
 
-_LOOKS = frozenset(("--help", "-h", "--version", "-V", "help", "--dry-run", "--dryrun", "--check", "--syntax-check"))
+_LOOKS = frozenset(
+    ("--help", "-help", "-h", "--version", "-V", "help", "--dry-run", "--dryrun", "--check", "--syntax-check")
+)
 _NO_REAL_DRY_RUN = frozenset(("sudo", "su", "doas", "crontab", "docker", "heroku", "dd", "rm", "redis-cli", "curl"))
 
 
