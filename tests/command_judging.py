@@ -29,11 +29,13 @@ class Desk:
         tools = [
             {"name": name, "parameters": {"type": "object", "properties": {name: {}}}} for name in ("command", "url")
         ]
+        self.asked = 0
         self.root = str(root.resolve())
         self.door = Door.open(
             "test", replace(loaded, settings=settings), tools=tools, root=root, store="memory", mode="block"
         )
 
     def judge(self, value: Any, kind: Literal["command", "url"] = "command") -> tuple[str, str, str]:
-        passage = self.door.judge(kind, {kind: value})
+        self.asked += 1  # a caller of its own for each: only so many questions wait for one
+        passage = self.door.judge(kind, {kind: value}, caller=f"caller-{self.asked}")
         return passage.action, passage.decision.rule, passage.decision.reason

@@ -105,6 +105,6 @@ def test_hostile_text_of_a_megabyte_costs_little() -> None:
 @pytest.mark.promise("P-16")
 def test_what_is_too_long_asks(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    assert desk.judge("echo " + "a" * 1_000_000)[:2] == ("ask", "command:unreadable")
-    assert desk.judge(["echo", "a" * 1_000_000])[:2] == ("ask", "command:unreadable")
+    assert desk.judge("echo " + "a" * 300_000)[:2] == ("ask", "command:unreadable")
+    assert desk.judge(["echo", "a" * 300_000])[:2] == ("ask", "command:unreadable")
     assert desk.judge("echo a\0b")[:2] == ("ask", "command:unreadable")

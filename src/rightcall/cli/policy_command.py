@@ -40,8 +40,8 @@ def run(options: Namespace) -> int:
     """Exit code 0, whatever the answer: it is printed."""
     with _door(load_policy(policy_file(options)), options.root) as door:
         lines = iter([(options.command, "url" if options.url else "command")]) if options.command is not None else None
-        for value, kind in lines or _lines(standard_input()):
-            answer = judged(door, value, kind)
+        for number, (value, kind) in enumerate(lines or _lines(standard_input())):
+            answer = judged(door, value, kind, f"line-{number}")
             if options.json or lines is None:
                 record = {key: getattr(answer, key) for key in answer.__struct_fields__}
                 say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
@@ -50,9 +50,10 @@ def run(options: Namespace) -> int:
     return OK
 
 
-def judged(door: Door, value: Any, kind: str) -> Answer:
-    """The answer of a door to a tool with one argument of that name."""
-    passage = door.judge(kind, {kind: value})
+def judged(door: Door, value: Any, kind: str, caller: str) -> Answer:
+    """The answer of a door to a tool with one argument of that name. Each line has a caller of its own: only so many
+    questions of one caller may wait."""
+    passage = door.judge(kind, {kind: value}, caller=caller)
     if passage.action == "allow":
         return Answer(value, "allow", None, None)
     why = passage.decision.reason.removesuffix(". A person has to approve it first")
