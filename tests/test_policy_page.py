@@ -10,6 +10,8 @@ from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields
 
 from rightcall.authorise import POLICIES
+from rightcall.commands import CommandRules, UrlRules
+from rightcall.commands.starter import WHY
 from rightcall.config import load_policy
 from rightcall.config_hands import Check, SandboxSettings, WriteSettings
 from rightcall.config_router import RouterSettings
@@ -38,6 +40,8 @@ SECTIONS: list[tuple[str, type[Struct], tuple[str, ...]]] = [
     ("[policy.approval]", Asking, ("policy", "approval")),
     ("[policy.budgets]", Budgets, ("policy", "budgets")),
     ("[policy.paths]", Paths, ("policy", "paths")),
+    ("[policy.commands]", CommandRules, ("policy", "commands")),
+    ("[policy.urls]", UrlRules, ("policy", "urls")),
     ("[callers.NAME]", CallerSettings, ("callers", "x")),
     ("[audit]", Audit, ("audit",)),
     ("[router]", RouterSettings, ("router",)),
@@ -45,7 +49,7 @@ SECTIONS: list[tuple[str, type[Struct], tuple[str, ...]]] = [
     ("[write]", WriteSettings, ("write",)),
     ("[write.check]", Check, ("write", "check")),
 ]
-TABLES = {"limits", "approval", "budgets", "budgets_of_tools", "paths", "callers", "audit", "check"}
+TABLES = {"limits", "approval", "budgets", "budgets_of_tools", "paths", "commands", "urls", "callers", "audit", "check"}
 """Fields of `Settings` and `WriteSettings` that are tables of their own."""
 
 
@@ -197,5 +201,7 @@ def test_every_rule_id_that_the_code_can_give_is_listed_and_no_other() -> None:
     found |= {f"store:{fault}" for fault in get_args(StoreFault)} | {"stage:NAME"}
     found |= {"host:NAME", "server:NAME", "observe"}
     found |= {f"limit:{whom}:{period}" for whom in ("all", "caller", "tool") for period in Window.__struct_fields__}
+    judging = (ROOT / "src/rightcall/commands/judging.py").read_text(encoding="utf-8")
+    found |= set(re.findall(r'"((?:command|url):\w+)"', source + judging)) | {f"command:{kind}" for kind in WHY}
     assert len(found) > 40
     assert sorted(found) == sorted(stated)

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.json import encode
 from msgspec.structs import replace
 
+from rightcall.commands import CommandRules, UrlRules
 from rightcall.text.patterns import is_pattern
 from rightcall.types import Effect
 
@@ -152,6 +153,8 @@ class Settings(Struct, frozen=True):
     budgets: Budgets = Budgets()
     budgets_of_tools: Mapping[str, Budgets] = MappingProxyType({})
     paths: Paths = Paths()
+    commands: CommandRules = CommandRules()
+    urls: UrlRules = UrlRules()
     callers: Mapping[str, CallerSettings] = MappingProxyType({})
     audit: Audit = Audit()
 
@@ -183,6 +186,8 @@ class Rights(Struct, frozen=True):
     budgets_of_tools: Mapping[str, Budgets]
     paths: Paths
     records: Records = "own"
+    commands: CommandRules = CommandRules()
+    urls: UrlRules = UrlRules()
     digest: str = ""
     """Of everything above: results are cached by rights, and a record names them."""
 
@@ -216,6 +221,8 @@ def rights_of(settings: Settings, caller: str) -> Rights:
         budgets_of_tools=_budgets_of_tools(settings, own),
         paths=settings.paths,
         records=records_of(settings, caller),
+        commands=settings.commands,
+        urls=settings.urls,
     )
     return with_digest(rights)
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from rightcall.commands import CommandRules, UrlRules
 from rightcall.config_settings import (
     PRESETS,
     Asking,
@@ -25,6 +26,7 @@ from rightcall.config_settings import (
 from rightcall.config_settings_values import (
     Readers,
     by_name,
+    command_patterns,
     exact_names,
     file_path,
     flag,
@@ -32,6 +34,7 @@ from rightcall.config_settings_values import (
     number,
     path_patterns,
     patterns,
+    url_patterns,
     whole,
     whole_or_none,
     word,
@@ -48,7 +51,7 @@ TABLES = ("policy", "callers", "audit")
 def read_settings(source: Source, document: Table) -> Settings:
     """What these tables say, the defaults where they say nothing."""
     policy = source.table(("policy",), document.get("policy", {}))
-    source.keys(("policy",), policy, (*_POLICY, "limits", "approval", "budgets", "paths"))
+    source.keys(("policy",), policy, (*_POLICY, "limits", "approval", "budgets", "paths", "commands", "urls"))
     plain = {key: _POLICY[key](source, ("policy", key), value) for key, value in policy.items() if key in _POLICY}
     settings = Settings(**plain)
     limits = _limits(source, ("policy", "limits"), policy.get("limits", {}), PRESETS[settings.preset])
@@ -60,6 +63,8 @@ def read_settings(source: Source, document: Table) -> Settings:
         budgets_of_tools=budgets_of_tools,
         approval=laid_over(source, ("policy", "approval"), policy.get("approval", {}), _APPROVAL, Asking()),
         paths=laid_over(source, ("policy", "paths"), policy.get("paths", {}), _PATHS, Paths()),
+        commands=laid_over(source, ("policy", "commands"), policy.get("commands", {}), _COMMANDS, CommandRules()),
+        urls=laid_over(source, ("policy", "urls"), policy.get("urls", {}), _URLS, UrlRules()),
         callers=_callers(source, ("callers",), document.get("callers", {}), limits.caller, budgets),
         audit=laid_over(source, ("audit",), document.get("audit", {}), _AUDIT, Audit()),
     )
@@ -144,6 +149,8 @@ _BUDGETS: Readers = {
     "parallel": whole(1, 1000),
 }
 _PATHS: Readers = dict.fromkeys(Paths.__struct_fields__, path_patterns)
+_COMMANDS: Readers = {**dict.fromkeys(("deny", "ask", "allow"), command_patterns), "starter": flag}
+_URLS: Readers = {**dict.fromkeys(("deny", "ask", "allow"), url_patterns), "starter": flag}
 _CALLER: Readers = {
     "stage": word(StageName),
     "allow": patterns,

@@ -181,3 +181,31 @@ patterns = _each(_tool_pattern)
 
 exact_names = _each(exact_name)
 path_patterns = _each(_path_pattern)
+
+
+def _command_pattern(source: Source, path: KeyPath, value: Any) -> str:
+    """A pattern over the words of a command."""
+    from rightcall.commands.patterns import compiled  # late: most policies have none
+
+    text = name(source, path, value)
+    try:
+        compiled(text)
+    except ValueError as fault:
+        raise source.wrong(path, f"{shown(text)} {fault}") from None
+    return text
+
+
+def _url_pattern(source: Source, path: KeyPath, value: Any) -> str:
+    """An address, or a part of one, with `*`."""
+    from rightcall.commands.urls import compiled_url  # late: as above
+
+    text = name(source, path, value)
+    try:
+        compiled_url(text)
+    except ValueError as fault:
+        raise source.wrong(path, f"{shown(text)} {fault}") from None
+    return text
+
+
+command_patterns = _each(_command_pattern)
+url_patterns = _each(_url_pattern)

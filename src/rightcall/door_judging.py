@@ -164,12 +164,15 @@ def _request(
         return Decision("deny", "validation", str(fault), "Make several calls instead.")
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
         return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
-    touched = touches(here.guarded, here.root, request.paths)
+    visible = ((written, resolved) for written, resolved, _ in request.command_paths)
+    touched = touches(here.guarded, here.root, (*request.paths, *visible))
     if touched is not None:
         return Decision("deny", "path:deny", f"No such file or folder: {escaped(touched, 200)}")
     return replace(
         request, tool=whole, own=False, permit=here.rights.permit, called=tuple({*others} - {whole}),
-        paths=_named_paths(request, rights), dry_run=here.rights.dry_run and request.side_effects,
+        paths=_named_paths(request, rights),
+        command_paths=tuple(path for path in request.command_paths if _is_named(path[1], rights)),
+        dry_run=here.rights.dry_run and request.side_effects,
     )  # fmt: skip
 
 
@@ -207,12 +210,16 @@ def _known_ones(problems: tuple[dict[str, str], ...]) -> tuple[dict[str, str], .
 def _named_paths(request: Request, rights: Rights) -> tuple[tuple[str, str], ...]:
     """Those paths that the policy denies or that are named like secrets, wherever they are, and those that nobody can
     judge: where else a host may look is the host's affair."""
-    rules = path_rules(rights.paths.deny, rights.paths.allow, rights.paths.dotfiles)
     return tuple(
         (written, path if path == NOWHERE else path.lstrip("/") or ".")
         for written, path in request.paths
-        if path == NOWHERE or rules.named(path) is not None
+        if _is_named(path, rights)
     )
+
+
+def _is_named(path: str, rights: Rights) -> bool:
+    rules = path_rules(rights.paths.deny, rights.paths.allow, rights.paths.dotfiles)
+    return path == NOWHERE or rules.named(path) is not None
 
 
 def _recorded_name(here: Here, tool: str, request: Request | None) -> str:

@@ -13,6 +13,7 @@ from rightcall.catalog import Tool
 from rightcall.config_settings import Rights
 from rightcall.execute.places import values_at
 from rightcall.executor_batches import Inner, effects_inside, inner_calls, names_judged
+from rightcall.executor_commands import judged_arguments
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.fs.globs import folded
 from rightcall.fs.readings import NOWHERE, Unjudged, destinations, spellings
@@ -94,6 +95,7 @@ def build_request(
     effects = tool.effects | effects_inside(inner) if inner else tool.effects
     foreign = equipped.local is None or not equipped.local.rooted
     paths = _paths(_places(tool, call.arguments, inner), (root, *folders), foreign) if rules.paths or inner else ()
+    judged = judged_arguments(tool, call.arguments, inner, rights, root)
     return Request(
         caller=rights.caller,
         tool=tool.name,
@@ -117,6 +119,9 @@ def build_request(
         paths=tuple((path.written, path.resolved) for path in paths) if paths else (),
         outside=equipped.local.outside if equipped.local is not None else (),
         linked=bool(paths) and any(path.linked for path in paths),
+        findings=judged.findings,
+        commanded=judged.arguments,
+        command_paths=_command_paths(judged.paths, root) if judged.paths else (),
         inner=names_judged(toolbox, inner) if inner else (),
         approval=approval,
         context=context,
@@ -131,6 +136,13 @@ def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> t
         if count > MOST_PATHS or len(found) > _MOST_READINGS:
             raise TooManyPaths(TOO_MANY_PATHS)
     return tuple(found)
+
+
+def _command_paths(paths: Iterable[tuple[str, str, bool]], root: str) -> tuple[tuple[str, str, bool], ...]:
+    """The same for those in a command, which stand there from the root of the file system on."""
+    bases = (os.path.realpath(root),)
+    led = ((written, one.resolved, writes) for written, whole, writes in paths for one in _readings(bases, whole, True))
+    return tuple(dict.fromkeys(led))
 
 
 def _places(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner]) -> Iterator[str]:

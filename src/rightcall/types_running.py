@@ -43,6 +43,15 @@ class Decision(Struct, frozen=True):
     """The record of an earlier identical call, where that is the reason."""
 
 
+class Finding(Struct, frozen=True):
+    """Something in a command or an address that stops it from running as it is."""
+
+    answer: Literal["ask", "deny"]
+    rule: str
+    why: str
+    """One line for a person, escaped."""
+
+
 class Scope(Struct, frozen=True):
     """What a limit counts together: its name in the store, and for each window how many calls may start in it."""
 
@@ -102,6 +111,12 @@ class Request(Struct, frozen=True):
     """Folders outside the root, below which the tool's paths may be too."""
     linked: bool = False
     """Whether one of them goes through a link: what is written is not what is touched."""
+    findings: tuple[Finding, ...] = ()
+    """What is found in the arguments that are commands or addresses."""
+    commanded: tuple[str, ...] = ()
+    """Those arguments, by name."""
+    command_paths: tuple[tuple[str, str, bool], ...] = ()
+    """Paths that are visible in them: as written, resolved like `paths`, and whether they are written to."""
     inner: tuple[str, ...] = ()
     """Tools that a batch would run; "" for a call that does not name exactly one."""
     approval: str | None = None

@@ -229,6 +229,7 @@ def test_the_designs_example_is_refused_by_the_default_and_says_how_to_allow_it(
         "                quarantine  no opinion\n"
         "                truncated   no opinion\n"
         "                paths       no opinion\n"
+        "                commands    no opinion\n"
         "                loops       no opinion\n"
         "                limits      no opinion\n"
         "                definition  no opinion\n"

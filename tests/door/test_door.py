@@ -395,7 +395,7 @@ RUN = {
 
 
 @pytest.mark.promise("P-10")
-@pytest.mark.parametrize("written", [{"workdir": "/"}, {"extra": "reboot"}])
+@pytest.mark.parametrize("written", [{"workdir": "ls"}, {"extra": "make"}])
 def test_an_unsure_repair_of_a_call_that_may_do_anything_asks_where_there_is_a_policy(written: dict[str, str]) -> None:
     with Door.open("my-agent", {"version": 1}, tools=[RUN]) as door:
         assert door.judge("run_shell", written).decision.rule == "approval:confidence"

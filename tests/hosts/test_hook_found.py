@@ -27,7 +27,7 @@ def event(tool: str = "Bash", step: str = "t1") -> bytes:
     return json.encode(
         {
             "hook_event_name": "PreToolUse", "session_id": "s", "tool_name": tool, "tool_use_id": step,
-            "tool_input": {"command": "rm -rf /"},
+            "tool_input": {"command": "make install-hooks"},
         }
     )  # fmt: skip
 

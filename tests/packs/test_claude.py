@@ -20,6 +20,7 @@ DECLARED: dict[str, tuple[str, str, set[str]]] = {
         {"read", "write"},
     ),
     "Bash": ("command timeout description run_in_background dangerouslyDisableSandbox", "command", ALL),
+    "PowerShell": ("command description timeout run_in_background", "command", ALL),
     "BashOutput": ("bash_id filter", "bash_id", {"read"}),
     "KillShell": ("shell_id", "shell_id", {"execute"}),
     "TaskOutput": ("task_id block timeout", "task_id", {"read"}),
@@ -89,7 +90,7 @@ def test_policy_can_see_every_path_command_and_address() -> None:
         "NotebookEdit": ("notebook_path",),
     }
     commands = {name: tool.rules.commands for name, tool in TOOLS.items() if tool.rules.commands}
-    assert commands == {"Bash": ("command",), "Monitor": ("command",)}
+    assert commands == {"Bash": ("command",), "PowerShell": ("command",), "Monitor": ("command",)}
     assert {name: tool.rules.urls for name, tool in TOOLS.items() if tool.rules.urls} == {
         "WebFetch": ("url",),
         "Monitor": ("ws.url",),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from rightcall.authorise.allowlist import allowed, denied
 from rightcall.authorise.approval import approved
 from rightcall.authorise.batches import by_itself
+from rightcall.authorise.commands import harmless
 from rightcall.authorise.damage import truncated
 from rightcall.authorise.definitions import unchanged
 from rightcall.authorise.effects import dry_run
@@ -29,6 +30,7 @@ POLICIES: tuple[tuple[str, Policy], ...] = (
     ("quarantine", not_quarantined),
     ("truncated", truncated),
     ("paths", inside),
+    ("commands", harmless),
     ("loops", not_repeated),
     ("limits", within_limits),
     ("definition", unchanged),

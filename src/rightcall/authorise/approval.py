@@ -1,10 +1,11 @@
 """Which calls need a person, and whether one has said yes to exactly this one (P-06, P-10)."""
 
+from rightcall.authorise.commands import question_of
 from rightcall.granting import grant_matches
 from rightcall.keys import binding
 from rightcall.text.escape import escaped
 from rightcall.text.patterns import hits, matches
-from rightcall.types_running import Approval, Decision, Facts, Request
+from rightcall.types_running import Approval, Decision, Facts, Grant, Request
 
 _WAIT = "A person has to approve it first"
 
@@ -28,7 +29,7 @@ def approved(request: Request, facts: Facts) -> Decision | None:
     # an uncertain repair is nothing that could be granted in advance, nor is what a link leads to
     if rule != "approval:confidence" and not request.linked:
         for grant in facts.grants(request.caller, request.tool):
-            if grant.expires_at > request.at and grant.uses > 0 and grant_matches(grant, request.arguments):
+            if grant.expires_at > request.at and grant.uses > 0 and _covers(grant, request, rule):
                 return Decision("allow", "approval:grant", grant=grant.id)
     return Decision("ask", rule, f"{reason}. {_WAIT}")
 
@@ -39,6 +40,9 @@ def _why(request: Request) -> tuple[str, str] | None:
     if request.repaired and request.side_effects and request.confidence < asking.confidence:
         reason = f"The call was repaired with a confidence of only {request.confidence:g}, and it does more than read"
         return "approval:confidence", reason
+    asked = question_of(request)
+    if asked is not None:
+        return asked
     names = (request.tool, *request.called)
     if asking.tools and any(hits(pattern, name) for pattern in asking.tools for name in names):
         return "approval:tool", f"'{escaped(request.tool, 100)}' always asks"
@@ -47,6 +51,13 @@ def _why(request: Request) -> tuple[str, str] | None:
         if effect in request.effects:
             return f"approval:{effect}", f"'{escaped(request.tool, 100)}' can {effect}"
     return None
+
+
+def _covers(grant: Grant, request: Request, rule: str) -> bool:
+    """A question about a command is answered in advance only by who named that command."""
+    if rule.startswith(("command:", "url:")) and not all(name in grant.where for name in request.commanded):
+        return False
+    return grant_matches(grant, request.arguments)
 
 
 def _never(patterns: tuple[str, ...], tool: str) -> bool:

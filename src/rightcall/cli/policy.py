@@ -14,9 +14,11 @@ examples:
   rightcall policy explain --as teacher code/execute/python
   rightcall policy explain my-project/rightcall.toml --as teacher code/read '{"path": ".env"}'
   rightcall policy explain --as teacher save_note --tools mytools:TOOLS --live --json
+  rightcall policy command 'git push --force'
 """
 _CHECK = "say whether a policy file is right: every mistake with its line, and what is worth knowing"
 _EXPLAIN = "say what would be decided for a caller and a tool, by which rule, and what every policy says"
+_COMMAND = "say what would be decided for a command line or an address, by which rule, and why"
 
 
 class _AnyOrder(ArgumentParser):
@@ -51,6 +53,7 @@ def arguments(parser: ArgumentParser) -> None:
     check = action("check", _CHECK)
     check.add_argument("file", nargs="?", default=POLICY_FILE, metavar="FILE", help=f"default: {POLICY_FILE} here")
     _explain_arguments(action("explain", _EXPLAIN))
+    _command_arguments(action("command", _COMMAND))
 
 
 def _explain_arguments(parser: ArgumentParser) -> None:
@@ -73,11 +76,26 @@ def _explain_arguments(parser: ArgumentParser) -> None:
     store_options(parser)
 
 
+def _command_arguments(parser: ArgumentParser) -> None:
+    parser.usage = "rightcall policy command [COMMAND] [--url] [--policy FILE] [--root DIR] [--json]"
+    parser.add_argument(
+        "command", nargs="?", metavar="COMMAND",
+        help='one command line in quotes; without it JSON lines are read: {"command": "…"}, {"url": "…"} or a text',
+    )  # fmt: skip
+    parser.add_argument("--url", action="store_true", help="COMMAND is an address")
+    parser.add_argument("--policy", metavar="FILE", help=f"the policy file (default: {POLICY_FILE} in --root, if any)")
+    parser.add_argument("--root", metavar="DIR", default=".", help="the folder that is worked in (default: this one)")
+
+
 def run(options: Namespace) -> int:
     if options.action == "check":
         from rightcall.cli.policy_check import check
 
         return check(options.file, json=options.json)
+    if options.action == "command":
+        from rightcall.cli.policy_command import run as run_command
+
+        return run_command(options)
     from rightcall.cli.policy_explain_report import run as run_explain
 
     return run_explain(options)

@@ -132,6 +132,26 @@ allow = []
 # Dotfiles that may be read besides the built-in ones (`.gitignore`, `.github/**`, …).
 dotfiles = []
 
+# Command lines in arguments, by their words: "git push", "rm -r", "docker *". See docs/commands.md, and try one
+# with `rightcall policy command 'git push --force'`.
+[policy.commands]
+# These never run.
+deny = []
+# These ask a person.
+ask = []
+# The starter list does not ask about these. A denial and a refused path stay.
+allow = []
+# Ask before what destroys, publishes, reads credentials, runs downloads or escalates.
+starter = true
+
+# Addresses in arguments and commands: "*.example.com", "https://example.com/docs", "10.0.0.0/8".
+[policy.urls]
+deny = []
+ask = []
+allow = []
+# Ask before the addresses where a cloud hands out credentials.
+starter = true
+
 # ── Who: what is different for one caller ────────────────────────────────────────────────────────────────────
 
 #[callers.teacher]

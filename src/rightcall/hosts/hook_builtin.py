@@ -30,7 +30,7 @@ GEMINI = (
     _tool("grep_search", "read", rules=_FOLDER),
     _tool("read_many_files", "read", rules=Rules(paths=("include", "paths"))),
     _tool("run_shell_command", *_ALL, rules=Rules(paths=("dir_path",), commands=("command",))),
-    _tool("web_fetch", "network"),
+    _tool("web_fetch", "network", rules=Rules(urls=("prompt", "url"))),
     _tool("google_web_search", "network"),
     _tool("invoke_agent", *_ALL),
     _tool("write_todos"),
@@ -46,6 +46,11 @@ GEMINI = (
 )
 CODEX = (
     _tool("Bash", *_ALL, rules=Rules(commands=("command",))),
+    _tool("shell", *_ALL, rules=Rules(paths=("workdir",), commands=("command",))),
+    _tool("local_shell", *_ALL, rules=Rules(commands=("command", "action.command"))),
+    _tool("shell_command", *_ALL, rules=Rules(paths=("workdir",), commands=("command",))),
+    _tool("exec_command", *_ALL, rules=Rules(paths=("workdir",), commands=("cmd",))),
+    _tool("unified_exec", *_ALL, rules=Rules(commands=("input",))),
     _tool("apply_patch", "read", "write"),
     _tool("view_image", "read", rules=Rules(paths=("path",))),
     _tool("web_search", "network"),

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from rightcall.catalog import PackTool
 from rightcall.config import HostSettings, Policy, load_policy
+from rightcall.config_settings import Settings
 from rightcall.door import Door
 from rightcall.errors import PolicyError
 from rightcall.executor_opening import store_path
@@ -50,7 +51,18 @@ def at_least(policy: Policy, host: str, installed: Mode) -> Policy:
     )
     tools = {name: _harmless(tool, installed) for name, tool in policy.tools.items()}
     packs = tuple(name for name in policy.packs if not is_pack_path(name))  # one that the project brings along
-    return replace(policy, hosts={**policy.hosts, host: here}, tools=tools, packs=packs)
+    return replace(
+        policy, hosts={**policy.hosts, host: here}, tools=tools, packs=packs, settings=_guarded(policy.settings)
+    )
+
+
+def _guarded(settings: Settings) -> Settings:
+    """What a project says of commands and addresses may deny and ask; it silences no question of the starter list."""
+    return replace(
+        settings,
+        commands=replace(settings.commands, allow=(), starter=True),
+        urls=replace(settings.urls, allow=(), starter=True),
+    )
 
 
 def _harmless(tool: PackTool, installed: Mode) -> PackTool:

@@ -1,0 +1,176 @@
+"""Code that an interpreter is given on its command line, or through its input. It is not run and not understood: what
+it names is looked at. What deletes, starts programs, sends or reads credentials is a matter for a person."""
+
+import re
+from typing import NamedTuple
+
+from rightcall.commands.words import Late, Word
+
+
+class Interpreter(NamedTuple):
+    """How a program takes code: by which options, and whether it reads it from its input when it has no operand."""
+
+    options: tuple[str, ...]
+    reads_input: bool = True
+    first: bool = False
+    """Its first operand is code."""
+
+
+_PYTHON = Interpreter(("-c",))
+_NODE = Interpreter(("-e", "--eval", "-p", "--print"))
+_AWK = Interpreter((), reads_input=False, first=True)
+INTERPRETERS: dict[str, Interpreter] = {
+    "python": _PYTHON, "python2": _PYTHON, "python3": _PYTHON, "pypy": _PYTHON, "pypy3": _PYTHON, "ipython": _PYTHON,
+    "py": _PYTHON, "node": _NODE, "nodejs": _NODE, "bun": Interpreter(("-e", "--eval", "-p", "--print"), False),
+    "tsx": _NODE, "ts-node": _NODE, "perl": Interpreter(("-e", "-E", "-ne", "-pe", "-le", "-lne", "-ane", "-pie",
+    "-nle",
+                                                         "-i.bak", "-0777", "-wle", "-we")),
+    "ruby": Interpreter(("-e", "-ne", "-pe")), "php": Interpreter(("-r", "-B", "-R", "-E")),
+    "lua": Interpreter(("-e",)), "luajit": Interpreter(("-e",)), "rscript": Interpreter(("-e",)),
+    "r": Interpreter(("-e",)), "julia": Interpreter(("-e", "--eval", "-E", "--print")),
+    "osascript": Interpreter(("-e",)), "elixir": Interpreter(("-e", "--eval")), "erl": Interpreter(("-eval",), False),
+    "ghc": Interpreter(("-e",), False), "scala": Interpreter(("-e",), False), "groovy": Interpreter(("-e",)),
+    "tclsh": Interpreter(()), "expect": Interpreter(("-c",)), "jshell": Interpreter(()),
+    "awk": _AWK, "gawk": _AWK, "mawk": _AWK, "nawk": _AWK, "sed": _AWK, "gsed": _AWK, "ed": Interpreter(()),
+    "emacs": Interpreter(("--eval", "-eval"), False), "gdb": Interpreter(("-ex", "-eval-command"), False),
+}  # fmt: skip
+_VERSIONED = Late(r"(python|pypy|ruby|perl|php|lua|node)[\d.]+")
+
+_DELETES = Late(
+    r"\b(?:rmtree|os\.(?:remove|unlink|rmdir|removedirs|truncate)|\.unlink\(|unlink(?:Sync)?\b|rm(?:dir)?Sync"
+    r"|fs\.(?:rm|rmdir)\b"
+    r"|fsp?\.rm\b|\.rmdir\(|rimraf|del\(|FileUtils\.rm\w*|File\.(?:delete|unlink)|Dir\.(?:rmdir|delete|unlink)"
+    r"|rm_rf?|remove_tree"
+    r"|file\.remove|unlink\(|delete_file|removeSync|emptyDir|DROP\s+(?:TABLE|DATABASE|SCHEMA)|TRUNCATE\b|DELETE\s+FROM"
+    r"|drop_all|dropDatabase|delete_many|deleteMany|flushall|move to trash|empty trash|os\.kill\b|\.delete\(\))",
+    re.IGNORECASE,
+)  # fmt: skip
+_STARTS = Late(
+    r"\b(?:os\.(?:system|popen\w*|exec\w+|spawn\w+|posix_spawn\w*|fork)|subprocess|commands\.getoutput"
+    r"|pty\.spawn|child_process"
+    r"|execSync|spawnSync|execFile\w*|spawn\(|Deno\.(?:run|Command)|Bun\.(?:spawn|\$)|shell_exec|passthru"
+    r"|proc_open|popen"
+    r"|pcntl_exec|Kernel\.(?:system|exec|spawn)|IO\.popen|Open3|os\.execute|io\.popen|do shell script"
+    r"|__import__|importlib"
+    r"|ctypes|marshal\.loads|pickle\.loads|compile\(|runpy|process\.binding|vm\.run\w*|code\.interact|readpipe)"
+    r"|(?<![\w.])(?:exec|eval|system|syscall)\s*[(\"'`]|%x[({\[]|\bqx[({/]",
+)  # fmt: skip
+_TEMPLATE = Late(r"`[^`]{0,300}`")
+_SENDS = Late(
+    r"\b(?:requests\.(?:post|put|patch|delete|request)|httpx\.(?:post|put|patch|delete)"
+    r"|urlopen\([^)]{0,300}data|socket\.(?:socket"
+    r"|create_connection)|smtplib|ftplib|paramiko|telnetlib|net\.(?:connect|createConnection|Socket)|TCPSocket"
+    r"|IO::Socket"
+    r"|fsockopen|Net::(?:HTTP::(?:Post|Put|Delete)|FTP|SMTP)|curl_exec|/inet/tcp/|new WebSocket|dgram"
+    r"|method\s*:\s*['\"](?:POST|PUT|PATCH|DELETE))",
+    re.IGNORECASE,
+)  # fmt: skip
+_LOADS = Late(
+    r"\b(?:exec|eval|loads|Function)\s*\(.{0,500}\b(?:urlopen|requests\.get|fetch|b64decode|fromhex|atob)\b", re.DOTALL
+)
+_CREDENTIALS = Late(
+    r"\bos\.environ\b(?!\s*(?:\.get\(|\[)\s*['\"](?![^'\"]*(?:SECRET|TOKEN|PASSW|KEY|CREDENTIAL))[^'\"]*['\"])"
+    r"|\bos\.getenv\(\s*['\"][^'\"]*(?:SECRET|TOKEN|PASSW|_KEY|CREDENTIAL)|process\.env\b(?!\.(?!\w*(?:SECRET"
+    r"|TOKEN|PASSW|KEY"
+    r"|CREDENTIAL))\w+)|\bENV\.(?:to_h|each|inspect)|\bENV\[['\"][^'\"]*(?:SECRET|TOKEN|PASSW|_KEY)"
+    r"|\$ENV\{[^}]*(?:SECRET|TOKEN"
+    r"|PASSW|_KEY)|%ENV\b|\bENVIRON\b|getenv\(\s*\)|\$_ENV\b|keyring\.get_password|\bnetrc\b|Sys\.getenv\(\s*\)",
+    re.IGNORECASE,
+)  # fmt: skip
+_STRINGS = re.compile(r"'((?:[^'\\\n]|\\.){1,300})'|\"((?:[^\"\\\n]|\\.){1,300})\"|`([^`\n]{1,300})`")
+_AWK_STARTS = Late(r"\bsystem\s*\(|\|\s*getline|\|\s*\"|\|&|/inet/|print[^;}]{0,300}\|\s*[\"\w]")
+_SED_STARTS = Late(r"(?:^|[;{\n])\s*[\d,$/!]*\s*e\b|[/|#,@!]\s*[0-9gipm]*e[0-9gipm]*\s*(?:$|[;}\n])")
+_SED_FILES = re.compile(r"(?:^|[;{\n\s])[rRwW]\s+(\S+)")
+
+
+def interpreter(program: str) -> Interpreter | None:
+    found = INTERPRETERS.get(program)
+    if found is None and (versioned := _VERSIONED.fullmatch(program)):
+        return INTERPRETERS.get(versioned[1])
+    return found
+
+
+def codes(program: str, arguments: list[Word]) -> list[Word]:
+    """The code among an interpreter's arguments."""
+    how = interpreter(program)
+    if how is None:
+        return []
+    found: list[Word] = []
+    at = 0
+    while at < len(arguments):
+        value = arguments[at].value
+        if value in how.options or (value[:1] == "-" and value[1:2] != "-" and f"-{value[-1:]}" in how.options
+                                    and program != "node"):  # fmt: skip
+            found += arguments[at + 1 : at + 2]
+            at += 2
+            continue
+        for option in how.options:
+            if option.startswith("--") and value.startswith(option + "="):
+                found.append(Word(value[len(option) + 1 :]))
+            elif len(option) == 2 and value.startswith(option) and len(value) > 2 and how is not _NODE:
+                found.append(Word(value[2:]))
+        if not value.startswith("-") and not how.first:
+            break  # a script: what follows is its own
+        at += 1
+    if how.first:
+        found += _first_operand(program, arguments)
+    return found
+
+
+def _first_operand(program: str, arguments: list[Word]) -> list[Word]:
+    found: list[Word] = []
+    skip = False
+    for at, word in enumerate(arguments):
+        if skip:
+            skip = False
+        elif word.value in ("-e", "--expression"):
+            found += arguments[at + 1 : at + 2]
+            skip = True
+        elif word.value in ("-f", "--file"):
+            return found
+        elif word.value in ("-v", "-F", "-l", "--line-length") and program != "sed":
+            skip = True
+        elif not word.value.startswith("-"):
+            return found or [word]
+    return found
+
+
+def is_fed(program: str, arguments: list[Word]) -> bool:
+    """Whether an interpreter takes its code from its input: it has no code and no script."""
+    how = interpreter(program)
+    if how is None or not how.reads_input:
+        return False
+    if any(word.value in ("-m", "-V", "-v", "--version", "--help", "-h", "--check") for word in arguments):
+        return False
+    operands = [word for word in arguments if not word.value.startswith("-") or word.value == "-"]
+    return not codes(program, arguments) and (not operands or operands[0].value in ("-", "/dev/stdin"))
+
+
+def judged(program: str, code: str) -> tuple[str, str] | None:
+    """The rule and the word that make code a matter for a person; None for nothing."""
+    if program in ("awk", "gawk", "mawk", "nawk"):
+        found = _AWK_STARTS.search(code)
+        if found:
+            return "runs", found.group().strip()
+        return ("credentials", "ENVIRON") if "ENVIRON" in code else None
+    if program in ("sed", "gsed"):
+        found = _SED_STARTS.search(code) if "e" in code else None
+        return ("runs", "e") if found else None
+    for rule, expression in (
+        ("network", _LOADS), ("destroys", _DELETES), ("runs", _STARTS), ("publishes", _SENDS), ("credentials",
+        _CREDENTIALS),
+    ):  # fmt: skip
+        found = expression.search(code)
+        if found:
+            return rule, found.group().strip()[:40]
+    if program in ("perl", "ruby", "php") and _TEMPLATE.search(code):
+        return "runs", "`…`"
+    return None
+
+
+def texts_in(program: str, code: str) -> list[str]:
+    """Texts in code that may be paths."""
+    if program in ("sed", "gsed"):
+        return [found[1] for found in _SED_FILES.finditer(code)][:50]
+    found = [one[1] or one[2] or one[3] for one in _STRINGS.finditer(code[:50_000])]
+    return [one for one in found if "\n" not in one and len(one) < 300][:200]

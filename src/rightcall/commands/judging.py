@@ -1,0 +1,596 @@
+"""Judges a command line: reads it, sees through what starts other programs, and asks the rules about each of them.
+
+    text ─▶ shell.Reader ─▶ simple commands ─▶ wrappers ─▶ runs ─┬─▶ patterns of the policy   deny, ask, allow
+                                                                ├─▶ starter rules            ask, rarely deny
+                                                                ├─▶ paths                    for the path rules
+                                                                └─▶ addresses                for the URL rules
+
+Never raises, and takes time in the length of the text: what is too long, too deep or cannot be read asks.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from rightcall.commands import CommandRules, UrlRules
+from rightcall.commands.expansion import Budget, Unreadable
+from rightcall.commands.inline import codes, is_fed, judged, texts_in
+from rightcall.commands.paths import MOST_PATHS, expanded, found_words, is_plain, parts, path_words
+from rightcall.commands.patterns import Pattern, first_hit
+from rightcall.commands.places import Place, is_device, is_disk
+from rightcall.commands.rules import found_in
+from rightcall.commands.runs import DANGEROUS_VARIABLES, FETCHERS, SECRET_NAME, Found, Run, writes_to
+from rightcall.commands.sending import addresses
+from rightcall.commands.shell import Reader, Redirect, Simple, printed
+from rightcall.commands.starter import WHY, listed
+from rightcall.commands.urls import Address, first_url_hit, parsed
+from rightcall.commands.words import HOLE, Word, basename, spelled
+from rightcall.commands.wrappers import SHELLS, assigned_code, inner_of
+from rightcall.text.escape import escaped
+from rightcall.types_running import Finding
+
+Answer = Literal["allow", "ask", "deny"]
+Against = Literal["ask", "deny"]
+_STRENGTH = {"allow": 0, "ask": 1, "deny": 2}
+_URLS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}:/[^\s<>\"']+")
+"""Addresses within a text, such as a prompt that says what to fetch."""
+_OWN = re.compile("[\ue000-\ue01f]")
+_MOST_FINDINGS = 50
+_MOST_WORDS = 5000
+"""Of one command; no system starts a program with many more."""
+_PASSED_OVER = frozenset(("sudo", "env", "command", "nohup", "time", "timeout", "nice", "exec"))
+_CANNOT = "cannot be judged before it runs"
+
+
+class SeenPath(Struct, frozen=True):
+    """A path in a command: as it is written, and from the root of the file system, not yet followed through links."""
+
+    written: str
+    whole: str
+    writes: bool
+
+
+class Judgement(Struct, frozen=True):
+    """What is found in a command line or an address; `paths` are still to be judged by the path rules."""
+
+    findings: tuple[Finding, ...] = ()
+    paths: tuple[SeenPath, ...] = ()
+
+    @property
+    def worst(self) -> Finding | None:
+        """The first denial, else the first question."""
+        return max(self.findings, key=lambda one: _STRENGTH[one.answer], default=None)
+
+    @property
+    def answer(self) -> Answer:
+        worst = self.worst
+        return "allow" if worst is None else worst.answer
+
+
+def judge_command(command: str | Sequence[str], commands: CommandRules, urls: UrlRules, place: Place) -> Judgement:
+    """A command line, or a list of words that are started as they are."""
+    judge = _Judge(commands, urls, place)
+    try:
+        if isinstance(command, str):
+            if _OWN.search(command):
+                raise Unreadable("it has private characters in it")
+            judge.script(command, (place.root,), depth=0)
+        else:
+            judge.listed(command)
+    except Unreadable as fault:
+        judge.add("ask", "command:unreadable", f"the command cannot be read: {fault}")
+    except RecursionError:
+        judge.add("ask", "command:unreadable", "the command cannot be read: it is nested too deeply")
+    except Exception as fault:  # noqa: BLE001 - a fault of ours must not let a command pass
+        judge.add("ask", "command:unreadable", f"the command cannot be judged ({type(fault).__name__})")
+    return Judgement(tuple(judge.findings), tuple(judge.paths.values()))
+
+
+def judge_code(language: str, code: str, commands: CommandRules, urls: UrlRules, place: Place) -> Judgement:
+    """Code of another language than a shell's, such as a tool's argument `code` with `runtime` python."""
+    judge = _Judge(commands, urls, place)
+    try:
+        if language in ("powershell", "pwsh", "cmd"):
+            judge.windows(language, code, (place.root,))
+        else:
+            judge.inline(language, code, (place.root,))
+    except Unreadable as fault:
+        judge.add("ask", "command:unreadable", f"the code cannot be read: {fault}")
+    except Exception as fault:  # noqa: BLE001 - as above
+        judge.add("ask", "command:unreadable", f"the code cannot be judged ({type(fault).__name__})")
+    return Judgement(tuple(judge.findings), tuple(judge.paths.values()))
+
+
+def judge_url(text: str, urls: UrlRules, place: Place, scheme: str = "https") -> Judgement:
+    """One address, or those in a text."""
+    judge = _Judge(CommandRules(), urls, place)
+    try:
+        if "\0" in text or len(text) > 100_000:
+            judge.add(
+                "ask", "url:unreadable", "the address cannot be read: it is too long, or has a NUL character in it"
+            )
+            return Judgement(tuple(judge.findings))
+        for one in _URLS.findall(text) if " " in text.strip() else (text,):
+            address = parsed(one, scheme)
+            if address is not None:
+                judge.address(address)
+    except Exception as fault:  # noqa: BLE001 - as above
+        judge.add("ask", "url:unreadable", f"the address cannot be judged ({type(fault).__name__})")
+    return Judgement(tuple(judge.findings), tuple(judge.paths.values()))
+
+
+class _Judge:
+    def __init__(self, commands: CommandRules, urls: UrlRules, place: Place) -> None:
+        self.commands = commands
+        self.urls = urls
+        self.place = place
+        self.budget = Budget()
+        self.findings: list[Finding] = []
+        self.paths: dict[tuple[str, bool], SeenPath] = {}
+        self.fetched: set[str] = set()
+        self.cloned = False
+        self.variables: dict[str, tuple[str, ...] | None] = {
+            "HOME": (place.home,), "PWD": (place.root,), "TMPDIR": ("/tmp",), "IFS": (" ",), "USER": None,
+        }  # fmt: skip
+
+    def add(self, answer: Against, rule: str, why: str) -> None:
+        if len(self.findings) < _MOST_FINDINGS:
+            self.findings.append(Finding(answer, rule, escaped(why, 200)))
+
+    # ── from text to programs ──────────────────────────────────────────────────────────────────────────────────────
+
+    def script(self, text: str, folders: tuple[str, ...], depth: int, *, elsewhere: bool = False) -> None:
+        """All commands of a text. Raises Unreadable."""
+        commands: list[Simple] = []
+        reader = Reader(text, self.place.home, folders, commands, dict(self.variables), self.budget, depth)
+        reader.read()
+        if reader.bombs and self.commands.starter:
+            self.add("deny", "command:catastrophic", "a function that starts itself without end fills the machine")
+        for command in commands:
+            self.simple(command, commands, depth, elsewhere)
+
+    def listed(self, words: Sequence[str]) -> None:
+        for word in words:
+            self.budget.read(word)
+        if any("\0" in word for word in words):
+            raise Unreadable("it has a NUL character in it")
+        if words:
+            self.simple(Simple([Word(word, None, True) for word in words], [], [], (self.place.root,)), [], 0, False)
+
+    def simple(self, command: Simple, commands: list[Simple], depth: int, elsewhere: bool) -> None:
+        for name, value in (*command.assigned, *_exported(command)):
+            self._assigned(name, value, command, depth)
+        text = _input_of(command, commands)
+        fed = tuple(_program_of(commands[at]) for at in command.fed if commands[at].words)
+        fed += tuple(_program_of(commands[at]) for word in command.words for at in word.inner if commands[at].words)
+        if command.words:
+            words = command.words
+            redirected = any(not one.writes for one in command.redirects)
+            run = Run(
+                basename(words[0].value), words[0], words[1:], command.folders, elsewhere, False, text, fed,
+                [word.value for word in words[1:]], redirected,
+                tuple(_program_of(commands[at]) for word in words[1:] for at in word.inner if commands[at].words),
+            )  # fmt: skip
+            self.run(run, command, commands, depth)
+        for redirect in command.redirects:
+            self._redirect(redirect, command, elsewhere)
+
+    def _assigned(self, name: str, value: Word, command: Simple, depth: int) -> None:
+        if self.commands.starter and name in DANGEROUS_VARIABLES:
+            self.add("ask", "command:escalates", f"`{name}` {WHY['escalates']}")
+        for inner in assigned_code(name, value):
+            if inner.code is not None and inner.code.known:
+                self.script(inner.code.value, command.folders, depth + 1)
+        for word in parts(value):
+            if "/" in word.value or word.value.startswith("."):
+                self.see(word, command.folders, writes=False)
+
+    def run(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> None:
+        """One program, and what it starts."""
+        if depth > 12:
+            raise Unreadable("it is nested too deeply")
+        if len(run.arguments) > _MOST_WORDS:
+            raise Unreadable("a command has too many words")
+        if run.program in ("", HOLE) or HOLE in run.program or (run.name.glob is not None and run.program != "["):
+            self._unknown(run, commands)
+            return
+        allowed = self._by_pattern(run)
+        if self.commands.starter:
+            self._by_starter(run, allowed)
+        self._sees(run, elsewhere=run.elsewhere)
+        self._addresses(run, allowed)
+        self._codes(run, command, commands, depth)
+        for inner in inner_of(run.program, run.arguments):
+            folders = run.folders
+            if inner.folder is not None:
+                folders = tuple(self.place.whole(folder, inner.folder) for folder in folders)
+            if inner.code is not None:
+                self._inner_code(inner.code, inner.language, run, commands, depth, inner.elsewhere)
+            elif inner.words:
+                words = self._completed(run, inner.words, command, commands) if inner.more else list(inner.words)
+                started = Run(
+                    basename(words[0].value), words[0], words[1:], folders,
+                    run.elsewhere or inner.elsewhere, inner.more,
+                    run.text if not inner.more else None, run.fed if not inner.more else (),
+                    [word.value for word in words[1:]],
+                )  # fmt: skip
+                self.run(started, command, commands, depth + 1)
+
+    def _completed(self, run: Run, words: Iterable[Word], command: Simple, commands: list[Simple]) -> list[Word]:
+        """The words that `xargs` and `find -exec` add, where they can be told."""
+        told: list[Word] = []
+        if run.program in ("find", "gfind"):
+            told = found_words(run)
+        else:
+            for at in command.fed:
+                if commands[at].words:
+                    told += _handed_on(commands[at], self.variables)
+        given = list(words)
+        if not told and run.program in ("find", "gfind"):
+            return given
+        if told and any(HOLE in word.value for word in given):
+            return [new for word in given for new in (told if word.value == HOLE else [word])]
+        replaced = _replaced(run)
+        if not told:
+            filled = [Word(word.value.replace(replaced, HOLE)) if replaced in word.value else word for word in given]
+            return [*given, Word(HOLE)] if filled == given else filled
+        if any(replaced in word.value for word in given):
+            return [new for word in given for new in (told if word.value == replaced else [word])]
+        return [*given, *told]
+
+    def _unknown(self, run: Run, commands: list[Simple]) -> None:
+        fetched = any(_program_of(commands[at]) in FETCHERS for at in run.name.inner if commands[at].words)
+        rule = "command:network" if fetched else "command:unreadable"
+        self.add("ask", rule, f"`{spelled([run.name, *run.arguments])}`: which program it starts {_CANNOT}")
+
+    def _inner_code(
+        self, code: Word, language: str, run: Run, commands: list[Simple], depth: int, elsewhere: bool
+    ) -> None:
+        fetched = any(_program_of(commands[at]) in FETCHERS for at in code.inner if commands[at].words)
+        if not code.known and not elsewhere:
+            rule = "command:network" if fetched else "command:unreadable"
+            self.add("ask", rule, f"`{run.program}`: the code it runs {_CANNOT}")
+            if not code.value.replace(HOLE, "").strip():
+                return
+        if language in ("powershell", "cmd"):
+            self.windows(language, code.value, run.folders)
+            return
+        try:
+            self.script(code.value, run.folders, depth + 1, elsewhere=run.elsewhere or elsewhere)
+        except Unreadable:
+            if code.known:
+                raise
+
+    # ── what the policy and the starter list say ───────────────────────────────────────────────────────────────────
+
+    def _by_pattern(self, run: Run) -> list[Pattern]:
+        """The user's own lists; what `allow` says of the command comes back."""
+        rules, program, values = self.commands, run.program, run.values
+        if rules.deny and (hit := first_hit(rules.deny, program, values)):
+            self.add("deny", "command:deny", f'`{spelled([run.name, *run.arguments])}` is denied by "{hit.text}"')
+        if rules.ask and (hit := first_hit(rules.ask, program, values)):
+            self.add("ask", "command:ask", f'`{spelled([run.name, *run.arguments])}` asks by "{hit.text}"')
+        if not rules.allow:
+            return []
+        from rightcall.commands.patterns import compiled
+
+        return [one for text in rules.allow if (one := compiled(text)).hits(program, values, surely=True)]
+
+    def _by_starter(self, run: Run, allowed: list[Pattern]) -> None:
+        for found in found_in(run, self.place):
+            self._starter(found, allowed)
+        line = listed(run.program, run.values)
+        if line is not None:
+            kind, pattern = line
+            options = tuple(one[0].rstrip("*") for one in pattern.options)
+            self._starter(Found(kind, spelled([Word(run.program), *run.arguments], 60), options), allowed)
+
+    def _starter(self, found: Found, allowed: list[Pattern]) -> None:
+        if found.deny:
+            rule = "command:guards" if found.kind == "guards" else "command:catastrophic"
+            self.add("deny", rule, f"`{found.words}` {WHY[found.kind]}")
+        elif not any(all(one.names(option) for option in found.options) for one in allowed):
+            self.add("ask", f"command:{found.kind}", f"`{found.words}` {WHY[found.kind]}")
+
+    # ── code that is given to an interpreter ───────────────────────────────────────────────────────────────────────
+
+    def _codes(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> None:
+        if run.program in SHELLS:
+            self._shell_input(run, command, commands, depth)
+        elif run.program in ("source", "."):
+            self._ran_file(run, run.arguments[:1], commands)
+        else:
+            for code in codes(run.program, run.arguments):
+                self._code(run, code, commands)
+            if is_fed(run.program, run.arguments) and (run.fed or run.text is not None):
+                self._interpreter_input(run)
+            elif run.arguments and not run.arguments[0].value.startswith("-"):
+                self._ran_file(run, run.arguments[:1], commands)
+        whole = self.place.whole(run.folders[0], run.name.value)
+        if "/" in run.name.value and (whole in self.fetched or (self.cloned and run.name.value.startswith("./"))):
+            self._asks("network", run.name.value)
+        self._notes_fetched(run, command)
+
+    def _code(self, run: Run, code: Word, commands: list[Simple]) -> None:
+        if not code.known:
+            fetched = any(_program_of(commands[at]) in FETCHERS for at in code.inner if commands[at].words)
+            if fetched or code.value == HOLE:
+                rule = "command:network" if fetched else "command:unreadable"
+                self.add("ask", rule, f"`{run.program}`: the code it runs {_CANNOT}")
+        self.inline(run.program, code.value, run.folders)
+
+    def inline(self, program: str, code: str, folders: tuple[str, ...]) -> None:
+        """What code names: see `inline.py`."""
+        self.budget.read(code)
+        if self.commands.starter and (found := judged(program, code)):
+            self.add("ask", f"command:{found[0]}", f"`{program}`: `{found[1]}` in its code {WHY[found[0]]}")
+        for text in texts_in(program, code):
+            if "://" in text:
+                address = parsed(text, "")
+                if address is not None:
+                    self.address(address)
+            elif not is_plain(text) or text.startswith(("/", "~")):
+                self.see(Word(text), folders, writes=False)
+
+    def _shell_input(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> None:
+        """A shell without code and script runs what it reads."""
+        operands = [word for word in run.operands("-o +o -O --rcfile --init-file") if not word.value.startswith("+")]
+        from rightcall.commands.wrappers import shell_code
+
+        if shell_code(run.arguments) is not None:
+            return
+        if operands and not run.has("-s"):
+            if operands[0].value.startswith("/dev/fd/") or operands[0].value in ("/dev/stdin", "-"):
+                self._fed(run, commands, [at for word in run.arguments for at in word.inner] or list(command.fed))
+            else:
+                self._ran_file(run, operands[:1], commands)
+            return
+        if run.text is not None and HOLE not in run.text:
+            self.script(run.text, run.folders, depth + 1)
+        elif run.fed or run.text is not None:
+            self._fed(run, commands, list(command.fed))
+
+    def _fed(self, run: Run, commands: list[Simple], sources: list[int]) -> None:
+        programs = {_program_of(commands[at]) for at in sources if commands[at].words} | set(run.fed)
+        if programs & FETCHERS:
+            self._asks("network", f"{' | '.join(sorted(programs & FETCHERS))} | {run.program}")
+        else:
+            self.add("ask", "command:unreadable", f"`{run.program}`: the code it reads {_CANNOT}")
+
+    def _interpreter_input(self, run: Run) -> None:
+        if run.text is not None and HOLE not in run.text:
+            self.inline(run.program, run.text, run.folders)
+        elif set(run.fed) & FETCHERS:
+            self._asks("network", f"{run.fed[0]} | {run.program}")
+        else:
+            self.add("ask", "command:unreadable", f"`{run.program}`: the code it reads {_CANNOT}")
+
+    def _ran_file(self, run: Run, words: list[Word], commands: list[Simple]) -> None:
+        for word in words:
+            fetching = any(_program_of(commands[at]) in FETCHERS for at in word.inner if commands[at].words)
+            whole = self.place.whole(run.folders[0], word.value)
+            cloned = self.cloned and run.program in SHELLS
+            if fetching or whole in self.fetched or cloned:
+                self._asks("network", f"{run.program} {word.value}".replace(HOLE, "…"))
+            elif word.inner and HOLE in word.value and run.program in ("source", ".", *SHELLS):
+                self.add("ask", "command:unreadable", f"`{run.program}`: the code it reads {_CANNOT}")
+
+    def _notes_fetched(self, run: Run, command: Simple) -> None:
+        """Files that came from the network in this very line."""
+        unpacked = run.program in ("tar", "unzip", "bsdtar", "cpio", "7z") and (
+            bool(set(run.fed) & FETCHERS)
+            or any(self.place.whole(run.folders[0], word.value) in self.fetched for word in run.arguments)
+        )
+        if unpacked or (run.program == "git" and "clone" in run.values[:4]):
+            self.cloned = True
+        if run.program not in FETCHERS:
+            if run.program in ("chmod", "mv", "cp"):
+                self._follows(run)
+            return
+        names = [*writes_to(run), *(one.target for one in command.redirects if one.writes)]
+        if run.program in ("wget", "fetch", "axel", "aria2c") or run.has("-O", "--remote-name"):
+            names += [Word(address.path.rpartition("/")[2]) for address in addresses(run)]
+        for word in names:
+            self.fetched.add(self.place.whole(run.folders[0], word.value))
+
+    def _follows(self, run: Run) -> None:
+        operands = run.operands()
+        if run.program == "chmod" or len(operands) < 2:
+            return
+        if self.place.whole(run.folders[0], operands[0].value) in self.fetched:
+            self.fetched.add(self.place.whole(run.folders[0], operands[-1].value))
+
+    def _asks(self, kind: str, words: str) -> None:
+        if self.commands.starter:
+            self.add("ask", f"command:{kind}", f"`{words}` {WHY[kind]}")
+
+    # ── paths and addresses ────────────────────────────────────────────────────────────────────────────────────────
+
+    def _sees(self, run: Run, *, elsewhere: bool) -> None:
+        if "/" in run.name.value:
+            self.see(run.name, run.folders, writes=False)
+        writes = {word.value for word in writes_to(run)}
+        folders = self._folders_of(run)
+        for word in path_words(run):
+            self.see(word, folders, writes=word.value in writes, elsewhere=elsewhere)
+        for word in writes_to(run):
+            self.see(word, run.folders, writes=True, elsewhere=elsewhere)
+
+    def _folders_of(self, run: Run) -> tuple[str, ...]:
+        """`git -C dir`, `make -C dir`, `tar -C dir`: its paths count from there too."""
+        for option in ("-C", "--directory", "--work-tree", "--prefix", "--cwd"):
+            if option in run.values[:-1]:
+                into = run.values[run.values.index(option) + 1]
+                return (*run.folders, *(self.place.whole(folder, into) for folder in run.folders))
+        return run.folders
+
+    def see(self, word: Word, folders: tuple[str, ...], *, writes: bool, elsewhere: bool = False) -> None:
+        """Note a path for the path rules, and ask about the places that the starter list knows."""
+        for text in expanded(word, folders, self.place):
+            shown = text.replace(HOLE, "x")
+            if not shown or len(self.paths) >= MOST_PATHS:
+                if shown and not is_plain(shown[:4096]):
+                    self.add("deny", "path:secret", f"No such file or folder: {shown}")
+                continue
+            for folder in folders:
+                whole = self.place.whole("/" if HOLE in folder else folder, shown)
+                if (whole, writes) not in self.paths:
+                    self.paths[whole, writes] = SeenPath(shown, whole, writes)
+                    if self.commands.starter and not elsewhere:
+                        self._placed(shown, whole, writes, HOLE in text or HOLE in folder)
+
+    def _placed(self, shown: str, whole: str, writes: bool, unknown: bool) -> None:
+        place = self.place
+        if place.holds_credentials(whole):
+            self.add("ask", "command:credentials", f"`{shown}` holds credentials")
+        if not writes:
+            return
+        real = whole if unknown else _followed(whole)
+        for path in {whole, real}:
+            if is_disk(path):
+                self.add("deny", "command:catastrophic", f"`{shown}`: writing to a whole disk destroys what is on it")
+            elif place.is_guard(path):
+                self.add("ask", "command:guards", f"`{shown}` {WHY['guards']}")
+            elif not is_device(path) and place.is_started_from(path):
+                self.add("ask", "command:persists", f"writing to `{shown}` {WHY['persists']}")
+            elif not unknown and not (place.is_inside(path) or place.is_temporary(path) or is_device(path)):
+                self.add("ask", "command:outside", f"`{shown}` is outside the project, and is written to")
+
+    def _redirect(self, redirect: Redirect, command: Simple, elsewhere: bool) -> None:
+        if redirect.text is not None:
+            self._here_text(redirect, command)
+            return
+        target = redirect.target
+        if target.value.startswith(("/dev/tcp/", "/dev/udp/")):
+            self._asks("escalates", target.value)
+            return
+        self.see(target, command.folders, writes=redirect.writes, elsewhere=elsewhere)
+        empties = redirect.operator in (">", ">|", "&>") and (
+            not command.words
+            or [word.value for word in command.words] in ([":"], ["true"], ["cat", "/dev/null"])
+            or (printed(command, {}) == "" and command.words[0].value in ("echo", "printf"))
+        )
+        if empties and self.commands.starter and not elsewhere:
+            for folder in command.folders:
+                path = self.place.whole(folder, target.value)
+                if not (self.place.is_made_again(path) or self.place.is_temporary(path) or is_device(path)):
+                    self._asks("destroys", f"> {target.value}".replace(HOLE, "…"))
+
+    def _here_text(self, redirect: Redirect, command: Simple) -> None:
+        if not self.commands.starter or not command.words or redirect.operator != "<<<":
+            return
+        names = [name for name in redirect.target.names if SECRET_NAME.search(name)]
+        if names:
+            self._asks("credentials", f"${names[0]}")
+
+    def _addresses(self, run: Run, allowed: list[Pattern]) -> None:
+        del allowed  # an allowed program may still be led to an address that is not
+        if "://" not in "".join(run.values) and run.program not in (
+            "curl",
+            "wget",
+            "http",
+            "https",
+            "xh",
+            "curlie",
+            "aria2c",
+        ):
+            return
+        for address in addresses(run):
+            if address.host != HOLE:
+                self.address(address)
+
+    def address(self, address: Address) -> None:
+        """The URL rules; a `file:` address is a path."""
+        shown = str(address)[:100]
+        if self.urls.deny and (hit := first_url_hit(self.urls.deny, address)):
+            self.add("deny", "url:deny", f'`{shown}` is denied by "{hit}"')
+            return
+        if self.urls.ask and (hit := first_url_hit(self.urls.ask, address)):
+            self.add("ask", "url:ask", f'`{shown}` asks by "{hit}"')
+        if address.scheme == "file":
+            self.see(Word(address.path), (self.place.root,), writes=False)
+        elif self.urls.starter and address.is_metadata and not (
+            self.urls.allow and first_url_hit(self.urls.allow, address, surely=True)
+        ):  # fmt: skip
+            self.add("ask", "url:metadata", f"`{shown}`: a cloud hands out credentials there")
+
+    def windows(self, language: str, text: str, folders: tuple[str, ...]) -> None:
+        """PowerShell and cmd: what their own reader finds."""
+        from rightcall.commands.windows import read_windows
+
+        self.budget.read(text)
+        for words, fed in read_windows(text, language):
+            self.budget.command()
+            if len(words) > _MOST_WORDS:
+                raise Unreadable("a command has too many words")
+            name = Word(words[0])
+            rest = [Word(word, word if re.search(r"[*?]", word) else None) for word in words[1:]]
+            run = Run(basename(words[0]), name, rest, folders, values=words[1:], fed=fed)
+            if HOLE in words[0]:
+                self.add("ask", "command:unreadable", f"`{spelled([name])}`: which program it starts {_CANNOT}")
+                continue
+            allowed = self._by_pattern(run)
+            if self.commands.starter:
+                self._by_starter(run, allowed)
+                if run.program in ("iex", "invoke-expression") and fed:
+                    self._asks("network", f"{fed[0]} | {run.program}")
+            self._sees(run, elsewhere=False)
+            self._addresses(run, allowed)
+
+
+def _replaced(run: Run) -> str:
+    """The text that `xargs -I` replaces."""
+    for at, value in enumerate(run.values):
+        if value.startswith("-I"):
+            return value[2:] or (run.values[at + 1] if at + 1 < len(run.values) else "{}")
+    return "{}"
+
+
+def _followed(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return path
+
+
+def _program_of(command: Simple) -> str:
+    """The program of a command, behind the commonest wrappers."""
+    for word in command.words:
+        name = basename(word.value)
+        if name not in _PASSED_OVER and not name.startswith("-") and "=" not in name and not name.isdigit():
+            return name
+    return ""
+
+
+def _exported(command: Simple) -> list[tuple[str, Word]]:
+    """`export NAME=value`."""
+    if not command.words or command.words[0].value not in ("export", "declare", "typeset", "readonly", "setenv"):
+        return []
+    pairs = [(word, word.value.partition("=")) for word in command.words[1:] if "=" in word.value]
+    return [(name, Word(value, None, True, word.names, word.inner)) for word, (name, _, value) in pairs]
+
+
+def _input_of(command: Simple, commands: list[Simple]) -> str | None:
+    """The text that a command reads, where it stands in the line itself."""
+    for redirect in command.redirects:
+        if redirect.text is not None:
+            return redirect.text
+    if len(command.fed) == 1 and commands[command.fed[0]].words:
+        source = commands[command.fed[0]]
+        if source.words[0].value == "cat" and len(source.words) == 1 and source.redirects:
+            return source.redirects[0].text
+        return printed(source, {})
+    return None
+
+
+def _handed_on(source: Simple, variables: dict[str, tuple[str, ...] | None]) -> list[Word]:
+    """The words that a command would hand on to `xargs`."""
+    program = basename(source.words[0].value)
+    if program in ("find", "gfind"):
+        words = source.words
+        return found_words(Run(program, words[0], words[1:], source.folders, values=[one.value for one in words[1:]]))
+    text = printed(source, variables)
+    return [Word(one) for one in text.split()[:50]] if text is not None else []

@@ -1,0 +1,260 @@
+"""Which words of a command are paths. It errs on the side of seeing too many: what a name means is decided by the path
+rules. Words that are only text (messages, patterns of a search, scripts) are left out, since `grep '\\.env'` reads no
+`.env`."""
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from rightcall.commands.places import Place, names_in
+from rightcall.commands.runs import Run
+from rightcall.commands.words import HOLE, Late, Word, could_be
+from rightcall.fs.refused import component
+
+_TEXT_ONLY = frozenset(
+    ("echo", "printf", "print", "man", "which", "type", "whereis", "whatis", "apropos", "info", "help", "true",
+     "false", ":", "kill", "sleep", "date", "seq", "expr", "bc", "alias", "unset", "set", "read", "history", "hash",
+     "tr", "basename", "dirname", "say", "figlet", "cowsay", "yes", "logger", "hostname", "ping", "dig", "host",
+     "nslookup", "gh", "glab", "rightcall", "tldr", "cal", "return", "exit", "break", "continue", "shift", "wait",
+     "jobs", "fg", "bg", "trap", "eval", "osascript", "notify-send", "banner", "toilet", "export", "declare",
+     "local", "typeset", "readonly", "command", "whence", "getent", "pgrep", "pkill", "killall", "printenv",
+     "apt-cache", "cowthink", "jira", "linear")
+)  # fmt: skip
+_FIRST_IS_TEXT = frozenset(
+    ("grep", "egrep", "fgrep", "rg", "ag", "ack", "pcregrep", "ripgrep", "zgrep", "ugrep", "sed", "gsed", "awk",
+     "gawk", "mawk", "nawk", "jq", "yq", "fd", "fdfind", "sd", "perl", "semgrep", "ast-grep", "sg", "comby",
+     "xmlstarlet", "xq", "gron", "locate", "mlocate", "plocate", "git grep", "git log", "zipgrep", "bzgrep",
+     "xzgrep", "rga", "codespell", "parallel")
+)  # fmt: skip
+_TEXT_BEHIND = ("-e", "--regexp", "--expression", "-A", "-B", "-C", "-m", "-t", "--type", "-v", "-F", "--arg")
+_PATTERN_GIVEN = frozenset(("-e", "--regexp", "-f", "--file", "--expression", "--from-file"))
+_TEXT_OPTIONS = frozenset(
+    ("-m", "--message", "--title", "--body", "--grep", "--author", "--format", "--pretty", "-S", "-G", "--subject",
+     "--description", "--notes", "--date", "--trailer", "--fixup", "--squash", "--committer", "--since", "--until",
+     "-b", "--label", "--reason", "--comment", "--name", "--regexp", "--expression", "--pattern", "--query")
+)  # fmt: skip
+_TEXT_OPTIONS_OF = frozenset(
+    ("git", "hg", "svn", "jj", "gh", "glab", "docker", "kubectl", "aws", "gcloud", "az", "helm")
+)
+_LEFT_OUT = Late(r"--(?:exclude|ignore|no-|not-|skip|omit|format|message|grep|author|title|body|label|pretty"
+                 r"|color|regex"
+                       r"|ignore-pattern|ignore-path|type|name|tag|filter|user-agent|header"
+                       r"|glob-exclude)", re.IGNORECASE)  # fmt: skip
+_CURL_FILES = frozenset(
+    ("-o", "--output", "-T", "--upload-file", "-K", "--config", "--cacert", "--cert", "-E", "--key", "-b",
+     "--cookie", "-c", "--cookie-jar", "--netrc-file", "--unix-socket", "-D", "--dump-header", "--output-dir",
+     "--ca-native", "--pubkey")
+)  # fmt: skip
+_ASKS_FILES = Late(r"-[a-hknprstuwxzGLNOS]|-(?:ef|nt|ot)")
+_REPRESENTATIVES = (
+    ".env", ".env.local", ".env.production", "prod.env", "secret.json", "secrets.yaml", "secrets.json", "id_rsa",
+    "id_dsa",
+    "id_ecdsa", "id_ed25519", "server.pem", "server.key", "cert.p12", "cert.pfx", "app.keystore", "credentials.json",
+    "service-account.json", "kubeconfig", "terraform.tfstate", "password.txt", "passwords.txt", ".htpasswd",
+    ".netrc", ".npmrc",
+    ".pypirc", ".git-credentials", ".pgpass", "rightcall.toml", ".rightcall",
+)  # fmt: skip
+_MOST_FOUND = 40
+MOST_PATHS = 400
+
+
+def path_words(run: Run) -> Iterator[Word]:
+    """Every word, or part of one, that may be a path."""
+    program = run.program
+    if program in _TEXT_ONLY:
+        return
+    if program in ("test", "[", "[["):
+        yield from _tested(run)
+        return
+    if program in ("curl", "curlie", "wget"):
+        yield from _fetched(run)
+        return
+    if program in ("find", "gfind"):
+        yield from _searched(run)
+        return
+    skip_first = program in _FIRST_IS_TEXT and not any(
+        value.partition("=")[0] in _PATTERN_GIVEN for value in run.values
+    )
+    texts = program in _TEXT_OPTIONS_OF
+    before = ""
+    for at, word in enumerate(run.arguments):
+        value = word.value
+        if value.startswith("-") and len(value) > 1:
+            before = value
+            yield from _attached(word)
+            continue
+        text = (texts and before in _TEXT_OPTIONS) or _is_pattern_of(program, before)
+        if skip_first and not _takes_next(program, before):
+            skip_first = False
+            text = True
+        before = ""
+        if program == "git" and at and run.values[0] == "grep" and at == 1:
+            text = True
+        if not text:
+            yield from parts(word)
+
+
+def _is_pattern_of(program: str, option: str) -> bool:
+    """Whether the word behind an option is text."""
+    return program in _FIRST_IS_TEXT and option in _TEXT_BEHIND
+
+
+def _takes_next(program: str, option: str) -> bool:
+    """Whether an option takes a word, so that the pattern of a search comes later."""
+    if "grep" in program or program in ("sed", "gsed"):
+        return option in ("-A", "-B", "-C", "-m") and "grep" in program
+    return option in (*_TEXT_BEHIND, "-g", "--glob", "--include", "--max-depth", "-n") and option != "--regexp"
+
+
+def _tested(run: Run) -> Iterator[Word]:
+    for before, word in zip(run.values, run.arguments[1:], strict=False):
+        if _ASKS_FILES.fullmatch(before):
+            yield from parts(word)
+
+
+def _fetched(run: Run) -> Iterator[Word]:
+    before = ""
+    for word in run.arguments:
+        value = word.value
+        if before in _CURL_FILES or (
+            run.program == "wget" and before in ("-O", "-P", "-i", "--post-file", "--body-file")
+        ):
+            yield word
+        elif before in (
+            "-d",
+            "--data",
+            "--data-binary",
+            "--data-ascii",
+            "--data-urlencode",
+            "-F",
+            "--form",
+            "--json",
+            "-H",
+        ):
+            found = re.match(r"[^@]*@([^;]*)", value)
+            if found and (value.startswith("@") or "=@" in value or before == "--data-urlencode"):
+                yield Word(found[1])
+            found = re.match(r"[^=<]*=<([^;]*)", value)
+            if found and before in ("-F", "--form"):
+                yield Word(found[1])
+        elif value.startswith("-"):
+            option, equals, rest = value.partition("=")
+            if equals and (option in _CURL_FILES or option in ("--post-file", "--body-file", "--output-document")):
+                yield Word(rest)
+            elif equals and rest.startswith("@"):
+                yield Word(rest[1:])
+            elif len(value) > 2 and value[:2] in ("-o", "-T", "-K", "-E", "-O", "-b", "-c"):
+                yield Word(value[2:])
+            elif value.startswith(("-d@", "-F@")) or "=@" in value:
+                yield Word(value.partition("@")[2])
+        before = value
+
+
+def _searched(run: Run) -> Iterator[Word]:
+    """Where `find` begins; what it looks for counts where something is done with what is found."""
+    for word in run.arguments:
+        if word.value.startswith(("-", "(", "!")):
+            break
+        yield word
+    for before, word in zip(run.values, run.arguments[1:], strict=False):
+        if before in ("-newer", "-fprint", "-fls", "-fprintf", "-anewer", "-cnewer", "-samefile", "-files0-from"):
+            yield word
+
+
+def found_words(run: Run) -> list[Word]:
+    """What `find` would hand on, as patterns: the folder it begins in and the name it looks for."""
+    starts: list[str] = []
+    for value in run.values:
+        if value.startswith(("-", "(", "!")):
+            break
+        starts.append(value.rstrip("/") or "/")
+    names = [
+        run.arguments[at + 1]
+        for at, value in enumerate(run.values[:-1])
+        if value in ("-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex")
+    ]
+    if not names:
+        return []
+    found: list[Word] = []
+    for start in starts or ["."]:
+        for name in names:
+            tail = name.value.rpartition("/")[2].replace(".*", "*").replace("\\", "")
+            path = f"{start}/{tail}"
+            found.append(Word(path, path if re.search(r"[*?\[]", tail) else None))
+    return found
+
+
+def _attached(word: Word) -> Iterator[Word]:
+    """`--file=path`, `-Ipath`."""
+    value = word.value
+    option, equals, rest = value.partition("=")
+    if equals:
+        if rest and not _LEFT_OUT.match(option):
+            yield from parts(_cut(word, len(option) + 1))
+    elif value[1:2] != "-" and len(value) > 3 and value[2] in "./~":
+        yield from parts(_cut(word, 2))
+
+
+def _cut(word: Word, start: int) -> Word:
+    glob = word.glob[start:] if word.glob is not None and len(word.glob) == len(word.value) else None
+    return Word(word.value[start:], glob, word.quoted, word.names, word.inner)
+
+
+def parts(word: Word) -> Iterator[Word]:
+    """The word, and what may be a path in it: behind `=`, `@` and `:`."""
+    value = word.value
+    if not value or len(value) > 5000:
+        if value:
+            yield word
+        return
+    if "://" in value:
+        return
+    yield word
+    for sign in "=@:,":
+        if sign in value:
+            for piece in re.split(r"[=@:,]", value)[:20]:
+                if piece and piece != value:
+                    yield Word(piece, piece if re.search(r"[*?\[]", piece) and word.glob is not None else None)
+            return
+
+
+def expanded(word: Word, folders: tuple[str, ...], place: Place) -> Iterator[str]:
+    """The paths that a word with wildcards may stand for: those that are there, and protected names it is aimed at."""
+    glob = word.glob
+    if glob is None:
+        yield word.value
+        return
+    yield re.sub(r"[*?\[\]]", "_", word.value)
+    folder, _, last = glob.rpartition("/")
+    wild = re.search(r"[*?\[]", folder) is not None
+    for one in _REPRESENTATIVES:
+        if _is_aimed(last, one):
+            yield f"{word.value.rpartition('/')[0] or '.'}/{one}" if not wild else one
+    if wild or HOLE in word.value:
+        return
+    for base in folders:
+        count = 0
+        for name in names_in(place.whole(base, folder or ".")):
+            if could_be(last, name):
+                yield f"{folder}/{name}" if folder else name
+                count += 1
+                if count >= _MOST_FOUND:
+                    break
+
+
+def _is_aimed(glob: str, name: str) -> bool:
+    """Whether a pattern spells out enough of a protected name to mean it: `.e*`, `*.pem`, not `*` or `*.json`."""
+    if not fnmatchcase(name, glob) or (name.startswith(".") and not glob.startswith((".", "[.]", "?", "["))):
+        return False
+    written = re.sub(r"\[.[^\]]*\]|[*?]", "", glob)
+    if name.startswith("."):
+        return (glob.startswith((".", "[.]")) and glob not in (".*", ".?*", ".[!.]*", ".[a-z]*")) or len(written) >= 3
+    stem, dot, ending = name.partition(".")
+    if ending in ("pem", "key", "p12", "pfx", "keystore", "tfstate", "env") and written.endswith(ending):
+        return True
+    return len(re.sub(rf"\.{re.escape(ending)}$", "", written) if dot else written) >= min(3, len(stem))
+
+
+def is_plain(path: str) -> bool:
+    """Whether no component of a path is named like anything protected."""
+    return all(not component(part).secret and component(part).rule is None for part in path.split("/") if part)

@@ -1,0 +1,159 @@
+"""Patterns over the words of a command, as `[policy.commands]` has them: `git push`, `git push --force*`, `docker *`.
+
+- The first word is the program, without its folder and its case: `rm` means `/bin/rm` too.
+- Words without a dash are the first operands, in this order: `git push` means `git push origin`, not `git log push`.
+  `*` stands for any characters in a word; a word `**` for any number of operands. Options before and between them do
+  not matter (`git -C dir push`).
+- A word with a dash is an option that must be there, anywhere, also in a bundle: `rm -r` means `rm -fr x`. `--force`
+  means `--force=x` too, `--force*` also `--force-with-lease`.
+- A last word `*` means: at least one word more, whatever it is.
+- `|` separates choices in one word: `npm publish|unpublish`, `git clean -f|--force`.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from rightcall.commands.words import basename
+from rightcall.text.patterns import matches
+
+_LONGEST = 500
+_PROGRAM = re.compile(r"[^\s'\"`$;&<>()\\]+")
+
+VALUED: dict[str, frozenset[str]] = {
+    "git": frozenset(("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env")),
+    "docker": frozenset(("-H", "--host", "-c", "--context", "--config", "-l", "--log-level")),
+    "podman": frozenset(("--connection", "-c", "--root", "--url", "--log-level")),
+    "kubectl": frozenset(
+        ("-n", "--namespace", "--context", "--cluster", "--kubeconfig", "--user", "-s", "--server", "--token", "--as")
+    ),
+    "helm": frozenset(("-n", "--namespace", "--kube-context", "--kubeconfig")),
+    "aws": frozenset(("--profile", "--region", "--output", "--endpoint-url", "--query", "--color")),
+    "gcloud": frozenset(("--project", "--account", "--format", "--configuration", "--region", "--zone")),
+    "az": frozenset(("--subscription", "--output", "-o", "--query")),
+    "gh": frozenset(("-R", "--repo", "--hostname")),
+    "npm": frozenset(("--prefix", "-w", "--workspace", "--registry", "-C")),
+    "pnpm": frozenset(("-C", "--dir", "-F", "--filter")),
+    "yarn": frozenset(("--cwd",)),
+    "make": frozenset(("-C", "--directory", "-f", "--file", "-j", "-I", "-o", "-W")),
+    "terraform": frozenset(("-chdir",)),
+    "systemctl": frozenset(("-H", "--host", "-M", "--machine", "-t", "--type", "-p", "--property")),
+    "cargo": frozenset(("--manifest-path", "-C", "--config", "--color")),
+    "go": frozenset(("-C",)),
+    "pip": frozenset(("--python", "--log", "--proxy", "--cache-dir")),
+    "uv": frozenset(("--directory", "--project", "--python", "-p", "--with", "--config-file", "--cache-dir")),
+    "poetry": frozenset(("-C", "--directory", "-P", "--project")),
+    "find": frozenset(),
+}  # fmt: skip
+"""Options of well-known programs that take the next word, and stand before the word that says what is to be done."""
+
+
+class Pattern(NamedTuple):
+    """One line of a list, ready to be matched."""
+
+    text: str
+    program: tuple[str, ...]
+    operands: tuple[tuple[str, ...], ...]
+    options: tuple[tuple[str, ...], ...]
+    rest: bool
+    """It ends in `*`: everything behind is meant."""
+
+    def hits(self, program: str, arguments: Sequence[str], *, surely: bool = False) -> bool:
+        """Whether a command is meant. Where a word may be the value of an option or an operand, both count; `surely`:
+        only what is meant in every reading."""
+        if not any(matches(one, program) for one in self.program):
+            return False
+        if self.rest and len(arguments) <= len(self.operands) + len(self.options):
+            return False
+        if self.options:
+            flags = [one for one in arguments if one[:1] == "-" and one != "-"]
+            if not all(any(_is_option(choice, flag) for choice in one for flag in flags) for one in self.options):
+                return False
+        return not self.operands or _operands(self.operands, program, arguments, surely)
+
+    def names(self, option: str) -> bool:
+        """Whether the pattern speaks of an option, so that an allowance of it covers that one."""
+        return self.rest or any(_is_option(choice, option) for one in self.options for choice in one)
+
+
+def _is_option(wanted: str, given: str) -> bool:
+    """`-f` is met by `-f`, `-xf` and `-f=1`; `--force*` by every option that begins so."""
+    if wanted.startswith("--") or len(wanted) != 2:
+        return matches(wanted, given.partition("=")[0]) or (("=" in wanted) and matches(wanted, given))
+    return given == wanted or (given[:1] == "-" and given[1:2] != "-" and wanted[1] in given.partition("=")[0][1:])
+
+
+def _operands(wanted: tuple[tuple[str, ...], ...], program: str, arguments: Sequence[str], surely: bool) -> bool:
+    """All ways to read the words at once: a set of places in the pattern that may have been reached."""
+    valued = VALUED.get(program)
+    reached, before, plain = {0}, "", False
+    for argument in arguments:
+        if not plain and argument == "--":
+            plain, before = True, ""
+            continue
+        if not plain and argument[:1] == "-" and len(argument) > 1:
+            before = argument
+            continue
+        if valued is not None and before in valued:
+            before = ""
+            continue
+        taken = {at for place in reached for at in _steps(wanted, place, argument)}
+        maybe = bool(before) and "=" not in before
+        before = ""
+        reached = taken & reached if maybe and surely else taken | reached if maybe else taken
+        if any(_is_end(wanted, at) for at in reached):
+            return True
+        if not reached:
+            return False
+    return any(_is_end(wanted, at) for at in reached)
+
+
+def _steps(wanted: tuple[tuple[str, ...], ...], place: int, argument: str) -> set[int]:
+    if place >= len(wanted):
+        return {place}
+    if wanted[place] == ("**",):
+        return {place} | _steps(wanted, place + 1, argument)
+    return {place + 1} if any(matches(choice, argument) for choice in wanted[place]) else set()
+
+
+def _is_end(wanted: tuple[tuple[str, ...], ...], place: int) -> bool:
+    return all(one == ("**",) for one in wanted[place:])
+
+
+@lru_cache(2048)
+def compiled(text: str) -> Pattern:
+    """Raises ValueError with what is wrong, and an example."""
+    if len(text) > _LONGEST:
+        raise ValueError(f"is longer than {_LONGEST} characters")
+    words = text.split()
+    if not words:
+        raise ValueError('must name a program, such as "git push"')
+    if words[0].startswith("-"):
+        raise ValueError('must begin with a program, as in "git push --force*", not with an option')
+    for word in words:
+        if not _PROGRAM.fullmatch(word):
+            raise ValueError('has quotes or signs of the shell in it; a pattern has plain words, as in "git push"')
+    if "/" in words[0] and "*" not in words[0]:
+        raise ValueError(f'names a program by its folder, and can match nothing: write "{basename(words[0])}"')
+    rest = len(words) > 1 and words[-1] == "*"
+    body = words[1:-1] if rest else words[1:]
+    choices = [tuple(filter(None, word.split("|"))) for word in body]
+    if not all(choices):
+        raise ValueError('has an empty choice in it; write it as in "npm publish|unpublish"')
+    if any(len({choice.startswith("-") for choice in one}) > 1 for one in choices):
+        raise ValueError("has an option and a plain word as choices of one word; write a pattern for each")
+    return Pattern(
+        text,
+        tuple(filter(None, (basename(one) or one for one in words[0].casefold().split("|")))),
+        tuple(one for one in choices if not one[0].startswith("-")),
+        tuple(one for one in choices if one[0].startswith("-")),
+        rest,
+    )
+
+
+def first_hit(
+    patterns: Sequence[str], program: str, arguments: Sequence[str], *, surely: bool = False
+) -> Pattern | None:
+    """The first pattern of a list that means this command."""
+    return next((one for text in patterns if (one := compiled(text)).hits(program, arguments, surely=surely)), None)

@@ -1,0 +1,187 @@
+"""What a path in a command means before anything is opened: inside the project, made again by a build, temporary, a
+place of credentials, a file that something starts from, or part of the system."""
+
+import os
+import re
+from functools import lru_cache
+
+from msgspec import Struct
+
+from rightcall.commands.words import HOLE, Late
+
+_TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/dev/shm", "/var/folders", "/private/var/folders")
+_DEVICES = Late(r"/dev/(?:null|zero|stdin|stdout|stderr|tty|u?random|full|fd/.*|ptmx|pts/\d+)")
+_DISKS = Late(r"/dev/(?:[shv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|disk\d|rdisk\d|loop\d|md\d|dm-\d|mapper/|sr\d|mem|kmem"
+                    r"|port|sda|nbd\d)", re.IGNORECASE)  # fmt: skip
+_MADE_AGAIN = Late(
+    r"node_modules|bower_components|dist|build|builds|target|out|output|_build|_site|__pycache__|\.pytest_cache"
+    r"|\.mypy_cache"
+    r"|\.ruff_cache|\.tox|\.nox|\.eggs|[^/]*\.egg-info|coverage|\.coverage(\..*)?|htmlcov|\.nyc_output|\.next"
+    r"|\.nuxt|\.output"
+    r"|\.turbo|\.parcel-cache|\.svelte-kit|\.angular|\.astro|\.vite|\.cache|\.gradle|\.hypothesis|\.ipynb_checkpoints"
+    r"|storybook-static|playwright-report|test-results|test-reports|cmake-build-[^/]*|cmakefiles|cmakecache\.txt"
+    r"|deriveddata|pods|\.dart_tool|\.terraform|\.venv|venv|\.serverless|\.webpack|tmp|temp|\.tmp|\.temp|tmp[^/]*\.d"
+    r"|[^/]*\.(pyc|pyo|o|obj|class|log|tmp|temp|swp|swo|bak|orig|rej|tsbuildinfo|gcda|gcno|profraw|pid)|\.ds_store"
+    r"|thumbs\.db|\.eslintcache|\.stylelintcache|npm-debug\.log[^/]*|yarn-error\.log|\.sass-cache|junit\.xml"
+    r"|coverage\.xml"
+    r"|[^/]*~|a\.out|wheelhouse|public/build|\.jest-cache|\.phpunit\.result\.cache|bazel-[^/]*|zig-out|zig-cache"
+    r"|\.zig-cache|\.stack-work|dist-newstyle|elm-stuff|_minted[^/]*|\.bundle|\.yarn/cache"
+)  # fmt: skip
+_CREDENTIALS = Late(
+    r"~/\.ssh(/(?!known_hosts|[^/]*\.pub$|config$).*)?|~/\.aws(/.*)?|~/\.azure(/.*)?|~/\.config/gcloud(/.*)?"
+    r"|~/\.gnupg(/.*)?|~/\.password-store(/.*)?|~/\.config/gh/hosts\.ya?ml|~/\.docker/config\.json|~/\.kube(/config.*)?"
+    r"|~/\.config/(op|rclone|hub|glab-cli|doctl|heroku|netlify|configstore)(/.*)?|~/\.terraform\.d/credentials.*"
+    r"|~/\.cargo/credentials.*|~/\.gem/credentials|~/\.bundle/config|~/\.gradle/gradle\.properties"
+    r"|~/\.m2/settings.*\.xml"
+    r"|~/\.(claude|codex|gemini)/(\.credentials\.json|auth\.json|oauth_creds\.json|.*token.*)|~/\.claude\.json"
+    r"|~/\.(mozilla|thunderbird)(/.*)?|~/\.config/(google-chrome|chromium|brave[^/]*|microsoft-edge|vivaldi)(/.*)?"
+    r"|~/library/(keychains|cookies|application support/(google/chrome|firefox|brave[^/]*|microsoft edge"
+    r"|com\.apple\.tcc))"
+    r"(/.*)?|~/library/safari(/.*)?|~/\.local/share/keyrings(/.*)?|~/snap/(firefox|chromium)(/.*)?|~/\.electrum(/.*)?"
+    r"|~/\.bitcoin(/.*)?|~/\.ethereum(/.*)?|~/\.config/solana(/.*)?|~/\.git-credentials|~/\.config/git/credentials"
+    r"|.*/wallet\.dat|.*/login data|.*/logins\.json|.*/key4\.db|.*/cookies\.sqlite"
+    r"|(.*/)?[._]netrc|(.*/)?\.(pypirc|npmrc|pgpass|my\.cnf|s3cfg|boto|vault-token|git-credentials|dockercfg|htpasswd)"
+    r"|(.*/)?\.[a-z_]*_history|(.*/)?\.(lesshst|viminfo|histfile)|~/\.zsh_sessions(/.*)?|(.*/)?shadow-?|/etc/gshadow-?"
+    r"|/etc/(sudoers(\.d)?|ssl/private|ssh/ssh_host_[^/]*key|krb5\.keytab|kubernetes)(/.*)?"
+    r"|/proc/[^/]+/(environ|mem|maps)"
+    r"|/proc/(kcore|kmem)|/dev/k?mem|/(var/)?run/secrets(/.*)?|/root(/.*)?|/var/lib/(docker|kubelet|rancher)(/.*)?"
+    r"|/var/run/docker\.sock|/run/docker\.sock"
+)  # fmt: skip
+_STARTS = Late(
+    r"~/\.(bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|zlogout"
+    r"|kshrc|cshrc"
+    r"|tcshrc|login|inputrc|xinitrc|xprofile|xsession|vimrc|gvimrc|emacs|tmux\.conf|screenrc|gitconfig|npmrc"
+    r"|pythonrc|irbrc"
+    r"|pryrc|rprofile|lldbinit|gdbinit|hgrc|curlrc|wgetrc|ssh/.*|pam_environment)"
+    r"|~/\.config/(fish|systemd|autostart|git|nvim|zsh|environment\.d|pip|containers|direnv)(/.*)?|~/\.emacs\.d(/.*)?"
+    r"|~/\.vim(/.*)?|~/\.oh-my-zsh(/.*)?|~/library/(launchagents|launchdaemons|services)(/.*)?|~/\.pip/.*"
+    r"|~/\.cargo/config.*"
+    r"|~/\.gnupg(/.*)?|~/\.aws(/.*)?|~/\.kube(/.*)?|~/\.docker(/.*)?|~/\.local/(bin|share/(applications|systemd))(/.*)?"
+    r"|~/bin(/.*)?|(.*/)?\.git/(?!commit_editmsg|merge_msg).*|(.*/)?\.git|(.*/)?authorized_keys2?"
+    r"|(.*/)?sitecustomize\.py"
+    r"|(.*/)?usercustomize\.py|/(etc|usr|bin|sbin|lib|lib64|boot|sys|proc|opt|system|library|root|var/spool"
+    r"|var/lib)(/.*)?"
+    r"|[a-z]:[/\\](windows|program files).*|(.*/)?\.envrc"
+)  # fmt: skip
+_GUARDS = Late(
+    r"(.*/)?rightcall\.toml|(.*/)?\.rightcall(/.*)?|(.*/)?\.(claude|gemini|codex|cursor)/(settings[^/]*\.json"
+    r"|config\.toml"
+    r"|hooks(\.json)?(/.*)?|managed-settings\.json)|(.*/)?\.claude\.json|(.*/)?managed-settings\.json"
+    r"|(.*/)?\.codex/(hooks\.json|requirements\.toml)"
+)  # fmt: skip
+_ODD_STARTS = ("~/.", "~/library", "~/snap", "/etc", "/proc", "/root", "/run", "/var", "/dev")
+_ODD_ENDS = ("netrc", "shadow", "shadow-", "wallet.dat", "login data", "logins.json", "key4.db", "cookies.sqlite")
+_MOST_READ = 2000
+
+
+class Place(Struct, frozen=True):
+    """Where a command would run."""
+
+    root: str
+    home: str
+    temporary: tuple[str, ...] = _TEMPORARY
+
+    @classmethod
+    def at(cls, root: str) -> "Place":
+        return _place(root, os.environ.get("HOME") or os.path.expanduser("~"), os.environ.get("TMPDIR", ""))
+
+    def whole(self, folder: str, path: str) -> str:
+        """A path from its root, without `.` and `..`; with a hole where its folder is not known."""
+        if path.startswith("~") and path[1:2] in ("", "/"):
+            path = self.home + path[1:]
+        if path.startswith("/"):
+            return os.path.normpath(path).replace("//", "/")
+        if HOLE in folder:
+            return os.path.normpath(f"{HOLE}/{path}")
+        return os.path.normpath(os.path.join(folder, path))
+
+    def is_inside(self, path: str) -> bool:
+        """Below the root, or in a folder that is not known: there a name without `..` is taken for one inside."""
+        return path.startswith((self.root.rstrip("/") + "/", HOLE)) or path == self.root
+
+    @property
+    def root_is_temporary(self) -> bool:
+        return any(self.root.startswith(one.rstrip("/") + "/") for one in self.temporary)
+
+    def is_temporary(self, path: str) -> bool:
+        """In the system's folder for such files; a project that lies there is a project all the same."""
+        if not any(path.startswith(one.rstrip("/") + "/") for one in self.temporary):
+            return False
+        return not self.is_inside(path) and not self.root.startswith(path)
+
+    def is_made_again(self, path: str) -> bool:
+        """A folder or file that a build or a test writes, inside the project and not the project itself."""
+        if not self.is_inside(path) or path == self.root:
+            return False
+        parts = path.removeprefix(self.root).casefold().strip("/").split("/")
+        return any(_MADE_AGAIN.fullmatch(part) for part in parts)
+
+    def _short(self, path: str) -> str:
+        home = self.home.rstrip("/")
+        if home and (path == home or path.startswith(home + "/")):
+            return "~" + path[len(home) :].casefold()
+        return re.sub(r"^/(?:home|users)/[^/]+(?=/|$)", "~", path.casefold())
+
+    def holds_credentials(self, path: str) -> bool:
+        short = self._short(path)
+        if not short.startswith(_ODD_STARTS) and "/." not in short and not short.endswith(_ODD_ENDS):
+            return False  # the long expression is compiled for few
+        return _CREDENTIALS.fullmatch(short) is not None
+
+    def is_started_from(self, path: str) -> bool:
+        """Something runs or obeys what is written there, or it is the system's."""
+        return _STARTS.fullmatch(self._short(path)) is not None
+
+    def is_guard(self, path: str) -> bool:
+        """Our own settings, or those in which a host says which hooks it asks."""
+        return _GUARDS.fullmatch(self._short(path)) is not None
+
+    def is_everything(self, path: str) -> bool:
+        """The root of the system, the home folder, or all in them; a folder of the system; a whole disk."""
+        bare = path.rstrip("/*.") or "/"
+        short = self._short(os.path.normpath(bare) if bare != "/" else "/")
+        return short in _EVERYTHING or re.fullmatch(r"[a-z]:[/\\]*\*?", path, re.IGNORECASE) is not None
+
+
+_EVERYTHING = frozenset(
+    ("/", "~", "/home", "/users", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/var", "/opt",
+     "/root", "/sys", "/proc", "/dev", "/system", "/library", "/applications", "/mnt", "/media", "/srv", "/usr/bin",
+     "/usr/lib", "/usr/local", "/var/lib", "/private", "/volumes")
+)  # fmt: skip
+
+
+@lru_cache(64)
+def _place(root: str, home: str, temporary: str) -> Place:
+    folders = (*_TEMPORARY, os.path.normpath(temporary)) if temporary.startswith("/") else _TEMPORARY
+    return Place(os.path.realpath(root), os.path.normpath(home), folders)
+
+
+def is_device(path: str) -> bool:
+    """One that nothing is lost in."""
+    return _DEVICES.fullmatch(path) is not None
+
+
+def is_disk(path: str) -> bool:
+    return _DISKS.match(path) is not None
+
+
+@lru_cache(256)
+def entries(folder: str, _stamp: int) -> tuple[str, ...]:
+    """The names in a folder, as far as is worth looking."""
+    found: list[str] = []
+    try:
+        with os.scandir(folder) as listed:
+            for one in listed:
+                found.append(one.name)
+                if len(found) >= _MOST_READ:
+                    break
+    except OSError:
+        return ()
+    return tuple(found)
+
+
+def names_in(folder: str) -> tuple[str, ...]:
+    try:
+        return entries(folder, os.stat(folder).st_mtime_ns)
+    except (OSError, ValueError):
+        return ()

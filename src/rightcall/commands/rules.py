@@ -1,0 +1,486 @@
+"""Starter rules that need more than a pattern: what `rm` removes, where `git push` pushes to, what SQL is run.
+
+Each looks at one command with the folder it runs in, and says what it finds. `starter.py` has what a line can say.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+from rightcall.commands.git import git_rules
+from rightcall.commands.places import Place, is_device, is_disk
+from rightcall.commands.runs import DANGEROUS_VARIABLES, SECRET_NAME, Found, Run
+from rightcall.commands.sending import (
+    bucket_rules,
+    copy_rules,
+    curl_rules,
+    gh_rules,
+    httpie_rules,
+    lookup_rules,
+    netcat_rules,
+    ssh_rules,
+    wget_rules,
+)
+from rightcall.commands.words import HOLE, Late, Word, joined
+from rightcall.commands.wrappers import SHELLS, option_value, shell_code
+
+_DEPLOYS = Late(
+    r"(?:^|[:_./-])(?:deploy|deployment|publish|release|ship|promote|rollback|destroy|wipe|nuke|purge|teardown"
+    r"|tear-down"
+    r"|drop|reset-db|db[:_-]?(?:reset|drop|wipe)|hard-?reset|upload)(?:[:_.-]|$)", re.IGNORECASE,
+)  # fmt: skip
+_SQL = frozenset(
+    ("psql", "mysql", "mariadb", "sqlite3", "sqlite", "mycli", "pgcli", "litecli", "clickhouse-client", "clickhouse",
+     "sqlcmd", "cqlsh", "duckdb", "usql", "mongosh", "mongo", "snowsql", "bq", "trino", "presto", "hive", "beeline",
+     "cockroach", "turso", "wrangler", "osqueryi", "impala-shell", "sqlplus", "isql", "tsql")
+)  # fmt: skip
+_SQL_DESTROYS = Late(
+    r"\b(?:DROP\s+(?:TABLE|DATABASE|SCHEMA|INDEX|VIEW|USER|ROLE|COLUMN|KEYSPACE|COLLECTION|FUNCTION|TRIGGER"
+    r"|SEQUENCE|TYPE|OWNED|"
+    r"MATERIALIZED|EXTENSION|POLICY|PROCEDURE|CONSTRAINT|TABLESPACE)|TRUNCATE\b|DELETE\s+FROM"
+    r"|UPDATE\s+\S+\s+SET|REPLACE\s+INTO"
+    r"|ALTER\s+(?:TABLE|DATABASE|SYSTEM)|OVERWRITE\b)|\.(?:drop|dropDatabase|deleteMany|deleteOne|remove"
+    r"|dropIndexes|updateMany"
+    r"|findOneAndDelete|bulkWrite|renameCollection)\s*\(|\bdropDatabase\b|db\.shutdownServer", re.IGNORECASE,
+)  # fmt: skip
+_SQL_RIGHTS = Late(r"\b(?:GRANT|REVOKE)\s|\b(?:CREATE|ALTER)\s+(?:USER|ROLE)\b|LOAD_EXTENSION|LOAD\s+DATA\b"
+                         r"|INTO\s+(?:OUT|DUMP)FILE|xp_cmdshell|pg_read_file|lo_import"
+                         r"|createUser\(", re.IGNORECASE)  # fmt: skip
+_SQL_RUNS = Late(
+    r"\\!\s*(.*)|^\s*\.(?:shell|system)\s+(.*)|PROGRAM\s+'([^']*)'|^\s*system\s+(.*)", re.MULTILINE | re.IGNORECASE
+)
+_SQL_SECRET = Late(
+    r"pg_shadow|pg_authid|mysql\.user|authentication_string|\bpassword_hash\b|rolpassword", re.IGNORECASE
+)
+
+
+def found_in(run: Run, place: Place) -> Iterator[Found]:
+    """Everything that the rules of this module find in a command."""
+    rule = _RULES.get(run.program)
+    if rule is not None:
+        yield from rule(run, place)
+    if run.program in _SQL:
+        yield from _sql(run)
+    if run.program.startswith("mkfs") or run.program in ("newfs", "mke2fs", "mkntfs"):
+        yield Found("destroys", run.program, deny=any(is_disk(one) for one in run.values))
+    if _runs_scripts(run) and (script := _script_of(run)) and _DEPLOYS.search(script):
+        yield Found("publishes", script)
+    yield from _by_its_words(run)
+    if any("/dev/tcp/" in value or "/dev/udp/" in value for value in run.values):
+        yield Found("escalates", "/dev/tcp")
+
+
+_ABOUT_FILES = frozenset(
+    ("cat", "ls", "cd", "mkdir", "rm", "cp", "mv", "touch", "vim", "vi", "nano", "code", "tree", "head", "tail",
+     "test", "[", "du", "find", "grep", "rg", "less", "more", "wc", "stat", "file", "open", "echo", "printf", "man",
+     "which", "git", "kubectl", "docker", "tar", "zip", "rmdir", "pushd", "chmod", "diff", "sort", "source", ".",
+     "read", "for", "export", "cut", "type", "terraform", "helm", "pip", "python", "python3", "node", "jq",
+     "basename", "dirname", "command", "alias", "tmux", "xargs")
+)  # fmt: skip
+
+
+def _by_its_words(run: Run) -> Iterator[Found]:
+    """A program that nobody knows, told to deploy or to destroy."""
+    if run.program in _ABOUT_FILES or not run.values:
+        return
+    words = [one for one in run.values[:6] if not one.startswith("-")][:2]
+    if words and words[0] in ("deploy", "publish", "destroy", "undeploy", "teardown"):
+        yield Found("publishes", f"{run.program} {words[0]}")
+    elif len(words) > 1 and words[0] in ("db", "database") and words[1] in _LOSES:
+        yield Found("destroys", f"{run.program} {' '.join(words)}")
+
+
+_LOSES = ("reset", "drop", "downgrade", "wipe", "purge", "rollback", "truncate", "clean")
+
+
+# ── what is removed ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _may_go(run: Run, word: Word, place: Place) -> bool:
+    """Whether something may be removed without a question: it is made again by a build, or temporary."""
+    if run.elsewhere:
+        return False
+    beside = place.root_is_temporary and not word.value.startswith("/")  # `../other` is another project then
+    return all(
+        place.is_made_again(path) or (place.is_temporary(path) and not beside) for path in run.wholes(word, place)
+    )
+
+
+def _rm(run: Run, place: Place) -> Iterator[Found]:
+    targets = run.operands()
+    if run.has("--no-preserve-root"):
+        yield Found("destroys", "rm --no-preserve-root", deny=True)
+    recursive = run.has("-r", "-R", "--recursive", "-d") or run.program != "rm"
+    for word in targets:
+        everything = any(place.is_everything(path) for path in run.wholes(word, place))
+        if everything and (recursive or word.glob is not None) and not run.elsewhere:
+            yield Found("destroys", f"{run.program} {word.value}", deny=True)
+        elif not _may_go(run, word, place):
+            yield Found("destroys", f"{run.program} {word.value}".replace(HOLE, "…"), _options(run, "-r", "-R", "-f"))
+            return
+    if not targets and not run.has("--help", "--version"):
+        yield Found("destroys", run.program)
+
+
+def _options(run: Run, *names: str) -> tuple[str, ...]:
+    return tuple(name for name in names if run.has(name))
+
+
+def _find(run: Run, place: Place) -> Iterator[Found]:
+    if "-delete" in run.values:
+        names = [run.arguments[at + 1] for at, one in enumerate(run.values[:-1]) if one in ("-name", "-iname", "-path")]
+        starts: list[Word] = []
+        for word in run.arguments:
+            if word.value.startswith(("-", "(", "!")):
+                break
+            starts.append(word)
+        starts = starts or [Word(".")]
+        if not names and any(place.is_everything(path) for word in starts for path in run.wholes(word, place)):
+            yield Found("destroys", "find -delete", deny=True)
+        elif not all(_may_go(run, word, place) for word in starts) and not (
+            names and all(place.is_made_again(f"{place.root}/{word.value}") for word in names)
+            and all(place.is_inside(path) for word in starts for path in run.wholes(word, place))
+        ):  # fmt: skip
+            yield Found("destroys", "find -delete", ("-delete",))
+    for option in ("-fprint", "-fprintf", "-fls"):
+        if option in run.values:
+            yield Found("destroys", f"find {option}", (option,))
+
+
+def _truncate(run: Run, place: Place) -> Iterator[Found]:
+    for word in run.operands("-s --size -r --reference"):
+        if not _may_go(run, word, place):
+            yield Found("destroys", f"truncate {word.value}")
+            return
+
+
+def _dd(run: Run, place: Place) -> Iterator[Found]:
+    for word in run.arguments:
+        if word.value.startswith("of="):
+            target = Word(word.value[3:])
+            if is_disk(target.value):
+                yield Found("destroys", f"dd {word.value}", deny=True)
+            elif not is_device(target.value) and not _may_go(run, target, place):
+                yield Found("destroys", f"dd {word.value}")
+
+
+def _mv(run: Run, place: Place) -> Iterator[Found]:
+    operands = run.operands("-t -S --target-directory --suffix")
+    if operands and operands[-1].value == "/dev/null":
+        yield Found("destroys", "mv … /dev/null")
+    for word in operands[:-1]:
+        for path in run.wholes(word, place):
+            if place.is_everything(path):
+                yield Found("destroys", f"mv {word.value}")
+                return
+            if not place.is_inside(path) and not place.is_temporary(path):
+                yield Found("destroys", f"mv {word.value}")
+                return
+
+
+def _cp(run: Run, _place: Place) -> Iterator[Found]:
+    operands = run.operands("-t -S --target-directory --suffix -m -o -g --mode --owner --group")
+    if operands and is_disk(operands[-1].value):
+        yield Found("destroys", f"{run.program} {operands[-1].value}", deny=True)
+    elif operands and operands[0].value == "/dev/null":
+        yield Found("destroys", f"{run.program} /dev/null")
+
+
+def _kill(run: Run, _place: Place) -> Iterator[Found]:
+    if run.program == "kill":
+        operands = run.values[1:] if run.values[:1] and run.values[0].startswith("-") else run.values
+        if any(one in ("-1", "1", "0") for one in operands if one != "--") and "-l" not in run.values:
+            yield Found("destroys", "kill " + " ".join(run.values[:3]))
+    elif run.has("-u", "-U", "--euid", "--uid", "-g", "--user") or any(
+        one.value in (".", ".*", "", "*") for one in run.operands()
+    ):
+        yield Found("destroys", run.program)
+
+
+# ── rights ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _chmod(run: Run, place: Place) -> Iterator[Found]:
+    operands = [word for word in run.arguments if not re.match(r"-[A-Za-z-]{1,}$", word.value) or
+                re.fullmatch(r"-[rwxst]+", word.value)]  # fmt: skip
+    mode, targets = (operands[0].value if operands else ""), operands[1:]
+    if run.program != "chmod":
+        mode = ""
+    if (
+        (re.fullmatch(r"0?[2-7][0-7]{3}", mode) and not mode.startswith("0"))
+        or re.search(r"[+=][rwxXt]*s", mode)
+        or re.fullmatch(r"[0-7]{0,3}[2367]", mode)
+        or re.search(r"(?:^|,)[ug]*[oa][ugoa]*[+=][rx]*w", mode)
+    ):
+        yield Found("escalates", f"chmod {mode}")
+    for word in targets:
+        if any(not place.is_inside(path) and not place.is_temporary(path) for path in run.wholes(word, place)):
+            yield Found("destroys" if run.has("-R", "--recursive") else "persists", f"{run.program} {word.value}")
+            return
+
+
+def _crontab(run: Run, _place: Place) -> Iterator[Found]:
+    if (run.values and not run.has("-l", "--help") and not run.has("-r")) or (
+        not run.values and (run.fed or run.redirected)
+    ):
+        yield Found("persists", "crontab")
+
+
+# ── credentials ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _environment(run: Run, _place: Place) -> Iterator[Found]:
+    """A dump of all variables, or one that is named like a secret."""
+    program, values = run.program, run.values
+    if any(one.partition("=")[0] in DANGEROUS_VARIABLES and "=" in one for one in values):
+        yield Found("escalates", program)
+    if program == "env":
+        rest = [one for one in values if not one.startswith("-") and "=" not in one]
+        if not rest and not any(one in ("--help", "--version") or one.startswith(("-S", "--split")) for one in values):
+            yield Found("credentials", "env")
+    elif program == "printenv":
+        names = [one for one in values if not one.startswith("-")]
+        if not names or any(SECRET_NAME.search(one) for one in names):
+            yield Found("credentials", "printenv " + " ".join(names[:1]))
+    elif program in ("export", "declare", "typeset", "readonly", "set"):
+        dumps = not values or (program != "set" and all(re.fullmatch(r"-[pxgr]+", one) for one in values))
+        if dumps:
+            yield Found("credentials", program)
+    elif program == "compgen" and any(one in ("-v", "-e") for one in values):
+        yield Found("credentials", "compgen")
+
+
+def _ps(run: Run, _place: Place) -> Iterator[Found]:
+    """`ps auxe` shows the variables of every process."""
+    if any(re.fullmatch(r"[a-zA-Z]*e[a-zA-Z]*", one) for one in run.values[:2]) or run.has("-E"):
+        yield Found("credentials", "ps e")
+
+
+def _parallel(run: Run, _place: Place) -> Iterator[Found]:
+    """Without a command it runs what it reads."""
+    if not run.operands("-j -I -N -a -S -n -L --jobs --colsep --joblog --delay --timeout --retries"):
+        yield Found("runs", "parallel")
+
+
+def _prints(run: Run, _place: Place) -> Iterator[Found]:
+    names = [name for word in run.arguments for name in word.names if SECRET_NAME.search(name)]
+    if names:
+        yield Found("credentials", f"${names[0]}")
+
+
+# ── databases ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _sql(run: Run) -> Iterator[Found]:
+    text = "\n".join((*run.values, run.text or ""))[:100_000]
+    for kind, expression in (
+        ("destroys", _SQL_DESTROYS), ("escalates", _SQL_RIGHTS), ("runs", _SQL_RUNS), ("credentials", _SQL_SECRET),
+    ):  # fmt: skip
+        found = expression.search(text)
+        if found:
+            yield Found(kind, f"{run.program} {' '.join(found.group().split())[:40]}")
+            return
+
+
+def _pg_restore(run: Run, _place: Place) -> Iterator[Found]:
+    if run.has("-c", "--clean", "--create", "-C"):
+        yield Found("destroys", "pg_restore --clean", ("--clean",))
+
+
+# ── containers, scripts, ourselves ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _container(run: Run, place: Place) -> Iterator[Found]:
+    """Folders of the machine that a container is let into."""
+    for at, value in enumerate(run.values):
+        told = ""
+        if value in ("-v", "--volume", "--mount") and at + 1 < len(run.values):
+            told = run.values[at + 1]
+        elif value.startswith(("--volume=", "--mount=", "-v/", "-v~", "-v.")):
+            told = value.partition("=")[2] or value[2:]
+        found = re.search(r"(?:source|src)=([^,]+)", told)
+        source = found[1] if found else told.partition(":")[0]
+        if source and source[0] in "/~.":
+            for path in run.wholes(Word(source), place):
+                if place.is_everything(path) or place.holds_credentials(path):
+                    yield Found("escalates", f"{run.program} -v {source}")
+                    return
+    if "inspect" in run.values[:2] and any("Env" in one for one in run.values):
+        yield Found("credentials", f"{run.program} inspect")
+    if any(re.fullmatch(r"--(?:net|network|pid|ipc|uts|userns)=host", one) for one in run.values):
+        yield Found("escalates", f"{run.program} --network=host")
+
+
+_TASKS = frozenset(
+    ("npm", "yarn", "pnpm", "bun", "make", "gmake", "just", "task", "rake", "composer", "invoke", "inv", "nox",
+     "tox", "grunt", "gulp", "turbo", "nx", "lerna", "deno", "hatch", "pdm", "poe", "doit", "mage", "earthly",
+     "cargo-make", "sbt", "ant", "fab", "fabric", "cap")
+)  # fmt: skip
+
+
+def _runs_scripts(run: Run) -> bool:
+    return run.program in _TASKS or run.program in SHELLS or run.program.endswith((".sh", ".py", ".js", ".rb", ".ps1"))
+
+
+def _script_of(run: Run) -> str:
+    """The name of the task or script that runs: `deploy` in `npm run deploy` and `./deploy.sh`."""
+    if run.program.endswith((".sh", ".py", ".js", ".rb", ".ps1")):
+        return run.program
+    operands = [word.value for word in run.operands("-C -f -j --prefix -w --workspace --filter -F --cwd")]
+    while operands and operands[0] in ("run", "run-script", "task", "workspace", "-"):
+        operands.pop(0)
+    if run.program in SHELLS:
+        only_reads = shell_code(run.arguments) is not None or run.has("-n")
+        return operands[0].rpartition("/")[2] if operands and not only_reads else ""
+    if run.program in ("npm", "pnpm", "yarn", "bun") and operands[:1] and operands[0] in (
+        "install", "i", "add", "remove", "why", "view", "info", "list", "ls", "outdated", "audit", "exec", "dlx",
+        "publish",
+        "search", "uninstall", "link", "create", "init", "help", "docs", "show", "update", "upgrade", "version", "pack",
+    ):  # fmt: skip
+        return ""
+    return next((one for one in operands if _DEPLOYS.search(one)), "")
+
+
+_LOOKING = frozenset(
+    ("status", "stats", "doctor", "demo", "version", "--version", "--help", "-h", "help", "read", "check", "docs",
+     "formats", "packs", "tools", "lint", "eval", "completion", "replay", "")
+)  # fmt: skip
+_ASKING = frozenset(
+    ("policy", "audit", "approvals", "grants", "requests", "packet", "route", "sandbox", "pr", "store", "people")
+)
+_LOOKS_AT = frozenset(
+    ("check", "explain", "command", "show", "list", "verify", "export", "tail", "ls", "view", "doctor", "run")
+)
+_NEVER = frozenset(("approvals", "grants", "trust", "people", "token", "pause", "resume", "uninstall", "quarantine"))
+
+
+def _rightcall(run: Run, _place: Place) -> Iterator[Found]:
+    """A model does not answer its own questions."""
+    words = [word.value for word in run.operands("--policy --db --store --root --as")]
+    command = words[0] if words else ""
+    action = words[1] if len(words) > 1 else ""
+    if command in _LOOKING or (command in _ASKING and action in _LOOKS_AT) or run.has("--help"):
+        return
+    if command in ("approvals", "grants", "people", "audit", "store") and not action:
+        return
+    yield Found("guards", f"rightcall {command} {action}".strip(), deny=command in _NEVER)
+
+
+def _python(run: Run, place: Place) -> Iterator[Found]:
+    """`python -m NAME` is the program of that name."""
+    for at, value in enumerate(run.values):
+        if value == "-m" and at + 1 < len(run.values):
+            inner = Run(run.values[at + 1].casefold(), run.arguments[at + 1], run.arguments[at + 2 :], run.folders,
+                        values=run.values[at + 2 :], fed=run.fed, text=run.text)  # fmt: skip
+            yield from _module(inner, place)
+            return
+        if not value.startswith("-"):
+            return
+
+
+def _module(run: Run, place: Place) -> Iterator[Found]:
+    from rightcall.commands.starter import listed
+
+    if run.program in ("rightcall",):
+        yield from _rightcall(run, place)
+    elif run.program in (
+        "pip",
+        "twine",
+        "ansible",
+        "flit",
+        "poetry",
+        "uv",
+        "pipx",
+        "huggingface_hub",
+        "awscli",
+        "keyring",
+    ):
+        found = listed(run.program, run.values)
+        if found is not None:
+            yield Found(found[0], f"{run.program} {' '.join(run.values[:2])}")
+        elif run.program == "keyring":
+            yield Found("credentials", "keyring")
+    elif run.program == "http.server" and not any(one in ("127.0.0.1", "localhost") for one in run.values):
+        return
+
+
+def _vercel(run: Run, _place: Place) -> Iterator[Found]:
+    """Without a word it deploys."""
+    if not run.operands("--cwd --token -t --scope -S") and not run.has("--help", "--version", "-v"):
+        yield Found("publishes", run.program)
+
+
+def _redis(run: Run, _place: Place) -> Iterator[Found]:
+    if run.text and re.search(r"\b(?:FLUSHALL|FLUSHDB|DEL|UNLINK|SHUTDOWN|CONFIG)\b", run.text, re.IGNORECASE):
+        yield Found("destroys", "redis-cli")
+
+
+def _tar(run: Run, place: Place) -> Iterator[Found]:
+    if any(one.startswith(("--checkpoint-action", "--to-command")) for one in run.values):
+        yield Found("runs", "tar --checkpoint-action")
+    if run.has("--remove-files"):
+        yield Found("destroys", "tar --remove-files", ("--remove-files",))
+    into = option_value(run.arguments, "-C", "--directory")
+    unpacks = into is not None and not run.has("-c", "--create")
+    if into is not None and unpacks and any(place.is_everything(path) for path in run.wholes(into, place)):
+        yield Found("persists", f"tar -C {into.value}")
+
+
+def _tee(run: Run, _place: Place) -> Iterator[Found]:
+    if any(is_disk(one) for one in run.values):
+        yield Found("destroys", "tee", deny=True)
+    yield from _prints(run, _place)
+
+
+def _make(run: Run, _place: Place) -> Iterator[Found]:
+    """Rules that come from elsewhere than a file of the project."""
+    file = option_value(run.arguments, "-f", "--file", "--makefile")
+    if any(one.startswith(("SHELL=", ".SHELLFLAGS=", "MAKEFLAGS=")) for one in run.values) or run.has("--eval"):
+        yield Found("runs", "make SHELL=")
+    elif file is not None and file.value in ("-", "/dev/stdin"):
+        yield Found("runs", "make -f -")
+
+
+def _words_only(run: Run, _place: Place) -> Iterator[Found]:
+    """`set +o history` and the like."""
+    if joined(run.arguments[:2]) == "+o history":
+        yield Found("guards", "set +o history")
+    yield from _environment(run, _place)
+
+
+_RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
+    **dict.fromkeys(("rm", "grm", "unlink", "rimraf", "srm", "del-cli"), _rm),
+    **dict.fromkeys(("find", "gfind"), _find),
+    "truncate": _truncate,
+    "dd": _dd,
+    "mv": _mv,
+    "gmv": _mv,
+    "cp": _cp,
+    "install": _cp,
+    **dict.fromkeys(("kill", "killall", "pkill", "skill", "killall5"), _kill),
+    **dict.fromkeys(("chmod", "chown", "chgrp"), _chmod),
+    "crontab": _crontab,
+    "git": git_rules,
+    **dict.fromkeys(("curl", "curlie"), curl_rules),
+    "wget": wget_rules,
+    **dict.fromkeys(("http", "https", "xh", "xhs"), httpie_rules),
+    **dict.fromkeys(("scp", "rsync"), copy_rules),
+    "ssh": ssh_rules,
+    **dict.fromkeys(("env", "printenv", "export", "declare", "typeset", "readonly", "compgen"), _environment),
+    "set": _words_only,
+    **dict.fromkeys(("echo", "printf", "print", "cat", "logger", "base64", "xxd", "od"), _prints),
+    "pg_restore": _pg_restore,
+    "ps": _ps,
+    "parallel": _parallel,
+    **dict.fromkeys(("docker", "podman", "nerdctl"), _container),
+    "rightcall": _rightcall,
+    **dict.fromkeys(("python", "python3", "python2", "py", "pypy3", "ipython"), _python),
+    **dict.fromkeys(("vercel", "now", "surge"), _vercel),
+    "tee": _tee,
+    "redis-cli": _redis,
+    "gh": gh_rules,
+    **dict.fromkeys(("aws", "gcloud", "gsutil", "rclone", "mc", "s3cmd", "s5cmd"), bucket_rules),
+    **dict.fromkeys(("nc", "ncat", "netcat"), netcat_rules),
+    **dict.fromkeys(("make", "gmake"), _make),
+    **dict.fromkeys(("nslookup", "dig", "host", "ping", "drill", "getent"), lookup_rules),
+    **dict.fromkeys(("tar", "bsdtar", "gtar"), _tar),
+}

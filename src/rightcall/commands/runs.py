@@ -1,0 +1,156 @@
+"""One program that would be started, with its words; what a rule says of it; and which of its words it writes to."""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from rightcall.commands.places import Place
+from rightcall.commands.words import Late, Word
+from rightcall.commands.wrappers import option_value, takes_value
+
+SECRET_NAME = Late(
+    r"(?:^|_)(?:SECRET|SECRETS|TOKEN|TOKENS|PASSW(?:OR)?D|PASSWD|PASS|PASSPHRASE|CREDENTIALS?|AUTH|PAT"
+    r"|PRIVATE_KEY|COOKIE"
+    r"|DSN|KEY|APIKEY|API_KEY|ACCESS_KEY|DATABASE_URL|DB_URL|REDIS_URL|MONGO_URI|MONGODB_URI|CONNECTION_STRING|SESSION)"
+    r"(?:$|_)|PGPASSWORD|TOKEN$|SECRET$|APIKEY$|PASSWORD$",
+    re.IGNORECASE,
+)  # fmt: skip
+"""Variables that are named like secrets."""
+FETCHERS = frozenset(
+    ("curl", "wget", "http", "https", "xh", "fetch", "aria2c", "lynx", "links", "w3m", "nc", "ncat", "netcat",
+     "socat", "ftp", "lftp", "gsutil", "axel", "curlie", "invoke-webrequest", "iwr", "irm", "invoke-restmethod",
+     "gh", "scp")
+)  # fmt: skip
+"""Programs that bring something from the network."""
+
+DANGEROUS_VARIABLES = frozenset(
+    ("LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "ENV", "PROMPT_COMMAND", "PYTHONSTARTUP",
+     "PERL5OPT", "RUBYOPT", "LD_AUDIT")
+)  # fmt: skip
+"""What they name is loaded or run by other programs."""
+
+
+class Found(NamedTuple):
+    """What a rule finds: its kind, the words that matter, and the options an allowance has to name."""
+
+    kind: str
+    words: str
+    options: tuple[str, ...] = ()
+    deny: bool = False
+
+
+class Run(Struct):
+    """One program that would be started."""
+
+    program: str
+    name: Word
+    arguments: list[Word]
+    folders: tuple[str, ...]
+    elsewhere: bool = False
+    more: bool = False
+    """Further words come from somewhere else."""
+    text: str | None = None
+    """What it reads from its input, where that is known."""
+    fed: tuple[str, ...] = ()
+    """Programs whose output it reads."""
+    values: list[str] = []
+    redirected: bool = False
+    printed: tuple[str, ...] = ()
+    """Programs whose output stands in its words."""
+
+    def operands(self, valued: str = "") -> list[Word]:
+        """Words that are no options and no values of those that `valued` names."""
+        taking = frozenset(valued.split())
+        found: list[Word] = []
+        at = 0
+        plain = False
+        while at < len(self.arguments):
+            word = self.arguments[at]
+            if plain or not word.value.startswith("-") or word.value == "-":
+                found.append(word)
+            elif word.value == "--":
+                plain = True
+            else:
+                at += takes_value(word.value, taking)
+            at += 1
+        return found
+
+    def has(self, *options: str) -> bool:
+        """Whether an option is given, also in a bundle of single letters."""
+        for value in self.values:
+            if value == "--":
+                return False
+            if value in options or (value.startswith("--") and value.partition("=")[0] in options):
+                return True
+            bundle = value[1:] if value[:1] == "-" and value[1:2] != "-" else ""
+            if any(len(option) == 2 and option[1] in bundle for option in options):
+                return True
+        return False
+
+    def wholes(self, word: Word, place: Place) -> list[str]:
+        return [place.whole(folder, word.value) for folder in self.folders]
+
+
+def writes_to(run: Run) -> list[Word]:
+    """The words that name what a command writes."""
+    writer = _WRITERS.get(run.program)
+    return [] if writer is None or run.elsewhere else writer(run)
+
+
+def _last(valued: str) -> Callable[[Run], list[Word]]:
+    def read(run: Run) -> list[Word]:
+        into = option_value(run.arguments, "-t", "--target-directory")
+        operands = run.operands(valued)
+        if into is not None and any(one in ("-t", "--target-directory") for one in run.values):
+            return [into]
+        return operands[-1:] if len(operands) > 1 else []
+
+    return read
+
+
+def _all(valued: str = "") -> Callable[[Run], list[Word]]:
+    return lambda run: run.operands(valued)
+
+
+def _named(*options: str) -> Callable[[Run], list[Word]]:
+    def read(run: Run) -> list[Word]:
+        return [word for option in options if (word := option_value(run.arguments, option)) is not None and (
+            len(option) > 2 or any(value.startswith(option) for value in run.values)
+        )]  # fmt: skip
+
+    return read
+
+
+def _in_place(run: Run) -> list[Word]:
+    if not any(re.match(r"-[a-zA-Z]*i|--in-place", value) for value in run.values):
+        return []
+    operands = run.operands("-e -f --expression --file -l")
+    given = any(one in ("-e", "-f", "--expression", "--file") for one in run.values)
+    return operands if given or run.program not in ("sed", "gsed") else operands[1:]
+
+
+_WRITERS: dict[str, Callable[[Run], list[Word]]] = {
+    **dict.fromkeys(
+        ("cp", "mv", "ln", "install", "gcp", "gmv", "rsync", "scp"), _last("-t -S -m -o -g -e --exclude -i -P -p")
+    ),
+    **dict.fromkeys(
+        ("tee", "touch", "mkdir", "truncate", "rmdir", "patch", "mkfifo", "sponge"), _all("-s -r -d -m -t -p -i -S")
+    ),
+    **dict.fromkeys(("sed", "gsed", "perl", "ruby"), _in_place),
+    "dd": lambda run: [Word(word.value[3:]) for word in run.arguments if word.value.startswith("of=")],
+    "curl": _named("-o", "--output", "--output-dir", "-c", "--cookie-jar", "-D"),
+    "wget": _named("-O", "--output-document", "-P", "--directory-prefix", "-o"),
+    **dict.fromkeys(
+        ("tar", "bsdtar", "gtar"), lambda run: [] if run.has("-c", "-t") else _named("-C", "--directory")(run)
+    ),
+    "unzip": _named("-d"),
+    "git": lambda run: _named("--output", "--separate-git-dir")(run),
+    "ssh-keygen": _named("-f"),
+    "sort": _named("-o", "--output"),
+    "openssl": _named("-out"),
+    "gpg": _named("-o", "--output"),
+    "split": lambda run: run.operands("-l -b -n -a -d")[1:],
+    "ex": _all(),
+}

@@ -1,0 +1,179 @@
+"""What leaves the machine: requests that change or carry something, copies to other machines and to buckets."""
+
+import re
+from collections.abc import Iterator
+
+from rightcall.commands.places import Place
+from rightcall.commands.runs import SECRET_NAME, Found, Run
+from rightcall.commands.urls import Address, canonical_host, parsed
+from rightcall.commands.words import HOLE, Word
+from rightcall.commands.wrappers import option_value
+
+_CURL_VALUED = (
+    "-A -b -c -C -d -D -e -E -F -h -H -K -m -o -P -Q -r -t -T -u -U -w -x -X -y -Y -z --user-agent --cookie "
+    "--cookie-jar "
+    "--continue-at --data --data-ascii --data-binary --data-raw --data-urlencode --dump-header --referer --cert --form "
+    "--form-string --header --config --max-time --output --ftp-port --quote --range --telnet-option "
+    "--upload-file --user "
+    "--proxy-user --write-out --proxy --request --time-cond --connect-timeout --retry --retry-delay --cacert --capath "
+    "--key --resolve --interface --limit-rate --max-redirs --url --json --output-dir --ciphers --unix-socket "
+    "--aws-sigv4 "
+    "--netrc-file --oauth2-bearer --connect-to --dns-servers --retry-max-time --url-query --variable --socks5 --noproxy"
+)
+_SENDING = ("-d", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "-F", "--form",
+            "--form-string", "-T", "--upload-file", "--json")  # fmt: skip
+
+
+def addresses(run: Run) -> list[Address]:
+    """Those a command would connect to."""
+    if run.program in ("curl", "curlie"):
+        words = [*run.operands(_CURL_VALUED), *filter(None, [option_value(run.arguments, "--url")])]
+        return _parsed(words, "http")
+    if run.program in ("wget", "http", "https", "xh", "aria2c"):
+        words = [one for one in run.operands("-O -o -P -U -e -i -t -T --output-document --header --user-agent") if
+                 one.value.upper() not in _METHODS]  # fmt: skip
+        return _parsed(words if run.program in ("wget", "aria2c") else words[:1], "http")
+    return _parsed([word for word in run.arguments if "://" in word.value], "")
+
+
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+
+
+def _parsed(words: list[Word], scheme: str) -> list[Address]:
+    found: list[Address] = []
+    for word in words[:50]:
+        text = word.value
+        if "://" in text and not re.match(r"[A-Za-z][\w+.-]*://", text):
+            text = text[re.search(r"[A-Za-z][\w+.-]*://|$", text).start() :]  # type: ignore[union-attr]
+        address = parsed(text.replace(HOLE, "x"), scheme)
+        if address is not None and HOLE not in word.value.partition("://")[2][:1]:
+            found.append(address)
+        elif HOLE in word.value:
+            found.append(Address(scheme or "http", HOLE, None, "/"))
+    return found
+
+
+def _reaches_out(run: Run) -> bool:
+    """Whether it talks to more than this machine; where no address is known, it counts as such."""
+    found = addresses(run)
+    return not found or any(not one.is_local for one in found)
+
+
+def curl_rules(run: Run, _place: Place) -> Iterator[Found]:
+    method = option_value(run.arguments, "-X", "--request")
+    changes = method is not None and method.value.upper() not in ("GET", "HEAD", "OPTIONS")
+    sends = [option for option in _SENDING if _gives(run, option)]
+    asks_only = run.has("-G", "--get") and method is None
+    if (changes or (sends and not asks_only)) and _reaches_out(run):
+        word = sends[0] if sends else f"-X {method.value if method else ''}"
+        yield Found("publishes", f"curl {word}")
+    yield from _sends_credentials(run)
+
+
+def _gives(run: Run, option: str) -> bool:
+    for value in run.values:
+        if value == option or (option.startswith("--") and value.startswith(option + "=")):
+            return True
+        if len(option) == 2 and value[:1] == "-" and value[1:2] != "-" and option[1] in value:
+            at = value.index(option[1])
+            if not any(f"-{letter}" in _CURL_VALUED.split() for letter in value[1:at]):
+                return True
+    return False
+
+
+def wget_rules(run: Run, _place: Place) -> Iterator[Found]:
+    method = option_value(run.arguments, "--method")
+    sends = any(one.startswith(("--post-", "--body-")) for one in run.values)
+    if (sends or (method is not None and method.value.upper() not in ("GET", "HEAD"))) and _reaches_out(run):
+        yield Found("publishes", "wget --post-data")
+    yield from _sends_credentials(run)
+
+
+def httpie_rules(run: Run, _place: Place) -> Iterator[Found]:
+    operands = [
+        word.value for word in run.operands("-a --auth -o --output --session --timeout --proxy -s --style -p --print")
+    ]
+    method = operands[0].upper() if operands and operands[0].upper() in _METHODS else ""
+    items = operands[2:] if method else operands[1:]
+    sends = any(re.match(r"[\w.\[\]-]+(?::?=|@)", one) and "==" not in one for one in items)
+    if (method not in ("", "GET", "HEAD", "OPTIONS") or sends) and _reaches_out(run):
+        yield Found("publishes", f"{run.program} {method or 'POST'}")
+    yield from _sends_credentials(run)
+
+
+def gh_rules(run: Run, _place: Place) -> Iterator[Found]:
+    """`gh api` changes what it is told to."""
+    if run.values[:1] != ["api"]:
+        return
+    method = option_value(run.arguments, "-X", "--method")
+    sends = run.has("-f", "-F", "--field", "--raw-field", "--input")
+    if (method is not None and method.value.upper() not in ("GET", "HEAD")) or (sends and method is None):
+        yield Found("publishes", f"gh api {'-X ' + method.value if method else '-f'}")
+
+
+def lookup_rules(run: Run, _place: Place) -> Iterator[Found]:
+    """Names that are made of what a command prints carry it out."""
+    yield from _sends_credentials(run)
+
+
+def _sends_credentials(run: Run) -> Iterator[Found]:
+    carried = [one for one in run.printed if one not in _HARMLESS_OUTPUT]
+    if carried and _reaches_out(run):
+        yield Found("publishes", f"{run.program} … $({carried[0]} …)")
+    names = [name for word in run.arguments for name in word.names if SECRET_NAME.search(name)]
+    if names and _reaches_out(run):
+        yield Found("credentials", f"${names[0]}")
+
+
+_HARMLESS_OUTPUT = frozenset(
+    ("date", "echo", "printf", "uuidgen", "git", "seq", "uname", "nproc", "jq", "tr", "cut", "basename", "dirname",
+     "pwd", "curl", "wget", "arch", "dpkg", "lsb_release", "sw_vers", "npm", "node", "go", "rustc", "python3", "sed",
+     "head", "tail", "sort", "grep", "rev", "bc", "expr", "mktemp", "minikube", "docker", "kubectl")
+)  # fmt: skip
+
+
+def copy_rules(run: Run, _place: Place) -> Iterator[Found]:
+    """`scp` and `rsync`: what goes to another machine."""
+    operands = run.operands(
+        "-e -f -B --rsh --exclude --include --exclude-from --include-from --filter --bwlimit --timeout --port "
+        "--log-file "
+        "--backup-dir --suffix --chmod --chown --temp-dir --partial-dir --compare-dest --link-dest --files-from "
+        "--password-file " + ("-P -i -o -c -F -l -S -J -D" if run.program == "scp" else "")
+    )
+    remote = [(bool(re.match(r"(?:[\w.-]+@)?[\w.\[\]:-]+:(?!\\)"
+                             r"|\w+://", one.value)) and not one.value.startswith(("/", ".")))
+              or (HOLE in one.value.partition(":")[0] and ":" in one.value) for one in operands]  # fmt: skip
+    if remote and remote[-1]:
+        yield Found("publishes", f"{run.program} … {operands[-1].value}".replace(HOLE, "…"))
+
+
+def bucket_rules(run: Run, _place: Place) -> Iterator[Found]:
+    """Copying to a bucket; from one it is a download."""
+    words = [
+        word.value for word in run.operands("--profile --region --exclude --include --acl --cache-control --filter")
+    ]
+    copies = {"aws": ["s3"], "gcloud": ["storage"]}.get(run.program, [])
+    if words[: len(copies)] != copies:
+        return
+    action, *places = words[len(copies) :] or [""]
+    if (
+        action in ("cp", "sync", "copy", "copyto", "rsync")
+        and places
+        and re.match(r"\w[\w.-]*:(?!\\)|/?\w+:/", places[-1])
+    ):
+        yield Found("publishes", f"{run.program} {action} … {places[-1]}")
+
+
+def netcat_rules(run: Run, _place: Place) -> Iterator[Found]:
+    """A look whether a port is open sends nothing; this machine is not outside."""
+    hosts = [word.value for word in run.operands("-p -s -w -i -X -x -q -I -O")]
+    looks = run.has("-z") or (hosts and canonical_host(hosts[0]) in ("localhost", "127.0.0.1", "::1"))
+    if not looks or run.has("-e", "-c", "--exec", "--sh-exec"):
+        yield Found("publishes", run.program)
+
+
+def ssh_rules(run: Run, _place: Place) -> Iterator[Found]:
+    if run.program == "ssh" and not run.operands("-p -i -l -o -L -R -D -F -J -b -c -E -e -I -m -O -Q -S -W -w -B"):
+        return
+    if run.fed or run.redirected:
+        yield Found("publishes", "… | ssh")

@@ -1,0 +1,301 @@
+"""Addresses in arguments and commands, judged by what a client would connect to and not by how they are written.
+
+A pattern of `[policy.urls]` is `[scheme://]host[:port][/path]`: `example.com` means every scheme, port and path there;
+`*.example.com` its subdomains (and, in `deny` and `ask`, itself); `*` in a path stands for any characters, and a path
+counts from its beginning. A host may be an address range such as `10.0.0.0/8` (then without a path).
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from rightcall.commands.words import Late
+from rightcall.text.patterns import matches
+
+_SCHEME = Late(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_ODD = re.compile(r"[\x00-\x20\x7f\u00ad\u200b-\u200f\u2060\ufeff]")
+_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21, "ssh": 22, "sftp": 22}
+_METADATA = frozenset(
+    ("169.254.169.254", "169.254.170.2", "169.254.170.23", "169.254.169.253", "169.254.169.123", "100.100.100.200",
+     "192.0.0.192", "fd00:ec2::254", "fd20:ce::254", "168.63.129.16", "metadata.google.internal", "metadata.goog",
+     "metadata", "instance-data", "instance-data.ec2.internal", "metadata.azure.com", "metadata.azure.internal",
+     "metadata.tencentyun.com", "metadata.packet.net")
+)  # fmt: skip
+"""Where a cloud hands out its credentials."""
+_NAMES_FOR = Late(r"(?:^|\.)((?:\d{1,3}[.-]){3}\d{1,3})\.(?:nip\.io|sslip\.io|xip\.io|traefik\.me)$")
+
+
+def unquote(text: str) -> str:
+    """`%41` as `A`."""
+    if "%" not in text:
+        return text
+    from urllib.parse import unquote as unquoted  # late: few addresses need it
+
+    return unquoted(text)
+
+
+class Address(NamedTuple):
+    """An address as it is understood: host in lower case, numbers as dotted quads, no user, no trailing dot."""
+
+    scheme: str
+    host: str
+    port: int | None
+    path: str
+    user: str = ""
+
+    @property
+    def is_metadata(self) -> bool:
+        found = _NAMES_FOR.search(self.host)
+        host = found[1].replace("-", ".") if found else self.host
+        return host in _METADATA or (host.startswith("169.254.") and _is_quad(host))
+
+    @property
+    def is_local(self) -> bool:
+        """This very machine."""
+        return (
+            self.host in ("localhost", "::1", "0.0.0.0", "::", "host.docker.internal", "[::1]")
+            or (self.host.startswith("127.") and _is_quad(self.host))
+            or self.host.endswith(".localhost")
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        port = f":{self.port}" if self.port is not None and self.port != _PORTS.get(self.scheme) else ""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}{port}{self.path}"
+
+
+def parsed(text: str, scheme: str = "") -> Address | None:
+    """What a lenient client makes of an address; None where there is no host to be found. `scheme` is taken where the
+    text has none.
+
+    >>> str(parsed("HTTP://a:b@0x7f.1:80/x"))
+    'http://127.0.0.1/x'
+    >>> str(parsed("https://EXAMPLE.com.:8443")), parsed("not an address")
+    ('https://example.com:8443/', None)
+    """
+    text = _ODD.sub("", text[:8192]) if not text.isprintable() or " " in text.strip() else text.strip()
+    found = _SCHEME.match(text)
+    if found is not None and (
+        text.startswith("//", found.end()) or found[1].casefold() in ("file", "http", "https", "data", "javascript")
+    ):
+        scheme, rest = found[1].casefold(), text[found.end() :]
+    elif text.startswith(("//", "\\\\")):
+        scheme, rest = scheme or "https", text
+    elif scheme:
+        rest = text
+    else:
+        return None
+    if scheme in ("data", "javascript", "about", "blob", "mailto"):
+        return Address(scheme, "", None, rest)
+    if scheme == "file":
+        return _file(rest)
+    rest = rest.replace("\\", "/").lstrip("/")
+    authority, path = _split(rest)
+    user, _, place = authority.rpartition("@")
+    host, port = _host_and_port(place)
+    if not host:
+        return None
+    return Address(scheme, canonical_host(host), port if port is not None else _PORTS.get(scheme), path or "/", user)
+
+
+def _file(rest: str) -> Address:
+    rest = rest.replace("\\", "/")
+    host = ""
+    if rest.startswith("//"):
+        host, slash, path = rest[2:].partition("/")
+        rest = slash + path
+    path = unquote(unquote(re.split(r"[?#]", rest, maxsplit=1)[0]))
+    return Address("file", "" if host.casefold() in ("localhost", "127.0.0.1") else canonical_host(host), None,
+                   "/" + path.lstrip("/"))  # fmt: skip
+
+
+def _split(rest: str) -> tuple[str, str]:
+    found = re.search(r"[/?#]", rest)
+    if found is None:
+        return rest, ""
+    path = rest[found.start() :]
+    return rest[: found.start()], path if path.startswith("/") else "/" + path
+
+
+def _host_and_port(place: str) -> tuple[str, int | None]:
+    if place.startswith("["):
+        host, _, after = place[1:].partition("]")
+        port = after.removeprefix(":")
+    elif place.count(":") > 1:
+        host, port = place, ""
+    else:
+        host, _, port = place.partition(":")
+    return host, int(port) if port.isascii() and port.isdigit() and len(port) < 6 else None
+
+
+@lru_cache(1024)
+def canonical_host(host: str) -> str:
+    """A name in lower case without a trailing dot, its letters as ASCII; a number in any notation as it is usual.
+
+    >>> canonical_host("2852039166"), canonical_host("0xA9FEA9FE"), canonical_host("[::ffff:a9fe:a9fe]")
+    ('169.254.169.254', '169.254.169.254', '169.254.169.254')
+    """
+    host = unquote(host[:1024]).strip().strip("[]").partition("%")[0]
+    if not host.isascii():
+        from unicodedata import normalize
+
+        host = normalize("NFKC", host).replace("\u3002", ".").replace("\uff0e", ".").replace("\uff61", ".")
+        host = ".".join(_ascii(part) for part in host.split("."))
+    host = host.casefold().rstrip(".")
+    return _quad(host) or _six(host) or host
+
+
+def _ascii(label: str) -> str:
+    if label.isascii():
+        return label
+    try:
+        return "xn--" + label.casefold().encode("punycode").decode("ascii")
+    except UnicodeError:
+        return label
+
+
+def _quad(host: str) -> str | None:
+    """IPv4 as the oldest libraries read it: decimal, octal and hexadecimal parts, and fewer than four of them."""
+    parts = host.split(".")
+    if not 1 <= len(parts) <= 4 or not all(parts):
+        return None
+    numbers: list[int] = []
+    for part in parts:
+        number = _number(part)
+        if number is None:
+            return None
+        numbers.append(number)
+    last = numbers.pop()
+    if any(number > 255 for number in numbers) or last >= 256 ** (4 - len(numbers)):
+        return None
+    whole = sum(number << 8 * (3 - at) for at, number in enumerate(numbers)) + last
+    return ".".join(str(whole >> shift & 255) for shift in (24, 16, 8, 0))
+
+
+def _number(part: str) -> int | None:
+    if len(part) > 12 or not part.isascii():
+        return None
+    try:
+        if part.startswith("0x"):
+            return int(part[2:] or "0", 16)
+        if len(part) > 1 and part[0] == "0" and part.isdigit():
+            return int(part, 8)
+        return int(part) if part.isdigit() else None
+    except ValueError:
+        return None
+
+
+def _is_quad(host: str) -> bool:
+    return re.fullmatch(r"\d+\.\d+\.\d+\.\d+", host) is not None
+
+
+def _six(host: str) -> str | None:
+    if ":" not in host:
+        return None
+    from ipaddress import IPv6Address
+
+    try:
+        address = IPv6Address(host)
+    except ValueError:
+        return None
+    inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
+    if inner is None and int(address) >> 32 in (0, 0x64FF9B << 64) and int(address) > 0xFFFF:
+        return _quad(str(int(address) & 0xFFFFFFFF))
+    return str(inner) if inner is not None else str(address)
+
+
+class UrlPattern(NamedTuple):
+    """One line of a list, ready to be matched."""
+
+    scheme: str
+    host: str
+    port: int | None
+    path: str
+
+    def hits(self, address: Address, *, surely: bool = False) -> bool:
+        if self.scheme and not matches(self.scheme, address.scheme):
+            return False
+        if self.port is not None and self.port != address.port:
+            return False
+        if not _host_hits(self.host, address.host, surely):
+            return False
+        if surely and address.user and address.scheme in ("http", "https"):
+            return False  # a name before `@` is there to mislead
+        return not self.path or _path_hits(self.path, address.path, surely)
+
+
+def _host_hits(wanted: str, host: str, surely: bool) -> bool:
+    if "/" in wanted:
+        return _in_range(wanted, host)
+    if wanted.startswith("*.") and not surely and host == wanted[2:]:
+        return True
+    return matches(wanted, host)
+
+
+def _in_range(wanted: str, host: str) -> bool:
+    from ipaddress import ip_address, ip_network
+
+    try:
+        return ip_address(host) in ip_network(wanted, strict=False)
+    except ValueError:
+        return False
+
+
+def _path_hits(wanted: str, path: str, surely: bool) -> bool:
+    clean = unquote(unquote(path)).partition("?")[0].partition("#")[0]
+    if surely and (".." in clean or "\\" in clean):
+        return False
+    parts: list[str] = []
+    for part in clean.split("/"):
+        if part == "..":
+            parts[-1:] = []
+        elif part not in ("", "."):
+            parts.append(part)
+    whole = "/" + "/".join(parts)
+    wanted = wanted.rstrip("/")
+    return matches(wanted, whole) or matches(wanted + "/*", whole) or (not wanted)
+
+
+@lru_cache(1024)
+def compiled_url(text: str) -> UrlPattern:
+    """Raises ValueError with what is wrong, and an example."""
+    if not text or text != text.strip() or not text.isprintable() or " " in text:
+        raise ValueError('must be an address or a part of one, such as "*.example.com" or "https://example.com/docs"')
+    scheme, found, rest = text.partition("://")
+    if not found:
+        scheme, rest = "", text
+    if "@" in rest or "?" in rest or "#" in rest:
+        raise ValueError(
+            "has a user, a query or a fragment, which are never compared; name scheme, host, port and path"
+        )
+    from ipaddress import ip_network
+
+    if re.fullmatch(r"[0-9a-fA-F.:]+/\d{1,3}", rest):
+        try:
+            return UrlPattern(scheme.casefold(), str(ip_network(rest, strict=False)), None, "")
+        except ValueError:
+            raise ValueError('is not a range of addresses, such as "10.0.0.0/8"') from None
+    authority, slash, path = rest.partition("/")
+    host, port = _pattern_host(authority)
+    if not host and scheme.casefold() != "file":
+        raise ValueError('must name a host, such as "example.com" or "*"')
+    return UrlPattern(scheme.casefold(), host if "*" in host else canonical_host(host), port, slash + path)
+
+
+def _pattern_host(authority: str) -> tuple[str, int | None]:
+    if authority.startswith("["):
+        host, _, after = authority[1:].partition("]")
+        port = after.removeprefix(":")
+    elif authority.count(":") > 1:
+        host, port = authority, ""
+    else:
+        host, _, port = authority.partition(":")
+    if port and port != "*" and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise ValueError("has a port that is no number from 1 to 65535")
+    return host.casefold().rstrip("."), int(port) if port and port != "*" else None
+
+
+def first_url_hit(patterns: Sequence[str], address: Address, *, surely: bool = False) -> str | None:
+    """The first pattern of a list that means this address."""
+    return next((text for text in patterns if compiled_url(text).hits(address, surely=surely)), None)

@@ -1,0 +1,237 @@
+"""Words of a command line as a shell would hand them to a program, and what of them is not known before it runs.
+
+A word is collected in pieces. Braces are expanded, a variable with several possible values gives several words, and a
+text that only the running shell knows stands in as `HOLE`.
+"""
+
+import os
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from itertools import islice, pairwise, product
+
+from msgspec import Struct
+
+HOLE = "\ue000"
+"""Stands for text that is known only when it runs."""
+CUT = "\ue001"
+"""Where an unquoted variable falls apart into words."""
+MOST_WORDS = 64
+"""That one written word may turn into; beyond that the rest is a hole."""
+WILD = re.compile(r"[*?\[]")
+_RANGE = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})(?:\.\.-?\d+)?|([A-Za-z])\.\.([A-Za-z])")
+_MARKS = {
+    "*": "\ue010",
+    "?": "\ue011",
+    "[": "\ue012",
+    "]": "\ue013",
+    "{": "\ue014",
+    "}": "\ue015",
+    ",": "\ue016",
+    "~": "\ue017",
+}
+_QUOTED = str.maketrans(_MARKS)
+_PLAIN = str.maketrans({mark: character for character, mark in _MARKS.items()})
+_PATTERN = str.maketrans(
+    {_MARKS["*"]: "[*]", _MARKS["?"]: "[?]", _MARKS["["]: "[[]"}
+    | {_MARKS[one]: one for one in "]{},~"}
+)  # fmt: skip
+
+
+class Late:
+    """An expression that is compiled when it is first used: a hook judges one command, and needs few of them."""
+
+    __slots__ = ("_compiled", "_flags", "_text")
+
+    def __init__(self, text: str, flags: int = 0) -> None:
+        self._text = text
+        self._flags = flags
+        self._compiled: re.Pattern[str] | None = None
+
+    @property
+    def compiled(self) -> re.Pattern[str]:
+        if self._compiled is None:
+            self._compiled = re.compile(self._text, self._flags)
+        return self._compiled
+
+    def search(self, text: str) -> re.Match[str] | None:
+        return self.compiled.search(text)
+
+    def match(self, text: str) -> re.Match[str] | None:
+        return self.compiled.match(text)
+
+    def fullmatch(self, text: str) -> re.Match[str] | None:
+        return self.compiled.fullmatch(text)
+
+
+class Word(Struct, frozen=True):
+    """One word after all expansions that can be done without running anything."""
+
+    value: str
+    glob: str | None = None
+    """The same as a pattern, where unquoted wildcards stand in it."""
+    quoted: bool = False
+    names: tuple[str, ...] = ()
+    """Variables that were used in it."""
+    inner: tuple[int, ...] = ()
+    """Commands whose output stands in it, or is read through it: positions in the list of all commands."""
+
+    @property
+    def known(self) -> bool:
+        return HOLE not in self.value
+
+
+class Pieces:
+    """A word while it is read: texts, each quoted or not, each with one or more possible values."""
+
+    __slots__ = ("inner", "names", "quoted", "texts")
+
+    def __init__(self) -> None:
+        self.texts: list[tuple[str, ...]] = []
+        self.names: list[str] = []
+        self.inner: list[int] = []
+        self.quoted = False
+
+    def bare(self, text: str) -> None:
+        self.texts.append((text,))
+
+    def fixed(self, text: str) -> None:
+        """Quoted: no wildcard, no brace in it means anything."""
+        self.quoted = True
+        self.texts.append((text.translate(_QUOTED),))
+
+    def choice(self, values: Iterable[str], *, quoted: bool) -> None:
+        """What a variable may hold. Unquoted it falls apart at blanks, and its wildcards count."""
+        if quoted:
+            self.quoted = True
+            self.texts.append(tuple(value.translate(_QUOTED) for value in values))
+        else:
+            self.texts.append(tuple(CUT.join(value.split()) if " " in value or "\t" in value or "\n" in value else value
+                                    for value in values))  # fmt: skip
+
+    def plain(self) -> str | None:
+        """The word as it is written, where nothing in it was quoted or expanded."""
+        if self.quoted or self.names or self.inner or len(self.texts) != 1:
+            return None
+        return self.texts[0][0]
+
+    def words(self, home: str) -> list[Word]:
+        """All words that this one turns into."""
+        if len(self.texts) == 1 and not self.quoted and len(self.texts[0]) == 1:
+            text = self.texts[0][0]
+            if text.isalnum() and not self.names:
+                return [Word(text)]
+        names, inner = tuple(dict.fromkeys(self.names)), tuple(self.inner)
+        found: list[Word] = []
+        for choice in islice(product(*self.texts), MOST_WORDS):
+            for braced in braces("".join(choice)):
+                cuts = braced.split(CUT) if CUT in braced else (braced,)
+                found += [_word(cut, home, self.quoted, names, inner) for cut in cuts if cut or self.quoted]
+        return found[:MOST_WORDS] if found else [Word("", None, True, names, inner)] if self.quoted else []
+
+
+def _word(text: str, home: str, quoted: bool, names: tuple[str, ...], inner: tuple[int, ...]) -> Word:
+    if text.startswith("~"):
+        text = _at_home(text, home)
+    glob = text.translate(_PATTERN) if WILD.search(text) else None
+    return Word(text.translate(_PLAIN) if quoted else text, glob, quoted, names, inner)
+
+
+def _at_home(text: str, home: str) -> str:
+    user, slash, rest = text[1:].partition("/")
+    if not user:
+        return home + slash + rest
+    return f"/home/{user}{slash}{rest}" if user.isalnum() else text
+
+
+def braces(text: str) -> list[str]:
+    """`a{b,c}` and `a{1..3}` expanded, without recursion and never more than `MOST_WORDS`.
+
+    >>> braces("src/{a,b}.py"), braces("{x}")
+    (['src/a.py', 'src/b.py'], ['{x}'])
+    """
+    if "{" not in text:
+        return [text]
+    done: list[str] = []
+    todo = [text]
+    while todo and len(done) < MOST_WORDS:
+        one = todo.pop()
+        opened = _first_braces(one)
+        if opened is None:
+            done.append(one)
+            continue
+        start, end, choices = opened
+        todo += [one[:start] + choice + one[end:] for choice in reversed(choices)]
+        if len(todo) > 4 * MOST_WORDS:
+            return [*done, *todo][:MOST_WORDS]
+    return done
+
+
+def _first_braces(text: str) -> tuple[int, int, list[str]] | None:
+    """Where the first braces that mean something begin and end, and what can stand in their place."""
+    start = text.find("{")
+    for _ in range(MOST_WORDS):
+        if start < 0:
+            break
+        depth, commas = 0, [start]
+        for at in range(start, min(len(text), start + 4096)):
+            character = text[at]
+            if character == "{":
+                depth += 1
+            elif character == "," and depth == 1:
+                commas.append(at)
+            elif character == "}":
+                depth -= 1
+                if depth == 0:
+                    choices = _choices(text[start + 1 : at], [comma - start - 1 for comma in commas[1:]])
+                    if choices:
+                        return start, at + 1, choices
+                    break
+        start = text.find("{", start + 1)
+    return None
+
+
+def _choices(inside: str, commas: list[int]) -> list[str]:
+    if commas:
+        bounds = [-1, *commas, len(inside)]
+        return [inside[a + 1 : b] for a, b in pairwise(bounds)][:MOST_WORDS]
+    found = _RANGE.fullmatch(inside)
+    if found is None:
+        return []
+    if found[3]:
+        low, high = sorted((ord(found[3]), ord(found[4])))
+        return [chr(code) for code in range(low, high + 1)][:MOST_WORDS]
+    low, high = sorted((int(found[1]), int(found[2])))
+    return [str(number) for number in range(low, min(high, low + MOST_WORDS) + 1)][:MOST_WORDS]
+
+
+def joined(words: Iterable[Word]) -> str:
+    """Words as one text, as `eval` and `ssh` put them together."""
+    return " ".join(word.value for word in words)
+
+
+def spelled(words: Iterable[Word], limit: int = 80) -> str:
+    """Words as they are shown to a person: holes as `…`, cut to a length. Not escaped yet."""
+    text = " ".join((f"'{word.value}'" if " " in word.value else word.value) for word in islice(words, 40))
+    text = text.replace(HOLE, "…")
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def could_be(glob: str, name: str) -> bool:
+    """Whether one component with wildcards can stand for a name. A leading dot is only met by a written one."""
+    if name.startswith(".") and not glob.startswith((".", "[.]")):
+        return False
+    return fnmatchcase(name, glob)
+
+
+def basename(program: str) -> str:
+    """A program's name without its folder, its ending on Windows and its case.
+
+    >>> basename("/usr/bin/Git.EXE"), basename("./run.sh")
+    ('git', 'run.sh')
+    """
+    name = os.path.basename(program.replace("\\", "/").rstrip("/")).casefold()
+    for ending in (".exe", ".cmd", ".bat", ".com"):
+        if name.endswith(ending) and len(name) > len(ending):
+            return name[: -len(ending)]
+    return name

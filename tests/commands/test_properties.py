@@ -1,0 +1,110 @@
+"""What holds for every command line: nothing is raised, time is bounded, and a wrapper never makes an answer milder."""
+
+import shlex
+from pathlib import Path
+from time import process_time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from command_judging import STRENGTH, Desk, rows
+from rightcall.commands import CommandRules, UrlRules
+from rightcall.commands.judging import judge_code, judge_command, judge_url
+from rightcall.commands.places import Place
+
+PLACE = Place.at("/project")
+WRAPPERS = (
+    "sh -c {quoted}", "bash -lc {quoted}", "env {line}", "env A=1 nice -n 3 sh -c {quoted}", "( {line} )",
+    "{{ {line}\n}}",
+    "echo $( {line}\n)", "if true; then {line}\nfi", "for x in 1; do {line}\ndone", "true && {line}", "false || {line}",
+    "ls; {line}", "ls | {line}", "f() {{ {line}\n}}; f", "eval {quoted}", "nohup sh -c {quoted}",
+    "timeout 5 sh -c {quoted}",
+    "echo x | xargs sh -c {quoted}", "cat <( {line}\n)", "bash <<'END'\n{line}\nEND\n", "case x in x) {line}\n;; esac",
+    "while false; do {line}\ndone", "! {line}", "time sh -c {quoted}", "command sh -c {quoted}", "trap {quoted} EXIT",
+)  # fmt: skip
+_SIMPLE = frozenset("|&;<>()$`\n{}*?[~=!#")
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    return Desk(tmp_path_factory.mktemp("project"))
+
+
+@pytest.mark.promise("P-16")
+def test_no_wrapper_makes_an_answer_milder(desk: Desk) -> None:
+    table = [row["command"] for row in rows("commands") if row["answer"] != "allow"]
+    milder: list[tuple[str, str, str]] = []
+    for at, line in enumerate(table):
+        before = desk.judge(line)[0]
+        for wrapper in (WRAPPERS[at % len(WRAPPERS)], WRAPPERS[(at * 7 + 3) % len(WRAPPERS)]):
+            if wrapper.startswith("env {line}") and set(line) & _SIMPLE:
+                continue  # only its first command would be wrapped
+            wrapped = wrapper.format(line=line, quoted=shlex.quote(line))
+            after = desk.judge(wrapped)[0]
+            if STRENGTH[after] < min(STRENGTH[before], 1) or (after == "ask" and before == "deny" and "'" not in wrapper
+                                                              and not wrapper.startswith(("trap", "f()"))):  # fmt: skip
+                milder.append((wrapped, before, after))
+    assert milder == []
+
+
+@pytest.mark.promise("P-16")
+def test_quoting_every_word_changes_nothing(desk: Desk) -> None:
+    for row in rows("commands")[::3]:
+        words = row["command"].split(" ")
+        if set(row["command"]) & _SIMPLE or set(row["command"]) & set("'\"\\"):
+            continue
+        for quote in ("'{}'", '"{}"', "\\{}"):
+            quoted = " ".join(quote.format(word) for word in words)
+            assert desk.judge(quoted)[0] == desk.judge(row["command"])[0], quoted
+        assert desk.judge(words)[0] == desk.judge(row["command"])[0], words
+
+
+@pytest.mark.promise("P-16")
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet=list("abrm -rf/~.*?{}[]()<>|&;$`'\"\\\n#=!%@:,+0\x00\ue000é"), max_size=60))
+def test_nothing_is_raised_whatever_the_text(text: str) -> None:
+    rules = CommandRules(), UrlRules()
+    for judged in (judge_command(text, *rules, PLACE), judge_command([text, text], *rules, PLACE)):
+        assert judged.answer in STRENGTH
+        assert not any("cannot be judged (" in finding.why for finding in judged.findings), judged
+    for language in ("python", "powershell", "cmd", "awk", "sed"):
+        found = judge_code(language, text, *rules, PLACE).findings
+        assert not any("cannot be judged (" in finding.why for finding in found), found
+    found = judge_url(text, UrlRules(), PLACE).findings
+    assert not any("cannot be judged (" in finding.why for finding in found), found
+
+
+HOSTILE = (
+    "$((", "$(", "(", "`", "{", "a{b,c}", '"', "${", "<<E ", "[[ ", "if ", "x;", "f(){ ", "case x in ", "$(( ((",
+    "a=(", "((",
+    "\\\n", "'a' ", "* ", "$x", ">a ", "| a ", "sh -c 'sh -c ", "${a:-", "exec(", "urlopen(", "rm -rf a ", "~/",
+    "/", "../",
+    "a=b ", "for x in ", "&& ", "@(", "%41", "\x00", "é", ".e* ", "http://a/ ",
+)  # fmt: skip
+
+
+@pytest.mark.promise("P-16")
+def test_hostile_text_of_a_megabyte_costs_little() -> None:
+    rules = CommandRules(), UrlRules()
+    slow: list[tuple[str, float]] = []
+    for piece in HOSTILE:
+        for size in (2_000, 1_000_000):
+            text = piece * (size // len(piece))
+            started = process_time()
+            judge_command(text, *rules, PLACE)
+            if size == 2_000:
+                judge_code("python", text, *rules, PLACE)
+                judge_url(text, UrlRules(), PLACE)
+                judge_command(["python", "-c", text], *rules, PLACE)
+            if (took := process_time() - started) > 1.0:
+                slow.append((piece, took))
+    assert slow == []
+
+
+@pytest.mark.promise("P-16")
+def test_what_is_too_long_asks(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    assert desk.judge("echo " + "a" * 300_000)[:2] == ("ask", "command:unreadable")
+    assert desk.judge(["echo", "a" * 300_000])[:2] == ("ask", "command:unreadable")
+    assert desk.judge("echo a\0b")[:2] == ("ask", "command:unreadable")

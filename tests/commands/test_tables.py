@@ -1,0 +1,61 @@
+"""Command lines and addresses with the answer that a careful person would give."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from command_judging import Desk, rows
+
+HARMLESS_ASKED = 0.05
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", "/home/me")
+        patch.delenv("TMPDIR", raising=False)
+        made = Desk(tmp_path_factory.mktemp("project"))
+        yield made
+        made.door.close()
+
+
+@pytest.mark.promise("P-16")
+def test_every_command_has_its_answer(desk: Desk) -> None:
+    table = rows("commands")
+    assert len(table) >= 250
+    wrong = [
+        (row["command"], row["answer"], found)
+        for row in table
+        if (found := desk.judge(row["command"].replace("/project", desk.root)))[0] != row["answer"]
+    ]
+    assert wrong == []
+
+
+@pytest.mark.promise("P-16")
+def test_of_the_lines_that_were_held_out_none_passes_that_should_not(desk: Desk) -> None:
+    table = rows("held_out")
+    answers = [(row, desk.judge(row["command"])) for row in table]
+    assert [row["command"] for row, found in answers if row["answer"] == "stop" and found[0] == "allow"] == []
+    harmless = [(row["command"], found) for row, found in answers if row["answer"] == "allow"]
+    asked = [one for one in harmless if one[1][0] != "allow"]
+    assert len(asked) <= HARMLESS_ASKED * len(harmless), asked
+
+
+@pytest.mark.promise("P-16")
+def test_every_address_has_its_answer(desk: Desk) -> None:
+    table = rows("urls")
+    assert len(table) >= 60
+    wrong = [
+        (row["url"], row["answer"], found)
+        for row in table
+        if (found := desk.judge(row["url"].replace("project", desk.root.strip("/")), "url"))[0] != row["answer"]
+    ]
+    assert wrong == []
+
+
+@pytest.mark.promise("P-16")
+def test_an_address_means_the_same_in_a_command_and_as_an_argument(desk: Desk) -> None:
+    for row in rows("urls"):
+        if row["url"].isprintable() and not set(row["url"]) & set("\\ '") and "://" in row["url"]:
+            url = row["url"].replace("project", desk.root.strip("/"))
+            assert desk.judge(f"curl '{url}'")[0] == row["answer"], url
