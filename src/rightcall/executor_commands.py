@@ -56,22 +56,23 @@ class _Given(NamedTuple):
 
 
 def judged_arguments(
-    tool: Tool, arguments: dict[str, Any], inner: tuple[Inner, ...], rights: Rights, root: str
+    tool: Tool, arguments: dict[str, Any], inner: tuple[Inner, ...], rights: Rights, bases: tuple[str, ...]
 ) -> Judged:
-    """Nothing is loaded, and next to nothing is done, for a call without a command or an address."""
+    """Nothing is loaded, and next to nothing is done, for a call without a command or an address. `bases` are the root
+    and, where that is known, the folders in which a command starts."""
     given = list(_given(tool, arguments))
     for one in inner:
         for known in one.tools:
             for called in one.arguments:
                 given += _given(known, called)
-    return _judged(given, rights, root) if given else NOTHING
+    return _judged(given, rights, bases) if given else NOTHING
 
 
-def _judged(given: list[_Given], rights: Rights, root: str) -> Judged:
+def _judged(given: list[_Given], rights: Rights, bases: tuple[str, ...]) -> Judged:
     from rightcall.commands.judging import Judgement, judge_code, judge_command, judge_url  # late: see above
     from rightcall.commands.places import Place
 
-    place = Place.at(root)
+    place = Place.at(bases[0], bases[1:])
     findings: list[Finding] = []
     paths: dict[tuple[str, str, bool], None] = {}
     if len(given) > _MOST:

@@ -95,7 +95,7 @@ def build_request(
     effects = tool.effects | effects_inside(inner) if inner else tool.effects
     foreign = equipped.local is None or not equipped.local.rooted
     paths = _paths(_places(tool, call.arguments, inner), (root, *folders), foreign) if rules.paths or inner else ()
-    judged = judged_arguments(tool, call.arguments, inner, rights, root)
+    judged = judged_arguments(tool, call.arguments, inner, rights, (root, *folders))
     return Request(
         caller=rights.caller,
         tool=tool.name,

@@ -1,10 +1,14 @@
 """Command lines and addresses with the answer that a careful person would give."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from command_judging import Desk, rows
+from rightcall.commands import CommandRules, UrlRules
+from rightcall.commands.judging import judge_command
+from rightcall.commands.places import Place
 
 HARMLESS_ASKED = 0.05
 
@@ -59,3 +63,20 @@ def test_an_address_means_the_same_in_a_command_and_as_an_argument(desk: Desk) -
         if row["url"].isprintable() and not set(row["url"]) & set("\\ '") and "://" in row["url"]:
             url = row["url"].replace("project", desk.root.strip("/"))
             assert desk.judge(f"curl '{url}'")[0] == row["answer"], url
+
+
+@pytest.mark.promise("P-16")
+@pytest.mark.parametrize("folder", ["opt/app", "srv/site", "root/work", "tmp/try"])
+def test_a_project_in_a_folder_of_the_system_is_a_project(folder: str) -> None:
+    place = Place(f"/{folder}", "/home/me", (f"/{folder}",))
+    lines = {"echo hi > notes.txt": [], "rm notes.txt": ["ask"], "rm -rf build": [], "echo hi > /etc/hosts": ["ask"]}
+    judged = {line: judge_command(line, CommandRules(), UrlRules(), place) for line in lines}
+    assert {line: [one.answer for one in found.findings] for line, found in judged.items()} == lines
+
+
+@pytest.mark.promise("P-16")
+def test_a_command_starts_in_the_folder_that_its_host_works_in(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    place = Place.at(str(tmp_path), (str(tmp_path / "config"),))
+    seen = judge_command("cat ../notes.md secrets.yaml", CommandRules(), UrlRules(), place).paths
+    assert [path.whole for path in seen] == [str(tmp_path / "notes.md"), str(tmp_path / "config" / "secrets.yaml")]

@@ -77,7 +77,7 @@ def judge_command(command: str | Sequence[str], commands: CommandRules, urls: Ur
         if isinstance(command, str):
             if _OWN.search(command):
                 raise Unreadable("it has private characters in it")
-            judge.script(command, (place.root,), depth=0)
+            judge.script(command, place.folders, depth=0)
         else:
             judge.listed(command)
     except Unreadable as fault:
@@ -94,9 +94,9 @@ def judge_code(language: str, code: str, commands: CommandRules, urls: UrlRules,
     judge = _Judge(commands, urls, place)
     try:
         if language in ("powershell", "pwsh", "cmd"):
-            judge.windows(language, code, (place.root,))
+            judge.windows(language, code, place.folders)
         else:
-            judge.inline(language, code, (place.root,))
+            judge.inline(language, code, place.folders)
     except Unreadable as fault:
         judge.add("ask", "command:unreadable", f"the code cannot be read: {fault}")
     except Exception as fault:  # noqa: BLE001 - as above
@@ -133,7 +133,7 @@ class _Judge:
         self.fetched: set[str] = set()
         self.cloned = False
         self.variables: dict[str, tuple[str, ...] | None] = {
-            "HOME": (place.home,), "PWD": (place.root,), "TMPDIR": ("/tmp",), "IFS": (" ",), "USER": None,
+            "HOME": (place.home,), "PWD": place.folders, "TMPDIR": ("/tmp",), "IFS": (" ",), "USER": None,
         }  # fmt: skip
 
     def add(self, answer: Against, rule: str, why: str) -> None:
@@ -158,7 +158,7 @@ class _Judge:
         if any("\0" in word for word in words):
             raise Unreadable("it has a NUL character in it")
         if words:
-            self.simple(Simple([Word(word, None, True) for word in words], [], [], (self.place.root,)), [], 0, False)
+            self.simple(Simple([Word(word, None, True) for word in words], [], [], self.place.folders), [], 0, False)
 
     def simple(self, command: Simple, commands: list[Simple], depth: int, elsewhere: bool) -> None:
         for name, value in (*command.assigned, *_exported(command)):
@@ -511,7 +511,7 @@ class _Judge:
         if self.urls.ask and (hit := first_url_hit(self.urls.ask, address)):
             self.add("ask", "url:ask", f'`{shown}` asks by "{hit}"')
         if address.scheme == "file":
-            self.see(Word(address.path), (self.place.root,), writes=False)
+            self.see(Word(address.path), self.place.folders, writes=False)
         elif self.urls.starter and address.is_metadata and not (
             self.urls.allow and first_url_hit(self.urls.allow, address, surely=True)
         ):  # fmt: skip
@@ -578,11 +578,13 @@ def _input_of(command: Simple, commands: list[Simple]) -> str | None:
     for redirect in command.redirects:
         if redirect.text is not None:
             return redirect.text
-    if len(command.fed) == 1 and commands[command.fed[0]].words:
-        source = commands[command.fed[0]]
-        if source.words[0].value == "cat" and len(source.words) == 1 and source.redirects:
+    for source in (commands[at] for at in reversed(command.fed)):  # the nearest first
+        if not source.words or source.words[0].value not in ("cat", "tee"):
+            return printed(source, {}) if source.words else None
+        if source.redirects:
             return source.redirects[0].text
-        return printed(source, {})
+        if source.words[0].value == "cat" and len(source.words) > 1:
+            return None
     return None
 
 

@@ -21,10 +21,10 @@ _MADE_AGAIN = Late(
     r"|\.turbo|\.parcel-cache|\.svelte-kit|\.angular|\.astro|\.vite|\.cache|\.gradle|\.hypothesis|\.ipynb_checkpoints"
     r"|storybook-static|playwright-report|test-results|test-reports|cmake-build-[^/]*|cmakefiles|cmakecache\.txt"
     r"|deriveddata|pods|\.dart_tool|\.terraform|\.venv|venv|\.serverless|\.webpack|tmp|temp|\.tmp|\.temp|tmp[^/]*\.d"
-    r"|[^/]*\.(pyc|pyo|o|obj|class|log|tmp|temp|swp|swo|bak|orig|rej|tsbuildinfo|gcda|gcno|profraw|pid)|\.ds_store"
+    r"|[^/]*\.(pyc|pyo|o|obj|class|tmp|temp|swp|swo|tsbuildinfo|gcda|gcno|profraw|pid)|\.ds_store"
     r"|thumbs\.db|\.eslintcache|\.stylelintcache|npm-debug\.log[^/]*|yarn-error\.log|\.sass-cache|junit\.xml"
     r"|coverage\.xml"
-    r"|[^/]*~|a\.out|wheelhouse|public/build|\.jest-cache|\.phpunit\.result\.cache|bazel-[^/]*|zig-out|zig-cache"
+    r"|a\.out|wheelhouse|public/build|\.jest-cache|\.phpunit\.result\.cache|bazel-[^/]*|zig-out|zig-cache"
     r"|\.zig-cache|\.stack-work|dist-newstyle|elm-stuff|_minted[^/]*|\.bundle|\.yarn/cache"
 )  # fmt: skip
 _CREDENTIALS = Late(
@@ -44,7 +44,7 @@ _CREDENTIALS = Late(
     r"|(.*/)?\.[a-z_]*_history|(.*/)?\.(lesshst|viminfo|histfile)|~/\.zsh_sessions(/.*)?|(.*/)?shadow-?|/etc/gshadow-?"
     r"|/etc/(sudoers(\.d)?|ssl/private|ssh/ssh_host_[^/]*key|krb5\.keytab|kubernetes)(/.*)?"
     r"|/proc/[^/]+/(environ|mem|maps)"
-    r"|/proc/(kcore|kmem)|/dev/k?mem|/(var/)?run/secrets(/.*)?|/root(/.*)?|/var/lib/(docker|kubelet|rancher)(/.*)?"
+    r"|/proc/(kcore|kmem)|/dev/k?mem|/(var/)?run/secrets(/.*)?|/var/lib/(docker|kubelet|rancher)(/.*)?"
     r"|/var/run/docker\.sock|/run/docker\.sock"
 )  # fmt: skip
 _STARTS = Late(
@@ -59,17 +59,20 @@ _STARTS = Late(
     r"|~/\.gnupg(/.*)?|~/\.aws(/.*)?|~/\.kube(/.*)?|~/\.docker(/.*)?|~/\.local/(bin|share/(applications|systemd))(/.*)?"
     r"|~/bin(/.*)?|(.*/)?\.git/(?!commit_editmsg|merge_msg).*|(.*/)?\.git|(.*/)?authorized_keys2?"
     r"|(.*/)?sitecustomize\.py"
-    r"|(.*/)?usercustomize\.py|/(etc|usr|bin|sbin|lib|lib64|boot|sys|proc|opt|system|library|root|var/spool"
-    r"|var/lib)(/.*)?"
-    r"|[a-z]:[/\\](windows|program files).*|(.*/)?\.envrc"
+    r"|(.*/)?usercustomize\.py|(.*/)?\.envrc"
 )  # fmt: skip
+_SYSTEM = Late(
+    r"/(etc|usr|bin|sbin|lib|lib64|boot|sys|proc|opt|system|library|root|var/spool|var/lib)(/.*)?"
+    r"|[a-z]:[/\\](windows|program files).*"
+)
+"""Folders of the system. A project may lie in one of them, in a container mostly, and is a project all the same."""
 _GUARDS = Late(
     r"(.*/)?rightcall\.toml|(.*/)?\.rightcall(/.*)?|(.*/)?\.(claude|gemini|codex|cursor)/(settings[^/]*\.json"
     r"|config\.toml"
     r"|hooks(\.json)?(/.*)?|managed-settings\.json)|(.*/)?\.claude\.json|(.*/)?managed-settings\.json"
     r"|(.*/)?\.codex/(hooks\.json|requirements\.toml)"
 )  # fmt: skip
-_ODD_STARTS = ("~/.", "~/library", "~/snap", "/etc", "/proc", "/root", "/run", "/var", "/dev")
+_ODD_STARTS = ("~/.", "~/library", "~/snap", "/etc", "/proc", "/run", "/var", "/dev")
 _ODD_ENDS = ("netrc", "shadow", "shadow-", "wallet.dat", "login data", "logins.json", "key4.db", "cookies.sqlite")
 _MOST_READ = 2000
 
@@ -79,11 +82,14 @@ class Place(Struct, frozen=True):
 
     root: str
     home: str
+    folders: tuple[str, ...]
+    """Where it starts: the folder that the host works in, where that is known, else the root."""
     temporary: tuple[str, ...] = _TEMPORARY
 
     @classmethod
-    def at(cls, root: str) -> "Place":
-        return _place(root, os.environ.get("HOME") or os.path.expanduser("~"), os.environ.get("TMPDIR", ""))
+    def at(cls, root: str, folders: tuple[str, ...] = ()) -> "Place":
+        home = os.environ.get("HOME") or os.path.expanduser("~")
+        return _place(root, folders, home, os.environ.get("TMPDIR", ""))
 
     def whole(self, folder: str, path: str) -> str:
         """A path from its root, without `.` and `..`; with a hole where its folder is not known."""
@@ -124,13 +130,18 @@ class Place(Struct, frozen=True):
 
     def holds_credentials(self, path: str) -> bool:
         short = self._short(path)
+        if short.startswith("/root") and not self.is_inside(path):
+            return True  # another's home
         if not short.startswith(_ODD_STARTS) and "/." not in short and not short.endswith(_ODD_ENDS):
             return False  # the long expression is compiled for few
         return _CREDENTIALS.fullmatch(short) is not None
 
     def is_started_from(self, path: str) -> bool:
         """Something runs or obeys what is written there, or it is the system's."""
-        return _STARTS.fullmatch(self._short(path)) is not None
+        short = self._short(path)
+        if _SYSTEM.fullmatch(short) is not None and not self.is_inside(path):
+            return True
+        return _STARTS.fullmatch(short) is not None
 
     def is_guard(self, path: str) -> bool:
         """Our own settings, or those in which a host says which hooks it asks."""
@@ -151,9 +162,11 @@ _EVERYTHING = frozenset(
 
 
 @lru_cache(64)
-def _place(root: str, home: str, temporary: str) -> Place:
-    folders = (*_TEMPORARY, os.path.normpath(temporary)) if temporary.startswith("/") else _TEMPORARY
-    return Place(os.path.realpath(root), os.path.normpath(home), folders)
+def _place(root: str, folders: tuple[str, ...], home: str, temporary: str) -> Place:
+    base = os.path.realpath(root)
+    starts = tuple(os.path.realpath(os.path.join(base, folder)) for folder in folders) or (base,)
+    spare = (*_TEMPORARY, os.path.normpath(temporary)) if temporary.startswith("/") else _TEMPORARY
+    return Place(base, os.path.normpath(home), starts, spare)
 
 
 def is_device(path: str) -> bool:

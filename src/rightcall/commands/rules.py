@@ -194,6 +194,8 @@ def _kill(run: Run, _place: Place) -> Iterator[Found]:
         one.value in (".", ".*", "", "*") for one in run.operands()
     ):
         yield Found("destroys", run.program)
+    elif not {"-9", "-KILL", "-SIGKILL", "KILL", "SIGKILL"}.isdisjoint(run.values):  # all of a name, without a warning
+        yield Found("destroys", f"{run.program} -9")
 
 
 # ── rights ──────────────────────────────────────────────────────────────────────────────────────────────────────────
