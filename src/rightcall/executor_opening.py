@@ -10,6 +10,7 @@ from rightcall.errors import ConfigError
 from rightcall.record.clock import Clock
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import Store
+from rightcall.trust import leaves_folder
 
 
 def store_path(policy: Policy, policy_file: str | None, root: str) -> str:
@@ -66,8 +67,20 @@ def listed(tools: Any) -> list[Any]:
     return list(cast("Iterable[Any]", tools))
 
 
-def open_store(given: Store | Literal["memory"] | None, path: str, clock: Clock | None) -> Store:
-    """Raises StoreError when the database cannot be used."""
+def found_folder(policy: Policy, policy_file: str | None, root: str) -> str | None:
+    """The folder whose store it is, where nobody named the store: it may have come with the folder. None where the
+    policy was named, or says in words that somebody trusts where else the store is."""
+    if policy_file is None:
+        return root
+    if policy.standing == "given" or (policy.standing == "trusted" and leaves_folder(policy.settings.audit.path)):
+        return None
+    return os.path.dirname(policy_file) or "."
+
+
+def open_store(
+    given: Store | Literal["memory"] | None, path: str, clock: Clock | None, found_in: str | None = None
+) -> Store:
+    """Raises StoreError when the database cannot be used. `found_in` is what `found_folder` says."""
     if given == "memory":
         return MemoryStore(clock)
     if isinstance(given, str):
@@ -76,4 +89,8 @@ def open_store(given: Store | Literal["memory"] | None, path: str, clock: Clock 
         return given
     from rightcall.record.sqlite import SqliteStore  # late: what needs no file should not load it
 
-    return SqliteStore(path, clock)
+    if found_in is not None:
+        from rightcall.trust.stores import refuse_leaving
+
+        refuse_leaving(path, found_in)
+    return SqliteStore(path, clock, found=found_in is not None)

@@ -66,7 +66,9 @@ def state_folder() -> str:
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~\\AppData\\Local")
     else:
-        base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+        base = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(base):  # from the folder that one happens to be in it would be that folder's word
+        base = os.path.expanduser("~/.local/state")
     return os.path.join(os.path.abspath(base), "rightcall")
 
 

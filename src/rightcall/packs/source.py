@@ -30,6 +30,11 @@ class Source:
         except (OSError, ValueError) as fault:  # ValueError: a NUL in the path
             reason = getattr(fault, "strerror", None) or fault
             raise error(f"the {what} cannot be read: {reason}", source=file) from None
+        return cls.of_bytes(file, error, raw)
+
+    @classmethod
+    def of_bytes(cls, file: str, error: type[ConfigError], raw: bytes) -> Self:
+        """The same for what was read already."""
         try:
             return cls(file, error, raw.decode("utf-8-sig"))
         except UnicodeDecodeError as fault:

@@ -19,6 +19,7 @@ from rightcall.record.sqlite_readers import Readers
 from rightcall.record.sqlite_session import Session
 from rightcall.record.sqlite_writer import Job, Writer
 from rightcall.record.tables import T, Tables
+from rightcall.trust.stores import Origin
 
 _EXIT_SECONDS = 2.0
 """How long the end of the program may be held up by a store that nobody closed."""
@@ -27,18 +28,23 @@ _EXIT_SECONDS = 2.0
 class SqliteStore:
     """A `Store`. Opening makes the file where there is none, and raises StoreError when it cannot be used."""
 
-    def __init__(self, path: str | os.PathLike[str], clock: Clock | None = None, *, busy_seconds: float = 3.0) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], clock: Clock | None = None, *, busy_seconds: float = 3.0,
+        found: bool = False,
+    ) -> None:  # fmt: skip
+        """`found`: nobody named it, it lay in a folder that somebody else may have filled."""
         self.clock = clock or SystemClock()
         self.path = Path(path).resolve()  # what lies beside it is the same by whatever name it is opened
         self._forked = False
         self._runs = Runs(self.path.with_name(self.path.name + "-runs"))
-        self._readers = Readers(self.path, self.clock, self._runs, busy_seconds)
+        origin = Origin(self.path, found=found)
+        self._readers = Readers(self.path, self.clock, self._runs, busy_seconds, origin)
         try:
             make_file(self.path)
             self._runs.start()
         except OSError as error:
             raise fault_of(error, self.path) from error
-        self._session = Session(self.path, self.clock, self._runs)
+        self._session = Session(self.path, self.clock, self._runs, origin)
         self._writer = Writer(self.path, self._session, busy_seconds)
         self._end = finalize(self, _end, self._writer, self._readers, self._runs, _EXIT_SECONDS)
         _STORES.add(self)

@@ -6,7 +6,7 @@ statements is what a transaction costs.
 
 import sqlite3
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import json
 from msgspec.structs import astuple
@@ -16,6 +16,9 @@ from rightcall.record.clock import Clock
 from rightcall.record.runs import Runs
 from rightcall.record.tables import Entry, EntryKind
 from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark
+
+if TYPE_CHECKING:
+    from rightcall.trust.stores import Since
 
 _PAGE = 1000
 """Records that are read at once."""
@@ -49,7 +52,7 @@ _GRANTS = f"SELECT {_columns(Grant.__struct_fields__)} FROM grants"
 _PUT_APPROVAL = _upsert("approvals", Approval.__struct_fields__)
 _PUT_GRANT = _upsert("grants", Grant.__struct_fields__)
 _ANSWERED = (
-    f"{_APPROVALS} WHERE binding = ? AND status IN ('approved', 'denied', 'waiting')"
+    f"{_APPROVALS} WHERE binding = ? AND n > ? AND status IN ('approved', 'denied', 'waiting')"
     " ORDER BY CASE status WHEN 'approved' THEN 0 WHEN 'denied' THEN 1 ELSE 2 END, n DESC LIMIT 1"
 )
 _OVERDUE = f"{_APPROVALS} WHERE status IN ('waiting', 'approved') AND expires_at <= ? ORDER BY n"
@@ -63,7 +66,9 @@ _PUT_META = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET val
 class SqliteTables:
     """Everything that `Tables` asks for, and a little more for the store itself."""
 
-    def __init__(self, connection: sqlite3.Connection, clock: Clock, runs: Runs) -> None:
+    def __init__(self, connection: sqlite3.Connection, clock: Clock, runs: Runs, since: "Since") -> None:
+        """`since`: the approvals and grants that came with the store, which do not count."""
+        self._since = since
         self._clock = clock
         self._runs = runs
         self._do = connection.cursor().execute  # one cursor is enough: every answer is taken before the next question
@@ -249,19 +254,20 @@ class SqliteTables:
     # Approvals and grants
 
     def approval(self, id: str) -> Approval | None:
-        row = self._do(f"{_APPROVALS} WHERE id = ?", (id,)).fetchone()
+        row = self._do(f"{_APPROVALS} WHERE id = ? AND n > ?", (id, self._since.approvals)).fetchone()
         return None if row is None else Approval(*row)
 
     def put_approval(self, approval: Approval) -> None:
         self._do(_PUT_APPROVAL, astuple(approval))
 
     def answered(self, binding: str) -> Approval | None:
-        row = self._do(_ANSWERED, (binding,)).fetchone()
+        row = self._do(_ANSWERED, (binding, self._since.approvals)).fetchone()
         return None if row is None else Approval(*row)
 
     def approvals(self, *status: ApprovalStatus) -> list[Approval]:
-        only = f" WHERE status IN ({', '.join('?' * len(status))})" if status else ""
-        return [Approval(*row) for row in self._do(f"{_APPROVALS}{only} ORDER BY n", status).fetchall()]
+        only = f" AND status IN ({', '.join('?' * len(status))})" if status else ""
+        found = self._do(f"{_APPROVALS} WHERE n > ?{only} ORDER BY n", (self._since.approvals, *status)).fetchall()
+        return [Approval(*row) for row in found]
 
     def overdue(self, now: int) -> list[Approval]:
         return [Approval(*row) for row in self._do(_OVERDUE, (now,)).fetchall()]
@@ -270,8 +276,8 @@ class SqliteTables:
         return self._do(_WAITING, (caller, now)).fetchone()
 
     def grants(self, caller: str, tool: str) -> tuple[Grant, ...]:
-        rows = self._do(f"{_GRANTS} WHERE caller = ? AND tool = ? ORDER BY n", (caller, tool)).fetchall()
-        return tuple(_grant(row) for row in rows)
+        which = f"{_GRANTS} WHERE caller = ? AND tool = ? AND n > ? ORDER BY n"
+        return tuple(_grant(row) for row in self._do(which, (caller, tool, self._since.grants)).fetchall())
 
     def put_grant(self, grant: Grant) -> None:
         name, caller, tool, where, *rest = astuple(grant)
@@ -281,7 +287,7 @@ class SqliteTables:
         self._do("DELETE FROM grants WHERE id = ?", (id,))
 
     def all_grants(self) -> list[Grant]:
-        return [_grant(row) for row in self._do(f"{_GRANTS} ORDER BY n").fetchall()]
+        return [_grant(row) for row in self._do(f"{_GRANTS} WHERE n > ? ORDER BY n", (self._since.grants,)).fetchall()]
 
     # A few words of the store's own
 

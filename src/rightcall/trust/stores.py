@@ -1,0 +1,190 @@
+"""The record of a folder that somebody else may have filled: what in it may be believed, and what is not even opened.
+
+A store that this user made is known by a word in it that the user's state folder knows as well. In any other, what was
+approved or granted before this user came does not count. Its tables must be ours before anything is written to them:
+triggers and views of somebody else would write, too. Whatever leads out of the folder is refused.
+"""
+
+import logging
+import os
+import sqlite3
+import stat
+from functools import cache
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from rightcall.errors import ConfigError, StoreError
+from rightcall.record.schema import META, STEPS, version_of
+from rightcall.record.sqlite_faults import unusable
+from rightcall.text.escape import escaped
+from rightcall.trust import ledger
+
+log = logging.getLogger("rightcall")
+
+_ALL = 2**63 - 1
+_WORD = "known_to:"
+"""How the word begins, as a name in `meta`."""
+_PRESENT = "SELECT 1 FROM meta WHERE name = ?"
+_SUPER_JOURNAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+"""How a rollback journal ends that names a further file, which SQLite would open, and delete."""
+_NAME_IT = "If it is yours, name it: --db FILE, or --policy FILE for its policy."
+_warned: set[str] = set()
+
+
+class Since:
+    """The approvals and grants that came with a store do not count: those numbered up to here."""
+
+    __slots__ = ("approvals", "grants")
+
+    def __init__(self) -> None:
+        self.approvals = 0
+        self.grants = 0
+
+
+class Origin:
+    """Where one store comes from. `since` is shared with everybody who reads it."""
+
+    def __init__(self, path: Path, *, found: bool, since: Since | None = None) -> None:
+        self._path = path
+        self._found = found
+        self.since = since or Since()
+
+    def examine(self, connection: sqlite3.Connection) -> None:
+        """Before anything is read or written. StoreError where a store that was found is not one of ours."""
+        if self._found and not self._is_known(connection):
+            _refuse_other_tables(connection, self._path)
+
+    def hide(self, connection: sqlite3.Connection) -> None:
+        """For whoever only reads: nothing is taken over, so nothing counts that this user has not begun."""
+        if self._found and not self._is_known(connection):
+            self.since.approvals = self.since.grants = _ALL
+            _warn(f"{escaped(str(self._path))} was not made by you here: approvals and grants in it do not count")
+
+    def mark(self, connection: sqlite3.Connection) -> str:
+        """Inside a transaction: leave the word by which this user will know it."""
+        token = token_hex(16)
+        connection.execute("INSERT INTO meta VALUES (?, '')", (f"{_WORD}{token}",))
+        return token
+
+    def keep(self, token: str) -> None:
+        """This user made it, or uses it from now on."""
+        about = {"token": token, "approvals": self.since.approvals, "grants": self.since.grants}
+        try:
+            ledger.note("stores", str(self._path), about)
+        except ConfigError as fault:
+            log.debug("rightcall: %s", fault)  # then it is a stranger next time, which is the stricter
+
+    def take_over(self, connection: sqlite3.Connection) -> None:
+        """A store that this user has not used yet: from now on, and with nothing that was said in it before."""
+        if not self._found or self._is_known(connection):
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        (approvals,) = connection.execute("SELECT ifnull(max(n), 0) FROM approvals").fetchone()
+        (grants,) = connection.execute("SELECT ifnull(max(n), 0) FROM grants").fetchone()
+        token = self.mark(connection)
+        connection.execute("COMMIT")
+        self.since.approvals, self.since.grants = approvals, grants
+        self.keep(token)
+        if approvals or grants:
+            _warn(
+                f"{escaped(str(self._path))} was not made by you here: approvals and grants that were in it do not "
+                "count. To use them, name it with --db"
+            )
+
+    def _is_known(self, connection: sqlite3.Connection) -> bool:
+        known = ledger.recall("stores", str(self._path))
+        token = None if known is None else known.get("token")
+        if known is None or not isinstance(token, str) or not _is_our_meta(connection):
+            return False
+        if connection.execute(_PRESENT, (f"{_WORD}{token}",)).fetchone() is None:
+            return False
+        self.since.approvals, self.since.grants = _number(known.get("approvals")), _number(known.get("grants"))
+        return True
+
+
+def refuse_leaving(path: str, folder: str) -> None:
+    """Raises StoreError where the store of a folder that was found lies outside it, or where what lies there leads out
+    of it. Nothing has been made or opened then."""
+    inside, name = os.path.split(path)
+    base, place = os.path.realpath(folder), os.path.realpath(inside)
+    if place != base and os.path.commonpath((base, place)) != base:
+        raise StoreError(
+            f"{escaped(path)}: the audit log leads out of its folder, so nothing is read or run. {_NAME_IT}"
+        )
+    try:
+        with os.scandir(place) as found:
+            for one in found:
+                if (one.name.startswith(name) or one.name in _BESIDE) and (why := _strangeness(one, name)):
+                    raise StoreError(f"{escaped(one.path)} {why}, so nothing is read or run. {_NAME_IT}")
+    except FileNotFoundError:
+        return
+    except OSError as fault:
+        raise StoreError(f"{escaped(inside)} cannot be used: {fault.strerror or fault}. {_NAME_IT}") from None
+
+
+_BESIDE = ("packets", "desk")
+
+
+def _strangeness(one: "os.DirEntry[str]", database: str) -> str:
+    """What is wrong with something that lies where the store and its files are; empty for nothing."""
+    found = one.stat(follow_symlinks=False)
+    if stat.S_ISDIR(found.st_mode):
+        return "is a folder" if one.name == database else ""
+    if not stat.S_ISREG(found.st_mode):
+        return "is a link, or no file"
+    if found.st_nlink > 1:
+        return "is known by another name as well"
+    if one.name == f"{database}-journal" and _names_another(one.path):
+        return "names another file, which would be deleted"
+    return ""
+
+
+def _names_another(journal: str) -> bool:
+    with open(journal, "rb") as opened:
+        opened.seek(0, os.SEEK_END)
+        opened.seek(-min(len(_SUPER_JOURNAL), opened.tell()), os.SEEK_END)
+        return opened.read() == _SUPER_JOURNAL
+
+
+def _is_our_meta(connection: sqlite3.Connection) -> bool:
+    """Whether asking `meta` asks a table, and not something that a stranger has put in its place."""
+    return connection.execute("SELECT type, sql FROM sqlite_master WHERE name = 'meta'").fetchall() == [("table", META)]
+
+
+def _refuse_other_tables(connection: sqlite3.Connection, path: Path) -> None:
+    version = version_of(connection, path)
+    found = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
+    if frozenset(one for one in found if not _is_sqlites_own(one)) != _tables(version):
+        what = "it has other tables, views or triggers than RightCall makes, and was not made by you here"
+        raise unusable(path, what, f"Move it away. {_NAME_IT}", "corrupt")
+
+
+def _is_sqlites_own(row: tuple[Any, ...]) -> bool:
+    kind, name, _, sql = row
+    return (kind == "index" and sql is None and str(name).startswith("sqlite_autoindex_")) or (
+        kind == "table" and str(name).startswith("sqlite_stat")
+    )
+
+
+@cache
+def _tables(version: int) -> frozenset[tuple[Any, ...]]:
+    """Everything that a store of this version holds, as SQLite tells it."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        for step in STEPS[:version]:
+            connection.executescript(step)
+        found = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
+    finally:
+        connection.close()
+    return frozenset(one for one in found if not _is_sqlites_own(one))
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) and value >= 0 else _ALL
+
+
+def _warn(text: str) -> None:
+    if text not in _warned:
+        _warned.add(text)
+        log.warning("rightcall: %s", text)
