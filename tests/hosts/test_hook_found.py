@@ -159,7 +159,7 @@ def test_what_is_no_file_is_no_missing_policy(policy: Path, kind: str) -> None:
     else:
         policy.symlink_to("/dev/zero" if kind == "device" else "nowhere")
     assert policy_of_project(str(policy.parent)) == str(policy)
-    with pytest.raises(PolicyError, match="not a regular file|Is a directory"):
+    with pytest.raises(PolicyError, match=r"not a regular file|Is a directory"):
         Hooks(Hook("claude", str(policy), str(policy.parent), "warn", found=True), every_tool=False)
     assert failure("claude", str(policy), "block", "x", found=True)
     assert failure("claude", str(policy), None, "x")

@@ -91,6 +91,8 @@ def _keep(file: str) -> str | None:
     """A copy under a name that is free: an older copy may be the only one of what somebody wrote by hand."""
     from shutil import copyfileobj, copymode
 
+    if not os.path.exists(file):  # a link that leads nowhere
+        return None
     number = 0
     while True:
         kept = f"{file}.bak{number or ''}"

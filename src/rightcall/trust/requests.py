@@ -108,7 +108,7 @@ def _difference(said: Any, tight: Any, path: KeyPath) -> Iterator[tuple[KeyPath,
         if type(tight) is type(said):
             yield from _beyond(said, tight, path)
             return
-        said = {name: value for name in said.__struct_fields__ if (value := getattr(said, name)) not in ("", None)}
+        said = _unlike_defaults(said)
     if isinstance(said, Mapping):
         under = cast("Mapping[str, Any]", tight if isinstance(tight, Mapping) else {})
         for key, one in cast("Mapping[str, Any]", said).items():
@@ -121,6 +121,14 @@ def _difference(said: Any, tight: Any, path: KeyPath) -> Iterator[tuple[KeyPath,
             yield path, more
     elif said is not None:
         yield path, said
+
+
+def _unlike_defaults(record: Struct) -> dict[str, Any]:
+    """What a record says that a table without these keys would not say."""
+    fields, defaults = record.__struct_fields__, record.__struct_defaults__
+    usual = dict(zip(fields[len(fields) - len(defaults) :], defaults, strict=True))
+    said = {name: getattr(record, name) for name in fields}
+    return {name: value for name, value in said.items() if name not in usual or value != usual[name]}
 
 
 def _place(record: Struct, name: str, path: KeyPath) -> KeyPath:

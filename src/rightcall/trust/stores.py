@@ -120,7 +120,9 @@ def refuse_leaving(path: str, folder: str) -> None:
     except FileNotFoundError:
         return
     except OSError as fault:
-        raise StoreError(f"{escaped(inside)} cannot be used: {fault.strerror or fault}. {_NAME_IT}") from None
+        raise StoreError(
+            f"{escaped(inside)} cannot be read: {str(fault.strerror or fault).lower()}. {_NAME_IT}"
+        ) from None
 
 
 _BESIDE = ("packets", "desk")
