@@ -70,11 +70,10 @@ def listed(tools: Any) -> list[Any]:
 def found_folder(policy: Policy, policy_file: str | None, root: str) -> str | None:
     """The folder whose store it is, where nobody named the store: it may have come with the folder. None where the
     policy was named, or says in words that somebody trusts where else the store is."""
-    if policy_file is None:
-        return root
-    if policy.standing == "given" or (policy.standing == "trusted" and leaves_folder(policy.settings.audit.path)):
+    named = policy_file is not None and policy.standing == "given"
+    if named or (policy.standing != "tightened" and leaves_folder(policy.settings.audit.path)):
         return None
-    return os.path.dirname(policy_file) or "."
+    return root if policy_file is None else os.path.dirname(policy_file) or "."
 
 
 def open_store(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rightcall.record.tables import Store, Tables
     from rightcall.text.redact import Redactor
     from rightcall.trust import FoundPolicy
+    from rightcall.types import Mode
 
 T = TypeVar("T")
 
@@ -40,9 +41,16 @@ def policy_file(options: Namespace) -> "str | FoundPolicy | None":
     usual = os.path.join(options.root, POLICY_FILE)
     if not os.path.lexists(usual):
         return None
-    from rightcall.trust import FoundPolicy
+    return found_policy(usual)
 
-    return FoundPolicy(usual)
+
+def found_policy(path: str, least: "Mode" = "block") -> "FoundPolicy":
+    """A policy file that a command has found; what is ignored of it is said on standard error."""
+    from rightcall.trust import FoundPolicy
+    from rightcall.trust.telling import speak_on_stderr
+
+    speak_on_stderr()
+    return FoundPolicy(path, least)
 
 
 def policy_path(options: Namespace) -> str | None:
@@ -88,6 +96,9 @@ def _found_in(options: Namespace) -> str | None:
     if options.db is not None:
         return None
     from rightcall.executor_opening import found_folder
+    from rightcall.trust.telling import speak_on_stderr
+
+    speak_on_stderr()
 
     return found_folder(policy_of(options), policy_path(options), options.root)
 

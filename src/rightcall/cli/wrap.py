@@ -51,17 +51,17 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from rightcall.cli.store_options import found_policy
     from rightcall.door import Door
     from rightcall.mcp.naming import server_name
     from rightcall.mcp.wrap import Pump
-    from rightcall.trust import FoundPolicy
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
         raise ConfigError("say which server to wrap: rightcall wrap -- COMMAND [ARGUMENTS]")
     policy = options.policy
     if policy is None and os.path.lexists(POLICY_FILE):
-        policy = FoundPolicy(POLICY_FILE, options.mode or "block")
+        policy = found_policy(POLICY_FILE, options.mode or "block")
     space = server_name(command) if options.name is None else _checked(options.name)
     with Door.open("wrap", policy, caller=options.caller, mode=options.mode) as door:
         if policy is not None and options.name is None:

@@ -6,7 +6,6 @@
 Nothing of it lies beside what it speaks of. A folder that somebody else can write is not believed.
 """
 
-import logging
 import os
 import stat
 import sys
@@ -16,13 +15,11 @@ from typing import Any, Literal, cast
 from rightcall.errors import ConfigError
 from rightcall.hosts.hook_place import state_folder
 from rightcall.trust.modes import others_may_write
-
-log = logging.getLogger("rightcall")
+from rightcall.trust.telling import warn
 
 Kind = Literal["policies", "stores"]
 
 _MOST_BYTES = 100_000
-_complained: set[str] = set()
 
 
 def recall(kind: Kind, path: str) -> dict[str, Any] | None:
@@ -31,9 +28,7 @@ def recall(kind: Kind, path: str) -> dict[str, Any] | None:
     if not os.path.isdir(folder):
         return None
     if problem := _disbelief(folder):
-        if problem not in _complained:
-            _complained.add(problem)
-            log.warning("rightcall: %s; nothing counts as trusted", problem)
+        warn(f"{problem}; nothing counts as trusted")
         return None
     found = _read(os.path.join(folder, _name(path)))
     return found if found is not None and found.get("path") == path else None

@@ -5,7 +5,6 @@ others may write is refused. One that was found and leads out of its folder is s
 trusted, nothing of it is parsed, so that no error can show what is in it.
 """
 
-import logging
 import os
 import stat
 from shlex import quote
@@ -18,14 +17,12 @@ from rightcall.hosts.hook_place import identity
 from rightcall.text.escape import escaped
 from rightcall.trust import FoundPolicy, ledger
 from rightcall.trust.modes import modes_mean_nothing, others_may_write
-
-log = logging.getLogger("rightcall")
+from rightcall.trust.telling import warn
 
 MOST_BYTES = 1_000_000
 """Of a policy file. People do not write longer ones."""
 _STRANGE = "not a regular file, or a link to nothing"
 _MOST_KEYS = 8
-_warned: set[str] = set()
 
 
 class PolicyText(NamedTuple):
@@ -47,7 +44,7 @@ def load_file(policy: str | os.PathLike[str]) -> Policy:
     if found is None:
         return read_bytes(file, text.raw)
     if text.shared and not isinstance(policy, FoundPolicy):
-        _warn(f"{file}: modes mean nothing on this file system, so anybody may have written it")
+        warn(f"{file}: modes mean nothing on this file system, so anybody may have written it")
     if is_trusted(file, text.raw):
         return replace(read_bytes(file, text.raw), standing="trusted")
     refuse_leaving_link(file)
@@ -127,7 +124,7 @@ def _tell_ignored(file: str, said: Policy, tight: Policy) -> None:
         return
     shown = ", ".join(escaped(key, 60) for key in keys[:_MOST_KEYS])
     more = f" and {len(keys) - _MOST_KEYS} more" if len(keys) > _MOST_KEYS else ""
-    _warn(
+    warn(
         f"{escaped(file)} is not trusted, so it can only make things stricter. Ignored: {shown}{more}. "
         f"To read and trust it: rightcall trust {escaped(quote(os.path.abspath(file)))}"
     )
@@ -135,9 +132,3 @@ def _tell_ignored(file: str, said: Policy, tight: Policy) -> None:
 
 def _unreadable(file: str, why: str) -> PolicyError:
     return PolicyError(f"the policy cannot be read: {why}", source=file)
-
-
-def _warn(text: str) -> None:
-    if text not in _warned:
-        _warned.add(text)
-        log.warning("rightcall: %s", text)

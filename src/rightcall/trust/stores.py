@@ -19,6 +19,7 @@ from rightcall.record.schema import META, STEPS, version_of
 from rightcall.record.sqlite_faults import unusable
 from rightcall.text.escape import escaped
 from rightcall.trust import ledger
+from rightcall.trust.telling import warn
 
 log = logging.getLogger("rightcall")
 
@@ -29,7 +30,6 @@ _PRESENT = "SELECT 1 FROM meta WHERE name = ?"
 _SUPER_JOURNAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 """How a rollback journal ends that names a further file, which SQLite would open, and delete."""
 _NAME_IT = "If it is yours, name it: --db FILE, or --policy FILE for its policy."
-_warned: set[str] = set()
 
 
 class Since:
@@ -59,7 +59,7 @@ class Origin:
         """For whoever only reads: nothing is taken over, so nothing counts that this user has not begun."""
         if self._found and not self._is_known(connection):
             self.since.approvals = self.since.grants = _ALL
-            _warn(f"{escaped(str(self._path))} was not made by you here: approvals and grants in it do not count")
+            warn(f"{escaped(str(self._path))} was not made by you here: approvals and grants in it do not count")
 
     def mark(self, connection: sqlite3.Connection) -> str:
         """Inside a transaction: leave the word by which this user will know it."""
@@ -87,7 +87,7 @@ class Origin:
         self.since.approvals, self.since.grants = approvals, grants
         self.keep(token)
         if approvals or grants:
-            _warn(
+            warn(
                 f"{escaped(str(self._path))} was not made by you here: approvals and grants that were in it do not "
                 "count. To use them, name it with --db"
             )
@@ -184,9 +184,3 @@ def _tables(version: int) -> frozenset[tuple[Any, ...]]:
 
 def _number(value: object) -> int:
     return value if isinstance(value, int) and value >= 0 else _ALL
-
-
-def _warn(text: str) -> None:
-    if text not in _warned:
-        _warned.add(text)
-        log.warning("rightcall: %s", text)
