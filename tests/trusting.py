@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rightcall.trust.giving import give, offer
+from rightcall.config_trust import give, offer
 
 
 def trust(file: Path) -> Path:

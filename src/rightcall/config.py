@@ -181,6 +181,6 @@ def load_policy(policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | No
 
     if isinstance(policy, Mapping):
         return read_document(policy)
-    from rightcall.trust.loading import load_file
+    from rightcall.config_trust import load_file
 
     return load_file(policy)

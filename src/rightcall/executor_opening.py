@@ -6,11 +6,11 @@ from hashlib import sha256
 from typing import Any, Literal, cast
 
 from rightcall.config import Policy
+from rightcall.config_found import leaves_folder
 from rightcall.errors import ConfigError
 from rightcall.record.clock import Clock
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import Store
-from rightcall.trust import leaves_folder
 
 
 def store_path(policy: Policy, policy_file: str | None, root: str) -> str:
@@ -89,7 +89,7 @@ def open_store(
     from rightcall.record.sqlite import SqliteStore  # late: what needs no file should not load it
 
     if found_in is not None:
-        from rightcall.trust.stores import refuse_leaving
+        from rightcall.record.origin import refuse_leaving
 
         refuse_leaving(path, found_in)
     return SqliteStore(path, clock, found=found_in is not None)

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rightcall.config import Policy, load_policy
+from rightcall.config_found import FoundPolicy
 from rightcall.errors import PolicyError
-from rightcall.hosts.hook_place import identity
-from rightcall.trust import FoundPolicy
+from rightcall.trust.places import identity
 
 log = logging.getLogger("rightcall")
 

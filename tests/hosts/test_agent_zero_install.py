@@ -8,9 +8,9 @@ import pytest
 
 from rightcall.errors import ConfigError
 from rightcall.hosts.agent_zero_install import FILE_NAME, install, installed, layout_of, main, plan, uninstall
-from rightcall.hosts.hook_place import state_folder
 from rightcall.installing.agent_zero_note import noted
 from rightcall.installing.manifest import read_manifest
+from rightcall.trust.places import state_folder
 
 SCRIPTS = Path(__file__).parent.parent.parent / "scripts"
 EARLY = "usr/extensions/python/_functions/agent/Agent/validate_tool_request/start"

@@ -8,6 +8,8 @@ import pytest
 from msgspec import json
 
 from rightcall.config import load_policy
+from rightcall.config_found import FoundPolicy
+from rightcall.config_tightening import tighten
 from rightcall.door import Door
 from rightcall.errors import PolicyError, StoreError
 from rightcall.hosts.hook_failing import failure
@@ -15,8 +17,6 @@ from rightcall.hosts.hook_judging import Failed, Hook, Hooks
 from rightcall.hosts.hook_place import policy_of_project, project_folder
 from rightcall.record.asking import answer
 from rightcall.record.known_tools import remember_tools
-from rightcall.trust import FoundPolicy
-from rightcall.trust.tightening import tighten
 
 pytestmark = pytest.mark.promise("H-05")
 

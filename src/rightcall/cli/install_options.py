@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from rightcall.cli.lines import InputError
 from rightcall.cli.terminal import say
-from rightcall.hosts.hook_place import state_folder
 from rightcall.installing.places import Host, Scope, settings_file
 from rightcall.text.escape import escaped
+from rightcall.trust.places import state_folder
 
 if TYPE_CHECKING:
     from rightcall.installing.plans import Change

@@ -13,18 +13,17 @@ from rightcall.cli.output import is_unicode, json_text
 from rightcall.cli.policy_notes import Note, notes_on
 from rightcall.cli.terminal import Style, say, style_for, wrap
 from rightcall.config import Policy
+from rightcall.config_found import FoundPolicy, is_trusted, read_text, refuse_leaving_link
 from rightcall.config_read import read_policy
+from rightcall.config_requests import ignored_keys
 from rightcall.config_router import RouterSettings
 from rightcall.config_settings import STAGES, Window
+from rightcall.config_tightening import tighten
 from rightcall.door_guarding import POLICY_FILE
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.packs.lines import KeyPath, line_of
 from rightcall.packs.source import Source, dotted
 from rightcall.text.escape import escaped
-from rightcall.trust import FoundPolicy
-from rightcall.trust.loading import is_trusted, read_text, refuse_leaving_link
-from rightcall.trust.requests import ignored_keys
-from rightcall.trust.tightening import tighten
 
 MOST_MISTAKES = 50
 _ROLES = ("light", "prime")

@@ -15,9 +15,9 @@ from rightcall.errors import StoreError
 
 if TYPE_CHECKING:
     from rightcall.config import Policy
+    from rightcall.config_found import FoundPolicy
     from rightcall.record.tables import Store, Tables
     from rightcall.text.redact import Redactor
-    from rightcall.trust import FoundPolicy
     from rightcall.types import Mode
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ def policy_file(options: Namespace) -> "str | FoundPolicy | None":
 
 def found_policy(path: str, least: "Mode" = "block") -> "FoundPolicy":
     """A policy file that a command has found; what is ignored of it is said on standard error."""
-    from rightcall.trust import FoundPolicy
+    from rightcall.config_found import FoundPolicy
     from rightcall.trust.telling import speak_on_stderr
 
     speak_on_stderr()
@@ -85,7 +85,7 @@ def database_of(options: Namespace) -> str:
 
     path = store_path(policy_of(options), policy_path(options), options.root)
     if (folder := _found_in(options)) is not None:
-        from rightcall.trust.stores import refuse_leaving
+        from rightcall.record.origin import refuse_leaving
 
         refuse_leaving(path, folder)
     return path
@@ -118,9 +118,9 @@ class Looking:
         from pathlib import Path
 
         from rightcall.record.clock import SystemClock
+        from rightcall.record.origin import Origin
         from rightcall.record.runs import Runs
         from rightcall.record.sqlite_readers import Readers
-        from rightcall.trust.stores import Origin
 
         file = Path(path).resolve()
         self.clock = SystemClock()

@@ -18,7 +18,7 @@ from rightcall.door_guarding import POLICY_FILE
 from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
-    from rightcall.trust.giving import Offer
+    from rightcall.config_trust import Offer
 
 EXAMPLES = """\
 examples:
@@ -53,7 +53,7 @@ def run(options: Namespace) -> int:
     if not os.path.lexists(file):
         here = "there is no policy file here; `rightcall init` writes one" if options.file is None else "no such file"
         raise InputError(here, source=file)
-    from rightcall.trust.giving import give, offer
+    from rightcall.config_trust import give, offer
 
     offered = offer(file)
     if options.json:
@@ -109,7 +109,7 @@ def _record(offered: "Offer", *, trusted: bool) -> dict[str, Any]:
 
 
 def _list(options: Namespace) -> int:
-    from rightcall.trust.giving import state_of
+    from rightcall.config_trust import state_of
     from rightcall.trust.ledger import listed
 
     found = [
@@ -128,7 +128,7 @@ def _list(options: Namespace) -> int:
 
 
 def _remove(file: str, options: Namespace) -> int:
-    from rightcall.trust.giving import take_back
+    from rightcall.config_trust import take_back
 
     removed, whole = take_back(file), os.path.abspath(file)
     if options.json:
@@ -143,7 +143,7 @@ def offer_trust(options: Namespace) -> None:
     and ask, once. Whatever the answer is, the command goes on."""
     from rightcall.cli.persons import at_a_terminal
     from rightcall.cli.store_options import policy_file
-    from rightcall.trust import FoundPolicy
+    from rightcall.config_found import FoundPolicy
 
     found = policy_file(options)
     asks = at_a_terminal() and sys.stderr.isatty() and not getattr(options, "json", False)
@@ -151,9 +151,9 @@ def offer_trust(options: Namespace) -> None:
         return
     from contextlib import redirect_stdout
 
+    from rightcall.config_found import refuse_leaving_link
+    from rightcall.config_trust import give, offer
     from rightcall.errors import PolicyError
-    from rightcall.trust.giving import give, offer
-    from rightcall.trust.loading import refuse_leaving_link
 
     try:
         offered = offer(found.path)

@@ -17,7 +17,6 @@ from typing import NamedTuple
 from rightcall.hosts.hook_place import (
     DEADLINE,
     MODES,
-    identity,
     is_private,
     policy_of_project,
     project_folder,
@@ -25,6 +24,7 @@ from rightcall.hosts.hook_place import (
     socket_folder,
     socket_path,
 )
+from rightcall.trust.places import identity
 
 HOSTS = ("claude", "gemini", "codex")
 GREETING = b"rightcall hook 2"

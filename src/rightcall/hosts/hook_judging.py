@@ -17,6 +17,7 @@ from msgspec import MsgspecError, Struct, json
 from msgspec.structs import replace
 
 from rightcall.config import HostSettings
+from rightcall.config_found import FoundPolicy
 from rightcall.door import Door
 from rightcall.door_passage import Passage
 from rightcall.hosts import hook_claude, hook_codex, hook_gemini
@@ -28,7 +29,6 @@ from rightcall.record.entries import EndBody, read_call
 from rightcall.record.known_tools import folder_beside, remembered_servers, remembered_tools
 from rightcall.record.tables import Tables
 from rightcall.text.escape import escaped
-from rightcall.trust import FoundPolicy
 from rightcall.types import Mode
 
 log = logging.getLogger("rightcall")

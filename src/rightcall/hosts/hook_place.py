@@ -9,6 +9,7 @@ import sys
 from binascii import crc32
 
 from rightcall.door_guarding import POLICY_FILE
+from rightcall.trust.places import identity, state_folder
 
 MODES = ("observe", "warn", "block")
 """From the mildest to the strictest."""
@@ -61,17 +62,6 @@ def is_file(path: str) -> bool:
         return False
 
 
-def state_folder() -> str:
-    """The user's own folder for what lasts: the record of calls in projects without a policy, and the sockets."""
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~\\AppData\\Local")
-    else:
-        base = os.environ.get("XDG_STATE_HOME", "")
-    if not os.path.isabs(base):  # from the folder that one happens to be in it would be that folder's word
-        base = os.path.expanduser("~/.local/state")
-    return os.path.join(os.path.abspath(base), "rightcall")
-
-
 def record_without_policy() -> str:
     """Nothing is written into a project that has no policy."""
     return os.path.join(state_folder(), "audit.db")
@@ -79,13 +69,6 @@ def record_without_policy() -> str:
 
 def socket_folder() -> str:
     return os.path.join(state_folder(), "hooks")
-
-
-def identity(policy: str) -> str:
-    """What a policy file is known by: its name in its real folder. A link to it in another project is another policy,
-    since the record lies beside the link."""
-    folder, name = os.path.split(os.path.abspath(policy))
-    return os.path.join(os.path.realpath(folder), name)
 
 
 def socket_path(policy: str) -> str:

@@ -6,7 +6,7 @@ import sys
 
 from rightcall.errors import ConfigError
 from rightcall.hosts.agent_zero_install import main
-from rightcall.hosts.hook_place import state_folder
+from rightcall.trust.places import state_folder
 
 HOST = "agent-zero"
 

@@ -148,8 +148,8 @@ def _reason(text: str) -> str:
 
 def _policy_fault(policy: str | None, *, found: bool = False) -> str:
     from rightcall.config import load_policy
+    from rightcall.config_found import FoundPolicy
     from rightcall.errors import ConfigError
-    from rightcall.trust import FoundPolicy
 
     try:
         load_policy(policy if policy is None or not found else FoundPolicy(policy, quiet=True))

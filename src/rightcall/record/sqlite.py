@@ -12,6 +12,7 @@ from pathlib import Path
 from weakref import WeakSet, finalize
 
 from rightcall.record.clock import Clock, SystemClock
+from rightcall.record.origin import Origin
 from rightcall.record.runs import Runs
 from rightcall.record.sqlite_faults import fault_of, forked
 from rightcall.record.sqlite_file import key_beside, make_file
@@ -19,7 +20,6 @@ from rightcall.record.sqlite_readers import Readers
 from rightcall.record.sqlite_session import Session
 from rightcall.record.sqlite_writer import Job, Writer
 from rightcall.record.tables import T, Tables
-from rightcall.trust.stores import Origin
 
 _EXIT_SECONDS = 2.0
 """How long the end of the program may be held up by a store that nobody closed."""

@@ -15,7 +15,7 @@ from rightcall.record.sqlite_faults import WHOLE, empty, gone, is_locked, read_o
 from rightcall.record.tables import T
 
 if TYPE_CHECKING:
-    from rightcall.trust.stores import Origin
+    from rightcall.record.origin import Origin
 
 _READING = (
     "PRAGMA busy_timeout = 40",  # in steps that start small; then we look whether the time is over

@@ -14,7 +14,7 @@ from rightcall.record.sqlite_tables import SqliteTables
 from rightcall.record.tables import ReadOnly, T, Tables
 
 if TYPE_CHECKING:
-    from rightcall.trust.stores import Origin
+    from rightcall.record.origin import Origin
 
 
 class _Reader(NamedTuple):

@@ -15,7 +15,7 @@ from rightcall.record.sqlite_file import Stamp, connect, examine, patiently, rol
 from rightcall.record.sqlite_tables import SqliteTables
 
 if TYPE_CHECKING:
-    from rightcall.trust.stores import Origin
+    from rightcall.record.origin import Origin
 
 _ANY_NUMBER = 2**30
 

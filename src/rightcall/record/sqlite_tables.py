@@ -18,7 +18,7 @@ from rightcall.record.tables import Entry, EntryKind
 from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark
 
 if TYPE_CHECKING:
-    from rightcall.trust.stores import Since
+    from rightcall.record.origin import Since
 
 _PAGE = 1000
 """Records that are read at once."""

@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import Any, Literal, cast
 
 from rightcall.errors import ConfigError
-from rightcall.hosts.hook_place import state_folder
 from rightcall.trust.modes import others_may_write
+from rightcall.trust.places import state_folder
 from rightcall.trust.telling import warn
 
 Kind = Literal["policies", "stores"]

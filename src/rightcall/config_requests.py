@@ -13,10 +13,10 @@ from rightcall.catalog import PackTool
 from rightcall.config import HostSettings, Policy
 from rightcall.config_read import read_policy
 from rightcall.config_settings import STAGES, CallerSettings, Settings
+from rightcall.config_tightening import tighten
 from rightcall.errors import PolicyError
 from rightcall.packs.lines import KeyPath, line_of
 from rightcall.packs.source import Source, dotted
-from rightcall.trust.tightening import tighten
 from rightcall.types import Rules
 
 _NO_KEYS = ("standing", "source", "digest", "version", "within", "pack", "name", "preset")

@@ -1,4 +1,8 @@
-"""Reads a policy file, once: the bytes that are looked up are the bytes that are parsed.
+"""A policy file as it is found: its bytes, read once, and whether this user trusts them.
+
+    named (--policy, a program's argument) ──────────────────────────▶ the policy as it is written
+    found ─▶ these bytes are trusted, by this user, at this path ────▶ the policy as it is written
+          └▶ they are not ─▶ the defaults, with what makes them stricter; the rest is ignored, and that is said
 
 Whatever has the file's name and is no file (a pipe, a device, a folder) is neither opened nor waited for. One that
 others may write is refused. One that was found and leads out of its folder is somebody else's file: unless it is
@@ -10,19 +14,48 @@ import stat
 from shlex import quote
 from typing import NamedTuple
 
-from rightcall.config import Policy
-from rightcall.config_read import read_bytes
+from msgspec import Struct
+
 from rightcall.errors import PolicyError
-from rightcall.hosts.hook_place import identity
-from rightcall.text.escape import escaped
-from rightcall.trust import FoundPolicy, ledger
+from rightcall.trust import ledger
 from rightcall.trust.modes import modes_mean_nothing, others_may_write
-from rightcall.trust.telling import warn
+from rightcall.trust.places import identity
+from rightcall.types import Mode
 
 MOST_BYTES = 1_000_000
 """Of a policy file. People do not write longer ones."""
 _STRANGE = "not a regular file, or a link to nothing"
-_MOST_KEYS = 8
+
+
+class FoundPolicy(Struct, frozen=True):
+    """A policy file that nobody named, in place of its path: whoever loads it loads what may be believed of it."""
+
+    path: str
+    least: Mode = "block"
+    """What happens to a wrong call here, as somebody set it up: what was found is never milder than that."""
+
+    quiet: bool = False
+    """A hook is started for every call: what it ignores it does not tell each time."""
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def __str__(self) -> str:
+        return self.path
+
+    def absolute(self) -> "FoundPolicy":
+        return FoundPolicy(os.path.abspath(self.path), self.least, self.quiet)
+
+
+def leaves_folder(path: str) -> bool:
+    """Whether a path that counts from the policy's folder says, as it is written, that it leads out of it.
+
+    >>> [leaves_folder(path) for path in (".rightcall/audit.db", "/var/audit.db", "a/../../audit.db", ".")]
+    [False, True, True, True]
+    """
+    plain = os.path.normpath(path.replace("\\", "/"))
+    outside = os.path.isabs(plain) or os.path.splitdrive(path)[0] or plain.split("/")[0] in ("..", "~")
+    return bool(outside) or plain == "." or "\0" in path
 
 
 class PolicyText(NamedTuple):
@@ -31,30 +64,6 @@ class PolicyText(NamedTuple):
     raw: bytes
     shared: bool
     """Whether nobody can tell who may write it: then naming it is not enough."""
-
-
-def load_file(policy: str | os.PathLike[str]) -> Policy:
-    """The policy in a file: as it is written where it was named, or is trusted; else what makes the defaults stricter.
-    Raises PolicyError."""
-    from msgspec.structs import replace
-
-    file = os.fspath(policy)
-    text = read_text(file)
-    found = policy if isinstance(policy, FoundPolicy) else FoundPolicy(file) if text.shared else None
-    if found is None:
-        return read_bytes(file, text.raw)
-    if text.shared and not isinstance(policy, FoundPolicy):
-        warn(f"{file}: modes mean nothing on this file system, so anybody may have written it")
-    if is_trusted(file, text.raw):
-        return replace(read_bytes(file, text.raw), standing="trusted")
-    refuse_leaving_link(file)
-    from rightcall.trust.tightening import tighten
-
-    said = read_bytes(file, text.raw)
-    tight = tighten(said, found.least)
-    if not found.quiet:
-        _tell_ignored(file, said, tight)
-    return tight
 
 
 def read_text(file: str) -> PolicyText:
@@ -114,20 +123,6 @@ def refuse_leaving_link(file: str) -> None:
             "name the file that it leads to with --policy, if it is yours",
             source=file,
         )
-
-
-def _tell_ignored(file: str, said: Policy, tight: Policy) -> None:
-    from rightcall.trust.requests import ignored_keys
-
-    keys = ignored_keys(said, tight)
-    if not keys:
-        return
-    shown = ", ".join(escaped(key, 60) for key in keys[:_MOST_KEYS])
-    more = f" and {len(keys) - _MOST_KEYS} more" if len(keys) > _MOST_KEYS else ""
-    warn(
-        f"{escaped(file)} is not trusted, so it can only make things stricter. Ignored: {shown}{more}. "
-        f"To read and trust it: rightcall trust {escaped(quote(os.path.abspath(file)))}"
-    )
 
 
 def _unreadable(file: str, why: str) -> PolicyError:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from rightcall.catalog import PackTool
 from rightcall.config import HostSettings, Policy, ProviderSettings
+from rightcall.config_found import leaves_folder
 from rightcall.config_hands import SandboxSettings, WriteSettings
 from rightcall.config_router import RouterSettings
 from rightcall.config_servers import Server
@@ -29,7 +30,6 @@ from rightcall.config_settings import (
     Window,
 )
 from rightcall.packs import is_pack_path
-from rightcall.trust import leaves_folder
 from rightcall.types import Mode, Rules
 
 S = TypeVar("S", bound=Struct)
