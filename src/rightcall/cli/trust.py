@@ -53,8 +53,11 @@ def run(options: Namespace) -> int:
     if not os.path.lexists(file):
         here = "there is no policy file here; `rightcall init` writes one" if options.file is None else "no such file"
         raise InputError(here, source=file)
+    from rightcall.config_found import refuse_leaving_link
     from rightcall.config_trust import give, offer
 
+    if options.file is None:
+        refuse_leaving_link(file)
     offered = offer(file)
     if options.json:
         if options.yes:
