@@ -34,7 +34,7 @@ LOOSE = {
     "servers": {"x": {"command": ["true"], "effects": {"*": []}}},
     "router": {"threshold": 0.1, "allow_write_tools": True, "prime": {"url": "http://127.0.0.1:1/v1"}},
     "sandbox": {"visible": ["/srv"], "python": "/bin/sh", "memory": 9999},
-    "write": {"folders": ["/"], "locked": [], "protected": [], "reviews": 0, "check": {"command": ["true"]}},
+    "write": {"folders": ["/srv"], "locked": [], "protected": [], "check": {"command": ["true"]}},
 }  # fmt: skip
 
 

@@ -98,9 +98,6 @@ def hook_output(event: bytes, monkeypatch: pytest.MonkeyPatch) -> str:
     return judged(read_options(["claude"]), event, lambda _: None)
 
 
-ALL_AT_ONCE = ("a-server-to-start", "a-server-that-gets-a-variable", "the-last-stage")
-
-
 @pytest.mark.parametrize("command", [("mcp", "--servers"), ("serve", "--open", "--port", "0", "--json"), ("init",)])
 def test_a_process_in_a_hostile_folder_starts_nothing_and_says_what_it_ignores(
     command: tuple[str, ...], it: Trap, listener: socket.socket
@@ -122,8 +119,8 @@ def test_a_process_in_a_hostile_folder_starts_nothing_and_says_what_it_ignores(
     assert looks(it.outside) == before
     assert not was_heard(listener)
     if command[0] != "init":
-        said = "Ignored: policy.stage, write.folders, servers.x.command, servers.y.url, servers.y.headers.x. "
         told = err.decode()
         assert f"rightcall trust {it.root}/rightcall.toml" in told
-        assert all(key.strip(". ") in told for key in said.removeprefix("Ignored: ").split(", "))
+        for key in ("policy.stage", "write.folders", "servers.x.command", "servers.y.url", "servers.y.headers.x"):
+            assert key in told
         assert os.path.isdir(it.root / ".rightcall")
