@@ -26,7 +26,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def stage(file: Path) -> tuple[str, str]:
-    found = load_policy(FoundPolicy(str(file)))
+    found = load_policy(FoundPolicy(str(file), quiet=True))
     return found.settings.stage, found.standing
 
 
