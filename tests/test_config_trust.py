@@ -120,7 +120,7 @@ def grants_of(store: SqliteStore) -> list[str]:
 
 
 def grant(id: str) -> Grant:
-    return Grant(id, "c", "t", (), 5, 2**62, "Ada", "", "")
+    return Grant(id, "c", "t", {}, 5, 2**62, "Ada", "", "")
 
 
 def test_grants_that_came_with_a_store_do_not_count_and_later_ones_do(tmp_path: Path) -> None:

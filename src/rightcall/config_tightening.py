@@ -229,6 +229,8 @@ _RULES: dict[type[Struct], dict[str, Rule]] = {
         "expires": min,
         "confidence": max,
         "definitions": _either,
+        "waiting": min,
+        "waiting_bytes": min,
     },
     Budgets: {"seconds": min, "tokens": min, "output": min, "parallel": min},
     Paths: {"deny": _both},

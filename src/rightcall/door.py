@@ -33,7 +33,7 @@ from rightcall.executor_opening import existing_folder, found_folder, guarded_pa
 from rightcall.executor_policy import PolicyInForce
 from rightcall.record.admission import Admission, Decide, admit, finish, finish_once, refuse
 from rightcall.record.asking import answer
-from rightcall.record.entries import EndBody, NoteBody, encode
+from rightcall.record.entries import EndBody, encode
 from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import note_policy
 from rightcall.record.tables import Store, Tables
@@ -400,10 +400,8 @@ class Door:
         return Redactor(self.store.key(), self._policy.current.settings.audit.redact)
 
     def _note_policy(self, what: str) -> None:
-        current = self._policy.current
-        about = {"digest": current.digest, "source": current.source}
-        note = NoteBody(what, data=about | ({"problem": self._policy.problem} if self._policy.problem else {}))
-        self._later(lambda tables: note_policy(tables, note, current.digest))
+        current, problem = self._policy.current, self._policy.problem
+        self._later(lambda tables: note_policy(tables, what, current, problem))
 
 
 def _desk(policy: str | None, store: str | None) -> str:

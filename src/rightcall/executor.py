@@ -39,7 +39,6 @@ from rightcall.executor_request import Tighter
 from rightcall.executor_shipped import shipped_tools
 from rightcall.executor_toolbox import Toolbox, build_toolbox
 from rightcall.record.asking import answer
-from rightcall.record.entries import NoteBody
 from rightcall.record.notes import (
     Confirmation,
     Routed,
@@ -381,10 +380,8 @@ class Executor:
     def _note_policy(self, what: str) -> None:
         if self._store is None:
             return
-        about = {"digest": self._policy.current.digest, "source": self._policy.current.source}
-        note = NoteBody(what, data=about | ({"problem": self._policy.problem} if self._policy.problem else {}))
-        digest = self._policy.current.digest
-        self._store.later(lambda tables: note_policy(tables, note, digest))
+        current, problem = self._policy.current, self._policy.problem
+        self._store.later(lambda tables: note_policy(tables, what, current, problem))
 
 
 def _label(name: str, value: object) -> str | None:

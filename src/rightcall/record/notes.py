@@ -2,7 +2,7 @@
 whether a diagnosis was right, and what a router decided. Two of the success metrics need the messages, one the
 diagnoses; without them these say "not reported"."""
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
@@ -10,6 +10,9 @@ from rightcall.errors import ConfigError
 from rightcall.record.entries import NoteBody, encode
 from rightcall.record.tables import Tables
 from rightcall.text.escape import shown
+
+if TYPE_CHECKING:
+    from rightcall.config import Policy
 
 LONGEST = 500
 """Characters of a name."""
@@ -140,10 +143,13 @@ _POLICY = "(policy)"
 """Under this name the digest of the policy that was noted last is kept beside those of the tools; no tool has it."""
 
 
-def note_policy(tables: Tables, note: NoteBody, digest: str) -> None:
-    """Which policy is in force, or why an edit was not taken. A process that finds the one before it notes nothing:
-    hooks and commands come and go with every call."""
-    if note.what == "loaded" and tables.definition(_POLICY) == digest:
+def note_policy(tables: Tables, what: str, policy: "Policy", problem: str | None) -> None:
+    """Which policy is in force and whose word it is, or why an edit was not taken. A process that finds the one before
+    it notes nothing: hooks and commands come and go with every call."""
+    standing = "" if policy.standing == "given" else policy.standing
+    known = f"{policy.digest} {standing}".rstrip()
+    if what == "loaded" and tables.definition(_POLICY) == known:
         return
-    tables.pin(_POLICY, digest if note.what == "loaded" else "")
-    tables.append("policy", 0, encode(note))
+    tables.pin(_POLICY, known if what == "loaded" else "")
+    more = ({"standing": standing} if standing else {}) | ({"problem": problem} if problem else {})
+    tables.append("policy", 0, encode(NoteBody(what, data={"digest": policy.digest, "source": policy.source} | more)))

@@ -58,7 +58,7 @@ _ANSWERED = (
 _OVERDUE = f"{_APPROVALS} WHERE status IN ('waiting', 'approved') AND expires_at <= ? ORDER BY n"
 _WAITING = (
     "SELECT count(*), ifnull(sum(length(CAST(canonical AS BLOB)) + length(CAST(details AS BLOB))), 0)"
-    " FROM approvals WHERE status = 'waiting' AND caller = ? AND expires_at > ?"
+    " FROM approvals WHERE status = 'waiting' AND caller = ? AND expires_at > ? AND n > ?"
 )
 _PUT_META = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 
@@ -273,7 +273,7 @@ class SqliteTables:
         return [Approval(*row) for row in self._do(_OVERDUE, (now,)).fetchall()]
 
     def waiting(self, caller: str, now: int) -> tuple[int, int]:
-        return self._do(_WAITING, (caller, now)).fetchone()
+        return self._do(_WAITING, (caller, now, self._since.approvals)).fetchone()
 
     def grants(self, caller: str, tool: str) -> tuple[Grant, ...]:
         which = f"{_GRANTS} WHERE caller = ? AND tool = ? AND n > ? ORDER BY n"

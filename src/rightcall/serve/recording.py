@@ -24,7 +24,6 @@ from rightcall.config import Policy
 from rightcall.errors import StoreError
 from rightcall.executor_opening import existing_folder, found_folder, open_store, store_path
 from rightcall.record.clock import Clock
-from rightcall.record.entries import NoteBody
 from rightcall.record.notes import note_policy
 from rightcall.record.tables import Store, Tables
 from rightcall.serve.facts import Facts
@@ -116,9 +115,7 @@ class Recording:
 
     def note_policy(self, what: str, policy: Policy, problem: str | None = None) -> None:
         """Which policy is in force, or why an edit of its file was not taken: as an executor notes it."""
-        data = {"digest": policy.digest, "source": policy.source} | ({"problem": problem} if problem else {})
-        note = NoteBody(what, data=data)
-        self._store.later(lambda tables: note_policy(tables, note, policy.digest))
+        self._store.later(lambda tables: note_policy(tables, what, policy, problem))
 
     def _take(self, facts: Facts, weights: list[int]) -> None:
         with self._lock:
