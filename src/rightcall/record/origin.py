@@ -117,7 +117,7 @@ def refuse_leaving(path: str, folder: str) -> None:
             for one in found:
                 if (one.name.startswith(name) or one.name in _BESIDE) and (why := _strangeness(one, name)):
                     raise StoreError(f"{escaped(one.path)} {why}, so nothing is read or run. {_NAME_IT}")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # there is nothing yet, or whoever opens it says what is wrong
         return
     except OSError as fault:
         raise StoreError(
