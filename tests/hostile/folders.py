@@ -228,6 +228,11 @@ def a_policy_of_great_depth(it: Trap) -> None:
 
 
 @trap
+def a_policy_with_a_key_of_many_parts(it: Trap) -> None:
+    it.policy(".".join("a" * 400_000) + " = 1\n")
+
+
+@trap
 def a_policy_that_everybody_may_write(it: Trap) -> None:
     it.policy("version = 1\n")
     (it.root / "rightcall.toml").chmod(0o666)
