@@ -114,3 +114,13 @@ def approval_of(
         "asked": "2026-01-01 00:00:00.000", "expires_at": START + 600 * 10**9,
     }  # fmt: skip
     return Approval(**(fields | more))
+
+
+class Discreet(Desk):
+    """Its records hold nothing of a call, as those of an executor hold none of its secrets."""
+
+    def try_(self, arguments: dict[str, Any] | None = None, *, described: str = "{}", **more: Any) -> Admission:
+        details = more.pop("details", "{}")
+        request = self.request(arguments, **more)
+        body = CallBody(request.caller, request.tool, {}, request.digest, "deny", "")
+        return self.store.transact(lambda tables: admit(tables, request, decide, body, Question(details, described)))

@@ -217,7 +217,7 @@ def rights_of(settings: Settings, caller: str) -> Rights:
         budgets_of_tools=_budgets_of_tools(settings, own),
         paths=settings.paths,
     )
-    return replace(rights, digest=_digest(rights))
+    return with_digest(rights)
 
 
 def _budgets_of_tools(settings: Settings, own: CallerSettings) -> Mapping[str, Budgets]:
@@ -238,8 +238,10 @@ def _stricter(everybody: Budgets, caller: Budgets, tool: Budgets) -> Budgets:
     return replace(tool, **found)
 
 
-def _digest(rights: Rights) -> str:
+def with_digest(rights: Rights) -> Rights:
+    """The same with its own digest: whoever changes rights says so."""
     from hashlib import sha256
 
     # `dict` for the read-only mappings, which the encoder does not know
-    return sha256(encode(rights, order="deterministic", enc_hook=dict)).hexdigest()[:16]
+    plain = encode(replace(rights, digest=""), order="deterministic", enc_hook=dict)
+    return replace(rights, digest=sha256(plain).hexdigest()[:16])

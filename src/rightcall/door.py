@@ -28,17 +28,19 @@ from rightcall.door_repeats import decided
 from rightcall.door_rights import DoorRights, door_rights
 from rightcall.door_tools import NOT_TOLD, box_of, door_policy, hidden, known_tools, tool_name
 from rightcall.errors import ConfigError, StoreError
-from rightcall.executor_calls import Who, end_body, hushed, unrecorded
+from rightcall.executor_calls import Who, end_body, faulty, hushed, unrecorded
 from rightcall.executor_opening import existing_folder, found_folder, guarded_paths, open_store, store_path
 from rightcall.executor_policy import PolicyInForce
-from rightcall.record.admission import Admission, Decide, admit, finish, finish_once, refuse
+from rightcall.packs import pack_digests
+from rightcall.record.admission import Admission, Decide, admit, count_start, finish, finish_once, refuse
 from rightcall.record.asking import answer
 from rightcall.record.entries import EndBody, encode
 from rightcall.record.memory import MemoryStore
-from rightcall.record.notes import note_policy
+from rightcall.record.notes import note_policy, packs_digest, policy_note
+from rightcall.record.pause import pause, resume
 from rightcall.record.tables import Store, Tables
 from rightcall.text.redact import Redactor
-from rightcall.types_running import Approval, Decision, Origin, Result
+from rightcall.types_running import PAUSED, Approval, Decision, Origin, Pause, Result
 
 if TYPE_CHECKING:
     from rightcall.door_origin import Way
@@ -82,6 +84,7 @@ class Door:
         self._file = os.path.abspath(policy) if isinstance(policy, (str, os.PathLike)) else None
         self._policy = PolicyInForce(policy)
         self._packs = tuple(packs)
+        self._packs_digest = ""
         self._provider = provider
         self._mode: Mode | None = mode
         self._strict = strict
@@ -196,8 +199,11 @@ class Door:
         asked = self._asked(name, arguments, caller, context, step, call_id, space, approval)
         try:
             admission = self.store.transact(self._work(asked))
-        except Exception as error:  # noqa: BLE001 - whatever it is, nothing is let through for it
-            admission = _not_recorded(error)
+        except StoreError as error:
+            admission = unrecorded(error)
+        except Exception as error:  # a policy raised: what it decided was undone, the refusal gets a record of its own
+            log.exception("rightcall: deciding on a call failed")
+            admission = self._admit_fault(asked, faulty(error))
         return self._passage(asked, admission)
 
     async def ajudge(
@@ -208,8 +214,13 @@ class Door:
         asked = self._asked(name, arguments, caller, context, step, call_id, space, approval)
         try:
             admission = await self.store.atransact(self._work(asked))
-        except Exception as error:  # noqa: BLE001 - as above
-            admission = _not_recorded(error)
+        except StoreError as error:
+            admission = unrecorded(error)
+        except Exception as error:
+            from asyncio import to_thread
+
+            log.exception("rightcall: deciding on a call failed")
+            admission = await to_thread(self._admit_fault, asked, faulty(error))
         return self._passage(asked, admission)
 
     def ended(
@@ -252,12 +263,23 @@ class Door:
             lambda tables: answer(tables, about, said, by, digest, now, expires, tuple(settings.callers))
         )
 
+    def pause(self, reason: str = "", *, by: str) -> Pause:
+        """The emergency stop: every process on this store refuses every call, until `resume`. `by` is the person who
+        says so. Raises AnswerError or StoreError."""
+        told, callers = str(self._redactor.value(reason)), tuple(self._policy.current.settings.callers)
+        return self.store.transact(lambda tables: pause(tables, by, told, callers))[0]
+
+    def resume(self, reason: str = "", *, by: str) -> Pause | None:
+        """Let calls run again; returns the pause that ends, None when there was none."""
+        told, callers = str(self._redactor.value(reason)), tuple(self._policy.current.settings.callers)
+        return self.store.transact(lambda tables: resume(tables, by, told, callers))
+
     def _asked(
         self, name: Any, arguments: Any, caller: str | None, context: str | None, step: str | None,
         call_id: str | None, space: str, approval: str | None,
     ) -> Asked:  # fmt: skip
         self._look()
-        who = Who(caller or self.caller, context, step, self._provider or "", self._current.digest)
+        who = Who(caller or self.caller, context, step, self._provider or "", self._current.digest, self._packs_digest)
         box = self._box(who.caller, space)
         here = Here(
             self.host, space, self._current, box, self._rights_of(who.caller, space), self.root,
@@ -267,7 +289,17 @@ class Door:
         asked = asked_of(here, who, name, arguments, call_id, approval, self.store.clock.now())
         if self._pins or isinstance(asked.request, Decision):
             return asked
-        return replace(asked, request=replace(asked.request, definition=""))
+        inputs = replace(asked.body.inputs, unpinned=True)
+        return replace(asked, request=replace(asked.request, definition=""), body=replace(asked.body, inputs=inputs))
+
+    def _admit_fault(self, asked: Asked, fault: Decision) -> Admission:
+        try:
+            return self.store.transact(self._work(replace(asked, request=fault)))
+        except StoreError as error:
+            return unrecorded(error)
+        except Exception:
+            log.exception("rightcall: a refusal could not be recorded")
+            return Admission(fault, 0)
 
     def _work(self, asked: Asked) -> Callable[[Tables], Admission]:
         return partial(self._observed if asked.observed else self._decided, asked=asked)
@@ -291,16 +323,22 @@ class Door:
     def _observed(self, tables: Tables, asked: Asked) -> Admission:
         """It runs, whatever would have been decided; the record says what."""
         request = asked.request
+        if tables.paused() is not None:  # an emergency stop stops, also where nothing else is refused
+            return refuse(tables, asked.body.caller, asked.digest, PAUSED, asked.body, self.store.clock.now())
         if isinstance(request, Decision):
             decision = request
         else:
             request = replace(request, at=self.store.clock.now())
             decision = self._judging(tables)(request, tables)
         would = "" if decision.kind == "allow" else f"{decision.kind} by {decision.rule}: {decision.reason}"
-        seq = tables.append("begin", 0, encode(replace(asked.body, decision="allow", rule="observe", reason=would)))
+        unjudged = isinstance(request, Decision)
+        body = replace(
+            asked.body, decision="allow", rule="observe", reason=would, changes=tables.changes(),
+            now=self.store.clock.now() if unjudged else request.at,
+            order={} if unjudged else count_start(tables, request, tables.head()[0] + 1),
+        )  # fmt: skip
+        seq = tables.append("begin", 0, encode(body))
         tables.begun(seq, elsewhere=self._elsewhere)
-        for scope in () if isinstance(request, Decision) else request.scopes:
-            tables.mark(scope.name, seq)
         return Admission(decision, seq, hash=tables.head()[1])
 
     def _judging(self, tables: Tables) -> Decide:
@@ -308,8 +346,9 @@ class Door:
 
     def _passage(self, asked: Asked, admission: Admission) -> Passage:
         request = None if isinstance(asked.request, Decision) else asked.request
+        observed = asked.observed and admission.decision.rule != PAUSED.rule
         return passage(
-            asked.name, asked.arguments, asked.verdict, admission, request, observed=asked.observed, desk=self._desk
+            asked.name, asked.arguments, asked.verdict, admission, request, observed=observed, desk=self._desk
         )
 
     def _ending(self, passage: Passage, result: Result, summary: str) -> Callable[[Tables], object]:
@@ -400,8 +439,10 @@ class Door:
         return Redactor(self.store.key(), self._policy.current.settings.audit.redact)
 
     def _note_policy(self, what: str) -> None:
-        current, problem = self._policy.current, self._policy.problem
-        self._later(lambda tables: note_policy(tables, what, current, problem))
+        packs = pack_digests((*self._policy.current.packs, *self._packs))
+        note, digest = policy_note(what, self._policy.current, packs, self._policy.problem)
+        self._packs_digest = packs_digest(packs)
+        self._later(lambda tables: note_policy(tables, note, digest))
 
 
 def _desk(policy: str | None, store: str | None) -> str:
@@ -413,10 +454,3 @@ def _desk(policy: str | None, store: str | None) -> str:
 
 def _result(ok: bool, error: str | None, seconds: float | None) -> Result:
     return Result(ok, error=error if error is not None or ok else "It failed.", seconds=seconds or 0.0)
-
-
-def _not_recorded(error: Exception) -> Admission:
-    if isinstance(error, StoreError):
-        return unrecorded(error)
-    log.error("rightcall: deciding on a call failed", exc_info=error)
-    return unrecorded(StoreError(f"The call could not be decided: {type(error).__name__}"))

@@ -15,7 +15,7 @@ from rightcall.door_guarding import touches
 from rightcall.door_rights import DoorRights
 from rightcall.door_tools import full_name, other_names, unknown_tool
 from rightcall.door_unsure import as_it_was, unsure
-from rightcall.executor_calls import Who, Written, call_body, question, reason_told
+from rightcall.executor_calls import Who, Written, call_body, fault_body, faulty, question, reason_told
 from rightcall.executor_request import TooManyPaths, build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.fs.rules import path_rule
@@ -74,7 +74,28 @@ class Asked(Struct, frozen=True):
 def asked_of(
     here: Here, who: Who, name: Any, arguments: Any, call_id: str | None, approval: str | None, at: int
 ) -> Asked:
+    """Never raises: what cannot be judged is refused, and recorded."""
     called = name if isinstance(name, str) else ""
+    try:
+        return _asked_of(here, who, called, arguments, call_id, approval, at)
+    except Exception as error:
+        log.exception("rightcall: judging a call failed")
+        return _unjudged(here, who, called, arguments, faulty(error))
+
+
+def _unjudged(here: Here, who: Who, called: str, arguments: Any, fault: Decision) -> Asked:
+    verdict = Verdict(False, None)
+    body = fault_body(Written(verdict, full_name(here.space, called)), who, here.redactor)
+    observed = here.policy.mode_for(called, here.host) == "observe"
+    return Asked(
+        called, arguments, verdict, fault, here.rights.rights, replace(body, wire=here.host), Question(), body.digest,
+        observed,
+    )  # fmt: skip
+
+
+def _asked_of(
+    here: Here, who: Who, called: str, arguments: Any, call_id: str | None, approval: str | None, at: int
+) -> Asked:
     verdict = _checked(here, called, arguments, call_id)
     tool = _tool(here, verdict, called)
     if here.rights.unset and unsure(verdict, tool, here.rights.rights.approval.confidence):
@@ -84,9 +105,9 @@ def asked_of(
         request = _request(here, written, tool, called, approval, at)
         if not isinstance(request, Decision):
             request = replace(request, context=who.context, origin=here.origin)
-    except Exception as error:  # an error of ours must not become the host's, and must not let a call pass
+    except Exception as error:
         log.exception("rightcall: judging a call failed")
-        request = Decision("deny", "fault", f"The call could not be judged: {type(error).__name__}")
+        request = faulty(error)
     judged = None if isinstance(request, Decision) else request
     body = call_body(written, who, judged, here.redactor)
     body = replace(body, tool=_recorded_name(here, body.tool, judged), wire=here.host)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from rightcall.config import DEFAULT_POLICY, HostSettings, Policy
 from rightcall.config_servers import Server
-from rightcall.config_settings import Asking, CallerSettings, Rights, Window, rights_of
+from rightcall.config_settings import Asking, CallerSettings, Rights, Window, rights_of, with_digest
 from rightcall.types import Effect
 
 _ALL_DOTFILES = ("**",)
@@ -50,7 +50,7 @@ def door_rights(
     unset = policy.source == DEFAULT_POLICY.source and not strict
     if unset:  # nobody has set anything: the host is left as it is
         rights = replace(rights, all=Window(), window=Window(), tools=MappingProxyType({}), repeats=0, quarantine=0)
-    return DoorRights(rights, permit, (server is not None and server.dry_run) or bool(own.dry_run), unset)
+    return DoorRights(with_digest(rights), permit, (server is not None and server.dry_run) or bool(own.dry_run), unset)
 
 
 def _asking(policy: Asking, here: HostSettings) -> Asking:

@@ -29,7 +29,7 @@ class Unreadable(RightCallError, ValueError):
         self.position = position
 
 
-StoreFault = Literal["locked", "full", "read-only", "corrupt", "version", "closed", "failed"]
+StoreFault = Literal["locked", "full", "read-only", "corrupt", "version", "replaced", "closed", "failed"]
 
 
 class StoreError(RightCallError):

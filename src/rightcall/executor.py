@@ -38,6 +38,7 @@ from rightcall.executor_reading import groups, one_call, writings
 from rightcall.executor_request import Tighter
 from rightcall.executor_shipped import shipped_tools
 from rightcall.executor_toolbox import Toolbox, build_toolbox
+from rightcall.packs import pack_digests
 from rightcall.record.asking import answer
 from rightcall.record.notes import (
     Confirmation,
@@ -47,11 +48,14 @@ from rightcall.record.notes import (
     note_message,
     note_policy,
     note_routing,
+    packs_digest,
+    policy_note,
 )
+from rightcall.record.pause import pause, resume
 from rightcall.record.tables import Store
 from rightcall.text.redact import Redactor
 from rightcall.types import Effect, Event
-from rightcall.types_running import Approval, Outcome
+from rightcall.types_running import Approval, Outcome, Pause
 
 if TYPE_CHECKING:
     from rightcall.config import Policy
@@ -277,6 +281,21 @@ class Executor:
         now, expires = self.store.clock.now(), settings.approval.expires
         return self.store.transact(lambda t: answer(t, id, said, by, digest, now, expires, tuple(settings.callers)))
 
+    def pause(self, reason: str = "", *, by: str) -> Pause:
+        """The emergency stop: from now on every process on this store refuses every call, until `resume`. Calls that
+        run already end by themselves. `by` is the person who says so. Raises AnswerError or StoreError."""
+        told, callers = str(self._hidden(reason)), tuple(self.policy.settings.callers)
+        return self.store.transact(lambda t: pause(t, by, told, callers))[0]
+
+    def resume(self, reason: str = "", *, by: str) -> Pause | None:
+        """Let calls run again; returns the pause that ends, None when there was none."""
+        told, callers = str(self._hidden(reason)), tuple(self.policy.settings.callers)
+        return self.store.transact(lambda t: resume(t, by, told, callers))
+
+    def paused(self) -> Pause | None:
+        """The emergency stop, while it holds."""
+        return self.store.look(lambda t: t.paused())
+
     def note_message(self, caller: str, context: str | None = None, task: str | None = None) -> None:
         """A host tells of a message, for the metrics: how many use tools, how deep an investigation goes."""
         within = self._hidden(context)
@@ -333,7 +352,7 @@ class Executor:
         until = None if tighter.seconds is None else perf_counter() + tighter.seconds
         pipeline = Pipeline(toolbox, store, self._cache, self._redactor, self.root, self._on_stage, tighter, until)
         return await pipeline.run(
-            written.checked_by(toolbox.gate), replace(who, policy=toolbox.policy.digest), approval
+            written.checked_by(toolbox.gate), replace(who, policy=toolbox.policy.digest, packs=toolbox.packs), approval
         )
 
     def _who(self, caller: str, context: Label, step: Label) -> Who:
@@ -370,7 +389,9 @@ class Executor:
                 desk=desk_folder(database, self.root),
                 guarded=tuple(os.path.realpath(file) for file in (self._policy_file, database) if file is not None),
             )  # fmt: skip
-        return build_toolbox(policy, (shipped | dict(tools)).values(), protected=protected, **self._gate_options)
+        packs = packs_digest(pack_digests((*policy.packs, *self._gate_options.get("packs", ()))))
+        box = build_toolbox(policy, (shipped | dict(tools)).values(), protected=protected, **self._gate_options)
+        return replace(box, packs=packs)
 
     def _new_redactor(self) -> Redactor | None:
         if self._store is None:
@@ -380,8 +401,9 @@ class Executor:
     def _note_policy(self, what: str) -> None:
         if self._store is None:
             return
-        current, problem = self._policy.current, self._policy.problem
-        self._store.later(lambda tables: note_policy(tables, what, current, problem))
+        packs = pack_digests((*self._policy.current.packs, *self._gate_options.get("packs", ())))
+        note, digest = policy_note(what, self._policy.current, packs, self._policy.problem)
+        self._store.later(lambda tables: note_policy(tables, note, digest))
 
 
 def _label(name: str, value: object) -> str | None:

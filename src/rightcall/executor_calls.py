@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -16,7 +17,7 @@ from rightcall.present.summary import LONGEST as LONGEST_SUMMARY
 from rightcall.present.summary import short
 from rightcall.record.admission import Admission, Decide
 from rightcall.record.asking import Question
-from rightcall.record.entries import CallBody, EndBody
+from rightcall.record.entries import NO_INPUTS, CallBody, EndBody, Inputs
 from rightcall.text.escape import shown
 from rightcall.text.patterns import loosely
 from rightcall.text.redact import Redactor
@@ -26,6 +27,9 @@ from rightcall.types_running import Decision, Facts, Request, Result
 LONGEST_EMISSION = 4000
 LONGEST_VALUE = 2000
 """Characters of a text that a record keeps; its digest covers the whole."""
+
+UNNAMED = "(unknown)"
+"""In place of a tool's name that could hold anything."""
 
 log = logging.getLogger("rightcall")
 _sorted = json.Encoder(order="deterministic").encode
@@ -43,6 +47,8 @@ class Who(Struct, frozen=True):
     provider: str = ""
     policy: str = ""
     """Digest of the policy in force."""
+    packs: str = ""
+    """Digest of the rule packs, where there are any."""
 
 
 class Stopwatch:
@@ -131,6 +137,7 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
         step=None if who.step is None else redactor.value(who.step),
         policy=who.policy,
         provider=who.provider,
+        packs=who.packs,
     )
     if request is None:
         body = replace(
@@ -140,6 +147,7 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
         body = replace(
             body, definition=request.definition[:16],
             state=request.state[:16], effects=tuple(sorted(request.effects)), rights=request.rights.digest,
+            inputs=_inputs(request, redactor, whole=params is given),
         )  # fmt: skip
     if verdict.repairs or verdict.truncated or call is None or call.origin == "text" or request is None:
         body = replace(
@@ -149,6 +157,33 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
             origin=call.origin if call else "native",
         )  # fmt: skip
     return body
+
+
+def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
+    """What the decision uses besides what a record says anyway; of most calls there is next to nothing."""
+    if not (request.paths or request.called or request.inner or request.permit or request.asks or request.approval):
+        plain = (request.own, request.repeatable, request.dry_run, request.repaired)
+        return _plain_inputs(*plain) if any(plain) else NO_INPUTS
+    paths = (
+        request.paths if whole else tuple(_hidden_path(*path, request.arguments, redactor) for path in request.paths)
+    )
+    partial = sum(len(written) + len(resolved) for written, resolved in paths) > LONGEST_VALUE
+    return Inputs(
+        own=request.own, permit=request.permit, called=request.called, repeatable=request.repeatable,
+        dry_run=request.dry_run, asks=tuple(sorted(request.asks)), repaired=request.repaired,
+        paths=() if partial else tuple(path[0] if path[0] == path[1] else path for path in paths),
+        outside=request.outside, linked=request.linked, inner=request.inner, approval=request.approval,
+        partial=partial,
+    )  # fmt: skip
+
+
+def _hidden_path(written: str, resolved: str, arguments: Any, redactor: Redactor) -> tuple[str, str]:
+    return str(redactor.beside(written, arguments)), str(redactor.beside(resolved, arguments))
+
+
+@lru_cache(16)
+def _plain_inputs(own: bool, repeatable: bool, dry_run: bool, repaired: bool) -> Inputs:
+    return Inputs(own=own, repeatable=repeatable, dry_run=dry_run, repaired=repaired)
 
 
 def end_body(
@@ -200,6 +235,21 @@ def question(request: Request, verdict: Verdict, described: str, preview: str) -
 def unrecorded(error: StoreError) -> Admission:
     """What is decided when the store cannot be used: nothing runs (A-04)."""
     return Admission(Decision("deny", f"store:{error.fault}", str(error)), 0)
+
+
+def faulty(error: Exception) -> Decision:
+    """What is decided where judging a call raised: an error of ours, or of a function that somebody declared, neither
+    becomes the host's nor lets a call pass."""
+    return Decision("deny", "fault", f"The call could not be judged: {type(error).__name__}")
+
+
+def fault_body(written: Written, who: Who, redactor: Redactor) -> CallBody:
+    """The record of a call that could not be judged: with as much of it as can be written down."""
+    try:
+        return call_body(written, who, None, redactor)
+    except Exception:
+        log.exception("rightcall: a call could not be written down")
+        return CallBody(who.caller, UNNAMED, None, "", "deny", "", policy=who.policy, provider=who.provider)
 
 
 def _emission(written: Written, redactor: Redactor) -> Any:

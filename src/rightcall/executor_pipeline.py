@@ -33,6 +33,8 @@ from rightcall.executor_calls import (
     Written,
     call_body,
     end_body,
+    fault_body,
+    faulty,
     hushed,
     question,
     reason_told,
@@ -52,7 +54,7 @@ from rightcall.record.tables import Store, Tables
 from rightcall.text.redact import Redactor
 from rightcall.text.tokens import estimate
 from rightcall.types import Call
-from rightcall.types_running import Decision, DecisionKind, Metadata, Outcome, Request, Result
+from rightcall.types_running import PAUSED, Decision, DecisionKind, Metadata, Outcome, Request, Result
 
 log = logging.getLogger("rightcall")
 
@@ -139,9 +141,9 @@ class Pipeline(Struct, frozen=True, eq=False):
             return UNSTEADY, ""
         except StoreError as error:
             return unrecorded(error).decision, ""
-        except Exception as error:  # an error of ours must not become the host's, and must not let a call pass
+        except Exception as error:
             log.exception("rightcall: judging a call failed")
-            return Decision("deny", "fault", f"The call could not be judged: {type(error).__name__}"), ""
+            return faulty(error), ""
 
     async def _judgeable(
         self, written: Written, found: Equipped | None, rights: Rights, approval: str | None, context: str | None
@@ -192,13 +194,26 @@ class Pipeline(Struct, frozen=True, eq=False):
             return await self.store.atransact(lambda tables: _kept(done, work(tables)))
         except StoreError as error:
             return unrecorded(error)
-        except Exception as error:  # as above: whatever it is, nothing runs
+        except Exception as error:  # whatever it is, nothing runs
             log.exception("rightcall: deciding on a call failed")
-            return unrecorded(StoreError(f"The call could not be decided: {type(error).__name__}"))
+            return await self._admit_fault(written, who, faulty(error))
         except asyncio.CancelledError:
             if not isinstance(request, Decision):  # what was admitted all the same is over
                 self._later(lambda tables: [self._ending(request, one, GIVEN_UP)(tables) for one in done])
             raise
+
+    async def _admit_fault(self, written: Written, who: Who, decision: Decision) -> Admission:
+        """The transaction in which a policy raised was undone, with its record: the refusal gets one of its own."""
+        body, now = fault_body(written, who, self.redactor), self.store.clock.now()
+        try:
+            return await self.store.atransact(partial(
+                refuse, caller=who.caller, digest=body.digest, decision=decision, body=body, at=now
+            ))  # fmt: skip
+        except StoreError as error:
+            return unrecorded(error)
+        except Exception:
+            log.exception("rightcall: a refusal could not be recorded")
+            return Admission(decision, 0)
 
     def _decided(self, tables: Tables, request: Request, body: CallBody, asked: Question) -> Admission:
         """The time that counts is that of the transaction: a call may have waited for it."""
@@ -267,7 +282,7 @@ class Pipeline(Struct, frozen=True, eq=False):
                 return known
             given = self._given(request, found.local)
             seconds, output = self._seconds(request, found.local), self._budget(request).output
-            result = await run(found.local, given, seconds=seconds, output=output)
+            result = await run(found.local, given, seconds=seconds, output=output, why_not=self._why_not)
             if key is not None and result.ok and await self._state(request, found) == request.state:
                 self.cache.put(key, result)
             return result
@@ -275,6 +290,14 @@ class Pipeline(Struct, frozen=True, eq=False):
             end = replace(GIVEN_UP, execution_time=round((perf_counter() - began) * 1e3, 3))
             self._later(self._ending(request, admission, end))
             raise
+
+    def _why_not(self) -> str | None:
+        """Why a call that was admitted, and then waited for a thread, must not start: everything was paused meanwhile.
+        A store that cannot be read now could be, when the call was admitted."""
+        try:
+            return f"{PAUSED.reason}. It was not run." if self.store.look(lambda tables: tables.paused()) else None
+        except StoreError:
+            return None
 
     async def _changed(self, request: Request, local: LocalTool) -> Result:
         """Why an approved call is not run, and what it would do now."""

@@ -15,7 +15,7 @@ from rightcall.authorise.allowlist import denial, may_use
 from rightcall.authorise.limits import scopes_of
 from rightcall.catalog import PackTool, Tool
 from rightcall.config import Policy
-from rightcall.config_settings import Rights, rights_of
+from rightcall.config_settings import Rights, rights_of, with_digest
 from rightcall.errors import ToolError
 from rightcall.gate import Gate
 from rightcall.types import Rules
@@ -57,12 +57,16 @@ class Toolbox(Struct, frozen=True, eq=False):
     """By caller and tool, likewise."""
     protected: tuple[str, ...] = ()
     """Paths below the root that no call may touch, whatever the policy says: the policy itself, and the audit."""
+    packs: str = ""
+    """Digest of the rule packs, for the record."""
 
     def rights_of(self, caller: str) -> Rights:
         known = self.rights.get(caller)
         if known is None:
             known = rights_of(self.policy.settings, caller)
-            known = replace(known, paths=replace(known.paths, deny=(*known.paths.deny, *self.protected)))
+            if self.protected:
+                deny = (*known.paths.deny, *self.protected)
+                known = with_digest(replace(known, paths=replace(known.paths, deny=deny)))
             if len(self.rights) < _MOST_CALLERS:
                 self.rights[caller] = known
         return known

@@ -179,8 +179,27 @@ class Grant(Struct, frozen=True):
     note: str = ""
 
 
+class Pause(Struct, frozen=True):
+    """The emergency stop: who pulled it, when (UTC) and why."""
+
+    by: str
+    since: str
+    reason: str = ""
+
+
+PAUSED = Decision(
+    "deny", "paused", "All tool calls are paused by the operator",
+    "Do not retry. Tell the user that tool calls are paused, and go on without them.",
+)  # fmt: skip
+"""What is decided while it holds. The operator's own reason is for people."""
+
+
 class Facts(Protocol):
     """What a policy may ask of the shared tables, inside the transaction in which the decision is recorded."""
+
+    def paused(self) -> Pause | None:
+        """The emergency stop, while it holds."""
+        ...
 
     def nth_last(self, scope: str, n: int) -> Mark | None:
         """The n-th last start in a scope (1 is the last), None when there were fewer."""

@@ -486,3 +486,19 @@ def test_a_question_says_where_it_is_answered(tmp_path: Path) -> None:
         {"policy": {"approval": {"tools": ["delete_file"]}}}, store=SqliteStore(str(tmp_path / "a.db"))
     ) as door:
         assert "--policy" not in door.judge("delete_file", {"path": "a"}, space="files").message
+
+
+@pytest.mark.promise("P-17")
+@pytest.mark.parametrize("mode", ["block", "warn", "observe"])
+def test_a_pause_holds_at_a_door_whatever_its_mode(mode: Any) -> None:
+    with door_of(mode=mode) as door:
+        held = door.pause("leaked password=Zq8hunter2", by="anna")
+        assert "Zq8hunter2" not in held.reason
+        for name, arguments in (("read_file", {"path": "a"}), ("read_file", {}), ("nothing", {"a": 1})):
+            passage = door.judge(name, arguments, space="files")
+            assert (passage.action, passage.decision.rule) == ("deny", "paused")
+            assert "All tool calls are paused by the operator" in passage.message
+            assert "Do not retry." in passage.message
+        assert [entry.kind for entry in records(door)] == ["pause", "refused", "refused", "refused"]
+        assert door.resume(by="anna") == held
+        assert door.judge("read_file", {"path": "a"}, space="files").action == "allow"

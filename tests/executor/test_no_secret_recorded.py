@@ -138,3 +138,29 @@ def test_a_secret_at_the_place_where_a_text_is_cut_is_hidden_before_the_cut(befo
     assert TOKEN[:12] not in recorded(store)
     assert SECRET[:6] not in recorded(store)
     assert max(len(json.loads(line).get("summary", "")) for line in recorded(store).splitlines()) <= 200
+
+
+@pytest.mark.promise("A-02", "P-06")
+@pytest.mark.parametrize("said", ["approved", "denied"])
+def test_nothing_of_a_secret_is_on_disk_once_its_approval_was_answered_and_used(said: Any, tmp_path: Path) -> None:
+    policy = {"policy": {"allow": ["*"], "dry_run": False}}
+    call = {"name": "send", "arguments": {"to": "ann", "password": SECRET * 500}}
+
+    def holding() -> list[Path]:
+        return [path for path in tmp_path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+
+    with Executor.open_sync(tmp_path, policy, code=False) as ex:
+
+        @ex.tool(effects=["write"], preview=lambda arguments: f"would send {arguments['password']}")
+        def send(to: str, password: str) -> str:
+            """Send."""
+            return to
+
+        assert ex.run(call, caller="teacher").status == "waiting"
+        (question,) = ex.waiting()
+        assert SECRET in question.details
+        assert [path.parent.name for path in holding()] == ["audit.db-private"]
+        ex.answer(question.id, said, by="anna", digest=question.digest)
+        assert ex.run(call, caller="teacher").ok is (said == "approved")
+        assert holding() == []
+    assert holding() == []

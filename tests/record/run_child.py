@@ -57,6 +57,40 @@ def write(store: SqliteStore) -> None:
         say(store.transact(add()))
 
 
+def admissions(store: SqliteStore, name: str) -> None:
+    """Make calls for ever, each another, and say when all are refused and when they run again."""
+    from approval_running import request_of, try_call
+    from rightcall.config_settings import Asking, Limits, Settings, Window
+
+    free = Limits(Window(), Window(), {})
+    settings = Settings(stage="full", dry_run=False, quarantine=0, limits=free, approval=Asking(effects=()))
+    before, number = "", 0
+    while True:
+        number += 1
+        request = request_of({"n": number}, caller=name, at=store.clock.now(), settings=settings)
+        rule = try_call(store, request).decision.rule
+        if rule != before:
+            say(rule)
+        before = rule
+
+
+def denied_and_killed(store: SqliteStore, secret: str) -> None:
+    """Ask, hear a no, and die as soon as that is on disk."""
+    from approval_running import Discreet
+    from approval_running import say as answer
+    from rightcall.record.sqlite_tables import SqliteTables
+
+    asked = Discreet(store).ask({"content": secret})
+
+    def die(self: SqliteTables) -> None:
+        del self
+        say("denied")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    SqliteTables.forget_private = die
+    answer(store, asked, "denied")
+
+
 def key(store: SqliteStore) -> None:
     say(store.key().hex())
     store.close()

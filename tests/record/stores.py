@@ -25,7 +25,8 @@ def opened(kind: str, folder: Path) -> Iterator[Diary]:
 
 
 def tamper(file: Path, *statements: str) -> None:
-    """What somebody with access to the file can do."""
+    """What somebody with access to the file and those beside it can do."""
+    file.with_name(f"{file.name}-head").unlink(missing_ok=True)
     with closing(sqlite3.connect(file)) as connection:
         for statement in statements:
             connection.execute(statement)
@@ -34,6 +35,7 @@ def tamper(file: Path, *statements: str) -> None:
 
 def forge(file: Path, first: int = 1, last: int = 1_000_000) -> None:
     """Computes the hashes of these records anew, so that they fit again what stands before them."""
+    file.with_name(f"{file.name}-head").unlink(missing_ok=True)
     with closing(sqlite3.connect(file)) as connection:
         before = connection.execute("SELECT hash FROM audit WHERE seq = ?", (first - 1,)).fetchone()
         head = before[0] if before else START

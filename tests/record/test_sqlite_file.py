@@ -52,12 +52,13 @@ def test_a_folder_that_is_there_stays_as_it_is(open_sqlite: OpenSqlite, database
     assert mode(database.parent) == 0o755
 
 
-def test_after_closing_only_the_database_and_its_key_are_left(open_sqlite: OpenSqlite, database: Path) -> None:
+def test_after_closing_only_the_database_its_key_and_its_head_are_left(open_sqlite: OpenSqlite, database: Path) -> None:
     store = open_sqlite()
     store.transact(add())
     store.close()
     assert sorted(path.name for path in database.parent.glob("audit.db*") if path.is_file()) == [
         "audit.db",
+        "audit.db-head",
         "audit.db.key",
     ]
 

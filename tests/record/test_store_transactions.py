@@ -13,7 +13,7 @@ from record.works import BODY, OpenSqlite, add, approval, grant, numbers, record
 from rightcall.errors import StoreError
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import WRITES, Store, Tables
-from rightcall.types_running import Facts
+from rightcall.types_running import Facts, Pause
 
 WRITING: dict[str, Callable[[Tables], Any]] = {
     "append": lambda tables: tables.append("message", 0, BODY),
@@ -27,10 +27,11 @@ WRITING: dict[str, Callable[[Tables], Any]] = {
     "put_approval": lambda tables: tables.put_approval(approval("a1", status="used")),
     "put_grant": lambda tables: tables.put_grant(grant("g1", uses=1)),
     "drop_grant": lambda tables: tables.drop_grant("g1"),
+    "put_pause": lambda tables: tables.put_pause(Pause("anna", "now")),
 }
 READING = {
     "all_grants", "answered", "approval", "approvals", "belonging", "changes", "definition", "entries", "entry",
-    "grants", "head", "newest", "nth_last", "overdue", "running", "scopes", "waiting", "wall",
+    "grants", "head", "newest", "nth_last", "overdue", "paused", "running", "scopes", "waiting", "wall",
 }  # fmt: skip
 
 
@@ -41,7 +42,7 @@ def state(store: Store) -> list[Any]:
             list(tables.entries()), tables.head(), tables.running(), tables.belonging(1), tables.scopes(""),
             tables.nth_last("all", 1), tables.changes(), tables.definition("ping"), tables.definition("pong"),
             tables.approvals(), tables.answered("b" * 64), tables.all_grants(), tables.waiting("teacher", 0),
-            tables.overdue(2**62),
+            tables.overdue(2**62), tables.paused(),
         ]
     )  # fmt: skip
 

@@ -15,6 +15,7 @@ from proxy.chatting import TOOLS, seen, whole_answer
 from rightcall import load_policy
 from rightcall.proxy.options import Options
 from rightcall.record.memory import MemoryStore
+from rightcall.record.pause import pause, resume
 from rightcall.serve.access import Access
 from rightcall.serve.assembly import assemble
 from rightcall.serve.limits import UpstreamLimits
@@ -594,3 +595,29 @@ def test_the_metrics_tell_how_many_streams_are_under_way(shared: Rig) -> None:
     assert answer.read().endswith(b"[DONE]\n\n")
     connection.close()
     assert b"rightcall_streams_open 0\n" in request("GET", shared.address, "/metrics").body
+
+
+# ── the emergency stop ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.promise("P-17")
+def test_while_calls_are_paused_no_model_is_asked_for_one() -> None:
+    store = MemoryStore()
+    with rig(store=store) as one:
+        store.transact(lambda tables: pause(tables, "anna", "smoke"))
+        for path in (CHAT, RESPONSES, MESSAGES, OLLAMA):
+            one.upstream.play([])
+            got = post(one.address, path, chat(input="x", max_tokens=9))
+            assert got.status == 503, path
+            assert b"All tool calls are paused by the operator" in got.body
+            assert b"smoke" not in got.body
+            assert got.headers["x-should-retry"] == "false"
+            assert one.upstream.requests == []
+        health = json.decode(request("GET", one.address, "/health").body)
+        assert set(health["paused"]) == {"since"}
+        one.upstream.play([Answer([Text("Hi")])])
+        assert post(one.address, CHAT, {"model": "m", "messages": []}).status == 200
+        store.transact(lambda tables: resume(tables, "anna"))
+        one.upstream.play([Answer([RIGHT])])
+        assert calls_of(post(one.address, CHAT, chat()).json) == [("weather", {"city": "Bern"})]
+        assert "paused" not in json.decode(request("GET", one.address, "/health").body)

@@ -14,6 +14,7 @@ from rightcall.authorise.effects import dry_run
 from rightcall.authorise.limits import within_limits
 from rightcall.authorise.loops import not_repeated
 from rightcall.authorise.paths import inside
+from rightcall.authorise.pause import not_paused
 from rightcall.authorise.quarantine import not_quarantined
 from rightcall.types_running import Decision, Facts, Request
 
@@ -21,6 +22,7 @@ Policy = Callable[[Request, Facts], Decision | None]
 """Its word on a request, None when it has none. `allow` and `dry_run` let the next policy speak."""
 
 POLICIES: tuple[tuple[str, Policy], ...] = (
+    ("pause", not_paused),
     ("denied", denied),
     ("allowed", allowed),
     ("batch", by_itself),

@@ -28,6 +28,8 @@ COMMANDS: Final = {
     "approvals": "answer the calls that wait for a person: list, show, approve, deny, watch",
     "grants": "say yes in advance to certain calls of a caller, or take it back",
     "quarantine": "list the calls that were refused too often, or release one",
+    "pause": "stop every tool call at once, in all processes on the store, until `resume`",
+    "resume": "let tool calls run again after `pause`",
     "audit": "see what was recorded: tail, show, verify, head, export, prune",
     "packet": "tell the story of a request that was routed: show, list, remove, prune",
     "install": "put rightcall into the settings of a host: Claude Code, Gemini CLI, Codex, Cursor and others",

@@ -9,6 +9,7 @@ from rightcall.cli import OK, REFUSED
 from rightcall.cli.answering import YES, answered, denied_all, shown
 from rightcall.cli.lines import InputError
 from rightcall.cli.options import json_option
+from rightcall.cli.pause import paused_line, state_record
 from rightcall.cli.persons import at_a_terminal, person_option, typed
 from rightcall.cli.questions import (
     MOST_LISTED,
@@ -30,6 +31,7 @@ from rightcall.types_running import ApprovalStatus
 
 if TYPE_CHECKING:
     from rightcall.record.tables import Store
+    from rightcall.types_running import Pause
 
 EXAMPLES = """\
 examples:
@@ -101,13 +103,16 @@ def run(options: Namespace) -> int:
 
 def _list(store: "Store", options: Namespace) -> int:
     now = store.clock.now()
-    found = store.look(lambda tables: tables.approvals(*(() if options.all else _OPEN)))
+    found, held = store.look(lambda tables: (tables.approvals(*(() if options.all else _OPEN)), tables.paused()))
     if not options.all:
         found = [one for one in found if one.expires_at > now]
     most = _limit(options)
     if options.json:
-        say(json_line({"approvals": [summary_record(one, now) for one in fair_part(found, most)]}))
-    elif found:
+        part = [summary_record(one, now) for one in fair_part(found, most)]
+        say(json_line({"approvals": part} | _paused_record(held)))
+        return OK
+    say(*paused_line(held))
+    if found:
         say(*listing(found, now, style_for(sys.stdout), most))
     else:
         say("Nothing waits for an answer." if not options.all else "Nobody was ever asked.")
@@ -121,6 +126,11 @@ def _limit(options: Namespace) -> int:
     if options.limit < 0:
         raise InputError(f"invalid value {options.limit} for `--limit`: expected 0 or more")
     return options.limit
+
+
+def _paused_record(held: "Pause | None") -> dict[str, object]:
+    """Only while everything is paused: a yes then has no effect before calls run again."""
+    return {} if held is None else {"paused": state_record(held)}
 
 
 def _show(store: "Store", options: Namespace) -> int:

@@ -27,6 +27,7 @@ examples:
   rightcall audit verify --anchor "$(cat anchor.txt)"
   rightcall audit export audit.jsonl --since 2026-01-01
   rightcall audit prune --older-than 90d
+  rightcall audit adopt --reason "restored from Monday's backup"
 """
 
 FORMATS = ("jsonl", "csv")
@@ -69,6 +70,10 @@ def arguments(parser: ArgumentParser) -> None:
     prune.add_argument("--yes", action="store_true", help="do not ask")
     person_option(prune)
     json_option(prune, "what was removed")
+    adopt = action("adopt", "go on with the file that is there now, where it is empty, gone, another or an older copy")
+    adopt.add_argument("--reason", metavar="TEXT", default="", help="why, for the record")
+    adopt.add_argument("--yes", action="store_true", help="do not ask")
+    person_option(adopt)
     for one in actions.choices.values():
         store_options(one)
 
@@ -82,6 +87,10 @@ def run(options: Namespace) -> int:
             return prune_records(store, options)
         finally:
             store.close()
+    if options.action == "adopt":
+        from rightcall.cli.audit_adopt import adopt_audit
+
+        return adopt_audit(options)
     looking = look_into(options)
     try:
         return _ACTIONS[options.action](looking, options)

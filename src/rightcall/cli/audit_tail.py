@@ -11,6 +11,7 @@ from rightcall.cli import OK
 from rightcall.cli.audit_lines import Table
 from rightcall.cli.moments import moment
 from rightcall.cli.output import is_unicode, json_text
+from rightcall.cli.pause import paused_line
 from rightcall.cli.terminal import say, style_for
 from rightcall.record.reading import CALLS, CallRecord, call, calls
 from rightcall.route.packet_ids import is_packet_id
@@ -28,17 +29,22 @@ _MOST_PACKETS = 5
 def tail(store: "Looking", options: Namespace) -> int:
     """Prints the last calls; with --follow it goes on until Ctrl-C, which is how following ends and so no failure."""
     since = None if options.since is None else moment(options.since, "--since")
-    head, found = store.look(lambda tables: (tables.head()[0], _last(tables, options, since)))
+    head, found, held = store.look(lambda tables: (tables.head()[0], _last(tables, options, since), tables.paused()))
     table = Table(style_for(sys.stdout), found)
     if not options.json:
         _open(table, found, options)
     _print(found, table, options)
     told = _tell_packets(found, frozenset(), options)
+    if not options.json:
+        say(*paused_line(held))
     try:
         while options.follow:
             sys.stdout.flush()
             sleep(EVERY)
-            head, found = store.look(lambda tables, last=head: _news(tables, last, options))
+            before = held
+            (head, found), held = store.look(lambda tables, last=head: (_news(tables, last, options), tables.paused()))
+            if held != before and not options.json:
+                say(*(paused_line(held) or ["Calls may run again."]))
             _print(found, table, options)
             told = _tell_packets(found, told, options)
     except KeyboardInterrupt:

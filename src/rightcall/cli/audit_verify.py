@@ -1,16 +1,21 @@
 """`audit verify` and `audit head`: anchors as people keep them, progress, and the result in words."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec.structs import replace
 
 from rightcall.cli.audit_lines import records
 from rightcall.cli.terminal import Style, wrap
 from rightcall.errors import ConfigError
+from rightcall.record.sqlite_identity import wrong_with
 from rightcall.record.verify import Verification, verify
 from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
     from rightcall.cli.store_options import Looking
+    from rightcall.record.sqlite_tables import SqliteTables
+    from rightcall.record.tables import Tables
 
 Anchor = tuple[int, bytes]
 
@@ -41,8 +46,13 @@ def check(store: "Looking", anchor: Anchor | None) -> Verification:
         sys.stderr.write(f"\r{records(checked)} are right so far …")
         sys.stderr.flush()
 
+    def work(tables: "Tables") -> Verification:
+        found = verify(tables, anchor, progress if watched else None)
+        problem = wrong_with(store.path, cast("SqliteTables", tables)) if found.ok else ""
+        return replace(found, ok=False, problem=f"The chain is whole, but {problem}.") if problem else found
+
     try:
-        return store.look(lambda tables: verify(tables, anchor, progress if watched else None))
+        return store.look(work)
     finally:
         if watched:
             sys.stderr.write("\r\x1b[K")

@@ -5,6 +5,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
 from rightcall.cli import OK, REFUSED
@@ -12,12 +13,13 @@ from rightcall.cli.install_options import lock_folder
 from rightcall.cli.options import json_option
 from rightcall.cli.output import json_text
 from rightcall.cli.terminal import Style, say, style_for
-from rightcall.errors import ConfigError
-from rightcall.hosts.hook_place import policy_of_project, project_folder
+from rightcall.errors import ConfigError, StoreError
+from rightcall.hosts.hook_place import policy_of_project, project_folder, record_without_policy
 from rightcall.installing.looking import Installed, installed_in, places
 from rightcall.installing.manifest import Manifest, Record, read_manifest
 from rightcall.installing.notes import switched_off
 from rightcall.text.escape import escaped
+from rightcall.types_running import Pause
 
 if TYPE_CHECKING:
     from rightcall.installing.trying import Tried
@@ -37,10 +39,12 @@ def run(options: Namespace) -> int:
     manifest = read_manifest(lock_folder())
     found = [*_of_settings(manifest), *_of_agent_zero(manifest)]
     server = _server()
+    paused = [one for path in _stores() if (one := _paused(path)) is not None]
     if options.json:
-        say(json_text({"installed": found, "server": server}))
+        say(json_text({"installed": found, "server": server, "paused": paused}))
     else:
         style = style_for(sys.stdout)
+        say(*(style.tint(line, "red", "bold") for one in paused for line in _paused_lines(one)))
         say(*(line for one in found for line in _lines(one, style)))
         if not found:
             say("Nothing is installed. `rightcall install --help` shows what there is.")
@@ -108,6 +112,41 @@ def _of_agent_zero(manifest: Manifest) -> Iterator[dict[str, Any]]:
         except ConfigError as error:
             why = str(error)
         yield _record("agent-zero", folder, works=not why, why=why)
+
+
+def _stores() -> Iterator[str]:
+    """This project's store, and the one that hooks without a policy share."""
+    from rightcall.config import load_policy
+    from rightcall.config_found import FoundPolicy
+    from rightcall.executor_opening import found_folder, store_path
+    from rightcall.record.origin import refuse_leaving
+
+    policy = policy_of_project(project_folder())
+    with suppress(ConfigError, StoreError):  # what is wrong with it is told elsewhere
+        found = load_policy(None if policy is None else FoundPolicy(policy, quiet=True))
+        path = store_path(found, policy, project_folder())
+        refuse_leaving(path, found_folder(found, policy, project_folder()) or os.path.dirname(path))
+        yield path
+    yield record_without_policy()
+
+
+def _paused(path: str) -> dict[str, Any] | None:
+    """The emergency stop of a store, while it holds; None also where the store is not there or cannot be read."""
+    if not os.path.exists(path):
+        return None
+    from rightcall.cli.pause import state_record
+    from rightcall.cli.store_options import Looking
+
+    with suppress(StoreError), closing(Looking(path, found=path != record_without_policy())) as store:
+        held = store.look(lambda tables: tables.paused())
+        return None if held is None else {"store": path} | state_record(held)
+    return None
+
+
+def _paused_lines(one: dict[str, Any]) -> list[str]:
+    from rightcall.cli.pause import paused_line
+
+    return [*paused_line(Pause(one["by"], one["since"], one["reason"] or "")), f"  store: {escaped(one['store'])}"]
 
 
 def _server() -> dict[str, Any]:

@@ -122,7 +122,7 @@ class Looking:
         from rightcall.record.runs import Runs
         from rightcall.record.sqlite_readers import Readers
 
-        file = Path(path).resolve()
+        file = self.path = Path(path).resolve()
         self.clock = SystemClock()
         runs, origin = Runs(file.with_name(file.name + "-runs")), Origin(file, found=found)
         self._readers = Readers(file, self.clock, runs, _PATIENCE, origin, alone=True)
@@ -143,6 +143,14 @@ def _existing(options: Namespace) -> str:
     path = database_of(options)
     if os.path.isdir(path):
         raise StoreError(f"{path} is a folder, not the file of an audit")
+    from pathlib import Path
+
+    from rightcall.record.sqlite_faults import unusable, way_out
+    from rightcall.record.sqlite_identity import lost
+
+    file = Path(path).resolve()
+    if problem := lost(file):
+        raise unusable(file, problem, way_out(file), "replaced")
     if not os.path.exists(path):
         raise StoreError(
             f"there is no audit at {path}: nothing was recorded there yet. "

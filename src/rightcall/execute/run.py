@@ -9,7 +9,7 @@ function that blocks without awaiting blocks the event loop, as anywhere; declar
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from functools import partial
 from time import perf_counter
@@ -35,29 +35,48 @@ _shared = Threads()
 """Threads belong to the process, as memory does: all executors of a program use the same few."""
 
 
+QUEUED = 0.05
+"""Seconds between admission and start beyond which a call has waited for a thread."""
+
+WhyNot = Callable[[], str | None]
+"""Asked in the thread of a call that had to wait for one: why it must not start any more."""
+
+
 async def run(
-    tool: LocalTool, arguments: Mapping[str, Any], *, seconds: float, output: int, threads: Threads | None = None
-) -> Result:
+    tool: LocalTool, arguments: Mapping[str, Any], *, seconds: float, output: int, threads: Threads | None = None,
+    why_not: WhyNot | None = None,
+) -> Result:  # fmt: skip
     """Run a tool with arguments that were checked, for at most `seconds` (or the tool's own time-out, where that is
     shorter) and at most `output` bytes of result. Raises nothing but the caller's own CancelledError."""
     began = perf_counter()
     limit = seconds if tool.timeout is None else min(seconds, tool.timeout)
-    outcome = await _outcome(tool, arguments, limit, output, threads or _shared)
+    outcome = await _outcome(tool, arguments, limit, output, threads or _shared, why_not)
     return _result(outcome, limit, perf_counter() - began)
 
 
-async def _outcome(tool: LocalTool, arguments: Mapping[str, Any], limit: float, output: int, threads: Threads) -> Any:
+async def _outcome(
+    tool: LocalTool, arguments: Mapping[str, Any], limit: float, output: int, threads: Threads, why_not: WhyNot | None
+) -> Any:
     deadline = asyncio.get_running_loop().time() + limit
     context = copy_context()
     if is_asynchronous(tool.function):
         outcome = await in_task(partial(called_on_loop, tool, arguments, output), deadline, context)
     else:
-        outcome = await in_thread(threads, partial(called_in_thread, tool, arguments, output), deadline, context)
+        work = partial(called_in_thread, tool, arguments, output)
+        if why_not is not None:
+            work = partial(_unless_stopped, work, why_not, perf_counter())
+        outcome = await in_thread(threads, work, deadline, context)
     if isinstance(outcome, Awaited):
         outcome = await in_task(partial(awaited_on_loop, outcome, output), deadline, context)
     if isinstance(outcome, Large):
         outcome = await in_thread(threads, partial(shaped_in_thread, outcome, output), deadline, context)
     return outcome
+
+
+def _unless_stopped(work: Callable[[], Any], why_not: WhyNot, admitted: float) -> Any:
+    if perf_counter() - admitted >= QUEUED and (why := why_not()) is not None:
+        return Failed(why, plain=True)
+    return work()
 
 
 def _result(outcome: Any, limit: float, seconds: float) -> Result:

@@ -8,7 +8,9 @@ True
 """
 
 import os
+from collections.abc import Iterable
 from functools import lru_cache
+from hashlib import sha256
 
 from msgspec.structs import replace
 
@@ -16,7 +18,7 @@ from rightcall.errors import PackError
 from rightcall.packs.compiled import lookup
 from rightcall.packs.pack import Pack
 
-__all__ = ["Pack", "available_packs", "is_pack_path", "load_pack", "read_pack_text"]
+__all__ = ["Pack", "available_packs", "is_pack_path", "load_pack", "pack_digests", "read_pack_text"]
 
 _HOME = os.path.dirname(__file__)
 
@@ -48,6 +50,22 @@ def load_pack(name_or_path: str | os.PathLike[str]) -> Pack:
         )
     file = os.path.join(_HOME, f"{name}.toml")
     return _shipped(name, _text(file), file)
+
+
+def pack_digests(names: Iterable[object]) -> dict[str, str]:
+    """Rule packs by name, each with the digest of its file, for the record."""
+    return {
+        name: _file_digest(name if is_pack_path(name) else os.path.join(_HOME, f"{name}.toml"))
+        for name in dict.fromkeys(os.fspath(one) for one in names if isinstance(one, (str, os.PathLike)))
+    }
+
+
+def _file_digest(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return sha256(file.read()).hexdigest()
+    except OSError:  # it was there a moment ago
+        return ""
 
 
 def read_pack_text(text: str, source: str = "pack") -> Pack:

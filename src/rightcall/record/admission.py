@@ -16,11 +16,11 @@ from rightcall.keys import count_since, refused_scope, same_scope, server_key
 from rightcall.record.asking import Question, ask, use
 from rightcall.record.entries import CallBody, EndBody, NoteBody, encode, read_end
 from rightcall.record.tables import Tables
-from rightcall.types_running import HOUR, Decision, Facts, Request
+from rightcall.types_running import HOUR, PAUSED, Decision, Facts, Request
 
 Decide = Callable[[Request, Facts], Decision]
 
-UNCOUNTED = ("limit:", "store:", "quarantine", "approval:")
+UNCOUNTED = ("limit:", "store:", "quarantine", "approval:", "paused")
 """Refusals that say nothing against the call itself: repeating it later can be right, so they do not add up."""
 
 MOST_REFUSALS = 100
@@ -47,26 +47,28 @@ def admit(tables: Tables, request: Request, decide: Decide, body: CallBody, ques
         return refuse(tables, request.caller, request.digest, decision, body, request.at)
     if decision.kind == "ask":
         return _wait(tables, request, decision, body, question)
-    seq = tables.append("begin", 0, encode(_decided(body, decision)))
+    decided = _decided(tables, body, decision, request.at, count_start(tables, request, tables.head()[0] + 1))
+    seq = tables.append("begin", 0, encode(decided))
     _, own = tables.head()
     tables.begun(seq)
     use(tables, decision, seq)
     if request.side_effects and decision.kind == "allow":
         tables.changed(request.digest)
-    for scope in request.scopes:
-        tables.mark(scope.name, seq)
     if request.rights.repeats and not request.repeatable:
-        tables.mark(same_scope(request, tables.changes()), seq)
+        tables.mark(same_scope(request, tables.changes()), seq, request.at)
     _pin_what_is_new(tables, request, seq, question.definition)
     return Admission(decision, seq, hash=own)
 
 
 def refuse(tables: Tables, caller: str, digest: str, decision: Decision, body: CallBody, at: int) -> Admission:
-    """Record a call that does not run, and notice how often it was refused before."""
-    seq = tables.append("refused", 0, encode(_decided(body, decision)))
+    """Record a call that does not run, and notice how often it was refused before. While everything is paused, that is
+    why."""
+    if tables.paused() is not None:
+        decision = PAUSED
+    seq = tables.append("refused", 0, encode(_decided(tables, body, decision, at)))
     scope = refused_scope(caller, digest)
     if not decision.rule.startswith(UNCOUNTED):
-        tables.mark(scope, seq)
+        tables.mark(scope, seq, at)
     count = count_since(tables, scope, at - HOUR, MOST_REFUSALS)
     return Admission(decision, seq, count, "" if decision.earlier is None else _outcome(tables, decision.earlier))
 
@@ -92,10 +94,15 @@ def _wait(tables: Tables, request: Request, decision: Decision, body: CallBody, 
     approval = ask(tables, request, decision, question, body.context)
     if isinstance(approval, Decision):
         return refuse(tables, request.caller, request.digest, approval, body, request.at)
-    for scope in request.scopes:  # a question costs a person's time: it counts like a call
-        tables.mark(scope.name, 0)
+    order = count_start(tables, request, 0)  # a question costs a person's time: it counts like a call
     decision = replace(decision, approval=approval)
-    return Admission(decision, tables.append("waiting", 0, encode(_decided(body, decision))))
+    decided = _decided(tables, body, decision, request.at, order)
+    return Admission(decision, tables.append("waiting", 0, encode(decided)))
+
+
+def count_start(tables: Tables, request: Request, call: int) -> dict[str, int]:
+    """Count a start towards every limit that it falls under; the how many-th it is of each kind."""
+    return {scope.name.partition("\0")[0]: tables.mark(scope.name, call, request.at) for scope in request.scopes}
 
 
 def _pin_what_is_new(tables: Tables, request: Request, call: int, described: str) -> None:
@@ -114,9 +121,12 @@ def _note_first_seen(tables: Tables, call: int, what: dict[str, str], digest: st
     tables.append("definition", call, encode(NoteBody("first seen", data=data)))
 
 
-def _decided(body: CallBody, decision: Decision) -> CallBody:
+def _decided(
+    tables: Tables, body: CallBody, decision: Decision, now: int, order: dict[str, int] | None = None
+) -> CallBody:
     return replace(
-        body, decision=decision.kind, rule=decision.rule, reason=decision.reason, approval=decision.approval,
+        body, now=now, order=order or {}, changes=tables.changes(),
+        decision=decision.kind, rule=decision.rule, reason=decision.reason, approval=decision.approval,
         grant=decision.grant, earlier=decision.earlier, retry_after=decision.retry_after,
     )  # fmt: skip
 

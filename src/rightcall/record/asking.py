@@ -160,6 +160,8 @@ def answer(
     answerable(approval, now)
     if said == "approved" or digest:
         _same_digest(approval, digest)
+    if said == "approved":
+        _shown_whole(approval)
     person(by, approval.caller, callers)
     sweep(tables, now)
     answered = replace(approval, status=said, by=by, answered=tables.wall(), expires_at=now + expires * SECOND)
@@ -170,7 +172,9 @@ def answer(
         answered = replace(answered, canonical="", details="{}")
     tables.put_approval(answered)
     why = hide(reason) if reason else ""
-    body = AnswerBody(id, said, by, approval.digest, approval.kind, approval.tool, approval.caller, why)
+    body = AnswerBody(
+        id, said, by, approval.digest, approval.kind, approval.tool, approval.caller, why, now, answered.expires_at
+    )
     tables.append("answer", 0, encode(body))
     return answered
 
@@ -188,6 +192,15 @@ def answerable(approval: Approval, now: int) -> None:
         raise AnswerError(f"approval {approval.id} has expired; the call must be made again")
     if approval.status != "waiting":
         raise AnswerError(f"approval {approval.id} is already {approval.status}; an answer is given once")
+
+
+def _shown_whole(approval: Approval) -> None:
+    """Nobody says yes to what nobody can be shown."""
+    if not approval.canonical:
+        raise AnswerError(
+            f"the call of approval {approval.id} is no longer kept beside the database, so it cannot be approved; "
+            f"deny it with `rightcall approvals deny {approval.id}`, then the call can be made again"
+        )
 
 
 def _same_digest(approval: Approval, digest: str) -> None:
@@ -243,9 +256,13 @@ def _alike(name: str) -> str:
 
 
 def sweep(tables: Tables, now: int) -> None:
-    """What nobody answered or used in time is not kept: a call can hold secrets."""
+    """What nobody answered or used in time is not kept: a call can hold secrets, and so can a grant's conditions."""
     for approval in tables.overdue(now):
         _expire(tables, approval)
+    for grant in tables.all_grants():
+        if grant.expires_at <= now:
+            tables.drop_grant(grant.id)
+            tables.append("grant", 0, encode(NoteBody("expired", "", _grant_data(grant))))
 
 
 def _expire(tables: Tables, approval: Approval) -> None:
@@ -286,4 +303,6 @@ def _grant(tables: Tables, id: str) -> Grant:
 
 
 def _grant_data(grant: Grant) -> dict[str, object]:
-    return {"id": grant.id, "caller": grant.caller, "tool": grant.tool, "uses": grant.uses}
+    return {
+        "id": grant.id, "caller": grant.caller, "tool": grant.tool, "uses": grant.uses, "until": grant.expires_at,
+    }  # fmt: skip

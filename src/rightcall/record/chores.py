@@ -9,7 +9,7 @@ from msgspec import MsgspecError
 
 from rightcall.record.asking import sweep
 from rightcall.record.clock import Clock
-from rightcall.record.entries import EndBody, encode, read_call
+from rightcall.record.entries import EndBody, NoteBody, encode, read_call
 from rightcall.record.sqlite_tables import SqliteTables
 from rightcall.types_running import SECOND
 
@@ -23,6 +23,7 @@ _REFRESH = 60 * SECOND
 
 def tidy(tables: SqliteTables, clock: Clock) -> None:
     """At the start of a transaction, every few seconds."""
+    tables.sweep_private()
     complete_interrupted(tables)
     keep_clocks(tables, clock)
     sweep(tables, clock.now())
@@ -69,8 +70,11 @@ def keep_clocks(tables: SqliteTables, clock: Clock) -> None:
 def _shift(tables: SqliteTables, now: int, then: int, passed: int) -> None:
     """`passed` is what the wall's clock says. Where it went back nobody knows how long the machine was off: then no
     time has passed for what is counted, and all of it for what was allowed for a time."""
-    by = now - then - max(passed, 0)
-    tables.shift(by, now, now if passed < 0 else None)
+    by, until = now - then - max(passed, 0), now if passed < 0 else None
+    tables.shift(by, now, until)
+    data = {"by": by, "now": now} | ({} if until is None else {"until": until})
+    # for whoever decides again later: the times of records before this one are of another clock
+    tables.append("store", 0, encode(NoteBody("restarted", data=data)))
 
 
 def boot_id() -> str:

@@ -7,6 +7,33 @@ from msgspec import Struct, json
 from rightcall.types_running import DecisionKind, Status
 
 
+class Inputs(Struct, frozen=True, omit_defaults=True):
+    """What else of a `Request` its decision used, as far as it is not the usual: with these, the rest of the body and
+    the records before it, the same decision can be made again."""
+
+    own: bool = False
+    permit: str = ""
+    called: tuple[str, ...] = ()
+    repeatable: bool = False
+    dry_run: bool = False
+    asks: tuple[str, ...] = ()
+    repaired: bool = False
+    paths: tuple[str | tuple[str, str], ...] = ()
+    """Each as it was written and as it was resolved; one text where both are the same."""
+    outside: tuple[str, ...] = ()
+    linked: bool = False
+    inner: tuple[str, ...] = ()
+    approval: str | None = None
+    """That the caller named."""
+    unpinned: bool = False
+    """The definition was not compared with an earlier one."""
+    partial: bool = False
+    """Something above was too long to be kept: the decision cannot be made again."""
+
+
+NO_INPUTS = Inputs()
+
+
 class CallBody(Struct, frozen=True, omit_defaults=True):
     """`begin`, `refused`, `waiting` and `proxied`: who wanted what, what was made of it, and what was decided by which
     rule."""
@@ -53,6 +80,15 @@ class CallBody(Struct, frozen=True, omit_defaults=True):
     """how often the model was asked again,"""
     taught: bool = False
     """and whether it was told of the tools in its prompt."""
+    now: int = 0
+    """When it was decided, by the monotonic clock that limits and expiry go by."""
+    order: dict[str, int] = {}
+    """Of what it counts towards (`all`, `caller`, `tool`): the how many-th start there it is."""
+    changes: int = 0
+    """How many changes were seen by then: the same call after a change is no repetition."""
+    inputs: Inputs = NO_INPUTS
+    packs: str = ""
+    """Digest of the rule packs, where there are any."""
 
 
 class EndBody(Struct, frozen=True, omit_defaults=True):
@@ -81,6 +117,9 @@ class AnswerBody(Struct, frozen=True, omit_defaults=True):
     caller: str = ""
     reason: str = ""
     """Why, where the person said so."""
+    now: int = 0
+    until: int = 0
+    """When it was answered, and until when the answer holds, by the monotonic clock."""
 
 
 class NoteBody(Struct, frozen=True, omit_defaults=True):

@@ -8,7 +8,7 @@ from typing import Any
 from rightcall.record.chain import START, link
 from rightcall.record.clock import Clock
 from rightcall.record.tables import Entry, EntryKind, held_bytes
-from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark
+from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark, Pause
 
 _SWEEP = 4096
 """Marks after which scopes that were not used for an hour are looked for."""
@@ -36,12 +36,15 @@ class MemoryTables:
         self._parts: dict[int, list[Entry]] = {}
         self._running: set[int] = set()
         self._marks: dict[str, list[Mark]] = {}
+        self._numbers: dict[str, int] = {}
+        """Starts in a scope since it was first used, or last swept."""
         self._marked = 0
         self._changes = 0, ""
         self._definitions: dict[str, str] = {}
         self._approvals: dict[str, Approval] = {}
         self._bindings: dict[str, list[str]] = {}
         self._grants: dict[str, Grant] = {}
+        self._pause: Pause | None = None
 
     # A work is over
 
@@ -74,6 +77,7 @@ class MemoryTables:
         since = self._clock.now() - HOUR
         for name in [name for name, kept in self._marks.items() if kept[-1].at <= since]:
             del self._marks[name]
+            self._numbers.pop(name, None)
 
     def undo(self) -> None:
         """It raised: nothing of it has happened."""
@@ -176,8 +180,8 @@ class MemoryTables:
         marks = self._marks.get(scope)
         return marks[-n] if marks is not None and 1 <= n <= len(marks) else None
 
-    def mark(self, scope: str, call: int) -> None:
-        now = self._now
+    def mark(self, scope: str, call: int, at: int | None = None) -> int:
+        now = at if at is not None else self._now
         if now is None:
             now = self._now = self._clock.now()
         marks = self._marks.get(scope)
@@ -188,10 +192,13 @@ class MemoryTables:
         self._undo.append(scope)
         marks.append(Mark(now, call))
         self._marked += 1
+        number = self._numbers[scope] = self._numbers.get(scope, 0) + 1
+        return number
 
     def _unmark(self, scope: str) -> None:
         marks = self._marks[scope]
         marks.pop()
+        self._numbers[scope] -= 1
         if not marks:
             del self._marks[scope]
 
@@ -287,3 +294,15 @@ class MemoryTables:
 
     def all_grants(self) -> list[Grant]:
         return list(self._grants.values())
+
+    # The emergency stop
+
+    def paused(self) -> Pause | None:
+        return self._pause
+
+    def put_pause(self, pause: Pause | None) -> None:
+        self._undo.append((self._set_pause, (self._pause,)))
+        self._pause = pause
+
+    def _set_pause(self, pause: Pause | None) -> None:
+        self._pause = pause

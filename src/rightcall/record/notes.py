@@ -2,17 +2,15 @@
 whether a diagnosis was right, and what a router decided. Two of the success metrics need the messages, one the
 diagnoses; without them these say "not reported"."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from hashlib import sha256
+from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 from rightcall.errors import ConfigError
 from rightcall.record.entries import NoteBody, encode
 from rightcall.record.tables import Tables
 from rightcall.text.escape import shown
-
-if TYPE_CHECKING:
-    from rightcall.config import Policy
 
 LONGEST = 500
 """Characters of a name."""
@@ -139,17 +137,30 @@ def note_change(tables: Tables, what: str, by: str, data: Any = None) -> int:
     return tables.append("change", 0, encode(NoteBody(what, _name("by", by), data)))
 
 
+def policy_note(what: str, policy: Any, packs: dict[str, str], problem: str | None) -> tuple[NoteBody, str]:
+    """What is noted of a policy, and what it is known by: its own digest and that of the packs beside it."""
+    data: dict[str, Any] = {"digest": policy.digest, "source": policy.source}
+    data |= {"packs": packs} if packs else {}
+    data |= {"problem": problem} if problem else {}
+    standing = "" if policy.standing == "given" else policy.standing
+    data |= {"standing": standing} if standing else {}
+    known = " ".join(part for part in (policy.digest, packs_digest(packs), standing) if part)
+    return NoteBody(what, data=data), known
+
+
+def packs_digest(packs: dict[str, str]) -> str:
+    """As a record names them; empty where there are none."""
+    return sha256(json.encode(sorted(packs.items()))).hexdigest()[:16] if packs else ""
+
+
 _POLICY = "(policy)"
 """Under this name the digest of the policy that was noted last is kept beside those of the tools; no tool has it."""
 
 
-def note_policy(tables: Tables, what: str, policy: "Policy", problem: str | None) -> None:
+def note_policy(tables: Tables, note: NoteBody, digest: str) -> None:
     """Which policy is in force and whose word it is, or why an edit was not taken. A process that finds the one before
     it notes nothing: hooks and commands come and go with every call."""
-    standing = "" if policy.standing == "given" else policy.standing
-    known = f"{policy.digest} {standing}".rstrip()
-    if what == "loaded" and tables.definition(_POLICY) == known:
+    if note.what == "loaded" and tables.definition(_POLICY) == digest:
         return
-    tables.pin(_POLICY, known if what == "loaded" else "")
-    more = ({"standing": standing} if standing else {}) | ({"problem": problem} if problem else {})
-    tables.append("policy", 0, encode(NoteBody(what, data={"digest": policy.digest, "source": policy.source} | more)))
+    tables.pin(_POLICY, digest if note.what == "loaded" else "")
+    tables.append("policy", 0, encode(note))

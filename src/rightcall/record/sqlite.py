@@ -15,7 +15,9 @@ from rightcall.record.clock import Clock, SystemClock
 from rightcall.record.origin import Origin
 from rightcall.record.runs import Runs
 from rightcall.record.sqlite_faults import fault_of, forked
-from rightcall.record.sqlite_file import key_beside, make_file
+from rightcall.record.sqlite_file import make_file
+from rightcall.record.sqlite_identity import Identity
+from rightcall.record.sqlite_private import PrivateTexts
 from rightcall.record.sqlite_readers import Readers
 from rightcall.record.sqlite_session import Session
 from rightcall.record.sqlite_writer import Job, Writer
@@ -30,27 +32,30 @@ class SqliteStore:
 
     def __init__(
         self, path: str | os.PathLike[str], clock: Clock | None = None, *, busy_seconds: float = 3.0,
-        found: bool = False,
+        adopting: tuple[str, str] | None = None, found: bool = False,
     ) -> None:  # fmt: skip
-        """`found`: nobody named it, it lay in a folder that somebody else may have filled."""
+        """`adopting` (who, and why): take the file for the audit that was there, also where it is not. `found`: nobody
+        named it, it lay in a folder that somebody else may have filled."""
         self.clock = clock or SystemClock()
         self.path = Path(path).resolve()  # what lies beside it is the same by whatever name it is opened
         self._forked = False
         self._runs = Runs(self.path.with_name(self.path.name + "-runs"))
         origin = Origin(self.path, found=found)
         self._readers = Readers(self.path, self.clock, self._runs, busy_seconds, origin)
+        self._identity = Identity(self.path, adopting)
         try:
+            self._identity.refuse_new_beginning()
             make_file(self.path)
             self._runs.start()
         except OSError as error:
             raise fault_of(error, self.path) from error
-        self._session = Session(self.path, self.clock, self._runs, origin)
+        private = PrivateTexts(self.path)
+        self._session = Session(self.path, self.clock, self._runs, private, self._identity, origin)
         self._writer = Writer(self.path, self._session, busy_seconds)
         self._end = finalize(self, _end, self._writer, self._readers, self._runs, _EXIT_SECONDS)
         _STORES.add(self)
         try:
             self.transact(_nothing)
-            self._key = key_beside(self.path)
         except BaseException as error:
             self.close()
             if isinstance(error, OSError):
@@ -90,7 +95,7 @@ class SqliteStore:
         return self._readers.look(work)
 
     def key(self) -> bytes:
-        return self._key
+        return self._identity.key
 
     def limit_pages(self, most: int | None) -> None:
         """From the next transaction on, as if the disk had room for so many pages only: to try what happens then."""

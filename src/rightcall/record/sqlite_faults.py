@@ -4,6 +4,7 @@ import errno
 import os
 import sqlite3
 from pathlib import Path
+from shlex import quote
 
 from rightcall.errors import StoreError, StoreFault
 
@@ -29,12 +30,19 @@ _WORDS: dict[StoreFault, tuple[str, str]] = {
     "locked": ("another process keeps it locked", "It goes on by itself once that one lets go."),
     "full": ("the disk is full", "It goes on by itself once there is space again."),
     "read-only": ("it cannot be written", "Make the file, those beside it and their folder writable for this user."),
-    "corrupt": ("it is damaged, or no database", "Put back a copy that is whole, or move it away and start again."),
+    "corrupt": ("it is damaged, or no database", "Put back a copy that is whole."),
     "failed": ("something is wrong with it", "It goes on by itself once that is mended."),
 }
-WHOLE = "Put back a copy that is whole, or restart to begin a new one."
 _LITTLE = 256 * 1024
 """Bytes of free space with which SQLite cannot do much."""
+
+
+def way_out(path: Path) -> str:
+    """Of a file that is not the audit that was there: put that back, or say on purpose that this one is."""
+    return (
+        f"Put back the right files ({path.name} and those beside it), or go on with what is there now: "
+        f"`rightcall audit adopt --db {quote(str(path))}`, then restart what was running."
+    )
 
 
 def unusable(path: Path, what: str, help: str, fault: StoreFault) -> StoreError:
@@ -49,8 +57,8 @@ def fault_of(error: Exception, path: Path) -> StoreError:
     if code == _MOVED:
         return gone(path)
     fault = _ERRNO.get(error.errno or 0, "failed") if isinstance(error, OSError) else _kind(code, path)
-    what, way_out = _WORDS[fault]
-    return unusable(path, f"{what} ({error})", way_out, fault)
+    what, after = _WORDS[fault]
+    return unusable(path, f"{what} ({error})", way_out(path) if fault == "corrupt" else after, fault)
 
 
 def _kind(code: int, path: Path) -> StoreFault:
@@ -72,17 +80,16 @@ def _is_full(folder: Path) -> bool:
 
 
 def gone(path: Path) -> StoreError:
-    what = "it was deleted or moved away while in use"
-    return unusable(path, what, "Put it back, or restart to begin a new one.", "failed")
+    return unusable(path, "it was deleted or moved away while in use", way_out(path), "failed")
 
 
 def empty(path: Path) -> StoreError:
-    return unusable(path, "it is empty, and was not before", WHOLE, "corrupt")
+    return unusable(path, "it is empty, and was not before", way_out(path), "corrupt")
 
 
 def replaced(path: Path, seq: int) -> StoreError:
     what = f"the last record that this process wrote (number {seq}) is no longer in it"
-    return unusable(path, what, "Put the right one back, or restart to go on with this one.", "corrupt")
+    return unusable(path, what, way_out(path), "corrupt")
 
 
 def read_only(path: Path) -> StoreError:

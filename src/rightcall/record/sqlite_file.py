@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rightcall.fs.whole import settle
 from rightcall.record.schema import VERSION, bring_up_to_date, version_of
-from rightcall.record.sqlite_faults import WHOLE, empty, gone, is_locked, read_only, unusable
+from rightcall.record.sqlite_faults import empty, gone, is_locked, read_only, unusable, way_out
 from rightcall.record.tables import T
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ _WRITING = (
     "PRAGMA cache_size = -16000",
     "PRAGMA temp_store = MEMORY",
 )
+
+
+KEY_BYTES = 32
 
 
 class Stamp(NamedTuple):
@@ -147,7 +150,7 @@ def examine(connection: sqlite3.Connection, path: Path, deadline: float) -> None
             raise
     else:
         if found != "ok":
-            raise unusable(path, f"its pages do not fit together ({found})", WHOLE, "corrupt")
+            raise unusable(path, f"its pages do not fit together ({found})", way_out(path), "corrupt")
     finally:
         connection.set_progress_handler(None, 0)
 
@@ -175,10 +178,10 @@ def key_beside(path: Path) -> bytes:
     deadline = monotonic() + 1.0
     with suppress(FileExistsError):
         _make_key(file)
-    while len(key := file.read_bytes()) != 32:
+    while len(key := file.read_bytes()) != KEY_BYTES:
         if monotonic() >= deadline:
-            what = f"its key {file.name} has {len(key)} bytes instead of 32"
-            raise unusable(path, what, "Put the right one back, or remove it to get a new one.", "corrupt")
+            what = f"its key {file.name} has {len(key)} bytes instead of {KEY_BYTES}"
+            raise unusable(path, what, way_out(path), "corrupt")
         sleep(0.001)  # another process has made the file and not yet written
     return key
 
@@ -186,7 +189,7 @@ def key_beside(path: Path) -> bytes:
 def _make_key(file: Path) -> None:
     fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        os.write(fd, os.urandom(32))
+        os.write(fd, os.urandom(KEY_BYTES))
         os.fsync(fd)
     except OSError:
         file.unlink()

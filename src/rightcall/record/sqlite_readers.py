@@ -10,6 +10,7 @@ from rightcall.record.clock import Clock
 from rightcall.record.runs import Runs
 from rightcall.record.sqlite_faults import closed, fault_of, is_fault
 from rightcall.record.sqlite_file import connect_reader, patiently, roll_back, stamp
+from rightcall.record.sqlite_private import PrivateTexts
 from rightcall.record.sqlite_tables import SqliteTables
 from rightcall.record.tables import ReadOnly, T, Tables
 
@@ -34,6 +35,7 @@ class Readers:
         self, path: Path, clock: Clock, runs: Runs, busy_seconds: float, origin: "Origin", *, alone: bool = False
     ) -> None:
         """`alone`: there is no writer who has seen where the store comes from."""
+        self._private = PrivateTexts(path)
         self._path = path
         self._clock = clock
         self._runs = runs
@@ -80,7 +82,8 @@ class Readers:
 
     def _connect(self, file: tuple[int, int], deadline: float) -> _Reader:
         connection = connect_reader(self._path, deadline, self._origin if self._alone else None)
-        return _Reader(connection, SqliteTables(connection, self._clock, self._runs, self._origin.since), file)
+        tables = SqliteTables(connection, self._clock, self._runs, self._private, self._origin.since)
+        return _Reader(connection, tables, file)
 
     def _give_back(self, reader: _Reader) -> None:
         roll_back(reader.connection)

@@ -12,6 +12,8 @@ from rightcall.record.runs import Runs
 from rightcall.record.schema import VERSION, version_of
 from rightcall.record.sqlite_faults import empty, gone, replaced
 from rightcall.record.sqlite_file import Stamp, connect, examine, patiently, roll_back, stamp
+from rightcall.record.sqlite_identity import Identity
+from rightcall.record.sqlite_private import PrivateTexts
 from rightcall.record.sqlite_tables import SqliteTables
 
 if TYPE_CHECKING:
@@ -23,10 +25,14 @@ _ANY_NUMBER = 2**30
 class Session:
     """begin ─▶ works on `tables` ─▶ commit; or, when anything is wrong, `give_up`."""
 
-    def __init__(self, path: Path, clock: Clock, runs: Runs, origin: "Origin") -> None:
+    def __init__(
+        self, path: Path, clock: Clock, runs: Runs, private: PrivateTexts, identity: Identity, origin: "Origin"
+    ) -> None:
         self._path = path
         self._clock = clock
         self._runs = runs
+        self._private = private
+        self._identity = identity
         self._origin = origin
         self._open: tuple[sqlite3.Connection, SqliteTables] | None = None
         self._stamp: Stamp | None = None
@@ -52,6 +58,7 @@ class Session:
         self._notice_others(connection, tables)
         now = self._clock.now()
         if self._tidied is None or now - self._tidied >= EVERY:
+            self._identity.keep_head(tables.head())
             tidy(tables, self._clock)
             self._tidied = now
         return self._open
@@ -70,6 +77,7 @@ class Session:
         if found.file != self._file:
             raise gone(self._path)  # what was written went with it
         self._stamp, self._last = found, last
+        tables.forget_private()
 
     def give_up(self) -> None:
         """Nothing of this transaction happens. The next one begins with a new connection."""
@@ -81,7 +89,7 @@ class Session:
         """The old connection is closed last: should the new one be no good, it keeps what is in the log beside the
         file from being written into a file that is damaged."""
         connection = connect(self._path, deadline, self._origin, new=self._file is None)
-        tables = SqliteTables(connection, self._clock, self._runs, self._origin.since)
+        tables = SqliteTables(connection, self._clock, self._runs, self._private, self._origin.since)
         try:
             if self._file not in (None, found.file):
                 examine(connection, self._path, deadline)
@@ -107,17 +115,20 @@ class Session:
     def _notice_others(self, connection: sqlite3.Connection, tables: SqliteTables) -> None:
         (others,) = connection.execute("PRAGMA data_version").fetchone()
         if others != self._others:
-            self._others = others
             tables.refresh()
             if version_of(connection, self._path) != VERSION:
                 raise empty(self._path)
             self._recognise(tables)
+            if self._others < 0:
+                self._identity.recognise(tables)
+            self._others = others
 
     def close(self) -> None:
         if self._open is not None:
             connection = self._open[0]
             with suppress(sqlite3.Error):
                 if self._stamp is not None:
+                    self._identity.keep_last_head(self._last)
                     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             connection.close()
             self._open = None

@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from msgspec import json
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from rightcall.record.chain import START, link
 from rightcall.record.clock import Clock
 from rightcall.record.runs import Runs
-from rightcall.record.tables import Entry, EntryKind
-from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark
+from rightcall.record.sqlite_private import PrivateTexts
+from rightcall.record.tables import Entry, EntryKind, held_bytes
+from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark, Pause
 
 if TYPE_CHECKING:
     from rightcall.record.origin import Since
@@ -56,21 +57,27 @@ _ANSWERED = (
     " ORDER BY CASE status WHEN 'approved' THEN 0 WHEN 'denied' THEN 1 ELSE 2 END, n DESC LIMIT 1"
 )
 _OVERDUE = f"{_APPROVALS} WHERE status IN ('waiting', 'approved') AND expires_at <= ? ORDER BY n"
-_WAITING = (
-    "SELECT count(*), ifnull(sum(length(CAST(canonical AS BLOB)) + length(CAST(details AS BLOB))), 0)"
-    " FROM approvals WHERE status = 'waiting' AND caller = ? AND expires_at > ? AND n > ?"
-)
+_WAITING = f"{_APPROVALS} WHERE status = 'waiting' AND caller = ? AND expires_at > ? AND n > ?"
+_OPEN: tuple[ApprovalStatus, ...] = ("waiting", "approved")
+"""Of an approval whose call is still needed: to be shown, or to be compared."""
+_LOST = {"(lost)": ""}
+"""In place of conditions that are gone: no call has such an argument."""
 _PUT_META = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 
 
 class SqliteTables:
     """Everything that `Tables` asks for, and a little more for the store itself."""
 
-    def __init__(self, connection: sqlite3.Connection, clock: Clock, runs: Runs, since: "Since") -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, clock: Clock, runs: Runs, private: PrivateTexts, since: "Since"
+    ) -> None:
         """`since`: the approvals and grants that came with the store, which do not count."""
         self._since = since
         self._clock = clock
         self._runs = runs
+        self._private = private
+        self._touched: set[str] = set()
+        """What is private and was put or may have to go: after the commit the rows say which."""
         self._do = connection.cursor().execute  # one cursor is enough: every answer is taken before the next question
         self._marked = 0
         self.refresh()
@@ -81,6 +88,7 @@ class SqliteTables:
         self._changes: tuple[int, str] | None = None
         self._tops: dict[str, int] = {}
         self._definitions: dict[str, str | None] = {}
+        self._pause: tuple[Pause | None] | None = None
 
     def wall(self) -> str:
         return self._clock.wall()
@@ -200,8 +208,8 @@ class SqliteTables:
         row = self._do("SELECT at, call FROM windows WHERE scope = ? AND n = ?", (scope, top - n + 1)).fetchone()
         return None if row is None else Mark(*row)
 
-    def mark(self, scope: str, call: int) -> None:
-        now = self._clock.now()
+    def mark(self, scope: str, call: int, at: int | None = None) -> int:
+        now = self._clock.now() if at is None else at
         top = self._top(scope) + 1
         self._do("INSERT INTO windows VALUES (?, ?, ?, ?)", (scope, top, now, call))
         self._tops[scope] = top
@@ -209,6 +217,7 @@ class SqliteTables:
         if self._marked >= _PURGE_EVERY:
             self._marked = 0
             self.purge(now)
+        return top
 
     def purge(self, now: int) -> None:
         """Remove starts older than an hour, some at a time. Those that are left have numbers in a row."""
@@ -255,39 +264,104 @@ class SqliteTables:
 
     def approval(self, id: str) -> Approval | None:
         row = self._do(f"{_APPROVALS} WHERE id = ? AND n > ?", (id, self._since.approvals)).fetchone()
-        return None if row is None else Approval(*row)
+        return None if row is None else self._approval(row)
 
     def put_approval(self, approval: Approval) -> None:
+        name = _approval_name(approval.id)
+        self._touched.add(name)
+        if approval.status in _OPEN and approval.canonical:
+            self._private.put(name, approval.canonical, approval.details)
+            approval = replace(approval, canonical="", details="")
         self._do(_PUT_APPROVAL, astuple(approval))
+
+    def _approval(self, row: Any) -> Approval:
+        """With what is kept beside the database, as long as it is needed. One that somebody has taken away stays
+        empty: nobody can be shown the call, so that nobody can say yes to it."""
+        approval = Approval(*row)
+        if approval.canonical or approval.details or approval.status not in _OPEN:
+            return approval
+        kept = self._private.get(_approval_name(approval.id))
+        if kept is None or len(kept) != 2:
+            return replace(approval, details="{}")
+        return replace(approval, canonical=kept[0], details=kept[1])
 
     def answered(self, binding: str) -> Approval | None:
         row = self._do(_ANSWERED, (binding, self._since.approvals)).fetchone()
-        return None if row is None else Approval(*row)
+        return None if row is None else self._approval(row)
 
     def approvals(self, *status: ApprovalStatus) -> list[Approval]:
         only = f" AND status IN ({', '.join('?' * len(status))})" if status else ""
         found = self._do(f"{_APPROVALS} WHERE n > ?{only} ORDER BY n", (self._since.approvals, *status)).fetchall()
-        return [Approval(*row) for row in found]
+        return [self._approval(row) for row in found]
 
     def overdue(self, now: int) -> list[Approval]:
-        return [Approval(*row) for row in self._do(_OVERDUE, (now,)).fetchall()]
+        return [self._approval(row) for row in self._do(_OVERDUE, (now,)).fetchall()]
 
     def waiting(self, caller: str, now: int) -> tuple[int, int]:
-        return self._do(_WAITING, (caller, now, self._since.approvals)).fetchone()
+        found = [self._approval(row) for row in self._do(_WAITING, (caller, now, self._since.approvals)).fetchall()]
+        return len(found), sum(map(held_bytes, found))
 
     def grants(self, caller: str, tool: str) -> tuple[Grant, ...]:
         which = f"{_GRANTS} WHERE caller = ? AND tool = ? AND n > ? ORDER BY n"
-        return tuple(_grant(row) for row in self._do(which, (caller, tool, self._since.grants)).fetchall())
+        return tuple(self._grant(row) for row in self._do(which, (caller, tool, self._since.grants)).fetchall())
 
     def put_grant(self, grant: Grant) -> None:
-        name, caller, tool, where, *rest = astuple(grant)
-        self._do(_PUT_GRANT, (name, caller, tool, json.encode(where).decode(), *rest))
+        where = json.encode(grant.where).decode()
+        if grant.where or grant.note:
+            self._touched.add(_grant_name(grant.id))
+            self._private.put(_grant_name(grant.id), where, grant.note)
+            where, grant = "", replace(grant, note="")
+        name, caller, tool, _, *rest = astuple(grant)
+        self._do(_PUT_GRANT, (name, caller, tool, where, *rest))
 
     def drop_grant(self, id: str) -> None:
+        self._touched.add(_grant_name(id))
         self._do("DELETE FROM grants WHERE id = ?", (id,))
 
     def all_grants(self) -> list[Grant]:
-        return [_grant(row) for row in self._do(f"{_GRANTS} WHERE n > ? ORDER BY n", (self._since.grants,)).fetchall()]
+        rows = self._do(f"{_GRANTS} WHERE n > ? ORDER BY n", (self._since.grants,)).fetchall()
+        return [self._grant(row) for row in rows]
+
+    def _grant(self, row: Any) -> Grant:
+        """With what is kept beside the database. Where that was taken away, nothing fits any more."""
+        name, caller, tool, where, *rest = row
+        if where:
+            return Grant(name, caller, tool, json.decode(where), *rest)
+        kept = self._private.get(_grant_name(name)) or ()
+        conditions = json.decode(kept[0]) if len(kept) == 2 else _LOST
+        return replace(Grant(name, caller, tool, conditions, *rest), note=kept[1] if len(kept) == 2 else "")
+
+    # What is private
+
+    def forget_private(self) -> None:
+        """After a commit: what its rows no longer need is removed from the disk."""
+        if self._touched:
+            needed = self._needed()
+            for name in self._touched - needed:
+                self._private.drop(name)
+            self._touched.clear()
+
+    def sweep_private(self) -> None:
+        """Before anything is done: what a process that was killed left behind is removed."""
+        if not self._private.is_empty():
+            self._private.sweep(self._needed())
+
+    def _needed(self) -> set[str]:
+        approvals = self._do("SELECT id FROM approvals WHERE status IN ('waiting', 'approved')").fetchall()
+        grants = self._do("SELECT id FROM grants WHERE \"where\" = ''").fetchall()
+        return {_approval_name(one) for (one,) in approvals} | {_grant_name(one) for (one,) in grants}
+
+    # The emergency stop
+
+    def paused(self) -> Pause | None:
+        if self._pause is None:
+            said = self.meta("paused")
+            self._pause = (json.decode(said, type=Pause) if said else None,)
+        return self._pause[0]
+
+    def put_pause(self, pause: Pause | None) -> None:
+        self.put_meta("paused", "" if pause is None else json.encode(pause).decode())
+        self._pause = (pause,)
 
     # A few words of the store's own
 
@@ -312,6 +386,9 @@ class SqliteTables:
             self._do(f"UPDATE {table} SET expires_at = min(expires_at + ?, ifnull(?, expires_at + ?))", (by, until, by))
 
 
-def _grant(row: Any) -> Grant:
-    name, caller, tool, where, *rest = row
-    return Grant(name, caller, tool, json.decode(where), *rest)
+def _approval_name(id: str) -> str:
+    return f"approval {id}"
+
+
+def _grant_name(id: str) -> str:
+    return f"grant {id}"

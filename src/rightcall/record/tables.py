@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from msgspec import Struct
 
 from rightcall.record.clock import Clock
-from rightcall.types_running import Approval, ApprovalStatus, Facts, Grant
+from rightcall.types_running import Approval, ApprovalStatus, Facts, Grant, Pause
 
 T = TypeVar("T")
 
@@ -26,6 +26,8 @@ EntryKind = Literal[
     "definition",  # a tool was first seen, or its change was accepted
     "policy",  # the policy in force, when a process starts and whenever it changes, or why a change was not taken
     "release",  # a call was let out of quarantine
+    "store",  # a new audit was begun, or another file taken for it, on purpose
+    "pause",  # all calls were stopped, or let go on
     "change",  # a person merged, reviewed or took back something by a command of their own
     "prune",  # older records were removed; the checkpoint
     "message",  # what a host told about messages and diagnoses, for the metrics
@@ -89,8 +91,9 @@ class Tables(Facts, Protocol):
         """Calls that have begun and not ended, in any process that is alive."""
         ...
 
-    def mark(self, scope: str, call: int) -> None:
-        """A start in a scope, now."""
+    def mark(self, scope: str, call: int, at: int | None = None) -> int:
+        """A start in a scope, at the moment for which it was decided (else now); returns the how many-th it is there.
+        After an hour without a start, counting may begin anew."""
         ...
 
     def forget(self, scope: str) -> None: ...
@@ -127,11 +130,15 @@ class Tables(Facts, Protocol):
 
     def all_grants(self) -> list[Grant]: ...
 
+    def put_pause(self, pause: Pause | None) -> None:
+        """Stop every call from now on, or let them go on."""
+        ...
+
 
 WRITES = frozenset(
     (
         "append", "remove_through", "begun", "ended", "mark", "forget", "changed", "pin", "put_approval", "put_grant",
-        "drop_grant",
+        "drop_grant", "put_pause",
     )
 )  # fmt: skip
 """The operations that `look` does not allow."""

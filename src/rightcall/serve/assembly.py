@@ -67,9 +67,9 @@ def assemble(
     metrics = Metrics(lambda: {provider: rules.statistics(proxy)})
     if recording is not None:
         metrics.audit_failures = lambda: recording.failures + recording.lost
-    told = [partial(count, metrics)]
-    told += [] if recording is None else [recording.told]
-    told += [] if watcher is None else [watcher]
+    hooks = [partial(count, metrics)]
+    hooks += [] if recording is None else [recording.told]
+    hooks += [] if watcher is None else [watcher]
 
     async def stop_recording() -> None:
         if recording is not None:
@@ -77,17 +77,21 @@ def assemble(
 
     def state() -> dict[str, Any]:
         audit = asdict(recording.state) if recording is not None else None
+        held = recording.paused() if recording is not None else None
+        told: dict[str, Any] = {"audit": audit} if held is None else {"paused": {"since": held.since}, "audit": audit}
         if mcp is None:
-            return {"audit": audit}
+            return told
         if audit is not None:
             audit["recorded"] += mcp.gateway.recorded
-        return {"audit": audit, "mcp": mcp.gateway.state()}
+        return told | {"mcp": mcp.gateway.state()}
 
     async def under_the_policy_of_now(scope: Scope, receive: Receive, send: Send) -> None:
         watch.look()
         await proxy(scope, receive, send)
 
-    proxy = Proxy(upstream, rules.gates(), options, told=partial(_tell, told))
+    proxy = Proxy(
+        upstream, rules.gates(), options, told=partial(_tell, hooks), paused=recording.paused if recording else None
+    )
     watch = PolicyWatch(in_force, lambda new: rules.take(new, proxy), rules.note)
     metrics.streams = lambda: proxy.streams
     about = {"version": __version__, "upstream": upstream.host, "provider": provider}

@@ -35,7 +35,16 @@ from rightcall.serve.upstream_errors import UpstreamError
 
 log = logging.getLogger("rightcall")
 
+_NO_RETRY = ((b"x-should-retry", b"false"),)
+"""What OpenAI's and Anthropic's own clients look for before they try again by themselves."""
 _STATUS = {"timeout": 504, "internal": 500}
+
+
+PAUSED = "All tool calls are paused by the operator. Do not retry; requests without tools are still answered."
+
+
+class Paused(Exception):
+    """The operator has paused all calls: no model is asked for one."""
 
 
 class Gone(Exception):
@@ -43,11 +52,13 @@ class Gone(Exception):
 
 
 class Proxy:
-    """Stands between clients and one upstream. `told` hears of every request when it is over."""
+    """Stands between clients and one upstream. `told` hears of every request when it is over; `paused` says whether
+    the operator has stopped all calls."""
 
     def __init__(
-        self, upstream: Upstream, gates: Gates, options: Options, *, told: Callable[[Facts], None] | None = None
-    ) -> None:
+        self, upstream: Upstream, gates: Gates, options: Options, *, told: Callable[[Facts], None] | None = None,
+        paused: Callable[[], object | None] | None = None,
+    ) -> None:  # fmt: skip
         self.upstream = upstream
         self.gates = gates
         self.options = options
@@ -55,6 +66,7 @@ class Proxy:
         self.streams = 0
         """How many are under way."""
         self._told = told
+        self._paused = paused
         self._lifts = lifts(options, upstream.host)
         self._wires = wires()
 
@@ -87,6 +99,8 @@ class Proxy:
             return None
         facts.model, facts.stream = asked.model, asked.stream
         tools = asked.tools
+        if tools and self._paused is not None and self._paused() is not None:
+            raise Paused
         if len(tools) > LARGE and not self.gates.knows(tools):  # others must not wait for it
             gate = await asyncio.to_thread(self.gates.of, tools)
         else:
@@ -123,6 +137,8 @@ class _Exchange:
             await self._answer(body)
         except UpstreamError as error:
             await self._fail(error.kind if error.kind != "tls" else "unreachable", str(error))
+        except Paused:
+            await self._fail("refused", PAUSED, 503)
         except CallError as error:
             await self._fail("refused", str(error), 400)
         except asyncio.CancelledError as why:
@@ -205,7 +221,8 @@ class _Exchange:
         if not self.begun:
             status = _STATUS.get(kind, status)
             body = self.wire.error(status, kind, message) if self.wire else error_body(status, kind, message)
-            await self.start(status, [(b"content-type", b"application/json"), length_of(body)])
+            headers = [(b"content-type", b"application/json"), length_of(body)]
+            await self.start(status, [*headers, *_NO_RETRY] if message is PAUSED else headers)
             await self.end(body)
         else:  # to return without an end cuts the connection
             log.warning("rightcall: an answer was cut off: %s", message)

@@ -23,13 +23,15 @@ from msgspec import Struct
 from rightcall.config import Policy
 from rightcall.errors import StoreError
 from rightcall.executor_opening import existing_folder, found_folder, open_store, store_path
+from rightcall.packs import pack_digests
 from rightcall.record.clock import Clock
-from rightcall.record.notes import note_policy
+from rightcall.record.notes import note_policy, policy_note
 from rightcall.record.tables import Store, Tables
 from rightcall.serve.facts import Facts
 from rightcall.serve.noting import Told, made, parts_of, weight_of
 from rightcall.text.escape import escaped
 from rightcall.text.redact import Redactor
+from rightcall.types_running import Pause
 
 log = logging.getLogger("rightcall")
 
@@ -98,6 +100,14 @@ class Recording:
         fault = self.fault or ("closed" if self._stopping.is_set() else "")
         return State(not fault, fault, self.recorded, self._count, self.failures, self.lost)
 
+    def paused(self) -> Pause | None:
+        """The emergency stop, while it holds. Where the store cannot be read nobody can tell, and answers pass: the
+        proxy runs nothing."""
+        try:
+            return self._store.look(lambda tables: tables.paused())
+        except StoreError:
+            return None
+
     def told(self, facts: Facts) -> None:
         """A request is over: every call of its answer is recorded. Never waits and never raises."""
         if not facts.did:
@@ -115,7 +125,8 @@ class Recording:
 
     def note_policy(self, what: str, policy: Policy, problem: str | None = None) -> None:
         """Which policy is in force, or why an edit of its file was not taken: as an executor notes it."""
-        self._store.later(lambda tables: note_policy(tables, what, policy, problem))
+        note, digest = policy_note(what, policy, pack_digests(policy.packs), problem)
+        self._store.later(lambda tables: note_policy(tables, note, digest))
 
     def _take(self, facts: Facts, weights: list[int]) -> None:
         with self._lock:
@@ -243,11 +254,11 @@ class Recording:
             log.warning("rightcall: calls are recorded again; %d records are lost", self.lost)
 
     def _note_fault(self, error: StoreError) -> None:
+        first, self.fault = not self.fault, error.fault
         self.failures += 1
-        if not self.fault:
+        if first:
             why = str(error).replace(" Nothing was run.", "")  # true of calls that run; these only pass
             log.error("rightcall: calls pass and are not recorded for now: %s", escaped(why, 500))
-        self.fault = error.fault
 
     def _give_up(self) -> None:
         with self._lock:

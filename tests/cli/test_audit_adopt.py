@@ -1,0 +1,79 @@
+"""`audit adopt`, and what the other commands say of an audit that is not the one that was there."""
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from cli_running import Runner
+from rightcall.record.sqlite import SqliteStore
+
+pytestmark = pytest.mark.promise("A-03")
+
+
+@pytest.fixture
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / ".rightcall" / "audit.db"
+    write(path, 3)
+    return path
+
+
+def write(path: Path, count: int) -> None:
+    with closing(SqliteStore(path)) as store:
+        for _ in range(count):
+            store.transact(lambda tables: tables.append("message", 0, b'{"what":"message"}'))
+
+
+def test_an_audit_that_is_in_order_is_left_alone(run: Runner, database: Path) -> None:
+    done = run("audit", "adopt", "--yes")
+    assert (done.code, done.out) == (0, "The audit is the one that was there before. Nothing was changed.\n")
+    assert run("audit", "verify").code == 0
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_lost_audit_is_told_by_every_command_until_a_new_one_is_begun(
+    run: Runner, database: Path, gone: bool
+) -> None:
+    database.unlink() if gone else database.write_bytes(b"")
+    for command in (["audit", "tail"], ["audit", "verify"], ["approvals", "list"], ["call", "ping", "{}"], ["stats"]):
+        done = run(*command)
+        assert done.code == 2, command
+        assert f"rightcall audit adopt --db {database}" in done.err
+    assert run("audit", "adopt").code == 2  # there is nobody to ask
+    done = run("audit", "adopt", "--yes", "--reason", "a fresh disk", "--by", "anna")
+    assert (done.code, done.out.splitlines()[-1]) == (0, "A new audit was begun.")
+    shown = run("audit", "show", "1").out
+    assert "begun anew" in shown
+    assert "a fresh disk" in shown
+    assert run("audit", "verify").code == 0
+
+
+def test_verify_finds_an_older_copy_without_an_anchor(run: Runner, database: Path) -> None:
+    older = database.read_bytes()
+    write(database, 2)
+    database.write_bytes(older)
+    done = run("audit", "verify", columns=300)
+    assert done.code == 1
+    assert "it is an older copy: it ends with record 3, and record 5 was written before" in done.out
+    assert run("audit", "verify", "--json").json["ok"] is False
+    done = run("audit", "adopt", "--yes", "--by", "anna")
+    assert (done.code, done.out.splitlines()[-1]) == (0, "Adopted, as record 4 says.")
+    assert run("audit", "verify").code == 0
+
+
+def test_a_damaged_audit_is_kept_under_another_name(run: Runner, database: Path) -> None:
+    database.write_bytes(b"a diary\n" * 1000)
+    done = run("audit", "adopt", "--yes", "--by", "anna")
+    assert done.code == 0
+    assert "The damaged file is now audit.db.before-" in done.out
+    (kept,) = database.parent.glob("audit.db.before-*")
+    assert kept.read_bytes() == b"a diary\n" * 1000
+    assert run("audit", "verify").code == 0
+
+
+def test_a_damaged_key_takes_no_record_with_it(run: Runner, database: Path) -> None:
+    database.with_name("audit.db.key").write_bytes(b"short")
+    assert run("audit", "adopt", "--yes", "--by", "anna").code == 0
+    assert run("audit", "show", "3").code == 0
+    assert run("audit", "verify").code == 0

@@ -1,0 +1,207 @@
+"""Decides the calls of an audit again, from nothing but its records and the rights that they name by digest.
+
+What a record does not hold (a redacted argument, a path too long to be kept) is not guessed: such a call is told as one
+that cannot be decided again, and only what it counts for is taken over.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.authorise import decide
+from rightcall.authorise.limits import scopes_of
+from rightcall.authorise.quarantine import quarantine
+from rightcall.config_settings import Rights
+from rightcall.door_repeats import decided
+from rightcall.door_tools import NOT_TOLD
+from rightcall.executor_request import canonical
+from rightcall.keys import binding, definition_binding, refused_scope, same_scope
+from rightcall.record.admission import UNCOUNTED
+from rightcall.record.clock import ManualClock
+from rightcall.record.entries import CallBody, read_answer, read_call, read_note
+from rightcall.record.memory_tables import MemoryTables
+from rightcall.record.tables import Entry
+from rightcall.types_running import Approval, Decision, Grant, Pause, Request
+
+Told = Literal["same", "another", "unknown", "unread"]
+"""`unknown`: its record does not hold everything; `unread`: the gate refused it, and no policy was asked."""
+
+
+class Again(Struct, frozen=True):
+    seq: int
+    told: Told
+    recorded: tuple[Any, ...] = ()
+    again: tuple[Any, ...] = ()
+
+
+class Replay:
+    """`rights` by their digest. One whose rights nobody can name any more cannot be decided again."""
+
+    def __init__(self, rights: Mapping[str, Rights]) -> None:
+        self._rights = rights
+        self._quarantine = {one.caller: one.quarantine for one in rights.values()}
+        self._bodies: dict[int, CallBody] = {}
+        self.tables = MemoryTables(ManualClock(), 10**6)
+
+    def over(self, entries: Iterable[Entry]) -> list[Again]:
+        found: list[Again] = []
+        for entry in entries:
+            if entry.kind in ("begin", "refused", "waiting"):
+                found.append(self._call(entry, read_call(entry.body)))
+            else:
+                self._other(entry)
+            self.tables.append(entry.kind, entry.call, entry.body)
+            self.tables.keep()
+        return found
+
+    def _call(self, entry: Entry, body: CallBody) -> Again:
+        self._bodies[entry.seq] = body
+        request = self._request(body)
+        if body.rule == "approval:host":  # a person said so in the host, and nothing was decided here
+            return Again(entry.seq, "unread")
+        assert self.tables.changes() == body.changes
+        again = self._again(entry, body, request)
+        self._count(entry, body, request)
+        return again
+
+    def _request(self, body: CallBody) -> Request | None:
+        """What was asked of the policies; None where nothing was, or nobody knows under which rights."""
+        rights, inputs = self._rights.get(body.rights), body.inputs
+        if rights is None or not body.rights:
+            return None
+        definition = "" if inputs.unpinned else body.definition
+        if definition == NOT_TOLD[:16] and self.tables.definition(body.tool) is None:
+            definition = ""
+        paths = tuple((path, path) if isinstance(path, str) else path for path in inputs.paths)
+        arguments = body.params if isinstance(body.params, dict) else {}
+        return Request(
+            caller=body.caller, tool=body.tool, arguments=arguments, canonical=b"", digest=body.digest,
+            definition=definition, effects=frozenset(body.effects), rights=rights, at=body.now,  # pyright: ignore[reportArgumentType]
+            state=body.state, scopes=scopes_of(rights, body.tool), own=inputs.own, permit=inputs.permit,
+            called=inputs.called, repeatable=inputs.repeatable, dry_run=inputs.dry_run,
+            asks=frozenset(inputs.asks), truncated=body.truncated, repaired=inputs.repaired,  # pyright: ignore[reportArgumentType]
+            confidence=body.confidence, paths=paths, outside=inputs.outside, linked=inputs.linked, inner=inputs.inner,
+            approval=inputs.approval,
+        )  # fmt: skip
+
+    def _again(self, entry: Entry, body: CallBody, request: Request | None) -> Again:
+        if request is None:
+            return self._unread(entry, body)
+        if not whole(body):
+            return Again(entry.seq, "unknown")
+        judge = decided if body.wire else decide
+        decision = judge(request, self.tables)
+        made = _words(decision, body)
+        recorded = _recorded(body)
+        if body.rule == "observe":  # it ran all the same; the reason says what would have been
+            would = "" if decision.kind == "allow" else f"{decision.kind} by {decision.rule}: {decision.reason}"
+            made, recorded = (would,), (body.reason,)
+        return Again(entry.seq, "same" if made == recorded else "another", recorded, made)
+
+    def _unread(self, entry: Entry, body: CallBody) -> Again:
+        if body.rights or body.rule == "observe":
+            return Again(entry.seq, "unknown")
+        most = self._quarantine.get(body.caller, 0)
+        held = quarantine(self.tables, body.caller, body.digest, most, body.now)
+        stopped = self.tables.paused() is not None
+        expected = "paused" if stopped else "quarantine" if held else body.rule
+        return Again(entry.seq, "unread" if expected == body.rule else "another", (body.rule,), (expected,))
+
+    def _count(self, entry: Entry, body: CallBody, request: Request | None) -> None:
+        """What a call changes in the tables, as `admit` and `refuse` do."""
+        tables = self.tables
+        if entry.kind == "refused":
+            if not body.rule.startswith(UNCOUNTED):
+                tables.mark(refused_scope(body.caller, body.digest), entry.seq, body.now)
+            return
+        if request is None:
+            return
+        call = 0 if entry.kind == "waiting" else entry.seq
+        order = {scope.name.partition("\0")[0]: tables.mark(scope.name, call, body.now) for scope in request.scopes}
+        assert order == body.order
+        if entry.kind == "waiting":
+            self._asked(body, request)
+        elif body.rule != "observe":
+            self._used(body, request, entry.seq)
+
+    def _asked(self, body: CallBody, request: Request) -> None:
+        assert body.approval is not None
+        if self.tables.approval(body.approval) is not None:
+            return
+        about = body.rule.startswith("definition:")
+        bound = definition_binding(request.tool, request.definition) if about else binding(request)
+        self.tables.put_approval(Approval(
+            body.approval, "definition" if about else "call", body.caller, body.tool, "{}", body.digest, bound,
+            body.definition, body.state, "", "{}", body.now, "",
+            body.now + request.rights.approval.expires * 10**9,
+        ))  # fmt: skip
+
+    def _used(self, body: CallBody, request: Request, seq: int) -> None:
+        tables = self.tables
+        if body.approval is not None:
+            used = tables.approval(body.approval)
+            assert used is not None
+            tables.put_approval(replace(used, status="used", used_by=seq))
+        if body.grant is not None:
+            given = next(one for one in tables.all_grants() if one.id == body.grant)
+            tables.put_grant(replace(given, uses=given.uses - 1))
+        if request.side_effects and body.decision == "allow":
+            tables.changed(body.digest)
+        if request.rights.repeats and not request.repeatable:
+            tables.mark(same_scope(request, tables.changes()), seq, body.now)
+
+    def _other(self, entry: Entry) -> None:
+        tables = self.tables
+        if entry.kind == "end":
+            begun = self._bodies.get(entry.call)
+            if begun is not None and begun.decision == "allow" and set(begun.effects) - {"read"}:
+                tables.changed(begun.digest)
+        elif entry.kind == "answer":
+            said = read_answer(entry.body)
+            known = tables.approval(said.id)
+            if known is not None:
+                over = said.kind == "definition" and said.status == "approved"
+                until = said.until or known.expires_at
+                tables.put_approval(replace(known, status="used" if over else said.status, expires_at=until))
+        else:
+            self._noted(entry)
+
+    def _noted(self, entry: Entry) -> None:
+        tables, note = self.tables, read_note(entry.body)
+        data: dict[str, Any] = note.data or {}
+        match entry.kind, note.what:
+            case "grant", "made":
+                where = data["where"]
+                tables.put_grant(Grant(
+                    data["id"], data["caller"], data["tool"], where, data["uses"], data["until"], note.by, ""
+                ))  # fmt: skip
+            case "grant", _:
+                tables.drop_grant(data["id"])
+            case "definition", _:
+                tables.pin(data["tool"], data["definition"][:16])
+            case "release", _:
+                tables.forget(refused_scope(data["caller"], data["digest"]))
+            case "pause", what:
+                tables.put_pause(Pause(note.by, entry.at) if what == "paused" else None)
+            case _:
+                pass
+
+
+def whole(body: CallBody) -> bool:
+    """Whether the record holds the call itself: then its digest is that of what it holds."""
+    if body.inputs.partial or not isinstance(body.params, dict):
+        return False
+    return canonical(body.tool, body.params).digest == body.digest
+
+
+def _words(decision: Decision, body: CallBody) -> tuple[Any, ...]:
+    asked = body.approval if decision.kind == "ask" else decision.approval
+    return (
+        decision.kind, decision.rule, decision.reason, asked, decision.grant, decision.earlier, decision.retry_after
+    )  # fmt: skip
+
+
+def _recorded(body: CallBody) -> tuple[Any, ...]:
+    return (body.decision, body.rule, body.reason, body.approval, body.grant, body.earlier, body.retry_after)

@@ -1,0 +1,189 @@
+"""An empty, deleted, foreign or older audit is an error that names the way out, never a new beginning."""
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from record.refusing import not_opened
+from record.test_sqlite_processes import Start, heard, start  # noqa: F401 - a fixture
+from record.works import OpenSqlite, add, records
+from rightcall.record.clock import ManualClock
+from rightcall.record.sqlite import SqliteStore
+from rightcall.record.sqlite_identity import kept_head
+from rightcall.record.verify import verify
+
+pytestmark = pytest.mark.promise("A-03", "A-04")
+
+
+def filled(path: Path, count: int = 3) -> None:
+    with closing(SqliteStore(path)) as store:
+        for _ in range(count):
+            store.transact(add())
+
+
+def beside(path: Path, end: str) -> Path:
+    return path.with_name(path.name + end)
+
+
+def cut_to_nothing(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def deleted(path: Path) -> None:
+    path.unlink()
+
+
+def deleted_with_its_key(path: Path) -> None:
+    path.unlink()
+    beside(path, ".key").unlink()
+    beside(path, "-head").unlink()
+
+
+def another(path: Path) -> None:
+    filled(path.with_name("other.db"), 9)
+    os.replace(path.with_name("other.db"), path)
+
+
+def another_and_no_head(path: Path) -> None:
+    another(path)
+    beside(path, "-head").unlink()
+
+
+def another_without_a_name(path: Path) -> None:
+    """As a version wrote it that gave stores no name yet, or as somebody made it."""
+    another(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("DELETE FROM meta WHERE name = 'store'")
+
+
+def an_older_copy(path: Path) -> None:
+    shutil.copy(path, path.with_name("copy"))
+    filled(path)
+    os.replace(path.with_name("copy"), path)
+
+
+def a_cut_tail(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("DELETE FROM audit WHERE seq = 3")
+
+
+def another_key(path: Path) -> None:
+    beside(path, ".key").write_bytes(os.urandom(32))
+
+
+def no_key(path: Path) -> None:
+    beside(path, ".key").unlink()
+
+
+CASES: list[tuple[Callable[[Path], None], str]] = [
+    (cut_to_nothing, "it is empty, but audit.db.key beside it shows that there was one"),
+    (deleted, "it is gone, but audit.db.key beside it shows that there was one"),
+    (deleted_with_its_key, "it is gone, but audit.db-runs beside it shows that there was one"),
+    (another, "it is not the audit that audit.db.key belongs to"),
+    (another_and_no_head, "it is not the audit that audit.db.key belongs to"),
+    (another_without_a_name, "audit.db-head beside it belongs to another audit"),
+    (an_older_copy, "it is an older copy: it ends with record 3, and record 6 was written before"),
+    (a_cut_tail, "it is an older copy: it ends with record 2, and record 3 was written before"),
+    (another_key, "it is not the audit that audit.db.key belongs to"),
+    (no_key, "its key audit.db.key is missing"),
+]
+
+
+@pytest.mark.parametrize(("change", "says"), CASES, ids=[change.__name__ for change, _ in CASES])
+def test_it_is_refused_until_somebody_says_that_this_is_the_audit(
+    change: Callable[[Path], None], says: str, database: Path
+) -> None:
+    filled(database)
+    change(database)
+    there = database.read_bytes() if database.exists() else None
+    for _ in range(2):
+        message = not_opened(database, "replaced")
+        assert says in message
+        assert f"`rightcall audit adopt --db {database}`" in message
+    assert (database.read_bytes() if database.exists() else None) == there
+    with closing(SqliteStore(database, adopting=("anna", "the disk broke"))) as store:
+        (entry,) = store.look(lambda tables: tables.newest(1, ("store",)))
+        body = json.loads(entry.body)
+        assert (body["by"], body["data"]["reason"]) == ("anna", "the disk broke")
+        began = change in (cut_to_nothing, deleted, deleted_with_its_key)
+        assert (body["what"], entry.seq == 1) == (("begun anew" if began else "adopted"), began)
+        assert store.look(verify).ok
+    filled(database)
+
+
+def test_a_store_that_was_never_there_begins_without_a_word(database: Path) -> None:
+    filled(database)
+    with closing(SqliteStore(database)) as store:
+        assert [entry.kind for entry in records(store)] == ["message"] * 3
+    shutil.rmtree(database.parent)
+    filled(database)
+
+
+def test_files_that_are_put_back_together_are_welcome(database: Path, tmp_path: Path) -> None:
+    filled(database)
+    shutil.copytree(database.parent, tmp_path / "backup")
+    filled(database)
+    shutil.rmtree(database.parent)
+    shutil.copytree(tmp_path / "backup", database.parent)
+    filled(database)
+
+
+def test_a_killed_process_never_looks_like_somebody_who_cheats(
+    start: Start,  # noqa: F811
+    database: Path,
+) -> None:
+    for _ in range(3):
+        child = start("write")
+        for _ in range(20):
+            heard(child)
+        child.send_signal(signal.SIGKILL)
+        child.wait(10)
+    store = SqliteStore(database)
+    assert store.transact(add()) > 60
+    store.close()
+
+
+def test_the_head_is_written_every_few_seconds_and_at_the_end(
+    open_sqlite: OpenSqlite, database: Path, clock: ManualClock
+) -> None:
+    store = open_sqlite()
+    for seconds, known in ((0, None), (1, None), (5, 2), (1, 2)):
+        clock.advance(seconds)
+        store.transact(add())
+        head = kept_head(database)
+        assert (None if head is None else head[0]) == known
+    store.close()
+    head = kept_head(database)
+    assert head is not None
+    assert head[0] == 4
+
+
+def test_a_head_that_was_half_written_is_none(database: Path) -> None:
+    filled(database)
+    beside(database, "-head").write_bytes(beside(database, "-head").read_bytes()[:40])
+    filled(database)
+    assert kept_head(database) is not None
+
+
+def test_pruning_everything_is_no_older_copy(database: Path) -> None:
+    filled(database)
+    with closing(SqliteStore(database)) as store:
+        store.transact(lambda tables: tables.remove_through(3))
+    filled(database, 0)
+
+
+def test_a_database_of_an_earlier_version_is_taken_as_it_is(database: Path) -> None:
+    filled(database)
+    beside(database, "-head").unlink()
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        connection.execute("DELETE FROM meta WHERE name = 'store'")
+    filled(database)
+    another_key(database)
+    not_opened(database, "replaced")
