@@ -19,7 +19,8 @@ from rightcall import Executor, MemoryStore, SqliteStore
 from rightcall.authorise import decide
 from rightcall.executor_calls import Who, Written, call_body
 from rightcall.executor_request import build_request, canonical
-from rightcall.record.admission import Question, admit
+from rightcall.record.admission import admit
+from rightcall.record.asking import Question
 from rightcall.record.entries import EndBody, encode
 from rightcall.record.tables import Store, Tables
 from rightcall.text.redact import Redactor

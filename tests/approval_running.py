@@ -6,8 +6,8 @@ from typing import Any
 
 from rightcall.authorise import decide
 from rightcall.config_settings import Asking, Settings, rights_of
-from rightcall.record.admission import Admission, Question, admit
-from rightcall.record.asking import answer
+from rightcall.record.admission import Admission, admit
+from rightcall.record.asking import Question, answer
 from rightcall.record.clock import ManualClock
 from rightcall.record.entries import CallBody
 from rightcall.record.memory import MemoryStore

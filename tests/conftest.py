@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Generator
 from types import FrameType
 from typing import Any
@@ -67,3 +68,8 @@ def refuse_network(event: str, args: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(refuse_network)
+
+
+# What tests trust, record or install goes to a state folder of their own, in this process and in those it starts.
+_STATE = tempfile.TemporaryDirectory(prefix="rightcall-tests-")
+os.environ["XDG_STATE_HOME"] = _STATE.name

@@ -17,7 +17,7 @@ SOURCE = ROOT / "src" / "rightcall"
 TIERS: tuple[tuple[str, ...], ...] = (
     ("types", "errors"),
     ("parse", "text", "fs"),
-    ("commands",),
+    ("commands", "trust"),
     ("catalog", "config", "packs", "keys", "granting"),
     ("reading", "recover", "normalise", "validate", "authorise", "execute", "record", "present"),
     ("judge", "loading", "stats", "recovering"),

@@ -24,6 +24,9 @@ from rightcall.types import Effect, Mode, ReasoningMode, StrategyName, UnknownAr
 
 VERSION = 1
 
+Standing = Literal["given", "trusted", "tightened"]
+"""Somebody named the policy; it was found, and its very bytes are trusted; it was found, and only tightens."""
+
 
 class ProviderSettings(Struct, frozen=True):
     """Whether calls of a provider are repaired, and by which strategies; None means all of them."""
@@ -110,6 +113,8 @@ class Policy(Struct, frozen=True):
     source: str = "default policy"
     digest: str = "e3b0c44298fc1c14"
     """Of the file's text (what `sha256sum` says of it begins so), or of the dict; this one is an empty file's."""
+    standing: Standing = "given"
+    """Whose word it is."""
 
     def for_provider(self, name: str | None) -> ProviderSettings:
         """The settings for a provider; its name's case does not matter."""
@@ -163,7 +168,8 @@ DEFAULT_POLICY = Policy()
 
 
 def load_policy(policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | None = None) -> Policy:
-    """The policy from a file, from a dict of the same shape, or the default one.
+    """The policy from a file, from a dict of the same shape, or the default one. Of a file that was only found
+    (`FoundPolicy`), what may be believed of it.
 
     Raises PolicyError, which names the file, the line and what would be right. Only the named file is read.
     """
@@ -171,6 +177,10 @@ def load_policy(policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | No
         return DEFAULT_POLICY
     if isinstance(policy, Policy):
         return policy
-    from rightcall.config_read import read_document, read_file  # late: the default policy needs no reader
+    from rightcall.config_read import read_document  # late, both: the default policy needs no reader
 
-    return read_document(policy) if isinstance(policy, Mapping) else read_file(os.fspath(policy))
+    if isinstance(policy, Mapping):
+        return read_document(policy)
+    from rightcall.config_trust import load_file
+
+    return load_file(policy)

@@ -33,9 +33,9 @@ from rightcall.text.escape import shown
 from rightcall.types import Effect, Mode, ReasoningMode, UnknownArgument, UnknownTool
 
 
-def read_file(file: str) -> Policy:
-    """The policy in a TOML file; relative paths in it count from its folder."""
-    source = Source.read(file, PolicyError, "policy")
+def read_bytes(file: str, raw: bytes) -> Policy:
+    """The policy in the bytes of a TOML file; relative paths in it count from the file's folder."""
+    source = Source.of_bytes(file, PolicyError, raw)
     return read_policy(source, source.parse(), os.path.dirname(file))
 
 

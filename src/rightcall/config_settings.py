@@ -119,6 +119,9 @@ class CallerSettings(Struct, frozen=True):
     allow: tuple[str, ...] = ()
     only: tuple[str, ...] | None = None
     """Replaces stage and `allow` altogether."""
+    within: tuple[str, ...] | None = None
+    """The tools that the caller may use of those that it may use anyway. No key of a file: what is left of `stage` and
+    `only` where a file can only tighten."""
     deny: tuple[str, ...] = ()
     limits: Window | None = None
     """Complete: what the table does not say was taken from `[policy.limits]` when it was read."""
@@ -173,6 +176,8 @@ class Rights(Struct, frozen=True):
     """The rule id for each of the names and patterns that do not come from the stage."""
     deny: Mapping[str, str]
     """Names and patterns that are denied, each with its rule id."""
+    within: tuple[str, ...] | None
+    """Names and patterns besides which nothing is allowed; None: nothing of the kind was said."""
     own: bool
     """Whether functions of the program that only read are allowed without being named."""
     all: Window
@@ -209,6 +214,7 @@ def rights_of(settings: Settings, caller: str) -> Rights:
         deny=MappingProxyType(
             dict.fromkeys(settings.deny, "policy:deny") | dict.fromkeys(own.deny, "caller:deny"),
         ),
+        within=own.within,
         own=own.only is None,
         all=settings.limits.all,
         window=own.limits or settings.limits.caller,

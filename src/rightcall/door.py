@@ -28,7 +28,7 @@ from rightcall.door_rights import DoorRights, door_rights
 from rightcall.door_tools import NOT_TOLD, box_of, door_policy, hidden, known_tools, tool_name
 from rightcall.errors import ConfigError, StoreError
 from rightcall.executor_calls import Who, checked_caller, end_body, faulty, hushed, unrecorded
-from rightcall.executor_opening import existing_folder, guarded_paths, open_store, store_path
+from rightcall.executor_opening import existing_folder, found_folder, guarded_paths, open_store, store_path
 from rightcall.executor_policy import PolicyInForce
 from rightcall.fs.guarded import guarded_files
 from rightcall.packs import pack_digests
@@ -105,7 +105,10 @@ class Door:
         path = store_path(self._policy.current, self._file, self.root)
         self._protected = guarded_paths(self.root, self._file, path)
         self._current = self._under(self._policy.current)
-        self.store: Store = open_store("memory" if store is None and self._file is None else store, path, clock)
+        self.store: Store = open_store(
+            "memory" if store is None and self._file is None else store, path, clock,
+            found_folder(self._policy.current, self._file, self.root),
+        )  # fmt: skip
         self._guarded = guarded_files(self._file, path, _path_of(self.store))
         self._desk = _desk(self._file, None if isinstance(self.store, MemoryStore) else path)
         self._redactor = self._new_redactor()

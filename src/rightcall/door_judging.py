@@ -7,7 +7,7 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.authorise.allowlist import denial, not_whitelisted, permission
+from rightcall.authorise.allowlist import denial, is_outside, not_whitelisted, permission
 from rightcall.authorise.limits import scopes_of
 from rightcall.config import Policy
 from rightcall.config_settings import Rights
@@ -185,6 +185,8 @@ def _not_permitted(here: Here, whole: str, bare: str, written: str, others: tupl
             return Decision("deny", rule, not_whitelisted(name))
     if bare in here.twins:
         return Decision("deny", "name:lookalike", not_whitelisted(whole))
+    if is_outside(rights, whole):
+        return Decision("deny", "caller:only", not_whitelisted(whole))
     server = here.policy.servers.get(here.space) if here.space else None
     if server is not None and not server.offers(bare):
         return Decision("deny", f"server:{server.name}", not_whitelisted(whole))

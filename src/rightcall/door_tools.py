@@ -10,7 +10,7 @@ from typing import Any, cast
 from msgspec import json
 from msgspec.structs import replace
 
-from rightcall.authorise.allowlist import denial, permission
+from rightcall.authorise.allowlist import denial, is_outside, permission
 from rightcall.catalog import ALL_EFFECTS, PackTool, build_catalog
 from rightcall.catalog.definitions import flatten
 from rightcall.config import HostSettings, Policy
@@ -130,6 +130,8 @@ def _unpinned(box: Toolbox, names: set[str]) -> Toolbox:
 def hidden(rights: DoorRights, space: str, tool: str, server: Server | None) -> bool:
     """Whether a caller may not know of a tool."""
     name = full_name(space, tool)
+    if is_outside(rights.rights, name):
+        return True
     if any(denial(rights.rights, one) is not None for one in (name, *other_names(space, tool))):
         return True
     if server is not None and not server.offers(tool):

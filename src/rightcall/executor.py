@@ -22,7 +22,15 @@ from rightcall.execute.functions import LocalTool, local_tool, tool
 from rightcall.executor_asking import Ask, answered
 from rightcall.executor_calls import OnStage, Who, Written, checked_caller
 from rightcall.executor_hands import Hands
-from rightcall.executor_opening import desk_folder, existing_folder, guarded_paths, listed, open_store, store_path
+from rightcall.executor_opening import (
+    desk_folder,
+    existing_folder,
+    found_folder,
+    guarded_paths,
+    listed,
+    open_store,
+    store_path,
+)
 from rightcall.executor_outcomes import equipped, nobody_answered
 from rightcall.executor_pipeline import Pipeline
 from rightcall.executor_policy import PolicyInForce
@@ -140,9 +148,11 @@ class Executor:
     def start(self) -> None:
         """Open the store. Entering does it; for those who cannot use `async with`."""
         if self._store is None:
+            current, file = self._policy.current, self._policy_file
             self._store = open_store(
-                self._store_source, store_path(self._policy.current, self._policy_file, self.root), self._clock
-            )
+                self._store_source, store_path(current, file, self.root), self._clock,
+                found_folder(current, file, self.root),
+            )  # fmt: skip
             self._redactor = self._new_redactor()
             self._note_policy("loaded")
 

@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import Any, Literal, cast
 
 from rightcall.config import Policy
+from rightcall.config_found import leaves_folder
 from rightcall.errors import ConfigError
 from rightcall.fs.globs import quoted
 from rightcall.fs.guarded import desks_folder, guarded_files
@@ -59,8 +60,19 @@ def listed(tools: Any) -> list[Any]:
     return list(cast("Iterable[Any]", tools))
 
 
-def open_store(given: Store | Literal["memory"] | None, path: str, clock: Clock | None) -> Store:
-    """Raises StoreError when the database cannot be used."""
+def found_folder(policy: Policy, policy_file: str | None, root: str) -> str | None:
+    """The folder whose store it is, where nobody named the store: it may have come with the folder. None where the
+    policy was named, or says in words that somebody trusts where else the store is."""
+    named = policy_file is not None and policy.standing == "given"
+    if named or (policy.standing != "tightened" and leaves_folder(policy.settings.audit.path)):
+        return None
+    return root if policy_file is None else os.path.dirname(policy_file) or "."
+
+
+def open_store(
+    given: Store | Literal["memory"] | None, path: str, clock: Clock | None, found_in: str | None = None
+) -> Store:
+    """Raises StoreError when the database cannot be used. `found_in` is what `found_folder` says."""
     if given == "memory":
         return MemoryStore(clock)
     if isinstance(given, str):
@@ -69,4 +81,8 @@ def open_store(given: Store | Literal["memory"] | None, path: str, clock: Clock 
         return given
     from rightcall.record.sqlite import SqliteStore  # late: what needs no file should not load it
 
-    return SqliteStore(path, clock)
+    if found_in is not None:
+        from rightcall.record.origin import refuse_leaving
+
+        refuse_leaving(path, found_in)
+    return SqliteStore(path, clock, found=found_in is not None)

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rightcall.config import Policy, load_policy
+from rightcall.config_found import FoundPolicy
 from rightcall.errors import PolicyError
+from rightcall.fs.guarded import identity
 
 log = logging.getLogger("rightcall")
 
@@ -27,6 +29,7 @@ class PolicyInForce:
 
     def __init__(self, policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | None) -> None:
         self._named = os.fspath(policy) if isinstance(policy, (str, os.PathLike)) else None
+        self._found = policy.absolute() if isinstance(policy, FoundPolicy) else None
         self._file = None if self._named is None else os.path.abspath(self._named)  # the process may go elsewhere
         stamp = self._stamp()
         self._first_seen = (stamp, time.monotonic())
@@ -49,7 +52,7 @@ class PolicyInForce:
         if self._stamp() != stamp:
             return None  # it was touched meanwhile: the next call looks again
         self._seen = stamp
-        same = isinstance(found, Policy) and found.digest == self.current.digest and self.problem is None
+        same = isinstance(found, Policy) and _words(found) == _words(self.current) and self.problem is None
         return None if same else found
 
     def take(self, policy: Policy) -> None:
@@ -73,6 +76,8 @@ class PolicyInForce:
             raise PolicyError(
                 "the file is empty now; to go back to the defaults, write `version = 1`", source=self._file
             )
+        if self._found is not None:
+            return load_policy(self._found)
         return load_policy(self._named if os.path.abspath(self._named) == self._file else self._file)
 
     def _settled(self, stamp: Stamp) -> bool:
@@ -92,4 +97,16 @@ class PolicyInForce:
             found = os.stat(self._file)
         except OSError as error:
             return ("gone", error.errno)
-        return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_mtime)
+        return (self._trust_stamp(), found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_mtime)
+
+    def _trust_stamp(self) -> object:
+        """Differs when somebody has trusted the file, or no longer does."""
+        if self._found is None:
+            return None
+        from rightcall.trust.ledger import stamp  # late: only who has found a policy pays for it
+
+        return stamp("policies", identity(self._found.path))
+
+
+def _words(policy: Policy) -> tuple[str, str]:
+    return policy.digest, policy.standing

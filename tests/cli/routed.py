@@ -7,6 +7,7 @@ from msgspec import json
 
 from route.routing import APPROVED, NONE, choice
 from serve.scripted import Answer, Scripted, ScriptedUpstream, Text
+from trusting import write_trusted
 
 REQUEST = "read the file docs/design.md"
 EVIL = "\x1b[31m\u202eevil\x07"
@@ -31,7 +32,7 @@ def write_policy(folder: Path, server: ScriptedUpstream, *tables: str, **router:
     settings = {"mode": "keywords", "threshold": SURE} | router
     lines = [f"{key} = {json.encode(value).decode()}" for key, value in settings.items()]
     model = ["[router.prime]", f'url = "{server.address}"', 'model = "small"']
-    (folder / "rightcall.toml").write_text("\n".join(["[router]", *lines, *model, *tables, ""]))
+    write_trusted(folder / "rightcall.toml", "\n".join(["[router]", *lines, *model, *tables, ""]))
 
 
 def write_folder(folder: Path) -> None:

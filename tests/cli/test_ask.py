@@ -17,6 +17,7 @@ from rightcall.fs.guarded import packets_folder
 from rightcall.route.packets import PacketStore
 from route.routing import APPROVED, NONE, UNAPPROVED, choice
 from serve.scripted import Answer, Dies, ScriptedUpstream, Stalls, Text
+from trusting import write_trusted
 
 Ask = Callable[..., Done]
 ASKS = '[policy.approval]\ntools = ["code/read"]'
@@ -72,7 +73,7 @@ def test_the_words_of_a_request_need_no_quotes_and_a_program_gets_the_packet(
 def test_the_command_line_can_name_another_model_with_its_key(
     ask: Ask, folder: Path, server: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (folder / "rightcall.toml").write_text('[router]\nmode = "regex"\n')
+    write_trusted(folder / "rightcall.toml", '[router]\nmode = "regex"\n')
     monkeypatch.setenv("MY_KEY", "s3cret")
     server.play(says("Hello!"))
     done = ask("hello", "--url", server.address, "--model", "other", "--key-env", "MY_KEY")
@@ -180,7 +181,7 @@ def test_without_a_model_an_example_says_how_to_name_one(run: Runner, folder: Pa
     assert f"rightcall {command} … --url http://127.0.0.1:8080/v1 --model qwen3-4b" in done.err
     assert not (folder / ".rightcall").exists()
     lines = [line[2:] for line in done.err.splitlines() if line.startswith("  ")]
-    (folder / "rightcall.toml").write_text("\n".join(lines))
+    write_trusted(folder / "rightcall.toml", "\n".join(lines))
     assert run("policy", "check").code == 0  # the example is right as it stands
 
 

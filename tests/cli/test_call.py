@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cli_running import Done, Runner
+from trusting import write_trusted
 
 Caller = Callable[..., Done]
 
@@ -75,11 +76,11 @@ def test_what_the_policy_does_not_allow_ends_with_one_and_changes_nothing(
     ran = call("save", '{"name": "a.txt"}')
     assert ran.code == 1
     assert "Tool 'save' is not whitelisted for AI use" in ran.out
-    (folder / "rightcall.toml").write_text('[policy]\nallow = ["save"]\n')
+    write_trusted(folder / "rightcall.toml", '[policy]\nallow = ["save"]\n')
     ran = call("save", '{"name": "a.txt"}')
     assert ran.code == 0
     assert "DRY RUN: nothing was changed." in ran.out
-    (folder / "rightcall.toml").write_text('[policy]\nallow = ["save"]\ndry_run = false\n')
+    write_trusted(folder / "rightcall.toml", '[policy]\nallow = ["save"]\ndry_run = false\n')
     ran = call("save", '{"name": "a.txt"}')
     assert ran.code == 1
     assert "waits for a person" in ran.out

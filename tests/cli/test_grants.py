@@ -10,6 +10,7 @@ from approval_running import Desk
 from cli_running import Done, Runner
 from rightcall.config_settings import Settings
 from rightcall.record.sqlite import SqliteStore
+from trusting import write_trusted
 
 
 @pytest.fixture
@@ -167,7 +168,7 @@ def test_what_to_release_has_to_be_said(run: Runner, desk: Desk, arguments: list
 
 
 def test_a_policy_without_quarantine_says_so(run: Runner, desk: Desk) -> None:
-    Path("rightcall.toml").write_text("[policy]\nquarantine = 0\n")
+    write_trusted(Path("rightcall.toml"), "[policy]\nquarantine = 0\n")
     refuse(desk, 9)
     assert run("quarantine", "list").out == "The policy puts no call in quarantine.\n"
     assert run("quarantine", "list", "--json").json == {"calls": []}

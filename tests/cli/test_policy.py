@@ -12,6 +12,7 @@ from rightcall.authorise import POLICIES
 from rightcall.cli.policy_template import template
 from rightcall.config_settings import STAGES
 from rightcall.record.sqlite import SqliteStore
+from trusting import write_trusted
 
 POLICY = """\
 [policy]
@@ -40,7 +41,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def file(here: Path) -> Path:
     file = here / "rightcall.toml"
-    file.write_text(POLICY)
+    write_trusted(file, POLICY)
     return file
 
 
@@ -49,7 +50,7 @@ def file(here: Path) -> Path:
 
 @pytest.mark.promise("P-09")
 def test_a_right_file_is_summed_up(run: Runner, here: Path) -> None:
-    (here / "rightcall.toml").write_text(template("swarm"))
+    write_trusted(here / "rightcall.toml", template("swarm"))
     done = run("policy", "check")
     digest = done.out.split()[-1]
     assert (done.code, done.err) == (0, "")
@@ -110,12 +111,12 @@ def test_mistakes_in_a_list_of_many_lines_have_each_their_own(run: Runner, here:
 )
 def test_json_carries_the_mistakes_too(run: Runner, here: Path, text: str, line: int, says: str) -> None:
     (here / "rightcall.toml").write_text(text)
-    done = run("policy", "check", "--json")
+    done = run("policy", "check", "rightcall.toml", "--json")
     assert (done.code, done.err) == (2, "")
     assert (done.json["ok"], done.json["file"]) == (False, "rightcall.toml")
     assert says in done.json["mistakes"][-1]["message"]
     assert done.json["mistakes"][-1]["line"] == line
-    assert run("policy", "check").code == 2
+    assert run("policy", "check", "rightcall.toml").code == 2
 
 
 def test_json_of_a_right_file_has_what_the_summary_says(run: Runner, file: Path) -> None:
@@ -186,7 +187,7 @@ def test_what_is_right_but_notable_is_noted_with_its_line(
     run: Runner, here: Path, text: str, key: str, says: str
 ) -> None:
     table = "" if text.startswith("[") else "[policy]\n"
-    (here / "rightcall.toml").write_text(f"{table}{text}\n")
+    write_trusted(here / "rightcall.toml", f"{table}{text}\n")
     notes = run("policy", "check", "--json").json["notes"]
     assert [note["key"] for note in notes] == [key]
     assert says in notes[0]["note"]
@@ -197,7 +198,7 @@ def test_what_is_right_but_notable_is_noted_with_its_line(
 
 
 def test_other_spellings_of_a_denied_name_need_no_note(run: Runner, here: Path) -> None:
-    (here / "rightcall.toml").write_text('[policy]\ndeny = ["CODE.READ", "Code_*"]\n')
+    write_trusted(here / "rightcall.toml", '[policy]\ndeny = ["CODE.READ", "Code_*"]\n')
     assert run("policy", "check", "--json").json["notes"] == []
 
 
@@ -318,7 +319,7 @@ def test_live_counts_what_was_really_called_and_writes_nothing(run: Runner, file
 def test_the_policy_file_can_be_named_in_every_usual_way(run: Runner, here: Path) -> None:
     (here / "sub").mkdir()
     other = here / "sub" / "rightcall.toml"
-    other.write_text('[callers.teacher]\nonly = ["ping"]\n')
+    write_trusted(other, '[callers.teacher]\nonly = ["ping"]\n')
     for arguments in (
         [str(other), "--as", "teacher", "ping"],
         ["--as", "teacher", str(other), "ping", "{}"],
@@ -406,6 +407,6 @@ def test_nothing_hostile_reaches_the_terminal(run: Runner, file: Path) -> None:
     ],
 )
 def test_a_router_with_settings_of_its_own_is_told(run: Runner, here: Path, text: str, says: str) -> None:
-    (here / "rightcall.toml").write_text(f"{text}\n")
+    write_trusted(here / "rightcall.toml", f"{text}\n")
     assert says in run("policy", "check", columns=200).out
     assert run("policy", "check", "--json").json["router"]["threshold"] == 0.7

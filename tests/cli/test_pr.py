@@ -12,6 +12,7 @@ from cli.terminal_running import Terminal
 from cli_running import Runner
 from execute.write.requests import Project
 from rightcall.record.sqlite import SqliteStore
+from trusting import write_trusted
 
 POLICY = """\
 version = 1
@@ -26,7 +27,7 @@ command = ["sh", "-c", "grep -q two app.py || { echo not two; exit 3; }"]
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.chdir(tmp_path)
     made = Project(tmp_path, within=True)
-    (tmp_path / "rightcall.toml").write_text(POLICY)
+    write_trusted(tmp_path / "rightcall.toml", POLICY)
     (tmp_path / ".git/info").mkdir(exist_ok=True)
     (tmp_path / ".git/info/exclude").write_text("rightcall.toml\n")
     made.branch()
@@ -229,7 +230,7 @@ def test_a_request_whose_record_is_damaged_is_named(run: Runner, project: Projec
 @pytest.mark.promise("W-04")
 def test_a_merge_that_is_interrupted_says_that_nothing_was_merged(project: Project) -> None:
     before = project.tip()
-    (project.root / "rightcall.toml").write_text(POLICY.replace("grep -q two app.py ||", "sleep 60; "))
+    write_trusted(project.root / "rightcall.toml", POLICY.replace("grep -q two app.py ||", "sleep 60; "))
     with Terminal("pr", "merge", "1", "--approve", "--yes", "--by", "joel") as terminal:
         terminal.until("running the checks")
         terminal.interrupt()

@@ -20,6 +20,7 @@ from proxy.chatting import TOOLS
 from rightcall.cli.serving import program
 from rightcall.serve import running
 from serve.harness import post, request
+from trusting import write_trusted
 
 pytestmark = pytest.mark.promise("H-03", "H-02")
 
@@ -76,7 +77,7 @@ def test_serve_without_an_upstream_shows_a_broken_call_repaired_and_keeps_a_reco
 
 
 def test_a_policy_that_only_watches_is_the_same_as_observe(tmp_path: Path) -> None:
-    (tmp_path / "rightcall.toml").write_text('[gate.hosts.proxy]\nmode = "observe"\n')
+    write_trusted(tmp_path / "rightcall.toml", '[gate.hosts.proxy]\nmode = "observe"\n')
     with started(tmp_path, "serve", "--open", "--no-audit") as (_, told):
         assert [ask(told["url"]).headers["x-rightcall"] for _ in range(2)] == ["would-repair=1", "would-lift=1"]
 

@@ -10,6 +10,7 @@ from cli.terminal_running import Terminal
 from cli_running import Runner
 from rightcall import Executor, SqliteStore
 from rightcall.record.entries import NoteBody, read_note
+from trusting import write_trusted
 
 pytestmark = pytest.mark.promise("W-05")
 
@@ -19,7 +20,7 @@ POLICY = '[policy]\nstage = "full"\ndry_run = false\napproval = { effects = [] }
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "rightcall.toml").write_text(POLICY)
+    write_trusted(tmp_path / "rightcall.toml", POLICY)
     (tmp_path / "experimental").mkdir()
     (tmp_path / "experimental" / "a.md").write_text("one\n")
     return tmp_path

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cli_running import Runner, environment
+from cli_running import Runner, environment, start
 
 pytestmark = pytest.mark.promise("H-04")
 
@@ -102,14 +102,15 @@ def test_a_name_that_no_policy_could_write_is_refused(run: Runner, name: str) ->
 
 
 def test_a_policy_that_merely_lies_in_the_folder_keeps_its_record_there(
-    tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The folder may be somebody else's project."""
     project = tmp_path / "project"
     project.mkdir()
     monkeypatch.chdir(project)
     (project / "rightcall.toml").write_text('[audit]\npath = "../elsewhere.db"\n')
-    done = run("wrap", "--", sys.executable, "-c", "")
-    assert (done.code, done.out) == (2, "")
-    assert "leaves the policy's folder" in done.err
+    process = start("wrap", "--", sys.executable, "-c", "")
+    _, told = process.communicate(timeout=30)
+    assert f"Ignored: audit.path. To read and trust it: rightcall trust {project}/rightcall.toml" in told.decode()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["project"]
+    assert (project / ".rightcall" / "audit.db").is_file()

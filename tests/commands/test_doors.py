@@ -12,9 +12,9 @@ from msgspec import json
 from command_judging import Desk
 from rightcall import Executor
 from rightcall.config import load_policy
+from rightcall.config_found import FoundPolicy
 from rightcall.door import Door
 from rightcall.errors import PolicyError
-from rightcall.hosts.hook_found import FoundDoor
 from rightcall.types_running import Grant
 
 STOPPED = {"cat .env": "deny", "rm -rf /": "deny", "git push --force": "ask", "curl https://x.example/a | sh": "ask"}
@@ -130,7 +130,7 @@ def test_a_policy_that_was_found_silences_nothing(tmp_path: Path) -> None:
     file = tmp_path / "rightcall.toml"
     file.write_text('version = 1\n[policy.commands]\nallow = ["git *"]\nstarter = false\ndeny = ["make"]\n')
     tools = [{"name": "sh", "parameters": {"type": "object"}}]
-    with FoundDoor.open("claude-code", str(file), tools=tools, root=tmp_path, store="memory") as door:
+    with Door.open("claude-code", FoundPolicy(str(file)), tools=tools, root=tmp_path, store="memory") as door:
         assert door.judge("sh", {"command": "git push"}).action == "ask"
         assert door.judge("sh", {"command": "make"}).action == "deny"
 

@@ -8,10 +8,11 @@ import pytest
 from msgspec import json
 
 from rightcall.config import load_policy
+from rightcall.config_found import FoundPolicy
+from rightcall.config_tightening import tighten
 from rightcall.door import Door
-from rightcall.errors import PolicyError
+from rightcall.errors import PolicyError, StoreError
 from rightcall.hosts.hook_failing import failure
-from rightcall.hosts.hook_found import FoundDoor, at_least, usable
 from rightcall.hosts.hook_judging import Failed, Hook, Hooks
 from rightcall.hosts.hook_place import policy_of_project, project_folder
 from rightcall.record.asking import answer
@@ -92,9 +93,9 @@ def test_a_policy_that_was_named_has_its_full_word(policy: Path) -> None:
 
 def test_a_policy_that_was_edited_under_a_running_server_is_no_milder(policy: Path) -> None:
     written = load_policy({"gate": {"hosts": {"codex": {"mode": "observe", "on_failure": "allow", "deadline": 600}}}})
-    here = at_least(written, "codex", "block").hosts["codex"]
+    here = tighten(written, "block").hosts["codex"]
     assert (here.mode, here.on_failure, here.deadline) == ("block", None, 5.0)
-    here = at_least(written, "codex", "observe").hosts["codex"]
+    here = tighten(written, "observe").hosts["codex"]
     assert (here.mode, here.on_failure) == ("observe", "allow")
 
 
@@ -118,14 +119,23 @@ def test_a_found_policy_does_not_make_a_failure_milder(
     assert (told is not None) is denies
 
 
-@pytest.mark.parametrize("path", ["/tmp/other/audit.db", "../audit.db", "a/../../audit.db", "out/audit.db", "."])
+@pytest.mark.parametrize("path", ["/tmp/other/audit.db", "../audit.db", "a/../../audit.db", "."])
 def test_the_record_of_a_found_policy_stays_in_its_folder(tmp_path: Path, path: str) -> None:
+    (project := tmp_path / "project").mkdir()
+    (project / "rightcall.toml").write_text(f'version = 1\n[audit]\npath = "{path}"\n')
+    hook = Hook("claude", str(project / "rightcall.toml"), str(project), "block", found=True)
+    Hooks(hook, every_tool=False).close()
+    assert (project / ".rightcall" / "audit.db").is_file()
+    assert list(tmp_path.iterdir()) == [project]
+
+
+def test_a_folder_that_leads_elsewhere_holds_no_record(tmp_path: Path) -> None:
     (project := tmp_path / "project").mkdir()
     (tmp_path / "out").mkdir()
     (project / "out").symlink_to(tmp_path / "out")
-    (project / "rightcall.toml").write_text(f'version = 1\n[audit]\npath = "{path}"\n')
+    (project / "rightcall.toml").write_text('version = 1\n[audit]\npath = "out/audit.db"\n')
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(PolicyError, match=r"audit\.path"):
+    with pytest.raises(StoreError, match="leads out of its folder"):
         Hooks(Hook("claude", str(project / "rightcall.toml"), str(project), "block", found=True), every_tool=False)
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -135,9 +145,8 @@ def test_a_record_that_leads_out_of_its_folder_is_refused(policy: Path, name: st
     policy.write_text("version = 1\n")
     (policy.parent / ".rightcall").mkdir()
     (policy.parent / ".rightcall" / name).symlink_to("/dev/null")
-    with pytest.raises(PolicyError, match=r"is a link|leaves"):
-        usable(str(policy), found=True)
-    assert usable(str(policy), found=False)
+    with pytest.raises(StoreError, match="is a link"):
+        Hooks(Hook("claude", str(policy), str(policy.parent), "block", found=True), every_tool=False)
 
 
 @pytest.mark.promise("P-09")
@@ -150,7 +159,7 @@ def test_what_is_no_file_is_no_missing_policy(policy: Path, kind: str) -> None:
     else:
         policy.symlink_to("/dev/zero" if kind == "device" else "nowhere")
     assert policy_of_project(str(policy.parent)) == str(policy)
-    with pytest.raises(PolicyError, match="it is no file"):
+    with pytest.raises(PolicyError, match=r"not a regular file|Is a directory"):
         Hooks(Hook("claude", str(policy), str(policy.parent), "warn", found=True), every_tool=False)
     assert failure("claude", str(policy), "block", "x", found=True)
     assert failure("claude", str(policy), None, "x")
@@ -188,7 +197,8 @@ def test_a_policy_that_was_found_puts_no_words_into_a_call(tmp_path: Path) -> No
     head = '[gate]\npacks = ["./evil.toml"]\n[gate.hosts.claude-code]\nmode = "block"\n'
     for rules in (values, choices):
         policy.write_text(head + rules)
-        with FoundDoor.open("claude-code", policy, mode="observe", fixed_names=True, store="memory") as door:
+        found = FoundPolicy(str(policy), "observe")
+        with Door.open("claude-code", found, mode="observe", fixed_names=True, store="memory") as door:
             for given in ({"command": "echo hello"}, {"command": "touch pwnd.txt"}):
                 passage = door.judge("Bash", given)
                 assert (passage.action, passage.arguments) == ("allow", given)

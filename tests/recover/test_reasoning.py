@@ -138,7 +138,7 @@ def test_only_a_known_tag_closes_and_only_once() -> None:
 @pytest.mark.promise("R-06")
 def test_without_the_setting_a_lone_tag_changes_nothing() -> None:
     for word in (None, "auto", "closed"):
-        assert len(Gate(TOOLS, reasoning=word).read(f"Hm. {CALL}</think>{CALL}").calls) == 2  # type: ignore[arg-type]
+        assert len(Gate(TOOLS, reasoning=word).read(f"Hm. {CALL}</think>{CALL}").calls) == 2
 
 
 @pytest.mark.promise("R-02", "R-06")

@@ -8,7 +8,12 @@ from rightcall.types_running import Decision, Facts, Request
 
 def denied(request: Request, _facts: Facts) -> Decision | None:
     """A denial also hits other spellings of a name, and the tools that a batch would run."""
-    if not request.rights.deny:
+    rights = request.rights
+    if rights.within is not None:
+        for tool in (request.tool, *request.inner):
+            if is_outside(rights, tool):
+                return _not_allowed("caller:only", tool)
+    if not rights.deny:
         return None
     for tool in (request.tool, *request.called, *request.inner):
         rule = denial(request.rights, tool)
@@ -34,6 +39,11 @@ def denial(rights: Rights, tool: str) -> str | None:
     return next((rule for pattern, rule in rights.deny.items() if hits(pattern, tool)), None)
 
 
+def is_outside(rights: Rights, tool: str) -> bool:
+    """Whether a caller may use certain tools at most, and this is none of them."""
+    return rights.within is not None and not any(matches(pattern, tool) for pattern in rights.within)
+
+
 def permission(rights: Rights, tool: str, *, own: bool = False) -> str | None:
     """The rule that permits a tool, as long as nothing denies it."""
     if tool in rights.listed:
@@ -46,6 +56,8 @@ def permission(rights: Rights, tool: str, *, own: bool = False) -> str | None:
 
 def may_use(rights: Rights, tool: str, *, own: bool = False) -> bool:
     """Whether a caller may know of a tool: hints and prompts name only these."""
+    if is_outside(rights, tool):
+        return False
     return denial(rights, tool) is None and permission(rights, tool, own=own) is not None
 
 

@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "packs": "list the rule packs, or show one",
     "init": "write a policy file with every key, its default and what it means",
     "policy": "check a policy file, or explain what it decides for a caller and a tool",
+    "trust": "trust a policy file that was found in a folder: show what it asks for, ask, and remember it",
     "approvals": "answer the calls that wait for a person: list, show, approve, deny, watch",
     "grants": "say yes in advance to certain calls of a caller, or take it back",
     "token": "make, list and revoke the tokens with which clients speak for a caller over HTTP",

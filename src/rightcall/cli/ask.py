@@ -61,9 +61,11 @@ def run(options: Namespace) -> int:
 
     from rightcall.cli.routing import RouterAsGiven, open_desk
     from rightcall.cli.routing_options import given_model, has_model, no_model, runnable_tools
+    from rightcall.cli.trust import offer_trust
     from rightcall.executor_opening import existing_folder
 
     existing_folder(options.root)
+    offer_trust(options)
     text = _text(options)
     settings = policy_of(options).router
     model = given_model(options, settings)

@@ -73,7 +73,7 @@ def _is_whole(path: Path) -> bool:
     from rightcall.cli.store_options import Looking
 
     try:
-        with closing(Looking(str(path))) as looking:
+        with closing(Looking(str(path), found=True)) as looking:
             looking.look(lambda tables: tables.head())
     except StoreError:
         return False

@@ -54,6 +54,7 @@ def run(options: Namespace) -> int:
 
     from rightcall.cli.call_report import outcome_record, report
     from rightcall.cli.store_options import open_store
+    from rightcall.cli.trust import offer_trust
     from rightcall.executor import Executor
     from rightcall.executor_opening import existing_folder
 
@@ -61,6 +62,7 @@ def run(options: Namespace) -> int:
         raise InputError(f"--wait takes seconds from 0 to {_LONGEST_WAIT}")
     written = read_argument(options.args)
     existing_folder(options.root)
+    offer_trust(options)
     with redirect_stdout(sys.stderr):  # what a tool prints must not mix with what we print
         tools = _functions(options.tools)
         with (

@@ -3,7 +3,7 @@
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from rightcall.cli.store_options import database_of, policy_file, policy_of
+from rightcall.cli.store_options import database_of, policy_of, policy_path
 from rightcall.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def desk_of(options: Namespace) -> "Desk":
 
     policy, database, root = policy_of(options), database_of(options), existing_folder(options.root)
     paths = policy.settings.paths
-    denied = (*paths.deny, *guarded_paths(root, policy_file(options), database))
+    denied = (*paths.deny, *guarded_paths(root, policy_path(options), database))
     return Desk(desk_folder(database, root), Sight(root, path_rules(denied, paths.allow, paths.dotfiles)), policy.write)
 
 

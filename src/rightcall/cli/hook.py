@@ -69,22 +69,23 @@ def _learn(options: Namespace) -> int:
     from contextlib import closing
 
     from rightcall.cli.hook_learning import learnt, server_for
+    from rightcall.cli.store_options import found_policy
     from rightcall.cli.terminal import say
-    from rightcall.executor_opening import store_path
-    from rightcall.hosts.hook_found import usable
+    from rightcall.config import load_policy
+    from rightcall.executor_opening import found_folder, open_store, store_path
     from rightcall.hosts.hook_place import policy_of_project, project_folder, record_without_policy
     from rightcall.record.known_tools import remember_tools
-    from rightcall.record.sqlite import SqliteStore
     from rightcall.text.escape import escaped
 
     root = project_folder(options.root)
     policy = os.path.abspath(options.policy) if options.policy else policy_of_project(root)
-    settings = usable(policy, found=not options.policy)
+    settings = load_policy(policy if options.policy or policy is None else found_policy(policy))
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     server = server_for(options.name, command, options.env, settings)
     tools = learnt(server)
     path = record_without_policy() if policy is None else store_path(settings, policy, root)
-    with closing(SqliteStore(path)) as store:
+    found_in = None if policy is None else found_folder(settings, policy, root)
+    with closing(open_store(None, path, None, found_in)) as store:
         if not remember_tools(store, server.name, tools):
             raise ConfigError(f"the definitions could not be written beside {path}")
     names = ", ".join(str(tool.get("name", "")) for tool in tools)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw, json
@@ -38,6 +39,11 @@ def server_for(name: str | None, command: Sequence[str], passed: Sequence[str], 
         # as `${NAME}`, which is filled in where the server is started
         return Server(name, command=tuple(command), env={one: f"${{{one}}}" for one in passed})
     known = policy.servers.get(name)
+    if known is not None and policy.standing == "tightened":
+        raise ConfigError(
+            f"the command of [servers.{escaped(name, 60)}] is not used: {escaped(policy.source)} was only found, and "
+            f"is not trusted. Read and trust it: rightcall trust {escaped(quote(policy.source))}"
+        )
     if known is None or not known.command:
         raise ConfigError(f"give the server's command after --, or as command of [servers.{escaped(name, 60)}]")
     return known

@@ -1,6 +1,7 @@
 """Write a policy file, rightcall.toml, with every key at its default and what it means."""
 
 import os
+import stat
 from argparse import ArgumentParser, Namespace
 from typing import get_args
 
@@ -45,8 +46,20 @@ def run(options: Namespace) -> int:
         raise InputError("there is no such folder; --root takes one that exists", source=options.root)
     file = os.path.join(options.root, POLICY_FILE)
     kept = _replace(file, text) if options.force and os.path.lexists(file) else _create(file, text)
-    say(*_told(options, file, kept))
+    say(*_told(options, file, kept), *_trust(file, text))
     return OK
+
+
+def _trust(file: str, text: str) -> list[str]:
+    """What we have written ourselves, whole, needs no question; what is wrong, if it cannot be kept."""
+    from rightcall.config_trust import give_to_own
+    from rightcall.errors import ConfigError
+
+    try:
+        give_to_own(file, text.encode())
+    except ConfigError as error:
+        return [f"  it only makes things stricter until it is trusted, which failed: {escaped(str(error))}"]
+    return []
 
 
 def _create(file: str, text: str) -> None:
@@ -83,6 +96,12 @@ def _keep(file: str) -> str | None:
     number = 0
     while True:
         kept = f"{file}.bak{number or ''}"
+        if not stat.S_ISREG(os.lstat(file).st_mode):  # what a link or a pipe leads to is not read
+            if not os.path.lexists(kept):
+                os.rename(file, kept)
+                return kept
+            number += 1
+            continue
         try:
             with open(file, "rb") as old, open(kept, "xb") as copy:
                 copyfileobj(old, copy)

@@ -95,6 +95,7 @@ def state_record(held: Pause | None) -> dict[str, Any]:
 def report_each(options: Namespace, work: Callable[["Store"], dict[str, Any]], *, create: bool = False) -> int:
     """Do it to every store the options reach, also when one of them cannot be used; that one is told last. Where there
     is none, only a stop makes one: it holds for whoever comes."""
+    from rightcall.hosts.hook_place import record_without_policy
     from rightcall.record.sqlite import SqliteStore
 
     done: list[dict[str, Any]] = []
@@ -104,7 +105,7 @@ def report_each(options: Namespace, work: Callable[["Store"], dict[str, Any]], *
             done.append({"store": path} | state_record(None) | {"changed": False})
             continue
         try:
-            with closing(SqliteStore(path)) as store:
+            with closing(SqliteStore(path, found=options.db is None and path != record_without_policy())) as store:
                 done.append({"store": path} | work(store))
         except StoreError as fault:
             faults.append(fault)

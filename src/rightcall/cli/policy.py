@@ -51,7 +51,7 @@ def arguments(parser: ArgumentParser) -> None:
         return made
 
     check = action("check", _CHECK)
-    check.add_argument("file", nargs="?", default=POLICY_FILE, metavar="FILE", help=f"default: {POLICY_FILE} here")
+    check.add_argument("file", nargs="?", metavar="FILE", help=f"default: {POLICY_FILE} here")
     _explain_arguments(action("explain", _EXPLAIN))
     _command_arguments(action("command", _COMMAND))
 

@@ -2,18 +2,23 @@
 
 import os
 import sys
+from shlex import quote
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.cli import OK, USAGE
 from rightcall.cli.output import is_unicode, json_text
 from rightcall.cli.policy_notes import Note, notes_on
 from rightcall.cli.terminal import Style, say, style_for, wrap
 from rightcall.config import Policy
+from rightcall.config_found import FoundPolicy, is_trusted, read_text, refuse_leaving_link
 from rightcall.config_read import read_policy
+from rightcall.config_requests import ignored_keys
 from rightcall.config_router import RouterSettings
 from rightcall.config_settings import STAGES, Window
+from rightcall.config_tightening import tighten
 from rightcall.door_guarding import POLICY_FILE
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.packs.lines import KeyPath, line_of
@@ -24,9 +29,9 @@ MOST_MISTAKES = 50
 _ROLES = ("light", "prime")
 
 
-def check(file: str, *, json: bool) -> int:
-    """Prints the answer and returns the exit code: 0 when the file is right."""
-    answer = examine(file)
+def check(file: str | None, *, json: bool) -> int:
+    """Prints the answer and returns the exit code: 0 when the file is right. None: the one that is found here."""
+    answer = examine(FoundPolicy(POLICY_FILE) if file is None else file)
     if json:
         say(json_text(_record(answer), ascii_only=not is_unicode(sys.stdout)))
     elif answer.policy is None:
@@ -43,22 +48,33 @@ class Answer(Struct, frozen=True):
     policy: Policy | None = None
     notes: tuple[tuple[int, Note], ...] = ()
     mistakes: tuple[ConfigError, ...] = ()
+    ignored: tuple[str, ...] = ()
+    """Keys that do not count here, since the file was only found and nobody has trusted it."""
 
 
-def examine(file: str) -> Answer:
+def examine(given: str | FoundPolicy) -> Answer:
+    file, ignored = os.fspath(given), tuple[str, ...]()
     if file == POLICY_FILE and not os.path.lexists(file):
         missing = PolicyError("there is none here; `rightcall init` writes one, or name another file", source=file)
         return Answer(file, mistakes=(missing,))
     try:
-        source = _Source.read(file, PolicyError, "policy")
+        raw = read_text(file).raw
+        trusted = not isinstance(given, FoundPolicy) or is_trusted(file, raw)
+        if not trusted:
+            refuse_leaving_link(file)
+        source = _Source.of_bytes(file, PolicyError, raw)
         policy, mistakes = _read_all(source, source.parse(), os.path.dirname(file))
+        if policy is not None and not trusted:
+            tight = tighten(policy)
+            ignored = tuple(ignored_keys(policy, tight))
+            policy = replace(policy, packs=tight.packs)  # a file that it names is none of ours to read
         notes = [] if policy is None else notes_on(policy)  # also reads the packs that it names
     except ConfigError as error:
         return Answer(file, mistakes=(error,))
     if policy is None:
         return Answer(file, mistakes=tuple(sorted(mistakes, key=lambda error: error.line)))
     lined = [(line_of(source.lines, note.at), note) for note in notes]
-    return Answer(file, policy, tuple(sorted(lined, key=lambda pair: pair[0])))
+    return Answer(file, policy, tuple(sorted(lined, key=lambda pair: pair[0])), ignored=ignored)
 
 
 class _Source(Source):
@@ -141,6 +157,7 @@ def _record(answer: Answer) -> dict[str, Any]:
         "hosts": {name: host.mode or policy.mode for name, host in policy.hosts.items()},
         "router": _router_record(policy.router),
         "notes": [{"line": line, "key": dotted(note.at), "note": note.says} for line, note in answer.notes],
+        "ignored": list(answer.ignored),
     }
 
 
@@ -174,6 +191,11 @@ def _report(answer: Answer, policy: Policy, style: Style) -> list[str]:
     for line, note in answer.notes:
         first, *more = wrap(f"{escaped(dotted(note.at))}: {escaped(note.says)}", style.width - 12)
         lines += [f"{style.tint('!', 'yellow')} {f'line {line}':<8}  {first}", *(" " * 12 + piece for piece in more)]
+    if answer.ignored:
+        keys = ", ".join(escaped(key, 60) for key in answer.ignored)
+        first, *more = wrap(f"nobody has trusted this file, so these do not count: {keys}", style.width - 2)
+        lines += [f"{style.tint('!', 'yellow')} {first}", *("  " + piece for piece in more)]
+        lines += [f"  read and trust it: rightcall trust {escaped(quote(answer.file))}"]
     return lines
 
 

@@ -12,8 +12,8 @@ from msgspec import Struct
 from rightcall.authorise import POLICIES, decide
 from rightcall.authorise.allowlist import may_use
 from rightcall.cli.lines import InputError, read_argument
-from rightcall.cli.store_options import open_store, policy_file
-from rightcall.config import Policy, load_policy
+from rightcall.cli.store_options import open_store, policy_of, policy_path
+from rightcall.config import Policy
 from rightcall.config_settings import STAGES, Budgets, Rights
 from rightcall.executor_hands import Hands
 from rightcall.executor_opening import desk_folder, guarded_paths, store_path
@@ -72,8 +72,8 @@ class Explanation(Struct, frozen=True):
 def explain(options: Namespace) -> Explanation:
     """Raises ConfigError for a wrong file or name, StoreError when there is no store to look into."""
     name, written = _words(options)
-    file = policy_file(options)
-    policy = load_policy(file)
+    file = policy_path(options)
+    policy = policy_of(options)
     toolbox = _toolbox(policy, file, options)
     tool = _tool(toolbox, name)
     verdict = None if written is None else toolbox.gate.check(name, read_argument(written))

@@ -68,6 +68,9 @@ def run(options: Namespace) -> int:
     existing_folder(options.root)
     if options.jsonl:
         return _judge_lines(options)
+    from rightcall.cli.trust import offer_trust
+
+    offer_trust(options)
     from rightcall.cli.routing_options import (
         given_model,
         has_model,

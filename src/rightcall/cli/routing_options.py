@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from rightcall.cli.lines import InputError, read_text
-from rightcall.cli.store_options import policy_file
+from rightcall.cli.store_options import policy_path
 from rightcall.door_guarding import POLICY_FILE
 from rightcall.errors import ConfigError
 from rightcall.text.escape import escaped
@@ -87,7 +87,7 @@ def no_model(options: Namespace, command: str) -> ConfigError:
 
 def how_to_configure(options: Namespace, command: str) -> str:
     """Complete, so that it can be copied."""
-    path = policy_file(options) or os.path.join(options.root, POLICY_FILE)
+    path = policy_path(options) or os.path.join(options.root, POLICY_FILE)
     return (
         f"Name one in {escaped(path)}:\n\n"
         "  [router.prime]\n"

@@ -79,10 +79,12 @@ def serve_upstream(
         raise missing_package(missing) from missing
     from rightcall.cli.serving_lines import lines_and_log
     from rightcall.cli.serving_report import teller
+    from rightcall.cli.trust import offer_trust
     from rightcall.executor_policy import PolicyInForce
     from rightcall.proxy.gates import watches
     from rightcall.proxy.options import Options
 
+    offer_trust(options)
     policy = PolicyInForce(policy_file(options))
     _check_upstream(options, url)  # what is wrong is said before anything is opened
     token = None if options.open else os.environ.get(TOKEN) or new_token()

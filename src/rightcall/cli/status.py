@@ -117,11 +117,16 @@ def _of_agent_zero(manifest: Manifest) -> Iterator[dict[str, Any]]:
 def _stores() -> Iterator[str]:
     """This project's store, and the one that hooks without a policy share."""
     from rightcall.config import load_policy
-    from rightcall.executor_opening import store_path
+    from rightcall.config_found import FoundPolicy
+    from rightcall.executor_opening import found_folder, store_path
+    from rightcall.record.origin import refuse_leaving
 
     policy = policy_of_project(project_folder())
-    with suppress(ConfigError):  # what is wrong with it is told elsewhere
-        yield store_path(load_policy(policy), policy, project_folder())
+    with suppress(ConfigError, StoreError):  # what is wrong with it is told elsewhere
+        found = load_policy(None if policy is None else FoundPolicy(policy, quiet=True))
+        path = store_path(found, policy, project_folder())
+        refuse_leaving(path, found_folder(found, policy, project_folder()) or os.path.dirname(path))
+        yield path
     yield record_without_policy()
 
 
@@ -132,7 +137,7 @@ def _paused(path: str) -> dict[str, Any] | None:
     from rightcall.cli.pause import state_record
     from rightcall.cli.store_options import Looking
 
-    with suppress(StoreError), closing(Looking(path)) as store:
+    with suppress(StoreError), closing(Looking(path, found=path != record_without_policy())) as store:
         held = store.look(lambda tables: tables.paused())
         return None if held is None else {"store": path} | state_record(held)
     return None

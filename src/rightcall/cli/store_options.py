@@ -15,8 +15,10 @@ from rightcall.errors import StoreError
 
 if TYPE_CHECKING:
     from rightcall.config import Policy
+    from rightcall.config_found import FoundPolicy
     from rightcall.record.tables import Store, Tables
     from rightcall.text.redact import Redactor
+    from rightcall.types import Mode
 
 T = TypeVar("T")
 
@@ -32,19 +34,40 @@ def store_options(parser: ArgumentParser) -> None:
     group.add_argument("--db", metavar="FILE", help="the database itself, instead of the one the policy names")
 
 
-def policy_file(options: Namespace) -> str | None:
-    """The policy file that the options name, or the one that lies in the root; None when there is none."""
+def policy_file(options: Namespace) -> "str | FoundPolicy | None":
+    """The policy file that the options name, or the one that was found in the root; None when there is none."""
     if options.policy is not None:
         return options.policy
     usual = os.path.join(options.root, POLICY_FILE)
-    return usual if os.path.lexists(usual) else None
+    if not os.path.lexists(usual):
+        return None
+    return found_policy(usual)
+
+
+def found_policy(path: str, least: "Mode" = "block") -> "FoundPolicy":
+    """A policy file that a command has found; what is ignored of it is said on standard error."""
+    from rightcall.config_found import FoundPolicy
+    from rightcall.trust.telling import speak_on_stderr
+
+    speak_on_stderr()
+    return FoundPolicy(path, least)
+
+
+def policy_path(options: Namespace) -> str | None:
+    """The same as a path, for whoever only says where it is."""
+    file = policy_file(options)
+    return None if file is None else os.fspath(file)
 
 
 def policy_of(options: Namespace) -> "Policy":
-    """The policy in force there. Raises PolicyError for a file that is wrong."""
-    from rightcall.config import load_policy
+    """The policy in force there; of one that was only found, what may be believed of it. Raises PolicyError for a file
+    that is wrong. A command reads it once: what it decides by is what it tells."""
+    key, read = (options.policy, options.root), getattr(options, "policy_read", None)
+    if read is None or read[0] != key:
+        from rightcall.config import load_policy
 
-    return load_policy(policy_file(options))
+        read = options.policy_read = key, load_policy(policy_file(options))
+    return read[1]
 
 
 def redactor_of(options: Namespace, store: "Store") -> "Redactor":
@@ -55,12 +78,29 @@ def redactor_of(options: Namespace, store: "Store") -> "Redactor":
 
 
 def database_of(options: Namespace) -> str:
-    """Where the store's file is, or would be."""
+    """Where the store's file is, or would be. StoreError where it leads out of a folder in which it was only found."""
     if options.db is not None:
         return options.db
     from rightcall.executor_opening import store_path
 
-    return store_path(policy_of(options), policy_file(options), options.root)
+    path = store_path(policy_of(options), policy_path(options), options.root)
+    if (folder := _found_in(options)) is not None:
+        from rightcall.record.origin import refuse_leaving
+
+        refuse_leaving(path, folder)
+    return path
+
+
+def _found_in(options: Namespace) -> str | None:
+    """The folder that the store may have come with; None where the options name it."""
+    if options.db is not None:
+        return None
+    from rightcall.executor_opening import found_folder
+    from rightcall.trust.telling import speak_on_stderr
+
+    speak_on_stderr()
+
+    return found_folder(policy_of(options), policy_path(options), options.root)
 
 
 def open_store(options: Namespace, *, create: bool = False) -> "Store":
@@ -68,22 +108,24 @@ def open_store(options: Namespace, *, create: bool = False) -> "Store":
     path = database_of(options) if create else _existing(options)
     from rightcall.record.sqlite import SqliteStore
 
-    return SqliteStore(path)
+    return SqliteStore(path, found=_found_in(options) is not None)
 
 
 class Looking:
     """A store that is only looked into: nothing is written beside what others write, not even that they ended."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, found: bool) -> None:
         from pathlib import Path
 
         from rightcall.record.clock import SystemClock
+        from rightcall.record.origin import Origin
         from rightcall.record.runs import Runs
         from rightcall.record.sqlite_readers import Readers
 
-        file = self.path = Path(path).absolute()
+        file = self.path = Path(path).resolve()
         self.clock = SystemClock()
-        self._readers = Readers(file, self.clock, Runs(file.with_name(file.name + "-runs")), _PATIENCE)
+        runs, origin = Runs(file.with_name(file.name + "-runs")), Origin(file, found=found)
+        self._readers = Readers(file, self.clock, runs, _PATIENCE, origin, alone=True)
 
     def look(self, work: Callable[["Tables"], T]) -> T:
         return self._readers.look(work)
@@ -94,7 +136,7 @@ class Looking:
 
 def look_into(options: Namespace) -> Looking:
     """The store, for a command that changes nothing in it."""
-    return Looking(_existing(options))
+    return Looking(_existing(options), found=_found_in(options) is not None)
 
 
 def _existing(options: Namespace) -> str:

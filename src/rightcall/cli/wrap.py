@@ -51,19 +51,19 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from rightcall.cli.store_options import found_policy
     from rightcall.door import Door
-    from rightcall.hosts.hook_found import FoundHere, usable
     from rightcall.mcp.naming import server_name
     from rightcall.mcp.wrap import Pump
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
         raise ConfigError("say which server to wrap: rightcall wrap -- COMMAND [ARGUMENTS]")
-    policy = options.policy or (POLICY_FILE if os.path.lexists(POLICY_FILE) else None)
-    usable(policy, found=options.policy is None)
+    policy = options.policy
+    if policy is None and os.path.lexists(POLICY_FILE):
+        policy = found_policy(POLICY_FILE, options.mode or "block")
     space = server_name(command) if options.name is None else _checked(options.name)
-    opening = FoundHere if policy is not None and options.policy is None else Door
-    with opening.open("wrap", policy, caller=options.caller, mode=options.mode) as door:
+    with Door.open("wrap", policy, caller=options.caller, mode=options.mode) as door:
         if policy is not None and options.name is None:
             _say_name(space)
         source, target = protocol_files()

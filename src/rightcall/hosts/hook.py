@@ -14,10 +14,10 @@ from collections.abc import Callable
 from time import monotonic
 from typing import NamedTuple
 
+from rightcall.fs.guarded import identity
 from rightcall.hosts.hook_place import (
     DEADLINE,
     MODES,
-    identity,
     is_private,
     policy_of_project,
     project_folder,

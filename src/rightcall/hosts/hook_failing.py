@@ -20,6 +20,8 @@ _MOST_TEXT = 10_000_000
 
 def failure(host: str, policy: str | None, mode: str | None, why: str, *, found: bool = False) -> str:
     """What is to be printed; empty to let the call pass. `found`: nobody named the policy, it lay in the project."""
+    if found and policy is not None and _leads_out(policy):
+        policy = None  # somebody else's file, of which nothing is read
     if not (found and mode not in _MILD) and not _denies(host, policy, mode):
         return ""
     import json
@@ -27,6 +29,12 @@ def failure(host: str, policy: str | None, mode: str | None, why: str, *, found:
     wire = import_module(f"rightcall.hosts.hook_{host}")
     shown = "".join(one if one.isprintable() else " " for one in why[:_LONGEST])
     return json.dumps(wire.denied(cannot_judge(shown)))
+
+
+def _leads_out(policy: str) -> bool:
+    """Whether it is a link out of its folder."""
+    folder = os.path.realpath(os.path.dirname(policy))
+    return os.path.islink(policy) and os.path.dirname(os.path.realpath(policy)) != folder
 
 
 def unsaid(text: str, why: str) -> str:

@@ -17,12 +17,12 @@ from msgspec import MsgspecError, Struct, json
 from msgspec.structs import replace
 
 from rightcall.config import HostSettings
+from rightcall.config_found import FoundPolicy
 from rightcall.door import Door
 from rightcall.door_passage import Passage
 from rightcall.hosts import hook_claude, hook_codex, hook_gemini
 from rightcall.hosts.hook_builtin import builtin_tools
 from rightcall.hosts.hook_event import Happened, WrongEvent, cannot_judge, denies_unjudged
-from rightcall.hosts.hook_found import FoundDoor, usable
 from rightcall.hosts.hook_place import record_without_policy
 from rightcall.record.admission import finish
 from rightcall.record.entries import EndBody, read_call
@@ -36,6 +36,8 @@ log = logging.getLogger("rightcall")
 WIRES: dict[str, ModuleType] = {"claude": hook_claude, "gemini": hook_gemini, "codex": hook_codex}
 _ABOUT_INPUT = ("validation", "unknown_tool", "loop")
 """Rules that say nothing of a call whose input could not be read."""
+INSTALLED: Mode = "block"
+"""What a hook does that was installed without a mode."""
 _LOST = EndBody("interrupted", error="The host never told what came of it.")
 
 
@@ -68,10 +70,9 @@ class Hooks:
         self._wire = WIRES[hook.host]
         self._every = every_tool
         self._seen: dict[str, object] = {}
-        self._found = hook.found and bool(hook.policy)
         tools = builtin_tools(hook.host) if every_tool else ()
-        self.door = _kind_of_door(hook).open(
-            self._wire.HOST, hook.policy or None, tools=tools, caller=hook.caller, root=hook.root, mode=hook.mode,
+        self.door = Door.open(
+            self._wire.HOST, policy_source(hook), tools=tools, caller=hook.caller, root=hook.root, mode=hook.mode,
             store=store if hook.policy or store is not None else _own_store(), fixed_names=True, elsewhere=True,
         )  # fmt: skip
 
@@ -144,7 +145,8 @@ class Hooks:
 
     def _before(self, happened: Happened, can_ask: bool) -> str:
         passage = self._judged(happened)
-        return _text(self._wire.said_before(passage, can_ask, vouched=not self._found))
+        vouched = self.door.policy.standing != "tightened"
+        return _text(self._wire.said_before(passage, can_ask, vouched=vouched))
 
     def _judged(self, happened: Happened) -> Passage:
         self._know(happened)
@@ -219,12 +221,11 @@ class Hooks:
         return Failed(why, _text(self._wire.denied(cannot_judge(why))) if denies else "")
 
 
-def _kind_of_door(hook: Hook) -> type[Door]:
-    """Raises PolicyError for a policy that cannot be used."""
+def policy_source(hook: Hook) -> str | FoundPolicy | None:
+    """Its policy, for whoever loads it: one that was found is at least as strict as what was installed."""
     if not hook.policy:
-        return Door
-    usable(hook.policy, found=hook.found)
-    return FoundDoor if hook.found else Door
+        return None
+    return FoundPolicy(hook.policy, hook.mode or INSTALLED, quiet=True) if hook.found else hook.policy
 
 
 def _own_store() -> Any:

@@ -9,7 +9,7 @@ import sys
 from binascii import crc32
 
 from rightcall.door_guarding import POLICY_FILE
-from rightcall.fs.guarded import state_folder
+from rightcall.fs.guarded import identity, state_folder
 
 MODES = ("observe", "warn", "block")
 """From the mildest to the strictest."""
@@ -69,13 +69,6 @@ def record_without_policy() -> str:
 
 def socket_folder() -> str:
     return os.path.join(state_folder(), "hooks")
-
-
-def identity(policy: str) -> str:
-    """What a policy file is known by: its name in its real folder. A link to it in another project is another policy,
-    since the record lies beside the link."""
-    folder, name = os.path.split(os.path.abspath(policy))
-    return os.path.join(os.path.realpath(folder), name)
 
 
 def socket_path(policy: str) -> str:

@@ -147,11 +147,12 @@ def _reason(text: str) -> str:
 
 
 def _policy_fault(policy: str | None, *, found: bool = False) -> str:
+    from rightcall.config import load_policy
+    from rightcall.config_found import FoundPolicy
     from rightcall.errors import ConfigError
-    from rightcall.hosts.hook_found import usable
 
     try:
-        usable(policy, found=found)
+        load_policy(policy if policy is None or not found else FoundPolicy(policy, quiet=True))
     except (ConfigError, OSError) as error:
         return f"the policy is wrong: {error}"
     return ""

@@ -12,6 +12,9 @@ from rightcall.text.escape import shown
 
 Table = Mapping[str, Any]
 
+_MOST_PARTS = 200
+"""Of a dotted key; people write two or three."""
+
 
 class Source:
     """A document and its name. Every complaint about it is built here, with its line where there is a text."""
@@ -30,6 +33,11 @@ class Source:
         except (OSError, ValueError) as fault:  # ValueError: a NUL in the path
             reason = getattr(fault, "strerror", None) or fault
             raise error(f"the {what} cannot be read: {reason}", source=file) from None
+        return cls.of_bytes(file, error, raw)
+
+    @classmethod
+    def of_bytes(cls, file: str, error: type[ConfigError], raw: bytes) -> Self:
+        """The same for what was read already."""
         try:
             return cls(file, error, raw.decode("utf-8-sig"))
         except UnicodeDecodeError as fault:
@@ -49,8 +57,12 @@ class Source:
         """The text as TOML."""
         import tomllib  # late: importing the package must not pay for it
 
+        text = self.text or ""
+        # the standard parser takes a key of many parts apart in time that grows with their square
+        if text.count(".") > _MOST_PARTS and any(one.count(".") > _MOST_PARTS for one in re.split(r"[=,{\[\n]", text)):
+            raise self.error("nested too deeply to be read", source=self.name)
         try:
-            return tomllib.loads(self.text or "")
+            return tomllib.loads(text)
         except tomllib.TOMLDecodeError as fault:
             found = re.search(r" \(at line (\d+), column \d+\)$", str(fault))
             line = int(found[1]) if found else (self.text or "").count("\n") + 1

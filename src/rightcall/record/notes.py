@@ -142,7 +142,10 @@ def policy_note(what: str, policy: Any, packs: dict[str, str], problem: str | No
     data: dict[str, Any] = {"digest": policy.digest, "source": policy.source}
     data |= {"packs": packs} if packs else {}
     data |= {"problem": problem} if problem else {}
-    return NoteBody(what, data=data), f"{policy.digest} {packs_digest(packs)}".rstrip()
+    standing = "" if policy.standing == "given" else policy.standing
+    data |= {"standing": standing} if standing else {}
+    known = " ".join(part for part in (policy.digest, packs_digest(packs), standing) if part)
+    return NoteBody(what, data=data), known
 
 
 def packs_digest(packs: dict[str, str]) -> str:
@@ -155,8 +158,8 @@ _POLICY = "(policy)"
 
 
 def note_policy(tables: Tables, note: NoteBody, digest: str) -> None:
-    """Which policy is in force, or why an edit was not taken. A process that finds the one before it notes nothing:
-    hooks and commands come and go with every call."""
+    """Which policy is in force and whose word it is, or why an edit was not taken. A process that finds the one before
+    it notes nothing: hooks and commands come and go with every call."""
     if note.what == "loaded" and tables.definition(_POLICY) == digest:
         return
     tables.pin(_POLICY, digest if note.what == "loaded" else "")

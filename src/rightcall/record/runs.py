@@ -72,7 +72,7 @@ class Runs:
             return True  # another user's perhaps: who cannot tell must not declare it dead
 
     def _is_free(self, path: Path) -> bool:
-        fd = os.open(path, os.O_RDWR)
+        fd = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         try:
             if not take_lock(fd):
                 return False

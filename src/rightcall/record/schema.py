@@ -43,8 +43,9 @@ CREATE TABLE grants (
     uses INTEGER NOT NULL, expires_at INTEGER NOT NULL, "by" TEXT NOT NULL, made TEXT NOT NULL, note TEXT NOT NULL
 );
 CREATE INDEX grants_caller ON grants (caller, tool);
-CREATE TABLE meta (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 """
+
+META = "CREATE TABLE meta (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID"
 
 _VIEWS = """
 CREATE VIEW tool_usage_logs AS
@@ -101,7 +102,7 @@ CREATE TABLE tokens (
 );
 """
 
-STEPS = (_TABLES + _VIEWS, _APPROVAL_CONTEXT + _TOKENS)
+STEPS = (f"{_TABLES}{META};\n{_VIEWS}", _APPROVAL_CONTEXT + _TOKENS)
 """What leads from each version to the next; an empty file is version 0."""
 
 VERSION = len(STEPS)

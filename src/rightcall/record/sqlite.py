@@ -12,6 +12,7 @@ from pathlib import Path
 from weakref import WeakSet, finalize
 
 from rightcall.record.clock import Clock, SystemClock
+from rightcall.record.origin import Origin
 from rightcall.record.runs import Runs
 from rightcall.record.sqlite_faults import fault_of, forked
 from rightcall.record.sqlite_file import make_file
@@ -31,14 +32,16 @@ class SqliteStore:
 
     def __init__(
         self, path: str | os.PathLike[str], clock: Clock | None = None, *, busy_seconds: float = 3.0,
-        adopting: tuple[str, str] | None = None,
+        adopting: tuple[str, str] | None = None, found: bool = False,
     ) -> None:  # fmt: skip
-        """`adopting` (who, and why): take the file for the audit that was there, also where it is not."""
+        """`adopting` (who, and why): take the file for the audit that was there, also where it is not. `found`: nobody
+        named it, it lay in a folder that somebody else may have filled."""
         self.clock = clock or SystemClock()
         self.path = Path(path).resolve()  # what lies beside it is the same by whatever name it is opened
         self._forked = False
         self._runs = Runs(self.path.with_name(self.path.name + "-runs"))
-        self._readers = Readers(self.path, self.clock, self._runs, busy_seconds)
+        origin = Origin(self.path, found=found)
+        self._readers = Readers(self.path, self.clock, self._runs, busy_seconds, origin)
         self._identity = Identity(self.path, adopting)
         try:
             self._identity.refuse_new_beginning()
@@ -46,7 +49,8 @@ class SqliteStore:
             self._runs.start()
         except OSError as error:
             raise fault_of(error, self.path) from error
-        self._session = Session(self.path, self.clock, self._runs, PrivateTexts(self.path), self._identity)
+        private = PrivateTexts(self.path)
+        self._session = Session(self.path, self.clock, self._runs, private, self._identity, origin)
         self._writer = Writer(self.path, self._session, busy_seconds)
         self._end = finalize(self, _end, self._writer, self._readers, self._runs, _EXIT_SECONDS)
         _STORES.add(self)

@@ -7,12 +7,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rightcall.fs.whole import settle
 from rightcall.record.schema import VERSION, bring_up_to_date, version_of
 from rightcall.record.sqlite_faults import empty, gone, is_locked, read_only, unusable, way_out
 from rightcall.record.tables import T
+
+if TYPE_CHECKING:
+    from rightcall.record.origin import Origin
 
 _READING = (
     "PRAGMA busy_timeout = 40",  # in steps that start small; then we look whether the time is over
@@ -59,14 +62,14 @@ def make_file(path: Path) -> None:
         settle(path.parent)
 
 
-def connect(path: Path, deadline: float, *, new: bool) -> sqlite3.Connection:
+def connect(path: Path, deadline: float, origin: "Origin", *, new: bool) -> sqlite3.Connection:
     """The connection that writes. Only a `new` database may still be empty: its tables are made."""
     if not os.access(path, os.R_OK | os.W_OK):  # before SQLite makes files beside it with the same permissions
         raise read_only(path)
     open_up(path)
     connection = _open(path, "mode=rw")
     try:
-        patiently(lambda: _set_up(connection, path, new), deadline)
+        patiently(lambda: _set_up(connection, path, origin, new=new), deadline)
     except BaseException:
         connection.close()
         raise
@@ -82,11 +85,11 @@ def open_up(path: Path) -> None:
                 beside.chmod(path.stat().st_mode & 0o777)
 
 
-def connect_reader(path: Path, deadline: float) -> sqlite3.Connection:
-    """A connection that cannot write, for any thread."""
+def connect_reader(path: Path, deadline: float, origin: "Origin | None" = None) -> sqlite3.Connection:
+    """A connection that cannot write, for any thread. `origin`: nobody has looked yet where the store comes from."""
     connection = _open(path, "mode=ro")
     try:
-        patiently(lambda: _set_up_reader(connection, path), deadline)
+        patiently(lambda: _set_up_reader(connection, path, origin), deadline)
     except BaseException:
         connection.close()
         raise
@@ -103,26 +106,37 @@ def _open(path: Path, mode: str) -> sqlite3.Connection:
     )
 
 
-def _set_up_reader(connection: sqlite3.Connection, path: Path) -> None:
+def _set_up_reader(connection: sqlite3.Connection, path: Path, origin: "Origin | None") -> None:
     for pragma in _READING:
         connection.execute(pragma)
     version_of(connection, path)
+    if origin is not None:
+        origin.examine(connection)
+        origin.hide(connection)
 
 
-def _set_up(connection: sqlite3.Connection, path: Path, new: bool) -> None:
+def _set_up(connection: sqlite3.Connection, path: Path, origin: "Origin", *, new: bool) -> None:
     for pragma in _WRITING:
         connection.execute(pragma)
     version = version_of(connection, path)
+    origin.examine(connection)
+    token = ""
     if version == 0 and not new:
         raise empty(path)
     if version < VERSION:  # before there is a log beside the file, so that the file alone is whole
         connection.execute("BEGIN EXCLUSIVE")
         try:
+            made = version_of(connection, path) == 0  # another process may have been quicker
             bring_up_to_date(connection, path)
+            token = origin.mark(connection) if made else ""
             connection.execute("COMMIT")
         finally:
             roll_back(connection)
     connection.execute("PRAGMA journal_mode = WAL")
+    if token:
+        origin.keep(token)
+    else:
+        origin.take_over(connection)
 
 
 def examine(connection: sqlite3.Connection, path: Path, deadline: float) -> None:

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from rightcall.record.clock import Clock
 from rightcall.record.runs import Runs
@@ -13,6 +13,9 @@ from rightcall.record.sqlite_file import connect_reader, patiently, roll_back, s
 from rightcall.record.sqlite_private import PrivateTexts
 from rightcall.record.sqlite_tables import SqliteTables
 from rightcall.record.tables import ReadOnly, T, Tables
+
+if TYPE_CHECKING:
+    from rightcall.record.origin import Origin
 
 
 class _Reader(NamedTuple):
@@ -28,12 +31,17 @@ class _Reader(NamedTuple):
 
 
 class Readers:
-    def __init__(self, path: Path, clock: Clock, runs: Runs, busy_seconds: float) -> None:
+    def __init__(
+        self, path: Path, clock: Clock, runs: Runs, busy_seconds: float, origin: "Origin", *, alone: bool = False
+    ) -> None:
+        """`alone`: there is no writer who has seen where the store comes from."""
         self._private = PrivateTexts(path)
         self._path = path
         self._clock = clock
         self._runs = runs
         self._patience = busy_seconds
+        self._origin = origin
+        self._alone = alone
         self._idle: list[_Reader] = []
         self._closed = False
 
@@ -73,8 +81,9 @@ class Readers:
         return None
 
     def _connect(self, file: tuple[int, int], deadline: float) -> _Reader:
-        connection = connect_reader(self._path, deadline)
-        return _Reader(connection, SqliteTables(connection, self._clock, self._runs, self._private), file)
+        connection = connect_reader(self._path, deadline, self._origin if self._alone else None)
+        tables = SqliteTables(connection, self._clock, self._runs, self._private, self._origin.since)
+        return _Reader(connection, tables, file)
 
     def _give_back(self, reader: _Reader) -> None:
         roll_back(reader.connection)

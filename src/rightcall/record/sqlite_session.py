@@ -4,6 +4,7 @@ file, the next transaction opens the database anew, and goes on only if it is st
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rightcall.record.chores import EVERY, tidy
 from rightcall.record.clock import Clock
@@ -15,18 +16,24 @@ from rightcall.record.sqlite_identity import Identity
 from rightcall.record.sqlite_private import PrivateTexts
 from rightcall.record.sqlite_tables import SqliteTables
 
+if TYPE_CHECKING:
+    from rightcall.record.origin import Origin
+
 _ANY_NUMBER = 2**30
 
 
 class Session:
     """begin ─▶ works on `tables` ─▶ commit; or, when anything is wrong, `give_up`."""
 
-    def __init__(self, path: Path, clock: Clock, runs: Runs, private: PrivateTexts, identity: Identity) -> None:
+    def __init__(
+        self, path: Path, clock: Clock, runs: Runs, private: PrivateTexts, identity: Identity, origin: "Origin"
+    ) -> None:
         self._path = path
         self._clock = clock
         self._runs = runs
         self._private = private
         self._identity = identity
+        self._origin = origin
         self._open: tuple[sqlite3.Connection, SqliteTables] | None = None
         self._stamp: Stamp | None = None
         """Of the file as our last transaction left it; None when the connection is not to be trusted."""
@@ -81,8 +88,8 @@ class Session:
     def _reopen(self, found: Stamp, deadline: float) -> None:
         """The old connection is closed last: should the new one be no good, it keeps what is in the log beside the
         file from being written into a file that is damaged."""
-        connection = connect(self._path, deadline, new=self._file is None)
-        tables = SqliteTables(connection, self._clock, self._runs, self._private)
+        connection = connect(self._path, deadline, self._origin, new=self._file is None)
+        tables = SqliteTables(connection, self._clock, self._runs, self._private, self._origin.since)
         try:
             if self._file not in (None, found.file):
                 examine(connection, self._path, deadline)

@@ -6,7 +6,7 @@ statements is what a transaction costs.
 
 import sqlite3
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import json
 from msgspec.structs import astuple, replace
@@ -17,6 +17,9 @@ from rightcall.record.runs import Runs
 from rightcall.record.sqlite_private import PrivateTexts
 from rightcall.record.tables import Entry, EntryKind, held_bytes
 from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark, Pause, Token
+
+if TYPE_CHECKING:
+    from rightcall.record.origin import Since
 
 _PAGE = 1000
 """Records that are read at once."""
@@ -49,14 +52,14 @@ _APPROVALS = f"SELECT {_columns(Approval.__struct_fields__)} FROM approvals"
 _GRANTS = f"SELECT {_columns(Grant.__struct_fields__)} FROM grants"
 _PUT_APPROVAL = _upsert("approvals", Approval.__struct_fields__)
 _PUT_GRANT = _upsert("grants", Grant.__struct_fields__)
-_TOKENS = f"SELECT {_columns(Token.__struct_fields__)} FROM tokens ORDER BY n"
+_TOKENS = f"SELECT {_columns(Token.__struct_fields__)} FROM tokens WHERE n > ? ORDER BY n"
 _PUT_TOKEN = _upsert("tokens", Token.__struct_fields__)
 _ANSWERED = (
-    f"{_APPROVALS} WHERE binding = ? AND status IN ('approved', 'denied', 'waiting')"
+    f"{_APPROVALS} WHERE binding = ? AND n > ? AND status IN ('approved', 'denied', 'waiting')"
     " ORDER BY CASE status WHEN 'approved' THEN 0 WHEN 'denied' THEN 1 ELSE 2 END, n DESC LIMIT 1"
 )
 _OVERDUE = f"{_APPROVALS} WHERE status IN ('waiting', 'approved') AND expires_at <= ? ORDER BY n"
-_WAITING = f"{_APPROVALS} WHERE status = 'waiting' AND caller = ? AND expires_at > ?"
+_WAITING = f"{_APPROVALS} WHERE status = 'waiting' AND caller = ? AND expires_at > ? AND n > ?"
 _OPEN: tuple[ApprovalStatus, ...] = ("waiting", "approved")
 """Of an approval whose call is still needed: to be shown, or to be compared."""
 _LOST = {"(lost)": ""}
@@ -67,7 +70,11 @@ _PUT_META = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET val
 class SqliteTables:
     """Everything that `Tables` asks for, and a little more for the store itself."""
 
-    def __init__(self, connection: sqlite3.Connection, clock: Clock, runs: Runs, private: PrivateTexts) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, clock: Clock, runs: Runs, private: PrivateTexts, since: "Since"
+    ) -> None:
+        """`since`: the approvals and grants that came with the store, which do not count."""
+        self._since = since
         self._clock = clock
         self._runs = runs
         self._private = private
@@ -258,7 +265,7 @@ class SqliteTables:
     # Approvals and grants
 
     def approval(self, id: str) -> Approval | None:
-        row = self._do(f"{_APPROVALS} WHERE id = ?", (id,)).fetchone()
+        row = self._do(f"{_APPROVALS} WHERE id = ? AND n > ?", (id, self._since.approvals)).fetchone()
         return None if row is None else self._approval(row)
 
     def put_approval(self, approval: Approval) -> None:
@@ -281,23 +288,24 @@ class SqliteTables:
         return replace(approval, canonical=kept[0], details=kept[1])
 
     def answered(self, binding: str) -> Approval | None:
-        row = self._do(_ANSWERED, (binding,)).fetchone()
+        row = self._do(_ANSWERED, (binding, self._since.approvals)).fetchone()
         return None if row is None else self._approval(row)
 
     def approvals(self, *status: ApprovalStatus) -> list[Approval]:
-        only = f" WHERE status IN ({', '.join('?' * len(status))})" if status else ""
-        return [self._approval(row) for row in self._do(f"{_APPROVALS}{only} ORDER BY n", status).fetchall()]
+        only = f" AND status IN ({', '.join('?' * len(status))})" if status else ""
+        found = self._do(f"{_APPROVALS} WHERE n > ?{only} ORDER BY n", (self._since.approvals, *status)).fetchall()
+        return [self._approval(row) for row in found]
 
     def overdue(self, now: int) -> list[Approval]:
         return [self._approval(row) for row in self._do(_OVERDUE, (now,)).fetchall()]
 
     def waiting(self, caller: str, now: int) -> tuple[int, int]:
-        found = [self._approval(row) for row in self._do(_WAITING, (caller, now)).fetchall()]
+        found = [self._approval(row) for row in self._do(_WAITING, (caller, now, self._since.approvals)).fetchall()]
         return len(found), sum(map(held_bytes, found))
 
     def grants(self, caller: str, tool: str) -> tuple[Grant, ...]:
-        rows = self._do(f"{_GRANTS} WHERE caller = ? AND tool = ? ORDER BY n", (caller, tool)).fetchall()
-        return tuple(map(self._grant, rows))
+        which = f"{_GRANTS} WHERE caller = ? AND tool = ? AND n > ? ORDER BY n"
+        return tuple(self._grant(row) for row in self._do(which, (caller, tool, self._since.grants)).fetchall())
 
     def put_grant(self, grant: Grant) -> None:
         where = json.encode(grant.where).decode()
@@ -313,7 +321,8 @@ class SqliteTables:
         self._do("DELETE FROM grants WHERE id = ?", (id,))
 
     def all_grants(self) -> list[Grant]:
-        return [self._grant(row) for row in self._do(f"{_GRANTS} ORDER BY n").fetchall()]
+        rows = self._do(f"{_GRANTS} WHERE n > ? ORDER BY n", (self._since.grants,)).fetchall()
+        return [self._grant(row) for row in rows]
 
     def _grant(self, row: Any) -> Grant:
         """With what is kept beside the database. Where that was taken away, nothing fits any more."""
@@ -365,7 +374,7 @@ class SqliteTables:
         self._do("DELETE FROM tokens WHERE id = ?", (id,))
 
     def tokens(self) -> list[Token]:
-        return [Token(*row) for row in self._do(_TOKENS).fetchall()]
+        return [Token(*row) for row in self._do(_TOKENS, (self._since.tokens,)).fetchall()]
 
     # A few words of the store's own
 

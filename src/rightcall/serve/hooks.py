@@ -19,9 +19,10 @@ from contextlib import contextmanager, suppress
 from time import monotonic, sleep
 from typing import NamedTuple
 
+from rightcall.fs.guarded import identity
 from rightcall.hosts.hook import GO, GREETING, HOSTS, MINE, MOST_BYTES, NOT_MINE, READY
 from rightcall.hosts.hook_judging import Failed, Hooks
-from rightcall.hosts.hook_place import MODES, identity, is_private, socket_address, socket_folder, socket_path
+from rightcall.hosts.hook_place import MODES, is_private, socket_address, socket_folder, socket_path
 from rightcall.record.runs import take_lock
 from rightcall.serve.hooks_doors import Doors, Wanted
 

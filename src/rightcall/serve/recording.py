@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from rightcall.config import Policy
 from rightcall.errors import StoreError
-from rightcall.executor_opening import existing_folder, open_store, store_path
+from rightcall.executor_opening import existing_folder, found_folder, open_store, store_path
 from rightcall.packs import pack_digests
 from rightcall.record.clock import Clock
 from rightcall.record.notes import note_policy, policy_note
@@ -278,7 +278,8 @@ def open_recording(
     """The audit that an executor with this policy would use: a database beside the policy file, without one below
     `root`; or "memory", or a store that stays open. Raises StoreError when it cannot be used from the start."""
     file = None if policy_file is None else os.path.abspath(policy_file)
-    opened = open_store(store, store_path(policy, file, existing_folder(root)), clock)
+    folder = existing_folder(root)
+    opened = open_store(store, store_path(policy, file, folder), clock, found_folder(policy, file, folder))
     recording = Recording(opened, policy, owned=opened is not store)
     recording.note_policy("loaded", policy)
     return recording

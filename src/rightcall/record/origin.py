@@ -1,0 +1,188 @@
+"""The record of a folder that somebody else may have filled: what in it may be believed, and what is not even opened.
+
+A store that this user made is known by a word in it that the user's state folder knows as well. In any other, what was
+approved or granted before this user came does not count. Its tables must be ours before anything is written to them:
+triggers and views of somebody else would write, too. Whatever leads out of the folder is refused.
+"""
+
+import logging
+import os
+import sqlite3
+import stat
+from functools import cache
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from rightcall.errors import ConfigError, StoreError
+from rightcall.record.schema import META, STEPS, version_of
+from rightcall.record.sqlite_faults import unusable
+from rightcall.text.escape import escaped
+from rightcall.trust import ledger
+from rightcall.trust.telling import warn
+
+log = logging.getLogger("rightcall")
+
+_ALL = 2**63 - 1
+_WORD = "known_to:"
+"""How the word begins, as a name in `meta`."""
+_PRESENT = "SELECT 1 FROM meta WHERE name = ?"
+_SUPER_JOURNAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+"""How a rollback journal ends that names a further file, which SQLite would open, and delete."""
+_PERMISSIONS = "approvals, grants and tokens"
+_NAME_IT = "If it is yours, name it: --db FILE, or --policy FILE for its policy."
+
+
+class Since:
+    """What came with a store does not count where it would permit something: rows numbered up to here."""
+
+    __slots__ = ("approvals", "grants", "tokens")
+
+    def __init__(self, approvals: int = 0, grants: int = 0, tokens: int = 0) -> None:
+        self.take(approvals, grants, tokens)
+
+    def take(self, approvals: int, grants: int, tokens: int) -> None:
+        self.approvals, self.grants, self.tokens = approvals, grants, tokens
+
+
+class Origin:
+    """Where one store comes from. `since` is shared with everybody who reads it."""
+
+    def __init__(self, path: Path, *, found: bool, since: Since | None = None) -> None:
+        self._path = path
+        self._found = found
+        self.since = since or Since()
+
+    def examine(self, connection: sqlite3.Connection) -> None:
+        """Before anything is read or written. StoreError where a store that was found is not one of ours."""
+        if self._found and not self._is_known(connection):
+            _refuse_other_tables(connection, self._path)
+
+    def hide(self, connection: sqlite3.Connection) -> None:
+        """For whoever only reads: nothing is taken over, so nothing counts that this user has not begun."""
+        if self._found and not self._is_known(connection):
+            self.since.take(_ALL, _ALL, _ALL)
+            warn(f"{escaped(str(self._path))} was not made by you here: {_PERMISSIONS} in it do not count")
+
+    def mark(self, connection: sqlite3.Connection) -> str:
+        """Inside a transaction: leave the word by which this user will know it."""
+        token = token_hex(16)
+        connection.execute("INSERT INTO meta VALUES (?, '')", (f"{_WORD}{token}",))
+        return token
+
+    def keep(self, token: str) -> None:
+        """This user made it, or uses it from now on."""
+        about = {"token": token, **{table: getattr(self.since, table) for table in Since.__slots__}}
+        try:
+            ledger.note("stores", str(self._path), about)
+        except ConfigError as fault:
+            log.debug("rightcall: %s", fault)  # then it is a stranger next time, which is the stricter
+
+    def take_over(self, connection: sqlite3.Connection) -> None:
+        """A store that this user has not used yet: from now on, and with nothing that was said in it before."""
+        if not self._found or self._is_known(connection):
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        last = [connection.execute(f"SELECT ifnull(max(n), 0) FROM {table}").fetchone()[0] for table in Since.__slots__]
+        token = self.mark(connection)
+        connection.execute("COMMIT")
+        self.since.take(*last)
+        self.keep(token)
+        if any(last):
+            warn(
+                f"{escaped(str(self._path))} was not made by you here: {_PERMISSIONS} that were in it do not "
+                "count. To use them, name it with --db"
+            )
+
+    def _is_known(self, connection: sqlite3.Connection) -> bool:
+        known = ledger.recall("stores", str(self._path))
+        token = None if known is None else known.get("token")
+        if known is None or not isinstance(token, str) or not _is_our_meta(connection):
+            return False
+        if connection.execute(_PRESENT, (f"{_WORD}{token}",)).fetchone() is None:
+            return False
+        self.since.take(*(_number(known.get(table)) for table in Since.__slots__))
+        return True
+
+
+def refuse_leaving(path: str, folder: str) -> None:
+    """Raises StoreError where the store of a folder that was found lies outside it, or where what lies there leads out
+    of it. Nothing has been made or opened then."""
+    inside, name = os.path.split(path)
+    base, place = os.path.realpath(folder), os.path.realpath(inside)
+    if place != base and os.path.commonpath((base, place)) != base:
+        raise StoreError(
+            f"{escaped(path)}: the audit log leads out of its folder, so nothing is read or run. {_NAME_IT}"
+        )
+    try:
+        with os.scandir(place) as found:
+            for one in found:
+                if (one.name.startswith(name) or one.name in _BESIDE) and (why := _strangeness(one, name)):
+                    raise StoreError(f"{escaped(one.path)} {why}, so nothing is read or run. {_NAME_IT}")
+    except (FileNotFoundError, NotADirectoryError):  # there is nothing yet, or whoever opens it says what is wrong
+        return
+    except OSError as fault:
+        raise StoreError(
+            f"{escaped(inside)} cannot be read: {str(fault.strerror or fault).lower()}. {_NAME_IT}"
+        ) from None
+
+
+_BESIDE = ("packets", "desk")
+
+
+def _strangeness(one: "os.DirEntry[str]", database: str) -> str:
+    """What is wrong with something that lies where the store and its files are; empty for nothing."""
+    found = one.stat(follow_symlinks=False)
+    if stat.S_ISDIR(found.st_mode):
+        return "is a folder" if one.name == database else ""
+    if not stat.S_ISREG(found.st_mode):
+        return "is a link, or no file"
+    if found.st_nlink > 1:
+        return "is known by another name as well"
+    if one.name == f"{database}-journal" and _names_another(one.path):
+        return "names another file, which would be deleted"
+    return ""
+
+
+def _names_another(journal: str) -> bool:
+    with open(journal, "rb") as opened:
+        opened.seek(0, os.SEEK_END)
+        opened.seek(-min(len(_SUPER_JOURNAL), opened.tell()), os.SEEK_END)
+        return opened.read() == _SUPER_JOURNAL
+
+
+def _is_our_meta(connection: sqlite3.Connection) -> bool:
+    """Whether asking `meta` asks a table, and not something that a stranger has put in its place."""
+    return connection.execute("SELECT type, sql FROM sqlite_master WHERE name = 'meta'").fetchall() == [("table", META)]
+
+
+def _refuse_other_tables(connection: sqlite3.Connection, path: Path) -> None:
+    version = version_of(connection, path)
+    found = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
+    if frozenset(one for one in found if not _is_sqlites_own(one)) != _tables(version):
+        what = "it has other tables, views or triggers than RightCall makes, and was not made by you here"
+        raise unusable(path, what, f"Move it away. {_NAME_IT}", "corrupt")
+
+
+def _is_sqlites_own(row: tuple[Any, ...]) -> bool:
+    kind, name, _, sql = row
+    return (kind == "index" and sql is None and str(name).startswith("sqlite_autoindex_")) or (
+        kind == "table" and str(name).startswith("sqlite_stat")
+    )
+
+
+@cache
+def _tables(version: int) -> frozenset[tuple[Any, ...]]:
+    """Everything that a store of this version holds, as SQLite tells it."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        for step in STEPS[:version]:
+            connection.executescript(step)
+        found = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
+    finally:
+        connection.close()
+    return frozenset(one for one in found if not _is_sqlites_own(one))
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) and value >= 0 else _ALL

@@ -1,0 +1,126 @@
+"""Folders that somebody else has filled, under every command: nothing is started, sent, read or written outside."""
+
+import io
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec import json
+
+from cli_running import Runner, start
+from hostile.folders import SECRET, TRAPS, Trap
+
+pytestmark = pytest.mark.promise("P-13")
+
+SAVE = '{{"path": "{}/written.txt", "content": "x"}}'
+COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("call", "file/save", "SAVE"),
+    ("call", "code/read", '{"path": "a.txt"}'),
+    ("call", "code/read", '{"path": "OUTSIDE/precious.txt"}'),
+    ("route", "read the file a.txt"),
+    ("ask", "read the file a.txt"),
+    ("packet", "list"),
+    ("policy", "check"),
+    ("policy", "explain", "code/read", "--live"),
+    ("approvals", "list"),
+    ("grants", "list"),
+    ("quarantine", "list"),
+    ("audit", "tail"),
+    ("audit", "verify"),
+    ("stats",),
+    ("pr", "list"),
+    ("undo",),
+    ("trust",),
+    ("hook", "learn", "--name", "x"),
+)
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        yield server
+
+
+@pytest.fixture
+def it(tmp_path: Path, listener: socket.socket, monkeypatch: pytest.MonkeyPatch) -> Trap:
+    (root := tmp_path / "clone").mkdir()
+    (outside := tmp_path / "outside").mkdir()
+    (root / "a.txt").write_text("a\n")
+    (outside / "precious.txt").write_text(f"{SECRET}\n")
+    (outside / "settings.toml").write_text(f'{SECRET} = "{SECRET}"\n')
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("CANARY", SECRET)
+    return Trap(root, outside, listener.getsockname()[1])
+
+
+def looks(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() if path.is_file() else b"" for path in sorted(folder.rglob("*"))}
+
+
+def was_heard(listener: socket.socket) -> bool:
+    try:
+        listener.accept()[0].close()
+    except BlockingIOError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_nothing_leaves_a_hostile_folder_by_any_command(
+    name: str, it: Trap, listener: socket.socket, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    TRAPS[name](it)
+    before = looks(it.outside)
+    for words in COMMANDS:
+        given = [
+            word.replace("OUTSIDE", str(it.outside)) if word != "SAVE" else SAVE.format(it.outside) for word in words
+        ]
+        done = run(*given)
+        assert SECRET not in done.out + done.err, (words, done)
+        assert looks(it.outside) == before, (words, done)
+        assert "Traceback" not in done.err
+    event = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_use_id": "t", "tool_name": "Read"}
+    told = hook_output(json.encode({**event, "tool_input": {"file_path": "a.txt"}}), monkeypatch)
+    assert SECRET not in told
+    assert "allow" not in told
+    assert looks(it.outside) == before
+    assert not was_heard(listener)
+
+
+def hook_output(event: bytes, monkeypatch: pytest.MonkeyPatch) -> str:
+    from rightcall.hosts.hook import read_options
+    from rightcall.hosts.hook_inside import judged
+
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    return judged(read_options(["claude"]), event, lambda _: None)
+
+
+@pytest.mark.parametrize("command", [("mcp", "--servers"), ("serve", "--open", "--port", "0", "--json"), ("init",)])
+def test_a_process_in_a_hostile_folder_starts_nothing_and_says_what_it_ignores(
+    command: tuple[str, ...], it: Trap, listener: socket.socket
+) -> None:
+    it.policy(
+        f'[servers.x]\ncommand = {it.starts}\n[servers.y]\nurl = "http://127.0.0.1:{it.port}/mcp"\n'
+        f'headers = {{ x = "${{CANARY}}" }}\n[policy]\nstage = "full"\n[write]\nfolders = ["{it.outside}"]\n'
+    )
+    before = looks(it.outside)
+    process = start(*command)
+    if command[0] == "serve":
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.terminate()
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
+    lists = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
+    sent = json.encode(hello) + b"\n" + json.encode(lists) + b"\n" if command[0] == "mcp" else b""
+    _, err = process.communicate(sent, timeout=30)
+    assert looks(it.outside) == before
+    assert not was_heard(listener)
+    if command[0] != "init":
+        told = err.decode()
+        assert f"rightcall trust {it.root}/rightcall.toml" in told
+        for key in ("policy.stage", "write.folders", "servers.x.command", "servers.y.url", "servers.y.headers.x"):
+            assert key in told
+        assert os.path.isdir(it.root / ".rightcall")

@@ -1,0 +1,138 @@
+"""`rightcall trust`: what a found policy file asks for is shown, trusted once, and asked again after a change."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cli.terminal_running import Terminal
+from cli_running import Runner
+from rightcall.config import load_policy
+from rightcall.config_found import FoundPolicy
+from rightcall.executor_policy import PolicyInForce
+from rightcall.fs.guarded import state_folder
+
+pytestmark = pytest.mark.promise("P-13")
+
+ASKS = '[policy]\nstage = "full"\ndeny = ["ping"]\n[servers.x]\ncommand = ["sh", "-c", "echo \\u001b[2K"]\n'
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    made = tmp_path / "rightcall.toml"
+    made.write_text(ASKS)
+    return made
+
+
+def stage(file: Path) -> tuple[str, str]:
+    found = load_policy(FoundPolicy(str(file), quiet=True))
+    return found.settings.stage, found.standing
+
+
+def test_every_request_is_shown_with_its_line_and_trusted_only_with_a_yes(run: Runner, file: Path) -> None:
+    assert stage(file) == ("read-only", "tightened")
+    done = run("trust")
+    assert (done.code, done.err) == (
+        2,
+        "rightcall: nothing was trusted: cannot prompt without a terminal; pass `--yes`\n",
+    )
+    assert stage(file) == ("read-only", "tightened")
+    done = run("trust", "--yes")
+    assert done.code == 0
+    assert done.out.splitlines()[2:] == [
+        "  It makes 2 requests beyond stricter rules:",
+        "  line 2: policy.stage (allows more tools)",
+        '      "full"',
+        "  line 5: servers.x.command (starts a program)",
+        '      ["sh", "-c", "echo \\u001b[2K"]',
+        f"Trusted: {file}",
+    ]
+    assert stage(file) == ("full", "trusted")
+    assert run("trust").out.endswith("You trust this file already.\n")
+
+
+def test_a_change_is_asked_about_again_and_shows_what_is_new(run: Runner, file: Path) -> None:
+    run("trust", "--yes")
+    file.write_text(ASKS + '[sandbox]\nvisible = ["/srv"]\n')
+    assert stage(file) == ("read-only", "tightened")
+    asked = run("trust", "--json").json
+    assert [(one["key"], one["new"]) for one in asked["requests"]] == [
+        ("policy.stage", False), ("servers.x.command", False), ("sandbox.visible", True),
+    ]  # fmt: skip
+    assert asked["trusted"] is False
+    assert run("trust", "--list", "--json").json["files"][0]["state"] == "changed"
+    assert "+ line 7: sandbox.visible" in run("trust", "--yes").out
+    assert stage(file) == ("full", "trusted")
+    assert run("trust", "--remove").code == 0
+    assert run("trust", "--remove").code == 1
+    assert stage(file) == ("read-only", "tightened")
+    assert run("trust", "--list").out.startswith("You trust no policy file.")
+
+
+def test_trust_holds_for_one_path_and_lies_in_the_state_folder(run: Runner, file: Path) -> None:
+    run("trust", "--yes")
+    other = file.parent / "copy"
+    other.mkdir()
+    (other / "rightcall.toml").write_text(ASKS)
+    assert stage(other / "rightcall.toml") == ("read-only", "tightened")
+    folder = Path(state_folder()) / "trust"
+    assert [oct(path.stat().st_mode & 0o777) for path in (folder, folder / "policies")] == ["0o700", "0o700"]
+    os.chmod(folder, 0o777)  # whoever could have written there may have
+    assert stage(file) == ("read-only", "tightened")
+
+
+def test_what_init_writes_is_trusted_and_nothing_is_laundered(run: Runner, file: Path) -> None:
+    assert run("init").code == 2
+    assert stage(file) == ("read-only", "tightened")
+    assert run("init", "--force", "--stage", "sandbox").code == 0
+    assert stage(file) == ("sandbox", "trusted")
+    with file.open("a") as opened:
+        opened.write(ASKS.replace("[policy]", "[callers.x]").replace("deny", "# deny"))
+    assert stage(file) == ("read-only", "tightened")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("absent.toml",), "absent.toml: no such file"),
+        (("--list", "rightcall.toml"), "it takes no FILE"),
+        (("folder",), "Is a directory"),
+    ],
+)
+def test_what_cannot_be_trusted_is_said(run: Runner, file: Path, arguments: tuple[str, ...], says: str) -> None:
+    (file.parent / "folder").mkdir()
+    done = run("trust", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert says in done.err
+
+
+def test_a_running_program_takes_a_change_only_as_far_as_it_tightens(run: Runner, file: Path) -> None:
+    file.write_text("[policy]\nstage = 'read-only'\n")
+    os.utime(file, (1, 1))
+    policy = PolicyInForce(FoundPolicy(str(file)))
+    file.write_text(ASKS)
+    os.utime(file, (2, 2))
+    new = policy.changed()
+    assert not isinstance(new, Exception)
+    assert new is not None
+    assert (new.settings.stage, new.settings.deny) == ("read-only", ("ping",))
+    policy.take(new)
+    run("trust", "--yes")
+    trusted = policy.changed()
+    assert not isinstance(trusted, Exception)
+    assert trusted is not None
+    assert (trusted.settings.stage, trusted.standing) == ("full", "trusted")
+
+
+def test_at_a_terminal_a_command_asks_once_and_goes_on(file: Path) -> None:
+    file.write_text('[policy]\nstage = "sandbox"\n')
+    with Terminal("call", "ping", "{}") as terminal:
+        shown = terminal.until("Trust this file? [y/N] ")
+        assert "line 2: policy.stage (allows more tools)" in shown
+        terminal.type("y\n")
+        terminal.until("ping ran in")
+    assert stage(file) == ("sandbox", "trusted")
+    with Terminal("call", "ping", "{}") as terminal:
+        assert "Trust this file?" not in terminal.until("ping ran in")

@@ -1,0 +1,161 @@
+"""What a policy may say that nobody has trusted, whose files are read at all, and whose approvals count."""
+
+import os
+import stat
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from msgspec import Struct
+from msgspec.structs import fields, replace
+
+from rightcall.config import Policy, load_policy
+from rightcall.config_found import FoundPolicy
+from rightcall.config_settings import Asking, Settings
+from rightcall.config_tightening import narrow, tighten
+from rightcall.errors import PolicyError, StoreError
+from rightcall.record.sqlite import SqliteStore
+from rightcall.trust import modes
+from rightcall.types_running import Grant
+
+pytestmark = pytest.mark.promise("P-13")
+
+LOOSE = {
+    "gate": {"mode": "observe", "unknown_tool": "pass", "unknown_argument": "keep", "packs": ["./x.toml"],
+             "max_text": 900_000_000, "hosts": {"proxy": {"mode": "observe", "unknown_tool": "pass"}},
+             "tools": {"t": {"values": {"a": {"b": "c"}}, "mode": "observe", "effects": [], "paths": ["x"]}}},
+    "policy": {"stage": "full", "dry_run": False, "allow": ["*"], "rounds": 99, "repeats": 0, "quarantine": 0,
+               "limits": {"all": {"minute": 0, "hour": 0}}, "paths": {"allow": ["**"], "dotfiles": ["**"]},
+               "approval": {"effects": [], "never": ["*"], "expires": 99_999, "confidence": 0.0, "definitions": False},
+               "budgets": {"seconds": 9999, "tokens": 999_999}},
+    "callers": {"c": {"stage": "full", "dry_run": False}},
+    "audit": {"path": "/tmp/audit.db"},
+    "servers": {"x": {"command": ["true"], "effects": {"*": []}}},
+    "router": {"threshold": 0.1, "allow_write_tools": True, "prime": {"url": "http://127.0.0.1:1/v1"}},
+    "sandbox": {"visible": ["/srv"], "python": "/bin/sh", "memory": 9999},
+    "write": {"folders": ["/srv"], "locked": [], "protected": [], "check": {"command": ["true"]}},
+}  # fmt: skip
+
+
+def test_a_policy_that_only_loosens_changes_no_default() -> None:
+    tight, plain = tighten(load_policy(LOOSE)), Policy()
+    assert replace(tight.settings, callers={}) == replace(plain.settings, callers={})
+    for name in ("mode", "unknown_tool", "unknown_argument", "packs", "max_text", "router", "sandbox"):
+        assert getattr(tight, name) == getattr(plain, name), name
+    assert replace(tight.write, folders=plain.write.folders) == plain.write
+    assert tight.write.folders == ()
+    assert (tight.servers["x"].command, tight.servers["x"].enabled, tight.servers["x"].effects) == ((), False, ())
+    caller = tight.settings.callers["c"]
+    assert (caller.stage, caller.only, caller.allow, caller.dry_run) == (None, None, (), None)
+    assert (tight.tools["t"].rules.values, tight.tools["t"].rules.mode, tight.tools["t"].effects) == ({}, "block", None)
+
+
+def test_what_tightens_counts() -> None:
+    said = load_policy(
+        {
+            "policy": {"deny": ["ping"], "limits": {"caller": {"minute": 3}}, "paths": {"deny": ["private/**"]},
+                       "approval": {"tools": ["code/read"]}, "budgets": {"seconds": 1}},
+            "callers": {"c": {"only": ["code/read", "file/save"]}},
+            "audit": {"redact": ["pin"], "path": "logs/audit.db"},
+        }
+    )  # fmt: skip
+    settings = tighten(said).settings
+    assert (settings.deny, settings.limits.caller.minute, settings.paths.deny) == (("ping",), 3, ("private/**",))
+    assert (settings.approval.tools, settings.approval.effects) == (("code/read",), ("write", "execute"))
+    assert (settings.budgets.seconds, settings.audit.redact, settings.audit.path) == (1, ("pin",), "logs/audit.db")
+    assert settings.callers["c"].within == ("code/read", "file/save")
+
+
+class _Later(Struct, frozen=True):
+    told: int = 1
+    new: bool = False
+
+
+def test_a_key_that_nobody_has_a_rule_for_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(tighten.__globals__["_RULES"], _Later, {"told": min})
+    assert narrow(_Later(), _Later(told=0, new=True)) == _Later(told=0, new=False)
+    for record in (Policy, Settings, Asking):
+        assert set(tighten.__globals__["_RULES"][record]) <= {field.name for field in fields(record)}
+
+
+@pytest.mark.parametrize(
+    ("mode", "members", "refused"),
+    [(0o646, [], True), (0o664, ["other"], True), (0o664, ["root"], False), (0o664, [], False), (0o644, ["o"], False)],
+)
+@pytest.mark.skipif(os.name == "nt", reason="modes mean nothing there")
+def test_a_policy_that_others_may_write_is_refused_with_the_command_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int, members: list[str], refused: bool
+) -> None:
+    import grp
+    import pwd
+
+    file = tmp_path / "rightcall.toml"
+    file.write_text("version = 1\n")
+    file.chmod(mode)
+    monkeypatch.setattr(grp, "getgrgid", lambda _: SimpleNamespace(gr_name="team", gr_mem=members))
+    monkeypatch.setattr(pwd, "getpwall", list[Any])
+    for source in (str(file), FoundPolicy(str(file))):
+        if refused:
+            with pytest.raises(PolicyError, match=f"run `chmod go-w {file}`"):
+                load_policy(source)
+        else:
+            assert load_policy(source).version == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes mean nothing there")
+def test_where_modes_mean_nothing_a_named_policy_counts_as_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "rightcall.toml"
+    file.write_text('[policy]\nstage = "full"\n')
+    file.chmod(0o777)
+    monkeypatch.setattr(modes, "_file_system", lambda _: "vfat")
+    assert load_policy(str(file)).standing == "tightened"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o777
+
+
+def grants_of(store: SqliteStore) -> list[str]:
+    return [one.id for one in store.look(lambda tables: tables.all_grants())]
+
+
+def grant(id: str) -> Grant:
+    return Grant(id, "c", "t", {}, 5, 2**62, "Ada", "", "")
+
+
+def test_grants_that_came_with_a_store_do_not_count_and_later_ones_do(tmp_path: Path) -> None:
+    path = tmp_path / "made" / "audit.db"
+    store = SqliteStore(path)
+    store.transact(lambda tables: tables.put_grant(grant("g-1")))
+    store.close()
+    store = SqliteStore(path, found=True)  # this user made it
+    assert grants_of(store) == ["g-1"]
+    store.close()
+    moved = tmp_path / "clone"
+    path.parent.rename(moved)
+    store = SqliteStore(moved / "audit.db", found=True)
+    assert grants_of(store) == []
+    assert store.transact(lambda tables: tables.grants("c", "t")) == ()
+    store.transact(lambda tables: tables.put_grant(grant("g-2")))
+    assert grants_of(store) == ["g-2"]
+    store.close()
+    store = SqliteStore(moved / "audit.db", found=True)
+    assert grants_of(store) == ["g-2"]
+    store.close()
+    store = SqliteStore(moved / "audit.db")  # somebody names it
+    assert grants_of(store) == ["g-1", "g-2"]
+    store.close()
+
+
+def test_a_store_with_tables_of_somebody_else_is_not_written(tmp_path: Path) -> None:
+    import sqlite3
+
+    store = SqliteStore(tmp_path / "audit.db")
+    store.close()
+    connection = sqlite3.connect(tmp_path / "audit.db")
+    connection.execute("CREATE TRIGGER t AFTER INSERT ON meta BEGIN DELETE FROM audit; END")
+    connection.execute("DELETE FROM meta WHERE name LIKE 'known_to:%'")
+    connection.commit()
+    connection.close()
+    with pytest.raises(StoreError, match="other tables, views or triggers"):
+        SqliteStore(tmp_path / "audit.db", found=True)
