@@ -170,24 +170,26 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
 
 def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
     """What the decision uses besides what a record says anyway; of most calls there is next to nothing."""
-    if not (request.paths or request.called or request.inner or request.permit or request.asks or request.approval):
+    usual = not (request.paths or request.called or request.inner or request.permit or request.asks)
+    if usual and not (request.approval or request.commanded or request.origin):
         plain = (request.own, request.repeatable, request.dry_run, request.repaired)
         return _plain_inputs(*plain) if any(plain) else NO_INPUTS
-    paths = (
-        request.paths if whole else tuple(_hidden_path(*path, request.arguments, redactor) for path in request.paths)
-    )
-    partial = sum(len(written) + len(resolved) for written, resolved in paths) > LONGEST_VALUE
+
+    def hide(text: str) -> str:
+        return text if whole else str(redactor.beside(text, request.arguments))
+
+    paths = tuple((hide(written), hide(resolved)) for written, resolved in request.paths)
+    seen = tuple((hide(written), hide(resolved), writes) for written, resolved, writes in request.command_paths)
+    partial = sum(len(path[0]) + len(path[1]) for path in (*paths, *seen)) > LONGEST_VALUE
     return Inputs(
         own=request.own, permit=request.permit, called=request.called, repeatable=request.repeatable,
         dry_run=request.dry_run, asks=tuple(sorted(request.asks)), repaired=request.repaired,
         paths=() if partial else tuple(path[0] if path[0] == path[1] else path for path in paths),
         outside=request.outside, linked=request.linked, inner=request.inner, approval=request.approval,
-        partial=partial,
+        partial=partial, commanded=request.commanded, command_paths=() if partial else seen,
+        findings=tuple((one.answer, one.rule, hide(one.why)) for one in request.findings),
+        server=("", "") if request.origin is None else (request.origin.server, request.origin.digest),
     )  # fmt: skip
-
-
-def _hidden_path(written: str, resolved: str, arguments: Any, redactor: Redactor) -> tuple[str, str]:
-    return str(redactor.beside(written, arguments)), str(redactor.beside(resolved, arguments))
 
 
 @lru_cache(16)

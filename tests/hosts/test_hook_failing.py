@@ -2,13 +2,16 @@
 where a hook looks for the policy and for what others have learnt."""
 
 import os
+from contextlib import closing
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 from msgspec import json
 
 from rightcall.hosts.hook_failing import failure, unsaid
+from rightcall.hosts.hook_judging import Failed, Hook, Hooks
 from rightcall.hosts.hook_place import policy_of_project, record_without_policy
 from rightcall.record.known_tools import MOST_BYTES, remember_tools, remembered_servers, remembered_tools
 from rightcall.record.memory import MemoryStore
@@ -147,3 +150,24 @@ def test_an_answer_that_does_not_arrive_lets_nothing_pass_that_it_did_not_let_pa
     why = unsaid(text, "the disk is full")
     assert said in why
     assert bool(said) is bool(why)
+
+
+@pytest.mark.parametrize(("says", "denied"), [("", True), ('on_failure = "allow"', False)])
+def test_a_fault_while_judging_is_recorded_and_on_failure_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, denied: bool
+) -> None:
+    policy = tmp_path / "rightcall.toml"
+    policy.write_text(BLOCK + says)
+    monkeypatch.setattr("rightcall.door.decided", _raise)
+    event = json.encode({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Read", "tool_use_id": "t",
+                         "cwd": str(tmp_path), "tool_input": {"file_path": "a.py"}})  # fmt: skip
+    hooks = Hooks(Hook("claude", str(policy), str(tmp_path)), every_tool=False)
+    with closing(hooks), pytest.raises(Failed) as failed:
+        hooks.answer(event)
+    assert ("deny" in failed.value.answer) is denied
+    with closing(SqliteStore(tmp_path / ".rightcall" / "audit.db")) as store:
+        assert b'"rule":"fault"' in store.look(lambda tables: tables.newest(1, ("refused",))[0].body)
+
+
+def _raise(*_: object) -> Any:
+    raise RuntimeError("a policy with a mistake in it")

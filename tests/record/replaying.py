@@ -17,13 +17,14 @@ from rightcall.config_settings import Rights
 from rightcall.door_repeats import decided
 from rightcall.door_tools import NOT_TOLD
 from rightcall.executor_request import canonical
-from rightcall.keys import binding, definition_binding, refused_scope, same_scope
+from rightcall.keys import SERVER_CHANGED, binding, definition_binding, refused_scope, same_scope, server_key
 from rightcall.record.admission import UNCOUNTED
+from rightcall.record.asking import refuse_overflow
 from rightcall.record.clock import ManualClock
 from rightcall.record.entries import CallBody, read_answer, read_call, read_note
 from rightcall.record.memory_tables import MemoryTables
 from rightcall.record.tables import Entry
-from rightcall.types_running import Approval, Decision, Grant, Pause, Request
+from rightcall.types_running import Approval, Decision, Finding, Grant, Origin, Pause, Request
 
 Told = Literal["same", "another", "unknown", "unread"]
 """`unknown`: its record does not hold everything; `unread`: the gate refused it, and no policy was asked."""
@@ -83,7 +84,9 @@ class Replay:
             called=inputs.called, repeatable=inputs.repeatable, dry_run=inputs.dry_run,
             asks=frozenset(inputs.asks), truncated=body.truncated, repaired=inputs.repaired,  # pyright: ignore[reportArgumentType]
             confidence=body.confidence, paths=paths, outside=inputs.outside, linked=inputs.linked, inner=inputs.inner,
-            approval=inputs.approval,
+            approval=inputs.approval, commanded=inputs.commanded, command_paths=inputs.command_paths,
+            findings=tuple(Finding(*one) for one in inputs.findings),  # pyright: ignore[reportArgumentType]
+            context=body.context, origin=Origin(*inputs.server, "") if inputs.server[0] else None,
         )  # fmt: skip
 
     def _again(self, entry: Entry, body: CallBody, request: Request | None) -> Again:
@@ -93,6 +96,10 @@ class Replay:
             return Again(entry.seq, "unknown")
         judge = decided if body.wire else decide
         decision = judge(request, self.tables)
+        if decision.kind == "ask":
+            known = self.tables.answered(self._bound(decision.rule, request))
+            if known is None or known.status != "waiting" or known.expires_at <= request.at:
+                decision = refuse_overflow(self.tables, request, body.held) or decision
         made = _words(decision, body)
         recorded = _recorded(body)
         if body.rule == "observe":  # it ran all the same; the reason says what would have been
@@ -130,13 +137,20 @@ class Replay:
         assert body.approval is not None
         if self.tables.approval(body.approval) is not None:
             return
-        about = body.rule.startswith("definition:")
-        bound = definition_binding(request.tool, request.definition) if about else binding(request)
+        bound, kind = self._bound(body.rule, request), _kind_of(body.rule)
+        tool = request.origin.server if kind == "server" and request.origin is not None else body.tool
         self.tables.put_approval(Approval(
-            body.approval, "definition" if about else "call", body.caller, body.tool, "{}", body.digest, bound,
-            body.definition, body.state, "", "{}", body.now, "",
-            body.now + request.rights.approval.expires * 10**9,
+            body.approval, kind, body.caller, tool, "." * body.held, body.digest, bound,
+            body.definition, body.state, "", "", body.now, "", body.now + request.rights.approval.expires * 10**9,
         ))  # fmt: skip
+
+    def _bound(self, rule: str, request: Request) -> str:
+        """What a question by this rule is bound to."""
+        if _kind_of(rule) == "server" and request.origin is not None:
+            return definition_binding(server_key(request.origin.server), request.origin.digest)
+        if _kind_of(rule) == "definition":
+            return definition_binding(request.tool, request.definition)
+        return binding(request)
 
     def _used(self, body: CallBody, request: Request, seq: int) -> None:
         tables = self.tables
@@ -162,7 +176,7 @@ class Replay:
             said = read_answer(entry.body)
             known = tables.approval(said.id)
             if known is not None:
-                over = said.kind == "definition" and said.status == "approved"
+                over = said.kind != "call" and said.status == "approved"
                 until = said.until or known.expires_at
                 tables.put_approval(replace(known, status="used" if over else said.status, expires_at=until))
         else:
@@ -180,13 +194,22 @@ class Replay:
             case "grant", _:
                 tables.drop_grant(data["id"])
             case "definition", _:
-                tables.pin(data["tool"], data["definition"][:16])
+                if "server" in data:
+                    tables.pin(server_key(data["server"]), data["definition"])
+                else:
+                    tables.pin(data["tool"], data["definition"][:16])
             case "release", _:
                 tables.forget(refused_scope(data["caller"], data["digest"]))
             case "pause", what:
                 tables.put_pause(Pause(note.by, entry.at) if what == "paused" else None)
             case _:
                 pass
+
+
+def _kind_of(rule: str) -> Literal["call", "definition", "server"]:
+    if rule == SERVER_CHANGED:
+        return "server"
+    return "definition" if rule.startswith("definition:") else "call"
 
 
 def whole(body: CallBody) -> bool:

@@ -16,6 +16,7 @@ from rightcall import Executor, MemoryStore, tool
 from rightcall.authorise import decide
 from rightcall.config_settings import Rights, rights_of
 from rightcall.door import Door
+from rightcall.door_origin import Way
 from rightcall.executor_calls import Who, Written, call_body, hushed
 from rightcall.executor_request import canonical
 from rightcall.record.admission import admit, finish
@@ -128,18 +129,23 @@ POLICY = {
     "policy": {
         "allow": ["*"], "deny": ["fo*"], "dry_run": False, "repeats": 3, "quarantine": 4,
         "limits": {"all": {"minute": 20}, "caller": {"minute": 6, "burst": 2}, "tools": {"look": {"minute": 9}}},
-        "approval": {"effects": ["write"], "expires": 60},
+        "approval": {"effects": ["write"], "expires": 60, "waiting": 3},
         "paths": {"deny": ["private/**"]},
     },
     "callers": {"helper": {"dry_run": True}, "pupil": {"only": ["look", "save"]}},
     "audit": {"redact": ["page_mark"]},
 }  # fmt: skip
 
+CONTEXTS = (None, None, "one", "two")
+SPACES = ("", "", "files")
+
 CALLS: list[tuple[str, Any]] = [
     ("look", {"n": 1}), ("look", {"n": 2}), ("look", "{'n': '3'}"), ("look", {}), ("look", {"n": "x"}),
     ("save", {"path": "a.txt"}), ("save", {"path": "b.txt"}), ("save", {"path": "private/c"}),
     ("save", {"path": "a.txt", "page_mark": "Zq8hunter2"}), ("save", {"pth": "a.txt"}), ("forbidden", {}),
-    ("nothing", {"a": 1}), ("read", {"path": "link/x"}),
+    ("nothing", {"a": 1}), ("read", {"path": "link/x"}), ("sh", {"command": "ls -l"}), ("sh", {"command": "cat .env"}),
+    ("sh", {"command": "git push"}), ("sh", {"command": "git push --force"}), ("sh", {"command": "rm -rf /"}),
+    ("sh", {"command": "rm -rf src"}),
 ]  # fmt: skip
 
 
@@ -154,7 +160,8 @@ def test_a_mixed_history_of_real_calls_is_decided_the_same_again(kind: str, tmp_
     assert totals["same"] > 300
     assert totals["unknown"] > 0  # a secret is not guessed
     assert totals["unread"] > 0
-    assert rules(store) >= {"paused", "quarantine", "limit", "loop", "approval", "validation", "path"}
+    assert rules(store) >= {"paused", "quarantine", "limit", "loop", "approval", "validation", "path", "command"}
+    assert b'"approval:full"' in b"".join(store.look(lambda tables: [one.body for one in tables.entries()]))
 
 
 def step(chance: random.Random, clock: ManualClock, store: Store) -> tuple[str, Any, str]:
@@ -177,18 +184,22 @@ def with_executor(chance: random.Random, clock: ManualClock, store: Store, root:
         """Read."""
         return path
 
+    def sh(command: str) -> str:
+        """Run a command."""
+        return command
+
     def look_again(n: int, m: int = 0) -> int:
         """Look closer."""
         return n + m
 
     with Executor.open_sync(root, POLICY, store=store, code=False) as ex:
         ex.register(tool(look, effects=["read"]), tool(save, effects=["write"], paths=["path"]))
-        ex.register(tool(read, effects=["read"], paths=["path"]))
-        for turn in range(600):
+        ex.register(tool(read, effects=["read"], paths=["path"]), tool(sh, effects=["read"]))
+        for turn in range(900):
             name, arguments, caller = step(chance, clock, store)
             more: dict[str, Any] = {"rehearse": ["write"]} if chance.random() < 0.1 else {}
             more |= {"ask": ["read"]} if chance.random() < 0.05 else {}
-            ex.run({"name": name, "arguments": arguments}, caller, **more)
+            ex.run({"name": name, "arguments": arguments}, caller, context=chance.choice(CONTEXTS), **more)
             if turn == 300:
                 ex.register(tool(look_again, name="look", effects=["read"]))  # another definition
         found = [ex._executor._toolbox.rights_of(name) for name in worlds.CALLERS]
@@ -206,14 +217,23 @@ def with_door(chance: random.Random, clock: ManualClock, store: Store, root: Pat
     }
     policy = POLICY | {"gate": {"tools": rules, "hosts": {"wrap": {"ask": ["write"]}}}}
     with Door.open("wrap", policy, store=store, root=root, fixed_names=False) as door:
-        door.know([{"name": "look", "inputSchema": number}, {"name": "save", "inputSchema": path},
-                   {"name": "read", "inputSchema": path}])  # fmt: skip
-        for _ in range(600):
+        tools = [
+            {"name": "look", "inputSchema": number}, {"name": "save", "inputSchema": path},
+            {"name": "read", "inputSchema": path}, {"name": "sh", "inputSchema": {"type": "object"}},
+        ]  # fmt: skip
+        door.know(tools)
+        for space in SPACES[1:]:
+            door.know(tools, space)
+        for turn in range(900):
             name, arguments, caller = step(chance, clock, store)
-            passage = door.judge(name, arguments, caller=caller)
+            if turn in (0, 300):  # the second time it is another program
+                door.locate("files", Way(("serve", str(turn))))
+            space, context = chance.choice(SPACES), chance.choice(CONTEXTS)
+            passage = door.judge(name, arguments, caller=caller, context=context, space=space)
             if passage.action == "allow" and chance.random() < 0.8:
                 door.ended(passage, summary=chance.choice(["one", "two"]))
-        found = [door._rights_of(name, "").rights for name in worlds.CALLERS]
+        found = [door._rights_of(name, space).rights for name in worlds.CALLERS for space in SPACES]
+    assert b'"definition:server"' in b"".join(store.look(lambda tables: [one.body for one in tables.entries()]))
     return {one.digest: one for one in found}
 
 

@@ -22,7 +22,7 @@ from rightcall.door_passage import Passage
 from rightcall.errors import ConfigError, RightCallError
 from rightcall.hosts.adapting import beginning
 from rightcall.hosts.agent_zero import CUT_OFF, MetaReasoningGate, agent_zero_gate, put_in_place, undeclared
-from rightcall.hosts.hook_event import denies_unjudged
+from rightcall.hosts.hook_event import denies_unjudged, is_unjudged
 from rightcall.text.escape import escaped
 
 HOST = "agent-zero"
@@ -146,10 +146,10 @@ class Guard:
         self._end(agent, ok=True, summary=summary)
 
     def _refused(self, agent: Any, passage: Passage) -> str | None:
-        """Where nothing could be recorded, `on_failure` decides."""
+        """Where the call could not be recorded or judged, `on_failure` decides."""
         here = self.door.policy.hosts[HOST]
         stops = denies_unjudged(here.on_failure, here.mode)
-        if passage.call == 0 and passage.decision.rule.startswith("store:") and not stops:
+        if is_unjudged(passage.decision.rule) and not stops:
             MetaReasoningGate(agent).passed(passage.decision.reason)
             return None
         return passage.message

@@ -90,6 +90,11 @@ def field(event: dict[str, Any], name: str, kind: type) -> Any:
     return value
 
 
+def is_unjudged(rule: str) -> bool:
+    """Whether a refusal says nothing of the call itself: it could not be recorded, or judging it failed."""
+    return rule == "fault" or rule.startswith("store:")
+
+
 def denies_unjudged(on_failure: str | None, mode: str | None) -> bool:
     """Whether a call that nobody could judge is denied: as `on_failure` says, else where calls are blocked."""
     return (on_failure or ("deny" if mode in (None, "block") else "allow")) == "deny"

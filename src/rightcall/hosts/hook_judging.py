@@ -22,7 +22,7 @@ from rightcall.door import Door
 from rightcall.door_passage import Passage
 from rightcall.hosts import hook_claude, hook_codex, hook_gemini
 from rightcall.hosts.hook_builtin import builtin_tools
-from rightcall.hosts.hook_event import Happened, WrongEvent, cannot_judge, denies_unjudged
+from rightcall.hosts.hook_event import Happened, WrongEvent, cannot_judge, denies_unjudged, is_unjudged
 from rightcall.hosts.hook_place import record_without_policy
 from rightcall.record.admission import finish
 from rightcall.record.entries import EndBody, read_call
@@ -155,7 +155,7 @@ class Hooks:
             happened.tool, happened.arguments, context=happened.context, step=step or None, call_id=step or None,
             space=happened.space, cwd=happened.cwd,
         )  # fmt: skip
-        if passage.decision.rule.startswith("store:") and not passage.observed:
+        if is_unjudged(passage.decision.rule) and not passage.observed:
             raise self._failed(passage.decision.reason)
         return passage
 

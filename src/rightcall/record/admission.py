@@ -91,7 +91,8 @@ def finish_once(tables: Tables, admission: Admission, end: EndBody, changed: str
 
 
 def _wait(tables: Tables, request: Request, decision: Decision, body: CallBody, question: Question) -> Admission:
-    approval = ask(tables, request, decision, question, body.context)
+    approval, held = ask(tables, request, decision, question, body.context)
+    body = replace(body, held=held)
     if isinstance(approval, Decision):
         return refuse(tables, request.caller, request.digest, approval, body, request.at)
     order = count_start(tables, request, 0)  # a question costs a person's time: it counts like a call

@@ -53,21 +53,22 @@ class Question(Struct, frozen=True):
 
 def ask(
     tables: Tables, request: Request, decision: Decision, question: Question, context: str | None = None
-) -> str | Decision:
-    """The id of the question about this request: the one that already waits, or a new one. A refusal where no more of
-    this caller's may wait. `context` is the request's as a record may hold it."""
+) -> tuple[str | Decision, int]:
+    """The id of the question about this request, the one that already waits or a new one; a refusal where no more of
+    this caller's may wait. And the bytes that it holds. `context` is the request's as a record may hold it."""
     approval = _asked(tables, request, decision, question, context)
+    held = held_bytes(approval)
     known = tables.answered(approval.binding)
     if known is not None and known.status == "waiting" and known.expires_at > request.at:
-        return known.id
+        return known.id, held
     sweep(tables, request.at)
-    full = _full(tables, request, held_bytes(approval))
+    full = refuse_overflow(tables, request, held)
     if full is not None:
-        return full
+        return full, held
     if known is not None and known.status == "denied" and known.expires_at <= request.at:
         _expire(tables, known)
     tables.put_approval(approval)
-    return approval.id
+    return approval.id, held
 
 
 def _asked(tables: Tables, request: Request, decision: Decision, question: Question, context: str | None) -> Approval:
@@ -107,7 +108,7 @@ def _asked(tables: Tables, request: Request, decision: Decision, question: Quest
 _LATER = "Do not send more calls that need approval now. Go on once a person has answered."
 
 
-def _full(tables: Tables, request: Request, size: int) -> Decision | None:
+def refuse_overflow(tables: Tables, request: Request, size: int) -> Decision | None:
     """Why this question cannot wait beside the others of its caller; None where it can."""
     most = request.rights.approval.waiting_bytes
     if size > most:

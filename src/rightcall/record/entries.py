@@ -25,6 +25,14 @@ class Inputs(Struct, frozen=True, omit_defaults=True):
     inner: tuple[str, ...] = ()
     approval: str | None = None
     """That the caller named."""
+    commanded: tuple[str, ...] = ()
+    """Arguments that are commands or addresses,"""
+    findings: tuple[tuple[str, str, str], ...] = ()
+    """what was found in them (answer, rule, why), redacted,"""
+    command_paths: tuple[tuple[str, str, bool], ...] = ()
+    """and the paths in them: as written, as resolved, and whether they are written to."""
+    server: tuple[str, str] = ("", "")
+    """The server that would run it, and the digest of how it is reached."""
     unpinned: bool = False
     """The definition was not compared with an earlier one."""
     partial: bool = False
@@ -87,6 +95,8 @@ class CallBody(Struct, frozen=True, omit_defaults=True):
     changes: int = 0
     """How many changes were seen by then: the same call after a change is no repetition."""
     inputs: Inputs = NO_INPUTS
+    held: int = 0
+    """Bytes that the question to a person holds, of a call that waits or for whose question there was no room."""
     packs: str = ""
     """Digest of the rule packs, where there are any."""
 

@@ -94,11 +94,7 @@ def test_times_choose_by_the_second(repository: Made) -> None:
             ask_log(repository.folder, since=wrong)
         with pytest.raises(ToolFailure, match="until"):
             ask_log(repository.folder, until=wrong)
-    for blank in ("", " "):
-        with pytest.raises(ToolFailure, match="author is blank"):
-            ask_log(repository.folder, author=blank)
-        with pytest.raises(ToolFailure, match="grep is blank"):
-            ask_log(repository.folder, grep=blank)
+    assert len(messages(ask_log(repository.folder, author="", grep=" "))) == 4  # a blank word is one left out
 
 
 def test_author_and_grep_look_for_the_text_itself_in_any_case(repository: Made) -> None:

@@ -43,8 +43,6 @@ def pathspecs(repository: Repository, paths: Sequence[str]) -> list[str]:
 
 def line_of(text: str, argument: str) -> str:
     """A text to look for: one line that a program can be given."""
-    if not text.strip():
-        raise ToolFailure(f"{argument} is blank: give the text to look for, or leave it out")
     if len(text) > _LONGEST:
         raise ToolFailure(f"{argument} is longer than {_LONGEST} characters: give a part of it")
     if not text.isprintable() and any(mark in text for mark in "\0\n\r"):

@@ -84,9 +84,9 @@ def _filters(asked: LogArguments) -> list[str]:
         filters.append(f"--max-age={seconds_of(asked.since, now, argument='since')}")
     if asked.until is not None:
         filters.append(f"--min-age={seconds_of(asked.until, now, argument='until')}")
-    if asked.author is not None:
+    if asked.author and not asked.author.isspace():  # models write "" for what they leave out
         filters.append(f"--author={line_of(asked.author, 'author')}")
-    if asked.grep is not None:
+    if asked.grep and not asked.grep.isspace():
         filters.append(f"--grep={line_of(asked.grep, 'grep')}")
     return [*filters, "--fixed-strings", "--regexp-ignore-case"] if filters else []
 
