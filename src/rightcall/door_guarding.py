@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable
 
 from rightcall.fs.guarded import is_another_name, is_guarded
+from rightcall.fs.readings import follow
 
 POLICY_FILE = "rightcall.toml"
 STATE_FOLDER = ".rightcall"
@@ -16,7 +17,7 @@ def touches(guarded: tuple[str, ...], root: str, paths: Iterable[tuple[str, str]
     >>> touches((), "/work", [("notes.txt", "notes.txt"), ("sub/rightcall.toml", "sub/rightcall.toml")])
     'sub/rightcall.toml'
     """
-    base = os.path.realpath(root)
+    base = follow(root)
     for written, resolved in paths:
         if "\0" in resolved:  # it leads nowhere
             continue

@@ -105,9 +105,7 @@ def _asked_of(
         verdict = as_it_was(verdict, tool, here.policy.mode_for(tool.tool.name, here.host))
     written = Written(verdict, full_name(here.space, called), gate=here.box.gate)
     try:
-        request = _request(here, written, tool, called, approval, at)
-        if not isinstance(request, Decision):
-            request = replace(request, context=who.context, origin=here.origin)
+        request = _request(here, who, written, tool, called, approval, at)
     except Exception as error:
         log.exception("rightcall: judging a call failed")
         request = faulty(error)
@@ -141,7 +139,7 @@ def _tool(here: Here, verdict: Verdict, name: str) -> Equipped:
 
 
 def _request(
-    here: Here, written: Written, tool: Equipped, name: str, approval: str | None, at: int
+    here: Here, who: Who, written: Written, tool: Equipped, name: str, approval: str | None, at: int
 ) -> Request | Decision:
     verdict, rights = written.verdict, here.rights.rights
     call = verdict.call or verdict.found
@@ -158,22 +156,26 @@ def _request(
         exact = canonical(whole, cast("dict[str, Any]", arguments))
         request = build_request(
             tool, exact, rights, toolbox=here.box, at=at, root=here.root, verdict=verdict, approval=approval,
-            scopes=scopes_of(rights, whole), folders=here.folders,
+            scopes=scopes_of(rights, whole), folders=here.folders, context=who.context,
         )  # fmt: skip
     except TooManyPaths as fault:
         return Decision("deny", "validation", str(fault), "Make several calls instead.")
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
         return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
-    visible = ((written, resolved) for written, resolved, _ in request.command_paths)
-    touched = touches(here.guarded, here.root, (*request.paths, *visible))
+    seen = (*request.paths, *((written, resolved) for written, resolved, _ in request.command_paths))
+    touched = touches(here.guarded, here.root, seen) if seen else None
     if touched is not None:
         return Decision("deny", "path:deny", f"No such file or folder: {escaped(touched, 200)}")
     return replace(
-        request, tool=whole, own=False, permit=here.rights.permit, called=tuple({*others} - {whole}),
-        paths=_named_paths(request, rights),
+        request, tool=whole, own=False, permit=here.rights.permit, called=_others(others, whole), origin=here.origin,
+        paths=_named_paths(request, rights) if request.paths else (),
         command_paths=tuple(path for path in request.command_paths if _is_named(path[1], rights)),
         dry_run=here.rights.dry_run and request.side_effects,
     )  # fmt: skip
+
+
+def _others(names: tuple[str, ...], whole: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in names if name != whole))
 
 
 def _not_permitted(here: Here, whole: str, bare: str, written: str, others: tuple[str, ...]) -> Decision | None:

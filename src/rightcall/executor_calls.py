@@ -170,10 +170,10 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
 
 def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
     """What the decision uses besides what a record says anyway; of most calls there is next to nothing."""
-    usual = not (request.paths or request.called or request.inner or request.permit or request.asks)
-    if usual and not (request.approval or request.commanded or request.origin):
-        plain = (request.own, request.repeatable, request.dry_run, request.repaired)
-        return _plain_inputs(*plain) if any(plain) else NO_INPUTS
+    if not (request.paths or request.inner or request.asks or request.approval or request.commanded or request.origin):
+        return _plain_inputs(
+            request.own, request.permit, request.called, request.repeatable, request.dry_run, request.repaired
+        )
 
     def hide(text: str) -> str:
         return text if whole else str(redactor.beside(text, request.arguments))
@@ -192,9 +192,12 @@ def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
     )  # fmt: skip
 
 
-@lru_cache(16)
-def _plain_inputs(own: bool, repeatable: bool, dry_run: bool, repaired: bool) -> Inputs:
-    return Inputs(own=own, repeatable=repeatable, dry_run=dry_run, repaired=repaired)
+@lru_cache(256)
+def _plain_inputs(
+    own: bool, permit: str, called: tuple[str, ...], repeatable: bool, dry_run: bool, repaired: bool
+) -> Inputs:
+    made = Inputs(own=own, permit=permit, called=called, repeatable=repeatable, dry_run=dry_run, repaired=repaired)
+    return NO_INPUTS if made == NO_INPUTS else made
 
 
 def end_body(

@@ -5,6 +5,7 @@ and one level below: whoever calls an argument `command` means one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 from rightcall.catalog import Tool
@@ -60,6 +61,9 @@ def judged_arguments(
 ) -> Judged:
     """Nothing is loaded, and next to nothing is done, for a call without a command or an address. `bases` are the root
     and, where that is known, the folders in which a command starts."""
+    rules = tool.rules
+    if not inner and not rules.commands and not rules.urls and not (_nobody_described(tool) and _may_hold(arguments)):
+        return NOTHING
     given = list(_given(tool, arguments))
     for one in inner:
         for known in one.tools:
@@ -103,6 +107,21 @@ def _given(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[_Given]:
         yield from _by_name(tool, arguments)
 
 
+def _may_hold(arguments: Mapping[str, Any]) -> bool:
+    """Whether an argument is named like a command or an address, or could have one inside."""
+    return any(type(value) is dict or type(value) is list or _is_telling(name) for name, value in arguments.items())
+
+
+@lru_cache(1024)
+def _is_telling(name: str) -> bool:
+    folded = _folded(name)
+    return folded in COMMAND_NAMES or folded in URL_NAMES or folded == "code"
+
+
+def _folded(name: str) -> str:
+    return name.casefold().replace("-", "_")
+
+
 def _nobody_described(tool: Tool) -> bool:
     return tool.source == "given" or not tool.source.startswith(("pack:", "policy"))
 
@@ -116,7 +135,7 @@ def _by_name(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[_Given]:
 
 
 def _named(tool: Tool, around: Mapping[str, Any], top: str, name: str, value: Any) -> Iterator[_Given]:
-    folded = name.casefold().replace("-", "_")
+    folded = _folded(name)
     if folded in COMMAND_NAMES or (folded == "code" and _says_language(around)):
         yield from _values(top, value, False, _language(tool.name, around), folded not in _UNSURE)
     elif folded in URL_NAMES and not (folded in _UNSURE and "://" not in str(value)[:2000]):

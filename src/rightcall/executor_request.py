@@ -16,7 +16,7 @@ from rightcall.executor_batches import Inner, effects_inside, inner_calls, names
 from rightcall.executor_commands import judged_arguments
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.fs.globs import folded
-from rightcall.fs.readings import NOWHERE, Unjudged, destinations, spellings
+from rightcall.fs.readings import NOWHERE, Unjudged, destinations, follow, spellings
 from rightcall.types import Effect, Verdict
 from rightcall.types_running import Request, Scope
 
@@ -129,9 +129,10 @@ def build_request(
 
 
 def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> tuple[_Path, ...]:
-    bases = tuple(dict.fromkeys(map(os.path.realpath, folders)))
+    bases: tuple[str, ...] = ()
     found: dict[_Path, None] = {}
     for count, one in enumerate(written, 1):
+        bases = bases or tuple(dict.fromkeys(map(follow, folders)))  # many calls have no path at all
         found.update(dict.fromkeys(_readings(bases, one, foreign)))
         if count > MOST_PATHS or len(found) > _MOST_READINGS:
             raise TooManyPaths(TOO_MANY_PATHS)
@@ -140,7 +141,7 @@ def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> t
 
 def _command_paths(paths: Iterable[tuple[str, str, bool]], root: str) -> tuple[tuple[str, str, bool], ...]:
     """The same for those in a command, which stand there from the root of the file system on."""
-    bases = (os.path.realpath(root),)
+    bases = (follow(root),)
     led = ((written, one.resolved, writes) for written, whole, writes in paths for one in _readings(bases, whole, True))
     return tuple(dict.fromkeys(led))
 
@@ -166,7 +167,8 @@ def _readings(bases: tuple[str, ...], written: str, foreign: bool) -> Iterator[_
     top = os.path.join(base, "")
     for one, start, to in led:
         below = _below(to, base)
-        linked = one == written and os.path.normpath(os.path.join(start, written)) != to
+        whole = os.path.join(start, written)
+        linked = to != whole and one == written and os.path.normpath(whole) != to
         yield _Path(written, below.replace(os.sep, "/"), linked)
         if foreign and to is below and folded(to).startswith(folded(top)):  # the root itself, where case says nothing
             yield _Path(written, to[len(top) :].replace(os.sep, "/"), linked)
@@ -176,5 +178,7 @@ def _below(whole: str, base: str) -> str:
     """A whole path as seen from the root; as it is where it lies outside."""
     if whole == base:
         return "."
-    top = os.path.join(base, "")
-    return whole[len(top) :] if os.path.normcase(whole).startswith(os.path.normcase(top)) else whole
+    top = base if base[-1:] == os.sep else base + os.sep
+    if os.sep != "/":
+        return whole[len(top) :] if os.path.normcase(whole).startswith(os.path.normcase(top)) else whole
+    return whole[len(top) :] if whole.startswith(top) else whole

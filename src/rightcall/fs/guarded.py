@@ -8,6 +8,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 _BESIDE = ("", "-wal", "-shm", "-journal", "-head", ".key")
 """What lies beside a record, by the end of its name."""
@@ -60,14 +61,16 @@ def is_guarded(path: str, guarded: Iterable[str]) -> bool:
     (True, False)
     """
     low = path.casefold()
-    for one in guarded:
-        own = one.casefold()
-        if own.endswith(os.sep):
-            if f"{low}{os.sep}".startswith(own):
-                return True
-        elif low == own or low.startswith((f"{own}-", f"{own}.")):
-            return True
-    return False
+    files, beginnings = _folded(tuple(guarded))
+    return low in files or f"{low}{os.sep}".startswith(beginnings)
+
+
+@lru_cache(64)
+def _folded(guarded: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The names of files, and how everything begins that belongs to a file or lies in a folder."""
+    low = [one.casefold() for one in guarded]
+    files = frozenset(one for one in low if not one.endswith(os.sep))
+    return files, (*(one for one in low if one.endswith(os.sep)), *(one + end for one in files for end in "-."))
 
 
 def is_another_name(path: str, guarded: Iterable[str]) -> bool:

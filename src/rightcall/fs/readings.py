@@ -22,6 +22,8 @@ _VARIABLE = r"(?a:(?:\A|/)(?:\$\w+|\$\{\w+\}|%\w+%)(?=/|\Z))"
 _QUOTES = "\"'`<>"
 
 
+_AS_A_NAME: int = os.O_PATH | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0  # Linux
+"""Open nothing but the name: no pipe is waited for, no device touched."""
 NOWHERE = "\0"
 """Where a path leads of which nobody can say it. No path holds this."""
 
@@ -62,10 +64,29 @@ def destinations(base: str, written: str) -> list[str]:
     if "\0" in written or len(written) > LONGEST:
         raise Unjudged("it holds a NUL character" if "\0" in written else f"it is longer than {LONGEST:,} characters")
     whole = os.path.join(base, written)
-    found = {os.path.realpath(whole): None}
+    found = {follow(whole): None}
     if ".." in written:
-        found[os.path.realpath(os.path.normpath(whole))] = None
+        found[follow(os.path.normpath(whole))] = None
     return list(found)
+
+
+def follow(path: str) -> str:
+    """Where a path leads, after every link, whether or not anything is there: `os.path.realpath`, and several times as
+    quick where the kernel tells."""
+    if not _AS_A_NAME:
+        return os.path.realpath(path)
+    try:
+        found = os.open(path, _AS_A_NAME)
+    except (OSError, ValueError):
+        return os.path.realpath(path)
+    try:
+        told = os.readlink(f"/proc/self/fd/{found}")
+    except OSError:
+        told = ""
+    finally:
+        os.close(found)
+    # of what was removed meanwhile the kernel adds a word to the name
+    return told if told[:1] == "/" and not told.endswith(" (deleted)") else os.path.realpath(path)
 
 
 def _bare(path: str) -> str:
