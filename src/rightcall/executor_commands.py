@@ -4,9 +4,9 @@ Packs, functions and the policy declare it. Of a tool that nobody described, arg
 and one level below: whoever calls an argument `command` means one.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from rightcall.catalog import Tool
 from rightcall.config_settings import Rights
@@ -15,12 +15,18 @@ from rightcall.executor_batches import Inner
 from rightcall.types_running import Finding
 
 COMMAND_NAMES = frozenset(
-    ("command", "commands", "cmd", "cmds", "shell_command", "shellcommand", "bash", "bash_command", "shell",
-     "command_line", "commandline", "script", "shell_script", "terminal_command", "argv", "exec", "run_command")
-)  # fmt: skip
-URL_NAMES = frozenset(
-    ("url", "urls", "uri", "uris", "href", "endpoint", "link", "address", "webhook", "webhook_url", "base_url")
+    ("commands", "cmds", "bash", "shell", "commandline", "script", "shellscript", "argv", "exec", "execute", "run")
 )
+COMMAND_ENDS = ("command", "cmd")
+URL_NAMES = frozenset(("urls", "uris", "href", "endpoint", "link", "address", "webhook"))
+URL_ENDS = ("url", "uri")
+_PROGRAMS = frozenset(("program", "executable", "binary", "exe", "file"))
+"""Names of what is started, where its words stand beside it."""
+_WORDS = frozenset(("args", "arguments", "argv", "parameters", "params", "flags", "options", "argumentlist"))
+_FOLDERS = frozenset(
+    ("cwd", "workdir", "workingdir", "workingdirectory", "directory", "dirpath", "dir", "folder", "path", "root")
+)
+"""Names of the folder in which a command starts, where it stands beside the command."""
 _LANGUAGES = {
     "python": "python", "python3": "python", "py": "python", "nodejs": "node", "node": "node", "javascript": "node",
     "js": "node", "typescript": "node", "ruby": "ruby", "perl": "perl", "php": "php", "powershell": "powershell",
@@ -28,10 +34,12 @@ _LANGUAGES = {
 }  # fmt: skip
 _SHELLS = ("terminal", "shell", "bash", "sh", "zsh", "console")
 _SAY_LANGUAGE = ("runtime", "language", "lang", "interpreter", "shell", "kind")
-_UNSURE = frozenset(("script", "exec", "shell", "link", "address", "commands"))
+_UNSURE = frozenset(("script", "exec", "execute", "run", "shell", "link", "address", "commands"))
 """Names that also mean other things: code of another language, a name, a number of steps."""
 _MOST = 200
 """Commands and addresses in one call; more are not judged one by one."""
+_MOST_INSIDE = 5000
+"""Objects in the arguments that are looked into."""
 
 
 class Judged(NamedTuple):
@@ -54,6 +62,8 @@ class _Given(NamedTuple):
     url: bool
     language: str
     sure: bool
+    folders: tuple[str, ...] = ()
+    """Where it starts, as the call says."""
 
 
 def judged_arguments(
@@ -76,12 +86,13 @@ def _judged(given: list[_Given], rights: Rights, bases: tuple[str, ...]) -> Judg
     from rightcall.commands.judging import Judgement, judge_code, judge_command, judge_url  # late: see above
     from rightcall.commands.places import Place
 
-    place = Place.at(bases[0], bases[1:])
     findings: list[Finding] = []
     paths: dict[tuple[str, str, bool], None] = {}
     if len(given) > _MOST:
         findings.append(Finding("ask", "command:unreadable", "the call has too many commands to judge"))
     for one in given[:_MOST]:
+        # a tool may take the folder that the call names, or not
+        place = Place.at(bases[0], (*one.folders, *(bases[1:] or bases)) if one.folders else bases[1:])
         judgement: Judgement
         if one.url:
             judgement = judge_url(one.value, rights.urls, place)
@@ -102,24 +113,29 @@ def _given(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[_Given]:
         for place in places:
             name = place.split(".")[0].split("[")[0]
             for value in found_at(arguments, place):
-                yield from _values(name, value, url, _language(tool.name, arguments), True)
+                yield from _values(_Beside(tool.name, arguments), name, value, url, True)
     if not rules.commands and not rules.urls and _nobody_described(tool):
         yield from _by_name(tool, arguments)
 
 
 def _may_hold(arguments: Mapping[str, Any]) -> bool:
     """Whether an argument is named like a command or an address, or could have one inside."""
-    return any(type(value) is dict or type(value) is list or _is_telling(name) for name, value in arguments.items())
+    return any(type(value) is dict or type(value) is list or _kind_of(name) for name, value in arguments.items())
 
 
 @lru_cache(1024)
-def _is_telling(name: str) -> bool:
-    folded = _folded(name)
-    return folded in COMMAND_NAMES or folded in URL_NAMES or folded == "code"
+def _kind_of(name: str) -> Literal["command", "url", "code", "program", ""]:
+    """What an argument of this name holds. Case and separators do not count: `bashCommand`, `base-url`."""
+    plain = _plain(name)
+    if plain in COMMAND_NAMES or plain.endswith(COMMAND_ENDS):
+        return "command"
+    if plain in URL_NAMES or plain.endswith(URL_ENDS):
+        return "url"
+    return "code" if plain == "code" else "program" if plain in _PROGRAMS else ""
 
 
-def _folded(name: str) -> str:
-    return name.casefold().replace("-", "_")
+def _plain(name: str) -> str:
+    return name.casefold().replace("-", "").replace("_", "").replace(" ", "")
 
 
 def _nobody_described(tool: Tool) -> bool:
@@ -127,48 +143,86 @@ def _nobody_described(tool: Tool) -> bool:
 
 
 def _by_name(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[_Given]:
-    for name, value in arguments.items():
-        yield from _named(tool, arguments, name, name, value)
-        for inside in _objects(value):
-            for below, inner in inside.items():
-                yield from _named(tool, inside, name, below, inner)
+    todo: list[tuple[str, Any]] = [("", arguments)]
+    top = ""
+    for _ in range(_MOST_INSIDE):
+        if not todo:
+            return
+        top, value = todo.pop()
+        if isinstance(value, dict):
+            inside = cast("dict[str, Any]", value)
+            for name, one in inside.items():
+                yield from _named(_Beside(tool.name, inside), top or name, name, one)
+                todo += [(top or name, one)] if isinstance(one, dict | list) else []
+        elif isinstance(value, list):
+            todo += [(top, one) for one in cast("list[Any]", value) if isinstance(one, dict | list)]
+    yield _Given(top, "\0", False, "", True)  # more than anybody would look through: it cannot be judged
 
 
-def _named(tool: Tool, around: Mapping[str, Any], top: str, name: str, value: Any) -> Iterator[_Given]:
-    folded = _folded(name)
-    if folded in COMMAND_NAMES or (folded == "code" and _says_language(around)):
-        yield from _values(top, value, False, _language(tool.name, around), folded not in _UNSURE)
-    elif folded in URL_NAMES and not (folded in _UNSURE and "://" not in str(value)[:2000]):
-        yield from _values(top, value, True, "", True)
+class _Beside(NamedTuple):
+    """What stands beside a command and says how it is meant."""
+
+    tool: str
+    around: Mapping[str, Any]
+
+    def words(self) -> list[Any]:
+        """The arguments of a program, where they stand apart from it."""
+        return [value for name, value in self.around.items() if _plain(name) in _WORDS]
+
+    def folders(self) -> tuple[str, ...]:
+        said = (value for name, value in self.around.items() if _plain(name) in _FOLDERS)
+        return tuple(value for value in said if isinstance(value, str) and value and "\0" not in value)
 
 
-def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
-    items: Iterable[Any] = cast("list[Any]", value) if isinstance(value, list) else (value,)
-    for item in items:
-        if isinstance(item, dict):
-            yield cast("Mapping[str, Any]", item)
+def _named(beside: _Beside, top: str, name: str, value: Any) -> Iterator[_Given]:
+    kind, unsure = _kind_of(name), _plain(name) in _UNSURE
+    if kind == "url":
+        if not unsure or "://" in str(value)[:2000]:
+            yield from _values(beside, top, value, True, True)
+    elif (
+        kind == "command"
+        or (kind == "code" and _says_language(beside.around))
+        or (kind == "program" and beside.words())
+    ):
+        yield from _values(beside, top, value, False, not unsure)
 
 
-def _values(name: str, value: Any, url: bool, language: str, sure: bool) -> Iterator[_Given]:
+def _values(beside: _Beside, name: str, value: Any, url: bool, sure: bool) -> Iterator[_Given]:
     """A text is a command line; a list of words is one command, a list of lists or lines are several."""
+    if isinstance(value, dict):
+        for item in cast("dict[str, Any]", value).values():
+            if isinstance(item, str | list):
+                yield from _values(beside, name, item, url, sure)
+        return
+    language = "" if url else _language(beside.tool, beside.around)
+    folders = () if url else beside.folders()
     if isinstance(value, str):
-        yield _Given(name, value, url, language, sure)
+        yield _Given(name, value, url, language, sure, folders)
+        if not url and not language:
+            for more in beside.words():
+                yield from _with_words(name, value, more, folders)
     elif isinstance(value, list):
         items = cast("list[Any]", value)
         words = [item for item in items if isinstance(item, str)]
         if url or language:
-            yield from (_Given(name, word, url, language, sure) for word in words)
+            yield from (_Given(name, word, url, language, sure, folders) for word in words)
         elif words:
-            yield _Given(name, words, url, language, sure)
+            yield _Given(name, words, url, language, sure, folders)
             if len(words) == 1 or (len(words) < 50 and any(" " in word for word in words)):
-                yield from (_Given(name, word, url, language, False) for word in words)  # lines, to another reader
+                for word in words:  # lines, to another reader
+                    yield _Given(name, word, url, language, False, folders)
         for item in items:
             if isinstance(item, list):
-                yield from _values(name, item, url, language, sure)
-    elif isinstance(value, dict):
-        for item in cast("dict[str, Any]", value).values():
-            if isinstance(item, str | list):
-                yield from _values(name, item, url, language, sure)
+                yield from _values(beside, name, item, url, sure)
+
+
+def _with_words(name: str, program: str, more: Any, folders: tuple[str, ...]) -> Iterator[_Given]:
+    """`{"command": "git", "args": ["push", "--force"]}`: started as words, or as a line."""
+    if isinstance(more, str):
+        yield _Given(name, f"{program} {more}", False, "", True, folders)
+    elif isinstance(more, list):
+        words = [str(item) for item in cast("list[Any]", more) if isinstance(item, str | int | float)]
+        yield _Given(name, [*program.split(), *words], False, "", True, folders)
 
 
 def _says_language(around: Mapping[str, Any]) -> bool:
