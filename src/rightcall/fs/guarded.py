@@ -10,9 +10,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-_BESIDE = ("", "-wal", "-shm", "-journal", "-head", ".key")
-"""What lies beside a record, by the end of its name."""
-
 
 def state_folder() -> str:
     """The user's own folder for what lasts: trust, the record of calls in projects without a policy, and sockets."""
@@ -84,11 +81,30 @@ def is_another_name(path: str, guarded: Iterable[str]) -> bool:
     return (found.st_dev, found.st_ino) in set(_identities(guarded))
 
 
-def _identities(files: Iterable[str]) -> Iterator[tuple[int, int]]:
-    for file in files:
-        for end in _BESIDE:
+def _identities(guarded: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Of the files, of those beside them, and of all in the folders."""
+    for one in guarded:
+        for file in _files_in(one) if one.endswith(os.sep) else _files_beside(one):
             try:
-                found = os.stat(file + end)
+                found = os.stat(file, follow_symlinks=False)
             except OSError:
                 continue
             yield found.st_dev, found.st_ino
+
+
+def _files_beside(file: str) -> Iterator[str]:
+    folder, name = os.path.split(file)
+    yield file
+    try:
+        beside = [one.path for one in os.scandir(folder) if one.name.startswith((f"{name}-", f"{name}."))]
+    except OSError:
+        return
+    for path in beside:
+        yield path
+        yield from _files_in(path)
+
+
+def _files_in(folder: str) -> Iterator[str]:
+    for inside, _, names in os.walk(folder):
+        for name in names:
+            yield os.path.join(inside, name)
