@@ -49,6 +49,17 @@ _MEANINGS = (
     (("policy", "stage"), "allows more tools"),
     (("policy", "allow"), "allows more tools"),
     (("policy", "paths"), "opens protected paths"),
+    (("policy", "approval"), "asks a person less often"),
+    (("policy", "commands"), "asks less about commands"),
+    (("policy", "urls"), "asks less about addresses"),
+    (("policy", "records"), "shows callers the records of others"),
+    (("policy", "limits"), "allows more calls"),
+    (("policy", "dry_run"), "lets tools write and execute"),
+    (("write", "locked"), "lets tools write what other programs run"),
+    (("write", "protected"), "lets tools change protected branches"),
+    (("gate", "reasoning"), "changes where calls are looked for"),
+    (("gate", "models"), "changes where calls are looked for"),
+    (("router", "*", "model"), "chooses a model"),
     (("callers", "*", "stage"), "allows more tools"),
     (("callers", "*", "allow"), "allows more tools"),
     (("callers", "*", "only"), "allows these tools"),
@@ -111,16 +122,27 @@ def _difference(said: Any, tight: Any, path: KeyPath) -> Iterator[tuple[KeyPath,
         said = _unlike_defaults(said)
     if isinstance(said, Mapping):
         under = cast("Mapping[str, Any]", tight if isinstance(tight, Mapping) else {})
-        for key, one in cast("Mapping[str, Any]", said).items():
+        over = cast("Mapping[str, Any]", said)
+        for key, one in over.items():
             if one != under.get(key):
                 yield from _difference(one, under.get(key), (*path, key))
+        yield from (((*path, key), _without(under[key])) for key in under if key not in over)
     elif isinstance(said, tuple) and isinstance(tight, tuple):
         known = cast("tuple[Any, ...]", tight)
-        more = [one for one in cast("tuple[Any, ...]", said) if one not in known]
+        given = cast("tuple[Any, ...]", said)
+        more = [one for one in given if one not in known]
+        dropped = [one for one in known if one not in given]
         if more:
             yield path, more
+        if dropped:
+            yield path, _without(dropped)
     elif said is not None:
         yield path, said
+
+
+def _without(value: Any) -> dict[str, Any]:
+    """A rule that holds by itself, and would not hold under this file."""
+    return {"without": value}
 
 
 def _unlike_defaults(record: Struct) -> dict[str, Any]:

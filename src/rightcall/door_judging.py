@@ -22,7 +22,7 @@ from rightcall.fs.readings import NOWHERE
 from rightcall.fs.rules import path_rules
 from rightcall.record.admission import finish
 from rightcall.record.asking import Question
-from rightcall.record.entries import AnswerBody, CallBody, EndBody, encode, read_call
+from rightcall.record.entries import UNASKED, AnswerBody, CallBody, EndBody, encode, read_call
 from rightcall.record.tables import Entry, Tables
 from rightcall.text.escape import escaped
 from rightcall.text.redact import Redactor
@@ -113,7 +113,8 @@ def _asked_of(
     body = call_body(written, who, judged, here.redactor)
     body = replace(body, tool=_recorded_name(here, body.tool, judged), wire=here.host)
     if isinstance(request, Decision):
-        body = body if request.rule in _OF_THE_GATE else replace(body, problems=_known_ones(body.problems))
+        problems = body.problems if request.rule in _OF_THE_GATE else _known_ones(body.problems)
+        body = replace(body, problems=problems, rights=here.rights.rights.digest, inputs=UNASKED)
         shown = Question()
         request = replace(request, reason=reason_told(request.reason, written.arguments, here.redactor))
     else:
