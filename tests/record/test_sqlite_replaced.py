@@ -11,8 +11,9 @@ import pytest
 
 from record.refusing import locked, refused, resumed
 from record.works import BODY, OpenSqlite, add, numbers, records
-from rightcall.errors import StoreError
+from rightcall.errors import StoreError, StoreFault
 from rightcall.record.clock import ManualClock
+from rightcall.trust import ledger
 
 pytestmark = pytest.mark.promise("A-04")
 
@@ -50,16 +51,28 @@ def take_the_place(other: Path, database: Path) -> None:
         database.with_name(database.name + log).unlink(missing_ok=True)
 
 
-def test_a_database_that_took_the_place_of_ours_is_not_written_to(open_sqlite: OpenSqlite, database: Path) -> None:
+@pytest.mark.parametrize(
+    ("known", "fault", "says"),
+    [
+        (True, "replaced", "it is not the audit that you used here before"),
+        (False, "corrupt", "the last record that this process wrote (number 1) is no longer in it"),
+    ],
+    ids=["in the ledger", "not in the ledger"],
+)
+def test_a_database_that_took_the_place_of_ours_is_not_written_to(
+    open_sqlite: OpenSqlite, database: Path, known: bool, fault: StoreFault, says: str
+) -> None:
     store = open_sqlite()
     store.transact(add())
     other = open_sqlite(path=database.with_name("other.db"))
     other.transact(add("begin"))
     other.close()
     take_the_place(database.with_name("other.db"), database)
-    assert "the last record that this process wrote (number 1) is no longer in it" in refused(store, "corrupt")
+    if not known:
+        ledger.forget("stores", str(database))
+    assert says in refused(store, fault)
     assert numbers(records(store)) == [1]
-    refused(store, "corrupt")
+    refused(store, fault)
 
 
 def test_a_copy_with_everything_in_it_may_take_the_place(open_sqlite: OpenSqlite, database: Path) -> None:

@@ -56,10 +56,11 @@ class Identity:
         if self._lost and self._adopting is None:
             raise self._unusable(self._lost)
 
-    def recognise(self, tables: Identified) -> None:
-        """Inside a transaction, when a file has just been opened: is it ours? A new one becomes so."""
+    def recognise(self, tables: Identified, foreign: str = "") -> None:
+        """Inside a transaction, when a file has just been opened: is it ours? A new one becomes so. `foreign`: why it
+        is not, though everything beside it fits."""
         found = _beside(self._path)
-        problem = self._lost or _compared(self._path.name, found, tables)
+        problem = self._lost or _compared(self._path.name, found, tables) or foreign
         if problem and self._adopting is None:
             raise self._unusable(problem)
         key, self._kept = found

@@ -120,7 +120,7 @@ class Session:
                 raise empty(self._path)
             self._recognise(tables)
             if self._others < 0:
-                self._identity.recognise(tables)
+                self._identity.recognise(tables, self._origin.foreign)
             self._others = others
 
     def close(self) -> None:
