@@ -127,3 +127,26 @@ def test_a_record_that_another_process_pruned_is_not_missed(open_sqlite: OpenSql
     with locked(database):
         refused(store, "locked")
     assert store.transact(add()) == 2
+
+
+@pytest.mark.parametrize("change", ["deleted", "overwritten", "another", "cut"])
+def test_a_key_that_is_changed_while_in_use_refuses_every_call_until_it_is_back(
+    open_sqlite: OpenSqlite, database: Path, change: str
+) -> None:
+    store = open_sqlite()
+    store.transact(add())
+    key = database.with_name("audit.db.key")
+    before = key.read_bytes()
+    if change == "deleted":
+        key.unlink()
+    elif change == "overwritten":
+        key.write_bytes(os.urandom(32))
+    elif change == "another":
+        key.with_name("new").write_bytes(os.urandom(32))
+        key.with_name("new").replace(key)
+    else:
+        key.write_bytes(before[:5])
+    for _ in range(2):
+        assert "audit.db.key" in refused(store, "corrupt" if change == "cut" else "replaced")
+    key.write_bytes(before)
+    resumed(store, 1)
