@@ -49,9 +49,10 @@ class Passage(Struct, frozen=True):
 
 def passage(
     name: str, arguments: Any, verdict: Verdict, admission: Admission, request: Request | None, *, observed: bool,
-    desk: str = "",
+    desk: str | None = "",
 ) -> Passage:  # fmt: skip
-    """`name` and `arguments` are what was written; `desk` says where a person answers."""
+    """`name` and `arguments` are what was written; `desk` says where a person answers; None: the
+    text is read on another machine, which is told no command and no path of this one."""
     decision = admission.decision
     if observed:
         return Passage("allow", name, arguments, False, "", "", verdict, decision, True, request, admission)
@@ -87,9 +88,12 @@ def _refusal(verdict: Verdict, admission: Admission) -> str:
     return error_content(decision.reason, stubborn_hint(admission, decision.hint))
 
 
-def _waiting(decision: Decision, desk: str) -> str:
+def _waiting(decision: Decision, desk: str | None) -> str:
     """Nothing in it is of the model's own words."""
     waiting = decision.approval
+    if desk is None:
+        pending = f"Approval {waiting} is pending. Do not retry yet. After approval, send the identical call."
+        return error_content(decision.reason, pending)
     return error_content(
         decision.reason,
         f"It waits for an answer as approval {waiting}; a person says yes with "
