@@ -147,6 +147,10 @@ def test_every_text_below_a_place_counts_and_every_spelling_of_its_name(argument
     assert values_at(arguments, "files") == found
 
 
+def test_a_name_that_stands_further_down_is_found() -> None:
+    assert values_at({"ops": {"1": {"path": "a"}, "2": [{"path": "b"}]}}, "ops[].path") == ["b", "a"]
+
+
 def test_names_inside_are_compared_without_case_too() -> None:
     assert values_at({"Ops": [{"Path": "a", "path": "b"}]}, "ops[].path") == ["b", "a"]
 

@@ -56,7 +56,7 @@ def found_at(arguments: _Object, place: str) -> list[Any]:
     closed: list[str] = []
     for step in place.split("."):
         name = step.split("[]")[0]
-        found = [value for one in _objects(found, closed) for value in _named(one, name)]
+        found = [value for one in _objects(found, closed) for value in _named(one, name) or _deeper(one, name, closed)]
         for _ in range(step.count("[]")):
             found = list(_items(found, closed))
     return [*named, *found, *closed]
@@ -69,6 +69,24 @@ def _named(arguments: _Object, name: str) -> list[Any]:
         return exact
     plain = plain_name(name)
     return exact + [value for key, value in arguments.items() if key != name and plain_name(key) == plain]
+
+
+def _deeper(table: _Object, name: str, closed: list[str]) -> Iterator[Any]:
+    """The same where it stands further down: `{"1": {"path": "a"}}` for a list of such objects."""
+    todo: list[Any] = [table]
+    left = _MOST
+    while todo:
+        value = todo.pop()
+        left -= 1
+        if left < 0:
+            closed.append(_CLOSED)
+            return
+        if isinstance(value, Mapping):
+            found = _named(cast("_Object", value), name)
+            yield from found
+            todo += [] if found else cast("_Object", value).values()
+        elif isinstance(value, list):
+            todo += cast("list[Any]", value)
 
 
 def _objects(values: Iterable[Any], closed: list[str]) -> Iterator[_Object]:
