@@ -170,7 +170,8 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
 
 def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
     """What the decision uses besides what a record says anyway; of most calls there is next to nothing."""
-    if not (request.paths or request.inner or request.asks or request.approval or request.commanded or request.origin):
+    beside = request.commanded or request.findings or request.origin
+    if not (request.paths or request.inner or request.asks or request.approval or beside):
         return _plain_inputs(
             request.own, request.permit, request.called, request.repeatable, request.dry_run, request.repaired
         )
