@@ -80,7 +80,9 @@ _CREDENTIALS = Late(
 _STRINGS = re.compile(r"'((?:[^'\\\n]|\\.){1,300})'|\"((?:[^\"\\\n]|\\.){1,300})\"|`([^`\n]{1,300})`")
 _AWK_STARTS = Late(r"\bsystem\s*\(|\|\s*getline|\|\s*\"|\|&|/inet/|print[^;}]{0,300}\|\s*[\"\w]")
 _SED_STARTS = Late(r"(?:^|[;{\n])\s*[\d,$/!]*\s*e\b|[/|#,@!]\s*[0-9gipm]*e[0-9gipm]*\s*(?:$|[;}\n])")
-_SED_FILES = re.compile(r"(?:^|[;{\n\s])[rRwW]\s+(\S+)")
+_SED_FILES = re.compile(r"(?:^|[;{}\n\s]|[^\w\s][0-9gipmeIM]{0,8})[rRwW]\s+([^\s;}]+)")
+LONGEST_CODE = 50_000
+"""Of one code, as far as its texts are looked at."""
 
 
 def interpreter(program: str) -> Interpreter | None:
@@ -171,6 +173,6 @@ def judged(program: str, code: str) -> tuple[str, str] | None:
 def texts_in(program: str, code: str) -> list[str]:
     """Texts in code that may be paths."""
     if program in ("sed", "gsed"):
-        return [found[1] for found in _SED_FILES.finditer(code)][:50]
-    found = [one[1] or one[2] or one[3] for one in _STRINGS.finditer(code[:50_000])]
-    return [one for one in found if "\n" not in one and len(one) < 300][:200]
+        return [found[1] for found in _SED_FILES.finditer(code)]
+    found = [one[1] or one[2] or one[3] for one in _STRINGS.finditer(code[:LONGEST_CODE])]
+    return [one for one in found if "\n" not in one and len(one) < 300]
