@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from rightcall.commands import CommandRules, UrlRules
 from rightcall.commands.expansion import Budget
-from rightcall.commands.inline import LONGEST_CODE, codes, is_fed, judged, texts_in
+from rightcall.commands.inline import LONGEST_CODE, codes, guards, is_fed, judged, texts_in
 from rightcall.commands.paths import MOST_PATHS, Use, expanded, found_words, is_plain, parts, path_words, use_of
 from rightcall.commands.patterns import Pattern, first_hit
 from rightcall.commands.places import Place, is_device, is_disk
@@ -338,6 +338,8 @@ class _Judge:
         self.budget.read(code)
         if self.commands.starter and (found := judged(program, code)):
             self.add("ask", f"command:{found[0]}", f"`{program}`: `{found[1]}` in its code {WHY[found[0]]}")
+        if self.commands.starter and (against := guards(code)):
+            self.add(against, "command:guards", f"`{program}`: `rightcall` in its code {WHY['guards']}")
         if len(code) > LONGEST_CODE:
             self.unreadable(f"the code is longer than {LONGEST_CODE:,} characters")
         for text in texts_in(program, code):

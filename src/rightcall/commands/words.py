@@ -244,3 +244,17 @@ def basename(program: str) -> str:
         if name.endswith(ending) and len(name) > len(ending):
             return name[: -len(ending)]
     return name
+
+
+_VERSIONED = Late(r"(python|pypy|pip|ruby|gem|perl|php|lua|node|gcc|g\+\+|clang|java)[-\d.]+")
+
+
+def unversioned(program: str) -> str:
+    """A program without the version in its name, where it is known to have one.
+
+    >>> unversioned("python3.11"), unversioned("base64")
+    ('python', 'base64')
+    """
+    if program[-1:].isdigit() and (found := _VERSIONED.fullmatch(program)):
+        return found[1]
+    return program
