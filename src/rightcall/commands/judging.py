@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from rightcall.commands import CommandRules, UrlRules
 from rightcall.commands.expansion import Budget
-from rightcall.commands.inline import LONGEST_CODE, codes, guards, is_fed, judged, texts_in
+from rightcall.commands.inline import LONGEST_CODE, codes, guards, interpreter, is_fed, judged, texts_in
 from rightcall.commands.paths import MOST_PATHS, Use, expanded, found_words, is_plain, parts, path_words, use_of
 from rightcall.commands.patterns import Pattern, first_hit
 from rightcall.commands.places import Place, is_device, is_disk
@@ -28,7 +28,7 @@ from rightcall.commands.shell import Reader, Redirect, Simple, printed
 from rightcall.commands.starter import WHY, listed
 from rightcall.commands.urls import Address, first_url_hit, parsed
 from rightcall.commands.words import HOLE, Unreadable, Word, basename, spelled
-from rightcall.commands.wrappers import SHELLS, assigned_code, inner_of
+from rightcall.commands.wrappers import SHELLS, assigned_code, inner_of, shell_code
 from rightcall.text.escape import escaped
 from rightcall.types_running import Finding
 
@@ -279,16 +279,19 @@ class _Judge:
 
     def _by_pattern(self, run: Run) -> list[Pattern]:
         """The user's own lists; what `allow` says of the command comes back."""
-        rules, program, values = self.commands, run.program, run.values
-        if rules.deny and (hit := first_hit(rules.deny, program, values)):
-            self.add("deny", "command:deny", f'`{spelled([run.name, *run.arguments])}` is denied by "{hit.text}"')
-        if rules.ask and (hit := first_hit(rules.ask, program, values)):
-            self.add("ask", "command:ask", f'`{spelled([run.name, *run.arguments])}` asks by "{hit.text}"')
-        if not rules.allow:
+        rules = self.commands
+        if not (rules.deny or rules.ask or rules.allow):
             return []
         from rightcall.commands.patterns import compiled
 
-        return [one for text in rules.allow if (one := compiled(text)).hits(program, values, surely=True)]
+        allowed: list[Pattern] = []
+        for program, values in ((run.program, run.values), *_script_of(run)):
+            if rules.deny and (hit := first_hit(rules.deny, program, values)):
+                self.add("deny", "command:deny", f'`{spelled([run.name, *run.arguments])}` is denied by "{hit.text}"')
+            if rules.ask and (hit := first_hit(rules.ask, program, values)):
+                self.add("ask", "command:ask", f'`{spelled([run.name, *run.arguments])}` asks by "{hit.text}"')
+            allowed += [one for text in rules.allow if (one := compiled(text)).hits(program, values, surely=True)]
+        return allowed
 
     def _by_starter(self, run: Run, allowed: list[Pattern]) -> None:
         for found in found_in(run, self.place):
@@ -353,8 +356,6 @@ class _Judge:
     def _shell_input(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> None:
         """A shell without code and script runs what it reads."""
         operands = [word for word in run.operands("-o +o -O --rcfile --init-file") if not word.value.startswith("+")]
-        from rightcall.commands.wrappers import shell_code
-
         if shell_code(run.arguments) is not None:
             return
         if operands and not run.has("-s"):
@@ -568,6 +569,19 @@ class _Judge:
                     self._asks("network", f"{fed[0]} | {run.program}")
             self._sees(run, elsewhere=False)
             self._addresses(run, allowed)
+
+
+def _script_of(run: Run) -> list[tuple[str, list[str]]]:
+    """The script that a shell or an interpreter runs, as the program it is: `bash deploy.sh` is `./deploy.sh`."""
+    if run.program in SHELLS:
+        if shell_code(run.arguments) is not None:
+            return []
+    elif interpreter(run.program) is None or codes(run.program, run.arguments) or "-m" in run.values:
+        return []
+    for at, value in enumerate(run.values):
+        if not value.startswith(("-", "+")):
+            return [(basename(value), run.values[at + 1 :])] if value else []
+    return []
 
 
 def _replaced(run: Run) -> str:

@@ -371,6 +371,11 @@ def _rightcall(run: Run, _place: Place) -> Iterator[Found]:
     yield Found("guards", f"rightcall {command} {action}".strip(), deny=never)
 
 
+def _keyring(run: Run, _place: Place) -> Iterator[Found]:
+    if run.values[:1] not in ([], ["--help"], ["--list-backends"], ["diagnose"]):
+        yield Found("credentials", "keyring")
+
+
 def _vercel(run: Run, _place: Place) -> Iterator[Found]:
     """Without a word it deploys."""
     if not run.operands("--cwd --token -t --scope -S") and not run.has("--help", "--version", "-v"):
@@ -442,6 +447,7 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     **dict.fromkeys(("docker", "podman", "nerdctl"), _container),
     "rightcall": _rightcall,
     **dict.fromkeys(("vercel", "now", "surge"), _vercel),
+    "keyring": _keyring,
     "tee": _tee,
     "redis-cli": _redis,
     "gh": gh_rules,

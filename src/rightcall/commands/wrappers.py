@@ -605,8 +605,13 @@ def _python(arguments: list[Word]) -> Iterator[Inner]:
 
 
 def _module(name: Word) -> Word:
-    ours = name.value.casefold().partition(".")[0] == "rightcall"
-    return Word("rightcall") if ours else name
+    top = name.value.casefold().partition(".")[0]
+    program = _MODULES.get(top)
+    return Word(program) if program is not None else name
+
+
+_MODULES = {"rightcall": "rightcall", "awscli": "aws", "huggingface_hub": "huggingface-cli", "pip": "pip"}
+"""Modules that are another program, or that are one by any name below them."""
 
 
 def _uv(arguments: list[Word]) -> Iterator[Inner]:
