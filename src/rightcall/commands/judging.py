@@ -456,7 +456,7 @@ class _Judge:
                 continue
             for folder in folders:
                 whole = self.place.whole("/" if HOLE in folder else folder, shown)
-                if use == "reads" and self.place.is_policy(whole):
+                if use in ("reads", "names") and self.place.is_policy(whole):
                     continue
                 self._note(written, whole, use == "writes", HOLE in text or HOLE in folder, elsewhere)
 

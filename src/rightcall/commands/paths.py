@@ -94,7 +94,7 @@ def use_of(run: Run, word: Word) -> Use:
     if program in ("git", "rightcall") and (at := action_at(program, run.arguments)) >= 0:
         action = run.values[at]
         names = {f"{program} {action}"}
-        if action == "rm" and "--cached" in run.values:
+        if action == "rm" and "--cached" in run.values and not word.value.endswith("rightcall.toml"):
             return "names"
     if not names.isdisjoint(_NAMES):
         return "names"
