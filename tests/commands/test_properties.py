@@ -161,3 +161,15 @@ def test_a_wildcard_covers_every_name_and_is_shown_as_it_is_written(tmp_path: Pa
         assert desk.judge(line)[0] == "allow", line
     for line in ("rm *", "mv * x", "sed -i s/a/b/ *", "chmod 600 *"):
         assert desk.judge(line)[:2] == ("deny", "path:deny"), line
+
+
+@pytest.mark.promise("P-16")
+def test_a_wildcard_leads_into_folders(tmp_path: Path) -> None:
+    for name in ("private/x", "src/a/main.py", "conf/server.pem", "a/b/private.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    desk = Desk(tmp_path, policy={"paths": {"deny": ["private/**", "a/b/*.txt"]}})
+    for line in ("cat priv*/x", "cat */x", "cat p*/*", "cat */*", "cat [a-c]*/*", "cat */b/*", f"cat {desk.root}/p*/x"):
+        assert desk.judge(line)[0] == "deny", line
+    for line in ("cat src/*/*.py", "ls */*", "cat s*/*/main.py", "wc -l x*/y*"):
+        assert desk.judge(line)[0] == "allow", line

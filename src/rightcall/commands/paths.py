@@ -2,6 +2,7 @@
 rules. Words that are only text (messages, patterns of a search, scripts) are left out, since `grep '\\.env'` reads no
 `.env`."""
 
+import os
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -283,14 +284,36 @@ def expanded(word: Word, folders: tuple[str, ...], place: Place) -> Meant:
     wild = re.search(r"[*?\[]", folder) is not None
     top = "" if wild else f"{word.value.rpartition('/')[0] or '.'}/"
     found += [f"{top}{one}" for one in _REPRESENTATIVES if _is_aimed(last, one)]
-    if wild or HOLE in word.value:
+    if HOLE in word.value:
         return Meant(found)
     cut = False
     for base in folders:
-        names = names_in(place.whole(base, folder or "."))
-        cut |= is_cut(names)
-        found += [f"{folder}/{name}" if folder else name for name in names if could_be(last, name)]
+        tops = _led_to(glob[: -len(last)] if last else glob, base, place) if wild else [f"{folder}/" if folder else ""]
+        cut |= len(tops) > _MOST_FOLDERS
+        for top in tops[:_MOST_FOLDERS]:
+            names = names_in(place.whole(base, top or ".")) if last else ("",)
+            cut |= is_cut(names)
+            found += [f"{top}{name}" for name in names if could_be(last, name)]
     return Meant(found, cut)
+
+
+_MOST_FOLDERS = 300
+
+
+def _led_to(folder: str, base: str, place: Place) -> list[str]:
+    """The folders that a pattern of folders stands for, each with a slash behind it."""
+    tops = ["/"] if folder.startswith("/") else [""]
+    for part in filter(None, folder.split("/")):
+        if re.search(r"[*?\[]", part) is None:
+            tops = [f"{top}{part}/" for top in tops]
+            continue
+        tops = [
+            f"{top}{name}/"
+            for top in tops[: _MOST_FOLDERS + 1]
+            for name in names_in(place.whole(base, top or "."))
+            if could_be(part, name) and os.path.isdir(place.whole(base, f"{top}{name}"))
+        ]
+    return tops
 
 
 def _is_aimed(glob: str, name: str) -> bool:
