@@ -2,9 +2,9 @@
 it names is looked at. What deletes, starts programs, sends or reads credentials is a matter for a person."""
 
 import re
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from rightcall.commands.words import Late, Word
+from rightcall.commands.words import Late, Word, unversioned
 
 
 class Interpreter(NamedTuple):
@@ -34,7 +34,6 @@ INTERPRETERS: dict[str, Interpreter] = {
     "awk": _AWK, "gawk": _AWK, "mawk": _AWK, "nawk": _AWK, "sed": _AWK, "gsed": _AWK, "ed": Interpreter(()),
     "emacs": Interpreter(("--eval", "-eval"), False), "gdb": Interpreter(("-ex", "-eval-command"), False),
 }  # fmt: skip
-_VERSIONED = Late(r"(python|pypy|ruby|perl|php|lua|node)[\d.]+")
 
 _DELETES = Late(
     r"\b(?:rmtree|os\.(?:remove|unlink|rmdir|removedirs|truncate)|\.unlink\(|unlink(?:Sync)?\b|rm(?:dir)?Sync"
@@ -77,17 +76,22 @@ _CREDENTIALS = Late(
     r"|PASSW|_KEY)|%ENV\b|\bENVIRON\b|getenv\(\s*\)|\$_ENV\b|keyring\.get_password|\bnetrc\b|Sys\.getenv\(\s*\)",
     re.IGNORECASE,
 )  # fmt: skip
+_OURSELVES = Late(
+    r"\brightcall(?:\.cli\b|\.__main__\b|\s+import\s+(?:cli|__main__)\b)|runpy.{0,300}\brightcall\b", re.DOTALL
+)
+_OUR_INSIDE = Late(
+    r"\brightcall(?:\.|\s+import\s+)(?:config_trust|record|store|stores|door\w*|authorise|installing|people|serve|hosts)\b"
+)
 _STRINGS = re.compile(r"'((?:[^'\\\n]|\\.){1,300})'|\"((?:[^\"\\\n]|\\.){1,300})\"|`([^`\n]{1,300})`")
 _AWK_STARTS = Late(r"\bsystem\s*\(|\|\s*getline|\|\s*\"|\|&|/inet/|print[^;}]{0,300}\|\s*[\"\w]")
 _SED_STARTS = Late(r"(?:^|[;{\n])\s*[\d,$/!]*\s*e\b|[/|#,@!]\s*[0-9gipm]*e[0-9gipm]*\s*(?:$|[;}\n])")
-_SED_FILES = re.compile(r"(?:^|[;{\n\s])[rRwW]\s+(\S+)")
+_SED_FILES = re.compile(r"(?:^|[;{}\n\s]|[^\w\s][0-9gipmeIM]{0,8})[rRwW]\s+([^\s;}]+)")
+LONGEST_CODE = 50_000
+"""Of one code, as far as its texts are looked at."""
 
 
 def interpreter(program: str) -> Interpreter | None:
-    found = INTERPRETERS.get(program)
-    if found is None and (versioned := _VERSIONED.fullmatch(program)):
-        return INTERPRETERS.get(versioned[1])
-    return found
+    return INTERPRETERS.get(program) or INTERPRETERS.get(unversioned(program))
 
 
 def codes(program: str, arguments: list[Word]) -> list[Word]:
@@ -146,6 +150,13 @@ def is_fed(program: str, arguments: list[Word]) -> bool:
     return not codes(program, arguments) and (not operands or operands[0].value in ("-", "/dev/stdin"))
 
 
+def guards(code: str) -> Literal["ask", "deny", ""]:
+    """Whether code calls RightCall's own commands, or reaches for what decides about calls."""
+    if "rightcall" not in code:
+        return ""
+    return "deny" if _OURSELVES.search(code) else "ask" if _OUR_INSIDE.search(code) else ""
+
+
 def judged(program: str, code: str) -> tuple[str, str] | None:
     """The rule and the word that make code a matter for a person; None for nothing."""
     if program in ("awk", "gawk", "mawk", "nawk"):
@@ -171,6 +182,6 @@ def judged(program: str, code: str) -> tuple[str, str] | None:
 def texts_in(program: str, code: str) -> list[str]:
     """Texts in code that may be paths."""
     if program in ("sed", "gsed"):
-        return [found[1] for found in _SED_FILES.finditer(code)][:50]
-    found = [one[1] or one[2] or one[3] for one in _STRINGS.finditer(code[:50_000])]
-    return [one for one in found if "\n" not in one and len(one) < 300][:200]
+        return [found[1] for found in _SED_FILES.finditer(code)]
+    found = [one[1] or one[2] or one[3] for one in _STRINGS.finditer(code[:LONGEST_CODE])]
+    return [one for one in found if "\n" not in one and len(one) < 300]
