@@ -151,10 +151,8 @@ def test_a_policy_that_is_wrong_stops_nobody_from_stopping(run: Runner, project:
     assert not is_paused(store)
 
 
-@pytest.mark.parametrize(
-    "text", ['[audit]\npath = "own/calls.db"\n[policy\n', '[audit]\npath = "own/calls.db"\nx = 1\n']
-)
-def test_the_store_that_a_wrong_policy_names_is_paused(run: Runner, project: Path, text: str) -> None:
+@pytest.mark.parametrize("rest", ["[policy\n", "x = 1\n"])
+def test_the_store_that_a_wrong_policy_names_is_paused(run: Runner, project: Path, rest: str) -> None:
     (project / "own").mkdir()
     store_at(project / "own" / "calls.db")
     (project / "rightcall.toml").write_text(f'[audit]\npath = "own/calls.db"\n{rest}')
