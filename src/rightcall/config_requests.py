@@ -52,6 +52,10 @@ _MEANINGS = (
     (("callers", "*", "stage"), "allows more tools"),
     (("callers", "*", "allow"), "allows more tools"),
     (("callers", "*", "only"), "allows these tools"),
+    (("gate", "reasoning"), "changes how model output is read"),
+    (("gate", "providers"), "changes how model output is repaired"),
+    (("gate", "hosts", "*", "deadline"), "changes how long a hook may take"),
+    (("router", "*", "model"), "chooses a model"),
     (("gate", "tools"), "changes how the arguments of a tool are read"),
 )
 
@@ -91,7 +95,7 @@ def meaning(path: KeyPath) -> str:
     for pattern, words in _MEANINGS:
         if len(path) >= len(pattern) and all(one in ("*", here) for one, here in zip(pattern, path, strict=False)):
             return words
-    return "loosens a rule"
+    return "changes a default other than by making it stricter"
 
 
 def _beyond(said: Struct, tight: Struct, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:

@@ -72,7 +72,7 @@ def test_tokens_are_listed_and_revoked_by_id_or_caller(run: Runner) -> None:
         (("new", "--as", "t\u0435acher"), "letters of different alphabets in one word: t\\u0435acher"),
         (("new", "--as", "Teacher"), "it can be mistaken for the caller 'teacher'"),
         (("new", "--as", "pro-xy"), "it can be mistaken for the caller 'proxy'"),
-        (("new", "--as", "a", "--expires", "0d"), "is no time"),
+        (("new", "--as", "a", "--expires", "0d"), "invalid time"),
         (("new", "--as", "a", "--expires", "9999d"), "at most 3650d"),
         (("new", "--as", "a", "--address", "127.0.0.1"), "--address must be an address such as"),
         (("new",), "--as"),
