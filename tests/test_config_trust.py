@@ -159,3 +159,9 @@ def test_a_store_with_tables_of_somebody_else_is_not_written(tmp_path: Path) -> 
     connection.close()
     with pytest.raises(StoreError, match="other tables, views or triggers"):
         SqliteStore(tmp_path / "audit.db", found=True)
+
+
+@pytest.mark.parametrize("seconds", [0.1, 25])
+def test_a_deadline_that_was_found_does_not_count(seconds: float) -> None:
+    said = load_policy({"gate": {"hosts": {"claude-code": {"mode": "warn", "deadline": seconds}}}})
+    assert tighten(said, "warn").hosts["claude-code"].deadline == 5.0

@@ -136,3 +136,10 @@ def test_at_a_terminal_a_command_asks_once_and_goes_on(file: Path) -> None:
     assert stage(file) == ("sandbox", "trusted")
     with Terminal("call", "ping", "{}") as terminal:
         assert "Trust this file?" not in terminal.until("ping ran in")
+
+
+def test_what_loosens_no_rule_is_not_said_to(run: Runner, file: Path) -> None:
+    file.write_text('[gate]\nreasoning = "open"\n[router.prime]\nurl = "http://x/v1"\nmodel = "qwen3"\n')
+    told = {one["key"]: one["meaning"] for one in run("trust", "--json").json["requests"]}
+    assert told["gate.reasoning"] == "changes how model output is read"
+    assert told["router.prime.model"] == "chooses a model"

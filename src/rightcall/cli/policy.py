@@ -1,6 +1,7 @@
 """Check a policy file, or explain what it decides for a caller and a tool. Nothing is run and nothing recorded."""
 
 from argparse import ArgumentParser, Namespace
+from shlex import quote
 from typing import Any
 
 from rightcall.cli.options import json_option
@@ -31,9 +32,14 @@ class _AnyOrder(ArgumentParser):
             return super().parse_known_args(args, namespace)
         self._mixing = True
         try:
-            return self.parse_known_intermixed_args(args, namespace)
+            found, rest = self.parse_known_intermixed_args(args, namespace)
         finally:
             self._mixing = False
+        command: str | None = getattr(found, "command", None)
+        if rest and command is not None:  # without quotes it falls apart into words, of which only the first is known
+            words = quote(" ".join([command, *rest]))
+            self.error(f"quote the command line, so that it is one argument: rightcall policy command {words}")
+        return found, rest
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -77,7 +83,6 @@ def _explain_arguments(parser: ArgumentParser) -> None:
 
 
 def _command_arguments(parser: ArgumentParser) -> None:
-    _want_quotes(parser)
     parser.usage = "rightcall policy command [COMMAND] [--url] [--policy FILE] [--root DIR] [--json]"
     parser.add_argument(
         "command", nargs="?", metavar="COMMAND",
@@ -86,20 +91,6 @@ def _command_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--url", action="store_true", help="COMMAND is an address")
     parser.add_argument("--policy", metavar="FILE", help=f"the policy file (default: {POLICY_FILE} in --root, if any)")
     parser.add_argument("--root", metavar="DIR", default=".", help="the folder that is worked in (default: this one)")
-
-
-def _want_quotes(parser: ArgumentParser) -> None:
-    """A command line without quotes falls apart into words, of which argparse knows only the first."""
-    read = parser.parse_known_args
-
-    def read_whole(args: Any = None, namespace: Any = None) -> tuple[Namespace, list[str]]:
-        found, rest = read(args, namespace)
-        if rest and found.command is not None:
-            words = quote(" ".join([found.command, *rest]))
-            parser.error(f"quote the command line, so that it is one argument: rightcall policy command {words}")
-        return found, rest
-
-    parser.parse_known_args = read_whole  # pyright: ignore[reportAttributeAccessIssue] - overloads
 
 
 def run(options: Namespace) -> int:

@@ -21,9 +21,8 @@ def state_folder() -> str:
     else:
         base = os.environ.get("XDG_STATE_HOME", "")
     if not os.path.isabs(base):  # from the folder that one happens to be in it would be that folder's word
-        base = os.path.expanduser("~/.local/state")
-    if not os.path.isabs(base):  # nor is HOME believed where it is relative
-        base = os.path.join(_home(), ".local", "state")
+        believed = sys.platform == "win32" or os.path.isabs(os.environ.get("HOME", os.sep))
+        base = os.path.join(os.path.expanduser("~") if believed else _home(), ".local", "state")
     return os.path.join(os.path.abspath(base), "rightcall")
 
 
