@@ -182,3 +182,9 @@ def test_what_a_file_takes_away_is_shown_as_well(text: str) -> None:
     if not asked:  # then it counts as it is, trusted or not
         assert tighten(policy).settings == policy.settings
         assert tighten(policy).write == policy.write
+
+
+@pytest.mark.parametrize("seconds", [0.1, 25])
+def test_a_deadline_that_was_found_does_not_count(seconds: float) -> None:
+    said = load_policy({"gate": {"hosts": {"claude-code": {"mode": "warn", "deadline": seconds}}}})
+    assert tighten(said, "warn").hosts["claude-code"].deadline == 5.0

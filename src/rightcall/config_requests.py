@@ -57,12 +57,14 @@ _MEANINGS = (
     (("policy", "dry_run"), "lets tools write and execute"),
     (("write", "locked"), "lets tools write what other programs run"),
     (("write", "protected"), "lets tools change protected branches"),
-    (("gate", "reasoning"), "changes where calls are looked for"),
-    (("gate", "models"), "changes where calls are looked for"),
-    (("router", "*", "model"), "chooses a model"),
     (("callers", "*", "stage"), "allows more tools"),
     (("callers", "*", "allow"), "allows more tools"),
     (("callers", "*", "only"), "allows these tools"),
+    (("gate", "reasoning"), "changes how model output is read"),
+    (("gate", "models"), "changes how model output is read"),
+    (("gate", "providers"), "changes how model output is repaired"),
+    (("gate", "hosts", "*", "deadline"), "changes how long a hook may take"),
+    (("router", "*", "model"), "chooses a model"),
     (("gate", "tools"), "changes how the arguments of a tool are read"),
 )
 
@@ -102,7 +104,7 @@ def meaning(path: KeyPath) -> str:
     for pattern, words in _MEANINGS:
         if len(path) >= len(pattern) and all(one in ("*", here) for one, here in zip(pattern, path, strict=False)):
             return words
-    return "loosens a rule"
+    return "changes a default other than by making it stricter"
 
 
 def _beyond(said: Struct, tight: Struct, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:

@@ -35,7 +35,6 @@ from rightcall.packs import pack_digests
 from rightcall.record.admission import Admission, Decide, admit, count_start, finish, finish_once, refuse
 from rightcall.record.asking import answer
 from rightcall.record.entries import EndBody, encode
-from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import note_policy, packs_digest, policy_note
 from rightcall.record.pause import pause, resume
 from rightcall.record.tables import Store, Tables
@@ -110,7 +109,7 @@ class Door:
             found_folder(self._policy.current, self._file, self.root),
         )  # fmt: skip
         self._guarded = guarded_files(self._file, path, _path_of(self.store))
-        self._desk = None if remote else _desk(self._file, None if isinstance(self.store, MemoryStore) else path)
+        self._desk = None if remote else _desk(self._file, path, _path_of(self.store))
         self._redactor = self._new_redactor()
         self._note_policy("loaded")
 
@@ -464,11 +463,14 @@ def _path_of(store: Store) -> str | None:
     return None if path is None else os.fspath(path)
 
 
-def _desk(policy: str | None, store: str | None) -> str:
-    """Where a person answers, as options of the command that does it."""
-    if policy is not None:
+def _desk(policy: str | None, named: str, store: str | None) -> str:
+    """Where a person answers, as options of the command that does it: the policy, where it names the store that is
+    used, or the store itself."""
+    if store is None:
+        return "" if policy is None else f" --policy {quote(policy)}"
+    if policy is not None and os.path.realpath(named) == os.path.realpath(store):
         return f" --policy {quote(policy)}"
-    return "" if store is None else f" --db {quote(store)}"
+    return f" --db {quote(store)}"
 
 
 def _result(ok: bool, error: str | None, seconds: float | None) -> Result:

@@ -35,6 +35,8 @@ class Passage(Struct, frozen=True):
     observed: bool = False
     request: Request | None = None
     admission: Admission = Admission(Decision("deny", ""), 0)
+    desk: str = ""
+    """Where a person answers, as options of the command that does it."""
 
     @property
     def approval(self) -> str | None:
@@ -67,7 +69,18 @@ def passage(
         message, why = _waiting(decision, desk), _reason(decision, verdict)
         changed = call.name != name or call.arguments != arguments
         return Passage(
-            "ask", call.name, call.arguments, changed, message, why, verdict, decision, False, request, admission
+            "ask",
+            call.name,
+            call.arguments,
+            changed,
+            message,
+            why,
+            verdict,
+            decision,
+            False,
+            request,
+            admission,
+            desk or "",
         )
     return Passage(
         "deny", name, arguments, False, _refusal(verdict, admission), "", verdict, decision, False, request, admission

@@ -252,10 +252,13 @@ def unrecorded(error: StoreError) -> Admission:
     return Admission(Decision("deny", f"store:{error.fault}", str(error)), 0)
 
 
+_GIVE_UP = "Do not repeat it; tell the user."
+
+
 def faulty(error: Exception) -> Decision:
     """What is decided where judging a call raised: an error of ours, or of a function that somebody declared, neither
     becomes the host's nor lets a call pass."""
-    return Decision("deny", "fault", f"The call could not be judged: {type(error).__name__}")
+    return Decision("deny", "fault", f"The call could not be judged: {type(error).__name__}", _GIVE_UP)
 
 
 def fault_body(written: Written, who: Who, redactor: Redactor) -> CallBody:

@@ -175,3 +175,10 @@ def test_a_note_that_others_can_write_or_own_does_not_count(
     assert ledger.recall("policies", str(file)) is None
     monkeypatch.undo()
     assert f"{note} belongs to another user" in caplog.text
+
+
+def test_what_loosens_no_rule_is_not_said_to(run: Runner, file: Path) -> None:
+    file.write_text('[gate]\nreasoning = "open"\n[router.prime]\nurl = "http://x/v1"\nmodel = "qwen3"\n')
+    told = {one["key"]: one["meaning"] for one in run("trust", "--json").json["requests"]}
+    assert told["gate.reasoning"] == "changes how model output is read"
+    assert told["router.prime.model"] == "chooses a model"

@@ -18,8 +18,22 @@ def state_folder() -> str:
     else:
         base = os.environ.get("XDG_STATE_HOME", "")
     if not os.path.isabs(base):  # from the folder that one happens to be in it would be that folder's word
-        base = os.path.expanduser("~/.local/state")
+        believed = sys.platform == "win32" or os.path.isabs(os.environ.get("HOME", os.sep))
+        base = os.path.join(os.path.expanduser("~") if believed else _home(), ".local", "state")
     return os.path.join(os.path.abspath(base), "rightcall")
+
+
+def _home() -> str:
+    """The home folder as the system knows it."""
+    if sys.platform != "win32":
+        import pwd  # late: hardly anybody needs it
+
+        try:
+            if os.path.isabs(home := pwd.getpwuid(os.getuid()).pw_dir):
+                return home
+        except KeyError:
+            pass
+    raise OSError("HOME is not an absolute path, and this user has no home folder; set HOME to one")
 
 
 def identity(policy: str) -> str:
