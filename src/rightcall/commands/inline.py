@@ -14,10 +14,16 @@ class Interpreter(NamedTuple):
     reads_input: bool = True
     first: bool = False
     """Its first operand is code."""
+    valued: frozenset[str] = frozenset()
+    """Options that take the next word."""
 
 
-_PYTHON = Interpreter(("-c",))
-_NODE = Interpreter(("-e", "--eval", "-p", "--print"))
+_PYTHON = Interpreter(("-c",), valued=frozenset(("-W", "-X", "--check-hash-based-pycs")))
+_NODE = Interpreter(
+    ("-e", "--eval", "-p", "--print", "-pe", "-pi"),
+    valued=frozenset(("-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions",
+                      "--env-file", "--input-type", "--inspect-port", "--title")),
+)  # fmt: skip
 _AWK = Interpreter((), reads_input=False, first=True)
 INTERPRETERS: dict[str, Interpreter] = {
     "python": _PYTHON, "python2": _PYTHON, "python3": _PYTHON, "pypy": _PYTHON, "pypy3": _PYTHON, "ipython": _PYTHON,
@@ -25,7 +31,7 @@ INTERPRETERS: dict[str, Interpreter] = {
     "tsx": _NODE, "ts-node": _NODE, "perl": Interpreter(("-e", "-E", "-ne", "-pe", "-le", "-lne", "-ane", "-pie",
     "-nle",
                                                          "-i.bak", "-0777", "-wle", "-we")),
-    "ruby": Interpreter(("-e", "-ne", "-pe")), "php": Interpreter(("-r", "-B", "-R", "-E")),
+    "ruby": Interpreter(("-e", "-ne", "-pe"), valued=frozenset(("-I", "-r", "-C"))), "php": Interpreter(("-r", "-B", "-R", "-E"), valued=frozenset(("-d", "-c", "-z"))),
     "lua": Interpreter(("-e",)), "luajit": Interpreter(("-e",)), "rscript": Interpreter(("-e",)),
     "r": Interpreter(("-e",)), "julia": Interpreter(("-e", "--eval", "-E", "--print")),
     "osascript": Interpreter(("-e",)), "elixir": Interpreter(("-e", "--eval")), "erl": Interpreter(("-eval",), False),
@@ -109,6 +115,8 @@ def codes(program: str, arguments: list[Word]) -> list[Word]:
                 found.append(Word(value[len(option) + 1 :]))
             elif len(option) == 2 and value.startswith(option) and len(value) > 2 and how is not _NODE:
                 found.append(Word(value[2:]))
+        if value in how.valued:
+            at += 1
         if not value.startswith("-") and not how.first:
             break  # a script: what follows is its own
         at += 1
@@ -142,7 +150,11 @@ def is_fed(program: str, arguments: list[Word]) -> bool:
         return False
     if any(word.value in ("-m", "-V", "-v", "--version", "--help", "-h", "--check") for word in arguments):
         return False
-    operands = [word for word in arguments if not word.value.startswith("-") or word.value == "-"]
+    operands = [
+        word
+        for at, word in enumerate(arguments)
+        if (not word.value.startswith("-") or word.value == "-") and (not at or arguments[at - 1].value not in how.valued)
+    ]
     return not codes(program, arguments) and (not operands or operands[0].value in ("-", "/dev/stdin"))
 
 

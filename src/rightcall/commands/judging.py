@@ -26,6 +26,7 @@ from rightcall.commands.runs import DANGEROUS_VARIABLES, FETCHERS, SECRET_NAME, 
 from rightcall.commands.sending import addresses
 from rightcall.commands.shell import Reader, Redirect, Simple, printed
 from rightcall.commands.starter import WHY, listed
+from rightcall.commands.unknown import is_head, tails
 from rightcall.commands.urls import Address, first_url_hit, parsed
 from rightcall.commands.words import HOLE, Word, basename, spelled
 from rightcall.commands.wrappers import SHELLS, assigned_code, inner_of
@@ -42,6 +43,7 @@ _MOST_FINDINGS = 50
 _MOST_WORDS = 5000
 """Of one command; no system starts a program with many more."""
 _PASSED_OVER = frozenset(("sudo", "env", "command", "nohup", "time", "timeout", "nice", "exec"))
+_STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 _CANNOT = "cannot be judged before it runs"
 
 
@@ -166,6 +168,8 @@ class _Judge:
         text = _input_of(command, commands)
         fed = tuple(_program_of(commands[at]) for at in command.fed if commands[at].words)
         fed += tuple(_program_of(commands[at]) for word in command.words for at in word.inner if commands[at].words)
+        fed += tuple(_program_of(commands[at]) for one in command.redirects if not one.writes for at in one.target.inner
+                     if commands[at].words)  # fmt: skip
         if command.words:
             words = command.words
             redirected = any(not one.writes for one in command.redirects)
@@ -197,13 +201,16 @@ class _Judge:
         if run.program in ("", HOLE) or HOLE in run.program or (run.name.glob is not None and run.program != "["):
             self._unknown(run, commands)
             return
+        if " " in run.name.value.strip() and is_head(run.name.value.split()[0], " -"):  # `yarn exec 'rm x'`
+            self._inner_code(run.name, "sh", run, commands, depth, run.elsewhere)
+            return
         allowed = self._by_pattern(run)
         if self.commands.starter:
             self._by_starter(run, allowed)
         self._sees(run, elsewhere=run.elsewhere)
         self._addresses(run, allowed)
         self._codes(run, command, commands, depth)
-        for inner in inner_of(run.program, run.arguments):
+        for inner in (*inner_of(run.program, run.arguments), *tails(run.program, run.arguments)):
             folders = run.folders
             if inner.folder is not None:
                 folders = tuple(self.place.whole(folder, inner.folder) for folder in folders)
@@ -301,7 +308,10 @@ class _Judge:
         if run.program in SHELLS:
             self._shell_input(run, command, commands, depth)
         elif run.program in ("source", "."):
-            self._ran_file(run, run.arguments[:1], commands)
+            if run.arguments and run.arguments[0].value in _STDIN:
+                self._shell_input(run, command, commands, depth)
+            else:
+                self._ran_file(run, run.arguments[:1], commands)
         else:
             for code in codes(run.program, run.arguments):
                 self._code(run, code, commands)
@@ -342,8 +352,8 @@ class _Judge:
 
         if shell_code(run.arguments) is not None:
             return
-        if operands and not run.has("-s"):
-            if operands[0].value.startswith("/dev/fd/") or operands[0].value in ("/dev/stdin", "-"):
+        if operands and not run.has("-s") and not (operands[0].value in _STDIN and run.text is not None):
+            if operands[0].value.startswith("/dev/fd/") or operands[0].value in _STDIN:
                 self._fed(run, commands, [at for word in run.arguments for at in word.inner] or list(command.fed))
             else:
                 self._ran_file(run, operands[:1], commands)
@@ -578,6 +588,9 @@ def _input_of(command: Simple, commands: list[Simple]) -> str | None:
     for redirect in command.redirects:
         if redirect.text is not None:
             return redirect.text
+        if redirect.target.inner and not redirect.writes:  # `< <(echo …)`
+            source = commands[redirect.target.inner[0]]
+            return printed(source, {}) if len(redirect.target.inner) == 1 and source.words else None
     for source in (commands[at] for at in reversed(command.fed)):  # the nearest first
         if not source.words or source.words[0].value not in ("cat", "tee"):
             return printed(source, {}) if source.words else None

@@ -486,3 +486,5 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     **dict.fromkeys(("nslookup", "dig", "host", "ping", "drill", "getent"), lookup_rules),
     **dict.fromkeys(("tar", "bsdtar", "gtar"), _tar),
 }
+RULED = frozenset((*_RULES, *_SQL))
+"""Programs that have a rule of their own."""

@@ -232,6 +232,9 @@ def _behind(program: str, arguments: list[Word], prefix: _Prefix) -> Iterator[In
             if left == 0:
                 break
             continue
+        if value == "-" and program in ("env", "sudo"):
+            at += 1
+            continue
         if value.startswith("-") and len(value) > 1:
             taken = takes_value(value, prefix.valued)
             if value in ("-C", "-D", "--chdir", "--cwd", "--directory") and at + 1 < len(arguments):
@@ -295,17 +298,18 @@ def assigned_code(name: str, value: Word) -> Iterator[Inner]:
 
 def shell_code(arguments: list[Word]) -> Word | None:
     """What a shell is told by `-c`, also in a bundle (`-lc`)."""
-    for at, word in enumerate(arguments):
-        value = word.value
+    at = 0
+    while at < len(arguments):
+        value = arguments[at].value
         if value in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file"):
+            at += 2
             continue
         if value.startswith("-") and not value.startswith("--") and "c" in value[1:]:
             following = [one for one in arguments[at + 1 :] if not re.fullmatch(r"[-+][a-zA-Z]+|--", one.value)]
             return following[0] if following else None
-        if not value.startswith(("-", "+")) and at and arguments[at - 1].value not in ("-o", "+o", "-O", "+O"):
+        if not value.startswith(("-", "+")) or value in ("-", "--"):
             return None
-        if not value.startswith(("-", "+")) and at == 0:
-            return None
+        at += 1
     return None
 
 
@@ -560,7 +564,15 @@ def _socat(arguments: list[Word]) -> Iterator[Inner]:
 
 
 def _env_split(arguments: list[Word]) -> Iterator[Inner]:
-    code = option_value(arguments, "-S", "--split-string")
+    code = option_value(arguments, "--split-string")
+    for at, word in enumerate(arguments):
+        bundle = re.match(r"-[iv0]*S", word.value)
+        if bundle:
+            code = _part(word, bundle.end()) if len(word.value) > bundle.end() else next(iter(arguments[at + 1 :]), None)
+            break
+        valued = at and arguments[at - 1].value in ("-u", "-C", "--unset", "--chdir")
+        if not word.value.startswith("-") and "=" not in word.value and not valued:
+            break
     if code is not None:
         yield Inner(code=code)
 
@@ -630,3 +642,5 @@ _SPECIAL: dict[str, Callable[[list[Word]], Iterator[Inner]]] = {
     "zip": _option_code("-TT", "--unzip-command"),
 }
 """What has a way of its own to say what it starts."""
+RUNNING = frozenset((*_PREFIXES, *_SPECIAL, *_WITH_ACTIONS))
+"""Programs that this module sees through."""
