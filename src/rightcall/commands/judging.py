@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from rightcall.commands import CommandRules, UrlRules
 from rightcall.commands.expansion import Budget, Unreadable
-from rightcall.commands.inline import codes, is_fed, judged, texts_in
+from rightcall.commands.inline import codes, interpreter, is_fed, judged, texts_in
 from rightcall.commands.paths import MOST_PATHS, expanded, found_words, is_plain, parts, path_words
 from rightcall.commands.patterns import Pattern, first_hit
 from rightcall.commands.places import Place, is_device, is_disk
@@ -29,7 +29,7 @@ from rightcall.commands.starter import WHY, listed
 from rightcall.commands.unknown import is_head, tails
 from rightcall.commands.urls import Address, first_url_hit, parsed
 from rightcall.commands.words import HOLE, Word, basename, spelled
-from rightcall.commands.wrappers import SHELLS, assigned_code, inner_of
+from rightcall.commands.wrappers import SHELLS, assigned_code, inner_of, option_value
 from rightcall.text.escape import escaped
 from rightcall.types_running import Finding
 
@@ -133,6 +133,8 @@ class _Judge:
         self.findings: list[Finding] = []
         self.paths: dict[tuple[str, bool], SeenPath] = {}
         self.fetched: set[str] = set()
+        self.written: dict[str, str] = {}
+        """Texts that this very line writes to files, as far as they are known."""
         self.cloned = False
         self.variables: dict[str, tuple[str, ...] | None] = {
             "HOME": (place.home,), "PWD": place.folders, "TMPDIR": ("/tmp",), "IFS": (" ",), "USER": None,
@@ -179,6 +181,7 @@ class _Judge:
                 tuple(_program_of(commands[at]) for word in words[1:] for at in word.inner if commands[at].words),
             )  # fmt: skip
             self.run(run, command, commands, depth)
+            self._notes_written(run, command)
         for redirect in command.redirects:
             self._redirect(redirect, command, elsewhere)
 
@@ -231,6 +234,8 @@ class _Judge:
         told: list[Word] = []
         if run.program in ("find", "gfind"):
             told = found_words(run)
+        elif run.text is not None and any(one.text is not None for one in command.redirects):
+            told = _as_words(run.text)
         else:
             for at in command.fed:
                 if commands[at].words:
@@ -319,10 +324,28 @@ class _Judge:
                 self._interpreter_input(run)
             elif run.arguments and not run.arguments[0].value.startswith("-"):
                 self._ran_file(run, run.arguments[:1], commands)
+        self._written_ones(run, depth)
         whole = self.place.whole(run.folders[0], run.name.value)
         if "/" in run.name.value and (whole in self.fetched or (self.cloned and run.name.value.startswith("./"))):
             self._asks("network", run.name.value)
         self._notes_fetched(run, command)
+
+    def _written_ones(self, run: Run, depth: int) -> None:
+        if not self.written:
+            return
+        if "/" in run.name.value:
+            self._runs_written(run, run.name, depth)
+        how = interpreter(run.program)
+        if run.program in SHELLS or run.program in ("source", ".") or (how is not None and not how.first):
+            valued = " ".join(how.valued) if how is not None else "-o +o -O +O --rcfile"
+            for word in run.operands(valued)[:1]:
+                self._runs_written(run, word, depth)
+            if (file := option_value(run.arguments, "--rcfile", "--init-file", "-r", "--require", "--import")) is not None:
+                self._runs_written(run, file, depth)
+        elif how is not None or run.program in ("make", "gmake", "just"):
+            named = option_value(run.arguments, "-f", "--file", "--makefile", "--justfile")
+            if named is not None and self.place.whole(run.folders[0], named.value) in self.written:
+                self._asks("runs", f"{run.program} -f {named.value}")
 
     def _code(self, run: Run, code: Word, commands: list[Simple]) -> None:
         if not code.known:
@@ -406,6 +429,42 @@ class _Judge:
         for word in names:
             self.fetched.add(self.place.whole(run.folders[0], word.value))
 
+    def _notes_written(self, run: Run, command: Simple) -> None:
+        """Texts that are written to files in this very line, and may be run by it."""
+        targets = [one.target for one in command.redirects if one.writes]
+        if run.program == "tee":
+            targets += run.operands()
+        if self.written and run.program in ("cp", "mv", "ln", "install") and len(operands := run.operands()) > 1:
+            text = self.written.get(self.place.whole(run.folders[0], operands[0].value))
+            if text is not None:
+                self.written[self.place.whole(run.folders[0], operands[-1].value)] = text
+        text = _written_text(run, command) if targets else None
+        if text is None:
+            return
+        added = run.has("-a", "--append") or any(one.operator in (">>", "&>>") for one in command.redirects)
+        for target in targets[:20]:
+            whole = self.place.whole(run.folders[0], target.value)
+            self.written[whole] = (self.written.get(whole, "") + "\n" + text if added else text)[:200_000]
+
+    def _runs_written(self, run: Run, word: Word, depth: int) -> None:
+        """A file that the line has written before it runs it."""
+        whole = self.place.whole(run.folders[0], word.value)
+        text = self.written.pop(whole, None)  # put back below: one that starts itself is judged once
+        if text is None:
+            return
+        program = run.program
+        if program not in SHELLS and interpreter(program) is None and program not in ("source", "."):
+            shebang = re.match(r"#!\s*(\S+)(?:[ \t]+(\S+))?", text)
+            named = [basename(one) for one in (shebang.groups() if shebang else ()) if one]
+            program = next((one for one in reversed(named) if interpreter(one) is not None), "sh")
+        if HOLE in text:
+            self.add("ask", "command:unreadable", f"`{run.program}`: the code it reads {_CANNOT}")
+        if interpreter(program) is not None and program not in SHELLS:
+            self.inline(program, text, run.folders)
+        else:
+            self.script(text, run.folders, depth + 1)
+        self.written[whole] = text
+
     def _follows(self, run: Run) -> None:
         operands = run.operands()
         if run.program == "chmod" or len(operands) < 2:
@@ -425,9 +484,14 @@ class _Judge:
         writes = {word.value for word in writes_to(run)}
         folders = self._folders_of(run)
         for word in path_words(run):
+            if word.glob is not None and run.program in ("cd", "pushd"):
+                continue  # what is done in the folders it leads to is judged there
             self.see(word, folders, writes=word.value in writes, elsewhere=elsewhere)
         for word in writes_to(run):
             self.see(word, run.folders, writes=True, elsewhere=elsewhere)
+        if run.text is not None and _reads_names(run):
+            for word in _as_words(run.text):
+                self.see(word, run.folders, writes=False, elsewhere=elsewhere)
 
     def _folders_of(self, run: Run) -> tuple[str, ...]:
         """`git -C dir`, `make -C dir`, `tar -C dir`: its paths count from there too."""
@@ -599,6 +663,31 @@ def _input_of(command: Simple, commands: list[Simple]) -> str | None:
         if source.words[0].value == "cat" and len(source.words) > 1:
             return None
     return None
+
+
+def _reads_names(run: Run) -> bool:
+    """Whether it takes names of files from its input."""
+    if run.program in ("cpio", "pax", "afio"):
+        return True
+    return any(
+        one in ("-@", "-T-", "--files-from=-", "--files0-from=-", "--input-file=-")
+        or (one == "-" and run.values[at - 1] in ("-T", "--files-from", "--files0-from", "-i", "--input-file") and at > 0)
+        for at, one in enumerate(run.values)
+    )
+
+
+def _as_words(text: str) -> list[Word]:
+    """The words that `xargs` makes of a text."""
+    words = re.sub(r"['\"\\]", "", text).split()
+    return [*(Word(one) for one in words[:200]), *([Word(HOLE)] if len(words) > 200 else [])]
+
+
+def _written_text(run: Run, command: Simple) -> str | None:
+    """What a command writes to its output, where the line itself tells it."""
+    if run.program in ("cat", "tee") and all(one.value in ("-", "/dev/stdin", "-n") for one in run.arguments
+                                             if run.program == "cat"):  # fmt: skip
+        return run.text
+    return printed(command, {}) if command.words and run.program in ("echo", "printf") else None
 
 
 def _handed_on(source: Simple, variables: dict[str, tuple[str, ...] | None]) -> list[Word]:

@@ -2,13 +2,15 @@
 rules. Words that are only text (messages, patterns of a search, scripts) are left out, since `grep '\\.env'` reads no
 `.env`."""
 
+import os
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
+from rightcall.commands.expansion import Unreadable
 from rightcall.commands.places import Place, names_in
 from rightcall.commands.runs import Run
-from rightcall.commands.words import HOLE, Late, Word, could_be
+from rightcall.commands.words import HOLE, WILD, Late, Word, could_be
 from rightcall.fs.refused import component
 
 _TEXT_ONLY = frozenset(
@@ -221,6 +223,8 @@ def parts(word: Word) -> Iterator[Word]:
 def expanded(word: Word, folders: tuple[str, ...], place: Place) -> Iterator[str]:
     """The paths that a word with wildcards may stand for: those that are there, and protected names it is aimed at."""
     glob = word.glob
+    if ".." in word.value:
+        yield from _through_links(word.value, folders)
     if glob is None:
         yield word.value
         return
@@ -230,6 +234,8 @@ def expanded(word: Word, folders: tuple[str, ...], place: Place) -> Iterator[str
     for one in _REPRESENTATIVES:
         if _is_aimed(last, one):
             yield f"{word.value.rpartition('/')[0] or '.'}/{one}" if not wild else one
+    if wild:
+        yield from _in_wild_folders(glob, folders, place)
     if wild or HOLE in word.value:
         return
     for base in folders:
@@ -240,6 +246,57 @@ def expanded(word: Word, folders: tuple[str, ...], place: Place) -> Iterator[str
                 count += 1
                 if count >= _MOST_FOUND:
                     break
+
+
+_GUARDED_FOLDERS = (".rightcall", ".ssh", ".aws", ".gnupg", ".kube", ".git", ".claude", ".codex", ".gemini", ".cursor")
+_MOST_LOOKED_AT = 20_000
+_MOST_LED_TO = 2000
+
+
+def _through_links(path: str, folders: tuple[str, ...]) -> Iterator[str]:
+    """Where `link/../x` leads: the system goes up from where a link leads, and not from where it stands."""
+    if HOLE in path or "\0" in path or len(path) > 4096:
+        return
+    for folder in folders:
+        whole = os.path.join("/" if HOLE in folder else folder, path)
+        real = os.path.realpath(whole)
+        if real != os.path.realpath(os.path.normpath(whole)):
+            yield real
+
+
+def _in_wild_folders(glob: str, folders: tuple[str, ...], place: Place) -> Iterator[str]:
+    """The paths that are there for a pattern with wildcards in its folders, and guarded folders that it is aimed at."""
+    *parents, last = glob.split("/")
+    for at, part in enumerate(parents):
+        if WILD.search(part):
+            aimed = [one for one in _GUARDED_FOLDERS if _is_aimed(part, one)]
+            yield from ("/".join((*parents[:at], one, *parents[at + 1 :], last)) for one in aimed)
+    if HOLE in glob:
+        return
+    looked = found = 0
+    for base in folders:
+        reached = ["/" if glob.startswith("/") else ""]
+        for part in [one for one in (*parents, last) if one]:
+            further: list[str] = []
+            for one in reached:
+                if not WILD.search(part):
+                    further.append(one + part + "/")
+                    continue
+                names = names_in(place.whole(base, one or "."))
+                looked += len(names) + 1
+                further += [f"{one}{name}/" for name in names if part == "**" or could_be(part, name)]
+                if looked > _MOST_LOOKED_AT:
+                    break
+            reached = further
+        for one in reached:
+            path = one.rstrip("/")
+            if WILD.search(last) or os.path.lexists(place.whole(base, path)):
+                yield path
+                found += 1
+                if found >= _MOST_LED_TO:
+                    break
+    if looked > _MOST_LOOKED_AT or found >= _MOST_LED_TO:
+        raise Unreadable("a pattern stands for too many files")
 
 
 def _is_aimed(glob: str, name: str) -> bool:

@@ -436,9 +436,11 @@ def _tee(run: Run, _place: Place) -> Iterator[Found]:
 def _make(run: Run, _place: Place) -> Iterator[Found]:
     """Rules that come from elsewhere than a file of the project."""
     file = option_value(run.arguments, "-f", "--file", "--makefile")
-    if any(one.startswith(("SHELL=", ".SHELLFLAGS=", "MAKEFLAGS=")) for one in run.values) or run.has("--eval"):
+    if any(one.startswith(("SHELL=", ".SHELLFLAGS=", "MAKEFLAGS=")) for one in run.values) or any(
+        one == "-E" or one.startswith(("--eval", "-E")) for one in run.values
+    ):
         yield Found("runs", "make SHELL=")
-    elif file is not None and file.value in ("-", "/dev/stdin"):
+    elif file is not None and (file.value in ("-", "/dev/stdin") or file.value.startswith("/dev/fd/")):
         yield Found("runs", "make -f -")
 
 

@@ -16,6 +16,8 @@ HOLE = "\ue000"
 """Stands for text that is known only when it runs."""
 CUT = "\ue001"
 """Where an unquoted variable falls apart into words."""
+KEPT = "\ue002"
+"""Before a value that a loop takes from a pattern: its wildcards stand for names, quoted or not."""
 MOST_WORDS = 64
 """That one written word may turn into; beyond that the rest is a hole."""
 WILD = re.compile(r"[*?\[]")
@@ -104,8 +106,11 @@ class Pieces:
         """What a variable may hold. Unquoted it falls apart at blanks, and its wildcards count."""
         if quoted:
             self.quoted = True
-            self.texts.append(tuple(value.translate(_QUOTED) for value in values))
+            self.texts.append(
+                tuple(value[1:] if value.startswith(KEPT) else value.translate(_QUOTED) for value in values)
+            )
         else:
+            values = [value.removeprefix(KEPT) for value in values]
             self.texts.append(tuple(CUT.join(value.split()) if " " in value or "\t" in value or "\n" in value else value
                                     for value in values))  # fmt: skip
 
