@@ -67,6 +67,8 @@ def curl_rules(run: Run, _place: Place) -> Iterator[Found]:
     if (changes or (sends and not asks_only)) and _reaches_out(run):
         word = sends[0] if sends else f"-X {method.value if method else ''}"
         yield Found("publishes", f"curl {word}")
+    if _gives(run, "-K") or _gives(run, "--config"):
+        yield Found("runs", "curl -K", ("-K",))
     yield from _sends_credentials(run)
 
 
@@ -132,8 +134,18 @@ _HARMLESS_OUTPUT = frozenset(
 )  # fmt: skip
 
 
+def _led_by_a_file(run: Run) -> Iterator[Found]:
+    """Settings from a file of its own may name programs to start."""
+    for at, value in enumerate(run.values):
+        if value.startswith("-F") and (value[2:] or "".join(run.values[at + 1 : at + 2])) not in ("/dev/null", "none"):
+            yield Found("runs", f"{run.program} -F", ("-F",))
+            return
+
+
 def copy_rules(run: Run, _place: Place) -> Iterator[Found]:
     """`scp` and `rsync`: what goes to another machine."""
+    if run.program == "scp":
+        yield from _led_by_a_file(run)
     operands = run.operands(
         "-e -f -B --rsh --exclude --include --exclude-from --include-from --filter --bwlimit --timeout --port "
         "--log-file "
@@ -173,6 +185,7 @@ def netcat_rules(run: Run, _place: Place) -> Iterator[Found]:
 
 
 def ssh_rules(run: Run, _place: Place) -> Iterator[Found]:
+    yield from _led_by_a_file(run)
     if run.program == "ssh" and not run.operands("-p -i -l -o -L -R -D -F -J -b -c -E -e -I -m -O -Q -S -W -w -B"):
         return
     if run.fed or run.redirected:

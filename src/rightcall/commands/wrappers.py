@@ -393,8 +393,11 @@ def _fd(arguments: list[Word]) -> Iterator[Inner]:
 
 def _git(arguments: list[Word]) -> Iterator[Inner]:
     for at, word in enumerate(arguments[:-1]):
-        if word.value in ("-c", "--config-env"):
+        if word.value in ("-c", "--config-env", "--config"):
             yield from _git_setting(arguments[at + 1].value)
+    for word in arguments[:20]:
+        if found := re.match(r"(?:-c|--config=|--config-env=)(?=[a-z]+\.)", word.value, re.IGNORECASE):
+            yield from _git_setting(word.value[found.end() :])
     at = action_at("git", arguments)
     action = arguments[at].value if at >= 0 else ""
     rest = arguments[at + 1 :]
@@ -413,10 +416,21 @@ def _git(arguments: list[Word]) -> Iterator[Inner]:
         yield Inner(code=Word(joined(code), None, True))
     elif action == "filter-branch":
         yield from (Inner(code=rest[n + 1]) for n, one in enumerate(rest[:-1]) if one.value.endswith("-filter"))
-    elif action in ("difftool", "mergetool"):
-        code = option_value(rest, "-x", "--extcmd")
+    elif action in _GIT_OPTIONS:
+        code = option_value(rest, *_GIT_OPTIONS[action])
         if code is not None:
             yield Inner(code=code)
+
+
+_GIT_OPTIONS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("difftool", "mergetool"), ("-x", "--extcmd")),
+    **dict.fromkeys(("fetch", "pull", "ls-remote", "fetch-pack"), ("--upload-pack", "--exec")),
+    "clone": ("--upload-pack", "-u"),
+    "push": ("--receive-pack", "--exec"),
+    "archive": ("--exec",),
+    "grep": ("--open-files-in-pager", "-O"),
+}
+"""Options of git's actions that hold a command."""
 
 
 def _git_setting(setting: str) -> Iterator[Inner]:
@@ -497,9 +511,39 @@ def _tar(arguments: list[Word]) -> Iterator[Inner]:
                          re.DOTALL)  # fmt: skip
         if found:
             yield Inner(code=Word(found[1], None, True))
-    code = option_value(arguments, "-I", "--use-compress-program", "--to-command")
-    if code is not None and any(one.value in ("-I", "--use-compress-program", "--to-command") for one in arguments):
-        yield Inner(code=code)
+    for at, word in enumerate(arguments[:-1]):
+        if word.value in ("-I", "--use-compress-program", "--to-command", "-F", "--info-script", "--new-volume-script",
+                          "--rsh-command", "--checkpoint-action"):  # fmt: skip
+            yield Inner(code=Word(arguments[at + 1].value.removeprefix("exec="), None, True))
+
+
+def _connection(arguments: list[Word]) -> Iterator[Inner]:
+    """`scp -S program`, `scp -o ProxyCommand=…`."""
+    for at, word in enumerate(arguments[:-1]):
+        if word.value == "-S":
+            yield Inner(code=arguments[at + 1])
+    yield from (one for one in _ssh([*arguments, Word("host")]) if not one.elsewhere)
+    for at, word in enumerate(arguments):
+        told = arguments[at + 1].value if word.value == "-o" and at + 1 < len(arguments) else word.value[2:]
+        found = re.match(r"(?:proxycommand|localcommand|knownhostscommand)[= ](.*)", told, re.IGNORECASE | re.DOTALL)
+        if found and word.value.startswith("-o"):
+            yield Inner(code=Word(found[1], None, True))
+
+
+def _pager(arguments: list[Word]) -> Iterator[Inner]:
+    """`less '+!command'`."""
+    for word in arguments:
+        found = re.match(r"\++(?:cmd)?\s*[!|]\.?(.*)", word.value, re.DOTALL)
+        if found:
+            yield Inner(code=Word(found[1], None, True))
+
+
+def _debugger(arguments: list[Word]) -> Iterator[Inner]:
+    """`gdb -ex 'shell command'`."""
+    for word in arguments:
+        found = re.match(r"\s*(?:shell|!|platform shell|process launch|pipe|make)\s*(.*)", word.value, re.DOTALL)
+        if found and (word.value.lstrip().startswith("!") or " " in word.value):
+            yield Inner(code=Word(found[1], None, True))
 
 
 def _option_code(*names: str) -> Callable[[list[Word]], Iterator[Inner]]:
@@ -519,7 +563,9 @@ def _vim(arguments: list[Word]) -> Iterator[Inner]:
         found = re.match(r":*\s*(?:silent!?\s+)?(?:[%.\d,$]*)!(.*)", told, re.DOTALL)
         if found:
             yield Inner(code=Word(found[1], None, True))
-        elif "system(" in told or "terminal" in told:
+        elif re.search(r"system\(|term|^:*\s*(?:lua|py\w*|perl|ruby|tcl|mz\w*)\b|job_start|\bso(?:urce)?\b|delete\(", told):
+            yield Inner(code=Word(HOLE))
+        if word.value.startswith("-S") and word.value != "-S" or (word.value == "-S" and at + 1 < len(arguments)):
             yield Inner(code=Word(HOLE))
 
 
@@ -578,6 +624,8 @@ def _env_split(arguments: list[Word]) -> Iterator[Inner]:
 
 
 def _npm_call(arguments: list[Word]) -> Iterator[Inner]:
+    if (shell := option_value(arguments, "--script-shell")) is not None:
+        yield Inner(code=shell)
     code = option_value(arguments, "--call")
     if code is None and any(one.value == "-c" for one in arguments):
         code = option_value(arguments, "-c")
@@ -639,6 +687,16 @@ _SPECIAL: dict[str, Callable[[list[Word]], Iterator[Inner]]] = {
     "npm": _npm_call,
     "wsl": _wsl,
     "man": _option_code("-P", "--pager"),
+    **dict.fromkeys(("bsdtar", "gtar"), _tar),
+    **dict.fromkeys(("scp", "sftp"), _connection),
+    **dict.fromkeys(("less", "more", "most"), _pager),
+    **dict.fromkeys(("gdb", "lldb", "cgdb"), _debugger),
+    "sort": _option_code("--compress-program"),
+    "gsort": _option_code("--compress-program"),
+    "split": _option_code("--filter"),
+    "gsplit": _option_code("--filter"),
+    "wget": _option_code("--use-askpass"),
+    **dict.fromkeys(("yarn", "pnpm"), _option_code("--script-shell", "--shell-mode-command")),
     "zip": _option_code("-TT", "--unzip-command"),
 }
 """What has a way of its own to say what it starts."""
