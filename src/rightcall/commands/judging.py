@@ -22,7 +22,7 @@ from rightcall.commands.paths import MOST_PATHS, expanded, found_words, is_plain
 from rightcall.commands.patterns import Pattern, first_hit
 from rightcall.commands.places import Place, is_device, is_disk
 from rightcall.commands.rules import found_in
-from rightcall.commands.runs import DANGEROUS_VARIABLES, FETCHERS, SECRET_NAME, Found, Run, writes_to
+from rightcall.commands.runs import FETCHERS, SECRET_NAME, Found, Run, why_dangerous, writes_to
 from rightcall.commands.sending import addresses
 from rightcall.commands.shell import Reader, Redirect, Simple, printed
 from rightcall.commands.starter import WHY, listed
@@ -43,6 +43,11 @@ _MOST_FINDINGS = 50
 _MOST_WORDS = 5000
 """Of one command; no system starts a program with many more."""
 _PASSED_OVER = frozenset(("sudo", "env", "command", "nohup", "time", "timeout", "nice", "exec"))
+_UNPACKS = frozenset(
+    ("unzip", "tar", "gunzip", "gzip", "bunzip2", "xz", "unxz", "zstd", "7z", "unrar", "cat", "head", "tail", "less", "wc",
+     "jq", "grep", "file", "ls", "stat", "sha256sum", "md5sum", "diff", "rm", "mv", "cp", "chmod", "zipinfo")
+)  # fmt: skip
+"""They look at what was fetched, or unpack it, and run nothing of it."""
 _STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 _CANNOT = "cannot be judged before it runs"
 
@@ -179,6 +184,7 @@ class _Judge:
                 basename(words[0].value), words[0], words[1:], command.folders, elsewhere, False, text, fed,
                 [word.value for word in words[1:]], redirected,
                 tuple(_program_of(commands[at]) for word in words[1:] for at in word.inner if commands[at].words),
+                _is_narrowed(command, commands),
             )  # fmt: skip
             self.run(run, command, commands, depth)
             self._notes_written(run, command)
@@ -186,11 +192,15 @@ class _Judge:
             self._redirect(redirect, command, elsewhere)
 
     def _assigned(self, name: str, value: Word, command: Simple, depth: int) -> None:
-        if self.commands.starter and name in DANGEROUS_VARIABLES:
-            self.add("ask", "command:escalates", f"`{name}` {WHY['escalates']}")
+        if self.commands.starter and (kind := why_dangerous(name, value.value)):
+            self.add("ask", f"command:{kind}", f"`{name}` {WHY[kind]}")
+        if name.casefold().endswith("_proxy") and (address := parsed(value.value, "http")) is not None:
+            self.address(address)
         for inner in assigned_code(name, value):
             if inner.code is not None and inner.code.known:
                 self.script(inner.code.value, command.folders, depth + 1)
+            elif inner.code is not None and inner.code.value == HOLE and value.known:
+                self._asks("runs", f"{name}={value.value}")
         for word in parts(value):
             if "/" in word.value or word.value.startswith("."):
                 self.see(word, command.folders, writes=False)
@@ -322,7 +332,7 @@ class _Judge:
                 self._code(run, code, commands)
             if is_fed(run.program, run.arguments) and (run.fed or run.text is not None):
                 self._interpreter_input(run)
-            elif run.arguments and not run.arguments[0].value.startswith("-"):
+            elif run.arguments and not run.arguments[0].value.startswith("-") and run.program not in _UNPACKS:
                 self._ran_file(run, run.arguments[:1], commands)
         self._written_ones(run, depth)
         whole = self.place.whole(run.folders[0], run.name.value)
@@ -663,6 +673,31 @@ def _input_of(command: Simple, commands: list[Simple]) -> str | None:
         if source.words[0].value == "cat" and len(source.words) > 1:
             return None
     return None
+
+
+def _is_narrowed(command: Simple, commands: list[Simple]) -> bool:
+    """Whether `grep` leaves only lines of its output that name no secret: `env | grep PATH`."""
+    if not command.words or command.words[0].value not in ("env", "printenv"):
+        return False
+    at = next((n for n, one in enumerate(commands) if one is command), -1)
+    after = next((one for one in commands[at + 1 :] if at in one.fed), None) if at >= 0 else None
+    if after is None or not after.words or basename(after.words[0].value) not in ("grep", "egrep", "rg"):
+        return False
+    texts = [one.value for one in after.words[1:] if not one.value.startswith("-")]
+    options = [one.value for one in after.words[1:] if one.value.startswith("-")]
+    return (
+        len(texts) == 1 and re.fullmatch(r"\^?[A-Z][A-Z0-9_]{2,}=?", texts[0], re.IGNORECASE) is not None
+        and not SECRET_NAME.search(texts[0].strip("^="))
+        and texts[0].upper().strip("^=") in _SHOWN and not any("v" in one for one in options)
+    )  # fmt: skip
+
+
+_SHOWN = frozenset(
+    ("PATH", "HOME", "USER", "SHELL", "LANG", "LC", "PWD", "NODE", "PYTHON", "PYTHONPATH", "NODE_ENV", "JAVA_HOME",
+     "GOPATH", "GOROOT", "CUDA", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA", "TERM", "EDITOR", "PROXY", "TMPDIR", "DISPLAY",
+     "NVM", "RUBY", "RUST", "CARGO_HOME", "XDG", "DEBUG", "PORT", "HOSTNAME")
+)  # fmt: skip
+"""Names of variables, or parts of them, that say nothing secret."""
 
 
 def _reads_names(run: Run) -> bool:

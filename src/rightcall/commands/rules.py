@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from rightcall.commands.git import git_rules
 from rightcall.commands.places import Place, is_device, is_disk
-from rightcall.commands.runs import DANGEROUS_VARIABLES, SECRET_NAME, Found, Run
+from rightcall.commands.runs import SECRET_NAME, Found, Run, why_dangerous
 from rightcall.commands.sending import (
     bucket_rules,
     copy_rules,
@@ -26,7 +26,8 @@ from rightcall.commands.wrappers import SHELLS, option_value, shell_code
 _DEPLOYS = Late(
     r"(?:^|[:_./-])(?:deploy|deployment|publish|release|ship|promote|rollback|destroy|wipe|nuke|purge|teardown"
     r"|tear-down"
-    r"|drop|reset-db|db[:_-]?(?:reset|drop|wipe)|hard-?reset|upload)(?:[:_.-]|$)", re.IGNORECASE,
+    r"|drop|reset-db|db[:_-]?(?:reset|drop|wipe)|hard-?reset|upload)(?:$|[:_.-](?!(?:notes?|changelog|check|dry|plan|docs|list"
+    r"|test|lint|info|status|preview)\b))", re.IGNORECASE,
 )  # fmt: skip
 _SQL = frozenset(
     ("psql", "mysql", "mariadb", "sqlite3", "sqlite", "mycli", "pgcli", "litecli", "clickhouse-client", "clickhouse",
@@ -233,9 +234,11 @@ def _crontab(run: Run, _place: Place) -> Iterator[Found]:
 def _environment(run: Run, _place: Place) -> Iterator[Found]:
     """A dump of all variables, or one that is named like a secret."""
     program, values = run.program, run.values
-    if any(one.partition("=")[0] in DANGEROUS_VARIABLES and "=" in one for one in values):
-        yield Found("escalates", program)
-    if program == "env":
+    for one in values[:50]:
+        name, equals, value = one.partition("=")
+        if equals and program == "env" and (kind := why_dangerous(name, value)):
+            yield Found(kind, f"{program} {name}=")
+    if program == "env" and not run.narrowed:
         rest = [one for one in values if not one.startswith("-") and "=" not in one]
         if not rest and not any(one in ("--help", "--version") or one.startswith(("-S", "--split")) for one in values):
             yield Found("credentials", "env")
@@ -444,6 +447,19 @@ def _make(run: Run, _place: Place) -> Iterator[Found]:
         yield Found("runs", "make -f -")
 
 
+_JQ_ENVIRONMENT = Late(
+    r"(?:\$ENV|(?<![.\w\"$])env)\b(?!\s*:)(?!\"|\.(?!\w*(?:SECRET|TOKEN|PASS|KEY|CREDENTIAL))\w+)"
+)
+
+
+def _jq(run: Run, _place: Place) -> Iterator[Found]:
+    """`jq -n env` shows all variables."""
+    code = [word.value for at, word in enumerate(run.arguments) if not word.value.startswith("-")
+            and not {"--arg", "--argjson", "--slurpfile", "--rawfile"} & set(run.values[max(at - 2, 0) : at])]  # fmt: skip
+    if code and _JQ_ENVIRONMENT.search(code[0]):
+        yield Found("credentials", "jq env")
+
+
 def _words_only(run: Run, _place: Place) -> Iterator[Found]:
     """`set +o history` and the like."""
     if joined(run.arguments[:2]) == "+o history":
@@ -480,6 +496,7 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     **dict.fromkeys(("python", "python3", "python2", "py", "pypy3", "ipython"), _python),
     **dict.fromkeys(("vercel", "now", "surge"), _vercel),
     "tee": _tee,
+    **dict.fromkeys(("jq", "gojq", "jaq"), _jq),
     "redis-cli": _redis,
     "gh": gh_rules,
     **dict.fromkeys(("aws", "gcloud", "gsutil", "rclone", "mc", "s3cmd", "s5cmd"), bucket_rules),

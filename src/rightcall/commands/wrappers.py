@@ -10,7 +10,10 @@ from typing import NamedTuple
 from rightcall.commands.words import HOLE, Late, Word, joined
 
 SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "rbash", "mksh", "yash", "csh", "tcsh"))
-_CODE_VARIABLES = Late(r"(?:GIT_)?(?:\w*_COMMAND|PAGER|EDITOR|VISUAL|BROWSER|SSH_ASKPASS|ASKPASS|RSYNC_RSH)")
+_CODE_VARIABLES = Late(
+    r"(?:GIT_)?(?:\w*_COMMAND|PAGER|EDITOR|VISUAL|BROWSER|SSH_ASKPASS|ASKPASS|RSYNC_RSH)|\w*PAGER|\w*_EDITOR|GIT_SSH"
+    r"|GIT_EXTERNAL_DIFF|CVS_RSH|LESSOPEN|LESSCLOSE|SUDO_EDITOR|FCEDIT|MAKEFLAGS_COMMAND|RUSTC_WRAPPER|\w*_LAUNCHER"
+)
 _GIT_CODE = Late(
     r"(?:alias\..+|core\.(?:pager|editor|sshcommand|fsmonitor|askpass|hookspath)|credential\..*helper|.*\.(?:cmd|driver"
     r"|textconv|command|clean|smudge|process)|pager\..+|sequence\.editor|diff\.external|gpg\..*program|uploadpack\..*)",
@@ -293,7 +296,9 @@ def _part(word: Word, start: int) -> Word:
 def assigned_code(name: str, value: Word) -> Iterator[Inner]:
     """Variables that some program runs."""
     if _CODE_VARIABLES.fullmatch(name) and value.value:
-        yield Inner(code=value)
+        if name in ("GIT_SSH", "GIT_EXTERNAL_DIFF", "SSH_ASKPASS", "GIT_ASKPASS"):
+            value = _hidden(value) if " " not in value.value else value
+        yield Inner(code=Word(value.value.lstrip("|-"), None, True, value.names, value.inner))
 
 
 def shell_code(arguments: list[Word]) -> Word | None:
@@ -517,11 +522,16 @@ def _tar(arguments: list[Word]) -> Iterator[Inner]:
             yield Inner(code=Word(arguments[at + 1].value.removeprefix("exec="), None, True))
 
 
+def _hidden(word: Word) -> Word:
+    """A program in the place of another: which it is can be told of the system's own only."""
+    return word if "/" not in word.value or word.value.startswith(("/bin/", "/usr/bin/")) else Word(HOLE)
+
+
 def _connection(arguments: list[Word]) -> Iterator[Inner]:
     """`scp -S program`, `scp -o ProxyCommand=…`."""
     for at, word in enumerate(arguments[:-1]):
         if word.value == "-S":
-            yield Inner(code=arguments[at + 1])
+            yield Inner(code=_hidden(arguments[at + 1]))
     yield from (one for one in _ssh([*arguments, Word("host")]) if not one.elsewhere)
     for at, word in enumerate(arguments):
         told = arguments[at + 1].value if word.value == "-o" and at + 1 < len(arguments) else word.value[2:]
@@ -625,7 +635,7 @@ def _env_split(arguments: list[Word]) -> Iterator[Inner]:
 
 def _npm_call(arguments: list[Word]) -> Iterator[Inner]:
     if (shell := option_value(arguments, "--script-shell")) is not None:
-        yield Inner(code=shell)
+        yield Inner(code=_hidden(shell))
     code = option_value(arguments, "--call")
     if code is None and any(one.value == "-c" for one in arguments):
         code = option_value(arguments, "-c")
