@@ -203,7 +203,8 @@ def is_fed(program: str, arguments: list[Word]) -> bool:
     operands = [
         word
         for at, word in enumerate(arguments)
-        if (not word.value.startswith("-") or word.value == "-") and (not at or arguments[at - 1].value not in how.valued)
+        if (not word.value.startswith("-") or word.value == "-")
+        and (not at or arguments[at - 1].value not in how.valued)
     ]
     return not codes(program, arguments) and (not operands or operands[0].value in ("-", "/dev/stdin"))
 

@@ -23,11 +23,11 @@ from rightcall.commands.patterns import Pattern, first_hit
 from rightcall.commands.places import Place, is_device, is_disk
 from rightcall.commands.rules import found_in
 from rightcall.commands.runs import FETCHERS, SECRET_NAME, Found, Run, why_dangerous, writes_to
-from rightcall.commands.sending import addresses
+from rightcall.commands.sending import CONNECTS, addresses
 from rightcall.commands.shell import Reader, Redirect, Simple, printed
 from rightcall.commands.starter import WHY, listed
 from rightcall.commands.unknown import is_head, tails
-from rightcall.commands.urls import Address, first_url_hit, parsed
+from rightcall.commands.urls import Address, first_url_hit, parsed, readings
 from rightcall.commands.words import HOLE, Word, basename, spelled
 from rightcall.commands.wrappers import SHELLS, assigned_code, inner_of, option_value
 from rightcall.text.escape import escaped
@@ -121,8 +121,9 @@ def judge_url(text: str, urls: UrlRules, place: Place, scheme: str = "https") ->
             )
             return Judgement(tuple(judge.findings))
         for one in _URLS.findall(text) if " " in text.strip() else (text,):
-            address = parsed(one, scheme)
-            if address is not None:
+            if re.match(r"[/~](?!/)", one):  # a client may take it for a file
+                judge.see(Word(one), place.folders, writes=False)
+            for address in readings(one, scheme):
                 judge.address(address)
     except Exception as fault:  # noqa: BLE001 - as above
         judge.add("ask", "url:unreadable", f"the address cannot be judged ({type(fault).__name__})")
@@ -350,7 +351,9 @@ class _Judge:
             valued = " ".join(how.valued) if how is not None else "-o +o -O +O --rcfile"
             for word in run.operands(valued)[:1]:
                 self._runs_written(run, word, depth)
-            if (file := option_value(run.arguments, "--rcfile", "--init-file", "-r", "--require", "--import")) is not None:
+            if (
+                file := option_value(run.arguments, "--rcfile", "--init-file", "-r", "--require", "--import")
+            ) is not None:
                 self._runs_written(run, file, depth)
         elif how is not None or run.program in ("make", "gmake", "just"):
             named = option_value(run.arguments, "-f", "--file", "--makefile", "--justfile")
@@ -572,15 +575,7 @@ class _Judge:
 
     def _addresses(self, run: Run, allowed: list[Pattern]) -> None:
         del allowed  # an allowed program may still be led to an address that is not
-        if "://" not in "".join(run.values) and run.program not in (
-            "curl",
-            "wget",
-            "http",
-            "https",
-            "xh",
-            "curlie",
-            "aria2c",
-        ):
+        if run.program not in CONNECTS and "://" not in "".join(run.values):
             return
         for address in addresses(run):
             if address.host != HOLE:
@@ -706,7 +701,11 @@ def _reads_names(run: Run) -> bool:
         return True
     return any(
         one in ("-@", "-T-", "--files-from=-", "--files0-from=-", "--input-file=-")
-        or (one == "-" and run.values[at - 1] in ("-T", "--files-from", "--files0-from", "-i", "--input-file") and at > 0)
+        or (
+            one == "-"
+            and run.values[at - 1] in ("-T", "--files-from", "--files0-from", "-i", "--input-file")
+            and at > 0
+        )
         for at, one in enumerate(run.values)
     )
 

@@ -447,9 +447,7 @@ def _make(run: Run, _place: Place) -> Iterator[Found]:
         yield Found("runs", "make -f -")
 
 
-_JQ_ENVIRONMENT = Late(
-    r"(?:\$ENV|(?<![.\w\"$])env)\b(?!\s*:)(?!\"|\.(?!\w*(?:SECRET|TOKEN|PASS|KEY|CREDENTIAL))\w+)"
-)
+_JQ_ENVIRONMENT = Late(r"(?:\$ENV|(?<![.\w\"$])env)\b(?!\s*:)(?!\"|\.(?!\w*(?:SECRET|TOKEN|PASS|KEY|CREDENTIAL))\w+)")
 
 
 def _jq(run: Run, _place: Place) -> Iterator[Found]:

@@ -67,9 +67,7 @@ def why_dangerous(name: str, value: str) -> str:
 
 
 def _is_odd_entry(entry: str) -> bool:
-    """A folder of `PATH` that depends on where one stands, or that anyone writes to."""
-    if entry.startswith(("/tmp", "/var/tmp", "/dev/shm")):
-        return True
+    """A folder of `PATH` that depends on where one stands."""
     return not entry.startswith(("/", "~", HOLE)) and not _OWN_BINS.fullmatch(entry)
 
 

@@ -74,7 +74,8 @@ def tails(program: str, arguments: list[Word]) -> Iterator[Inner]:
                 yield Inner(code=arguments[at])
                 found += 1
         elif at + 1 < len(arguments) and is_head(value, _rest(arguments, at), behind=before in ("--", "exec", "run")):
-            yield Inner(tuple(arguments[at:]))
+            ends = arguments[at + 1].value == "--"  # the wrapper's own, as `start-stop-daemon -x rm -- -r x` has it
+            yield Inner((arguments[at], *arguments[at + 1 + ends :]))
             found += 1
         if found >= _MOST_TAILS:
             yield Inner(code=Word("\ue000"))

@@ -297,7 +297,7 @@ def assigned_code(name: str, value: Word) -> Iterator[Inner]:
     """Variables that some program runs."""
     if _CODE_VARIABLES.fullmatch(name) and value.value:
         if name in ("GIT_SSH", "GIT_EXTERNAL_DIFF", "SSH_ASKPASS", "GIT_ASKPASS"):
-            value = _hidden(value) if " " not in value.value else value
+            value = _hidden(value)
         yield Inner(code=Word(value.value.lstrip("|-"), None, True, value.names, value.inner))
 
 
@@ -524,7 +524,8 @@ def _tar(arguments: list[Word]) -> Iterator[Inner]:
 
 def _hidden(word: Word) -> Word:
     """A program in the place of another: which it is can be told of the system's own only."""
-    return word if "/" not in word.value or word.value.startswith(("/bin/", "/usr/bin/")) else Word(HOLE)
+    plain = "/" not in word.value or " " in word.value or word.value.startswith(("/bin/", "/usr/bin/"))
+    return word if plain else Word(HOLE)
 
 
 def _connection(arguments: list[Word]) -> Iterator[Inner]:
@@ -573,7 +574,9 @@ def _vim(arguments: list[Word]) -> Iterator[Inner]:
         found = re.match(r":*\s*(?:silent!?\s+)?(?:[%.\d,$]*)!(.*)", told, re.DOTALL)
         if found:
             yield Inner(code=Word(found[1], None, True))
-        elif re.search(r"system\(|term|^:*\s*(?:lua|py\w*|perl|ruby|tcl|mz\w*)\b|job_start|\bso(?:urce)?\b|delete\(", told):
+        elif re.search(
+            r"system\(|term|^:*\s*(?:lua|py\w*|perl|ruby|tcl|mz\w*)\b|job_start|\bso(?:urce)?\b|delete\(", told
+        ):
             yield Inner(code=Word(HOLE))
         if word.value.startswith("-S") and word.value != "-S" or (word.value == "-S" and at + 1 < len(arguments)):
             yield Inner(code=Word(HOLE))
@@ -624,7 +627,9 @@ def _env_split(arguments: list[Word]) -> Iterator[Inner]:
     for at, word in enumerate(arguments):
         bundle = re.match(r"-[iv0]*S", word.value)
         if bundle:
-            code = _part(word, bundle.end()) if len(word.value) > bundle.end() else next(iter(arguments[at + 1 :]), None)
+            code = (
+                _part(word, bundle.end()) if len(word.value) > bundle.end() else next(iter(arguments[at + 1 :]), None)
+            )
             break
         valued = at and arguments[at - 1].value in ("-u", "-C", "--unset", "--chdir")
         if not word.value.startswith("-") and "=" not in word.value and not valued:
