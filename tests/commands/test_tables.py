@@ -24,9 +24,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 
 @pytest.mark.promise("P-16")
-def test_every_command_has_its_answer(desk: Desk) -> None:
-    table = rows("commands")
-    assert len(table) >= 250
+@pytest.mark.parametrize("name", ["commands", "second"])
+def test_every_command_has_its_answer(desk: Desk, name: str) -> None:
+    table = rows(name)
+    assert len(table) >= 200
     wrong = [
         (row["command"], row["answer"], found)
         for row in table
@@ -80,3 +81,33 @@ def test_a_command_starts_in_the_folder_that_its_host_works_in(tmp_path: Path) -
     place = Place.at(str(tmp_path), (str(tmp_path / "config"),))
     seen = judge_command("cat ../notes.md secrets.yaml", CommandRules(), UrlRules(), place).paths
     assert [path.whole for path in seen] == [str(tmp_path / "notes.md"), str(tmp_path / "config" / "secrets.yaml")]
+
+
+@pytest.mark.promise("P-16")
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("cat pri*/a.txt", "deny"),
+        ("cat */a.txt", "deny"),
+        ("cat pr?vate/*", "deny"),
+        ("cat /project/p*/a.txt", "deny"),
+        ("cd p* && cat a.txt", "deny"),
+        ("for d in p*/; do cat $d/a.txt; done", "deny"),
+        ('for f in private/*; do cat "$f"; done', "deny"),
+        ("cat link/../a.txt", "deny"),
+        ("cd link && cat ../a.txt", "deny"),
+        ("cat s*/*.py", "allow"),
+        ("cat src/../README.md", "allow"),
+        ('for d in */; do (cd "$d" && git status); done', "allow"),
+    ],
+)
+def test_wildcards_in_folders_and_links_before_the_way_up_are_followed(tmp_path: Path, line: str, answer: str) -> None:
+    for name in ("private/sub/x", "private/a.txt", "src/app.py", "README.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    (tmp_path / "link").symlink_to("private/sub")
+    desk = Desk(tmp_path, policy={"paths": {"deny": ["private/**"]}})
+    try:
+        assert desk.judge(line.replace("/project", desk.root))[0] == answer
+    finally:
+        desk.door.close()

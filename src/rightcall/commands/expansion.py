@@ -218,7 +218,19 @@ class Scanner:
             return
         known = self.variables.get(name)
         values = known if known is not None else (HOLE,)
+        if not quoted:
+            values = self._fallen_apart(values)
         pieces.choice((*values, *given), quoted=quoted)
+
+    def _fallen_apart(self, values: Values) -> Values:
+        """Where `IFS` has been changed, words fall apart at its characters; at which, is not always known."""
+        cuts = self.variables.get("IFS")
+        if cuts == (" ",):
+            return values
+        if cuts is None or any(HOLE in one for one in cuts):
+            return tuple(HOLE if len(value) > 1 else value for value in values)
+        blanks = str.maketrans(dict.fromkeys("".join(cuts), " "))
+        return tuple(value.translate(blanks) for value in values)
 
     def _braced(self, pieces: Pieces, *, quoted: bool) -> None:
         """`${…}` after its brace. What it would do to a value is not followed, but what runs in it is read."""

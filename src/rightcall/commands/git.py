@@ -22,14 +22,29 @@ _GIT_SET = Late(
 def git_rules(run: Run, _place: Place) -> Iterator[Found]:
     at = action_at("git", run.arguments)
     for before, word in enumerate(run.arguments[: max(at, 0)]):
-        if run.values[before - 1 : before] == ["-c"] and _GIT_SET.fullmatch(word.value.partition("=")[0]):
-            yield Found("runs", f"git -c {word.value.partition('=')[0]}")
+        setting = word.value if run.values[before - 1 : before] == ["-c"] else ""
+        if re.match(r"-c[a-z]+\.", word.value, re.IGNORECASE):
+            setting = word.value[2:]
+        name, _, value = setting.partition("=")
+        if setting and _GIT_SET.fullmatch(name) and not _shows_only(name, value):
+            yield Found("runs", f"git -c {name}")
+    if any(one.startswith("--exec-path=") for one in run.values[: max(at, 0) + 1]):
+        yield Found("runs", "git --exec-path")
+    if any(one.startswith("ext::") for one in run.values):
+        yield Found("network", "git ext::")
     if at < 0:
         return
     action, rest = run.arguments[at].value, [word.value for word in run.arguments[at + 1 :]]
     rule = _GIT_RULES.get(action)
     if rule is not None:
         yield from rule(rest)
+
+
+def _shows_only(name: str, value: str) -> bool:
+    """`-c core.pager=cat`: a pager or an editor that does nothing."""
+    return name.casefold().startswith(("core.pager", "pager.", "core.editor", "sequence.editor")) and value in (
+        "cat", "less", "less -FRX", "less -R", "more", "true", ":", "", "false", "delta",
+    )  # fmt: skip
 
 
 def _git_push(rest: list[str]) -> Iterator[Found]:

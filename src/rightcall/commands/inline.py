@@ -14,10 +14,16 @@ class Interpreter(NamedTuple):
     reads_input: bool = True
     first: bool = False
     """Its first operand is code."""
+    valued: frozenset[str] = frozenset()
+    """Options that take the next word."""
 
 
-_PYTHON = Interpreter(("-c",))
-_NODE = Interpreter(("-e", "--eval", "-p", "--print"))
+_PYTHON = Interpreter(("-c",), valued=frozenset(("-W", "-X", "--check-hash-based-pycs")))
+_NODE = Interpreter(
+    ("-e", "--eval", "-p", "--print", "-pe", "-pi"),
+    valued=frozenset(("-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions",
+                      "--env-file", "--input-type", "--inspect-port", "--title")),
+)  # fmt: skip
 _AWK = Interpreter((), reads_input=False, first=True)
 INTERPRETERS: dict[str, Interpreter] = {
     "python": _PYTHON, "python2": _PYTHON, "python3": _PYTHON, "pypy": _PYTHON, "pypy3": _PYTHON, "ipython": _PYTHON,
@@ -25,23 +31,28 @@ INTERPRETERS: dict[str, Interpreter] = {
     "tsx": _NODE, "ts-node": _NODE, "perl": Interpreter(("-e", "-E", "-ne", "-pe", "-le", "-lne", "-ane", "-pie",
     "-nle",
                                                          "-i.bak", "-0777", "-wle", "-we")),
-    "ruby": Interpreter(("-e", "-ne", "-pe")), "php": Interpreter(("-r", "-B", "-R", "-E")),
+    "ruby": Interpreter(("-e", "-ne", "-pe"), valued=frozenset(("-I", "-r", "-C"))), "php": Interpreter(("-r", "-B", "-R", "-E"), valued=frozenset(("-d", "-c", "-z"))),
     "lua": Interpreter(("-e",)), "luajit": Interpreter(("-e",)), "rscript": Interpreter(("-e",)),
     "r": Interpreter(("-e",)), "julia": Interpreter(("-e", "--eval", "-E", "--print")),
     "osascript": Interpreter(("-e",)), "elixir": Interpreter(("-e", "--eval")), "erl": Interpreter(("-eval",), False),
     "ghc": Interpreter(("-e",), False), "scala": Interpreter(("-e",), False), "groovy": Interpreter(("-e",)),
     "tclsh": Interpreter(()), "expect": Interpreter(("-c",)), "jshell": Interpreter(()),
+    "deno": Interpreter((), False), "lldb": Interpreter(("-o", "--one-line"), False),
     "awk": _AWK, "gawk": _AWK, "mawk": _AWK, "nawk": _AWK, "sed": _AWK, "gsed": _AWK, "ed": Interpreter(()),
     "emacs": Interpreter(("--eval", "-eval"), False), "gdb": Interpreter(("-ex", "-eval-command"), False),
 }  # fmt: skip
 
 _DELETES = Late(
-    r"\b(?:rmtree|os\.(?:remove|unlink|rmdir|removedirs|truncate)|\.unlink\(|unlink(?:Sync)?\b|rm(?:dir)?Sync"
+    r"\b(?:rmtree|os\.(?:remove|unlink|rmdir|removedirs|truncate|rename|renames|replace)\b|shutil\.move"
+    r"|from\s+(?:os|shutil|pathlib)\s+import[^;\n]{0,200}\b(?:remove|unlink|rmdir|removedirs|rename|replace|move|truncate)"
+    r"|(?:promises|fs)\.(?:rm|rmdir|unlink|rename|truncate)\w*|import\s*\{[^{}]{0,200}\b(?:rm|rmdir|unlink|rename)\b"
+    r"|Deno\.(?:remove|rename|truncate)\w*|remove_(?:dir|entry)\w*|delete-(?:file|directory)|rmdir\b|\.unlink\(|unlink(?:Sync)?\b|rm(?:dir)?Sync"
     r"|fs\.(?:rm|rmdir)\b"
     r"|fsp?\.rm\b|\.rmdir\(|rimraf|del\(|FileUtils\.rm\w*|File\.(?:delete|unlink)|Dir\.(?:rmdir|delete|unlink)"
     r"|rm_rf?|remove_tree"
     r"|file\.remove|unlink\(|delete_file|removeSync|emptyDir|DROP\s+(?:TABLE|DATABASE|SCHEMA)|TRUNCATE\b|DELETE\s+FROM"
-    r"|drop_all|dropDatabase|delete_many|deleteMany|flushall|move to trash|empty trash|os\.kill\b|\.delete\(\))",
+    r"|drop_all|dropDatabase|delete_many|deleteMany|flushall|move to trash|empty trash|os\.kill\b|\.delete\(\))"
+    r"|\{[^{}]{0,200}\b(?:rm|rmdir|unlink|rename)\b[^{}]{0,200}\}\s*(?:=\s*(?:await\s+)?(?:require|import)\b|from\b)",
     re.IGNORECASE,
 )  # fmt: skip
 _STARTS = Late(
@@ -51,8 +62,9 @@ _STARTS = Late(
     r"|proc_open|popen"
     r"|pcntl_exec|Kernel\.(?:system|exec|spawn)|IO\.popen|Open3|os\.execute|io\.popen|do shell script"
     r"|__import__|importlib"
-    r"|ctypes|marshal\.loads|pickle\.loads|compile\(|runpy|process\.binding|vm\.run\w*|code\.interact|readpipe)"
-    r"|(?<![\w.])(?:exec|eval|system|syscall)\s*[(\"'`]|%x[({\[]|\bqx[({/]",
+    r"|ctypes|marshal\.loads|pickle\.loads|runpy|process\.binding|vm\.run\w*|code\.interact|readpipe"
+    r"|shell-command|call-process|start-process)"
+    r"|(?<![\w.])(?:exec|eval|system|syscall|compile)\s*[(\"'`]|%x[({\[]|\bqx[({/]",
 )  # fmt: skip
 _TEMPLATE = Late(r"`[^`]{0,300}`")
 _SENDS = Late(
@@ -73,7 +85,7 @@ _CREDENTIALS = Late(
     r"|TOKEN|PASSW|KEY"
     r"|CREDENTIAL))\w+)|\bENV\.(?:to_h|each|inspect)|\bENV\[['\"][^'\"]*(?:SECRET|TOKEN|PASSW|_KEY)"
     r"|\$ENV\{[^}]*(?:SECRET|TOKEN"
-    r"|PASSW|_KEY)|%ENV\b|\bENVIRON\b|getenv\(\s*\)|\$_ENV\b|keyring\.get_password|\bnetrc\b|Sys\.getenv\(\s*\)",
+    r"|PASSW|_KEY)|%ENV\b|(?-i:\bENVIRON\b)|import\s+environ\b|getenv\(\s*\)|\$_ENV\b|keyring\.get_password|\bnetrc\b|Sys\.getenv\(\s*\)",
     re.IGNORECASE,
 )  # fmt: skip
 _OURSELVES = Late(
@@ -83,8 +95,35 @@ _OUR_INSIDE = Late(
     r"\brightcall(?:\.|\s+import\s+)(?:config_trust|record|store|stores|door\w*|authorise|installing|people|serve|hosts)\b"
 )
 _STRINGS = re.compile(r"'((?:[^'\\\n]|\\.){1,300})'|\"((?:[^\"\\\n]|\\.){1,300})\"|`([^`\n]{1,300})`")
-_AWK_STARTS = Late(r"\bsystem\s*\(|\|\s*getline|\|\s*\"|\|&|/inet/|print[^;}]{0,300}\|\s*[\"\w]")
-_SED_STARTS = Late(r"(?:^|[;{\n])\s*[\d,$/!]*\s*e\b|[/|#,@!]\s*[0-9gipm]*e[0-9gipm]*\s*(?:$|[;}\n])")
+_AWK_STARTS = Late(r"\bsystem\s*\(|\|\s*getline|\|&|/inet/|print[^;}]{0,300}\|\s*\w|\|\s*\"")
+_AWK_HARMLESS = Late(
+    r"\|\s*\"(?:sort|uniq|head|tail|column|wc|nl|tr|cut|tac|less|cat)(?:\s+(?:-?[\w.,=:]+|1>&2|>&2))*\s*\""
+)
+"""`print | "sort -n"`"""
+_SED_ADDRESS = r"(?:/(?:[^/\\\n]|\\.){0,200}/[IM]*|\d+(?:~\d+)?|\$)"
+_SED_STARTS = Late(
+    r"(?:^|[;{\n])\s*[\d,$/!]*\s*e\b|[/|#,@!]\s*[0-9gipm]*e[0-9gipm]*\s*(?:$|[;}\n])"
+    rf"|(?:^|[;{{\n])\s*{_SED_ADDRESS}(?:,(?:{_SED_ADDRESS}|[+~]\d+))?\s*!?\s*e(?:\s|$|[;}}])"
+)
+_ALSO: dict[str, tuple[str, Late]] = {
+    "perl": ("runs", Late(r"\b(?:system|exec)\b\s*[\w$@(\"'`{]|\bopen\s*\(?[^;]{0,80}[\"'](?:\s*\||[^\"']*\|\s*[\"']|-\||\|-)"
+                          r"|\bqx\W|\brename\b")),
+    "tclsh": ("runs", Late(r"\bexec\b|\bopen\s+[\"{]?\s*\||\bfile\s+(?:delete|rename)|\bsocket\b")),
+    "expect": ("runs", Late(r"\b(?:spawn|exec|system)\b|\bfile\s+(?:delete|rename)")),
+    "julia": ("runs", Late(r"\b(?:run|pipeline|readchomp|success|ccall|rm|mv)\s*\(|\bread\(`")),
+    "groovy": ("runs", Late(r"\.execute\(|\.delete(?:Dir|OnExit)?\(|ProcessBuilder|getRuntime")),
+    "scala": ("runs", Late(r"\.!|sys\.process|ProcessBuilder|getRuntime|\.delete\(")),
+    "jshell": ("runs", Late(r"ProcessBuilder|getRuntime|\.delete")),
+    "ipython": ("runs", Late(r"(?:^|[;\n])\s*[!%]|get_ipython|=\s*!")),
+    "osascript": ("destroys", Late(r"\bdelete\b|\bempty\b|doShellScript")),
+    "erl": ("runs", Late(r"os:cmd|open_port|file:del|file:rename")),
+    "elixir": ("runs", Late(r"System\.(?:cmd|shell)|:os\.cmd|File\.(?:rm|rename)|Port\.open")),
+    "gdb": ("runs", Late(r"^\s*(?:shell|!|python|py|source|call)\b")),
+    "lldb": ("runs", Late(r"^\s*(?:shell|platform shell|script|command source)\b")),
+    "emacs": ("runs", Late(r"\((?:load|eval|process-file|make-process|delete-\w+|rename-file|write-region)\b")),
+    "php": ("destroys", Late(r"\brename\s*\(")),
+}  # fmt: skip
+"""What only one language calls so."""
 _SED_FILES = re.compile(r"(?:^|[;{}\n\s]|[^\w\s][0-9gipmeIM]{0,8})[rRwW]\s+([^\s;}]+)")
 LONGEST_CODE = 50_000
 """Of one code, as far as its texts are looked at."""
@@ -99,6 +138,9 @@ def codes(program: str, arguments: list[Word]) -> list[Word]:
     how = interpreter(program)
     if how is None:
         return []
+    if program == "deno":
+        words = [word for word in arguments[1:] if not word.value.startswith("-")]
+        return words[:1] if arguments and arguments[0].value == "eval" else []
     found: list[Word] = []
     at = 0
     while at < len(arguments):
@@ -113,6 +155,8 @@ def codes(program: str, arguments: list[Word]) -> list[Word]:
                 found.append(Word(value[len(option) + 1 :]))
             elif len(option) == 2 and value.startswith(option) and len(value) > 2 and how is not _NODE:
                 found.append(Word(value[2:]))
+        if value in how.valued:
+            at += 1
         if not value.startswith("-") and not how.first:
             break  # a script: what follows is its own
         at += 1
@@ -122,31 +166,50 @@ def codes(program: str, arguments: list[Word]) -> list[Word]:
 
 
 def _first_operand(program: str, arguments: list[Word]) -> list[Word]:
+    """The scripts of `sed` and `awk`: behind `-e`, else the first operand."""
     found: list[Word] = []
-    skip = False
+    given = skip = False
     for at, word in enumerate(arguments):
+        value = word.value
         if skip:
             skip = False
-        elif word.value in ("-e", "--expression"):
+        elif value in ("-e", "--expression", "--source"):
             found += arguments[at + 1 : at + 2]
+            skip = given = True
+        elif value.startswith(("--expression=", "--source=")):
+            found.append(Word(value.partition("=")[2], None, True))
+            given = True
+        elif value.startswith("-e") and program in ("sed", "gsed"):
+            found.append(Word(value[2:], None, True))
+            given = True
+        elif value in ("-f", "--file"):
+            skip = given = True
+        elif value.startswith(("-f", "--file=")):
+            given = True
+        elif value in ("-v", "-F", "-l", "--line-length") and program != "sed":
             skip = True
-        elif word.value in ("-f", "--file"):
-            return found
-        elif word.value in ("-v", "-F", "-l", "--line-length") and program != "sed":
-            skip = True
-        elif not word.value.startswith("-"):
-            return found or [word]
+        elif not value.startswith("-") and not given:
+            found.append(word)
+            given = True
     return found
 
 
 def is_fed(program: str, arguments: list[Word]) -> bool:
     """Whether an interpreter takes its code from its input: it has no code and no script."""
     how = interpreter(program)
+    if how is not None and how.first:
+        return any(one.value in ("-", "/dev/stdin") and arguments[at - 1].value in ("-f", "--file")
+                   for at, one in enumerate(arguments) if at)  # fmt: skip
     if how is None or not how.reads_input:
         return False
     if any(word.value in ("-m", "-V", "-v", "--version", "--help", "-h", "--check") for word in arguments):
         return False
-    operands = [word for word in arguments if not word.value.startswith("-") or word.value == "-"]
+    operands = [
+        word
+        for at, word in enumerate(arguments)
+        if (not word.value.startswith("-") or word.value == "-")
+        and (not at or arguments[at - 1].value not in how.valued)
+    ]
     return not codes(program, arguments) and (not operands or operands[0].value in ("-", "/dev/stdin"))
 
 
@@ -160,7 +223,7 @@ def guards(code: str) -> Literal["ask", "deny", ""]:
 def judged(program: str, code: str) -> tuple[str, str] | None:
     """The rule and the word that make code a matter for a person; None for nothing."""
     if program in ("awk", "gawk", "mawk", "nawk"):
-        found = _AWK_STARTS.search(code)
+        found = _AWK_STARTS.search(_AWK_HARMLESS.compiled.sub("", code))
         if found:
             return "runs", found.group().strip()
         return ("credentials", "ENVIRON") if "ENVIRON" in code else None
@@ -174,7 +237,10 @@ def judged(program: str, code: str) -> tuple[str, str] | None:
         found = expression.search(code)
         if found:
             return rule, found.group().strip()[:40]
-    if program in ("perl", "ruby", "php") and _TEMPLATE.search(code):
+    also = _ALSO.get(program) or _ALSO.get(program.rstrip("0123456789."))
+    if also is not None and (found := also[1].search(code)):
+        return also[0], found.group().strip()[:40]
+    if program in ("perl", "ruby", "php", "julia") and _TEMPLATE.search(code):
         return "runs", "`…`"
     return None
 

@@ -22,13 +22,14 @@ from rightcall.commands.paths import MOST_PATHS, Use, expanded, found_words, is_
 from rightcall.commands.patterns import Pattern, first_hit
 from rightcall.commands.places import Place, is_device, is_disk
 from rightcall.commands.rules import found_in
-from rightcall.commands.runs import DANGEROUS_VARIABLES, FETCHERS, SECRET_NAME, Found, Run, writes_to
-from rightcall.commands.sending import addresses
+from rightcall.commands.runs import FETCHERS, SECRET_NAME, Found, Run, why_dangerous, writes_to
+from rightcall.commands.sending import CONNECTS, addresses
 from rightcall.commands.shell import Reader, Redirect, Simple, printed
 from rightcall.commands.starter import WHY, listed
-from rightcall.commands.urls import Address, first_url_hit, parsed
+from rightcall.commands.unknown import is_head, tails
+from rightcall.commands.urls import Address, first_url_hit, parsed, readings
 from rightcall.commands.words import HOLE, Unreadable, Word, basename, spelled
-from rightcall.commands.wrappers import SHELLS, assigned_code, inner_of, shell_code
+from rightcall.commands.wrappers import SHELLS, assigned_code, inner_of, option_value, shell_code
 from rightcall.text.escape import escaped
 from rightcall.types_running import Finding
 
@@ -44,6 +45,12 @@ _MOST_QUESTIONS = 50
 _MOST_WORDS = 5000
 """Of one command; no system starts a program with many more."""
 _PASSED_OVER = frozenset(("sudo", "env", "command", "nohup", "time", "timeout", "nice", "exec"))
+_UNPACKS = frozenset(
+    ("unzip", "tar", "gunzip", "gzip", "bunzip2", "xz", "unxz", "zstd", "7z", "unrar", "cat", "head", "tail", "less", "wc",
+     "jq", "grep", "file", "ls", "stat", "sha256sum", "md5sum", "diff", "rm", "mv", "cp", "chmod", "zipinfo")
+)  # fmt: skip
+"""They look at what was fetched, or unpack it, and run nothing of it."""
+_STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 _CANNOT = "cannot be judged before it runs"
 
 
@@ -116,8 +123,9 @@ def judge_url(text: str, urls: UrlRules, place: Place, scheme: str = "https") ->
             )
             return Judgement(tuple(judge.findings))
         for one in _URLS.findall(text) if " " in text.strip() else (text,):
-            address = parsed(one, scheme)
-            if address is not None:
+            if re.match(r"[/~](?!/)", one):  # a client may take it for a file
+                judge.see(Word(one), place.folders)
+            for address in readings(one, scheme):
                 judge.address(address)
     except Exception as fault:  # noqa: BLE001 - as above
         judge.add("ask", "url:unreadable", f"the address cannot be judged ({type(fault).__name__})")
@@ -134,6 +142,8 @@ class _Judge:
         self.asked = 0
         self.paths: dict[tuple[str, bool], SeenPath] = {}
         self.fetched: set[str] = set()
+        self.written: dict[str, str] = {}
+        """Texts that this very line writes to files, as far as they are known."""
         self.cloned = False
         self.variables: dict[str, tuple[str, ...] | None] = {
             "HOME": (place.home,), "PWD": place.folders, "TMPDIR": ("/tmp",), "IFS": (" ",), "USER": None,
@@ -177,6 +187,8 @@ class _Judge:
         text = _input_of(command, commands)
         fed = tuple(_program_of(commands[at]) for at in command.fed if commands[at].words)
         fed += tuple(_program_of(commands[at]) for word in command.words for at in word.inner if commands[at].words)
+        fed += tuple(_program_of(commands[at]) for one in command.redirects if not one.writes for at in one.target.inner
+                     if commands[at].words)  # fmt: skip
         if command.words:
             words = command.words
             redirected = any(not one.writes for one in command.redirects)
@@ -184,17 +196,23 @@ class _Judge:
                 basename(words[0].value), words[0], words[1:], command.folders, elsewhere, False, text, fed,
                 [word.value for word in words[1:]], redirected,
                 tuple(_program_of(commands[at]) for word in words[1:] for at in word.inner if commands[at].words),
+                _is_narrowed(command, commands),
             )  # fmt: skip
             self.run(run, command, commands, depth)
+            self._notes_written(run, command)
         for redirect in command.redirects:
             self._redirect(redirect, command, elsewhere)
 
     def _assigned(self, name: str, value: Word, command: Simple, depth: int) -> None:
-        if self.commands.starter and name in DANGEROUS_VARIABLES:
-            self.add("ask", "command:escalates", f"`{name}` {WHY['escalates']}")
+        if self.commands.starter and (kind := why_dangerous(name, value.value)):
+            self.add("ask", f"command:{kind}", f"`{name}` {WHY[kind]}")
+        if name.casefold().endswith("_proxy") and (address := parsed(value.value, "http")) is not None:
+            self.address(address)
         for inner in assigned_code(name, value):
             if inner.code is not None and inner.code.known:
                 self.script(inner.code.value, command.folders, depth + 1)
+            elif inner.code is not None and inner.code.value == HOLE and value.known:
+                self._asks("runs", f"{name}={value.value}")
         for word in parts(value):
             if "/" in word.value or word.value.startswith("."):
                 self.see(word, command.folders)
@@ -208,13 +226,16 @@ class _Judge:
         if run.program in ("", HOLE) or HOLE in run.program or (run.name.glob is not None and run.program != "["):
             self._unknown(run, commands)
             return
+        if " " in run.name.value.strip() and is_head(run.name.value.split()[0], " -"):  # `yarn exec 'rm x'`
+            self._inner_code(run.name, "sh", run, commands, depth, run.elsewhere)
+            return
         allowed = self._by_pattern(run)
         if self.commands.starter:
             self._by_starter(run, allowed)
         self._sees(run, elsewhere=run.elsewhere)
         self._addresses(run, allowed)
         self._codes(run, command, commands, depth)
-        for inner in inner_of(run.program, run.arguments):
+        for inner in (*inner_of(run.program, run.arguments), *tails(run.program, run.arguments)):
             folders = run.folders
             if inner.folder is not None:
                 folders = tuple(self.place.whole(folder, inner.folder) for folder in folders)
@@ -235,6 +256,8 @@ class _Judge:
         told: list[Word] = []
         if run.program in ("find", "gfind"):
             told = found_words(run)
+        elif run.text is not None and any(one.text is not None for one in command.redirects):
+            told = _as_words(run.text)
         else:
             for at in command.fed:
                 if commands[at].words:
@@ -315,18 +338,41 @@ class _Judge:
         if run.program in SHELLS:
             self._shell_input(run, command, commands, depth)
         elif run.program in ("source", "."):
-            self._ran_file(run, run.arguments[:1], commands)
+            if run.arguments and run.arguments[0].value in _STDIN:
+                self._shell_input(run, command, commands, depth)
+            else:
+                self._ran_file(run, run.arguments[:1], commands)
         else:
             for code in codes(run.program, run.arguments):
                 self._code(run, code, commands)
             if is_fed(run.program, run.arguments) and (run.fed or run.text is not None):
                 self._interpreter_input(run)
-            elif run.arguments and not run.arguments[0].value.startswith("-"):
+            elif run.arguments and not run.arguments[0].value.startswith("-") and run.program not in _UNPACKS:
                 self._ran_file(run, run.arguments[:1], commands)
+        self._written_ones(run, depth)
         whole = self.place.whole(run.folders[0], run.name.value)
         if "/" in run.name.value and (whole in self.fetched or (self.cloned and run.name.value.startswith("./"))):
             self._asks("network", run.name.value)
         self._notes_fetched(run, command)
+
+    def _written_ones(self, run: Run, depth: int) -> None:
+        if not self.written:
+            return
+        if "/" in run.name.value:
+            self._runs_written(run, run.name, depth)
+        how = interpreter(run.program)
+        if run.program in SHELLS or run.program in ("source", ".") or (how is not None and not how.first):
+            valued = " ".join(how.valued) if how is not None else "-o +o -O +O --rcfile"
+            for word in run.operands(valued)[:1]:
+                self._runs_written(run, word, depth)
+            if (
+                file := option_value(run.arguments, "--rcfile", "--init-file", "-r", "--require", "--import")
+            ) is not None:
+                self._runs_written(run, file, depth)
+        elif how is not None or run.program in ("make", "gmake", "just"):
+            named = option_value(run.arguments, "-f", "--file", "--makefile", "--justfile")
+            if named is not None and self.place.whole(run.folders[0], named.value) in self.written:
+                self._asks("runs", f"{run.program} -f {named.value}")
 
     def _code(self, run: Run, code: Word, commands: list[Simple]) -> None:
         if not code.known:
@@ -358,8 +404,8 @@ class _Judge:
         operands = [word for word in run.operands("-o +o -O --rcfile --init-file") if not word.value.startswith("+")]
         if shell_code(run.arguments) is not None:
             return
-        if operands and not run.has("-s"):
-            if operands[0].value.startswith("/dev/fd/") or operands[0].value in ("/dev/stdin", "-"):
+        if operands and not run.has("-s") and not (operands[0].value in _STDIN and run.text is not None):
+            if operands[0].value.startswith("/dev/fd/") or operands[0].value in _STDIN:
                 self._fed(run, commands, [at for word in run.arguments for at in word.inner] or list(command.fed))
             else:
                 self._ran_file(run, operands[:1], commands)
@@ -412,6 +458,42 @@ class _Judge:
         for word in names:
             self.fetched.add(self.place.whole(run.folders[0], word.value))
 
+    def _notes_written(self, run: Run, command: Simple) -> None:
+        """Texts that are written to files in this very line, and may be run by it."""
+        targets = [one.target for one in command.redirects if one.writes]
+        if run.program == "tee":
+            targets += run.operands()
+        if self.written and run.program in ("cp", "mv", "ln", "install") and len(operands := run.operands()) > 1:
+            text = self.written.get(self.place.whole(run.folders[0], operands[0].value))
+            if text is not None:
+                self.written[self.place.whole(run.folders[0], operands[-1].value)] = text
+        text = _written_text(run, command) if targets else None
+        if text is None:
+            return
+        added = run.has("-a", "--append") or any(one.operator in (">>", "&>>") for one in command.redirects)
+        for target in targets[:20]:
+            whole = self.place.whole(run.folders[0], target.value)
+            self.written[whole] = (self.written.get(whole, "") + "\n" + text if added else text)[:200_000]
+
+    def _runs_written(self, run: Run, word: Word, depth: int) -> None:
+        """A file that the line has written before it runs it."""
+        whole = self.place.whole(run.folders[0], word.value)
+        text = self.written.pop(whole, None)  # put back below: one that starts itself is judged once
+        if text is None:
+            return
+        program = run.program
+        if program not in SHELLS and interpreter(program) is None and program not in ("source", "."):
+            shebang = re.match(r"#!\s*(\S+)(?:[ \t]+(\S+))?", text)
+            named = [basename(one) for one in (shebang.groups() if shebang else ()) if one]
+            program = next((one for one in reversed(named) if interpreter(one) is not None), "sh")
+        if HOLE in text:
+            self.add("ask", "command:unreadable", f"`{run.program}`: the code it reads {_CANNOT}")
+        if interpreter(program) is not None and program not in SHELLS:
+            self.inline(program, text, run.folders)
+        else:
+            self.script(text, run.folders, depth + 1)
+        self.written[whole] = text
+
     def _follows(self, run: Run) -> None:
         operands = run.operands()
         if run.program == "chmod" or len(operands) < 2:
@@ -431,10 +513,15 @@ class _Judge:
         writes = {word.value for word in writes_to(run)}
         folders = self._folders_of(run)
         for word in path_words(run):
+            if word.glob is not None and run.program in ("cd", "pushd"):
+                continue  # what is done in the folders it leads to is judged there
             use = "writes" if word.value in writes else use_of(run, word)
             self.see(word, folders, use, elsewhere=elsewhere)
         for word in writes_to(run):
             self.see(word, run.folders, "writes", elsewhere=elsewhere)
+        if run.text is not None and _reads_names(run):
+            for word in _as_words(run.text):
+                self.see(word, run.folders, elsewhere=elsewhere)
 
     def _folders_of(self, run: Run) -> tuple[str, ...]:
         """`git -C dir`, `make -C dir`, `tar -C dir`: its paths count from there too."""
@@ -518,15 +605,7 @@ class _Judge:
 
     def _addresses(self, run: Run, allowed: list[Pattern]) -> None:
         del allowed  # an allowed program may still be led to an address that is not
-        if "://" not in "".join(run.values) and run.program not in (
-            "curl",
-            "wget",
-            "http",
-            "https",
-            "xh",
-            "curlie",
-            "aria2c",
-        ):
+        if run.program not in CONNECTS and "://" not in "".join(run.values):
             return
         for address in addresses(run):
             if address.host != HOLE:
@@ -621,6 +700,9 @@ def _input_of(command: Simple, commands: list[Simple]) -> str | None:
     for redirect in command.redirects:
         if redirect.text is not None:
             return redirect.text
+        if redirect.target.inner and not redirect.writes:  # `< <(echo …)`
+            source = commands[redirect.target.inner[0]]
+            return printed(source, {}) if len(redirect.target.inner) == 1 and source.words else None
     for source in (commands[at] for at in reversed(command.fed)):  # the nearest first
         if not source.words or source.words[0].value not in ("cat", "tee"):
             return printed(source, {}) if source.words else None
@@ -629,6 +711,60 @@ def _input_of(command: Simple, commands: list[Simple]) -> str | None:
         if source.words[0].value == "cat" and len(source.words) > 1:
             return None
     return None
+
+
+def _is_narrowed(command: Simple, commands: list[Simple]) -> bool:
+    """Whether `grep` leaves only lines of its output that name no secret: `env | grep PATH`."""
+    if not command.words or command.words[0].value not in ("env", "printenv"):
+        return False
+    at = next((n for n, one in enumerate(commands) if one is command), -1)
+    after = next((one for one in commands[at + 1 :] if at in one.fed), None) if at >= 0 else None
+    if after is None or not after.words or basename(after.words[0].value) not in ("grep", "egrep", "rg"):
+        return False
+    texts = [one.value for one in after.words[1:] if not one.value.startswith("-")]
+    options = [one.value for one in after.words[1:] if one.value.startswith("-")]
+    return (
+        len(texts) == 1 and re.fullmatch(r"\^?[A-Z][A-Z0-9_]{2,}=?", texts[0], re.IGNORECASE) is not None
+        and not SECRET_NAME.search(texts[0].strip("^="))
+        and texts[0].upper().strip("^=") in _SHOWN and not any("v" in one for one in options)
+    )  # fmt: skip
+
+
+_SHOWN = frozenset(
+    ("PATH", "HOME", "USER", "SHELL", "LANG", "LC", "PWD", "NODE", "PYTHON", "PYTHONPATH", "NODE_ENV", "JAVA_HOME",
+     "GOPATH", "GOROOT", "CUDA", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA", "TERM", "EDITOR", "PROXY", "TMPDIR", "DISPLAY",
+     "NVM", "RUBY", "RUST", "CARGO_HOME", "XDG", "DEBUG", "PORT", "HOSTNAME")
+)  # fmt: skip
+"""Names of variables, or parts of them, that say nothing secret."""
+
+
+def _reads_names(run: Run) -> bool:
+    """Whether it takes names of files from its input."""
+    if run.program in ("cpio", "pax", "afio"):
+        return True
+    return any(
+        one in ("-@", "-T-", "--files-from=-", "--files0-from=-", "--input-file=-")
+        or (
+            one == "-"
+            and run.values[at - 1] in ("-T", "--files-from", "--files0-from", "-i", "--input-file")
+            and at > 0
+        )
+        for at, one in enumerate(run.values)
+    )
+
+
+def _as_words(text: str) -> list[Word]:
+    """The words that `xargs` makes of a text."""
+    words = re.sub(r"['\"\\]", "", text).split()
+    return [*(Word(one) for one in words[:200]), *([Word(HOLE)] if len(words) > 200 else [])]
+
+
+def _written_text(run: Run, command: Simple) -> str | None:
+    """What a command writes to its output, where the line itself tells it."""
+    if run.program in ("cat", "tee") and all(one.value in ("-", "/dev/stdin", "-n") for one in run.arguments
+                                             if run.program == "cat"):  # fmt: skip
+        return run.text
+    return printed(command, {}) if command.words and run.program in ("echo", "printf") else None
 
 
 def _handed_on(source: Simple, variables: dict[str, tuple[str, ...] | None]) -> list[Word]:

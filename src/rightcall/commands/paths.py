@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from rightcall.commands.places import Place, is_cut, names_in
 from rightcall.commands.runs import Run, gives_pattern
-from rightcall.commands.words import HOLE, Late, Word, could_be
+from rightcall.commands.words import HOLE, WILD, Late, Word, could_be
 from rightcall.commands.wrappers import action_at
 from rightcall.fs.refused import component
 
@@ -277,13 +277,16 @@ class Meant(NamedTuple):
 def expanded(word: Word, folders: tuple[str, ...], place: Place) -> Meant:
     """Of a word with wildcards: the word itself, the protected names that it is aimed at, and what is there."""
     glob = word.glob
+    linked = list(_through_links(word.value, folders)) if ".." in word.value else []
     if glob is None:
-        return Meant([word.value])
-    found = [re.sub(r"[*?\[\]]", "_", word.value)]
+        return Meant([word.value, *linked])
+    found = [re.sub(r"[*?\[\]]", "_", word.value), *linked]
     folder, _, last = glob.rpartition("/")
     wild = re.search(r"[*?\[]", folder) is not None
     top = "" if wild else f"{word.value.rpartition('/')[0] or '.'}/"
     found += [f"{top}{one}" for one in _REPRESENTATIVES if _is_aimed(last, one)]
+    if wild:
+        found += _aimed_folders(glob)
     if HOLE in word.value:
         return Meant(found)
     cut = False
@@ -314,6 +317,29 @@ def _led_to(folder: str, base: str, place: Place) -> list[str]:
             if could_be(part, name) and os.path.isdir(place.whole(base, f"{top}{name}"))
         ]
     return tops
+
+
+_GUARDED_FOLDERS = (".rightcall", ".ssh", ".aws", ".gnupg", ".kube", ".git", ".claude", ".codex", ".gemini", ".cursor")
+
+
+def _through_links(path: str, folders: tuple[str, ...]) -> Iterator[str]:
+    """Where `link/../x` leads: the system goes up from where a link leads, and not from where it stands."""
+    if HOLE in path or "\0" in path or len(path) > 4096:
+        return
+    for folder in folders:
+        whole = os.path.join("/" if HOLE in folder else folder, path)
+        real = os.path.realpath(whole)
+        if real != os.path.realpath(os.path.normpath(whole)):
+            yield real
+
+
+def _aimed_folders(glob: str) -> Iterator[str]:
+    """Guarded folders that a pattern with wildcards in its folders is aimed at, whether or not they are there."""
+    *parents, last = glob.split("/")
+    for at, part in enumerate(parents):
+        if WILD.search(part):
+            aimed = [one for one in _GUARDED_FOLDERS if _is_aimed(part, one)]
+            yield from ("/".join((*parents[:at], one, *parents[at + 1 :], last)) for one in aimed)
 
 
 def _is_aimed(glob: str, name: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from rightcall.commands.git import git_rules
 from rightcall.commands.places import Place, is_device, is_disk
-from rightcall.commands.runs import DANGEROUS_VARIABLES, SECRET_NAME, Found, Run
+from rightcall.commands.runs import SECRET_NAME, Found, Run, why_dangerous
 from rightcall.commands.sending import (
     bucket_rules,
     copy_rules,
@@ -26,7 +26,8 @@ from rightcall.commands.wrappers import SHELLS, option_value, shell_code
 _DEPLOYS = Late(
     r"(?:^|[:_./-])(?:deploy|deployment|publish|release|ship|promote|rollback|destroy|wipe|nuke|purge|teardown"
     r"|tear-down"
-    r"|drop|reset-db|db[:_-]?(?:reset|drop|wipe)|hard-?reset|upload)(?:[:_.-]|$)", re.IGNORECASE,
+    r"|drop|reset-db|db[:_-]?(?:reset|drop|wipe)|hard-?reset|upload)(?:$|[:_.-](?!(?:notes?|changelog|check|dry|plan|docs|list"
+    r"|test|lint|info|status|preview)\b))", re.IGNORECASE,
 )  # fmt: skip
 _SQL = frozenset(
     ("psql", "mysql", "mariadb", "sqlite3", "sqlite", "mycli", "pgcli", "litecli", "clickhouse-client", "clickhouse",
@@ -233,9 +234,11 @@ def _crontab(run: Run, _place: Place) -> Iterator[Found]:
 def _environment(run: Run, _place: Place) -> Iterator[Found]:
     """A dump of all variables, or one that is named like a secret."""
     program, values = run.program, run.values
-    if any(one.partition("=")[0] in DANGEROUS_VARIABLES and "=" in one for one in values):
-        yield Found("escalates", program)
-    if program == "env":
+    for one in values[:50]:
+        name, equals, value = one.partition("=")
+        if equals and program == "env" and (kind := why_dangerous(name, value)):
+            yield Found(kind, f"{program} {name}=")
+    if program == "env" and not run.narrowed:
         rest = [one for one in values if not one.startswith("-") and "=" not in one]
         if not rest and not any(one in ("--help", "--version") or one.startswith(("-S", "--split")) for one in values):
             yield Found("credentials", "env")
@@ -407,10 +410,23 @@ def _tee(run: Run, _place: Place) -> Iterator[Found]:
 def _make(run: Run, _place: Place) -> Iterator[Found]:
     """Rules that come from elsewhere than a file of the project."""
     file = option_value(run.arguments, "-f", "--file", "--makefile")
-    if any(one.startswith(("SHELL=", ".SHELLFLAGS=", "MAKEFLAGS=")) for one in run.values) or run.has("--eval"):
+    if any(one.startswith(("SHELL=", ".SHELLFLAGS=", "MAKEFLAGS=")) for one in run.values) or any(
+        one == "-E" or one.startswith(("--eval", "-E")) for one in run.values
+    ):
         yield Found("runs", "make SHELL=")
-    elif file is not None and file.value in ("-", "/dev/stdin"):
+    elif file is not None and (file.value in ("-", "/dev/stdin") or file.value.startswith("/dev/fd/")):
         yield Found("runs", "make -f -")
+
+
+_JQ_ENVIRONMENT = Late(r"(?:\$ENV|(?<![.\w\"$])env)\b(?!\s*:)(?!\"|\.(?!\w*(?:SECRET|TOKEN|PASS|KEY|CREDENTIAL))\w+)")
+
+
+def _jq(run: Run, _place: Place) -> Iterator[Found]:
+    """`jq -n env` shows all variables."""
+    code = [word.value for at, word in enumerate(run.arguments) if not word.value.startswith("-")
+            and not {"--arg", "--argjson", "--slurpfile", "--rawfile"} & set(run.values[max(at - 2, 0) : at])]  # fmt: skip
+    if code and _JQ_ENVIRONMENT.search(code[0]):
+        yield Found("credentials", "jq env")
 
 
 def _words_only(run: Run, _place: Place) -> Iterator[Found]:
@@ -449,6 +465,7 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     **dict.fromkeys(("vercel", "now", "surge"), _vercel),
     "keyring": _keyring,
     "tee": _tee,
+    **dict.fromkeys(("jq", "gojq", "jaq"), _jq),
     "redis-cli": _redis,
     "gh": gh_rules,
     **dict.fromkeys(("aws", "gcloud", "gsutil", "rclone", "mc", "s3cmd", "s5cmd"), bucket_rules),
@@ -457,3 +474,5 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     **dict.fromkeys(("nslookup", "dig", "host", "ping", "drill", "getent"), lookup_rules),
     **dict.fromkeys(("tar", "bsdtar", "gtar"), _tar),
 }
+RULED = frozenset((*_RULES, *_SQL))
+"""Programs that have a rule of their own."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from rightcall.commands.places import Place
-from rightcall.commands.words import Late, Word
+from rightcall.commands.words import HOLE, Late, Word
 from rightcall.commands.wrappers import option_value, takes_value
 
 SECRET_NAME = Late(
@@ -25,11 +25,50 @@ FETCHERS = frozenset(
 )  # fmt: skip
 """Programs that bring something from the network."""
 
-DANGEROUS_VARIABLES = frozenset(
-    ("LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "ENV", "PROMPT_COMMAND", "PYTHONSTARTUP",
-     "PERL5OPT", "RUBYOPT", "LD_AUDIT")
+_LOADED = frozenset(
+    ("LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "ENV", "PROMPT_COMMAND", "PYTHONSTARTUP", "PERL5OPT", "RUBYOPT",
+     "LD_AUDIT", "PERL5DB", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR", "PYTHONHOME", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
+     "ZDOTDIR", "PS4", "BASH_FUNC_X")
 )  # fmt: skip
 """What they name is loaded or run by other programs."""
+_REGISTRIES = Late(
+    r"(?:PIP|UV)_(?:EXTRA_)?(?:DEFAULT_)?INDEX(?:_URL)?|PIP_FIND_LINKS|(?:NPM|YARN|BUN|PNPM)_(?:CONFIG_)?\w*REGISTRY\w*"
+    r"|GOPROXY|GEM_HOST|BUNDLE_MIRROR\w*|CARGO_REGISTR\w*_INDEX|CONDA_CHANNELS|POETRY_REPOSITORIES_\w+",
+    re.IGNORECASE,
+)
+_USUAL = Late(
+    r"(?:https://)?(?:pypi\.org|registry\.npmjs\.org|registry\.yarnpkg\.com|proxy\.golang\.org|download\.pytorch\.org"
+    r"|npm\.pkg\.github\.com)(?:[/,].*)?|off|direct|https?://(?:localhost|127\.0\.0\.1)(?:[:/].*)?"
+)
+_UNCHECKED = {
+    "NODE_TLS_REJECT_UNAUTHORIZED": "0", "PYTHONHTTPSVERIFY": "0", "GIT_SSL_NO_VERIFY": "1true",
+    "NPM_CONFIG_STRICT_SSL": "false", "GONOSUMCHECK": "1", "GONOSUMDB": "*", "GOFLAGS": "-insecure", "GOSUMDB": "off",
+}  # fmt: skip
+_OWN_BINS = Late(r"(?:\./)?(?:node_modules/\.bin|\.?venv/bin|vendor/bin)/?")
+
+
+def why_dangerous(name: str, value: str) -> str:
+    """The kind of a variable that makes other programs load, run or trust something; "" for any other."""
+    if name in _LOADED:  # `ENV` is a file to a shell, and a mode to many others
+        return "escalates" if value and (name != "ENV" or re.search(r"[/.~$`]|\ue000", value)) else ""
+    if name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"):
+        return "" if all(one.startswith(("/usr/", "/opt/", "/lib", HOLE)) or not one for one in value.split(":")) else \
+            "escalates"  # fmt: skip
+    if name == "PATH":
+        return "escalates" if any(_is_odd_entry(one) for one in value.split(":")) else ""
+    if name == "NODE_OPTIONS":
+        return "runs" if re.search(r"(?:^|\s)(?:-r|--require|--import|--(?:experimental-)?loader)\b", value) else ""
+    if name.startswith("GIT_CONFIG") and name != "GIT_CONFIG_NOSYSTEM":
+        return "runs" if value not in ("", "/dev/null", "0") else ""
+    if _REGISTRIES.fullmatch(name):
+        return "network" if value and not _USUAL.fullmatch(value) else ""
+    wanted = _UNCHECKED.get(name.upper())
+    return "escalates" if wanted is not None and value and value in wanted else ""
+
+
+def _is_odd_entry(entry: str) -> bool:
+    """A folder of `PATH` that depends on where one stands."""
+    return not entry.startswith(("/", "~", HOLE)) and not _OWN_BINS.fullmatch(entry)
 
 
 class Found(NamedTuple):
@@ -59,6 +98,8 @@ class Run(Struct):
     redirected: bool = False
     printed: tuple[str, ...] = ()
     """Programs whose output stands in its words."""
+    narrowed: bool = False
+    """All that is left of its output behind a pipe are lines that are harmless: `env | grep PATH`."""
 
     def operands(self, valued: str = "") -> list[Word]:
         """Words that are no options and no values of those that `valued` names."""

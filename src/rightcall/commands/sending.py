@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from rightcall.commands.places import Place
 from rightcall.commands.runs import SECRET_NAME, Found, Run
 from rightcall.commands.urls import Address, canonical_host, parsed
-from rightcall.commands.words import HOLE, Word
+from rightcall.commands.words import HOLE, Word, braces
 from rightcall.commands.wrappers import option_value
 
 _CURL_VALUED = (
@@ -24,10 +24,61 @@ _SENDING = ("-d", "--data", "--data-ascii", "--data-binary", "--data-raw", "--da
             "--form-string", "-T", "--upload-file", "--json")  # fmt: skip
 
 
+CONNECTS = frozenset(
+    ("curl", "curlie", "wget", "http", "https", "xh", "aria2c", "ssh", "scp", "sftp", "rsync", "git", "mosh", "autossh", "nc",
+     "ncat", "netcat", "telnet", "psql", "mysql", "redis-cli", "lynx", "links", "w3m", "httpie", "ping")
+)  # fmt: skip
+"""Programs that take a host without a scheme."""
+_HOST = re.compile(r"(?:[\w.-]+@)?(\[[0-9a-fA-F:]+\]|[\w.-]+):(?!\\|//)")
+_LEADS = ("-x", "--proxy", "--preproxy", "--connect-to", "--resolve", "--doh-url", "--socks5", "--socks5-hostname",
+          "--socks4", "--socks4a", "--proxy1.0")  # fmt: skip
+
+
 def addresses(run: Run) -> list[Address]:
     """Those a command would connect to."""
+    return [*_named_addresses(run), *_hosts(run)]
+
+
+def _hosts(run: Run) -> list[Address]:
+    """Hosts that stand without a scheme, and those that a request is led through."""
+    found: list[str] = []
+    program = run.program
+    if program in ("curl", "curlie"):
+        for option in _LEADS:
+            value = option_value(run.arguments, option) if any(one.startswith(option) for one in run.values) else None
+            if value is not None:
+                text = value.value
+                if option in ("--connect-to", "--resolve"):
+                    pieces = re.findall(r"\[[^\]]*\]|[^:]*", text)
+                    found += [one for one in pieces if one and not one.isdigit()][-2:]
+                else:
+                    found.append(text)
+    elif program in ("ssh", "autossh", "mosh"):
+        operands = run.operands("-p -i -l -o -L -R -D -F -J -b -c -E -e -I -m -O -Q -S -W -w -B")
+        found += [one.value.rpartition("@")[2] for one in operands[:1]]
+        found += [one.value.rpartition("@")[2] for option in ("-J", "-W") if option in run.values
+                  and (one := option_value(run.arguments, option)) is not None]  # fmt: skip
+    elif program in ("scp", "rsync", "sftp", "git"):
+        found += [one[1] for value in run.values if not value.startswith(("-", "/", ".")) and (one := _HOST.match(value))
+                  and (program != "git" or "@" in value)]  # fmt: skip
+    elif program in ("lynx", "links", "w3m", "httpie"):
+        found += [one for one in run.values if not one.startswith("-")]
+    elif program in ("nc", "ncat", "netcat", "telnet", "ping"):
+        found += [one.value for one in run.operands("-p -s -w -i -X -x -q -I -O -c -W -t")[:1]]
+    elif program in ("psql", "mysql", "redis-cli"):
+        found += [one.value for option in ("-h", "--host") if any(v.startswith(option) for v in run.values)
+                  and (one := option_value(run.arguments, option)) is not None]  # fmt: skip
+    scheme = "ssh" if program in ("ssh", "scp", "sftp", "rsync", "git", "autossh", "mosh") else "http"
+    read = [parsed(one, scheme) for one in found[:20] if HOLE not in one]
+    return [one for one in read if one is not None]
+
+
+def _named_addresses(run: Run) -> list[Address]:
     if run.program in ("curl", "curlie"):
         words = [*run.operands(_CURL_VALUED), *filter(None, [option_value(run.arguments, "--url")])]
+        if any(re.search(r"[{\[]", word.value) for word in words) and not run.has("-g", "--globoff"):
+            words += [Word(one) for word in words[:10] for one in braces(re.sub(r"\[(\w+)-(\w+)(?::\d+)?\]", r"{\1..\2}",
+                                                                              word.value))]  # fmt: skip
         return _parsed(words, "http")
     if run.program in ("wget", "http", "https", "xh", "aria2c"):
         words = [one for one in run.operands("-O -o -P -U -e -i -t -T --output-document --header --user-agent") if
@@ -55,7 +106,7 @@ def _parsed(words: list[Word], scheme: str) -> list[Address]:
 
 def _reaches_out(run: Run) -> bool:
     """Whether it talks to more than this machine; where no address is known, it counts as such."""
-    found = addresses(run)
+    found = _named_addresses(run)
     return not found or any(not one.is_local for one in found)
 
 
@@ -67,6 +118,8 @@ def curl_rules(run: Run, _place: Place) -> Iterator[Found]:
     if (changes or (sends and not asks_only)) and _reaches_out(run):
         word = sends[0] if sends else f"-X {method.value if method else ''}"
         yield Found("publishes", f"curl {word}")
+    if _gives(run, "-K") or _gives(run, "--config"):
+        yield Found("runs", "curl -K", ("-K",))
     yield from _sends_credentials(run)
 
 
@@ -132,8 +185,18 @@ _HARMLESS_OUTPUT = frozenset(
 )  # fmt: skip
 
 
+def _led_by_a_file(run: Run) -> Iterator[Found]:
+    """Settings from a file of its own may name programs to start."""
+    for at, value in enumerate(run.values):
+        if value.startswith("-F") and (value[2:] or "".join(run.values[at + 1 : at + 2])) not in ("/dev/null", "none"):
+            yield Found("runs", f"{run.program} -F", ("-F",))
+            return
+
+
 def copy_rules(run: Run, _place: Place) -> Iterator[Found]:
     """`scp` and `rsync`: what goes to another machine."""
+    if run.program == "scp":
+        yield from _led_by_a_file(run)
     operands = run.operands(
         "-e -f -B --rsh --exclude --include --exclude-from --include-from --filter --bwlimit --timeout --port "
         "--log-file "
@@ -173,6 +236,7 @@ def netcat_rules(run: Run, _place: Place) -> Iterator[Found]:
 
 
 def ssh_rules(run: Run, _place: Place) -> Iterator[Found]:
+    yield from _led_by_a_file(run)
     if run.program == "ssh" and not run.operands("-p -i -l -o -L -R -D -F -J -b -c -E -e -I -m -O -Q -S -W -w -B"):
         return
     if run.fed or run.redirected:

@@ -13,7 +13,8 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from rightcall.commands.expansion import Budget, Scanner, Values, decoded
-from rightcall.commands.words import HOLE, MOST_WORDS, Pieces, Unreadable, Word
+from rightcall.commands.places import names_in
+from rightcall.commands.words import HOLE, KEPT, MOST_WORDS, WILD, Pieces, Unreadable, Word, could_be
 
 _REDIRECT = re.compile(r"(\d{0,9}|\{\w+\})(<<<|<<-|<<|<>|<&|>&|>>|>\||&>>|&>|<|>)")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]=]*\])?\+?=", re.DOTALL)
@@ -289,7 +290,7 @@ class Reader(Scanner):
                     for word in pieces.words(self.home):
                         values.append(HOLE if word.glob is not None else word.value)
                         if word.glob is not None:
-                            values.append(word.value)
+                            values.append(KEPT + word.glob)
             if len(values) > MOST_WORDS:
                 raise Unreadable("a loop goes over too many words")
             self.variables[name] = tuple(dict.fromkeys(values)) or None
@@ -432,13 +433,32 @@ class Reader(Scanner):
             self.folders = _either(self.folders, (HOLE,))
 
     def _change(self, words: list[Word]) -> None:
-        names = [word.value for word in words if word.value == "-" or not word.value.startswith("-")]
+        given = [word for word in words if word.value == "-" or not word.value.startswith("-")]
+        if given and given[0].glob is not None and (found := self._meant(given[0].glob)):
+            self.folders = found
+            self.variables["PWD"] = None
+            return
+        names = [word.value for word in given]
         target = names[0] if names else self.home
         if target == "-":
             target = HOLE
         whole = os.path.expanduser(target) if target.startswith("~") else target
         self.folders = tuple(dict.fromkeys(_joined(folder, whole) for folder in self.folders))
         self.variables["PWD"] = self.folders[:1] if HOLE not in self.folders[0] else None
+
+    def _meant(self, glob: str) -> tuple[str, ...]:
+        """The folders that `cd p*` may lead to: those that are there."""
+        found: list[str] = []
+        for folder in self.folders:
+            reached = ["/" if glob.startswith("/") else folder]
+            for part in [one for one in glob.split("/") if one]:
+                if WILD.search(part):
+                    reached = [os.path.join(one, name) for one in reached if HOLE not in one for name in names_in(one)
+                               if could_be(part, name)][:_MOST_FOLDERS]  # fmt: skip
+                else:
+                    reached = [_joined(one, part) for one in reached]
+            found += [one for one in reached if os.path.isdir(one)]
+        return (*found[: _MOST_FOLDERS - 1], HOLE) if found else ()
 
     # ── redirections and blanks ────────────────────────────────────────────────────────────────────────────────────
 

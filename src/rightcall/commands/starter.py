@@ -579,6 +579,11 @@ def _lines() -> dict[str, list[tuple[Kind, str]]]:
     return found
 
 
+def programs() -> frozenset[str]:
+    """Those that the list names."""
+    return frozenset(_lines())
+
+
 @lru_cache(512)
 def _by_operand(program: str) -> dict[str, list[tuple[Kind, str]]]:
     """The lines of a program by the words that may come first; under "" those that any word can begin."""

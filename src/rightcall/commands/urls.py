@@ -23,7 +23,10 @@ _METADATA = frozenset(
      "metadata.tencentyun.com", "metadata.packet.net")
 )  # fmt: skip
 """Where a cloud hands out its credentials."""
-_NAMES_FOR = Late(r"(?:^|\.)((?:\d{1,3}[.-]){3}\d{1,3})\.(?:nip\.io|sslip\.io|xip\.io|traefik\.me)$")
+_NAMES_FOR = Late(
+    r"(?:^|[.-])((?:\d{1,3}[.-]){3}\d{1,3}|[0-9a-f]{8})\.(?:nip\.io|sslip\.io|xip\.io|traefik\.me|localtest\.me)$"
+)
+_AROUND = Late(r"\s*(?:view-source|blob|jar|url|feed|filesystem|wyciwyg|cache|pcast|podcast|about):(?=[a-z+.-]+:/?)")
 
 
 def unquote(text: str) -> str:
@@ -45,9 +48,17 @@ class Address(NamedTuple):
     user: str = ""
 
     @property
-    def is_metadata(self) -> bool:
+    def meant(self) -> str:
+        """The host, or the address that its name holds: `10-0-0-1.sslip.io`."""
         found = _NAMES_FOR.search(self.host)
-        host = found[1].replace("-", ".") if found else self.host
+        if found is None:
+            return self.host
+        return canonical_host(f"0x{found[1]}" if len(found[1]) == 8 and "." not in found[1] and "-" not in found[1]
+                              else found[1].replace("-", "."))  # fmt: skip
+
+    @property
+    def is_metadata(self) -> bool:
+        host = self.meant
         return host in _METADATA or (host.startswith("169.254.") and _is_quad(host))
 
     @property
@@ -75,6 +86,11 @@ def parsed(text: str, scheme: str = "") -> Address | None:
     ('https://example.com:8443/', None)
     """
     text = _ODD.sub("", text[:8192]) if not text.isprintable() or " " in text.strip() else text.strip()
+    for _ in range(8):
+        around = _AROUND.match(text[:40].casefold())
+        if around is None:
+            break
+        text = text[around.end() :]
     found = _SCHEME.match(text)
     if found is not None and (
         text.startswith("//", found.end()) or found[1].casefold() in ("file", "http", "https", "data", "javascript")
@@ -88,7 +104,7 @@ def parsed(text: str, scheme: str = "") -> Address | None:
         return None
     if scheme in ("data", "javascript", "about", "blob", "mailto"):
         return Address(scheme, "", None, rest)
-    if scheme == "file":
+    if scheme in ("file", "netdoc", "local_file", "local-file"):
         return _file(rest)
     rest = rest.replace("\\", "/").lstrip("/")
     authority, path = _split(rest)
@@ -97,6 +113,14 @@ def parsed(text: str, scheme: str = "") -> Address | None:
     if not host:
         return None
     return Address(scheme, canonical_host(host), port if port is not None else _PORTS.get(scheme), path or "/", user)
+
+
+def readings(text: str, scheme: str = "") -> list[Address]:
+    """Everything that clients make of an address: `\\` before `@` is a slash to some, and part of a name to others."""
+    found = [parsed(text, scheme)]
+    if "\\" in text and "@" in text:
+        found.append(parsed(text.replace("\\", "%5C"), scheme))
+    return [one for one in found if one is not None]
 
 
 def _file(rest: str) -> Address:
@@ -174,7 +198,10 @@ def _quad(host: str) -> str | None:
 
 
 def _number(part: str) -> int | None:
-    if len(part) > 12 or not part.isascii():
+    if not part.isascii() or not part[:1].isdigit():
+        return None
+    part = re.sub(r"^(0x|0)0+(?=.)", r"\1", part)  # as many zeros as one likes
+    if len(part) > 12:
         return None
     try:
         if part.startswith("0x"):
@@ -200,7 +227,7 @@ def _six(host: str) -> str | None:
     except ValueError:
         return None
     inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
-    if inner is None and int(address) >> 32 in (0, 0x64FF9B << 64) and int(address) > 0xFFFF:
+    if inner is None and int(address) >> 32 in (0, 0x64FF9B << 64, 0xFFFF << 16) and int(address) > 0xFFFF:
         return _quad(str(int(address) & 0xFFFFFFFF))
     return str(inner) if inner is not None else str(address)
 
@@ -218,7 +245,9 @@ class UrlPattern(NamedTuple):
             return False
         if self.port is not None and self.port != address.port:
             return False
-        if not _host_hits(self.host, address.host, surely):
+        if not _host_hits(self.host, address.host, surely) and (
+            surely or address.meant == address.host or not _host_hits(self.host, address.meant, surely)
+        ):
             return False
         if surely and address.user and address.scheme in ("http", "https"):
             return False  # a name before `@` is there to mislead

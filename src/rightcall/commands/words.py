@@ -20,6 +20,8 @@ MOST_WORDS = 200
 """That one written word may turn into; with more the line is not judged."""
 _MOST_NUMBERS = 10
 """Of a range that stand for all of them: what is protected has no number for a name."""
+KEPT = "\ue002"
+"""Before a value that a loop takes from a pattern: its wildcards stand for names, quoted or not."""
 WILD = re.compile(r"[*?\[]")
 _RANGE = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})(?:\.\.-?\d+)?|([A-Za-z])\.\.([A-Za-z])")
 _MARKS = {
@@ -110,8 +112,11 @@ class Pieces:
         """What a variable may hold. Unquoted it falls apart at blanks, and its wildcards count."""
         if quoted:
             self.quoted = True
-            self.texts.append(tuple(value.translate(_QUOTED) for value in values))
+            self.texts.append(
+                tuple(value[1:] if value.startswith(KEPT) else value.translate(_QUOTED) for value in values)
+            )
         else:
+            values = [value.removeprefix(KEPT) for value in values]
             self.texts.append(tuple(CUT.join(value.split()) if " " in value or "\t" in value or "\n" in value else value
                                     for value in values))  # fmt: skip
 

@@ -10,7 +10,10 @@ from typing import NamedTuple
 from rightcall.commands.words import HOLE, Late, Word, joined, unversioned
 
 SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "rbash", "mksh", "yash", "csh", "tcsh"))
-_CODE_VARIABLES = Late(r"(?:GIT_)?(?:\w*_COMMAND|PAGER|EDITOR|VISUAL|BROWSER|SSH_ASKPASS|ASKPASS|RSYNC_RSH)")
+_CODE_VARIABLES = Late(
+    r"(?:GIT_)?(?:\w*_COMMAND|PAGER|EDITOR|VISUAL|BROWSER|SSH_ASKPASS|ASKPASS|RSYNC_RSH)|\w*PAGER|\w*_EDITOR|GIT_SSH"
+    r"|GIT_EXTERNAL_DIFF|CVS_RSH|LESSOPEN|LESSCLOSE|SUDO_EDITOR|FCEDIT|MAKEFLAGS_COMMAND|RUSTC_WRAPPER|\w*_LAUNCHER"
+)
 _GIT_CODE = Late(
     r"(?:alias\..+|core\.(?:pager|editor|sshcommand|fsmonitor|askpass|hookspath)|credential\..*helper|.*\.(?:cmd|driver"
     r"|textconv|command|clean|smudge|process)|pager\..+|sequence\.editor|diff\.external|gpg\..*program|uploadpack\..*)",
@@ -233,6 +236,9 @@ def _behind(program: str, arguments: list[Word], prefix: _Prefix) -> Iterator[In
             if left == 0:
                 break
             continue
+        if value == "-" and program in ("env", "sudo"):
+            at += 1
+            continue
         if value.startswith("-") and len(value) > 1:
             taken = takes_value(value, prefix.valued)
             if value in ("-C", "-D", "--chdir", "--cwd", "--directory") and at + 1 < len(arguments):
@@ -291,22 +297,25 @@ def _part(word: Word, start: int) -> Word:
 def assigned_code(name: str, value: Word) -> Iterator[Inner]:
     """Variables that some program runs."""
     if _CODE_VARIABLES.fullmatch(name) and value.value:
-        yield Inner(code=value)
+        if name in ("GIT_SSH", "GIT_EXTERNAL_DIFF", "SSH_ASKPASS", "GIT_ASKPASS"):
+            value = _hidden(value)
+        yield Inner(code=Word(value.value.lstrip("|-"), None, True, value.names, value.inner))
 
 
 def shell_code(arguments: list[Word]) -> Word | None:
     """What a shell is told by `-c`, also in a bundle (`-lc`)."""
-    for at, word in enumerate(arguments):
-        value = word.value
+    at = 0
+    while at < len(arguments):
+        value = arguments[at].value
         if value in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file"):
+            at += 2
             continue
         if value.startswith("-") and not value.startswith("--") and "c" in value[1:]:
             following = [one for one in arguments[at + 1 :] if not re.fullmatch(r"[-+][a-zA-Z]+|--", one.value)]
             return following[0] if following else None
-        if not value.startswith(("-", "+")) and at and arguments[at - 1].value not in ("-o", "+o", "-O", "+O"):
+        if not value.startswith(("-", "+")) or value in ("-", "--"):
             return None
-        if not value.startswith(("-", "+")) and at == 0:
-            return None
+        at += 1
     return None
 
 
@@ -390,8 +399,11 @@ def _fd(arguments: list[Word]) -> Iterator[Inner]:
 
 def _git(arguments: list[Word]) -> Iterator[Inner]:
     for at, word in enumerate(arguments[:-1]):
-        if word.value in ("-c", "--config-env"):
+        if word.value in ("-c", "--config-env", "--config"):
             yield from _git_setting(arguments[at + 1].value)
+    for word in arguments[:20]:
+        if found := re.match(r"(?:-c|--config=|--config-env=)(?=[a-z]+\.)", word.value, re.IGNORECASE):
+            yield from _git_setting(word.value[found.end() :])
     at = action_at("git", arguments)
     action = arguments[at].value if at >= 0 else ""
     rest = arguments[at + 1 :]
@@ -410,10 +422,21 @@ def _git(arguments: list[Word]) -> Iterator[Inner]:
         yield Inner(code=Word(joined(code), None, True))
     elif action == "filter-branch":
         yield from (Inner(code=rest[n + 1]) for n, one in enumerate(rest[:-1]) if one.value.endswith("-filter"))
-    elif action in ("difftool", "mergetool"):
-        code = option_value(rest, "-x", "--extcmd")
+    elif action in _GIT_OPTIONS:
+        code = option_value(rest, *_GIT_OPTIONS[action])
         if code is not None:
             yield Inner(code=code)
+
+
+_GIT_OPTIONS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("difftool", "mergetool"), ("-x", "--extcmd")),
+    **dict.fromkeys(("fetch", "pull", "ls-remote", "fetch-pack"), ("--upload-pack", "--exec")),
+    "clone": ("--upload-pack", "-u"),
+    "push": ("--receive-pack", "--exec"),
+    "archive": ("--exec",),
+    "grep": ("--open-files-in-pager", "-O"),
+}
+"""Options of git's actions that hold a command."""
 
 
 def _git_setting(setting: str) -> Iterator[Inner]:
@@ -494,9 +517,45 @@ def _tar(arguments: list[Word]) -> Iterator[Inner]:
                          re.DOTALL)  # fmt: skip
         if found:
             yield Inner(code=Word(found[1], None, True))
-    code = option_value(arguments, "-I", "--use-compress-program", "--to-command")
-    if code is not None and any(one.value in ("-I", "--use-compress-program", "--to-command") for one in arguments):
-        yield Inner(code=code)
+    for at, word in enumerate(arguments[:-1]):
+        if word.value in ("-I", "--use-compress-program", "--to-command", "-F", "--info-script", "--new-volume-script",
+                          "--rsh-command", "--checkpoint-action"):  # fmt: skip
+            yield Inner(code=Word(arguments[at + 1].value.removeprefix("exec="), None, True))
+
+
+def _hidden(word: Word) -> Word:
+    """A program in the place of another: which it is can be told of the system's own only."""
+    plain = "/" not in word.value or " " in word.value or word.value.startswith(("/bin/", "/usr/bin/"))
+    return word if plain else Word(HOLE)
+
+
+def _connection(arguments: list[Word]) -> Iterator[Inner]:
+    """`scp -S program`, `scp -o ProxyCommand=…`."""
+    for at, word in enumerate(arguments[:-1]):
+        if word.value == "-S":
+            yield Inner(code=_hidden(arguments[at + 1]))
+    yield from (one for one in _ssh([*arguments, Word("host")]) if not one.elsewhere)
+    for at, word in enumerate(arguments):
+        told = arguments[at + 1].value if word.value == "-o" and at + 1 < len(arguments) else word.value[2:]
+        found = re.match(r"(?:proxycommand|localcommand|knownhostscommand)[= ](.*)", told, re.IGNORECASE | re.DOTALL)
+        if found and word.value.startswith("-o"):
+            yield Inner(code=Word(found[1], None, True))
+
+
+def _pager(arguments: list[Word]) -> Iterator[Inner]:
+    """`less '+!command'`."""
+    for word in arguments:
+        found = re.match(r"\++(?:cmd)?\s*[!|]\.?(.*)", word.value, re.DOTALL)
+        if found:
+            yield Inner(code=Word(found[1], None, True))
+
+
+def _debugger(arguments: list[Word]) -> Iterator[Inner]:
+    """`gdb -ex 'shell command'`."""
+    for word in arguments:
+        found = re.match(r"\s*(?:shell|!|platform shell|process launch|pipe|make)\s*(.*)", word.value, re.DOTALL)
+        if found and (word.value.lstrip().startswith("!") or " " in word.value):
+            yield Inner(code=Word(found[1], None, True))
 
 
 def _option_code(*names: str) -> Callable[[list[Word]], Iterator[Inner]]:
@@ -516,7 +575,11 @@ def _vim(arguments: list[Word]) -> Iterator[Inner]:
         found = re.match(r":*\s*(?:silent!?\s+)?(?:[%.\d,$]*)!(.*)", told, re.DOTALL)
         if found:
             yield Inner(code=Word(found[1], None, True))
-        elif "system(" in told or "terminal" in told:
+        elif re.search(
+            r"system\(|term|^:*\s*(?:lua|py\w*|perl|ruby|tcl|mz\w*)\b|job_start|\bso(?:urce)?\b|delete\(", told
+        ):
+            yield Inner(code=Word(HOLE))
+        if (word.value.startswith("-S") and word.value != "-S") or (word.value == "-S" and at + 1 < len(arguments)):
             yield Inner(code=Word(HOLE))
 
 
@@ -561,12 +624,24 @@ def _socat(arguments: list[Word]) -> Iterator[Inner]:
 
 
 def _env_split(arguments: list[Word]) -> Iterator[Inner]:
-    code = option_value(arguments, "-S", "--split-string")
+    code = option_value(arguments, "--split-string")
+    for at, word in enumerate(arguments):
+        bundle = re.match(r"-[iv0]*S", word.value)
+        if bundle:
+            code = (
+                _part(word, bundle.end()) if len(word.value) > bundle.end() else next(iter(arguments[at + 1 :]), None)
+            )
+            break
+        valued = at and arguments[at - 1].value in ("-u", "-C", "--unset", "--chdir")
+        if not word.value.startswith("-") and "=" not in word.value and not valued:
+            break
     if code is not None:
         yield Inner(code=code)
 
 
 def _npm_call(arguments: list[Word]) -> Iterator[Inner]:
+    if (shell := option_value(arguments, "--script-shell")) is not None:
+        yield Inner(code=_hidden(shell))
     code = option_value(arguments, "--call")
     if code is None and any(one.value == "-c" for one in arguments):
         code = option_value(arguments, "-c")
@@ -677,6 +752,18 @@ _SPECIAL: dict[str, Callable[[list[Word]], Iterator[Inner]]] = {
     "uv": _uv,
     **dict.fromkeys(("python", "py", "pypy", "ipython"), _python),
     "man": _option_code("-P", "--pager"),
+    **dict.fromkeys(("bsdtar", "gtar"), _tar),
+    **dict.fromkeys(("scp", "sftp"), _connection),
+    **dict.fromkeys(("less", "more", "most"), _pager),
+    **dict.fromkeys(("gdb", "lldb", "cgdb"), _debugger),
+    "sort": _option_code("--compress-program"),
+    "gsort": _option_code("--compress-program"),
+    "split": _option_code("--filter"),
+    "gsplit": _option_code("--filter"),
+    "wget": _option_code("--use-askpass"),
+    **dict.fromkeys(("yarn", "pnpm"), _option_code("--script-shell", "--shell-mode-command")),
     "zip": _option_code("-TT", "--unzip-command"),
 }
 """What has a way of its own to say what it starts."""
+RUNNING = frozenset((*_PREFIXES, *_SPECIAL, *_WITH_ACTIONS))
+"""Programs that this module sees through."""
