@@ -9,8 +9,8 @@ from rightcall.commands.words import Word, basename
 from rightcall.commands.wrappers import RUNNING, SHELLS, Inner
 
 _MOST_TAILS = 12
-_WORDS = frozenset(
-    """act age alias amp apex arc architect at auto b2 base64 batch bore bw cap cat charm cipher clear-item code
+_WORD_TEXT = """
+    act age alias amp apex arc architect at auto b2 base64 batch bore bw cap cat charm cipher clear-item code
     command comet composer cosign cp copilot coproc coverage croc cursor dart declare defaults del deployer dig
     discord drill eas eb echo ed entr erase ex expo export fc fetch find flux fly format foreman gem get-secret go
     goose getent gpg hatch headscale heroku hf hh history host http https hub influx init install ipfs irm john jsr
@@ -20,13 +20,13 @@ _WORDS = frozenset(
     shipit skill sky slack sls snap sst strings stripe surge tea tee time timeout toot transfer trap trust tx tsx
     typeset umount unset up vault vi view wall watch wave wipe wp write xh xhost zip ping kill test env exec eval
     nslookup keytool openssl tar tmux truncate vim mosh sops certutil convert pip pip3 npm yarn pnpm bun cargo uv
-    poetry python-config""".split()
-)
+    poetry python-config"""
+_WORDS = frozenset(_WORD_TEXT.split())
 """Names that are as likely a word: `ruff format src`, `tool init`."""
 _STILL = frozenset(("env", "exec", "eval", "timeout", "nice", "pnpm", "npm", "yarn", "find", "cat", "cp", "mv", "tee"))
 """Those of them that count all the same where an option or a path follows, or behind `--` and `exec`."""
-_HARMLESS = frozenset(
-    """ls cat cd pwd touch mkdir rmdir tree head tail less more wc stat file open which whereis whatis apropos info
+_HARMLESS_TEXT = """
+    ls cat cd pwd touch mkdir rmdir tree head tail less more wc stat file open which whereis whatis apropos info
     help man type hash test [ [[ true false : sleep date seq expr bc tr basename dirname cut sort uniq diff cmp comm
     paste join fold fmt nl tac rev column grep egrep fgrep rg ag ack fd jq yq xq gron locate du df free top htop id
     whoami groups uname hostname uptime who w last lsof pgrep pidof md5sum sha1sum sha256sum cksum b2sum ln
@@ -36,12 +36,12 @@ _HARMLESS = frozenset(
     cowsay yes notify-send jira linear pacman-key rustfmt gofmt clang-format go rustc gcc g++ clang cc javac java
     ping dig host nslookup traceroute cloc tokei bat exa eza zoxide z fzf delta difft meld ctags etags gh glab git
     docker kubectl npm yarn pnpm pip pip3 uv poetry conda mamba brew apt apt-get dnf yum pacman apk snap flatpak
-    cargo gem bundle rustup nvm volta asdf mise for select case if { pre-commit gitlint commitlint semgrep""".split()
-)
+    cargo gem bundle rustup nvm volta asdf mise for select case if { pre-commit gitlint commitlint semgrep"""
+_HARMLESS = frozenset(_HARMLESS_TEXT.split())
 """Their words are names and texts, also where those are the names of programs."""
 _TEXTS = frozenset(
-    ("-m", "--message", "--title", "--body", "--description", "-k", "--grep", "-g", "--filter", "-t", "--name", "--text",
-     "--comment", "--prompt", "-p", "--query", "-q", "--pattern", "--match", "--reason", "--summary", "--label")
+    ("-m", "--message", "--title", "--body", "--description", "-k", "--grep", "-g", "--filter", "-t", "--name",
+     "--text", "--comment", "--prompt", "-p", "--query", "-q", "--pattern", "--match", "--reason", "--summary")
 )  # fmt: skip
 
 

@@ -578,7 +578,7 @@ def _vim(arguments: list[Word]) -> Iterator[Inner]:
             r"system\(|term|^:*\s*(?:lua|py\w*|perl|ruby|tcl|mz\w*)\b|job_start|\bso(?:urce)?\b|delete\(", told
         ):
             yield Inner(code=Word(HOLE))
-        if word.value.startswith("-S") and word.value != "-S" or (word.value == "-S" and at + 1 < len(arguments)):
+        if (word.value.startswith("-S") and word.value != "-S") or (word.value == "-S" and at + 1 < len(arguments)):
             yield Inner(code=Word(HOLE))
 
 
