@@ -31,7 +31,8 @@ INTERPRETERS: dict[str, Interpreter] = {
     "tsx": _NODE, "ts-node": _NODE, "perl": Interpreter(("-e", "-E", "-ne", "-pe", "-le", "-lne", "-ane", "-pie",
     "-nle",
                                                          "-i.bak", "-0777", "-wle", "-we")),
-    "ruby": Interpreter(("-e", "-ne", "-pe"), valued=frozenset(("-I", "-r", "-C"))), "php": Interpreter(("-r", "-B", "-R", "-E"), valued=frozenset(("-d", "-c", "-z"))),
+    "ruby": Interpreter(("-e", "-ne", "-pe"), valued=frozenset(("-I", "-r", "-C"))),
+    "php": Interpreter(("-r", "-B", "-R", "-E"), valued=frozenset(("-d", "-c", "-z"))),
     "lua": Interpreter(("-e",)), "luajit": Interpreter(("-e",)), "rscript": Interpreter(("-e",)),
     "r": Interpreter(("-e",)), "julia": Interpreter(("-e", "--eval", "-E", "--print")),
     "osascript": Interpreter(("-e",)), "elixir": Interpreter(("-e", "--eval")), "erl": Interpreter(("-eval",), False),
@@ -106,7 +107,8 @@ _SED_STARTS = Late(
     rf"|(?:^|[;{{\n])\s*{_SED_ADDRESS}(?:,(?:{_SED_ADDRESS}|[+~]\d+))?\s*!?\s*e(?:\s|$|[;}}])"
 )
 _ALSO: dict[str, tuple[str, Late]] = {
-    "perl": ("runs", Late(r"\b(?:system|exec)\b\s*[\w$@(\"'`{]|\bopen\s*\(?[^;]{0,80}[\"'](?:\s*\||[^\"']*\|\s*[\"']|-\||\|-)"
+    "perl": ("runs", Late(r"\b(?:system|exec)\b\s*[\w$@(\"'`{]|\bopen\s*\(?[^;]{0,80}"
+                          r"[\"'](?:\s*\||[^\"']*\|\s*[\"']|-\||\|-)"
                           r"|\bqx\W|\brename\b")),
     "tclsh": ("runs", Late(r"\bexec\b|\bopen\s+[\"{]?\s*\||\bfile\s+(?:delete|rename)|\bsocket\b")),
     "expect": ("runs", Late(r"\b(?:spawn|exec|system)\b|\bfile\s+(?:delete|rename)")),

@@ -46,8 +46,8 @@ _MOST_WORDS = 5000
 """Of one command; no system starts a program with many more."""
 _PASSED_OVER = frozenset(("sudo", "env", "command", "nohup", "time", "timeout", "nice", "exec"))
 _UNPACKS = frozenset(
-    ("unzip", "tar", "gunzip", "gzip", "bunzip2", "xz", "unxz", "zstd", "7z", "unrar", "cat", "head", "tail", "less", "wc",
-     "jq", "grep", "file", "ls", "stat", "sha256sum", "md5sum", "diff", "rm", "mv", "cp", "chmod", "zipinfo")
+    ("unzip", "tar", "gunzip", "gzip", "bunzip2", "xz", "unxz", "zstd", "7z", "unrar", "cat", "head", "tail", "less",
+     "wc", "jq", "grep", "file", "ls", "stat", "sha256sum", "md5sum", "diff", "rm", "mv", "cp", "chmod", "zipinfo")
 )  # fmt: skip
 """They look at what was fetched, or unpack it, and run nothing of it."""
 _STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
@@ -732,8 +732,8 @@ def _is_narrowed(command: Simple, commands: list[Simple]) -> bool:
 
 _SHOWN = frozenset(
     ("PATH", "HOME", "USER", "SHELL", "LANG", "LC", "PWD", "NODE", "PYTHON", "PYTHONPATH", "NODE_ENV", "JAVA_HOME",
-     "GOPATH", "GOROOT", "CUDA", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA", "TERM", "EDITOR", "PROXY", "TMPDIR", "DISPLAY",
-     "NVM", "RUBY", "RUST", "CARGO_HOME", "XDG", "DEBUG", "PORT", "HOSTNAME")
+     "GOPATH", "GOROOT", "CUDA", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA", "TERM", "EDITOR", "PROXY", "TMPDIR",
+     "DISPLAY", "NVM", "RUBY", "RUST", "CARGO_HOME", "XDG", "DEBUG", "PORT", "HOSTNAME")
 )  # fmt: skip
 """Names of variables, or parts of them, that say nothing secret."""
 

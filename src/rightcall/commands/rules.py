@@ -424,7 +424,8 @@ _JQ_ENVIRONMENT = Late(r"(?:\$ENV|(?<![.\w\"$])env)\b(?!\s*:)(?!\"|\.(?!\w*(?:SE
 def _jq(run: Run, _place: Place) -> Iterator[Found]:
     """`jq -n env` shows all variables."""
     code = [word.value for at, word in enumerate(run.arguments) if not word.value.startswith("-")
-            and not {"--arg", "--argjson", "--slurpfile", "--rawfile"} & set(run.values[max(at - 2, 0) : at])]  # fmt: skip
+            and not {"--arg", "--argjson", "--slurpfile", "--rawfile"}.intersection(run.values[max(at - 2, 0) : at])
+            ]  # fmt: skip
     if code and _JQ_ENVIRONMENT.search(code[0]):
         yield Found("credentials", "jq env")
 

@@ -25,8 +25,8 @@ _SENDING = ("-d", "--data", "--data-ascii", "--data-binary", "--data-raw", "--da
 
 
 CONNECTS = frozenset(
-    ("curl", "curlie", "wget", "http", "https", "xh", "aria2c", "ssh", "scp", "sftp", "rsync", "git", "mosh", "autossh", "nc",
-     "ncat", "netcat", "telnet", "psql", "mysql", "redis-cli", "lynx", "links", "w3m", "httpie", "ping")
+    ("curl", "curlie", "wget", "http", "https", "xh", "aria2c", "ssh", "scp", "sftp", "rsync", "git", "mosh", "autossh",
+     "nc", "ncat", "netcat", "telnet", "psql", "mysql", "redis-cli", "lynx", "links", "w3m", "httpie", "ping")
 )  # fmt: skip
 """Programs that take a host without a scheme."""
 _HOST = re.compile(r"(?:[\w.-]+@)?(\[[0-9a-fA-F:]+\]|[\w.-]+):(?!\\|//)")
@@ -59,8 +59,8 @@ def _hosts(run: Run) -> list[Address]:
         found += [one.value.rpartition("@")[2] for option in ("-J", "-W") if option in run.values
                   and (one := option_value(run.arguments, option)) is not None]  # fmt: skip
     elif program in ("scp", "rsync", "sftp", "git"):
-        found += [one[1] for value in run.values if not value.startswith(("-", "/", ".")) and (one := _HOST.match(value))
-                  and (program != "git" or "@" in value)]  # fmt: skip
+        found += [one[1] for value in run.values if not value.startswith(("-", "/", "."))
+                  and (one := _HOST.match(value)) and (program != "git" or "@" in value)]  # fmt: skip
     elif program in ("lynx", "links", "w3m", "httpie"):
         found += [one for one in run.values if not one.startswith("-")]
     elif program in ("nc", "ncat", "netcat", "telnet", "ping"):
@@ -77,8 +77,8 @@ def _named_addresses(run: Run) -> list[Address]:
     if run.program in ("curl", "curlie"):
         words = [*run.operands(_CURL_VALUED), *filter(None, [option_value(run.arguments, "--url")])]
         if any(re.search(r"[{\[]", word.value) for word in words) and not run.has("-g", "--globoff"):
-            words += [Word(one) for word in words[:10] for one in braces(re.sub(r"\[(\w+)-(\w+)(?::\d+)?\]", r"{\1..\2}",
-                                                                              word.value))]  # fmt: skip
+            texts = [re.sub(r"\[(\w+)-(\w+)(?::\d+)?\]", r"{\1..\2}", word.value) for word in words[:10]]
+            words += [Word(one) for text in texts for one in braces(text)]
         return _parsed(words, "http")
     if run.program in ("wget", "http", "https", "xh", "aria2c"):
         words = [one for one in run.operands("-O -o -P -U -e -i -t -T --output-document --header --user-agent") if
