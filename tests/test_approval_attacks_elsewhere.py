@@ -250,7 +250,7 @@ def test_beyond_the_limit_no_question_of_that_caller_waits_whatever_it_is_about(
     waiting = desk.store.look(lambda tables: [one.id for one in tables.approvals("waiting") if one.caller == "teacher"])
     assert waiting == asked
     refused = desk.try_({"n": 99}, settings=FEW).decision
-    assert refused.reason == "3 calls wait for approval already, which is the most that may. This one did not run"
+    assert refused.reason == "3 calls wait for approval already, and no more may wait. This one did not run"
     assert refused.hint is not None
     assert "rightcall" not in f"{refused.reason}{refused.hint}"
 

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ from msgspec.structs import fields, replace
 
 from rightcall.config import Policy, load_policy
 from rightcall.config_found import FoundPolicy
+from rightcall.config_requests import requests_of
 from rightcall.config_settings import Asking, Settings
 from rightcall.config_tightening import narrow, tighten
 from rightcall.errors import PolicyError, StoreError
@@ -159,3 +161,30 @@ def test_a_store_with_tables_of_somebody_else_is_not_written(tmp_path: Path) -> 
     connection.close()
     with pytest.raises(StoreError, match="other tables, views or triggers"):
         SqliteStore(tmp_path / "audit.db", found=True)
+
+
+DROPPED = {
+    "[policy.approval]\neffects = []\n": ["policy.approval.effects"],
+    '[policy.approval]\neffects = ["network"]\n': ["policy.approval.effects"],
+    '[write]\nlocked = []\nprotected = ["main"]\n': ["write.locked", "write.protected"],
+    '[policy.approval]\neffects = ["write", "execute", "network"]\n': [],
+    '[policy]\ndeny = ["x"]\n[policy.paths]\ndeny = ["private/**"]\n[write]\nfrozen = ["old"]\n': [],
+}
+
+
+@pytest.mark.promise("P-13")
+@pytest.mark.parametrize("text", DROPPED)
+def test_what_a_file_takes_away_is_shown_as_well(text: str) -> None:
+    raw = f"version = 1\n{text}".encode()
+    asked = requests_of("rightcall.toml", raw)
+    assert [one.key for one in asked] == DROPPED[text]
+    policy = load_policy(tomllib.loads(raw.decode()))
+    if not asked:  # then it counts as it is, trusted or not
+        assert tighten(policy).settings == policy.settings
+        assert tighten(policy).write == policy.write
+
+
+@pytest.mark.parametrize("seconds", [0.1, 25])
+def test_a_deadline_that_was_found_does_not_count(seconds: float) -> None:
+    said = load_policy({"gate": {"hosts": {"claude-code": {"mode": "warn", "deadline": seconds}}}})
+    assert tighten(said, "warn").hosts["claude-code"].deadline == 5.0

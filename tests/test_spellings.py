@@ -15,6 +15,7 @@ from cli_running import environment
 from rightcall import Executor, tool
 from rightcall.door import Door
 from rightcall.errors import ToolError
+from rightcall.fs.guarded import guarded_files, is_another_name
 from rightcall.hosts.hook_builtin import builtin_tools
 from spelling_table import DENY, HARMLESS, IN_EXECUTORS, NAMES, PATHS, TARGETS, spelled_paths
 
@@ -342,3 +343,19 @@ def test_no_spelling_passes_the_real_hook(project: Path, path: str) -> None:
         text=True, check=False, cwd=project, env=environment() | {"CLAUDE_PROJECT_DIR": str(project)}, timeout=60,
     )  # fmt: skip
     assert json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+@pytest.mark.promise("P-15")
+def test_another_name_of_what_lies_beside_the_audit_or_in_our_folders_is_known_too(tmp_path: Path) -> None:
+    database = tmp_path / "kept" / "audit.db"
+    (tmp_path / "kept" / "audit.db-private").mkdir(parents=True)
+    (tmp_path / "kept" / "packets").mkdir()
+    inside = [database, tmp_path / "kept" / "audit.db-private" / "x", tmp_path / "kept" / "packets" / "p.json"]
+    for number, file in enumerate(inside):
+        file.write_text("secret")
+        os.link(file, tmp_path / f"other{number}.txt")
+    (tmp_path / "own.txt").write_text("")
+    os.link(tmp_path / "own.txt", tmp_path / "own too.txt")
+    guarded = guarded_files(None, str(database))
+    names = [*(f"other{number}.txt" for number in range(len(inside))), "own.txt"]
+    assert [is_another_name(str(tmp_path / name), guarded) for name in names] == [True, True, True, False]

@@ -49,9 +49,22 @@ _MEANINGS = (
     (("policy", "stage"), "allows more tools"),
     (("policy", "allow"), "allows more tools"),
     (("policy", "paths"), "opens protected paths"),
+    (("policy", "approval"), "asks a person less often"),
+    (("policy", "commands"), "asks less about commands"),
+    (("policy", "urls"), "asks less about addresses"),
+    (("policy", "records"), "shows callers the records of others"),
+    (("policy", "limits"), "allows more calls"),
+    (("policy", "dry_run"), "lets tools write and execute"),
+    (("write", "locked"), "lets tools write what other programs run"),
+    (("write", "protected"), "lets tools change protected branches"),
     (("callers", "*", "stage"), "allows more tools"),
     (("callers", "*", "allow"), "allows more tools"),
     (("callers", "*", "only"), "allows these tools"),
+    (("gate", "reasoning"), "changes how model output is read"),
+    (("gate", "models"), "changes how model output is read"),
+    (("gate", "providers"), "changes how model output is repaired"),
+    (("gate", "hosts", "*", "deadline"), "changes how long a hook may take"),
+    (("router", "*", "model"), "chooses a model"),
     (("gate", "tools"), "changes how the arguments of a tool are read"),
 )
 
@@ -91,7 +104,7 @@ def meaning(path: KeyPath) -> str:
     for pattern, words in _MEANINGS:
         if len(path) >= len(pattern) and all(one in ("*", here) for one, here in zip(pattern, path, strict=False)):
             return words
-    return "loosens a rule"
+    return "changes a default other than by making it stricter"
 
 
 def _beyond(said: Struct, tight: Struct, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
@@ -111,16 +124,27 @@ def _difference(said: Any, tight: Any, path: KeyPath) -> Iterator[tuple[KeyPath,
         said = _unlike_defaults(said)
     if isinstance(said, Mapping):
         under = cast("Mapping[str, Any]", tight if isinstance(tight, Mapping) else {})
-        for key, one in cast("Mapping[str, Any]", said).items():
+        over = cast("Mapping[str, Any]", said)
+        for key, one in over.items():
             if one != under.get(key):
                 yield from _difference(one, under.get(key), (*path, key))
+        yield from (((*path, key), _without(under[key])) for key in under if key not in over)
     elif isinstance(said, tuple) and isinstance(tight, tuple):
         known = cast("tuple[Any, ...]", tight)
-        more = [one for one in cast("tuple[Any, ...]", said) if one not in known]
+        given = cast("tuple[Any, ...]", said)
+        more = [one for one in given if one not in known]
+        dropped = [one for one in known if one not in given]
         if more:
             yield path, more
+        if dropped:
+            yield path, _without(dropped)
     elif said is not None:
         yield path, said
+
+
+def _without(value: Any) -> dict[str, Any]:
+    """A rule that holds by itself, and would not hold under this file."""
+    return {"without": value}
 
 
 def _unlike_defaults(record: Struct) -> dict[str, Any]:

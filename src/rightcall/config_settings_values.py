@@ -1,6 +1,7 @@
 """Single values of the policy file's tables, each checked so that no rule can be there without effect:
 a denial that could never match is a mistake, not a milder policy."""
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, get_args
@@ -116,9 +117,10 @@ def _path_pattern(source: Source, path: KeyPath, value: Any) -> str:
     if text.startswith("!"):
         raise source.wrong(path, f"{shown(text)}: there is no `!` here; what is excepted stands in a list of its own")
     fault = _fault_of(text)
-    if fault is not None or text.startswith("~") or text.partition("/")[0].endswith(":"):
+    drive = os.name == "nt" and text.partition("/")[0].endswith(":")  # elsewhere a folder may be called so
+    if fault is not None or text.startswith("~") or drive:
         why = fault or "a path counts from the root, with `/`"
-        raise source.wrong(path, f'{shown(text)} can match nothing: {why}, as in "private/**" or "**/*.{{pem,key}}"')
+        raise source.wrong(path, f'{shown(text)} can match nothing: {why}. Examples: "private/**", "**/*.{{pem,key}}"')
     return text
 
 

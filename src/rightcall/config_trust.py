@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from rightcall.config_requests import Beyond
 
 _MOST_KEYS = 8
+_MOST_MARKS = 3_500
+"""Requests that are known again one by one: of more, the note would be too long to be read back."""
 
 
 def load_file(policy: str | os.PathLike[str]) -> Policy:
@@ -110,6 +112,8 @@ def take_back(file: str) -> bool:
 def _note(file: str, digest: str, marks: list[str]) -> None:
     from datetime import UTC, datetime
 
+    if len(marks) > _MOST_MARKS:
+        marks = []  # then all of them are shown as new next time, which is the stricter
     at = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
     ledger.note("policies", identity(file), {"sha256": digest, "at": at, "requests": marks})
 

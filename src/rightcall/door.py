@@ -35,7 +35,6 @@ from rightcall.packs import pack_digests
 from rightcall.record.admission import Admission, Decide, admit, count_start, finish, finish_once, refuse
 from rightcall.record.asking import answer
 from rightcall.record.entries import EndBody, encode
-from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import note_policy, packs_digest, policy_note
 from rightcall.record.pause import pause, resume
 from rightcall.record.tables import Store, Tables
@@ -77,7 +76,7 @@ class Door:
     def __init__(
         self, host: str, policy: PolicySource, *, tools: Iterable[Any], packs: Iterable[str], provider: str | None,
         caller: str | None, root: str | os.PathLike[str], store: StoreSource, mode: Mode | None, strict: bool,
-        fixed_names: bool, elsewhere: bool, pins: bool, clock: Clock | None,
+        fixed_names: bool, elsewhere: bool, pins: bool, remote: bool, clock: Clock | None,
     ) -> None:  # fmt: skip
         self.host = HOST_NAMES.get(host, host)
         self.caller = caller or self.host
@@ -110,7 +109,7 @@ class Door:
             found_folder(self._policy.current, self._file, self.root),
         )  # fmt: skip
         self._guarded = guarded_files(self._file, path, _path_of(self.store))
-        self._desk = _desk(self._file, None if isinstance(self.store, MemoryStore) else path)
+        self._desk = None if remote else _desk(self._file, path, _path_of(self.store))
         self._redactor = self._new_redactor()
         self._note_policy("loaded")
 
@@ -119,15 +118,16 @@ class Door:
         cls, host: str, policy: PolicySource = None, *, tools: Iterable[Any] = (), packs: Iterable[str] = (),
         provider: str | None = None, caller: str | None = None, root: str | os.PathLike[str] = ".",
         store: StoreSource = None, mode: Mode | None = None, strict: bool = False, fixed_names: bool = False,
-        elsewhere: bool = False, pins: bool = True, clock: Clock | None = None,
+        elsewhere: bool = False, pins: bool = True, remote: bool = False, clock: Clock | None = None,
     ) -> Self:  # fmt: skip
         """Raises PolicyError, ConfigError or StoreError. `store` None: a file where a policy file says, else memory.
         `mode` holds where the policy says nothing of the host. `fixed_names`: the host has chosen the tool already, so
         that a name is only ever that very tool. `elsewhere`: another process will say how a call ended. `pins` false:
-        the tools are the callers' own, so that two of one name may differ and none has changed."""
+        the tools are the callers' own, so that two of one name may differ and none has changed. `remote`: callers are
+        on other machines, and are told no command or path of this one."""
         return cls(
             host, policy, tools=tools, packs=packs, provider=provider, caller=caller, root=root, store=store, mode=mode,
-            strict=strict, fixed_names=fixed_names, elsewhere=elsewhere, pins=pins, clock=clock,
+            strict=strict, fixed_names=fixed_names, elsewhere=elsewhere, pins=pins, remote=remote, clock=clock,
         )  # fmt: skip
 
     def __enter__(self) -> Self:
@@ -463,11 +463,14 @@ def _path_of(store: Store) -> str | None:
     return None if path is None else os.fspath(path)
 
 
-def _desk(policy: str | None, store: str | None) -> str:
-    """Where a person answers, as options of the command that does it."""
-    if policy is not None:
+def _desk(policy: str | None, named: str, store: str | None) -> str:
+    """Where a person answers, as options of the command that does it: the policy, where it names the store that is
+    used, or the store itself."""
+    if store is None:
+        return "" if policy is None else f" --policy {quote(policy)}"
+    if policy is not None and os.path.realpath(named) == os.path.realpath(store):
         return f" --policy {quote(policy)}"
-    return "" if store is None else f" --db {quote(store)}"
+    return f" --db {quote(store)}"
 
 
 def _result(ok: bool, error: str | None, seconds: float | None) -> Result:

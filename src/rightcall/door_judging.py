@@ -11,7 +11,7 @@ from rightcall.authorise.allowlist import denial, is_outside, not_whitelisted, p
 from rightcall.authorise.limits import scopes_of
 from rightcall.config import Policy
 from rightcall.config_settings import Rights
-from rightcall.door_guarding import touches
+from rightcall.door_guarding import guards, touches
 from rightcall.door_rights import DoorRights
 from rightcall.door_tools import full_name, other_names, unknown_tool
 from rightcall.door_unsure import as_it_was, unsure
@@ -22,12 +22,12 @@ from rightcall.fs.readings import NOWHERE
 from rightcall.fs.rules import path_rules
 from rightcall.record.admission import finish
 from rightcall.record.asking import Question
-from rightcall.record.entries import AnswerBody, CallBody, EndBody, encode, read_call
+from rightcall.record.entries import UNASKED, AnswerBody, CallBody, EndBody, encode, read_call
 from rightcall.record.tables import Entry, Tables
 from rightcall.text.escape import escaped
 from rightcall.text.redact import Redactor
 from rightcall.types import Call, Verdict
-from rightcall.types_running import Decision, Origin, Request
+from rightcall.types_running import Decision, Finding, Origin, Request
 
 log = logging.getLogger("rightcall")
 
@@ -113,7 +113,8 @@ def _asked_of(
     body = call_body(written, who, judged, here.redactor)
     body = replace(body, tool=_recorded_name(here, body.tool, judged), wire=here.host)
     if isinstance(request, Decision):
-        body = body if request.rule in _OF_THE_GATE else replace(body, problems=_known_ones(body.problems))
+        problems = body.problems if request.rule in _OF_THE_GATE else _known_ones(body.problems)
+        body = replace(body, problems=problems, rights=here.rights.rights.digest, inputs=UNASKED)
         shown = Question()
         request = replace(request, reason=reason_told(request.reason, written.arguments, here.redactor))
     else:
@@ -166,12 +167,21 @@ def _request(
     touched = touches(here.guarded, here.root, seen) if seen else None
     if touched is not None:
         return Decision("deny", "path:deny", f"No such file or folder: {escaped(touched, 200)}")
+    guarding = guards(here.root, request.paths) if request.paths and _writes_files(tool, request) else None
+    if guarding is not None:
+        why = f"`{escaped(guarding, 200)}` decides which hooks or programs run"
+        request = replace(request, findings=(*request.findings, Finding("ask", "path:guards", why)))
     return replace(
         request, tool=whole, own=False, permit=here.rights.permit, called=_others(others, whole), origin=here.origin,
         paths=_named_paths(request, rights) if request.paths else (),
         command_paths=tuple(path for path in request.command_paths if _is_named(path[1], rights)),
         dry_run=here.rights.dry_run and request.side_effects,
     )  # fmt: skip
+
+
+def _writes_files(tool: Equipped, request: Request) -> bool:
+    """Whether a tool is one that writes the files it names. What a command writes is judged with the command."""
+    return tool.tool.effects_declared and "write" in request.effects and not tool.tool.rules.commands
 
 
 def _others(names: tuple[str, ...], whole: str) -> tuple[str, ...]:

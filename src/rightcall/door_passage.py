@@ -35,6 +35,8 @@ class Passage(Struct, frozen=True):
     observed: bool = False
     request: Request | None = None
     admission: Admission = Admission(Decision("deny", ""), 0)
+    desk: str = ""
+    """Where a person answers, as options of the command that does it."""
 
     @property
     def approval(self) -> str | None:
@@ -49,9 +51,10 @@ class Passage(Struct, frozen=True):
 
 def passage(
     name: str, arguments: Any, verdict: Verdict, admission: Admission, request: Request | None, *, observed: bool,
-    desk: str = "",
+    desk: str | None = "",
 ) -> Passage:  # fmt: skip
-    """`name` and `arguments` are what was written; `desk` says where a person answers."""
+    """`name` and `arguments` are what was written; `desk` says where a person answers; None: the
+    text is read on another machine, which is told no command and no path of this one."""
     decision = admission.decision
     if observed:
         return Passage("allow", name, arguments, False, "", "", verdict, decision, True, request, admission)
@@ -66,7 +69,18 @@ def passage(
         message, why = _waiting(decision, desk), _reason(decision, verdict)
         changed = call.name != name or call.arguments != arguments
         return Passage(
-            "ask", call.name, call.arguments, changed, message, why, verdict, decision, False, request, admission
+            "ask",
+            call.name,
+            call.arguments,
+            changed,
+            message,
+            why,
+            verdict,
+            decision,
+            False,
+            request,
+            admission,
+            desk or "",
         )
     return Passage(
         "deny", name, arguments, False, _refusal(verdict, admission), "", verdict, decision, False, request, admission
@@ -87,9 +101,12 @@ def _refusal(verdict: Verdict, admission: Admission) -> str:
     return error_content(decision.reason, stubborn_hint(admission, decision.hint))
 
 
-def _waiting(decision: Decision, desk: str) -> str:
+def _waiting(decision: Decision, desk: str | None) -> str:
     """Nothing in it is of the model's own words."""
     waiting = decision.approval
+    if desk is None:
+        pending = f"Approval {waiting} is pending. Do not retry yet. After approval, send the identical call."
+        return error_content(decision.reason, pending)
     return error_content(
         decision.reason,
         f"It waits for an answer as approval {waiting}; a person says yes with "

@@ -170,7 +170,8 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
 
 def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
     """What the decision uses besides what a record says anyway; of most calls there is next to nothing."""
-    if not (request.paths or request.inner or request.asks or request.approval or request.commanded or request.origin):
+    beside = request.commanded or request.findings or request.origin
+    if not (request.paths or request.inner or request.asks or request.approval or beside):
         return _plain_inputs(
             request.own, request.permit, request.called, request.repeatable, request.dry_run, request.repaired
         )
@@ -251,10 +252,13 @@ def unrecorded(error: StoreError) -> Admission:
     return Admission(Decision("deny", f"store:{error.fault}", str(error)), 0)
 
 
+_GIVE_UP = "Do not repeat it; tell the user."
+
+
 def faulty(error: Exception) -> Decision:
     """What is decided where judging a call raised: an error of ours, or of a function that somebody declared, neither
     becomes the host's nor lets a call pass."""
-    return Decision("deny", "fault", f"The call could not be judged: {type(error).__name__}")
+    return Decision("deny", "fault", f"The call could not be judged: {type(error).__name__}", _GIVE_UP)
 
 
 def fault_body(written: Written, who: Who, redactor: Redactor) -> CallBody:

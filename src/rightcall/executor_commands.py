@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from rightcall.catalog import Tool
 from rightcall.config_settings import Rights
-from rightcall.execute.places import found_at
+from rightcall.execute.places import found_at, plain_name
 from rightcall.executor_batches import Inner
 from rightcall.types_running import Finding
 
@@ -115,7 +115,9 @@ def _given(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[_Given]:
             for value in found_at(arguments, place):
                 yield from _values(_Beside(tool.name, arguments), name, value, url, True)
     if not rules.commands and not rules.urls and _nobody_described(tool):
-        yield from _by_name(tool, arguments)
+        patches = {plain_name(place) for place in rules.patches}
+        kept = {name: one for name, one in arguments.items() if plain_name(name) not in patches}
+        yield from _by_name(tool, kept if patches else arguments)
 
 
 def _may_hold(arguments: Mapping[str, Any]) -> bool:
@@ -126,16 +128,12 @@ def _may_hold(arguments: Mapping[str, Any]) -> bool:
 @lru_cache(1024)
 def _kind_of(name: str) -> Literal["command", "url", "code", "program", ""]:
     """What an argument of this name holds. Case and separators do not count: `bashCommand`, `base-url`."""
-    plain = _plain(name)
+    plain = plain_name(name)
     if plain in COMMAND_NAMES or plain.endswith(COMMAND_ENDS):
         return "command"
     if plain in URL_NAMES or plain.endswith(URL_ENDS):
         return "url"
     return "code" if plain == "code" else "program" if plain in _PROGRAMS else ""
-
-
-def _plain(name: str) -> str:
-    return name.casefold().replace("-", "").replace("_", "").replace(" ", "")
 
 
 def _nobody_described(tool: Tool) -> bool:
@@ -167,15 +165,15 @@ class _Beside(NamedTuple):
 
     def words(self) -> list[Any]:
         """The arguments of a program, where they stand apart from it."""
-        return [value for name, value in self.around.items() if _plain(name) in _WORDS]
+        return [value for name, value in self.around.items() if plain_name(name) in _WORDS]
 
     def folders(self) -> tuple[str, ...]:
-        said = (value for name, value in self.around.items() if _plain(name) in _FOLDERS)
+        said = (value for name, value in self.around.items() if plain_name(name) in _FOLDERS)
         return tuple(value for value in said if isinstance(value, str) and value and "\0" not in value)
 
 
 def _named(beside: _Beside, top: str, name: str, value: Any) -> Iterator[_Given]:
-    kind, unsure = _kind_of(name), _plain(name) in _UNSURE
+    kind, unsure = _kind_of(name), plain_name(name) in _UNSURE
     if kind == "url":
         if not unsure or "://" in str(value)[:2000]:
             yield from _values(beside, top, value, True, True)

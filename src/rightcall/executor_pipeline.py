@@ -49,7 +49,7 @@ from rightcall.present.marks import mark_as_data
 from rightcall.present.messages import Content, content, error_content
 from rightcall.record.admission import Admission, admit, finish_once, refuse
 from rightcall.record.asking import Question
-from rightcall.record.entries import CallBody, EndBody
+from rightcall.record.entries import UNASKED, CallBody, EndBody
 from rightcall.record.tables import Store, Tables
 from rightcall.text.redact import Redactor
 from rightcall.text.tokens import estimate
@@ -244,9 +244,10 @@ class Pipeline(Struct, frozen=True, eq=False):
         return str(told.value) if told.ok else f"{UNKNOWN} {urandom(16).hex()}"
 
     def _refusal(self, written: Written, who: Who, decision: Decision) -> Callable[[Tables], Admission]:
-        body = call_body(written, who, None, self.redactor)
+        rights = self.toolbox.rights_of(who.caller)
+        body = replace(call_body(written, who, None, self.redactor), rights=rights.digest, inputs=UNASKED)
         decision = replace(decision, reason=reason_told(decision.reason, written.arguments, self.redactor))
-        digest, most = written.digest, self.toolbox.rights_of(who.caller).quarantine
+        digest, most = written.digest, rights.quarantine
         now = self.store.clock.now()
 
         def work(tables: Tables) -> Admission:

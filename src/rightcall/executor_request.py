@@ -17,8 +17,9 @@ from rightcall.executor_commands import judged_arguments
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.fs.globs import folded
 from rightcall.fs.readings import NOWHERE, Unjudged, destinations, follow, spellings
+from rightcall.text.escape import escaped
 from rightcall.types import Effect, Verdict
-from rightcall.types_running import Request, Scope
+from rightcall.types_running import Finding, Request, Scope
 
 _encode = json.Encoder(order="deterministic").encode
 _PLAIN = Verdict(True, None)
@@ -34,6 +35,11 @@ TOO_MANY_PATHS = f"Validation failed: more than {MOST_PATHS} paths in one call"
 
 _MOST_READINGS = 4 * MOST_PATHS
 """Of all its paths together."""
+
+
+_SHOWN = 200
+_MOST_STARTS = 20
+"""Folders from which a pattern may count."""
 
 
 class TooManyPaths(ValueError):
@@ -94,8 +100,14 @@ def build_request(
     inner = tuple(inner_calls(toolbox, rules.batch, call.arguments)) if rules.batch is not None else ()
     effects = tool.effects | effects_inside(inner) if inner else tool.effects
     foreign = equipped.local is None or not equipped.local.rooted
-    paths = _paths(_places(tool, call.arguments, inner), (root, *folders), foreign) if rules.paths or inner else ()
+    named = rules.paths or rules.patches or inner
+    paths = _paths(_places(tool, call.arguments, inner), (root, *folders), foreign) if named else ()
     judged = judged_arguments(tool, call.arguments, inner, rights, (root, *folders))
+    if rules.globs or inner:
+        starts = tuple(dict.fromkeys((".", *(path.resolved for path in paths))))
+        judged = judged._replace(
+            findings=(*_globbed(tool, call.arguments, inner, rights, root, starts), *judged.findings)
+        )
     return Request(
         caller=rights.caller,
         tool=tool.name,
@@ -148,10 +160,47 @@ def _command_paths(paths: Iterable[tuple[str, str, bool]], root: str) -> tuple[t
 
 def _places(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner]) -> Iterator[str]:
     """The paths as they are written, in the call and in the calls within it."""
-    calls = [(tool, arguments), *((known, given) for one in inner for known in one.tools for given in one.arguments)]
-    for called, given in calls:
+    for called, given in _calls(tool, arguments, inner):
         for place in called.rules.paths:
             yield from values_at(given, place)
+        for place in called.rules.patches:
+            yield from _patched(values_at(given, place))
+
+
+def _patched(texts: list[str]) -> Iterator[str]:
+    """The paths in a patch. One that names none ends in a NUL character, so that nothing lets it pass."""
+    from rightcall.text.patches import paths_in_patch  # late: few tools take one
+
+    found = [path for text in texts for path in paths_in_patch(text)]
+    if found or not any(text.strip() for text in texts):
+        yield from found
+    else:
+        yield f"{texts[-1][:_SHOWN]}\0"
+
+
+def _globbed(
+    tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner], rights: Rights, root: str, starts: tuple[str, ...]
+) -> Iterator[Finding]:
+    """Patterns that mean what the path rules refuse, wherever they may count from."""
+    from rightcall.fs.globs_judging import glob_rule  # late: few tools take one
+
+    said = rights.paths
+    patterns: dict[str, None] = {}
+    for called, given in _calls(tool, arguments, inner):
+        for place in called.rules.globs:
+            patterns |= dict.fromkeys(values_at(given, place))
+    if len(patterns) > MOST_PATHS:
+        raise TooManyPaths(TOO_MANY_PATHS)
+    for pattern in patterns:
+        rule = glob_rule(pattern, said.deny, said.allow, said.dotfiles, root=root, starts=starts[:_MOST_STARTS])
+        if rule is not None:
+            yield Finding("deny", rule, f"No such file or folder: {escaped(pattern, 200)}")
+
+
+def _calls(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner]) -> Iterator[tuple[Tool, Mapping[str, Any]]]:
+    """The call, and the calls within it."""
+    yield tool, arguments
+    yield from ((known, given) for one in inner for known in one.tools for given in one.arguments)
 
 
 def _readings(bases: tuple[str, ...], written: str, foreign: bool) -> Iterator[_Path]:

@@ -114,6 +114,10 @@ class Rules(Struct, frozen=True, omit_defaults=True):
     paths: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     urls: tuple[str, ...] = ()
+    patches: tuple[str, ...] = ()
+    """Arguments that are patches: the files that one names count as paths."""
+    globs: tuple[str, ...] = ()
+    """Arguments that are patterns for paths."""
     repeatable: bool = False
     mode: Mode | None = None
     unknown_argument: UnknownArgument | None = None

@@ -42,7 +42,10 @@ def test_a_lost_audit_is_told_by_every_command_until_a_new_one_is_begun(
         assert f"rightcall audit adopt --db {database}" in done.err
     assert run("audit", "adopt").code == 2  # there is nobody to ask
     done = run("audit", "adopt", "--yes", "--reason", "a fresh disk", "--by", "anna")
-    assert (done.code, done.out.splitlines()[-1]) == (0, "A new audit was begun.")
+    assert done.code == 0
+    assert "A new audit was begun.\nIt is not paused and holds no tokens, approvals or grants.\n" in done.out
+    assert "A pause, tokens, approvals and grants in the lost audit log do not hold" in done.out
+    assert f"pause them again: rightcall pause --db {database}" in done.out
     shown = run("audit", "show", "1").out
     assert "begun anew" in shown
     assert "a fresh disk" in shown
@@ -58,7 +61,9 @@ def test_verify_finds_an_older_copy_without_an_anchor(run: Runner, database: Pat
     assert "it is an older copy: it ends with record 3, and record 5 was written before" in done.out
     assert run("audit", "verify", "--json").json["ok"] is False
     done = run("audit", "adopt", "--yes", "--by", "anna")
-    assert (done.code, done.out.splitlines()[-1]) == (0, "Adopted, as record 4 says.")
+    assert done.code == 0
+    assert "Adopted, as record 4 says.\nCalls are not paused; 0 tokens can be used.\n" in done.out
+    assert f"rightcall token list --db {database}" in done.out
     assert run("audit", "verify").code == 0
 
 
@@ -77,3 +82,19 @@ def test_a_damaged_key_takes_no_record_with_it(run: Runner, database: Path) -> N
     assert run("audit", "adopt", "--yes", "--by", "anna").code == 0
     assert run("audit", "show", "3").code == 0
     assert run("audit", "verify").code == 0
+
+
+def test_what_holds_now_is_one_json_object(run: Runner, database: Path) -> None:
+    assert run("audit", "adopt", "--json").json == {"adopted": False}
+    database.unlink()
+    assert run("audit", "adopt", "--json").code == 2  # it never asks
+    done = run("audit", "adopt", "--json", "--yes", "--by", "anna").json
+    assert done == {"adopted": True, "new": True, "record": 1, "aside": [], "paused": False, "tokens": 0}
+
+
+def test_an_older_copy_that_was_paused_stays_paused(run: Runner, database: Path) -> None:
+    run("pause", "--db", str(database), "--by", "anna")
+    older = database.read_bytes()
+    run("resume", "--db", str(database), "--by", "anna")
+    database.write_bytes(older)
+    assert "Calls are paused; 0 tokens can be used." in run("audit", "adopt", "--yes", "--by", "anna").out

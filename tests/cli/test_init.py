@@ -167,3 +167,14 @@ def test_wrong_usage_is_named(run: Runner, here: Path, arguments: list[str], mes
     assert (done.code, done.out) == (2, "")
     assert message in done.err
     assert os.listdir(here) == ["taken"]
+
+
+def test_whatever_the_umask_is_others_cannot_write_the_file(run: Runner, here: Path) -> None:
+    before = os.umask(0)
+    try:
+        assert run("init").code == 0
+        assert run("init", "--force").code == 0
+    finally:
+        os.umask(before)
+    assert (here / "rightcall.toml").stat().st_mode & 0o777 == 0o644
+    assert run("policy", "check").code == 0

@@ -27,6 +27,16 @@ def hooks_record(tmp_path: Path) -> Path:
     return tmp_path / "state" / "rightcall" / "audit.db"
 
 
+def store_at(path: Path) -> None:
+    path.parent.mkdir(exist_ok=True)
+    SqliteStore(path).close()
+
+
+def is_paused(path: Path) -> bool:
+    with closing(SqliteStore(path)) as store:
+        return store.look(lambda tables: tables.paused()) is not None
+
+
 def test_a_pause_is_shown_everywhere_until_calls_are_resumed(run: Runner, project: Path) -> None:
     done = run("pause", "--reason", "smoke in room 4", "--by", "anna", columns=200)
     assert (done.code, done.err) == (0, "")
@@ -77,9 +87,40 @@ def test_everywhere_also_reaches_the_hooks_of_projects_without_a_policy(run: Run
 
 def test_without_a_policy_both_stores_of_this_folder_are_paused(run: Runner, project: Path, tmp_path: Path) -> None:
     (project / "rightcall.toml").unlink()
+    alone = run("pause", "--json", "--by", "anna")
+    assert [one["store"] for one in alone.json["stores"]] == [str(hooks_record(tmp_path))]
+    assert "reaches only hooks without a policy file" in alone.err
+    assert not (project / ".rightcall").exists()  # nobody records there
+    store_at(project / ".rightcall" / "audit.db")
     stores = run("pause", "--json", "--by", "anna").json["stores"]
     assert [one["store"] for one in stores] == [str(project / ".rightcall" / "audit.db"), str(hooks_record(tmp_path))]
-    assert len(run("pause", "--json", "--by", "anna", "--db", str(tmp_path / "one.db")).json["stores"]) == 1
+    assert len(run("pause", "--json", "--by", "anna", "--db", str(stores[0]["store"])).json["stores"]) == 1
+
+
+@pytest.mark.parametrize("place", ["typo/audit.db", "typo.db"])
+def test_a_store_or_folder_that_is_missing_is_refused_and_not_made(run: Runner, project: Path, place: str) -> None:
+    before = sorted(project.rglob("*"))
+    for options in (["--db", place], ["--root", "nowhere"]):
+        for command in (["pause"], ["pause", "--status"], ["resume"], ["token", "new", "--as", "ci"]):
+            if "token" in command and place == "typo.db" and "--db" in options:
+                continue  # a token may be made before the first call
+            done = run(*command, *options)
+            assert (done.code, done.out) == (2, ""), (command, options)
+            assert "there is no" in done.err
+    assert sorted(project.rglob("*")) == before
+
+
+def test_a_subfolder_pauses_the_project_above_it(run: Runner, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / ".git").mkdir()
+    (project / "src" / "deep").mkdir(parents=True)
+    monkeypatch.chdir(project / "src" / "deep")
+    (held,) = run("pause", "--json", "--by", "anna").json["stores"]
+    assert held["store"] == str(project / ".rightcall" / "audit.db")
+    assert not (project / "src" / "deep" / ".rightcall").exists()
+    (ended,) = run("resume", "--json", "--by", "anna").json["stores"]
+    assert (ended["store"], ended["changed"]) == (held["store"], True)
+    (project / "rightcall.toml").unlink()
+    assert run("pause", "--json", "--by", "anna").json["stores"][0]["store"] == held["store"]
 
 
 def test_a_store_that_cannot_be_used_is_an_error_and_the_others_are_paused(run: Runner, tmp_path: Path) -> None:
@@ -92,10 +133,95 @@ def test_a_store_that_cannot_be_used_is_an_error_and_the_others_are_paused(run: 
         assert store.look(lambda tables: tables.paused()) is not None
 
 
-def test_a_policy_that_is_wrong_stops_nobody_from_stopping(run: Runner, project: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["nonsense", "[policy]\nallwo = []\n", None])
+def test_a_policy_that_is_wrong_stops_nobody_from_stopping(run: Runner, project: Path, text: str | None) -> None:
+    file, store = project / "rightcall.toml", project / ".rightcall" / "audit.db"
+    store_at(store)
+    if text is None:
+        file.chmod(0o666)
+    else:
+        file.write_text(text)
+    done = run("pause", "--by", "anna", "--reason", "smoke")
+    assert done.code == 0
+    assert str(store) in done.out
+    assert "the policy cannot be used" in done.err
+    assert "rightcall pause --db FILE" in done.err
+    assert is_paused(store)
+    assert run("resume", "--by", "anna").code == 0
+    assert not is_paused(store)
+
+
+@pytest.mark.parametrize("rest", ["[policy\n", "x = 1\n"])
+def test_the_store_that_a_wrong_policy_names_is_paused(run: Runner, project: Path, rest: str) -> None:
+    (project / "own").mkdir()
+    store_at(project / "own" / "calls.db")
+    (project / "rightcall.toml").write_text(f'[audit]\npath = "own/calls.db"\n{rest}')
+    assert run("pause", "--by", "anna").code == 0
+    assert is_paused(project / "own" / "calls.db")
+
+
+def test_a_wrong_policy_without_a_store_prints_the_command_that_names_one(run: Runner, project: Path) -> None:
     (project / "rightcall.toml").write_text("nonsense")
-    assert run("pause", "--by", "anna").code == 2
-    assert run("pause", "--db", str(tmp_path / "one.db"), "--by", "anna", "--reason", "smoke").code == 0
+    done = run("pause", "--by", "anna")
+    assert (done.code, done.out) == (2, "")
+    assert "rightcall pause --db FILE" in done.err
+    (project / "rightcall.toml").write_text('[audit]\npath = "/elsewhere/audit.db"\n[policy\n')
+    assert "rightcall pause --db /elsewhere/audit.db" in run("pause", "--by", "anna").err
+
+
+def test_another_store_that_an_untrusted_policy_names_is_an_error(run: Runner, project: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.db"
+    (project / "rightcall.toml").write_text(f'[audit]\npath = "{elsewhere}"\n')
+    for word in ("pause", "resume"):
+        done = run(word, "--by", "anna")
+        assert done.code == 2
+        assert "is not trusted" in done.err
+        assert f"rightcall {word} --policy {project / 'rightcall.toml'}" in done.err
+    assert run("pause", "--by", "anna", "--policy", "rightcall.toml").code == 0
+    assert is_paused(elsewhere)
+
+
+def test_no_reason_stops_the_stop(run: Runner, project: Path) -> None:
+    done = run("pause", "--by", "anna", "--reason", "fire\nin room 4 " + "x" * 600)
+    assert done.code == 0
+    assert "shortened to 500 characters" in done.err
+    assert "on one line" in done.err
+    (held,) = run("pause", "--status", "--json").json["stores"]
+    assert held["paused"]
+    assert held["reason"].startswith("fire in room 4 xx")
+    assert len(held["reason"]) == 500
+    again = run("pause", "--by", "anna", "--reason", "water")
+    assert "The first reason stays on record" in again.out
+    assert "The first reason" not in run("pause", "--by", "anna").out
+
+
+def test_the_state_of_a_store_that_is_gone_is_an_error(run: Runner, project: Path) -> None:
+    run("pause", "--by", "anna")
+    for file in (project / ".rightcall").glob("audit.db*"):
+        if file.name in ("audit.db", "audit.db-wal", "audit.db-shm"):
+            file.unlink()
+    done = run("pause", "--status")
+    assert (done.code, done.out) == (2, "")
+    assert "gone" in done.err
+    assert "audit adopt" in done.err
+
+
+def test_looking_writes_nothing(run: Runner, project: Path) -> None:
+    run("pause", "--by", "anna")
+    run("token", "new", "--as", "ci", "--by", "anna")
+    store = project / ".rightcall" / "audit.db"
+    with closing(SqliteStore(store)) as other:
+        before = other.look(lambda tables: tables.head())
+        assert run("pause", "--status").code == 0
+        assert run("token", "list").code == 0
+    files = {path: path.stat().st_mtime_ns for path in (project / ".rightcall").rglob("*")}
+    (project / ".rightcall").chmod(0o500)
+    assert run("pause", "--status").code == 0
+    assert run("token", "list").code == 0
+    (project / ".rightcall").chmod(0o700)
+    assert {path: path.stat().st_mtime_ns for path in files} == files
+    with closing(SqliteStore(store)) as other:
+        assert other.look(lambda tables: tables.head()) == before
 
 
 def test_a_caller_of_the_policy_can_neither_stop_nor_let_go(run: Runner) -> None:

@@ -20,3 +20,10 @@ def test_one_line_is_explained(run: Runner, tmp_path: Path, monkeypatch: pytest.
         "  why     `git push --force` can destroy something that cannot be brought back\n"
     )
     assert json.decode(run("policy", "command", "--url", "file:///x/.env", "--json").out)["answer"] == "deny"
+
+
+def test_a_command_line_without_quotes_is_told_to_be_quoted(run: Runner) -> None:
+    for words in (["ls", "-la"], ["git", "push", "origin"]):
+        done = run("policy", "command", *words)
+        assert done.code == 2
+        assert f"rightcall policy command '{' '.join(words)}'" in done.err

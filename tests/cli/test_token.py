@@ -1,12 +1,14 @@
 """`rightcall token`: made once, listed without their text, revoked; and a server without an audit still knows them."""
 
 import json
+import subprocess
+import sys
 from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
-from cli_running import Runner
+from cli_running import Runner, environment
 from rightcall.cli.serving import tokens_alone
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tokens import digest_of
@@ -72,7 +74,7 @@ def test_tokens_are_listed_and_revoked_by_id_or_caller(run: Runner) -> None:
         (("new", "--as", "t\u0435acher"), "letters of different alphabets in one word: t\\u0435acher"),
         (("new", "--as", "Teacher"), "it can be mistaken for the caller 'teacher'"),
         (("new", "--as", "pro-xy"), "it can be mistaken for the caller 'proxy'"),
-        (("new", "--as", "a", "--expires", "0d"), "is no time"),
+        (("new", "--as", "a", "--expires", "0d"), "invalid time"),
         (("new", "--as", "a", "--expires", "9999d"), "at most 3650d"),
         (("new", "--as", "a", "--address", "127.0.0.1"), "--address must be an address such as"),
         (("new",), "--as"),
@@ -107,3 +109,13 @@ def test_a_server_without_an_audit_knows_the_tokens_where_there_are_any(run: Run
     assert store is not None
     assert [one.caller for one in store.look(lambda tables: tables.tokens())] == ["teacher"]
     store.close()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_token_that_nobody_could_read_is_revoked_again(run: Runner, folder: Path) -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "rightcall.cli", "token", "new", "--as", "ci", "--by", "anna"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=environment(), check=False)
+    assert done.returncode == 2
+    assert b"could not be printed, so it was revoked" in done.stderr
+    assert run("token", "list", "--json").json == {"tokens": []}

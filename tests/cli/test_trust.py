@@ -8,9 +8,12 @@ import pytest
 from cli.terminal_running import Terminal
 from cli_running import Runner
 from rightcall.config import load_policy
-from rightcall.config_found import FoundPolicy
+from rightcall.config_found import FoundPolicy, is_trusted
+from rightcall.config_trust import give, offer
+from rightcall.errors import ConfigError
 from rightcall.executor_policy import PolicyInForce
 from rightcall.fs.guarded import state_folder
+from rightcall.trust import ledger
 
 pytestmark = pytest.mark.promise("P-13")
 
@@ -136,3 +139,46 @@ def test_at_a_terminal_a_command_asks_once_and_goes_on(file: Path) -> None:
     assert stage(file) == ("sandbox", "trusted")
     with Terminal("call", "ping", "{}") as terminal:
         assert "Trust this file?" not in terminal.until("ping ran in")
+
+
+def test_a_file_with_thousands_of_requests_is_trusted_as_it_says(file: Path) -> None:
+    file.write_text("version = 1\n" + "".join(f'[servers.s{n}]\ncommand = ["true"]\n' for n in range(6000)))
+    give(offer(str(file)))
+    assert is_trusted(str(file), file.read_bytes())
+
+
+def test_a_note_that_could_not_be_read_back_is_refused(file: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be kept: its note would exceed 100,000 bytes"):
+        ledger.note("policies", str(file), {"requests": ["x" * 100_000]})
+    assert ledger.recall("policies", str(file)) is None
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes")
+def test_a_note_that_others_can_write_or_own_does_not_count(
+    file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ledger.note("policies", str(file), {"sha256": "0"})
+    (note,) = (one for one in Path(state_folder(), "trust", "policies").iterdir() if str(file) in one.read_text())
+    assert ledger.recall("policies", str(file)) is not None
+    note.chmod(0o606)
+    assert ledger.recall("policies", str(file)) is None
+    assert f"{note} can be written by others" in caplog.text
+    note.chmod(0o600)
+    assert ledger.recall("policies", str(file)) is not None
+    fstat = os.fstat
+
+    def of_somebody_else(handle: int) -> os.stat_result:
+        found = fstat(handle)
+        return os.stat_result((*found[:4], os.geteuid() + 1, *found[5:]))
+
+    monkeypatch.setattr(os, "fstat", of_somebody_else)
+    assert ledger.recall("policies", str(file)) is None
+    monkeypatch.undo()
+    assert f"{note} belongs to another user" in caplog.text
+
+
+def test_what_loosens_no_rule_is_not_said_to(run: Runner, file: Path) -> None:
+    file.write_text('[gate]\nreasoning = "open"\n[router.prime]\nurl = "http://x/v1"\nmodel = "qwen3"\n')
+    told = {one["key"]: one["meaning"] for one in run("trust", "--json").json["requests"]}
+    assert told["gate.reasoning"] == "changes how model output is read"
+    assert told["router.prime.model"] == "chooses a model"

@@ -105,6 +105,52 @@ def test_the_policys_lists(tmp_path: Path) -> None:
         assert (found[0], found[1] if rule else "") == (answer, rule), line
 
 
+SPELLINGS = [
+    (
+        "rm -rf",
+        ["rm -fr x", "rm -r -f x", "rm -Rf x", "rm -rfv x", "rm --recursive --force x", "rm -r x --force"],
+        ["rm -r x", "rm -f x"],
+    ),
+    ("rm -rf *", ["rm -rf x", "rm -r -f x"], ["rm -rf"]),
+    (
+        "git push --force",
+        ["git push -f", "git push origin +main", "git push -uf origin x", "git -C d push --force"],
+        ["git push", "git push --force-with-lease", "git fetch --force", "git fetch origin +main"],
+    ),
+    ("git commit -n", ["git commit --no-verify -m x", "git commit -anm x"], ["git commit -m x"]),
+    ("chmod -R", ["chmod --recursive 755 x"], ["chmod 755 x"]),
+    ("docker rm -f", ["docker rm --force x"], ["docker rm x"]),
+    ("find -delete", ["find . -type f -delete"], ["find . -type d -newer x -ls"]),
+    ("deploy.sh", ["bash deploy.sh", "./deploy.sh", "sh -x ops/deploy.sh --now"], ["cat deploy.sh", "bash -c 'ls'"]),
+    ("python manage.py flush", ["python3 manage.py flush", "python3.12 manage.py flush"], ["python manage.py test"]),
+    ("manage.py flush", ["python3 -u manage.py flush", "./manage.py flush"], ["python manage.py test"]),
+    ("pip install", ["pip3 install x", "python -m pip install x", "python3.11 -m pip install x"], ["pip list"]),
+]
+
+
+@pytest.mark.promise("P-16")
+@pytest.mark.parametrize(("pattern", "means", "others"), SPELLINGS, ids=lambda value: str(value)[:30])
+def test_a_pattern_means_every_spelling(tmp_path: Path, pattern: str, means: list[str], others: list[str]) -> None:
+    desk = Desk(tmp_path, policy={"commands": {"starter": False, "deny": [pattern]}})
+    assert [line for line in means if desk.judge(line)[1] != "command:deny"] == []
+    assert [line for line in others if desk.judge(line)[0] != "allow"] == []
+
+
+@pytest.mark.promise("P-16")
+def test_a_host_is_denied_by_every_name(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, policy={"urls": {"deny": ["localhost", ".example.com"]}})
+    for url in ("http://127.0.0.1:8000/", "http://[::1]/", "http://localhost/", "https://a.example.com", "example.com"):
+        assert desk.judge(url, "url")[1] == "url:deny", url
+    assert desk.judge("https://notexample.com", "url")[0] == "allow"
+
+
+@pytest.mark.promise("P-16")
+def test_an_allowance_of_a_bundle_covers_its_letters(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, policy={"commands": {"allow": ["rm -rf"]}})
+    answers = [desk.judge(line)[0] for line in ("rm -rf x", "rm -fr x", "rm -rf /", "rm -rf x .env", "git push -f")]
+    assert answers == ["allow", "allow", "deny", "deny", "ask"]
+
+
 @pytest.mark.promise("P-16")
 def test_without_the_starter_list_only_the_lists_and_the_paths_count(tmp_path: Path) -> None:
     desk = Desk(tmp_path, policy={"commands": {"starter": False, "deny": ["rm"]}})
@@ -116,7 +162,9 @@ def test_without_the_starter_list_only_the_lists_and_the_paths_count(tmp_path: P
 @pytest.mark.parametrize(
     ("table", "line"),
     [("commands", 'deny = ["--force"]'), ("commands", 'ask = ["git \'push\'"]'), ("commands", 'allow = ["/bin/rm"]'),
-     ("commands", "starter = 1"), ("urls", 'deny = ["https://a@b"]'), ("urls", 'deny = ["https://b:0"]')],
+     ("commands", "starter = 1"), ("urls", 'deny = ["https://a@b"]'), ("urls", 'deny = ["https://b:0"]'),
+     ("commands", 'deny = ["FOO=1 rm"]'), ("commands", 'deny = ["time"]'), ("commands", 'deny = ["time rm"]'),
+     ("commands", 'deny = ["sh -c rm"]'), ("commands", 'ask = ["bash -lc rm"]')],
 )  # fmt: skip
 def test_a_pattern_that_can_match_nothing_is_an_error_with_its_line(tmp_path: Path, table: str, line: str) -> None:
     file = tmp_path / "rightcall.toml"

@@ -108,3 +108,68 @@ def test_what_is_too_long_asks(tmp_path: Path) -> None:
     assert desk.judge("echo " + "a" * 300_000)[:2] == ("ask", "command:unreadable")
     assert desk.judge(["echo", "a" * 300_000])[:2] == ("ask", "command:unreadable")
     assert desk.judge("echo a\0b")[:2] == ("ask", "command:unreadable")
+
+
+FILLER = " ".join(f"a{number}" for number in range(401))
+
+
+@pytest.mark.promise("P-16")
+@pytest.mark.parametrize(
+    "line",
+    [f"cat {FILLER} private/x", f"sed -i s/a/b/ {FILLER} rightcall.toml", "sudo ls;" * 51 + "rm -rf /",
+     f"for f in {' '.join(f'b{number}' for number in range(40))} .env; do cat $f; done",
+     f"cat {{{FILLER[:400].replace(' ', ',')},.env}}", "cat .e*" + " x" * 1000,
+     "python -c \"x = [" + "'a', " * 300 + "]; open('private/x')\"",
+     f"curl {'http://a.example/ ' * 60} file:///etc/../{{root}}/private/x"],
+    ids=["words", "written", "questions", "loop", "braces", "wildcard", "texts", "addresses"],
+)  # fmt: skip
+def test_no_number_of_harmless_things_hides_a_denial(tmp_path: Path, line: str) -> None:
+    desk = Desk(tmp_path, policy={"paths": {"deny": ["private/**"]}})
+    assert desk.judge(line.replace("{root}", desk.root))[0] == "deny"
+
+
+@pytest.mark.promise("P-16")
+def test_a_limit_that_is_reached_asks(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, policy={"paths": {"deny": ["private/**"]}})
+    words = " ".join(f"a{number}" for number in range(2100))
+    for line in (
+        f"cat {words} private/x",
+        f"for f in {words}; do cat $f; done",
+        f"cat {{{words[:1200].replace(' ', ',')}}}",
+    ):
+        assert desk.judge(line)[:2] == ("ask", "command:unreadable"), line[:20]
+    (tmp_path / "many").mkdir()
+    for number in range(2001):
+        (tmp_path / "many" / f"{number}.txt").touch()
+    assert desk.judge("cat many/*")[:2] == ("ask", "command:unreadable")
+    assert desk.judge("ls many/*")[0] == "allow"
+
+
+@pytest.mark.promise("P-16")
+def test_a_wildcard_covers_every_name_and_is_shown_as_it_is_written(tmp_path: Path) -> None:
+    for number in range(101):
+        (tmp_path / f"{number}.txt").touch()
+    for name in ("zz-prod.pem", "rightcall.toml", ".env"):
+        (tmp_path / name).touch()
+    desk = Desk(tmp_path)
+    for line in ("cat *", "head *", "grep foo *"):
+        assert desk.judge(line) == ("deny", "path:secret", "No such file or folder: *"), line
+    for line in ("ls *", "echo *", "du -sh *"):
+        assert desk.judge(line)[0] == "allow", line
+    (tmp_path / "zz-prod.pem").unlink()
+    for line in ("ls *", "wc -l *", "grep foo *", "git add *", "tar czf x.tgz *", "head *", "ruff check *"):
+        assert desk.judge(line)[0] == "allow", line
+    for line in ("rm *", "mv * x", "sed -i s/a/b/ *", "chmod 600 *"):
+        assert desk.judge(line)[:2] == ("deny", "path:deny"), line
+
+
+@pytest.mark.promise("P-16")
+def test_a_wildcard_leads_into_folders(tmp_path: Path) -> None:
+    for name in ("private/x", "src/a/main.py", "conf/server.pem", "a/b/private.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    desk = Desk(tmp_path, policy={"paths": {"deny": ["private/**", "a/b/*.txt"]}})
+    for line in ("cat priv*/x", "cat */x", "cat p*/*", "cat */*", "cat [a-c]*/*", "cat */b/*", f"cat {desk.root}/p*/x"):
+        assert desk.judge(line)[0] == "deny", line
+    for line in ("cat src/*/*.py", "ls */*", "cat s*/*/main.py", "wc -l x*/y*"):
+        assert desk.judge(line)[0] == "allow", line

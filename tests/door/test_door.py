@@ -1,5 +1,6 @@
 """Calls that a host runs: judged by the same gate and policy as any other, recorded, ended when the host says so."""
 
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from rightcall import MemoryStore
+from rightcall.cli.serving_mcp import open_door
 from rightcall.door import Door
 from rightcall.errors import AnswerError, StoreError
 from rightcall.record.entries import read_call, read_end
@@ -25,6 +27,8 @@ DELETE = {
     "name": "delete_file",
     "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
 }
+
+ASKS = 'version = 1\n[policy]\nallow = ["t"]\ndry_run = false\n[policy.approval]\ntools = ["t"]\n'
 
 
 def door_of(policy: dict[str, Any] | None = None, host: str = "wrap", **options: Any) -> Door:
@@ -57,6 +61,33 @@ def test_names_arguments_and_types_are_put_right(door: Door) -> None:
     passage = door.judge("readFile", "{'file_path': 'a', 'limit': '3'}", space="files")
     assert (passage.action, passage.changed, passage.name) == ("allow", True, "read_file")
     assert passage.arguments == {"path": "a", "limit": 3}
+
+
+@pytest.mark.parametrize("remote", [True, False])
+def test_a_caller_on_another_machine_is_told_no_command_and_no_path_of_this_one(tmp_path: Path, remote: bool) -> None:
+    file = tmp_path / "rightcall.toml"
+    file.write_text(ASKS)
+    tool = {"name": "t", "inputSchema": {"type": "object"}}
+    with Door.open("gateway", file, tools=[tool], strict=True, root=tmp_path, remote=remote) as door:
+        passage = door.judge("t", {})
+    assert passage.action == "ask"
+    assert (str(tmp_path) in passage.message) is not remote
+    if remote:
+        assert passage.message == (
+            "Error: 't' always asks. A person has to approve it first\n"
+            f"Approval {passage.approval} is pending. Do not retry yet. After approval, send the identical call."
+        )
+
+
+def test_serve_opens_its_gateway_for_callers_on_other_machines(tmp_path: Path) -> None:
+    file = tmp_path / "rightcall.toml"
+    file.write_text(ASKS)
+    options = Namespace(policy=str(file), root=str(tmp_path), no_audit=True)
+    with open_door(options) as door:
+        door.know([{"name": "t", "inputSchema": {"type": "object"}}])
+        passage = door.judge("t", {})
+    assert passage.action == "ask"
+    assert "rightcall" not in passage.message
 
 
 def test_what_is_missing_is_refused_with_the_hint_and_recorded(door: Door) -> None:

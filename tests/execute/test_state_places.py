@@ -130,3 +130,30 @@ def test_text_within_text_within_text_is_opened_to_the_bottom() -> None:
     for _ in range(12):
         value = json.dumps(value)
     assert values_at({"ops": value}, "ops[].path") == ["../x"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ({"files": [{"path": "a"}]}, ["path", "a"]),
+        ({"files": {"a": 1, "b": ["c"]}}, ["a", "b", "c"]),
+        ({"files": {"value": {"more": "a"}}}, ["value", "more", "a"]),
+        ({"files": '{"path": "a"}'}, ['{"path": "a"}', "path", "a"]),
+        ({"Files": "a", "files": "b", "FILES": "c"}, ["b", "a", "c"]),
+        ({"fi_les": "a", "fi-les": "b", "file": "c"}, ["a", "b"]),
+    ],
+)
+def test_every_text_below_a_place_counts_and_every_spelling_of_its_name(arguments: Any, found: list[str]) -> None:
+    assert values_at(arguments, "files") == found
+
+
+def test_a_name_that_stands_further_down_is_found() -> None:
+    assert values_at({"ops": {"1": {"path": "a"}, "2": [{"path": "b"}]}}, "ops[].path") == ["b", "a"]
+
+
+def test_names_inside_are_compared_without_case_too() -> None:
+    assert values_at({"Ops": [{"Path": "a", "path": "b"}]}, "ops[].path") == ["b", "a"]
+
+
+def test_more_than_anybody_would_look_through_is_a_path_that_nothing_allows() -> None:
+    assert "\0" in values_at({"files": [["a"]] * 30_000}, "files")[-1]

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from msgspec import json
 
+from rightcall.hosts.hook import Options
 from rightcall.hosts.hook_failing import failure, unsaid
+from rightcall.hosts.hook_inside import judged
 from rightcall.hosts.hook_judging import Failed, Hook, Hooks
 from rightcall.hosts.hook_place import policy_of_project, record_without_policy
 from rightcall.record.known_tools import MOST_BYTES, remember_tools, remembered_servers, remembered_tools
@@ -44,7 +46,9 @@ BLOCK = 'version = 1\n[gate.hosts.claude-code]\nmode = "block"\n'
         ("gate = 3", None, True),
     ],
 )
-def test_a_hook_fails_as_it_is_configured(tmp_path: Path, policy: str | None, mode: str | None, denies: bool) -> None:
+def test_a_hook_fails_as_it_is_configured(
+    tmp_path: Path, policy: str | None, mode: str | None, denies: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "rightcall.toml"
     if policy is not None:
         file.write_text(policy)
@@ -53,18 +57,21 @@ def test_a_hook_fails_as_it_is_configured(tmp_path: Path, policy: str | None, mo
     if denies:
         output = json.decode(told)["hookSpecificOutput"]
         assert output["permissionDecision"] == "deny"
-        assert "the disk is full" in output["permissionDecisionReason"]
+        assert "Do not repeat it; tell the user." in output["permissionDecisionReason"]
+        assert "disk" not in output["permissionDecisionReason"]  # commands that help are for the operator
+        assert "the disk is full" in capfd.readouterr().err
 
 
 def test_a_policy_file_that_is_gone_is_no_reason_to_let_pass(tmp_path: Path) -> None:
     assert failure("codex", str(tmp_path / "gone.toml"), None, "it is gone")
 
 
-def test_why_it_failed_is_told_on_one_line_however_it_reads() -> None:
+def test_why_it_failed_is_told_on_one_line_however_it_reads(capfd: pytest.CaptureFixture[str]) -> None:
     told = json.decode(failure("gemini", None, None, "a\nb\x1b[31m" + "c" * 10_000))
     assert told["decision"] == "deny"
-    assert told["reason"].isprintable()
-    assert len(told["reason"]) < 1000
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.isprintable()
+    assert len(line) < 1000
 
 
 def test_a_policy_is_found_upwards_as_far_as_the_repository_reaches(tmp_path: Path) -> None:
@@ -171,3 +178,27 @@ def test_a_fault_while_judging_is_recorded_and_on_failure_decides(
 
 def _raise(*_: object) -> Any:
     raise RuntimeError("a policy with a mistake in it")
+
+
+def test_no_model_is_told_a_command_where_the_record_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    SqliteStore(record_without_policy()).close()
+    os.unlink(record_without_policy())
+    event = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_input": {"command": "ls"}}
+    told = judged(Options("claude", None, str(tmp_path), None, None, False, True), json.encode(event), lambda _: None)
+    assert '"deny"' in told
+    assert "rightcall audit adopt" not in told
+    assert "rightcall audit adopt" in capfd.readouterr().err
+
+
+def test_the_approval_that_is_printed_names_the_store_of_hooks_without_a_policy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    event = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_use_id": "1"}
+    with closing(Hooks(Hook("claude", root=str(tmp_path)), every_tool=False)) as hooks:
+        told = hooks.answer(json.encode(event | {"tool_input": {"command": "git push"}}))
+        (waiting,) = hooks.door.store.look(lambda tables: tables.approvals("waiting"))
+    assert f"`rightcall approvals approve {waiting.id} --db {record_without_policy()}`" in told

@@ -4,12 +4,15 @@ The servers are real processes, each of a few lines.
 """
 
 import asyncio
+import os
+import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from rightcall.config_servers import Server
 from rightcall.door import Door
@@ -52,6 +55,16 @@ while line := sys.stdin.buffer.readline():
     os.write(1, json.dumps(answer).encode() + b"\\n")
 """
 
+OPEN = """
+import os, sys
+def there(number):
+    try:
+        return os.fstat(number)
+    except OSError:
+        return None
+sys.exit(" ".join(str(number) for number in range(1024) if there(number)))
+"""
+
 FAULTS: dict[str, tuple[str, str]] = {
     "it closes its input": ("input", "it closed its input"),
     "it closes its output": ("output", "it closed its output"),
@@ -65,7 +78,23 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upstream_process, "UNREAD_SECONDS", 0.2)
 
 
-def with_gateway(tmp_path: Path, how: str, work: Callable[[Gateway], Awaitable[Any]]) -> Any:
+class Loop:
+    """Runs a coroutine on one kind of event loop; `rightcall serve` has uvloop's."""
+
+    def __init__(self, factory: Callable[[], asyncio.AbstractEventLoop]) -> None:
+        self._factory = factory
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        with asyncio.Runner(loop_factory=self._factory) as runner:
+            return runner.run(work)
+
+
+@pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def loop(request: pytest.FixtureRequest) -> Loop:
+    return Loop(request.param)
+
+
+def with_gateway(loop: Loop, tmp_path: Path, how: str, work: Callable[[Gateway], Awaitable[Any]]) -> Any:
     command = [sys.executable, "-S", "-c", SERVER, how, str(tmp_path / "started")]
 
     async def main() -> Any:
@@ -78,7 +107,7 @@ def with_gateway(tmp_path: Path, how: str, work: Callable[[Gateway], Awaitable[A
             finally:
                 await gateway.aclose()
 
-    return asyncio.run(main())
+    return loop.run(main())
 
 
 async def pinged(session: Session, how: str) -> str:
@@ -94,7 +123,9 @@ async def pinged(session: Session, how: str) -> str:
 
 
 @pytest.mark.parametrize(("how", "why"), FAULTS.values(), ids=FAULTS.keys())
-def test_a_server_that_neither_hears_nor_answers_is_lost_and_started_again(tmp_path: Path, how: str, why: str) -> None:
+def test_a_server_that_neither_hears_nor_answers_is_lost_and_started_again(
+    loop: Loop, tmp_path: Path, how: str, why: str
+) -> None:
     async def work(gateway: Gateway) -> tuple[str, Any, str, Any]:
         upstream = gateway.upstream("s")
         assert upstream is not None
@@ -103,7 +134,7 @@ def test_a_server_that_neither_hears_nor_answers_is_lost_and_started_again(tmp_p
         again = await pinged(await upstream.ready(), "")
         return told, lost, again, gateway.state()["s"]
 
-    told, lost, again, back = with_gateway(tmp_path, how, work)
+    told, lost, again, back = with_gateway(loop, tmp_path, how, work)
     assert told.startswith(why)
     assert lost["state"] != "ready"
     assert again == "answered"
@@ -111,7 +142,7 @@ def test_a_server_that_neither_hears_nor_answers_is_lost_and_started_again(tmp_p
 
 
 def test_a_server_that_says_nothing_to_the_handshake_is_never_ready_and_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    loop: Loop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(upstreams, "STARTING", 0.5)
 
@@ -122,25 +153,64 @@ def test_a_server_that_says_nothing_to_the_handshake_is_never_ready_and_tried_ag
         await upstream.ready(10.0)
         return first, gateway.state()["s"]
 
-    first, back = with_gateway(tmp_path, "mute", work)
+    first, back = with_gateway(loop, tmp_path, "mute", work)
     assert first["state"] == "starting"
     assert (back["state"], back["starts"]) == ("ready", 2)
 
 
-def test_a_server_that_ends_says_why_rather_than_that_its_pipes_closed(tmp_path: Path) -> None:
-    async def main() -> str:
-        link = ProcessLink(Server("s", command=(sys.executable, "-S", "-c", "import sys; sys.exit(3)")))
-        lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+def ended(loop: Loop, code: str, *arguments: str) -> tuple[str, str]:
+    """Why a server was lost, and its last words."""
+
+    async def main() -> tuple[str, str]:
+        link = ProcessLink(Server("s", command=(sys.executable, "-S", "-c", code, *arguments)))
+        lost: asyncio.Future[tuple[str, str]] = asyncio.get_running_loop().create_future()
 
         class Heard:
             def lost(self, why: str, words: str = "") -> None:
-                del words
-                lost.set_result(why)
+                lost.set_result((why, words))
 
         await link.open(Heard())  # type: ignore[arg-type]
         try:
-            return await lost
+            async with asyncio.timeout(10):
+                return await lost
         finally:
             await link.aclose()
 
-    assert asyncio.run(main()) == "it ended with exit code 3"
+    return loop.run(main())
+
+
+def test_a_server_that_ends_says_why_rather_than_that_its_pipes_closed(loop: Loop) -> None:
+    assert ended(loop, "import sys; sys.exit(3)") == ("it ended with exit code 3", "")
+
+
+def test_a_server_that_ends_before_its_pipes_are_connected_still_says_why(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = subprocess.Popen
+
+    def start_and_wait(*given: Any, **named: Any) -> Any:
+        process = started(*given, **named)
+        process.wait()
+        return process
+
+    monkeypatch.setattr("subprocess.Popen", start_and_wait)
+    assert ended(loop, "import sys; sys.exit('no such table')") == (
+        "it ended with exit code 1",
+        "; its last words: no such table",
+    )
+
+
+def test_a_server_whose_child_keeps_its_pipes_has_ended_all_the_same(loop: Loop) -> None:
+    code = "import subprocess, sys; subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(60)'])"
+    assert ended(loop, code)[0] == "it ended with exit code 0"
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc")
+def test_a_server_gets_its_three_pipes_and_no_other_descriptor(loop: Loop) -> None:
+    read, write = os.pipe()
+    os.set_inheritable(write, True)
+    try:
+        assert ended(loop, OPEN)[1] == "; its last words: 0 1 2"
+    finally:
+        os.close(read)
+        os.close(write)

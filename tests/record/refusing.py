@@ -24,9 +24,9 @@ def refused(store: Store, fault: StoreFault) -> str:
     return str(raised.value)
 
 
-def not_opened(path: Path, fault: StoreFault) -> str:
+def not_opened(path: Path, fault: StoreFault, *, found: bool = False) -> str:
     with pytest.raises(StoreError) as raised:
-        SqliteStore(path, busy_seconds=0.1)
+        SqliteStore(path, busy_seconds=0.1, found=found)
     assert raised.value.fault == fault
     assert str(path) in str(raised.value)
     return str(raised.value)

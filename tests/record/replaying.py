@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.authorise import decide
+from rightcall.authorise.allowlist import denial
 from rightcall.authorise.limits import scopes_of
 from rightcall.authorise.quarantine import quarantine
 from rightcall.config_settings import Rights
@@ -70,7 +71,7 @@ class Replay:
     def _request(self, body: CallBody) -> Request | None:
         """What was asked of the policies; None where nothing was, or nobody knows under which rights."""
         rights, inputs = self._rights.get(body.rights), body.inputs
-        if rights is None or not body.rights:
+        if rights is None or inputs.unasked:
             return None
         definition = "" if inputs.unpinned else body.definition
         if definition == NOT_TOLD[:16] and self.tables.definition(body.tool) is None:
@@ -108,12 +109,16 @@ class Replay:
         return Again(entry.seq, "same" if made == recorded else "another", recorded, made)
 
     def _unread(self, entry: Entry, body: CallBody) -> Again:
-        if body.rights or body.rule == "observe":
+        rights = self._rights.get(body.rights)
+        if rights is None or not body.inputs.unasked or body.rule == "observe":
             return Again(entry.seq, "unknown")
         most = self._quarantine.get(body.caller, 0)
         held = quarantine(self.tables, body.caller, body.digest, most, body.now)
         stopped = self.tables.paused() is not None
-        expected = "paused" if stopped else "quarantine" if held else body.rule
+        against: str | None = body.rule
+        if against in ("policy:deny", "caller:deny"):  # by its name, with the server before it or without
+            against = denial(rights, body.tool) or denial(rights, body.tool.rpartition("/")[2])
+        expected = "paused" if stopped else "quarantine" if held else against
         return Again(entry.seq, "unread" if expected == body.rule else "another", (body.rule,), (expected,))
 
     def _count(self, entry: Entry, body: CallBody, request: Request | None) -> None:

@@ -8,9 +8,10 @@ import pytest
 from approval_running import SETTINGS, Desk, try_call
 from rightcall.authorise.limits import scopes_of
 from rightcall.config_settings import Asking, Limits, Settings, Window, rights_of
+from rightcall.executor_calls import faulty
 from rightcall.keys import refused_scope
-from rightcall.record.admission import finish
-from rightcall.record.entries import EndBody
+from rightcall.record.admission import finish, refuse
+from rightcall.record.entries import CallBody, EndBody
 from rightcall.types_running import Request
 
 QUIET = Settings(stage="full", allow=("*",), dry_run=False, approval=Asking(effects=()))
@@ -146,3 +147,17 @@ def test_a_call_with_side_effects_is_a_change() -> None:
 
 def test_the_settings_of_these_tests_do_ask() -> None:
     assert Desk().try_(settings=SETTINGS).decision.rule == "approval:write"
+
+
+@pytest.mark.promise("P-11")
+def test_faults_of_our_own_are_not_held_against_the_call() -> None:
+    desk = Desk()
+    fault = faulty(ValueError("ours"))
+    assert fault.hint == "Do not repeat it; tell the user."
+    request = desk.request()
+    body = CallBody(request.caller, request.tool, {}, request.digest, "deny", "")
+    for _ in range(6):
+        admission = desk.store.transact(
+            lambda tables: refuse(tables, request.caller, request.digest, fault, body, request.at)
+        )
+        assert (admission.decision.rule, admission.refusals) == ("fault", 0)

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from approval_running import PERSON, START, Desk, request_of, say
+from rightcall.config_settings import Asking, Settings
 from rightcall.errors import AnswerError
 from rightcall.record.asking import (
     UNSAID,
@@ -306,3 +307,9 @@ def test_asking_returns_the_question_that_waits_even_when_the_clock_stands_still
     assert (
         desk.store.transact(lambda t: ask(t, replace(request, at=request.at + 1), ASK, Question("{}", "{}"))) == first
     )
+
+
+def test_one_call_that_waits_is_told_in_the_singular() -> None:
+    desk, one = Desk(), Settings(stage="full", dry_run=False, approval=Asking(waiting=1))
+    desk.try_({"n": 1}, settings=one)
+    assert desk.try_({"n": 2}, settings=one).decision.reason.startswith("1 call waits for approval already")

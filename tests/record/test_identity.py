@@ -18,6 +18,8 @@ from rightcall.record.clock import ManualClock
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.sqlite_identity import kept_head
 from rightcall.record.verify import verify
+from rightcall.trust import ledger
+from rightcall.types_running import Grant
 
 pytestmark = pytest.mark.promise("A-03", "A-04")
 
@@ -82,13 +84,34 @@ def no_key(path: Path) -> None:
     beside(path, ".key").unlink()
 
 
+def another_with_all_its_files(path: Path) -> None:
+    another(path)
+    for end in (".key", "-head", "-runs"):
+        os.replace(path.with_name(f"other.db{end}"), beside(path, end))
+
+
+def another_to_a_stranger(path: Path) -> None:
+    """To a user whose ledger does not know what was here."""
+    another(path)
+    ledger.forget("stores", str(path))
+
+
+def another_without_a_name_to_a_stranger(path: Path) -> None:
+    another_without_a_name(path)
+    ledger.forget("stores", str(path))
+
+
+ANOTHER = "it is not the audit that you used here before: another one was put in its place"
 CASES: list[tuple[Callable[[Path], None], str]] = [
     (cut_to_nothing, "it is empty, but audit.db.key beside it shows that there was one"),
     (deleted, "it is gone, but audit.db.key beside it shows that there was one"),
     (deleted_with_its_key, "it is gone, but audit.db-runs beside it shows that there was one"),
-    (another, "it is not the audit that audit.db.key belongs to"),
-    (another_and_no_head, "it is not the audit that audit.db.key belongs to"),
-    (another_without_a_name, "audit.db-head beside it belongs to another audit"),
+    (another, ANOTHER),
+    (another_and_no_head, ANOTHER),
+    (another_without_a_name, ANOTHER),
+    (another_with_all_its_files, ANOTHER),
+    (another_to_a_stranger, "it is not the audit that audit.db.key belongs to"),
+    (another_without_a_name_to_a_stranger, "audit.db-head beside it belongs to another audit"),
     (an_older_copy, "it is an older copy: it ends with record 3, and record 6 was written before"),
     (a_cut_tail, "it is an older copy: it ends with record 2, and record 3 was written before"),
     (another_key, "it is not the audit that audit.db.key belongs to"),
@@ -115,6 +138,32 @@ def test_it_is_refused_until_somebody_says_that_this_is_the_audit(
         began = change in (cut_to_nothing, deleted, deleted_with_its_key)
         assert (body["what"], entry.seq == 1) == (("begun anew" if began else "adopted"), began)
         assert store.look(verify).ok
+    filled(database)
+
+
+@pytest.mark.parametrize("found", [False, True], ids=["named", "found"])
+def test_what_another_store_permitted_does_not_count_once_it_is_adopted(
+    database: Path, found: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    filled(database)
+    with closing(SqliteStore(database.with_name("other.db"))) as other:
+        other.transact(lambda tables: tables.put_grant(Grant("g-1", "c", "t", {}, 5, 2**62, "Ada", "", "")))
+    another_with_all_its_files(database)
+    not_opened(database, "replaced", found=found)
+    with closing(SqliteStore(database, adopting=("anna", ""))):
+        assert "grants and tokens that were in it do not count" in caplog.text
+    with closing(SqliteStore(database, found=True)) as store:
+        assert store.look(lambda tables: tables.all_grants()) == []
+
+
+def test_an_audit_that_was_taken_away_whole_begins_anew_with_a_warning(
+    database: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    filled(database)
+    assert not caplog.records
+    shutil.rmtree(database.parent)
+    filled(database)
+    assert f"the audit log {database}, which you used before, is gone: a new one begins" in caplog.text
     filled(database)
 
 

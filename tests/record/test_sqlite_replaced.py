@@ -11,8 +11,9 @@ import pytest
 
 from record.refusing import locked, refused, resumed
 from record.works import BODY, OpenSqlite, add, numbers, records
-from rightcall.errors import StoreError
+from rightcall.errors import StoreError, StoreFault
 from rightcall.record.clock import ManualClock
+from rightcall.trust import ledger
 
 pytestmark = pytest.mark.promise("A-04")
 
@@ -50,16 +51,28 @@ def take_the_place(other: Path, database: Path) -> None:
         database.with_name(database.name + log).unlink(missing_ok=True)
 
 
-def test_a_database_that_took_the_place_of_ours_is_not_written_to(open_sqlite: OpenSqlite, database: Path) -> None:
+@pytest.mark.parametrize(
+    ("known", "fault", "says"),
+    [
+        (True, "replaced", "it is not the audit that you used here before"),
+        (False, "corrupt", "the last record that this process wrote (number 1) is no longer in it"),
+    ],
+    ids=["in the ledger", "not in the ledger"],
+)
+def test_a_database_that_took_the_place_of_ours_is_not_written_to(
+    open_sqlite: OpenSqlite, database: Path, known: bool, fault: StoreFault, says: str
+) -> None:
     store = open_sqlite()
     store.transact(add())
     other = open_sqlite(path=database.with_name("other.db"))
     other.transact(add("begin"))
     other.close()
     take_the_place(database.with_name("other.db"), database)
-    assert "the last record that this process wrote (number 1) is no longer in it" in refused(store, "corrupt")
+    if not known:
+        ledger.forget("stores", str(database))
+    assert says in refused(store, fault)
     assert numbers(records(store)) == [1]
-    refused(store, "corrupt")
+    refused(store, fault)
 
 
 def test_a_copy_with_everything_in_it_may_take_the_place(open_sqlite: OpenSqlite, database: Path) -> None:
@@ -114,3 +127,26 @@ def test_a_record_that_another_process_pruned_is_not_missed(open_sqlite: OpenSql
     with locked(database):
         refused(store, "locked")
     assert store.transact(add()) == 2
+
+
+@pytest.mark.parametrize("change", ["deleted", "overwritten", "another", "cut"])
+def test_a_key_that_is_changed_while_in_use_refuses_every_call_until_it_is_back(
+    open_sqlite: OpenSqlite, database: Path, change: str
+) -> None:
+    store = open_sqlite()
+    store.transact(add())
+    key = database.with_name("audit.db.key")
+    before = key.read_bytes()
+    if change == "deleted":
+        key.unlink()
+    elif change == "overwritten":
+        key.write_bytes(os.urandom(32))
+    elif change == "another":
+        key.with_name("new").write_bytes(os.urandom(32))
+        key.with_name("new").replace(key)
+    else:
+        key.write_bytes(before[:5])
+    for _ in range(2):
+        assert "audit.db.key" in refused(store, "corrupt" if change == "cut" else "replaced")
+    key.write_bytes(before)
+    resumed(store, 1)

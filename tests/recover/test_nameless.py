@@ -23,6 +23,7 @@ NAMES = (
     "Arguments", "ARGUMENTS", "functions.arguments", "parameters", "params", "args", "kwargs", "input", "name",
     "function", "functions.", "tool", "tool_calls", "toolCalls", "tool_call", "function_call", "type", "id", "index",
     "action", "action_input", "call", "null", "None",
+    "1e3", "0x0", "-1.5e-3", "True", "true", "False",
 )  # fmt: skip
 EXAMPLES = [one for one in builtin_formats() if "get_weather" in one.example]
 

@@ -44,6 +44,9 @@ EXPRESSIONS = (
     "[i for i in y]", "[f(i) for i in y]", '["a" for x in "b"]', "{k: v for k in y}", "(x for x in y)",
     '["a", get("b")]', "[a.b]", '{"a": f(1)}', '{"a": b.c}', '[f"{b}"]', '{"a": f"{b}"}', "*args", "x := 1",
     "1 < 2", "x == 1", "$HOME", "json.dumps({'a': 1})",
+    '"a" \\\n + f()', '"a"\\\n.upper()', "'a' \\\r\n + f(\"x\")", '"a" \\\n if y else "b"', '"a"  # c\n + f()',
+    '`get_path("a")`',
+    "`a[0]`",
 )  # fmt: skip
 LITERALS = (
     ("1", 1), ("-1", -1), ("1.5", 1.5), ("True", True), ("None", None), ('""', ""), ('"a"', "a"), ("'a'", "a"),

@@ -622,8 +622,13 @@ def test_while_calls_are_paused_no_model_is_asked_for_one() -> None:
             assert one.upstream.requests == []
         health = json.decode(request("GET", one.address, "/health").body)
         assert set(health["paused"]) == {"since"}
-        one.upstream.play([Answer([Text("Hi")])])
-        assert post(one.address, CHAT, {"model": "m", "messages": []}).status == 200
+        for path, body in (
+            (CHAT, {"model": "m", "messages": []}),
+            (CHAT, {"model": "m", "messages": [], "functions": [{"name": "f"}]}),
+            ("/v1beta/models/m:generateContent", {"tools": [{"functionDeclarations": []}]}),
+        ):  # fmt: skip
+            assert post(one.address, path, body).status == 503, body
+        assert one.upstream.requests == []
         store.transact(lambda tables: resume(tables, "anna"))
         one.upstream.play([Answer([RIGHT])])
         assert calls_of(post(one.address, CHAT, chat()).json) == [("weather", {"city": "Bern"})]

@@ -337,3 +337,21 @@ def test_in_memory_nothing_is_written_beside_the_policy(tmp_path: Path) -> None:
     found.told(facts("Read"))
     found.stop()
     assert (found.state.recorded, list(tmp_path.iterdir())) == (1, [])
+
+
+def test_a_store_whose_file_is_gone_or_another_is_noticed_though_nobody_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rightcall.serve.recording._LOOKING", 0.0)
+    path, away = tmp_path / "audit.db", tmp_path / "away"
+    store = SqliteStore(path)
+    SqliteStore(tmp_path / "other" / "audit.db").close()
+    with recording(store) as found:
+        assert found.state.ok
+        path.rename(away)
+        assert not found.state.ok
+        for end in ("-wal", "-shm"):
+            path.with_name(f"audit.db{end}").unlink(missing_ok=True)
+        path.write_bytes((tmp_path / "other" / "audit.db").read_bytes())
+        assert (found.state.ok, found.state.fault) == (False, "replaced")
+    store.close()

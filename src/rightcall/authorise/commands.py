@@ -9,7 +9,7 @@ from rightcall.types_running import Decision, Facts, Request
 
 def harmless(request: Request, _facts: Facts) -> Decision | None:
     """A path is refused in the words of the file tools, as if it were not there."""
-    if not request.commanded:
+    if not request.commanded and not request.findings:
         return None
     for finding in request.findings:
         if finding.answer == "deny":

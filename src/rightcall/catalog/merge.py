@@ -69,7 +69,7 @@ def _describes(overlay: Definition) -> bool:
 
 def merge_rules(under: Rules, over: Rules) -> Rules:
     """Later wins: key by key in tables, whole where it is a list; other names of the tool add up."""
-    lists = ("required", "required_any", "json_text", "paths", "commands", "urls")
+    lists = ("required", "required_any", "json_text", "paths", "commands", "urls", "patches", "globs")
     settings = ("example", "replaced_by", "batch", "mode", "unknown_argument", "strategies")
     changed: dict[str, Any] = {name: value for name in lists if (value := getattr(over, name))}
     changed |= {name: value for name in settings if (value := getattr(over, name)) is not None}
@@ -109,6 +109,8 @@ def fitted(rules: Rules, schema: Schema) -> Rules:
         paths=_listed(rules.paths, known),
         commands=_listed(rules.commands, known),
         urls=_listed(rules.urls, known),
+        patches=_listed(rules.patches, known),
+        globs=_listed(rules.globs, known),
     )
 
 

@@ -27,9 +27,12 @@ _ENVELOPE = frozenset((
     "type", "arguments", "argument", "parameters", "parameter", "params", "param", "args", "arg", "kwargs",
     "input", "inputs", "actioninput", "toolargs", "toolarguments", "toolinput", "toolparameters", "toolcall",
     "toolcalls", "toolscalls", "functioncall", "functioncalls", "tooluse", "call", "calls", "id", "callid",
-    "toolcallid", "tooluseid", "index", "null", "none", "undefined",
+    "toolcallid", "tooluseid", "index", "null", "none", "undefined", "true", "false",
 ))  # fmt: skip
 """The words of which calls are made: they stand around a name, in whatever case or style, and are none."""
+
+_NUMBER = re.compile(r"[-+]?(?:0[xob][0-9a-f_]+|[\d_]*\.?\d[\d_]*(?:e[-+]?\d+)?j?)", re.IGNORECASE)
+"""`1e3` and `0x0` have letters, and are numbers."""
 
 _CONFIDENCE: Mapping[NameKind, float] = {"alias": 1.0, "namespace": 0.98, "style": 0.97, "typo": 0.9}
 _NEAR_ON_A_KEYBOARD = frozenset(
@@ -146,14 +149,16 @@ class Names:
 
 
 def may_name_tool(name: str) -> bool:
-    """Whether a word can be the name of some tool. An index, a sign, a blank or a word of the envelope cannot; a tool
-    that has such a name all the same is known by it, and by nothing near it.
+    """Whether a word can be the name of some tool. An index, a number, a constant, a sign, a blank or a word of the
+    envelope cannot; a tool that has such a name all the same is known by it, and by nothing near it.
 
-    >>> [may_name_tool(word) for word in ("get_weather", "0", "[1]", " ", "arguments", "functions.tool_calls")]
-    [True, False, False, False, False, False]
+    >>> [may_name_tool(word) for word in ("get_weather", "0", "[1]", " ", "1e3", "True", "functions.tool_calls")]
+    [True, False, False, False, False, False, False]
     """
     bare = _FUNCTIONS.sub("", _CALL_NUMBER.sub("", name[: LONGEST + 1].strip(_AROUND)))
-    return key_of(bare) not in _ENVELOPE and any(char.isalpha() for char in bare)
+    if key_of(bare) in _ENVELOPE or _NUMBER.fullmatch(bare):
+        return False
+    return any(char.isalpha() for char in bare)
 
 
 def words_of(name: str) -> list[str]:

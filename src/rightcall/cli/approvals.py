@@ -187,6 +187,8 @@ def _deny_all(store: "Store", options: Namespace) -> int:
     """Those that wait at this moment: what is asked while it runs waits on, since nobody has seen it counted."""
     if options.id is not None:
         raise InputError("`--all` and an ID cannot be combined")
+    if options.caller is not None and not options.caller.strip():
+        raise InputError("`--as` is empty; nothing was denied. Name a caller, or leave `--as` out for all callers")
     ids = waiting_ids(store, options.caller)
     whose = "" if options.caller is None else f" of {named(options.caller)}"
     if options.dry_run:

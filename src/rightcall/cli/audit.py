@@ -74,6 +74,7 @@ def arguments(parser: ArgumentParser) -> None:
     adopt.add_argument("--reason", metavar="TEXT", default="", help="why, for the record")
     adopt.add_argument("--yes", action="store_true", help="do not ask")
     person_option(adopt)
+    json_option(adopt, "what holds now")
     for one in actions.choices.values():
         store_options(one)
 

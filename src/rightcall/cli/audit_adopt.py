@@ -1,35 +1,45 @@
 """`audit adopt`: take the file that is there now for the audit, or begin a new one, on purpose and on record."""
 
 import os
+import sys
 from argparse import Namespace
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rightcall.cli import OK, REFUSED
+from rightcall.cli.output import is_unicode, json_text
 from rightcall.cli.persons import at_a_terminal, typed, who
 from rightcall.cli.store_options import database_of
-from rightcall.cli.terminal import say
+from rightcall.cli.terminal import many, say
 from rightcall.errors import AnswerError, StoreError
 from rightcall.record.asking import person
 from rightcall.record.sqlite import SqliteStore
+from rightcall.record.sqlite_identity import lost
+from rightcall.text.escape import escaped
 
 _YES = ("y", "yes")
 _BESIDE = ("", "-wal", "-shm")
+_LOST = "A pause, tokens, approvals and grants in the lost audit log do not hold in the new one."
+_UNSURE = "What was paused, approved, granted or revoked after this copy was made does not hold in it."
 
 
 def adopt_audit(options: Namespace) -> int:
     path = Path(database_of(options)).resolve()
     problem = _problem(path)
     if problem is None:
-        say("The audit is the one that was there before. Nothing was changed.")
+        _tell(options, {"adopted": False}, ["The audit is the one that was there before. Nothing was changed."])
         return OK
     by = who(options)
     person(by, "", ())
-    say(str(problem).partition(" Nothing was run.")[0])
+    empties = problem.fault == "corrupt" and not _is_whole(path)
+    loses = _LOST if empties or lost(path) else _UNSURE
+    if not options.json:
+        say(str(problem).partition(" Nothing was run.")[0], loses)
     if not options.yes:
-        if not at_a_terminal():
+        if options.json or not at_a_terminal():
             raise AnswerError("cannot prompt without a terminal; pass --yes")
         if typed("Go on with what is there now, and record that? [y/N] ") not in _YES:
             say("Nothing was changed.")
@@ -37,9 +47,40 @@ def adopt_audit(options: Namespace) -> int:
     aside = _move_aside(path) if problem.fault == "corrupt" else []
     with closing(SqliteStore(path, adopting=(by, options.reason))) as store:
         (entry,) = store.look(lambda tables: tables.newest(1, ("store",))) or [None]
-    say(*(f"The damaged file is now {name}." for name in aside))
-    say("A new audit was begun." if entry is None or entry.seq == 1 else f"Adopted, as record {entry.seq} says.")
+        held = store.look(lambda tables: tables.paused())
+        tokens = len(store.look(lambda tables: tables.tokens()))
+    begun = entry is None or entry.seq == 1
+    record = {
+        "adopted": True, "new": begun, "record": None if entry is None else entry.seq, "aside": aside,
+        "paused": held is not None, "tokens": tokens,
+    }  # fmt: skip
+    _tell(options, record, [*(f"The damaged file is now {name}." for name in aside), *_after(path, record)])
     return OK
+
+
+def _after(path: Path, record: dict[str, Any]) -> list[str]:
+    """What is in force now, and what to do where that is not what was."""
+    where = f"--db {escaped(quote(str(path)))}"
+    if record["new"]:
+        return [
+            "A new audit was begun.",
+            "It is not paused and holds no tokens, approvals or grants.",
+            f"If calls were paused, pause them again: rightcall pause {where}",
+            f"For each client make a token again: rightcall token new --as CALLER {where}",
+        ]
+    return [
+        f"Adopted, as record {record['record']} says.",
+        f"Calls are {'paused' if record['paused'] else 'not paused'}; {many(record['tokens'], 'token')} can be used.",
+        *([] if record["paused"] else [f"If calls were paused since, pause them again: rightcall pause {where}"]),
+        f"Check the tokens, a revoked one may be back: rightcall token list {where}",
+    ]
+
+
+def _tell(options: Namespace, record: dict[str, Any], lines: list[str]) -> None:
+    if options.json:
+        say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+    else:
+        say(*lines)
 
 
 def _problem(path: Path) -> StoreError | None:

@@ -24,14 +24,14 @@ def duration(text: str, longest: int = _LONGEST) -> int:
     seconds = int(found[1]) * _UNITS[found[2]] if found else 0
     if not 0 < seconds <= longest:
         most = f"{longest // _UNITS['d']}d"
-        raise ArgumentTypeError(f"{escaped(text, 40)!r} is no time: write 90s, 10m, 1h or 2d, at most {most}")
+        raise ArgumentTypeError(f"invalid time {escaped(text, 40)!r}: expected 90s, 10m, 1h or 2d, at most {most}")
     return seconds
 
 
 def uses(text: str) -> int:
     count = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
     if not 0 < count <= _MOST_USES:
-        raise ArgumentTypeError(f"{escaped(text, 40)!r} is no number of uses: 1 to {_MOST_USES:,}")
+        raise ArgumentTypeError(f"invalid number of uses {escaped(text, 40)!r}: expected 1 to {_MOST_USES:,}")
     return count
 
 

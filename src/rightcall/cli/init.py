@@ -65,7 +65,7 @@ def _trust(file: str, text: str) -> list[str]:
 def _create(file: str, text: str) -> None:
     """Only where nothing is, even if somebody else writes there at the same moment; whole or not at all."""
     try:
-        opened = open(file, "x", encoding="utf-8", newline="\n")  # noqa: SIM115  (closed below)
+        opened = open(file, "x", encoding="utf-8", newline="\n", opener=_own_alone)  # noqa: SIM115  (closed below)
     except FileExistsError:
         raise InputError("is there already; --force replaces it and keeps it as .bak", source=file) from None
     try:
@@ -74,6 +74,11 @@ def _create(file: str, text: str) -> None:
     except OSError:
         os.unlink(file)
         raise
+
+
+def _own_alone(path: str, flags: int) -> int:
+    """Whatever the umask is: a policy that others can write is refused by every command."""
+    return os.open(path, flags, 0o644)
 
 
 def _replace(file: str, text: str) -> str | None:

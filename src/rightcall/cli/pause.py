@@ -6,20 +6,22 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rightcall.cli import OK
 from rightcall.cli.options import json_option
 from rightcall.cli.output import is_unicode, json_text
+from rightcall.cli.pause_places import Places, places_of
 from rightcall.cli.persons import person_option, who
-from rightcall.cli.store_options import database_of, policy_file, policy_of, store_options
+from rightcall.cli.store_options import Looking, store_options
 from rightcall.cli.terminal import say
 from rightcall.errors import ConfigError, StoreError
 from rightcall.text.escape import escaped
+from rightcall.trust.telling import speak_on_stderr, warn
 from rightcall.types_running import Pause
 
 if TYPE_CHECKING:
-    from rightcall.config_settings import Settings
     from rightcall.record.tables import Store
 
 EXAMPLES = """\
@@ -49,41 +51,43 @@ def common_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    places = places_of(options, "pause")
     if options.status:
-        return report_each(options, _state)
+        return report_each(options, places, _state, only_looks=True)
     from rightcall.record.pause import pause
 
-    callers = tuple(settings_of(options).callers)
+    callers = tuple(places.settings.callers)
 
     def stop(store: "Store") -> dict[str, Any]:
-        reason = hidden(options, store, options.reason)
+        reason = said_reason(options, places, store)
         held, new = store.transact(lambda tables: pause(tables, who(options), reason, callers))
-        return state_record(held) | {"changed": new}
+        kept = reason if not new and reason and reason != held.reason else ""
+        return state_record(held) | {"changed": new} | ({"unused_reason": kept} if kept else {})
 
-    return report_each(options, stop, create=True)
+    return report_each(options, places, stop, create=True)
 
 
-def _state(store: "Store") -> dict[str, Any]:
+def _state(store: "Store | Looking") -> dict[str, Any]:
     return state_record(store.look(lambda tables: tables.paused()))
 
 
-def settings_of(options: Namespace) -> "Settings":
-    """What the policy says. With --db a policy file that is wrong stops nobody from stopping everything."""
-    from rightcall.config import DEFAULT_POLICY
-
-    try:
-        return policy_of(options).settings
-    except ConfigError:
-        if options.db is None:
-            raise
-        return DEFAULT_POLICY.settings
-
-
-def hidden(options: Namespace, store: "Store", reason: str) -> str:
-    """A reason without what looks like a secret: it is recorded."""
+def said_reason(options: Namespace, places: Places, store: "Store") -> str:
+    """The reason as it is recorded: without what looks like a secret, on one line, and not too long. Whatever is wrong
+    with it stops nothing."""
+    if not options.reason:
+        return ""
+    from rightcall.record.pause import LONGEST_REASON
     from rightcall.text.redact import Redactor
 
-    return str(Redactor(store.key(), settings_of(options).audit.redact).value(reason)) if reason else ""
+    redactor = Redactor(store.key(), places.settings.audit.redact)
+    plain = "".join(one if one.isprintable() else " " for one in str(redactor.value(options.reason))).strip()
+    plain = str(redactor.value(plain))
+    if len(plain) > LONGEST_REASON:
+        warn(f"the reason was shortened to {LONGEST_REASON} characters")
+        plain = plain[: LONGEST_REASON - 1].rstrip() + "…"
+    if not options.reason.strip().isprintable():
+        warn("the reason was recorded on one line: line breaks and control characters became spaces")
+    return plain
 
 
 def state_record(held: Pause | None) -> dict[str, Any]:
@@ -92,40 +96,46 @@ def state_record(held: Pause | None) -> dict[str, Any]:
     return {"paused": True, "since": held.since, "by": held.by, "reason": held.reason or None}
 
 
-def report_each(options: Namespace, work: Callable[["Store"], dict[str, Any]], *, create: bool = False) -> int:
+def report_each(
+    options: Namespace, places: Places, work: Callable[[Any], dict[str, Any]], *, create: bool = False,
+    only_looks: bool = False,
+) -> int:  # fmt: skip
     """Do it to every store the options reach, also when one of them cannot be used; that one is told last. Where there
     is none, only a stop makes one: it holds for whoever comes."""
-    from rightcall.hosts.hook_place import record_without_policy
+    from rightcall.record.origin import refuse_leaving
     from rightcall.record.sqlite import SqliteStore
+    from rightcall.record.sqlite_faults import unusable, way_out
+    from rightcall.record.sqlite_identity import lost
 
+    speak_on_stderr()
+    for note in places.notes:
+        warn(note)
     done: list[dict[str, Any]] = []
-    faults: list[StoreError] = []
-    for path in stores_of(options):
-        if not create and not os.path.exists(path):
-            done.append({"store": path} | state_record(None) | {"changed": False})
-            continue
+    faults: list[StoreError | ConfigError] = []
+    for place in places.places:
         try:
-            with closing(SqliteStore(path, found=options.db is None and path != record_without_policy())) as store:
-                done.append({"store": path} | work(store))
+            file = Path(place.path).resolve()
+            if problem := lost(file):
+                raise unusable(file, problem, way_out(file), "replaced")
+            if not (create and place.create) and not os.path.exists(place.path):
+                done.append({"store": place.path} | state_record(None) | {"changed": False})
+                continue
+            if place.found_in is not None:
+                refuse_leaving(place.path, place.found_in)
+            found = place.found_in is not None
+            opened = Looking(place.path, found=found) if only_looks else SqliteStore(file, found=found)
+            with closing(opened):
+                done.append({"store": place.path} | work(opened))
         except StoreError as fault:
             faults.append(fault)
     if options.json:
         say(json_text({"stores": done}, ascii_only=not is_unicode(sys.stdout)))
     else:
         say(*(line for one in done for line in _lines(one)))
+    faults += [] if places.fault is None else [places.fault]
     if faults:
         raise faults[0]
     return OK
-
-
-def stores_of(options: Namespace) -> Iterator[str]:
-    """The store the options name. Hooks of projects without a policy share one: where there is no policy file here,
-    that one is this project's too."""
-    yield os.path.abspath(database_of(options))
-    if options.everywhere or (options.db is None and policy_file(options) is None):
-        from rightcall.hosts.hook_place import record_without_policy
-
-        yield record_without_policy()
 
 
 def _lines(one: dict[str, Any]) -> Iterator[str]:
@@ -135,6 +145,8 @@ def _lines(one: dict[str, Any]) -> Iterator[str]:
     state = "already paused" if one.get("changed") is False else "paused"
     why = f": {escaped(one['reason'])}" if one["reason"] else ""
     yield f"All calls are {state} since {one['since']} UTC by {escaped(one['by'])}{why} ({escaped(one['store'])})"
+    if one.get("unused_reason"):
+        yield "The first reason stays on record; yours was not recorded. To change it, resume and pause again."
     yield "Run `rightcall resume` with the same options to let calls run again."
 
 

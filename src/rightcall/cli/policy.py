@@ -1,6 +1,7 @@
 """Check a policy file, or explain what it decides for a caller and a tool. Nothing is run and nothing recorded."""
 
 from argparse import ArgumentParser, Namespace
+from shlex import quote
 from typing import Any
 
 from rightcall.cli.options import json_option
@@ -31,9 +32,14 @@ class _AnyOrder(ArgumentParser):
             return super().parse_known_args(args, namespace)
         self._mixing = True
         try:
-            return self.parse_known_intermixed_args(args, namespace)
+            found, rest = self.parse_known_intermixed_args(args, namespace)
         finally:
             self._mixing = False
+        command: str | None = getattr(found, "command", None)
+        if rest and command is not None:  # without quotes it falls apart into words, of which only the first is known
+            words = quote(" ".join([command, *rest]))
+            self.error(f"quote the command line, so that it is one argument: rightcall policy command {words}")
+        return found, rest
 
 
 def arguments(parser: ArgumentParser) -> None:

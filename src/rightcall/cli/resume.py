@@ -3,7 +3,8 @@
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
-from rightcall.cli.pause import common_arguments, hidden, report_each, settings_of, state_record
+from rightcall.cli.pause import common_arguments, report_each, said_reason, state_record
+from rightcall.cli.pause_places import places_of
 from rightcall.cli.persons import who
 
 if TYPE_CHECKING:
@@ -23,11 +24,12 @@ def arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     from rightcall.record.pause import resume
 
-    callers = tuple(settings_of(options).callers)
+    places = places_of(options, "resume")
+    callers = tuple(places.settings.callers)
 
     def let_go(store: "Store") -> dict[str, Any]:
-        reason = hidden(options, store, options.reason)
+        reason = said_reason(options, places, store)
         ended = store.transact(lambda tables: resume(tables, who(options), reason, callers))
         return state_record(None) | {"changed": ended is not None}
 
-    return report_each(options, let_go)
+    return report_each(options, places, let_go)

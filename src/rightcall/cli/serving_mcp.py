@@ -31,7 +31,7 @@ def open_door(options: Namespace) -> Door:
 
     store = "memory" if getattr(options, "no_audit", False) else None
     try:
-        return Door.open("gateway", policy_file(options), strict=True, root=options.root, store=store)
+        return Door.open("gateway", policy_file(options), strict=True, root=options.root, store=store, remote=True)
     except StoreError as error:
         why = str(error).removesuffix(" Nothing was run.")
         raise StoreError(f"{why}\n--root DIR keeps the audit elsewhere", error.fault) from None

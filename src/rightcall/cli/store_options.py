@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from rightcall.door_guarding import POLICY_FILE
-from rightcall.errors import StoreError
+from rightcall.errors import ConfigError, StoreError
+from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
     from rightcall.config import Policy
@@ -109,6 +110,16 @@ def open_store(options: Namespace, *, create: bool = False) -> "Store":
     from rightcall.record.sqlite import SqliteStore
 
     return SqliteStore(path, found=_found_in(options) is not None)
+
+
+def existing_place(options: Namespace) -> None:
+    """Raises ConfigError where a folder that the options name is missing: a store made there would be nobody's."""
+    for name, folder in (
+        ("--root", options.root),
+        ("--db", options.db and os.path.dirname(os.path.abspath(options.db))),
+    ):
+        if folder is not None and not os.path.isdir(folder):
+            raise ConfigError(f"there is no folder {escaped(folder)}; nothing was changed. Check `{name}`")
 
 
 class Looking:

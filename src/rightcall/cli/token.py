@@ -4,7 +4,7 @@ and revoked tokens within a second."""
 
 import sys
 from argparse import ArgumentParser, Namespace
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +13,7 @@ from rightcall.cli.grant_terms import duration
 from rightcall.cli.options import json_option
 from rightcall.cli.persons import person_option, who
 from rightcall.cli.questions import json_line, named
-from rightcall.cli.store_options import open_store, policy_of, redactor_of, store_options
+from rightcall.cli.store_options import existing_place, look_into, open_store, policy_of, redactor_of, store_options
 from rightcall.cli.terminal import Style, count, say, style_for, table
 from rightcall.config import HOSTS
 from rightcall.errors import ConfigError
@@ -24,6 +24,7 @@ from rightcall.text.visible import visible
 from rightcall.types_running import Token
 
 if TYPE_CHECKING:
+    from rightcall.cli.store_options import Looking
     from rightcall.record.tables import Store
 
 EXAMPLES = """\
@@ -73,6 +74,11 @@ def run(options: Namespace) -> int:
         read_address(options.address, _NO_ADDRESS, "it holds no user and no password")
     if options.action == "revoke" and (options.id is None) == (options.caller is None):
         raise ConfigError("pass either a token's ID or `--as CALLER`; `rightcall token list` shows both")
+    if options.action == "list":
+        with closing(look_into(options)) as looking:
+            return _list(looking, options)
+    if options.action == "new":
+        existing_place(options)
     with closing(open_store(options, create=options.action == "new")) as store:
         return _ACTIONS[options.action](store, options)
 
@@ -88,10 +94,17 @@ def _new(store: "Store", options: Namespace) -> int:
         )
     )
     urls = _urls(options.address, text)
-    if options.json:
-        say(json_line(_record(made) | {"token": text, "urls": urls}))
-    else:
-        say(*_told(made, text, urls, has_rights=made.caller in policy.settings.callers))
+    try:
+        if options.json:
+            say(json_line(_record(made) | {"token": text, "urls": urls}))
+        else:
+            say(*_told(made, text, urls, has_rights=made.caller in policy.settings.callers))
+        sys.stdout.flush()
+    except OSError:  # nobody has read it, and nobody ever will
+        store.transact(lambda tables: revoke_tokens(tables, by, id=made.id))
+        with suppress(OSError):
+            sys.stderr.write(f"rightcall: token {made.id} could not be printed, so it was revoked; make a new one\n")
+        raise
     return OK
 
 
@@ -119,7 +132,7 @@ def _told(token: Token, text: str, urls: dict[str, str], *, has_rights: bool) ->
     return [*lines, f"Revoke it with `rightcall token revoke {token.id}`."]
 
 
-def _list(store: "Store", options: Namespace) -> int:
+def _list(store: "Looking", options: Namespace) -> int:
     now = store.clock.wall()
     found = store.look(lambda tables: tables.tokens())
     if options.json:
@@ -167,4 +180,4 @@ def _until(token: Token, now: str) -> str:
     return f"{moment(token.expires)[:16]}{' (expired)' if has_expired(token, now) else ''}"
 
 
-_ACTIONS = {"new": _new, "list": _list, "revoke": _revoke}
+_ACTIONS = {"new": _new, "revoke": _revoke}

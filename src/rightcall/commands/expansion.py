@@ -7,7 +7,7 @@ count against one budget.
 
 import re
 
-from rightcall.commands.words import CUT, HOLE, Pieces
+from rightcall.commands.words import CUT, HOLE, Pieces, Unreadable
 
 LONGEST = 200_000
 """Characters of a command line; a longer one is not judged."""
@@ -19,13 +19,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SPECIAL = "@*#?-$!0123456789"
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 _ANSI = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
-_MOST_VALUES = 16
 
 Values = tuple[str, ...]
-
-
-class Unreadable(Exception):
-    """The line cannot be judged; the text says why."""
 
 
 class Budget:
@@ -225,7 +220,7 @@ class Scanner:
         values = known if known is not None else (HOLE,)
         if not quoted:
             values = self._fallen_apart(values)
-        pieces.choice((*values, *given)[:_MOST_VALUES], quoted=quoted)
+        pieces.choice((*values, *given), quoted=quoted)
 
     def _fallen_apart(self, values: Values) -> Values:
         """Where `IFS` has been changed, words fall apart at its characters; at which, is not always known."""

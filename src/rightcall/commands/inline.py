@@ -2,9 +2,9 @@
 it names is looked at. What deletes, starts programs, sends or reads credentials is a matter for a person."""
 
 import re
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from rightcall.commands.words import Late, Word
+from rightcall.commands.words import Late, Word, unversioned
 
 
 class Interpreter(NamedTuple):
@@ -42,7 +42,6 @@ INTERPRETERS: dict[str, Interpreter] = {
     "awk": _AWK, "gawk": _AWK, "mawk": _AWK, "nawk": _AWK, "sed": _AWK, "gsed": _AWK, "ed": Interpreter(()),
     "emacs": Interpreter(("--eval", "-eval"), False), "gdb": Interpreter(("-ex", "-eval-command"), False),
 }  # fmt: skip
-_VERSIONED = Late(r"(python|pypy|ruby|perl|php|lua|node)[\d.]+")
 
 _DELETES = Late(
     r"\b(?:rmtree|os\.(?:remove|unlink|rmdir|removedirs|truncate|rename|renames|replace)\b|shutil\.move"
@@ -90,6 +89,12 @@ _CREDENTIALS = Late(
     r"|PASSW|_KEY)|%ENV\b|(?-i:\bENVIRON\b)|import\s+environ\b|getenv\(\s*\)|\$_ENV\b|keyring\.get_password|\bnetrc\b|Sys\.getenv\(\s*\)",
     re.IGNORECASE,
 )  # fmt: skip
+_OURSELVES = Late(
+    r"\brightcall(?:\.cli\b|\.__main__\b|\s+import\s+(?:cli|__main__)\b)|runpy.{0,300}\brightcall\b", re.DOTALL
+)
+_OUR_INSIDE = Late(
+    r"\brightcall(?:\.|\s+import\s+)(?:config_trust|record|store|stores|door\w*|authorise|installing|people|serve|hosts)\b"
+)
 _STRINGS = re.compile(r"'((?:[^'\\\n]|\\.){1,300})'|\"((?:[^\"\\\n]|\\.){1,300})\"|`([^`\n]{1,300})`")
 _AWK_STARTS = Late(r"\bsystem\s*\(|\|\s*getline|\|&|/inet/|print[^;}]{0,300}\|\s*\w|\|\s*\"")
 _AWK_HARMLESS = Late(
@@ -121,14 +126,13 @@ _ALSO: dict[str, tuple[str, Late]] = {
     "php": ("destroys", Late(r"\brename\s*\(")),
 }  # fmt: skip
 """What only one language calls so."""
-_SED_FILES = re.compile(r"(?:^|[;{\n\s])[rRwW]\s+(\S+)")
+_SED_FILES = re.compile(r"(?:^|[;{}\n\s]|[^\w\s][0-9gipmeIM]{0,8})[rRwW]\s+([^\s;}]+)")
+LONGEST_CODE = 50_000
+"""Of one code, as far as its texts are looked at."""
 
 
 def interpreter(program: str) -> Interpreter | None:
-    found = INTERPRETERS.get(program)
-    if found is None and (versioned := _VERSIONED.fullmatch(program)):
-        return INTERPRETERS.get(versioned[1])
-    return found
+    return INTERPRETERS.get(program) or INTERPRETERS.get(unversioned(program))
 
 
 def codes(program: str, arguments: list[Word]) -> list[Word]:
@@ -211,6 +215,13 @@ def is_fed(program: str, arguments: list[Word]) -> bool:
     return not codes(program, arguments) and (not operands or operands[0].value in ("-", "/dev/stdin"))
 
 
+def guards(code: str) -> Literal["ask", "deny", ""]:
+    """Whether code calls RightCall's own commands, or reaches for what decides about calls."""
+    if "rightcall" not in code:
+        return ""
+    return "deny" if _OURSELVES.search(code) else "ask" if _OUR_INSIDE.search(code) else ""
+
+
 def judged(program: str, code: str) -> tuple[str, str] | None:
     """The rule and the word that make code a matter for a person; None for nothing."""
     if program in ("awk", "gawk", "mawk", "nawk"):
@@ -239,6 +250,6 @@ def judged(program: str, code: str) -> tuple[str, str] | None:
 def texts_in(program: str, code: str) -> list[str]:
     """Texts in code that may be paths."""
     if program in ("sed", "gsed"):
-        return [found[1] for found in _SED_FILES.finditer(code)][:50]
-    found = [one[1] or one[2] or one[3] for one in _STRINGS.finditer(code[:50_000])]
-    return [one for one in found if "\n" not in one and len(one) < 300][:200]
+        return [found[1] for found in _SED_FILES.finditer(code)]
+    found = [one[1] or one[2] or one[3] for one in _STRINGS.finditer(code[:LONGEST_CODE])]
+    return [one for one in found if "\n" not in one and len(one) < 300]

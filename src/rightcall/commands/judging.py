@@ -16,9 +16,9 @@ from typing import Literal
 from msgspec import Struct
 
 from rightcall.commands import CommandRules, UrlRules
-from rightcall.commands.expansion import Budget, Unreadable
-from rightcall.commands.inline import codes, interpreter, is_fed, judged, texts_in
-from rightcall.commands.paths import MOST_PATHS, expanded, found_words, is_plain, parts, path_words
+from rightcall.commands.expansion import Budget
+from rightcall.commands.inline import LONGEST_CODE, codes, guards, interpreter, is_fed, judged, texts_in
+from rightcall.commands.paths import MOST_PATHS, Use, expanded, found_words, is_plain, parts, path_words, use_of
 from rightcall.commands.patterns import Pattern, first_hit
 from rightcall.commands.places import Place, is_device, is_disk
 from rightcall.commands.rules import found_in
@@ -28,8 +28,8 @@ from rightcall.commands.shell import Reader, Redirect, Simple, printed
 from rightcall.commands.starter import WHY, listed
 from rightcall.commands.unknown import is_head, tails
 from rightcall.commands.urls import Address, first_url_hit, parsed, readings
-from rightcall.commands.words import HOLE, Word, basename, spelled
-from rightcall.commands.wrappers import SHELLS, assigned_code, inner_of, option_value
+from rightcall.commands.words import HOLE, Unreadable, Word, basename, spelled
+from rightcall.commands.wrappers import SHELLS, assigned_code, inner_of, option_value, shell_code
 from rightcall.text.escape import escaped
 from rightcall.types_running import Finding
 
@@ -38,8 +38,10 @@ Against = Literal["ask", "deny"]
 _STRENGTH = {"allow": 0, "ask": 1, "deny": 2}
 _URLS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}:/[^\s<>\"']+")
 """Addresses within a text, such as a prompt that says what to fetch."""
+_PATH_LIKE = re.compile(r"[~/].*|[^\s/]+(?:/[^\s/]+)*/?(?<=[\w/])")
+"""A text in code that may be a file: a path from the root on, or one word."""
 _OWN = re.compile("[\ue000-\ue01f]")
-_MOST_FINDINGS = 50
+_MOST_QUESTIONS = 50
 _MOST_WORDS = 5000
 """Of one command; no system starts a program with many more."""
 _PASSED_OVER = frozenset(("sudo", "env", "command", "nohup", "time", "timeout", "nice", "exec"))
@@ -122,7 +124,7 @@ def judge_url(text: str, urls: UrlRules, place: Place, scheme: str = "https") ->
             return Judgement(tuple(judge.findings))
         for one in _URLS.findall(text) if " " in text.strip() else (text,):
             if re.match(r"[/~](?!/)", one):  # a client may take it for a file
-                judge.see(Word(one), place.folders, writes=False)
+                judge.see(Word(one), place.folders, "reads")
             for address in readings(one, scheme):
                 judge.address(address)
     except Exception as fault:  # noqa: BLE001 - as above
@@ -137,6 +139,7 @@ class _Judge:
         self.place = place
         self.budget = Budget()
         self.findings: list[Finding] = []
+        self.asked = 0
         self.paths: dict[tuple[str, bool], SeenPath] = {}
         self.fetched: set[str] = set()
         self.written: dict[str, str] = {}
@@ -147,8 +150,16 @@ class _Judge:
         }  # fmt: skip
 
     def add(self, answer: Against, rule: str, why: str) -> None:
-        if len(self.findings) < _MOST_FINDINGS:
+        """Questions are only so many, since one stops the command as well as fifty; a denial is never left out."""
+        if answer == "deny" or self.asked < _MOST_QUESTIONS:
+            self.asked += answer == "ask"
             self.findings.append(Finding(answer, rule, escaped(why, 200)))
+
+    def unreadable(self, why: str) -> None:
+        """A limit was reached: a person is asked, and the rest is still judged as far as it goes."""
+        finding = Finding("ask", "command:unreadable", f"the command cannot be judged: {why}")
+        if finding not in self.findings:
+            self.findings.append(finding)
 
     # ── from text to programs ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -204,7 +215,7 @@ class _Judge:
                 self._asks("runs", f"{name}={value.value}")
         for word in parts(value):
             if "/" in word.value or word.value.startswith("."):
-                self.see(word, command.folders, writes=False)
+                self.see(word, command.folders)
 
     def run(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> None:
         """One program, and what it starts."""
@@ -291,16 +302,19 @@ class _Judge:
 
     def _by_pattern(self, run: Run) -> list[Pattern]:
         """The user's own lists; what `allow` says of the command comes back."""
-        rules, program, values = self.commands, run.program, run.values
-        if rules.deny and (hit := first_hit(rules.deny, program, values)):
-            self.add("deny", "command:deny", f'`{spelled([run.name, *run.arguments])}` is denied by "{hit.text}"')
-        if rules.ask and (hit := first_hit(rules.ask, program, values)):
-            self.add("ask", "command:ask", f'`{spelled([run.name, *run.arguments])}` asks by "{hit.text}"')
-        if not rules.allow:
+        rules = self.commands
+        if not (rules.deny or rules.ask or rules.allow):
             return []
         from rightcall.commands.patterns import compiled
 
-        return [one for text in rules.allow if (one := compiled(text)).hits(program, values, surely=True)]
+        allowed: list[Pattern] = []
+        for program, values in ((run.program, run.values), *_script_of(run)):
+            if rules.deny and (hit := first_hit(rules.deny, program, values)):
+                self.add("deny", "command:deny", f'`{spelled([run.name, *run.arguments])}` is denied by "{hit.text}"')
+            if rules.ask and (hit := first_hit(rules.ask, program, values)):
+                self.add("ask", "command:ask", f'`{spelled([run.name, *run.arguments])}` asks by "{hit.text}"')
+            allowed += [one for text in rules.allow if (one := compiled(text)).hits(program, values, surely=True)]
+        return allowed
 
     def _by_starter(self, run: Run, allowed: list[Pattern]) -> None:
         for found in found_in(run, self.place):
@@ -373,19 +387,21 @@ class _Judge:
         self.budget.read(code)
         if self.commands.starter and (found := judged(program, code)):
             self.add("ask", f"command:{found[0]}", f"`{program}`: `{found[1]}` in its code {WHY[found[0]]}")
+        if self.commands.starter and (against := guards(code)):
+            self.add(against, "command:guards", f"`{program}`: `rightcall` in its code {WHY['guards']}")
+        if len(code) > LONGEST_CODE:
+            self.unreadable(f"the code is longer than {LONGEST_CODE:,} characters")
         for text in texts_in(program, code):
             if "://" in text:
                 address = parsed(text, "")
                 if address is not None:
                     self.address(address)
-            elif not is_plain(text) or text.startswith(("/", "~")):
-                self.see(Word(text), folders, writes=False)
+            elif _PATH_LIKE.fullmatch(text) or not is_plain(text):
+                self.see(Word(text), folders)
 
     def _shell_input(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> None:
         """A shell without code and script runs what it reads."""
         operands = [word for word in run.operands("-o +o -O --rcfile --init-file") if not word.value.startswith("+")]
-        from rightcall.commands.wrappers import shell_code
-
         if shell_code(run.arguments) is not None:
             return
         if operands and not run.has("-s") and not (operands[0].value in _STDIN and run.text is not None):
@@ -493,18 +509,19 @@ class _Judge:
 
     def _sees(self, run: Run, *, elsewhere: bool) -> None:
         if "/" in run.name.value:
-            self.see(run.name, run.folders, writes=False)
+            self.see(run.name, run.folders)
         writes = {word.value for word in writes_to(run)}
         folders = self._folders_of(run)
         for word in path_words(run):
             if word.glob is not None and run.program in ("cd", "pushd"):
                 continue  # what is done in the folders it leads to is judged there
-            self.see(word, folders, writes=word.value in writes, elsewhere=elsewhere)
+            use = "writes" if word.value in writes else use_of(run, word)
+            self.see(word, folders, use, elsewhere=elsewhere)
         for word in writes_to(run):
-            self.see(word, run.folders, writes=True, elsewhere=elsewhere)
+            self.see(word, run.folders, "writes", elsewhere=elsewhere)
         if run.text is not None and _reads_names(run):
             for word in _as_words(run.text):
-                self.see(word, run.folders, writes=False, elsewhere=elsewhere)
+                self.see(word, run.folders, "reads", elsewhere=elsewhere)
 
     def _folders_of(self, run: Run) -> tuple[str, ...]:
         """`git -C dir`, `make -C dir`, `tar -C dir`: its paths count from there too."""
@@ -514,20 +531,33 @@ class _Judge:
                 return (*run.folders, *(self.place.whole(folder, into) for folder in run.folders))
         return run.folders
 
-    def see(self, word: Word, folders: tuple[str, ...], *, writes: bool, elsewhere: bool = False) -> None:
+    def see(self, word: Word, folders: tuple[str, ...], use: Use = "unknown", *, elsewhere: bool = False) -> None:
         """Note a path for the path rules, and ask about the places that the starter list knows."""
-        for text in expanded(word, folders, self.place):
+        meant = expanded(word, folders, self.place)
+        if meant.cut and use != "names":
+            self.unreadable(f"`{word.value[:60]}` may mean more files than are looked at")
+        written = word.value.replace(HOLE, "x")  # and not what a wildcard stands for: that may be protected
+        for text in meant.texts if use != "names" else meant.texts[:1]:
             shown = text.replace(HOLE, "x")
-            if not shown or len(self.paths) >= MOST_PATHS:
-                if shown and not is_plain(shown[:4096]):
-                    self.add("deny", "path:secret", f"No such file or folder: {shown}")
+            if not shown or (use == "names" and not is_plain(shown)):
                 continue
             for folder in folders:
                 whole = self.place.whole("/" if HOLE in folder else folder, shown)
-                if (whole, writes) not in self.paths:
-                    self.paths[whole, writes] = SeenPath(shown, whole, writes)
-                    if self.commands.starter and not elsewhere:
-                        self._placed(shown, whole, writes, HOLE in text or HOLE in folder)
+                if use in ("reads", "names") and self.place.is_policy(whole):
+                    continue
+                self._note(written, whole, use == "writes", HOLE in text or HOLE in folder, elsewhere)
+
+    def _note(self, written: str, whole: str, writes: bool, unknown: bool, elsewhere: bool) -> None:
+        if (whole, writes) in self.paths:
+            return
+        if len(self.paths) >= MOST_PATHS:
+            self.unreadable(f"it names more than {MOST_PATHS} paths")
+            if not is_plain(whole[:4096]):
+                self.add("deny", "path:secret", f"No such file or folder: {written}")
+            return
+        self.paths[whole, writes] = SeenPath(written, whole, writes)
+        if self.commands.starter and not elsewhere:
+            self._placed(written, whole, writes, unknown)
 
     def _placed(self, shown: str, whole: str, writes: bool, unknown: bool) -> None:
         place = self.place
@@ -554,7 +584,7 @@ class _Judge:
         if target.value.startswith(("/dev/tcp/", "/dev/udp/")):
             self._asks("escalates", target.value)
             return
-        self.see(target, command.folders, writes=redirect.writes, elsewhere=elsewhere)
+        self.see(target, command.folders, "writes" if redirect.writes else "reads", elsewhere=elsewhere)
         empties = redirect.operator in (">", ">|", "&>") and (
             not command.words
             or [word.value for word in command.words] in ([":"], ["true"], ["cat", "/dev/null"])
@@ -590,7 +620,7 @@ class _Judge:
         if self.urls.ask and (hit := first_url_hit(self.urls.ask, address)):
             self.add("ask", "url:ask", f'`{shown}` asks by "{hit}"')
         if address.scheme == "file":
-            self.see(Word(address.path), self.place.folders, writes=False)
+            self.see(Word(address.path), self.place.folders)
         elif self.urls.starter and address.is_metadata and not (
             self.urls.allow and first_url_hit(self.urls.allow, address, surely=True)
         ):  # fmt: skip
@@ -618,6 +648,19 @@ class _Judge:
                     self._asks("network", f"{fed[0]} | {run.program}")
             self._sees(run, elsewhere=False)
             self._addresses(run, allowed)
+
+
+def _script_of(run: Run) -> list[tuple[str, list[str]]]:
+    """The script that a shell or an interpreter runs, as the program it is: `bash deploy.sh` is `./deploy.sh`."""
+    if run.program in SHELLS:
+        if shell_code(run.arguments) is not None:
+            return []
+    elif interpreter(run.program) is None or codes(run.program, run.arguments) or "-m" in run.values:
+        return []
+    for at, value in enumerate(run.values):
+        if not value.startswith(("-", "+")):
+            return [(basename(value), run.values[at + 1 :])] if value else []
+    return []
 
 
 def _replaced(run: Run) -> str:
@@ -731,4 +774,4 @@ def _handed_on(source: Simple, variables: dict[str, tuple[str, ...] | None]) -> 
         words = source.words
         return found_words(Run(program, words[0], words[1:], source.folders, values=[one.value for one in words[1:]]))
     text = printed(source, variables)
-    return [Word(one) for one in text.split()[:50]] if text is not None else []
+    return [Word(one) for one in text.split()] if text is not None else []

@@ -6,18 +6,19 @@ import os
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from typing import Literal, NamedTuple
 
-from rightcall.commands.expansion import Unreadable
-from rightcall.commands.places import Place, names_in
-from rightcall.commands.runs import Run
+from rightcall.commands.places import Place, is_cut, names_in
+from rightcall.commands.runs import Run, gives_pattern
 from rightcall.commands.words import HOLE, WILD, Late, Word, could_be
+from rightcall.commands.wrappers import action_at
 from rightcall.fs.refused import component
 
 _TEXT_ONLY = frozenset(
     ("echo", "printf", "print", "man", "which", "type", "whereis", "whatis", "apropos", "info", "help", "true",
      "false", ":", "kill", "sleep", "date", "seq", "expr", "bc", "alias", "unset", "set", "read", "history", "hash",
      "tr", "basename", "dirname", "say", "figlet", "cowsay", "yes", "logger", "hostname", "ping", "dig", "host",
-     "nslookup", "gh", "glab", "rightcall", "tldr", "cal", "return", "exit", "break", "continue", "shift", "wait",
+     "nslookup", "tldr", "cal", "return", "exit", "break", "continue", "shift", "wait",
      "jobs", "fg", "bg", "trap", "eval", "osascript", "notify-send", "banner", "toilet", "export", "declare",
      "local", "typeset", "readonly", "command", "whence", "getent", "pgrep", "pkill", "killall", "printenv",
      "apt-cache", "cowthink", "jira", "linear")
@@ -29,12 +30,15 @@ _FIRST_IS_TEXT = frozenset(
      "xzgrep", "rga", "codespell", "parallel")
 )  # fmt: skip
 _TEXT_BEHIND = ("-e", "--regexp", "--expression", "-A", "-B", "-C", "-m", "-t", "--type", "-v", "-F", "--arg")
-_PATTERN_GIVEN = frozenset(("-e", "--regexp", "-f", "--file", "--expression", "--from-file"))
 _TEXT_OPTIONS = frozenset(
     ("-m", "--message", "--title", "--body", "--grep", "--author", "--format", "--pretty", "-S", "-G", "--subject",
      "--description", "--notes", "--date", "--trailer", "--fixup", "--squash", "--committer", "--since", "--until",
      "-b", "--label", "--reason", "--comment", "--name", "--regexp", "--expression", "--pattern", "--query")
 )  # fmt: skip
+_PROSE = frozenset(("gh", "glab", "rightcall"))
+"""Their words are often titles, searches or calls in JSON; a word with a blank in it is no file there."""
+_NO_FILES = frozenset(("api", "search", "browse", "repo", "label"))
+"""What they do with words that only look like paths: `gh api repos/x/y/contents/.env` names no file here."""
 _TEXT_OPTIONS_OF = frozenset(
     ("git", "hg", "svn", "jj", "gh", "glab", "docker", "kubectl", "aws", "gcloud", "az", "helm")
 )
@@ -56,8 +60,48 @@ _REPRESENTATIVES = (
     ".netrc", ".npmrc",
     ".pypirc", ".git-credentials", ".pgpass", "rightcall.toml", ".rightcall",
 )  # fmt: skip
-_MOST_FOUND = 40
-MOST_PATHS = 400
+MOST_PATHS = 2000
+"""Of one command; what names more is not judged."""
+
+Use = Literal["names", "reads", "writes", "unknown"]
+"""What a command does with a path: it looks at the name alone, reads or writes what is in the file, or nobody knows."""
+_NAMES = frozenset(
+    ("ls", "gls", "eza", "exa", "lsd", "ll", "dir", "vdir", "stat", "du", "test", "[", "[[", "realpath", "readlink",
+     "git check-ignore", "git check-attr", "git ls-files", "git status")
+)  # fmt: skip
+_READS = frozenset(
+    ("cat", "tac", "head", "tail", "bat", "batcat", "nl", "wc", "grep", "egrep", "fgrep", "zgrep", "rg",
+     "ag", "ack", "diff", "colordiff", "cmp", "comm", "cut", "rev", "fold", "column", "od", "hexdump", "strings",
+     "file", "md5sum", "sha1sum", "sha256sum", "sha512sum", "shasum", "b2sum", "cksum", "jq", "sed", "gsed",
+     "git diff", "git log", "git show", "git blame", "git annotate", "git add", "git stage", "git grep", "git commit",
+     "git difftool", "git whatchanged", "git shortlog", "git rev-list", "git cat-file", "git hash-object",
+     "rightcall policy", "rightcall check", "rightcall read")
+)  # fmt: skip
+_CHANGES = frozenset(
+    ("rm", "grm", "unlink", "rimraf", "srm", "shred", "trash", "trash-put", "mv", "gmv", "cp", "gcp", "ln", "install",
+     "rsync", "scp", "chmod", "chown", "chgrp", "chattr", "setfacl", "rename", "prename", "truncate", "tee", "dd", "ed",
+     "ex", "vi", "vim", "nvim", "nano", "emacs", "code", "patch", "perl", "ruby", "python", "python3", "node", "sponge",
+     "unzip", "git rm", "git mv", "git checkout", "git restore", "git reset", "git clean", "git stash", "git apply",
+     "git update-index", "git filter-branch", "git worktree", "find", "gfind", "xargs", "dos2unix", "unix2dos", "awk",
+     "gawk", "taplo", "yq", "sd", "link", "split")
+)  # fmt: skip
+"""What may change a file that is among those that a wildcard stands for."""
+
+
+def use_of(run: Run, word: Word) -> Use:
+    """What a program does with its operands; `writes_to` knows those that it writes."""
+    program = run.program
+    names = {program}
+    if program in ("git", "rightcall") and (at := action_at(program, run.arguments)) >= 0:
+        action = run.values[at]
+        names = {f"{program} {action}"}
+        if action == "rm" and "--cached" in run.values and not word.value.endswith("rightcall.toml"):
+            return "names"
+    if not names.isdisjoint(_NAMES):
+        return "names"
+    if not names.isdisjoint(_READS) or (word.glob is not None and names.isdisjoint(_CHANGES)):
+        return "reads"
+    return "unknown"
 
 
 def path_words(run: Run) -> Iterator[Word]:
@@ -74,9 +118,7 @@ def path_words(run: Run) -> Iterator[Word]:
     if program in ("find", "gfind"):
         yield from _searched(run)
         return
-    skip_first = program in _FIRST_IS_TEXT and not any(
-        value.partition("=")[0] in _PATTERN_GIVEN for value in run.values
-    )
+    skip_first = program in _FIRST_IS_TEXT and not gives_pattern(program, run.values)
     texts = program in _TEXT_OPTIONS_OF
     before = ""
     for at, word in enumerate(run.arguments):
@@ -88,6 +130,10 @@ def path_words(run: Run) -> Iterator[Word]:
         text = (texts and before in _TEXT_OPTIONS) or _is_pattern_of(program, before)
         if skip_first and not _takes_next(program, before):
             skip_first = False
+            text = True
+        if program in _PROSE and (
+            " " in value or value[:1] in ("{", "[") or (not before and run.values[0] in _NO_FILES)
+        ):
             text = True
         before = ""
         if program == "git" and at and run.values[0] == "grep" and at == 1:
@@ -214,43 +260,65 @@ def parts(word: Word) -> Iterator[Word]:
     yield word
     for sign in "=@:,":
         if sign in value:
-            for piece in re.split(r"[=@:,]", value)[:20]:
+            for piece in re.split(r"[=@:,]", value):
                 if piece and piece != value:
                     yield Word(piece, piece if re.search(r"[*?\[]", piece) and word.glob is not None else None)
             return
 
 
-def expanded(word: Word, folders: tuple[str, ...], place: Place) -> Iterator[str]:
-    """The paths that a word with wildcards may stand for: those that are there, and protected names it is aimed at."""
+class Meant(NamedTuple):
+    """The paths that a word may stand for."""
+
+    texts: list[str]
+    cut: bool = False
+    """There may be more."""
+
+
+def expanded(word: Word, folders: tuple[str, ...], place: Place) -> Meant:
+    """Of a word with wildcards: the word itself, the protected names that it is aimed at, and what is there."""
     glob = word.glob
-    if ".." in word.value:
-        yield from _through_links(word.value, folders)
     if glob is None:
-        yield word.value
-        return
-    yield re.sub(r"[*?\[\]]", "_", word.value)
+        return Meant([word.value, *(_through_links(word.value, folders) if ".." in word.value else ())])
+    found = [re.sub(r"[*?\[\]]", "_", word.value)]
     folder, _, last = glob.rpartition("/")
     wild = re.search(r"[*?\[]", folder) is not None
-    for one in _REPRESENTATIVES:
-        if _is_aimed(last, one):
-            yield f"{word.value.rpartition('/')[0] or '.'}/{one}" if not wild else one
+    top = "" if wild else f"{word.value.rpartition('/')[0] or '.'}/"
+    found += [f"{top}{one}" for one in _REPRESENTATIVES if _is_aimed(last, one)]
     if wild:
-        yield from _in_wild_folders(glob, folders, place)
-    if wild or HOLE in word.value:
-        return
+        found += _aimed_folders(glob)
+    if HOLE in word.value:
+        return Meant(found)
+    cut = False
     for base in folders:
-        count = 0
-        for name in names_in(place.whole(base, folder or ".")):
-            if could_be(last, name):
-                yield f"{folder}/{name}" if folder else name
-                count += 1
-                if count >= _MOST_FOUND:
-                    break
+        tops = _led_to(glob[: -len(last)] if last else glob, base, place) if wild else [f"{folder}/" if folder else ""]
+        cut |= len(tops) > _MOST_FOLDERS
+        for top in tops[:_MOST_FOLDERS]:
+            names = names_in(place.whole(base, top or ".")) if last else ("",)
+            cut |= is_cut(names)
+            found += [f"{top}{name}" for name in names if could_be(last, name)]
+    return Meant(found, cut)
+
+
+_MOST_FOLDERS = 300
+
+
+def _led_to(folder: str, base: str, place: Place) -> list[str]:
+    """The folders that a pattern of folders stands for, each with a slash behind it."""
+    tops = ["/"] if folder.startswith("/") else [""]
+    for part in filter(None, folder.split("/")):
+        if re.search(r"[*?\[]", part) is None:
+            tops = [f"{top}{part}/" for top in tops]
+            continue
+        tops = [
+            f"{top}{name}/"
+            for top in tops[: _MOST_FOLDERS + 1]
+            for name in names_in(place.whole(base, top or "."))
+            if could_be(part, name) and os.path.isdir(place.whole(base, f"{top}{name}"))
+        ]
+    return tops
 
 
 _GUARDED_FOLDERS = (".rightcall", ".ssh", ".aws", ".gnupg", ".kube", ".git", ".claude", ".codex", ".gemini", ".cursor")
-_MOST_LOOKED_AT = 20_000
-_MOST_LED_TO = 2000
 
 
 def _through_links(path: str, folders: tuple[str, ...]) -> Iterator[str]:
@@ -264,39 +332,13 @@ def _through_links(path: str, folders: tuple[str, ...]) -> Iterator[str]:
             yield real
 
 
-def _in_wild_folders(glob: str, folders: tuple[str, ...], place: Place) -> Iterator[str]:
-    """The paths that are there for a pattern with wildcards in its folders, and guarded folders that it is aimed at."""
+def _aimed_folders(glob: str) -> Iterator[str]:
+    """Guarded folders that the wildcards in a path's folders are aimed at, whether they are there or not."""
     *parents, last = glob.split("/")
     for at, part in enumerate(parents):
         if WILD.search(part):
             aimed = [one for one in _GUARDED_FOLDERS if _is_aimed(part, one)]
             yield from ("/".join((*parents[:at], one, *parents[at + 1 :], last)) for one in aimed)
-    if HOLE in glob:
-        return
-    looked = found = 0
-    for base in folders:
-        reached = ["/" if glob.startswith("/") else ""]
-        for part in [one for one in (*parents, last) if one]:
-            further: list[str] = []
-            for one in reached:
-                if not WILD.search(part):
-                    further.append(one + part + "/")
-                    continue
-                names = names_in(place.whole(base, one or "."))
-                looked += len(names) + 1
-                further += [f"{one}{name}/" for name in names if part == "**" or could_be(part, name)]
-                if looked > _MOST_LOOKED_AT:
-                    break
-            reached = further
-        for one in reached:
-            path = one.rstrip("/")
-            if WILD.search(last) or os.path.lexists(place.whole(base, path)):
-                yield path
-                found += 1
-                if found >= _MOST_LED_TO:
-                    break
-    if looked > _MOST_LOOKED_AT or found >= _MOST_LED_TO:
-        raise Unreadable("a pattern stands for too many files")
 
 
 def _is_aimed(glob: str, name: str) -> bool:

@@ -4,8 +4,10 @@
 - Words without a dash are the first operands, in this order: `git push` means `git push origin`, not `git log push`.
   `*` stands for any characters in a word; a word `**` for any number of operands. Options before and between them do
   not matter (`git -C dir push`).
-- A word with a dash is an option that must be there, anywhere, also in a bundle: `rm -r` means `rm -fr x`. `--force`
-  means `--force=x` too, `--force*` also `--force-with-lease`.
+- A word with a dash is an option that must be there, anywhere, also in a bundle: `rm -r` means `rm -fr x`, and `rm -rf`
+  also `rm -r -f x`. `--force` means `--force=x` too, `--force*` also `--force-with-lease`. Of well-known programs the
+  short and the long spelling are one option (`TWINS`). Capital and small letters differ, but where both mean the same.
+- A script is a program, whoever runs it: `deploy.sh` means `bash deploy.sh`. `python` means `python3.11`.
 - A last word `*` means: at least one word more, whatever it is.
 - `|` separates choices in one word: `npm publish|unpublish`, `git clean -f|--force`.
 """
@@ -15,7 +17,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from rightcall.commands.words import basename
+from rightcall.commands.words import basename, unversioned
+from rightcall.commands.wrappers import SHELLS
 from rightcall.text.patterns import matches
 
 _LONGEST = 500
@@ -49,6 +52,49 @@ VALUED: dict[str, frozenset[str]] = {
 """Options of well-known programs that take the next word, and stand before the word that says what is to be done."""
 
 
+_RECURSIVE = (("-r", "-R", "--recursive"), ("-f", "--force"), ("-v", "--verbose"))
+TWINS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "rm": (*_RECURSIVE, ("-i", "--interactive"), ("-d", "--dir")),
+    "cp": (*_RECURSIVE, ("-a", "--archive"), ("-n", "--no-clobber"), ("-i", "--interactive")),
+    "mv": (("-f", "--force"), ("-n", "--no-clobber"), ("-i", "--interactive"), ("-v", "--verbose")),
+    "ln": (("-s", "--symbolic"), ("-f", "--force")),
+    **dict.fromkeys(("chmod", "chown", "chgrp"), _RECURSIVE),
+    "git push": (("-f", "--force"), ("-d", "--delete"), ("-n", "--dry-run"), ("-u", "--set-upstream")),
+    "git commit": (("-a", "--all"), ("-n", "--no-verify"), ("-m", "--message")),
+    "git clean": (("-f", "--force"), ("-n", "--dry-run"), ("-i", "--interactive")),
+    "git checkout": (("-f", "--force"),),
+    "git switch": (("-f", "--force", "--discard-changes"), ("-c", "--create"), ("-C", "--force-create")),
+    "git branch": (("-d", "--delete"), ("-f", "--force"), ("-m", "--move")),
+    "git tag": (("-d", "--delete"), ("-f", "--force")),
+    "git rm": (("-f", "--force"),),
+    "git add": (("-A", "--all"), ("-f", "--force")),
+    "git rebase": (("-i", "--interactive"),),
+    "docker": (("-f", "--force"), ("-a", "--all"), ("-v", "--volume", "--volumes")),
+    "podman": (("-f", "--force"), ("-a", "--all"), ("-v", "--volume", "--volumes")),
+    "kubectl": (("-f", "--filename"), ("-A", "--all-namespaces"), ("-n", "--namespace")),
+    "npm": (("-g", "--global"), ("-f", "--force")),
+    "pip": (("-U", "--upgrade"), ("-r", "--requirement"), ("-e", "--editable"), ("-y", "--yes")),
+    "curl": (("-k", "--insecure"), ("-d", "--data"), ("-T", "--upload-file"), ("-X", "--request"), ("-F", "--form"),
+             ("-o", "--output"), ("-L", "--location")),
+    "rsync": (("-a", "--archive"), ("-r", "--recursive"), ("-n", "--dry-run")),
+    "tar": (("-x", "--extract", "--get"), ("-c", "--create"), ("-f", "--file")),
+    "sed": (("-i", "--in-place"), ("-n", "--quiet", "--silent")),
+    "grep": (("-r", "--recursive"), ("-i", "--ignore-case")),
+    "sudo": (("-u", "--user"), ("-i", "--login"), ("-s", "--shell")),
+}  # fmt: skip
+"""Spellings of one option."""
+_ONE_DASH = frozenset(
+    ("find", "gfind", "terraform", "tofu", "terragrunt", "java", "javac", "openssl", "gcc", "g++", "clang", "go",
+     "ffmpeg", "convert", "magick", "packer", "vault", "consul", "nomad", "xcodebuild", "adb", "erl", "screen")
+)  # fmt: skip
+"""Their long options have one dash, so `-delete` is no bundle."""
+_BUNDLE = re.compile(r"-[A-Za-z]{2,4}")
+_KEYWORDS = frozenset(
+    ("time", "if", "then", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "!", "coproc",
+     "function", "select", "{", "}", "[[", "]]")
+)  # fmt: skip
+
+
 class Pattern(NamedTuple):
     """One line of a list, ready to be matched."""
 
@@ -58,16 +104,19 @@ class Pattern(NamedTuple):
     options: tuple[tuple[str, ...], ...]
     rest: bool
     """It ends in `*`: everything behind is meant."""
+    words: int = 0
+    """Besides the program and that `*`."""
 
     def hits(self, program: str, arguments: Sequence[str], *, surely: bool = False) -> bool:
         """Whether a command is meant. Where a word may be the value of an option or an operand, both count; `surely`:
         only what is meant in every reading."""
-        if not any(matches(one, program) for one in self.program):
+        plain = unversioned(program)
+        if not any(matches(one, program) or (plain != program and matches(one, plain)) for one in self.program):
             return False
-        if self.rest and len(arguments) <= len(self.operands) + len(self.options):
+        if self.rest and len(arguments) <= self.words:
             return False
         if self.options:
-            flags = [one for one in arguments if one[:1] == "-" and one != "-"]
+            flags = _flags(plain, arguments)
             if not all(any(_is_option(choice, flag) for choice in one for flag in flags) for one in self.options):
                 return False
         return not self.operands or _operands(self.operands, program, arguments, surely)
@@ -75,6 +124,21 @@ class Pattern(NamedTuple):
     def names(self, option: str) -> bool:
         """Whether the pattern speaks of an option, so that an allowance of it covers that one."""
         return self.rest or any(_is_option(choice, option) for one in self.options for choice in one)
+
+
+def _flags(program: str, arguments: Sequence[str]) -> list[str]:
+    """The options of a command, each in all its spellings."""
+    flags = [one for one in arguments if one[:1] == "-" and one != "-"]
+    operands = [one for one in arguments if one[:1] != "-"]
+    if program == "git" and "push" in operands and any(one[:1] == "+" and len(one) > 1 for one in operands):
+        flags.append("--force")  # `+main` is what it means for one branch
+    twins = TWINS.get(program, ())
+    if program == "git":
+        twins = next((found for one in operands[:3] if (found := TWINS.get(f"git {one}"))), ())
+    for spellings in twins:
+        if any(_is_option(one, flag) for one in spellings for flag in flags):
+            flags += spellings
+    return flags
 
 
 def _is_option(wanted: str, given: str) -> bool:
@@ -138,6 +202,10 @@ def compiled(text: str) -> Pattern:
         raise ValueError(f'names a program by its folder, and can match nothing: write "{basename(words[0])}"')
     rest = len(words) > 1 and words[-1] == "*"
     body = words[1:-1] if rest else words[1:]
+    _can_match(words)
+    whole = len(body)
+    if words[0].casefold() not in _ONE_DASH:
+        body = [one for word in body for one in ([f"-{x}" for x in word[1:]] if _BUNDLE.fullmatch(word) else [word])]
     choices = [tuple(filter(None, word.split("|"))) for word in body]
     if not all(choices):
         raise ValueError('has an empty choice in it; write it as in "npm publish|unpublish"')
@@ -149,7 +217,23 @@ def compiled(text: str) -> Pattern:
         tuple(one for one in choices if not one[0].startswith("-")),
         tuple(one for one in choices if one[0].startswith("-")),
         rest,
+        whole,
     )
+
+
+def _can_match(words: list[str]) -> None:
+    """Raises ValueError for what no command is ever compared with, since it is seen through."""
+    first = words[0].casefold()
+    if re.match(r"[A-Za-z_]\w*=", words[0]):
+        better = " ".join(words[1:]) or "env"
+        raise ValueError(f'begins with a variable, and can match nothing: write "{better}"')
+    if first in _KEYWORDS:
+        better = " ".join(words[1:]) or "rm"
+        raise ValueError(f'begins with `{first}`, a word of the shell: name the program, as in "{better}"')
+    code = next((at for at, word in enumerate(words) if re.fullmatch(r"-[a-z]*c", word)), 0) + 1
+    if first in SHELLS and 1 < code < len(words) and words[code] not in ("*", "**"):
+        better = " ".join(words[code:])
+        raise ValueError(f'names what a shell runs, and can match nothing: write "{better}", which covers `{first} -c`')
 
 
 def first_hit(

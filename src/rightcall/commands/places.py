@@ -77,6 +77,11 @@ _ODD_ENDS = ("netrc", "shadow", "shadow-", "wallet.dat", "login data", "logins.j
 _MOST_READ = 2000
 
 
+def is_cut(names: tuple[str, ...]) -> bool:
+    """Whether a folder may hold more names than were read."""
+    return len(names) >= _MOST_READ
+
+
 class Place(Struct, frozen=True):
     """Where a command would run."""
 
@@ -142,6 +147,12 @@ class Place(Struct, frozen=True):
         if _SYSTEM.fullmatch(short) is not None and not self.is_inside(path):
             return True
         return _STARTS.fullmatch(short) is not None
+
+    def is_policy(self, path: str) -> bool:
+        """The policy of this project or of a folder above it, as the file itself and not through a link."""
+        folder, _, name = path.rpartition("/")
+        above = f"{self.root}/".startswith(f"{folder}/")
+        return name == "rightcall.toml" and above and not os.path.islink(path)
 
     def is_guard(self, path: str) -> bool:
         """Our own settings, or those in which a host says which hooks it asks."""

@@ -20,7 +20,7 @@ from rightcall.commands.sending import (
     ssh_rules,
     wget_rules,
 )
-from rightcall.commands.words import HOLE, Late, Word, joined
+from rightcall.commands.words import HOLE, Late, Word, joined, unversioned
 from rightcall.commands.wrappers import SHELLS, option_value, shell_code
 
 _DEPLOYS = Late(
@@ -56,7 +56,7 @@ _SQL_SECRET = Late(
 
 def found_in(run: Run, place: Place) -> Iterator[Found]:
     """Everything that the rules of this module find in a command."""
-    rule = _RULES.get(run.program)
+    rule = _RULES.get(run.program) or _RULES.get(unversioned(run.program))
     if rule is not None:
         yield from rule(run, place)
     if run.program in _SQL:
@@ -358,6 +358,9 @@ _LOOKS_AT = frozenset(
 _NEVER = frozenset(("approvals", "grants", "trust", "people", "token", "pause", "resume", "uninstall", "quarantine"))
 
 
+_NEVER_DONE = frozenset((("audit", "adopt"), ("policy", "quarantine")))
+
+
 def _rightcall(run: Run, _place: Place) -> Iterator[Found]:
     """A model does not answer its own questions."""
     words = [word.value for word in run.operands("--policy --db --store --root --as")]
@@ -367,45 +370,13 @@ def _rightcall(run: Run, _place: Place) -> Iterator[Found]:
         return
     if command in ("approvals", "grants", "people", "audit", "store") and not action:
         return
-    yield Found("guards", f"rightcall {command} {action}".strip(), deny=command in _NEVER)
+    never = command in _NEVER or (command, action) in _NEVER_DONE
+    yield Found("guards", f"rightcall {command} {action}".strip(), deny=never)
 
 
-def _python(run: Run, place: Place) -> Iterator[Found]:
-    """`python -m NAME` is the program of that name."""
-    for at, value in enumerate(run.values):
-        if value == "-m" and at + 1 < len(run.values):
-            inner = Run(run.values[at + 1].casefold(), run.arguments[at + 1], run.arguments[at + 2 :], run.folders,
-                        values=run.values[at + 2 :], fed=run.fed, text=run.text)  # fmt: skip
-            yield from _module(inner, place)
-            return
-        if not value.startswith("-"):
-            return
-
-
-def _module(run: Run, place: Place) -> Iterator[Found]:
-    from rightcall.commands.starter import listed
-
-    if run.program in ("rightcall",):
-        yield from _rightcall(run, place)
-    elif run.program in (
-        "pip",
-        "twine",
-        "ansible",
-        "flit",
-        "poetry",
-        "uv",
-        "pipx",
-        "huggingface_hub",
-        "awscli",
-        "keyring",
-    ):
-        found = listed(run.program, run.values)
-        if found is not None:
-            yield Found(found[0], f"{run.program} {' '.join(run.values[:2])}")
-        elif run.program == "keyring":
-            yield Found("credentials", "keyring")
-    elif run.program == "http.server" and not any(one in ("127.0.0.1", "localhost") for one in run.values):
-        return
+def _keyring(run: Run, _place: Place) -> Iterator[Found]:
+    if run.values[:1] not in ([], ["--help"], ["--list-backends"], ["diagnose"]):
+        yield Found("credentials", "keyring")
 
 
 def _vercel(run: Run, _place: Place) -> Iterator[Found]:
@@ -492,8 +463,8 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     "parallel": _parallel,
     **dict.fromkeys(("docker", "podman", "nerdctl"), _container),
     "rightcall": _rightcall,
-    **dict.fromkeys(("python", "python3", "python2", "py", "pypy3", "ipython"), _python),
     **dict.fromkeys(("vercel", "now", "surge"), _vercel),
+    "keyring": _keyring,
     "tee": _tee,
     **dict.fromkeys(("jq", "gojq", "jaq"), _jq),
     "redis-cli": _redis,

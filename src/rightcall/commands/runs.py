@@ -168,8 +168,35 @@ def _in_place(run: Run) -> list[Word]:
     if not any(re.match(r"-[a-zA-Z]*i|--in-place", value) for value in run.values):
         return []
     operands = run.operands("-e -f --expression --file -l")
-    given = any(one in ("-e", "-f", "--expression", "--file") for one in run.values)
+    given = gives_pattern(run.program, run.values)
     return operands if given or run.program not in ("sed", "gsed") else operands[1:]
+
+
+_PATTERN_GIVEN = frozenset(("--regexp", "--file", "--expression", "--from-file"))
+_WITH_TEXT = {"perl": "iIMmFxCD", "ruby": "iIFxCrE", "sed": "il", "gsed": "il"}
+"""Letters behind which the rest of a bundle is no option: `-i.bak`."""
+
+
+def gives_pattern(program: str, values: list[str]) -> bool:
+    """Whether an option gives the pattern or script, which the first operand would be otherwise: `-e x`, `-ex`, `-iex`.
+
+    >>> gives_pattern("grep", ["-iekey"]), gives_pattern("grep", ["-thelm"]), gives_pattern("sed", ["-i.before"])
+    (True, False, False)
+    """
+    closing = _WITH_TEXT.get(program, "ABCmdDgjMtTvF")
+    for value in values:
+        if value == "--":
+            return False
+        if value.startswith("--"):
+            if value.partition("=")[0] in _PATTERN_GIVEN:
+                return True
+        elif value.startswith("-"):
+            for letter in value[1:]:
+                if letter in "efE" and (letter != "E" or program == "perl"):
+                    return True
+                if letter in closing:
+                    break
+    return False
 
 
 _WRITERS: dict[str, Callable[[Run], list[Word]]] = {

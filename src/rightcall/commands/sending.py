@@ -92,7 +92,7 @@ _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
 def _parsed(words: list[Word], scheme: str) -> list[Address]:
     found: list[Address] = []
-    for word in words[:100]:
+    for word in words:
         text = word.value
         if "://" in text and not re.match(r"[A-Za-z][\w+.-]*://", text):
             text = text[re.search(r"[A-Za-z][\w+.-]*://|$", text).start() :]  # type: ignore[union-attr]

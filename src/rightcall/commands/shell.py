@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from rightcall.commands.expansion import Budget, Scanner, Unreadable, Values, decoded
+from rightcall.commands.expansion import Budget, Scanner, Values, decoded
 from rightcall.commands.places import names_in
-from rightcall.commands.words import HOLE, KEPT, WILD, Pieces, Word, could_be
+from rightcall.commands.words import HOLE, KEPT, MOST_WORDS, WILD, Pieces, Unreadable, Word, could_be
 
 _REDIRECT = re.compile(r"(\d{0,9}|\{\w+\})(<<<|<<-|<<|<>|<&|>&|>>|>\||&>>|&>|<|>)")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]=]*\])?\+?=", re.DOTALL)
@@ -291,7 +291,9 @@ class Reader(Scanner):
                         values.append(HOLE if word.glob is not None else word.value)
                         if word.glob is not None:
                             values.append(KEPT + word.glob)
-            self.variables[name] = tuple(dict.fromkeys(values))[:16] or None
+            if len(values) > MOST_WORDS:
+                raise Unreadable("a loop goes over too many words")
+            self.variables[name] = tuple(dict.fromkeys(values)) or None
         self.blanks()
         if self.peek() == ";":
             self.at += 1

@@ -601,7 +601,7 @@ def listed(program: str, arguments: list[str]) -> tuple[Kind, Pattern] | None:
     if not lines:
         return None
     found: tuple[Kind, Pattern] | None = None
-    for word in ("", *dict.fromkeys(arguments[:50])):
+    for word in ("", *dict.fromkeys(arguments)):
         for kind, line in lines.get(word, ()):
             pattern = compiled(line)
             if pattern.hits(program, arguments) and (found is None or len(pattern.options) > len(found[1].options)):

@@ -254,10 +254,16 @@ class UrlPattern(NamedTuple):
         return not self.path or _path_hits(self.path, address.path, surely)
 
 
+_THIS_MACHINE = frozenset(("localhost", "127.0.0.1", "::1"))
+"""Names of one host."""
+
+
 def _host_hits(wanted: str, host: str, surely: bool) -> bool:
     if "/" in wanted:
         return _in_range(wanted, host)
     if wanted.startswith("*.") and not surely and host == wanted[2:]:
+        return True
+    if wanted in _THIS_MACHINE and host in _THIS_MACHINE:
         return True
     return matches(wanted, host)
 
@@ -322,6 +328,8 @@ def _pattern_host(authority: str) -> tuple[str, int | None]:
         host, _, port = authority.partition(":")
     if port and port != "*" and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
         raise ValueError("has a port that is no number from 1 to 65535")
+    if host.startswith("."):
+        host = f"*{host}"  # as other lists write the subdomains
     return host.casefold().rstrip("."), int(port) if port and port != "*" else None
 
 

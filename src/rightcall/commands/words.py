@@ -18,8 +18,10 @@ CUT = "\ue001"
 """Where an unquoted variable falls apart into words."""
 KEPT = "\ue002"
 """Before a value that a loop takes from a pattern: its wildcards stand for names, quoted or not."""
-MOST_WORDS = 64
-"""That one written word may turn into; beyond that the rest is a hole."""
+MOST_WORDS = 200
+"""That one written word may turn into; with more the line is not judged."""
+_MOST_NUMBERS = 10
+"""Of a range that stand for all of them: what is protected has no number for a name."""
 WILD = re.compile(r"[*?\[]")
 _RANGE = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})(?:\.\.-?\d+)?|([A-Za-z])\.\.([A-Za-z])")
 _MARKS = {
@@ -38,6 +40,10 @@ _PATTERN = str.maketrans(
     {_MARKS["*"]: "[*]", _MARKS["?"]: "[?]", _MARKS["["]: "[[]"}
     | {_MARKS[one]: one for one in "]{},~"}
 )  # fmt: skip
+
+
+class Unreadable(Exception):
+    """The line cannot be judged; the text says why."""
 
 
 class Late:
@@ -128,11 +134,13 @@ class Pieces:
                 return [Word(text)]
         names, inner = tuple(dict.fromkeys(self.names)), tuple(self.inner)
         found: list[Word] = []
-        for choice in islice(product(*self.texts), MOST_WORDS):
+        for count, choice in enumerate(product(*self.texts)):
+            if count >= MOST_WORDS:
+                raise Unreadable("a word of it may stand for too many")
             for braced in braces("".join(choice)):
                 cuts = braced.split(CUT) if CUT in braced else (braced,)
                 found += [_word(cut, home, self.quoted, names, inner) for cut in cuts if cut or self.quoted]
-        return found[:MOST_WORDS] if found else [Word("", None, True, names, inner)] if self.quoted else []
+        return found or ([Word("", None, True, names, inner)] if self.quoted else [])
 
 
 def _word(text: str, home: str, quoted: bool, names: tuple[str, ...], inner: tuple[int, ...]) -> Word:
@@ -150,7 +158,8 @@ def _at_home(text: str, home: str) -> str:
 
 
 def braces(text: str) -> list[str]:
-    """`a{b,c}` and `a{1..3}` expanded, without recursion and never more than `MOST_WORDS`.
+    """`a{b,c}` and `a{1..3}` expanded, without recursion. Of a range the first few stand for all. Raises Unreadable for
+    more than `MOST_WORDS`.
 
     >>> braces("src/{a,b}.py"), braces("{x}")
     (['src/a.py', 'src/b.py'], ['{x}'])
@@ -159,7 +168,9 @@ def braces(text: str) -> list[str]:
         return [text]
     done: list[str] = []
     todo = [text]
-    while todo and len(done) < MOST_WORDS:
+    while todo:
+        if len(done) + len(todo) > MOST_WORDS:
+            raise Unreadable("a word of it stands for too many")
         one = todo.pop()
         opened = _first_braces(one)
         if opened is None:
@@ -167,8 +178,6 @@ def braces(text: str) -> list[str]:
             continue
         start, end, choices = opened
         todo += [one[:start] + choice + one[end:] for choice in reversed(choices)]
-        if len(todo) > 4 * MOST_WORDS:
-            return [*done, *todo][:MOST_WORDS]
     return done
 
 
@@ -199,15 +208,15 @@ def _first_braces(text: str) -> tuple[int, int, list[str]] | None:
 def _choices(inside: str, commas: list[int]) -> list[str]:
     if commas:
         bounds = [-1, *commas, len(inside)]
-        return [inside[a + 1 : b] for a, b in pairwise(bounds)][:MOST_WORDS]
+        return [inside[a + 1 : b] for a, b in pairwise(bounds)]
     found = _RANGE.fullmatch(inside)
     if found is None:
         return []
     if found[3]:
         low, high = sorted((ord(found[3]), ord(found[4])))
-        return [chr(code) for code in range(low, high + 1)][:MOST_WORDS]
+        return [chr(code) for code in range(low, high + 1)]
     low, high = sorted((int(found[1]), int(found[2])))
-    return [str(number) for number in range(low, min(high, low + MOST_WORDS) + 1)][:MOST_WORDS]
+    return [str(number) for number in range(low, min(high, low + _MOST_NUMBERS) + 1)]
 
 
 def joined(words: Iterable[Word]) -> str:
@@ -240,3 +249,17 @@ def basename(program: str) -> str:
         if name.endswith(ending) and len(name) > len(ending):
             return name[: -len(ending)]
     return name
+
+
+_VERSIONED = Late(r"(python|pypy|pip|ruby|gem|perl|php|lua|node|gcc|g\+\+|clang|java)[-\d.]+")
+
+
+def unversioned(program: str) -> str:
+    """A program without the version in its name, where it is known to have one.
+
+    >>> unversioned("python3.11"), unversioned("base64")
+    ('python', 'base64')
+    """
+    if program[-1:].isdigit() and (found := _VERSIONED.fullmatch(program)):
+        return found[1]
+    return program

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from rightcall.commands.words import HOLE, Late, Word, joined
+from rightcall.commands.words import HOLE, Late, Word, joined, unversioned
 
 SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "rbash", "mksh", "yash", "csh", "tcsh"))
 _CODE_VARIABLES = Late(
@@ -120,6 +120,7 @@ _RUNNERS: dict[tuple[str, str], _Prefix] = {
     ("pixi", "run"): _prefix("-e --environment"),
     ("uv", "run"): _prefix("--with --extra --group --env-file --python -p --directory --project --with-editable "
                            "--with-requirements --only-group --no-group --package --index-url --no-extra"),
+    ("pipx", "run"): _prefix("--spec --python --pip-args --index-url --with"),
     ("conda", "run"): _prefix("-n -p --name --prefix --cwd"),
     ("mamba", "run"): _prefix("-n -p"),
     ("micromamba", "run"): _prefix("-n -p"),
@@ -189,7 +190,7 @@ _SSH = frozenset(
 
 def inner_of(program: str, arguments: list[Word]) -> Iterator[Inner]:
     """Everything that a command would start, besides itself."""
-    special = _SPECIAL.get(program)
+    special = _SPECIAL.get(program) or _SPECIAL.get(unversioned(program))
     if special is not None:
         yield from special(arguments)
     prefix = _PREFIXES.get(program)
@@ -257,7 +258,7 @@ def _behind(program: str, arguments: list[Word], prefix: _Prefix) -> Iterator[In
     if rest and not (program == "command" and any(one.value in ("-v", "-V") for one in arguments[:at])):
         if program == "parallel":
             rest = tuple(word for word in rest if word.value not in (":::", "::::"))
-        if program in ("npx", "npm", "uvx", "bunx", "pnpx", "pnpm", "yarn"):
+        if program in ("npx", "npm", "uvx", "pipx", "bunx", "pnpx", "pnpm", "yarn"):
             first = re.sub(r"(?<=.)@[^/]*$", "", rest[0].value)  # `npx eslint@8`
             rest = (Word(first), *rest[1:])
         yield Inner(rest, more=prefix.more, elsewhere=prefix.elsewhere, folder=folder)
@@ -648,6 +649,53 @@ def _npm_call(arguments: list[Word]) -> Iterator[Inner]:
         yield Inner(code=code)
 
 
+_OUR_FILES = Late(r"(?:.*/)?rightcall(?:/cli)?(?:/__main__\.py|/__init__\.py)?/?")
+
+
+def _python(arguments: list[Word]) -> Iterator[Inner]:
+    """`python -m NAME` is the program of that name, also in a bundle (`-Im NAME`) and attached (`-mNAME`)."""
+    skip = False
+    for at, word in enumerate(arguments):
+        value = word.value
+        if skip:
+            skip = False
+        elif not value.startswith("-") or value in ("-", "--"):
+            if _OUR_FILES.fullmatch(value):
+                yield Inner((Word("rightcall"), *arguments[at + 1 :]))
+            return
+        elif value.startswith("--"):
+            skip = value == "--check-hash-based-pycs"
+        else:
+            letters = re.match(r"-[^mcXWQ]*", value)
+            end = letters.end() if letters else 1
+            letter, attached = value[end : end + 1], value[end + 1 :]
+            if letter == "m":
+                name = [Word(attached)] if attached else arguments[at + 1 : at + 2]
+                rest = arguments[at + 1 :] if attached else arguments[at + 2 :]
+                if name:
+                    yield Inner((_module(name[0]), *rest))
+            if letter in ("m", "c"):
+                return
+            skip = letter in ("X", "W", "Q") and not attached
+
+
+def _module(name: Word) -> Word:
+    top = name.value.casefold().partition(".")[0]
+    program = _MODULES.get(top)
+    return Word(program) if program is not None else name
+
+
+_MODULES = {"rightcall": "rightcall", "awscli": "aws", "huggingface_hub": "huggingface-cli", "pip": "pip"}
+"""Modules that are another program, or that are one by any name below them."""
+
+
+def _uv(arguments: list[Word]) -> Iterator[Inner]:
+    """`uv tool run` is `uvx`."""
+    at = action_at("uv", arguments)
+    if at >= 0 and [word.value for word in arguments[at : at + 2]] == ["tool", "run"]:
+        yield from _behind("uvx", arguments[at + 2 :], _PREFIXES["uvx"])
+
+
 def _wsl(arguments: list[Word]) -> Iterator[Inner]:
     for inner in _behind("wsl", arguments, _prefix("-d -u --distribution --user --cd")):
         yield Inner(code=Word(joined(inner.words), None, True))
@@ -701,6 +749,8 @@ _SPECIAL: dict[str, Callable[[list[Word]], Iterator[Inner]]] = {
     "npx": _npm_call,
     "npm": _npm_call,
     "wsl": _wsl,
+    "uv": _uv,
+    **dict.fromkeys(("python", "py", "pypy", "ipython"), _python),
     "man": _option_code("-P", "--pager"),
     **dict.fromkeys(("bsdtar", "gtar"), _tar),
     **dict.fromkeys(("scp", "sftp"), _connection),

@@ -10,9 +10,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-_BESIDE = ("", "-wal", "-shm", "-journal", "-head", ".key")
-"""What lies beside a record, by the end of its name."""
-
 
 def state_folder() -> str:
     """The user's own folder for what lasts: trust, the record of calls in projects without a policy, and sockets."""
@@ -21,8 +18,22 @@ def state_folder() -> str:
     else:
         base = os.environ.get("XDG_STATE_HOME", "")
     if not os.path.isabs(base):  # from the folder that one happens to be in it would be that folder's word
-        base = os.path.expanduser("~/.local/state")
+        believed = sys.platform == "win32" or os.path.isabs(os.environ.get("HOME", os.sep))
+        base = os.path.join(os.path.expanduser("~") if believed else _home(), ".local", "state")
     return os.path.join(os.path.abspath(base), "rightcall")
+
+
+def _home() -> str:
+    """The home folder as the system knows it."""
+    if sys.platform != "win32":
+        import pwd  # late: hardly anybody needs it
+
+        try:
+            if os.path.isabs(home := pwd.getpwuid(os.getuid()).pw_dir):
+                return home
+        except KeyError:
+            pass
+    raise OSError("HOME is not an absolute path, and this user has no home folder; set HOME to one")
 
 
 def identity(policy: str) -> str:
@@ -84,11 +95,30 @@ def is_another_name(path: str, guarded: Iterable[str]) -> bool:
     return (found.st_dev, found.st_ino) in set(_identities(guarded))
 
 
-def _identities(files: Iterable[str]) -> Iterator[tuple[int, int]]:
-    for file in files:
-        for end in _BESIDE:
+def _identities(guarded: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Of the files, of those beside them, and of all in the folders."""
+    for one in guarded:
+        for file in _files_in(one) if one.endswith(os.sep) else _files_beside(one):
             try:
-                found = os.stat(file + end)
+                found = os.stat(file, follow_symlinks=False)
             except OSError:
                 continue
             yield found.st_dev, found.st_ino
+
+
+def _files_beside(file: str) -> Iterator[str]:
+    folder, name = os.path.split(file)
+    yield file
+    try:
+        beside = [one.path for one in os.scandir(folder) if one.name.startswith((f"{name}-", f"{name}."))]
+    except OSError:
+        return
+    for path in beside:
+        yield path
+        yield from _files_in(path)
+
+
+def _files_in(folder: str) -> Iterator[str]:
+    for inside, _, names in os.walk(folder):
+        for name in names:
+            yield os.path.join(inside, name)

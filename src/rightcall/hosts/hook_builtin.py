@@ -20,15 +20,17 @@ def _tool(name: str, *effects: Effect, rules: Rules | None = None) -> PackTool:
 _FILE = Rules(paths=("file_path", "absolute_path"))
 _FOLDER = Rules(paths=("dir_path", "path"))
 """By the names of all its versions."""
+_SEARCH = Rules(paths=("dir_path", "path"), globs=("include", "include_pattern", "glob"))
 
 GEMINI = (
     _tool("read_file", "read", rules=_FILE),
     _tool("write_file", "write", rules=_FILE),
     _tool("replace", "read", "write", rules=_FILE),
     _tool("list_directory", "read", rules=_FOLDER),
-    _tool("glob", "read", rules=_FOLDER),
-    _tool("grep_search", "read", rules=_FOLDER),
-    _tool("read_many_files", "read", rules=Rules(paths=("include", "paths"))),
+    _tool("glob", "read", rules=Rules(paths=("dir_path", "path"), globs=("pattern",))),
+    _tool("grep_search", "read", rules=_SEARCH),
+    _tool("search_file_content", "read", rules=_SEARCH),
+    _tool("read_many_files", "read", rules=Rules(paths=("include", "paths"), globs=("include", "paths"))),
     _tool("run_shell_command", *_ALL, rules=Rules(paths=("dir_path",), commands=("command",))),
     _tool("web_fetch", "network", rules=Rules(urls=("prompt", "url"))),
     _tool("google_web_search", "network"),
@@ -51,7 +53,7 @@ CODEX = (
     _tool("shell_command", *_ALL, rules=Rules(paths=("workdir",), commands=("command",))),
     _tool("exec_command", *_ALL, rules=Rules(paths=("workdir",), commands=("cmd",))),
     _tool("unified_exec", *_ALL, rules=Rules(commands=("input",))),
-    _tool("apply_patch", "read", "write"),
+    _tool("apply_patch", "read", "write", rules=Rules(paths=("workdir",), patches=("command", "input", "patch"))),
     _tool("view_image", "read", rules=Rules(paths=("path",))),
     _tool("web_search", "network"),
     _tool("update_plan"),
@@ -67,5 +69,8 @@ def builtin_tools(host: str, name: str | None = None) -> list[PackTool]:
 
 def _as_the_hosts_own(tool: PackTool) -> PackTool:
     said = tool.rules
-    rules = Rules(paths=said.paths, commands=said.commands, urls=said.urls, repeatable=said.repeatable)
+    rules = Rules(
+        paths=said.paths, commands=said.commands, urls=said.urls, patches=said.patches, globs=said.globs,
+        repeatable=said.repeatable,
+    )  # fmt: skip
     return _tool(tool.name, *(tool.effects if tool.effects is not None else _ALL), rules=rules)

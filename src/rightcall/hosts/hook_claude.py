@@ -57,7 +57,9 @@ def said_before(passage: "Passage", can_ask: bool = True, *, vouched: bool = Tru
 def _elsewhere(passage: "Passage") -> str:
     """Without a terminal the host asks nobody and denies: the model reads then how a person can still say yes."""
     about = passage.approval
-    return f" Without a prompt: `rightcall approvals approve {about}`, then the same call again." if about else ""
+    if not about:
+        return ""
+    return f" Without a prompt: `rightcall approvals approve {about}{passage.desk}`, then the same call again."
 
 
 def denied(reason: str) -> dict[str, Any]:

@@ -100,6 +100,10 @@ def denies_unjudged(on_failure: str | None, mode: str | None) -> bool:
     return (on_failure or ("deny" if mode in (None, "block") else "allow")) == "deny"
 
 
+CANNOT_JUDGE = "RightCall could not judge this call, so it was not made. Do not repeat it; tell the user."
+"""What the model reads when a call is denied because nobody could judge it. Why is for the operator."""
+
+
 def cannot_judge(why: str) -> str:
-    """What the model reads when a call is denied because nobody could judge it."""
+    """What the operator reads of it."""
     return f"RightCall could not judge this call, so it was not made: {why.rstrip('. ')}."

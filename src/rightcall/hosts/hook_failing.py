@@ -7,10 +7,11 @@ only found in the project is never believed for the milder.
 
 import os
 import stat
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, cast
 
-from rightcall.hosts.hook_event import cannot_judge, denies_unjudged
+from rightcall.hosts.hook_event import CANNOT_JUDGE, cannot_judge, denies_unjudged
 
 _OTHER_NAMES = {"claude": ("claude-code", "claude")}
 _MILD = ("observe", "warn")
@@ -27,8 +28,15 @@ def failure(host: str, policy: str | None, mode: str | None, why: str, *, found:
     import json
 
     wire = import_module(f"rightcall.hosts.hook_{host}")
+    tell_operator(why)
+    return json.dumps(wire.denied(CANNOT_JUDGE))
+
+
+def tell_operator(why: str) -> None:
+    """On standard error, which no model reads beside an answer: what is wrong may come with a command that helps."""
     shown = "".join(one if one.isprintable() else " " for one in why[:_LONGEST])
-    return json.dumps(wire.denied(cannot_judge(shown)))
+    with suppress(OSError):
+        os.write(2, f"{cannot_judge(shown)}\n".encode("utf-8", "replace"))
 
 
 def _leads_out(policy: str) -> bool:
@@ -45,7 +53,7 @@ def unsaid(text: str, why: str) -> str:
     try:
         told: Any = json.loads(text)
     except ValueError:
-        return cannot_judge(why)
+        return cannot_judge(why)  # in the system's own words, which name no command
     inner = _table(told, "hookSpecificOutput") or told
     decided = inner.get("permissionDecision") or told.get("decision")
     if decided in ("deny", "ask"):

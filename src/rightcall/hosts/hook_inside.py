@@ -29,6 +29,10 @@ def judged(options: Options, event: bytes, allow: Callable[[float], None]) -> st
         allow(hooks.deadline)
         return hooks.answer(event, can_ask=options.terminal)
     except Failed as failed:
+        if failed.answer:
+            from rightcall.hosts.hook_failing import tell_operator
+
+            tell_operator(str(failed))
         return failed.answer
     finally:
         hooks.close()

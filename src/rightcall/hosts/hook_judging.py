@@ -22,7 +22,7 @@ from rightcall.door import Door
 from rightcall.door_passage import Passage
 from rightcall.hosts import hook_claude, hook_codex, hook_gemini
 from rightcall.hosts.hook_builtin import builtin_tools
-from rightcall.hosts.hook_event import Happened, WrongEvent, cannot_judge, denies_unjudged, is_unjudged
+from rightcall.hosts.hook_event import CANNOT_JUDGE, Happened, WrongEvent, denies_unjudged, is_unjudged
 from rightcall.hosts.hook_place import record_without_policy
 from rightcall.record.admission import finish
 from rightcall.record.entries import EndBody, read_call
@@ -218,7 +218,7 @@ class Hooks:
 
     def _failed(self, why: str) -> Failed:
         denies = denies_unjudged(self._settings.on_failure, self._settings.mode)
-        return Failed(why, _text(self._wire.denied(cannot_judge(why))) if denies else "")
+        return Failed(why, _text(self._wire.denied(CANNOT_JUDGE)) if denies else "")
 
 
 def policy_source(hook: Hook) -> str | FoundPolicy | None:

@@ -137,11 +137,14 @@ def _judged(code: int, out: bytes, err: bytes, milliseconds: int) -> Tried:
         return Tried("it prints something that is no answer")
     text = out.decode("utf-8", "replace")
     if not isinstance(answer, dict) or _FAILED in text:
-        return Tried(_reason(text))
+        return Tried(_reason(text, err.decode("utf-8", "replace")))
     return Tried(milliseconds=milliseconds)
 
 
-def _reason(text: str) -> str:
+def _reason(text: str, err: str) -> str:
+    """Why it failed is on standard error; where a running server judged, in that server's log."""
+    if (start := err.find(_FAILED)) >= 0:
+        return err[start:].splitlines()[0][:_MOST_SHOWN]
     start = text.find(_FAILED)
     return "it prints something that is no answer" if start < 0 else text[start:].split('"')[0][:_MOST_SHOWN]
 

@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import cast
 
 from rightcall.config_servers import Server
+from rightcall.mcp.upstream_child import start_child
 from rightcall.mcp.upstream_env import environment
 from rightcall.mcp.upstream_link import Heard, ServerGone
 from rightcall.text.escape import escaped
@@ -49,6 +50,8 @@ class ProcessLink(asyncio.SubprocessProtocol):
         self._errors = Tail()
         self._secrets: frozenset[str] = frozenset()
         self._ended = asyncio.Event()
+        self._unread = {1, 2}
+        """Pipes from which more may come, also after its end: what it wrote last says why."""
         self._told = False
         self._written = 0
         self._watch: asyncio.TimerHandle | None = None
@@ -57,18 +60,13 @@ class ProcessLink(asyncio.SubprocessProtocol):
     async def open(self, heard: Heard) -> None:
         self._heard = heard
         server = self._server
-        loop = asyncio.get_running_loop()
         given = environment(server)
         self._secrets = frozenset(given[name] for name in server.env if len(given[name]) >= _SHORTEST_SECRET)
         try:
-            transport, _ = await loop.subprocess_exec(
-                lambda: self, *server.command, env=given, cwd=server.cwd or None,
-                start_new_session=sys.platform != "win32",
-            )  # fmt: skip
+            transport = await start_child(self, server.command, given, server.cwd or None)
         except (OSError, ValueError) as why:
             told = why.strerror if isinstance(why, OSError) and why.strerror else str(why)
             raise ServerGone(f"`{escaped(server.command[0], 200)}` cannot be started: {escaped(told, 200)}") from None
-        self._transport = transport
         self._input = cast("asyncio.WriteTransport", transport.get_pipe_transport(0))
 
     def request(self, id: int, body: bytes, headers: Mapping[str, str]) -> None:
@@ -153,6 +151,9 @@ class ProcessLink(asyncio.SubprocessProtocol):
 
     # what the event loop calls
 
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.SubprocessTransport", transport)
+
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd != 1:
             self._errors.add(data)
@@ -170,14 +171,27 @@ class ProcessLink(asyncio.SubprocessProtocol):
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         """A server that neither hears nor answers is none, also where its process lives on."""
         del exc
-        if fd in _ENDS and not self._told:
-            asyncio.get_running_loop().call_later(PARTING, self._lose, f"it closed its {_ENDS[fd]}")
+        self._unread.discard(fd)
+        if self._ended.is_set() and not self._unread:
+            self._lose_ended()
+        elif fd in _ENDS and not self._told:
+            asyncio.get_running_loop().call_later(PARTING, self._lose_closed, _ENDS[fd])
 
     def process_exited(self) -> None:
-        code = self._transport.get_returncode() if self._transport is not None else None
         self._ended.set()
-        # what it wrote last is still in the pipes, and says why
-        asyncio.get_running_loop().call_soon(self._lose, _ending(code))
+        if self._unread:  # by what it has started, perhaps for ever
+            asyncio.get_running_loop().call_later(PARTING, self._lose_ended)
+        else:
+            self._lose_ended()
+
+    def _lose_closed(self, end: str) -> None:
+        if self._ended.is_set():
+            self._lose_ended()
+        else:
+            self._lose(f"it closed its {end}")
+
+    def _lose_ended(self) -> None:
+        self._lose(_ending(self._transport.get_returncode() if self._transport is not None else None))
 
 
 def _ending(code: int | None) -> str:

@@ -108,7 +108,7 @@ def _check_names(source: Source, path: KeyPath, rules: Rules, properties: Mappin
     for at, group in enumerate(rules.required_any):
         for position, argument in enumerate(group):
             _argument(source, (*path, "required_any", at, position), argument, properties)
-    for key in ("paths", "commands", "urls"):
+    for key in ("paths", "commands", "urls", "patches", "globs"):
         for at, place in enumerate(getattr(rules, key)):
             _place(source, (*path, key, at), place, properties)
     if rules.batch is not None:

@@ -161,6 +161,8 @@ _READERS: dict[str, Callable[[Source, KeyPath, Any], Any]] = {
     "paths": Source.texts,
     "commands": Source.texts,
     "urls": Source.texts,
+    "patches": Source.texts,
+    "globs": Source.texts,
     "repeatable": Source.flag,
     "mode": _word(Mode),
     "unknown_argument": _word(UnknownArgument),

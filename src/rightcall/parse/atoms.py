@@ -41,8 +41,13 @@ _SURE = {
 """A string that is followed by just what should follow it there needs no further thought."""
 
 _PLAIN_WORD = Late(r"\w+")
-_OPERATOR = Late(r"\s*(?:[-+*/%@&|^<>.\[(]|[=!]=|(?:if|for|or|and|in|is|not)\b)|\s+[rR]?[fF][rR]?[\"']")
-"""What goes on with an expression after a string, and not with a text that has quotes inside."""
+_OPERATOR = Late(
+    r"(?:\s|\\\r?\n|#[^\n]*\n)*(?:[-+*/%@&|^<>.\[(]|[=!]=|(?:if|for|or|and|in|is|not)\b)|\s+[rR]?[fF][rR]?[\"']|\s*\\\r?\n"
+)
+"""What goes on with an expression after a string, and not with a text that has quotes inside: behind a comment and in
+the next line too."""
+_CODE = Late(r"[A-Za-z_]\w*\s*[(\[]|\$[({]")
+"""In backticks: a call, an element, or what a shell would put in."""
 
 _QUOTED = {quote: Late(rf"(?:\\.|[^{quote}\\])*{quote}", re.S) for quote in "\"'"}
 
@@ -69,6 +74,8 @@ class Atoms(Cursor):
             raw, cut = self._searched(at, quote, context, keys)
         if quote != '"':
             self.mark("single_quotes" if quote == "'" else "other_quotes", at)
+        if self.callee and quote in "`´" and _CODE.search(raw):
+            self.mark("expression", at)
         if raw_text:
             return raw
         return self.content(_PARTIAL_ESCAPE.sub("", raw) if cut else raw, at)

@@ -116,7 +116,8 @@ def refuse_overflow(tables: Tables, request: Request, size: int) -> Decision | N
         return Decision("deny", FULL, told, "Make a smaller call.")
     questions, held = tables.waiting(request.caller, request.at)
     if questions >= request.rights.approval.waiting:
-        told = f"{questions} calls wait for approval already, which is the most that may. This one did not run"
+        calls = "1 call waits" if questions == 1 else f"{questions} calls wait"
+        told = f"{calls} for approval already, and no more may wait. This one did not run"
         return Decision("deny", FULL, told, _LATER)
     if held + size > most:
         told = f"The calls that wait for approval hold {held:,} of at most {most:,} bytes. This one did not run"

@@ -35,11 +35,14 @@ class Inputs(Struct, frozen=True, omit_defaults=True):
     """The server that would run it, and the digest of how it is reached."""
     unpinned: bool = False
     """The definition was not compared with an earlier one."""
+    unasked: bool = False
+    """The policies were not asked: by its name or its arguments there was nothing to ask them about."""
     partial: bool = False
     """Something above was too long to be kept: the decision cannot be made again."""
 
 
 NO_INPUTS = Inputs()
+UNASKED = Inputs(unasked=True)
 
 
 class CallBody(Struct, frozen=True, omit_defaults=True):

@@ -1,7 +1,8 @@
 """The record of a folder that somebody else may have filled: what in it may be believed, and what is not even opened.
 
-A store that this user made is known by a word in it that the user's state folder knows as well. In any other, what was
-approved or granted before this user came does not count. Its tables must be ours before anything is written to them:
+A store that this user made is known by a word in it that the user's state folder knows as well. Where that folder knows
+another word for the path, another store was put in place of ours, and nothing runs. In any other, what was approved or
+granted before this user came does not count. Its tables must be ours before anything is written to them:
 triggers and views of somebody else would write, too. Whatever leads out of the folder is refused.
 """
 
@@ -16,7 +17,7 @@ from typing import Any
 
 from rightcall.errors import ConfigError, StoreError
 from rightcall.record.schema import META, STEPS, version_of
-from rightcall.record.sqlite_faults import unusable
+from rightcall.record.sqlite_faults import unusable, way_out
 from rightcall.text.escape import escaped
 from rightcall.trust import ledger
 from rightcall.trust.telling import warn
@@ -48,15 +49,27 @@ class Since:
 class Origin:
     """Where one store comes from. `since` is shared with everybody who reads it."""
 
-    def __init__(self, path: Path, *, found: bool, since: Since | None = None) -> None:
+    def __init__(self, path: Path, *, found: bool, since: Since | None = None, adopting: bool = False) -> None:
+        """`adopting`: a person takes whatever is there for the audit from now on."""
         self._path = path
         self._found = found
+        self._adopting = adopting
         self.since = since or Since()
+        self.foreign = ""
+        """Why it is not the store that this user has used at this path; empty where it is, or none was."""
 
     def examine(self, connection: sqlite3.Connection) -> None:
-        """Before anything is read or written. StoreError where a store that was found is not one of ours."""
-        if self._found and not self._is_known(connection):
+        """Before anything is read or written. StoreError where a store that was found is not one of ours, or another
+        one has taken the place of ours: with its key and its head, only this user's own ledger tells them apart."""
+        word, self.foreign = self._word(), ""
+        if version_of(connection, self._path) == 0:  # it is to be made
+            return
+        if word is not None and not _holds(connection, word):
+            self.foreign = "it is not the audit that you used here before: another one was put in its place"
+        if self.foreign or (self._found and word is None):
             _refuse_other_tables(connection, self._path)
+        if self.foreign and not self._adopting:
+            raise unusable(self._path, self.foreign, way_out(self._path), "replaced")
 
     def hide(self, connection: sqlite3.Connection) -> None:
         """For whoever only reads: nothing is taken over, so nothing counts that this user has not begun."""
@@ -64,13 +77,19 @@ class Origin:
             self.since.take(_ALL, _ALL, _ALL)
             warn(f"{escaped(str(self._path))} was not made by you here: {_PERMISSIONS} in it do not count")
 
-    def mark(self, connection: sqlite3.Connection) -> str:
+    def begin(self, connection: sqlite3.Connection) -> None:
+        """Inside the transaction that makes it, so that whoever opens it next finds both words, or neither."""
+        if self._word() is not None and not self._adopting:
+            warn(f"the audit log {escaped(str(self._path))}, which you used before, is gone: a new one begins")
+        self._keep(self._mark(connection))
+
+    def _mark(self, connection: sqlite3.Connection) -> str:
         """Inside a transaction: leave the word by which this user will know it."""
         token = token_hex(16)
         connection.execute("INSERT INTO meta VALUES (?, '')", (f"{_WORD}{token}",))
         return token
 
-    def keep(self, token: str) -> None:
+    def _keep(self, token: str) -> None:
         """This user made it, or uses it from now on."""
         about = {"token": token, **{table: getattr(self.since, table) for table in Since.__slots__}}
         try:
@@ -80,14 +99,14 @@ class Origin:
 
     def take_over(self, connection: sqlite3.Connection) -> None:
         """A store that this user has not used yet: from now on, and with nothing that was said in it before."""
-        if not self._found or self._is_known(connection):
+        if not (self._found or self.foreign) or self._is_known(connection):
             return
         connection.execute("BEGIN IMMEDIATE")
         last = [connection.execute(f"SELECT ifnull(max(n), 0) FROM {table}").fetchone()[0] for table in Since.__slots__]
-        token = self.mark(connection)
+        token = self._mark(connection)
         connection.execute("COMMIT")
         self.since.take(*last)
-        self.keep(token)
+        self._keep(token)
         if any(last):
             warn(
                 f"{escaped(str(self._path))} was not made by you here: {_PERMISSIONS} that were in it do not "
@@ -96,13 +115,23 @@ class Origin:
 
     def _is_known(self, connection: sqlite3.Connection) -> bool:
         known = ledger.recall("stores", str(self._path))
-        token = None if known is None else known.get("token")
-        if known is None or not isinstance(token, str) or not _is_our_meta(connection):
-            return False
-        if connection.execute(_PRESENT, (f"{_WORD}{token}",)).fetchone() is None:
+        word = _word_of(known)
+        if known is None or word is None or not _holds(connection, word):
             return False
         self.since.take(*(_number(known.get(table)) for table in Since.__slots__))
         return True
+
+    def _word(self) -> str | None:
+        return _word_of(ledger.recall("stores", str(self._path)))
+
+
+def _word_of(known: dict[str, Any] | None) -> str | None:
+    token = None if known is None else known.get("token")
+    return token if isinstance(token, str) else None
+
+
+def _holds(connection: sqlite3.Connection, word: str) -> bool:
+    return _is_our_meta(connection) and connection.execute(_PRESENT, (f"{_WORD}{word}",)).fetchone() is not None
 
 
 def refuse_leaving(path: str, folder: str) -> None:

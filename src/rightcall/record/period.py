@@ -49,5 +49,5 @@ def _moment(now: str) -> datetime:
         read = datetime.fromisoformat(now)
     except ValueError:
         right = "write it in UTC, as in '2026-01-31 12:00:00.000'"
-        raise ConfigError(f"now: {escaped(now, 40)!r} is no time; {right}") from None
+        raise ConfigError(f"now: {escaped(now, 40)!r} cannot be read as a time; {right}") from None
     return read.astimezone(UTC) if read.tzinfo else read.replace(tzinfo=UTC)

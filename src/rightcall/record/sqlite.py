@@ -40,7 +40,7 @@ class SqliteStore:
         self.path = Path(path).resolve()  # what lies beside it is the same by whatever name it is opened
         self._forked = False
         self._runs = Runs(self.path.with_name(self.path.name + "-runs"))
-        origin = Origin(self.path, found=found)
+        origin = Origin(self.path, found=found, adopting=adopting is not None)
         self._readers = Readers(self.path, self.clock, self._runs, busy_seconds, origin)
         self._identity = Identity(self.path, adopting)
         try:

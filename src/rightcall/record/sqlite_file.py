@@ -120,7 +120,7 @@ def _set_up(connection: sqlite3.Connection, path: Path, origin: "Origin", *, new
         connection.execute(pragma)
     version = version_of(connection, path)
     origin.examine(connection)
-    token = ""
+    made = False
     if version == 0 and not new:
         raise empty(path)
     if version < VERSION:  # before there is a log beside the file, so that the file alone is whole
@@ -128,14 +128,13 @@ def _set_up(connection: sqlite3.Connection, path: Path, origin: "Origin", *, new
         try:
             made = version_of(connection, path) == 0  # another process may have been quicker
             bring_up_to_date(connection, path)
-            token = origin.mark(connection) if made else ""
+            if made:
+                origin.begin(connection)
             connection.execute("COMMIT")
         finally:
             roll_back(connection)
     connection.execute("PRAGMA journal_mode = WAL")
-    if token:
-        origin.keep(token)
-    else:
+    if not made:
         origin.take_over(connection)
 
 

@@ -48,6 +48,8 @@ class Identity:
         self._head_file = f"{path}-head"
         self._kept: Head | None = None
         self._lost = ""
+        self._key_stamp: object = None
+        """Of the key's file when it was last read."""
         self.key = b""
 
     def refuse_new_beginning(self) -> None:
@@ -56,10 +58,12 @@ class Identity:
         if self._lost and self._adopting is None:
             raise self._unusable(self._lost)
 
-    def recognise(self, tables: Identified) -> None:
-        """Inside a transaction, when a file has just been opened: is it ours? A new one becomes so."""
+    def recognise(self, tables: Identified, foreign: str = "") -> None:
+        """Inside a transaction, when a file has just been opened: is it ours? A new one becomes so. `foreign`: why it
+        is not, though everything beside it fits."""
+        stamp = self._stamp_of_key()
         found = _beside(self._path)
-        problem = self._lost or _compared(self._path.name, found, tables)
+        problem = self._lost or _compared(self._path.name, found, tables) or foreign
         if problem and self._adopting is None:
             raise self._unusable(problem)
         key, self._kept = found
@@ -69,6 +73,18 @@ class Identity:
         if problem and self._adopting is not None:
             self._note(tables, problem, *self._adopting)
             self._adopting, self._lost, self._kept = None, "", None
+        self._key_stamp = stamp or self._stamp_of_key()
+
+    def key_was_touched(self) -> bool:
+        """Whether the key's file is another one than was read, or was written to: then `recognise` must look again."""
+        return self._stamp_of_key() != self._key_stamp
+
+    def _stamp_of_key(self) -> object:
+        try:
+            found = os.stat(f"{self._path}.key")
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
     def _note(self, tables: Identified, problem: str, by: str, reason: str) -> None:
         before = kept_head(self._path)

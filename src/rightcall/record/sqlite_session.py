@@ -114,13 +114,15 @@ class Session:
 
     def _notice_others(self, connection: sqlite3.Connection, tables: SqliteTables) -> None:
         (others,) = connection.execute("PRAGMA data_version").fetchone()
+        if self._identity.key_was_touched():
+            self._others = -1
         if others != self._others:
             tables.refresh()
             if version_of(connection, self._path) != VERSION:
                 raise empty(self._path)
             self._recognise(tables)
             if self._others < 0:
-                self._identity.recognise(tables)
+                self._identity.recognise(tables, self._origin.foreign)
             self._others = others
 
     def close(self) -> None:

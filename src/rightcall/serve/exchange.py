@@ -40,7 +40,10 @@ _NO_RETRY = ((b"x-should-retry", b"false"),)
 _STATUS = {"timeout": 504, "internal": 500}
 
 
-PAUSED = "All tool calls are paused by the operator. Do not retry; requests without tools are still answered."
+PAUSED = "All tool calls are paused by the operator. Do not retry; no model is asked until the operator resumes."
+
+
+_ASKING_NOTHING = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
 class Paused(Exception):
@@ -88,6 +91,11 @@ class Proxy:
     async def aclose(self) -> None:
         await self.upstream.aclose()
 
+    def is_paused(self) -> bool:
+        """Tools may be offered in ways that nobody reads here, and a model may write a call that nobody offered. So
+        while calls are paused no model is asked anything."""
+        return self._paused is not None and self._paused() is not None
+
     def _wire(self, scope: Scope) -> Wire | None:
         method, path = scope["method"], scope["path"]
         return next((wire for wire in self._wires if wire.is_for(method, path)), None)
@@ -99,8 +107,6 @@ class Proxy:
             return None
         facts.model, facts.stream = asked.model, asked.stream
         tools = asked.tools
-        if tools and self._paused is not None and self._paused() is not None:
-            raise Paused
         if len(tools) > LARGE and not self.gates.knows(tools):  # others must not wait for it
             gate = await asyncio.to_thread(self.gates.of, tools)
         else:
@@ -152,6 +158,8 @@ class _Exchange:
             watch.cancel()
 
     async def _answer(self, body: bytes) -> None:
+        if self.scope["method"] not in _ASKING_NOTHING and self.proxy.is_paused():
+            raise Paused
         given = self.scope["headers"]
         self.facts.caller = entered(self.scope).caller
         headers = [header for header in given if not header[0].startswith(OWN)]

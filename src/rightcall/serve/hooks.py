@@ -25,6 +25,7 @@ from rightcall.hosts.hook_judging import Failed, Hooks
 from rightcall.hosts.hook_place import MODES, is_private, socket_address, socket_folder, socket_path
 from rightcall.record.runs import take_lock
 from rightcall.serve.hooks_doors import Doors, Wanted
+from rightcall.text.escape import escaped
 
 log = logging.getLogger("rightcall")
 
@@ -191,6 +192,7 @@ def _told(hooks: Hooks, asked: _Asked) -> str:
     try:
         return hooks.answer(asked.event, can_ask=asked.terminal)
     except Failed as failed:
+        log.warning("rightcall: a call of a hook could not be judged: %s", escaped(str(failed), 600))
         return failed.answer
 
 

@@ -15,8 +15,9 @@ import os
 import threading
 from collections import deque
 from collections.abc import Iterable
+from pathlib import Path
 from time import monotonic, sleep
-from typing import Literal
+from typing import Literal, cast
 
 from msgspec import Struct
 
@@ -26,6 +27,7 @@ from rightcall.executor_opening import existing_folder, found_folder, open_store
 from rightcall.packs import pack_digests
 from rightcall.record.clock import Clock
 from rightcall.record.notes import note_policy, policy_note
+from rightcall.record.sqlite_identity import Identified, wrong_with
 from rightcall.record.tables import Store, Tables
 from rightcall.serve.facts import Facts
 from rightcall.serve.noting import Told, made, parts_of, weight_of
@@ -44,6 +46,8 @@ _GATHER = 0.05
 """Seconds in which records come together, so that they share a commit. Whoever kills the process loses these."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 5.0
 """Seconds until a store that could not be used is tried again; twice as long each time."""
+_LOOKING = 1.0
+"""Seconds until it is looked again whether the store can be read, for `/health`."""
 _STOPPING = 10.0
 """Seconds in which what waits is still written when the server stops."""
 
@@ -91,14 +95,32 @@ class Recording:
         self._news = threading.Event()
         self._stopping = threading.Event()
         self._deadline = 0.0
+        self._look_again = 0.0
+        self._unread = ""
         self._thread = threading.Thread(target=self._write, name="rightcall recording", daemon=True)
         self._thread.start()
         atexit.register(self.stop)
 
     @property
     def state(self) -> State:
-        fault = self.fault or ("closed" if self._stopping.is_set() else "")
+        fault = self.fault or ("closed" if self._stopping.is_set() else "") or self._unreadable()
         return State(not fault, fault, self.recorded, self._count, self.failures, self.lost)
+
+    def _unreadable(self) -> str:
+        """Why the store cannot even be read, as when its file is gone: tokens cannot be checked then. Nobody need write
+        for that to be noticed."""
+        if (now := monotonic()) >= self._look_again:
+            self._look_again = now + _LOOKING
+            try:
+                self._unread = "replaced" if self.store.look(self._strangeness) else ""
+            except StoreError as error:
+                self._unread = "" if error.fault == "locked" else error.fault
+        return self._unread
+
+    def _strangeness(self, tables: Tables) -> str:
+        """Why the file is not the one that was opened; empty where it is, or the store has no file."""
+        path: Path | None = getattr(self.store, "path", None)
+        return "" if path is None else wrong_with(path, cast("Identified", tables))
 
     def paused(self) -> Pause | None:
         """The emergency stop, while it holds. Where the store cannot be read nobody can tell, and answers pass: the

@@ -14,6 +14,7 @@ from typing import Any, Literal, cast
 
 from rightcall.errors import ConfigError
 from rightcall.fs.guarded import state_folder
+from rightcall.text.escape import escaped
 from rightcall.trust.modes import others_may_write
 from rightcall.trust.telling import warn
 
@@ -41,6 +42,9 @@ def note(kind: Kind, path: str, about: dict[str, Any]) -> None:
     from rightcall.fs.whole import whole_file
 
     folder = _folder(kind)
+    text = dumps({"version": 1, "path": path, **about}, ensure_ascii=True).encode()
+    if len(text) > _MOST_BYTES:
+        raise ConfigError(f"trust in {escaped(path)} cannot be kept: its note would exceed {_MOST_BYTES:,} bytes")
     try:
         for one in (state_folder(), os.path.dirname(folder), folder):
             os.makedirs(one, mode=0o700, exist_ok=True)
@@ -48,7 +52,7 @@ def note(kind: Kind, path: str, about: dict[str, Any]) -> None:
             raise ConfigError(problem)
         file = os.path.join(folder, _name(path))
         with whole_file(file, f"{file}.{os.urandom(6).hex()}") as opened:
-            opened.write(dumps({"version": 1, "path": path, **about}, ensure_ascii=True).encode())
+            opened.write(text)
     except OSError as fault:
         raise ConfigError(f"trust cannot be kept in {folder}: {fault.strerror or fault}") from None
 
@@ -107,12 +111,28 @@ def _disbelief(folder: str) -> str:
     return ""
 
 
+def _disbelief_in_note(file: str, found: os.stat_result) -> str:
+    """Why one note may be somebody else's: it may have been moved here, or written before its folder was closed."""
+    if sys.platform == "win32":
+        return ""
+    if not stat.S_ISREG(found.st_mode):
+        return f"{file} is not a file"
+    if found.st_uid not in (os.geteuid(), 0):
+        return f"{file} belongs to another user"
+    if others_may_write(found):
+        return f"{file} can be written by others: run `chmod go-w {file}`"
+    return ""
+
+
 def _read(file: str) -> dict[str, Any] | None:
     from json import loads
 
     try:
         handle = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         with open(handle, "rb") as opened:
+            if problem := _disbelief_in_note(file, os.fstat(handle)):
+                warn(f"{problem}; it does not count")
+                return None
             found: Any = loads(opened.read(_MOST_BYTES))
     except (OSError, ValueError, RecursionError):
         return None

@@ -1,0 +1,117 @@
+"""What the tools of hosts say of their arguments: patches, patterns, and files that guard others (H-05, P-03)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightcall.door import Door
+from rightcall.door_passage import Passage
+from rightcall.hosts.hook_builtin import builtin_tools
+
+pytestmark = pytest.mark.promise("H-05", "P-03")
+
+POLICY = {"policy": {"paths": {"deny": ["private/**"]}}}
+PATCH = "*** Begin Patch\n*** Update File: {}\n@@\n-a\n+b\n*** End Patch"
+MOVED = "*** Begin Patch\n*** Update File: a.txt\n*** Move to: {}\n@@\n-a\n+b\n*** End Patch"
+DIFF = "--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-a\n+b\n"
+HOSTS = {"claude": "claude-code", "gemini": "gemini-cli", "codex": "codex"}
+
+
+def judged(root: Path, host: str, tool: str, arguments: dict[str, Any]) -> Passage:
+    with Door.open(HOSTS[host], POLICY, mode="block", fixed_names=True, root=root, elsewhere=True) as door:
+        door.know(builtin_tools(host))
+        return door.judge(tool, arguments)
+
+
+@pytest.mark.parametrize("argument", ["command", "input", "patch", "Input"])
+@pytest.mark.parametrize("patch", [PATCH, MOVED, DIFF])
+@pytest.mark.parametrize("words", [False, True])
+def test_the_files_in_a_patch_are_judged_and_its_text_is_not_a_command(
+    tmp_path: Path, argument: str, patch: str, words: bool
+) -> None:
+    def of(file: str) -> Passage:
+        text = patch.format(file)
+        return judged(tmp_path, "codex", "apply_patch", {argument: ["apply_patch", text] if words else text})
+
+    assert [of(one).action for one in ("rightcall.toml", ".env", "private/a.txt")] == ["deny"] * 3
+    assert of("src/app.py").action == "allow"
+    assert (of(".codex/config.toml").action, of(".codex/config.toml").decision.rule) == ("ask", "path:guards")
+
+
+def test_a_patch_that_names_no_file_is_refused(tmp_path: Path) -> None:
+    refused = judged(tmp_path, "codex", "apply_patch", {"input": "rm -rf /"})
+    assert (refused.action, refused.decision.rule) == ("deny", "path:unjudged")
+
+
+@pytest.mark.parametrize(
+    ("host", "tool", "arguments"),
+    [
+        ("claude", "Grep", {"pattern": ".", "glob": ".env"}),
+        ("claude", "Glob", {"pattern": "private/**"}),
+        ("claude", "Glob", {"pattern": "rightcall.*"}),
+        ("gemini", "read_many_files", {"include": ["src/*.ts", ".en?"]}),
+        ("gemini", "grep_search", {"pattern": "a", "include": ".env*"}),
+        ("gemini", "glob", {"pattern": "**/*.pem"}),
+    ],
+)
+def test_a_pattern_for_protected_files_is_refused(
+    tmp_path: Path, host: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    assert judged(tmp_path, host, tool, arguments).action == "deny"
+
+
+@pytest.mark.parametrize(
+    ("host", "tool", "arguments"),
+    [
+        ("claude", "Grep", {"pattern": ".env", "glob": "*.py"}),
+        ("claude", "Glob", {"pattern": "**/*.py"}),
+        ("gemini", "read_many_files", {"include": ["src/**/*.ts"]}),
+        ("gemini", "glob", {"pattern": "*"}),
+    ],
+)
+def test_a_broad_pattern_passes(tmp_path: Path, host: str, tool: str, arguments: dict[str, Any]) -> None:
+    assert judged(tmp_path, host, tool, arguments).action == "allow"
+
+
+@pytest.mark.promise("P-16")
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".claude/settings.json", ".claude/settings.local.json", ".gemini/settings.json", ".codex/hooks.json",
+        ".cursor/hooks.json", ".git/hooks/pre-commit", "sub/.git/config", "~/.bashrc", "~/.ssh/authorized_keys",
+        "{home}/.zshrc", "{home}/.profile", "x/../.claude/settings.json", "{root}/.Claude/Settings.json",
+    ],
+)  # fmt: skip
+def test_a_file_tool_asks_before_it_writes_what_guards_or_starts_others(
+    tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    root = tmp_path / "work"
+    root.mkdir()
+    path = path.format(home=tmp_path / "home", root=root)
+    for host, tool in (("claude", "Write"), ("claude", "Edit"), ("gemini", "write_file"), ("gemini", "replace")):
+        asked = judged(root, host, tool, {"file_path": path, "content": "{}"})
+        assert (asked.action, asked.decision.rule) == ("ask", "path:guards"), tool
+    assert judged(root, "claude", "Read", {"file_path": path}).action == "allow"
+
+
+@pytest.mark.parametrize("path", ["src/app.py", ".gitignore", ".github/workflows/ci.yml", "/tmp/notes.txt"])
+def test_other_files_are_written_without_a_question(tmp_path: Path, path: str) -> None:
+    assert judged(tmp_path, "claude", "Write", {"file_path": path, "content": ""}).action == "allow"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"file_path": ["a.txt", "private/a.txt"]},
+        {"file_path": {"value": "private/a.txt"}},
+        {"file_path": [{"path": "private/a.txt"}]},
+        {"file_path": {"private/a.txt": 1}},
+        {"file_path": "a.txt", "File_Path": "private/a.txt"},
+        {"filePath": "private/a.txt"},
+        {"file_path": '{"path": "private/a.txt"}'},
+    ],
+)
+def test_a_path_is_judged_in_whatever_shape_it_is_written(tmp_path: Path, arguments: dict[str, Any]) -> None:
+    assert judged(tmp_path, "claude", "Read", arguments).action == "deny"
