@@ -124,7 +124,7 @@ def judge_url(text: str, urls: UrlRules, place: Place, scheme: str = "https") ->
             return Judgement(tuple(judge.findings))
         for one in _URLS.findall(text) if " " in text.strip() else (text,):
             if re.match(r"[/~](?!/)", one):  # a client may take it for a file
-                judge.see(Word(one), place.folders)
+                judge.see(Word(one), place.folders, "reads")
             for address in readings(one, scheme):
                 judge.address(address)
     except Exception as fault:  # noqa: BLE001 - as above
@@ -521,7 +521,7 @@ class _Judge:
             self.see(word, run.folders, "writes", elsewhere=elsewhere)
         if run.text is not None and _reads_names(run):
             for word in _as_words(run.text):
-                self.see(word, run.folders, elsewhere=elsewhere)
+                self.see(word, run.folders, "reads", elsewhere=elsewhere)
 
     def _folders_of(self, run: Run) -> tuple[str, ...]:
         """`git -C dir`, `make -C dir`, `tar -C dir`: its paths count from there too."""

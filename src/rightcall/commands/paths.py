@@ -277,10 +277,9 @@ class Meant(NamedTuple):
 def expanded(word: Word, folders: tuple[str, ...], place: Place) -> Meant:
     """Of a word with wildcards: the word itself, the protected names that it is aimed at, and what is there."""
     glob = word.glob
-    linked = list(_through_links(word.value, folders)) if ".." in word.value else []
     if glob is None:
-        return Meant([word.value, *linked])
-    found = [re.sub(r"[*?\[\]]", "_", word.value), *linked]
+        return Meant([word.value, *(_through_links(word.value, folders) if ".." in word.value else ())])
+    found = [re.sub(r"[*?\[\]]", "_", word.value)]
     folder, _, last = glob.rpartition("/")
     wild = re.search(r"[*?\[]", folder) is not None
     top = "" if wild else f"{word.value.rpartition('/')[0] or '.'}/"
@@ -334,7 +333,7 @@ def _through_links(path: str, folders: tuple[str, ...]) -> Iterator[str]:
 
 
 def _aimed_folders(glob: str) -> Iterator[str]:
-    """Guarded folders that a pattern with wildcards in its folders is aimed at, whether or not they are there."""
+    """Guarded folders that the wildcards in a path's folders are aimed at, whether they are there or not."""
     *parents, last = glob.split("/")
     for at, part in enumerate(parents):
         if WILD.search(part):

@@ -16,12 +16,12 @@ HOLE = "\ue000"
 """Stands for text that is known only when it runs."""
 CUT = "\ue001"
 """Where an unquoted variable falls apart into words."""
+KEPT = "\ue002"
+"""Before a value that a loop takes from a pattern: its wildcards stand for names, quoted or not."""
 MOST_WORDS = 200
 """That one written word may turn into; with more the line is not judged."""
 _MOST_NUMBERS = 10
 """Of a range that stand for all of them: what is protected has no number for a name."""
-KEPT = "\ue002"
-"""Before a value that a loop takes from a pattern: its wildcards stand for names, quoted or not."""
 WILD = re.compile(r"[*?\[]")
 _RANGE = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})(?:\.\.-?\d+)?|([A-Za-z])\.\.([A-Za-z])")
 _MARKS = {
