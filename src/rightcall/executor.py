@@ -395,7 +395,7 @@ class Executor:
             )  # fmt: skip
         packs = packs_digest(pack_digests((*policy.packs, *self._gate_options.get("packs", ()))))
         box = build_toolbox(policy, (shipped | dict(tools)).values(), protected=protected, **self._gate_options)
-        return replace(box, packs=packs)
+        return replace(box, packs=packs, guarded=guarded_files(self._policy_file, database))
 
     def _new_redactor(self) -> Redactor | None:
         if self._store is None:

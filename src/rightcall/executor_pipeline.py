@@ -7,6 +7,7 @@ Authorising and the first record are one transaction (`record/admission.py`): no
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable
 from functools import partial
 from os import urandom
@@ -44,6 +45,8 @@ from rightcall.executor_hints import discreet
 from rightcall.executor_outcomes import equipped, objection, ran, refused
 from rightcall.executor_request import Tighter, TooManyPaths, build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
+from rightcall.fs.guarded import is_another_name, is_guarded
+from rightcall.fs.readings import follow
 from rightcall.parse.kinds import is_object
 from rightcall.present.marks import mark_as_data
 from rightcall.present.messages import Content, content, error_content
@@ -51,6 +54,7 @@ from rightcall.record.admission import Admission, admit, finish_once, refuse
 from rightcall.record.asking import Question
 from rightcall.record.entries import UNASKED, CallBody, EndBody
 from rightcall.record.tables import Store, Tables
+from rightcall.text.escape import escaped
 from rightcall.text.redact import Redactor
 from rightcall.text.tokens import estimate
 from rightcall.types import Call
@@ -169,7 +173,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             return against or UNREADABLE
         try:
             exact = canonical(found.tool.name, call.arguments)
-            return build_request(
+            request = build_request(
                 found, exact, rights, toolbox=self.toolbox, at=self.store.clock.now(), root=self.root,
                 verdict=written.verdict, approval=approval, scopes=self.toolbox.scopes_of(rights, found.tool.name),
                 tighter=self.tighter, context=context,
@@ -178,6 +182,11 @@ class Pipeline(Struct, frozen=True, eq=False):
             return Decision("deny", "validation", str(fault), "Make several calls instead.")
         except (TypeError, ValueError, OverflowError, RecursionError) as fault:
             return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
+        for written_path, resolved, _ in request.command_paths:
+            whole = os.path.join(follow(self.root), resolved)
+            if is_guarded(whole, self.toolbox.guarded) or is_another_name(whole, self.toolbox.guarded):
+                return Decision("deny", "path:deny", f"No such file or folder: {escaped(written_path, 200)}")
+        return request
 
     async def _admit(
         self, written: Written, who: Who, request: Request | Decision, found: Equipped | None, rehearsal: str

@@ -58,6 +58,8 @@ class Toolbox(Struct, frozen=True, eq=False):
     """By caller and tool, likewise."""
     protected: tuple[str, ...] = ()
     """Paths below the root that no call may touch, whatever the policy says: the policy itself, and the audit."""
+    guarded: tuple[str, ...] = ()
+    """Our own files, which no command may touch, wherever they are."""
     packs: str = ""
     """Digest of the rule packs, for the record."""
 
