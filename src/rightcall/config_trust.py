@@ -61,7 +61,7 @@ def _tell_ignored(file: str, said: Policy, tight: Policy) -> None:
     shown = ", ".join(escaped(key, 60) for key in keys[:_MOST_KEYS])
     more = f" and {len(keys) - _MOST_KEYS} more" if len(keys) > _MOST_KEYS else ""
     warn(
-        f"{escaped(file)} is not trusted, so it can only make things stricter. Ignored: {shown}{more}. "
+        f"{escaped(identity(file))} is not trusted, so it can only make things stricter. Ignored: {shown}{more}. "
         f"To read and trust it: rightcall trust {escaped(quote(os.path.abspath(file)))}"
     )
 
