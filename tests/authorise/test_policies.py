@@ -11,7 +11,7 @@ from rightcall.config import load_policy
 from rightcall.config_settings import PRESETS, STAGES, Window, rights_of
 from rightcall.record.clock import ManualClock
 from rightcall.record.memory_tables import MemoryTables
-from rightcall.types_running import HOUR, MINUTE, SECOND, Approval, Grant, Request
+from rightcall.types_running import HOUR, MINUTE, SECOND, Approval, Finding, Grant, Request
 
 NOW = 10 * HOUR
 
@@ -115,6 +115,15 @@ def test_a_grant_is_not_used_where_a_path_goes_through_a_link(tables: MemoryTabl
     tables.put_grant(Grant("g", "teacher", "file/save", {}, 5, NOW + HOUR, "somebody", ""))
     assert decide(asked("file/save", policy, effects=["write"]), tables).rule == "approval:grant"
     assert decide(asked("file/save", policy, effects=["write"], linked=True), tables).rule == "approval:write"
+
+
+@pytest.mark.promise("P-06", "P-16")
+def test_a_grant_answers_a_question_about_a_guarding_file_only_where_it_names_arguments(tables: MemoryTables) -> None:
+    policy = {"policy": {"stage": "full", "dry_run": False, "approval": {"effects": []}}}
+    found = (Finding("ask", "path:guards", "`.claude/settings.json` decides which hooks or programs run"),)
+    request = asked("file/save", policy, effects=["write"], findings=found)
+    tables.put_grant(Grant("g", "teacher", "file/save", {}, 5, NOW + HOUR, "somebody", ""))
+    assert decide(request, tables).rule == "path:guards"
 
 
 @pytest.mark.promise("P-02")

@@ -241,5 +241,7 @@ def test_an_executor_keeps_commands_away_from_our_own_files_outside_its_root(tmp
     with Executor.open_sync(root, kept / "my.toml", code=False) as executor:
         executor.register(tool(sh, effects=["read"]))
         for line in (f"cp {kept}/.rightcall/audit.db x", f"echo x > {kept}/my.toml", f"tee {state_folder()}/trust/x"):
-            assert executor.run({"name": "sh", "arguments": {"command": line}}).decision.rule == "path:deny", line
+            decision = executor.run({"name": "sh", "arguments": {"command": line}}).decision
+            assert decision is not None
+            assert decision.rule == "path:deny", line
         assert executor.run({"name": "sh", "arguments": {"command": "ls"}}).ok

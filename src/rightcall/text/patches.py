@@ -11,7 +11,7 @@ _GIT = re.compile(r"(?:rename|copy) (?:from|to) (.+)|Index:\s*(.+)")
 _BOTH = re.compile(r"diff --git (.+)")
 _QUOTED = re.compile(r'"((?:\\.|[^"\\])*)"')
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
-_STAMP = re.compile(r"\t.*|\s+\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*")
+_STAMP = re.compile(r"\t.*|\s\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*")
 _NOTHING = ("/dev/null", "NUL")
 
 
@@ -57,12 +57,17 @@ def _either(written: str) -> Iterator[str]:
 
 def _pair(written: str) -> Iterator[str]:
     """`a/x b/x`: a name may have blanks in it, and then both are the same."""
-    quoted = _QUOTED.findall(written)
-    halves = [f'"{one}"' for one in quoted] or written.split(" b/", 1)
+    first = _QUOTED.match(written)
+    if first is not None:
+        halves = [first[0], written[first.end() :]]
+    elif written.endswith('"'):
+        head, _, tail = written.partition(' "')
+        halves = [head, f'"{tail}']
+    else:
+        first_half, _, second = written.partition(" b/")
+        halves = [first_half, f"b/{second}"] if second else [first_half]
     for half in halves:
         yield from _either(half)
-    if len(halves) == 2 and not quoted:
-        yield halves[1]
 
 
 def _plain(written: str) -> str:
