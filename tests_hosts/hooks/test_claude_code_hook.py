@@ -132,8 +132,8 @@ def test_the_policy_holds_in_claude_code_and_the_model_reads_why(judged: Host) -
     assert len({one["step"] for one in calls}) == len(calls)
 
 
-def test_what_a_person_approves_elsewhere_runs_without_a_second_question(host: Host) -> None:
-    """Claude Code would ask for a Write by itself, and nobody is there: our `allow` stands for the answer given."""
+def test_what_a_person_approves_elsewhere_counts_in_its_own_conversation(host: Host) -> None:
+    """Each turn here is a session of its own, so that the yes given for the first does not count in the second."""
     call = ("Write", {"file_path": path(host, "asked.txt"), "content": "x"})
 
     def approve(turn: int) -> None:
@@ -144,8 +144,8 @@ def test_what_a_person_approves_elsewhere_runs_without_a_second_question(host: H
     mine = host.hooked("--policy", str(host.work / "rightcall.toml"))
     first, second = (turn.results[0] for turn in mine.play(call, call))
     assert first.is_error
-    assert not second.is_error
-    assert (host.work / "asked.txt").read_text() == "x"
+    assert second.is_error
+    assert not (host.work / "asked.txt").exists()
     assert [(one["kind"], one["rule"], one["end"]) for one in recorded(host.work)] == [
         ("waiting", "approval:tool", None),
         ("begin", "approval:given", "success"),

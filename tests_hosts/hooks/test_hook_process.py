@@ -172,7 +172,7 @@ def test_a_host_that_sends_nothing_is_answered_in_time(work: Path) -> None:
             assert process.stdout is not None
             said.append(process.stdout.read())
             assert process.wait(20) == 0
-    assert "took longer than 5 seconds" in reason(json.decode(said[0]))
+    assert "could not judge this call" in reason(json.decode(said[0]))
     assert said[1] == b""
 
 
@@ -261,8 +261,9 @@ def test_an_interrupted_hook_fails_as_its_mode_says(tmp_path: Path, mode: str, d
         env={"PATH": os.defpath, "PYTHONPATH": SOURCE, "XDG_STATE_HOME": str(tmp_path / "state")},
     ) as process:  # fmt: skip
         out, err = process.communicate(timeout=30)
-    assert (process.returncode, err) == (0, b"")
-    assert (b"it was interrupted" in out) is denies
+    assert process.returncode == 0
+    assert (b"could not judge" in out) is denies
+    assert (b"it was interrupted" in err) is denies
 
 
 INTERRUPTED = """

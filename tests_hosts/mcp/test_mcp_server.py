@@ -69,7 +69,7 @@ def test_servers_join_the_code_tools_and_both_ask_through_the_client(project: Pa
         return mcp_types.ElicitResult(action="accept", content={"ok": True})
 
     async def main() -> list[str]:
-        server = stdio("--root", str(project), "--servers")
+        server = stdio("--root", str(project), "--policy", str(project / "rightcall.toml"), "--servers")
         async with Client(server, mode=era, elicitation_callback=person) as client:
             await client.list_tools()
             read = await client.call_tool("code_read", {"path": "a.py"})
@@ -83,7 +83,17 @@ def test_servers_join_the_code_tools_and_both_ask_through_the_client(project: Pa
 
 @contextmanager
 def serving(folder: Path) -> Iterator[dict[str, Any]]:
-    command = [*OURS, "serve", "--port", "0", "--json", "--root", str(folder)]
+    command = [
+        *OURS,
+        "serve",
+        "--port",
+        "0",
+        "--json",
+        "--root",
+        str(folder),
+        "--policy",
+        str(folder / "rightcall.toml"),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
