@@ -175,7 +175,7 @@ def test_the_hook_with_a_policy_that_is_a_pipe_answers_at_once(work: Path) -> No
     (work / "rightcall.toml").unlink()
     os.mkfifo(work / "rightcall.toml")
     told = hook("claude", DENIED, work, "--mode", "block")
-    assert "it is no file" in told["hookSpecificOutput"]["permissionDecisionReason"]
+    assert "could not judge" in told["hookSpecificOutput"]["permissionDecisionReason"]
     assert hook("claude", DENIED, work, "--mode", "observe") is None
 
 
