@@ -164,7 +164,13 @@ class Place(Struct, frozen=True):
         short = self._short(os.path.normpath(bare) if bare != "/" else "/")
         return short in _EVERYTHING or re.fullmatch(r"[a-z]:[/\\]*\*?", path, re.IGNORECASE) is not None
 
+    def is_home_of_many(self, path: str) -> bool:
+        """A folder in which the credentials of many programs lie, among all else. The project's own is none."""
+        whole = os.path.normpath(path.rstrip("*") or "/")
+        return whole != self.root and self._short(whole) in _OF_MANY
 
+
+_OF_MANY = frozenset(("/", "~", "/home", "/users", "/root", "/etc", "~/.config", "~/library"))
 _EVERYTHING = frozenset(
     ("/", "~", "/home", "/users", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/var", "/opt",
      "/root", "/sys", "/proc", "/dev", "/system", "/library", "/applications", "/mnt", "/media", "/srv", "/usr/bin",
