@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 from rightcall.commands.places import Place
 from rightcall.commands.runs import Found, Run
-from rightcall.commands.words import Late
 from rightcall.commands.wrappers import action_at
+from rightcall.parse.late import Late
 
 _GIT_SET = Late(
     r"core\.(?:hookspath|fsmonitor|sshcommand|pager|editor|askpass|attributesfile|worktree|gitproxy)|alias\..*"

@@ -7,7 +7,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from rightcall.commands.words import HOLE, Late
+from rightcall.commands.words import HOLE
+from rightcall.parse.late import Late
 
 _TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/dev/shm", "/var/folders", "/private/var/folders")
 _DEVICES = Late(r"/dev/(?:null|zero|stdin|stdout|stderr|tty|u?random|full|fd/.*|ptmx|pts/\d+)")

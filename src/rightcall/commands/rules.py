@@ -20,8 +20,9 @@ from rightcall.commands.sending import (
     ssh_rules,
     wget_rules,
 )
-from rightcall.commands.words import HOLE, Late, Word, joined, unversioned
+from rightcall.commands.words import HOLE, Word, joined, unversioned
 from rightcall.commands.wrappers import SHELLS, option_value, shell_code
+from rightcall.parse.late import Late
 
 _DEPLOYS = Late(
     r"(?:^|[:_./-])(?:deploy|deployment|publish|release|ship|promote|rollback|destroy|wipe|nuke|purge|teardown"
