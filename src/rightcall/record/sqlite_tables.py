@@ -6,6 +6,7 @@ statements is what a transaction costs.
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from msgspec import json
@@ -16,6 +17,7 @@ from rightcall.record.clock import Clock
 from rightcall.record.runs import Runs
 from rightcall.record.sqlite_private import PrivateTexts
 from rightcall.record.tables import Entry, EntryKind, held_bytes
+from rightcall.trust.stops import put_stop, stopped
 from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark, Pause, Token
 
 if TYPE_CHECKING:
@@ -356,14 +358,20 @@ class SqliteTables:
     # The emergency stop
 
     def paused(self) -> Pause | None:
+        return self.own_pause() or stopped()
+
+    def own_pause(self) -> Pause | None:
         if self._pause is None:
             said = self.meta("paused")
             self._pause = (json.decode(said, type=Pause) if said else None,)
         return self._pause[0]
 
     def put_pause(self, pause: Pause | None) -> None:
+        """It is also kept outside: whoever removes the store does not lift the stop."""
         self.put_meta("paused", "" if pause is None else json.encode(pause).decode())
         self._pause = (pause,)
+        with suppress(OSError):  # then it lasts as long as the store does
+            put_stop(pause, str(self._private.database))
 
     # Tokens
 
