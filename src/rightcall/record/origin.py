@@ -9,6 +9,7 @@ triggers and views of somebody else would write, too. Whatever leads out of the 
 import os
 import sqlite3
 import stat
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from secrets import token_hex
@@ -101,6 +102,23 @@ class Origin:
         except ConfigError as fault:
             # then it is a stranger next time, which is the stricter
             warn(f"{fault}. So {_PERMISSIONS} made now in {escaped(str(self._path))} will not count later. {_NAME_IT}")
+
+    def keep_head(self, head: tuple[int, bytes]) -> None:
+        """Something was taken back: from now on a copy that ends before this record is none of ours."""
+        about = ledger.recall("stores", str(self._path))
+        if about is not None:
+            with suppress(ConfigError):  # as above: then only what lies beside the file tells
+                ledger.note("stores", str(self._path), about | {"head": [head[0], head[1].hex()]})
+
+    def kept_head(self) -> tuple[int, bytes] | None:
+        about = ledger.recall("stores", str(self._path)) or {}
+        match about.get("head"):
+            case [int(seq), str(own)]:
+                with suppress(ValueError):
+                    return seq, bytes.fromhex(own)
+            case _:
+                pass
+        return None
 
     def take_over(self, connection: sqlite3.Connection) -> None:
         """A store that this user has not used yet: from now on, and with nothing that was said in it before."""

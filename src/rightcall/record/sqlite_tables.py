@@ -84,6 +84,9 @@ class SqliteTables:
         """What is private and was put or may have to go: after the commit the rows say which."""
         self._do = connection.cursor().execute  # one cursor is enough: every answer is taken before the next question
         self._marked = 0
+        self.withdraws = False
+        """Whether something was taken back since the last commit that an older copy would bring back: a permission that
+        was used, denied or revoked, or a stop."""
         self.refresh()
 
     def refresh(self) -> None:
@@ -273,6 +276,7 @@ class SqliteTables:
     def put_approval(self, approval: Approval) -> None:
         name = _approval_name(approval.id)
         self._touched.add(name)
+        self.withdraws = self.withdraws or approval.status not in _OPEN
         if approval.status in _OPEN and approval.canonical:
             self._private.put(name, approval.canonical, approval.details)
             approval = replace(approval, canonical="", details="")
@@ -319,6 +323,7 @@ class SqliteTables:
         self._do(_PUT_GRANT, (name, caller, tool, where, *rest))
 
     def drop_grant(self, id: str) -> None:
+        self.withdraws = True
         self._touched.add(_grant_name(id))
         self._do("DELETE FROM grants WHERE id = ?", (id,))
 
@@ -368,6 +373,7 @@ class SqliteTables:
 
     def put_pause(self, pause: Pause | None) -> None:
         """It is also kept outside: whoever removes the store does not lift the stop."""
+        self.withdraws = True
         self.put_meta("paused", "" if pause is None else json.encode(pause).decode())
         self._pause = (pause,)
         with suppress(OSError):  # then it lasts as long as the store does
@@ -379,6 +385,7 @@ class SqliteTables:
         self._do(_PUT_TOKEN, astuple(token))
 
     def drop_token(self, id: str) -> None:
+        self.withdraws = True
         self._do("DELETE FROM tokens WHERE id = ?", (id,))
 
     def tokens(self) -> list[Token]:
