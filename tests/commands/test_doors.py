@@ -35,8 +35,9 @@ def hook(root: Path, command: str) -> str | None:
 
 @pytest.mark.promise("P-16")
 def test_the_hooks_process_stops_what_the_file_tools_stop(tmp_path: Path) -> None:
-    answers = {command: hook(tmp_path, command) for command in ("cat .env", "git push --force", "git status")}
-    assert answers == {"cat .env": "deny", "git push --force": "ask", "git status": None}
+    own = "python -c \"from rightcall import Executor; Executor.open_sync().resume(by='me')\""
+    answers = {command: hook(tmp_path, command) for command in ("cat .env", "git push --force", "git status", own)}
+    assert answers == {"cat .env": "deny", "git push --force": "ask", "git status": None, own: "deny"}
 
 
 @pytest.mark.promise("P-16")
