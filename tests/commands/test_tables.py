@@ -149,3 +149,17 @@ def test_wildcards_in_folders_and_links_before_the_way_up_are_followed(tmp_path:
         assert desk.judge(line.replace("/project", desk.root))[0] == answer
     finally:
         desk.door.close()
+
+
+@pytest.mark.promise("P-16")
+def test_what_find_leaves_out_is_not_taken_for_what_it_finds(tmp_path: Path) -> None:
+    (tmp_path / "server.pem").touch()
+    (tmp_path / "node_modules").mkdir()
+    place = Place.at(str(tmp_path))
+    for line in (
+        "find . -name '*.ts' -not -path './node_modules/*' | xargs wc -l",
+        "find . -name '*.ts' ! -path '*/node_modules/*' -exec wc -l {} +",
+        "find . -path ./node_modules -prune -o -name '*.ts' -print | xargs wc -l",
+    ):
+        seen = judge_command(line, CommandRules(), UrlRules(), place).paths
+        assert not any(path.whole.endswith("server.pem") for path in seen), line

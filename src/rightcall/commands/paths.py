@@ -210,27 +210,79 @@ def _searched(run: Run) -> Iterator[Word]:
             yield word
 
 
+_NAME_TESTS = frozenset(("-name", "-iname", "-lname", "-ilname"))
+_PATH_TESTS = frozenset(("-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex"))
+
+
+class _Ways:
+    """What `find` tests on each of its ways: the tests that a file has to pass together."""
+
+    def __init__(self) -> None:
+        self.done: list[list[tuple[str, str]]] = []
+        self.tests: list[tuple[str, str]] = []
+        self.pruned = self.acts = False
+
+    def end(self) -> None:
+        """A way that only cuts folders off (`-path x -prune -o …`) hands nothing on."""
+        if not self.pruned or self.acts:
+            self.done.append(self.tests)
+        self.tests, self.pruned, self.acts = [], False, False
+
+
+def searched_for(values: list[str]) -> list[list[tuple[str, str]]]:
+    """The names and paths that `find` looks for, for each of its ways (`-o`). What is excluded by `!` or `-not`, or cut
+    off by `-prune`, is not looked for.
+
+    >>> searched_for([".", "-name", "*.ts", "!", "-path", "./x/*", "-o", "-name", "*.js"])
+    [[('-name', '*.ts')], [('-name', '*.js')]]
+    """
+    ways = _Ways()
+    excluded = False
+    groups: list[bool] = []
+    for at, value in enumerate(values):
+        within = any(groups)  # an excluded group
+        if value in ("!", "-not"):
+            excluded = not excluded
+            continue
+        if value == "(":
+            groups.append(excluded)
+        elif value == ")":
+            del groups[-1:]
+        elif value in ("-o", "-or", ",") and not within:
+            ways.end()
+        elif value == "-prune" and not within:
+            ways.pruned = True
+        elif value.startswith(("-print", "-exec", "-ok", "-delete", "-ls", "-fprint")):
+            ways.acts = True
+        elif value in _NAME_TESTS | _PATH_TESTS and at + 1 < len(values) and (sum(groups) + excluded) % 2 == 0:
+            ways.tests.append((value, values[at + 1]))
+        excluded = False
+    ways.end()
+    return ways.done
+
+
 def found_words(run: Run) -> list[Word]:
-    """What `find` would hand on, as patterns: the folder it begins in and the name it looks for."""
+    """What `find` would hand on, as patterns: the folder it begins in and the name it looks for. A name says more than
+    a path beside it."""
     starts: list[str] = []
     for value in run.values:
         if value.startswith(("-", "(", "!")):
             break
         starts.append(value.rstrip("/") or "/")
-    names = [
-        run.arguments[at + 1]
-        for at, value in enumerate(run.values[:-1])
-        if value in ("-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex")
-    ]
-    if not names:
-        return []
-    found: list[Word] = []
-    for start in starts or ["."]:
-        for name in names:
-            tail = name.value.rpartition("/")[2].replace(".*", "*").replace("\\", "")
-            path = f"{start}/{tail}"
-            found.append(Word(path, path if re.search(r"[*?\[]", tail) else None))
-    return found
+    found: dict[str, None] = {}
+    for tests in searched_for(run.values):
+        named = [one for one in tests if one[0] in _NAME_TESTS]
+        for test, name in named or tests:
+            plain = name.replace(".*", "*").replace("\\", "") if "regex" in test else name.replace("\\", "")
+            for pattern in dict.fromkeys((plain, plain.lower()) if test.startswith("-i") else (plain,)):
+                tail = pattern.rpartition("/")[2]
+                if tail.strip("*?") or "/" not in pattern:
+                    found |= dict.fromkeys(f"{start}/{tail}" for start in starts or ["."])
+                if "/" in pattern:
+                    found[pattern] = None
+                if pattern.startswith("*/"):  # the star stands for the start as well
+                    found |= dict.fromkeys(f"{start}/{pattern[2:]}" for start in starts or ["."])
+    return [Word(path, path if WILD.search(path) else None) for path in found]
 
 
 def _attached(word: Word) -> Iterator[Word]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from rightcall.commands.git import git_rules
+from rightcall.commands.paths import searched_for
 from rightcall.commands.places import Place, is_device, is_disk
 from rightcall.commands.runs import SECRET_NAME, Found, Run, why_dangerous
 from rightcall.commands.sending import (
@@ -129,17 +130,17 @@ def _options(run: Run, *names: str) -> tuple[str, ...]:
 
 def _find(run: Run, place: Place) -> Iterator[Found]:
     if "-delete" in run.values:
-        names = [run.arguments[at + 1] for at, one in enumerate(run.values[:-1]) if one in ("-name", "-iname", "-path")]
+        ways = searched_for(run.values)
         starts: list[Word] = []
         for word in run.arguments:
             if word.value.startswith(("-", "(", "!")):
                 break
             starts.append(word)
         starts = starts or [Word(".")]
-        if not names and any(place.is_everything(path) for word in starts for path in run.wholes(word, place)):
+        if not any(ways) and any(place.is_everything(path) for word in starts for path in run.wholes(word, place)):
             yield Found("destroys", "find -delete", deny=True)
         elif not all(_may_go(run, word, place) for word in starts) and not (
-            names and all(place.is_made_again(f"{place.root}/{word.value}") for word in names)
+            all(any(place.is_made_again(f"{place.root}/{name}") for _, name in way) for way in ways)
             and all(place.is_inside(path) for word in starts for path in run.wholes(word, place))
         ):  # fmt: skip
             yield Found("destroys", "find -delete", ("-delete",))
