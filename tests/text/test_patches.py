@@ -27,18 +27,35 @@ ENVELOPE = "*** Begin Patch\n{}\n*** End Patch"
         ("diff --git a/x b/x\nold mode 1\n", ["a/x", "x", "b/x"]),
         ('diff --git "a/\\303\\251" b/x\n', ["a/é", "é", "b/x", "x"]),
         ("just words\n--- \n", []),
+        ("+++ rightcall.toml foo\n@@ -1 +1 @@\n", ["rightcall.toml foo", "rightcall.toml"]),
+        ('+++ "rightcall.toml" foo\n@@ -1 +1 @@\n', ["rightcall.toml"]),
+        ("+++ f\n\nwords\n@@ -1 +1 @@\n-x\n+y\n", ["f"]),
+        ("X--- f\nX+++ f\nX@@ -1 +1 @@\n", ["f"]),
+        ("- --- f\n- \n- @@ -1 +1 @@\n", ["f"]),
+        ("*** f\nwords\n***************\n", ["f"]),
+        ("--- f\nwords\n1c1\n< x\n", ["f"]),
+        ("diff --git f f\nold mode 1\n", ["f"]),
+        ("diff --git i/f w/f\nold mode 1\n", ["i/f", "f", "w/f"]),
+        ("diff --git my file my file\n", ["my", "file my file", "file", "my file", "my file my"]),
+        ("--- a\n+++ a\n@@ -1,3 +1,2 @@\n x\n--- a comment\n y\n@@ -9 +8 @@\n-x\n+y\n", ["a"]),
     ],
 )
 def test_every_file_that_a_patch_names_is_found(patch: str, paths: list[str]) -> None:
     assert paths_in_patch(patch) == paths
 
 
+def test_a_path_may_lose_any_number_of_its_folders() -> None:
+    assert paths_in_patch("--- a/b/f\n+++ a/b/f\n", endings=True) == ["a/b/f", "b/f", "f"]
+    assert paths_in_patch(f"--- {'a/' * 500}f\n@@ -1 +1 @@", endings=True)[-1] == "f"
+
+
 @pytest.mark.parametrize(
     "patch",
     ['diff --git "' + '\\"' * 100_000, "diff --git " + '"\\' * 100_000, "--- " + " 2020-01-0" * 20_000,
-     "*** " + " " * 100_000 + "x", "+++ x" + " " * 100_000 + "y\n@@ ", "--- a\n+++ b\n" * 20_000],
+     "*** " + " " * 100_000 + "x", "+++ x" + " " * 100_000 + "y\n@@ ", "--- a\n+++ b\n" * 20_000, "diff --git " + "a " * 100_000,
+     "X" * 500_000, "- " * 200_000, "--- " + "a/" * 200_000, "--- x\n\n" * 50_000 + "@@ -1 +1 @@"],
 )  # fmt: skip
 def test_a_hostile_patch_takes_no_longer_than_its_length(patch: str) -> None:
     started = process_time()
-    paths_in_patch(patch)
+    paths_in_patch(patch, endings=True)
     assert process_time() - started < 1

@@ -3,6 +3,7 @@ diffs are read; nothing is applied, and a name too many is better than one too f
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 _ENVELOPE = re.compile(
     r"\*\*\*\s*(?:(?:Add|Update|Delete|Create|Modify|Remove)\s+File|(?:Move|Rename)\s+to)\s*:\s*(.*)", re.IGNORECASE
@@ -12,51 +13,113 @@ _BOTH = re.compile(r"diff --git (.+)")
 _QUOTED = re.compile(r'"((?:\\.|[^"\\])*)"')
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 _STAMP = re.compile(r"\t.*|\s\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*")
+_INDENT = re.compile(r"\A[ \tX]*(?:- )*")
+"""What `patch` passes over at the beginning of a line."""
+_HUNK = re.compile(r"@@ -\d*(?:,(\d{1,7}))? \+\d*(?:,(\d{1,7}))? @@")
+_CHANGES = re.compile(r"@@ -|\*{15}|\d+(?:,\d+)?[acdis](?:\d+(?:,\d+)?)?$")
+"""Where the changes to the files begin that were named before: of a unified, a context and an old diff."""
 _NOTHING = ("/dev/null", "NUL")
+_MOST_ENDINGS = 64
+_MOST_HALVES = 20
 
 
-def paths_in_patch(text: str) -> list[str]:
+def paths_in_patch(text: str, *, endings: bool = False) -> list[str]:
     """The paths that a patch names, each once, in order. Those of a diff stand with and without their first folder,
-    since `patch` and `git apply` may take it off.
+    since `patch` and `git apply` may take it off; `endings`: without any number of their folders, as `patch` takes
+    them that is not told otherwise.
 
     >>> paths_in_patch("*** Begin Patch\\n*** Update File: a.py\\n*** Move to: b.py\\n@@\\n-x\\n+y\\n*** End Patch")
     ['a.py', 'b.py']
     >>> paths_in_patch("--- a/src/x.py\\n+++ b/src/x.py\\n@@ -1 +1 @@\\n-x\\n+y\\n")
     ['a/src/x.py', 'src/x.py', 'b/src/x.py']
     """
-    return list(dict.fromkeys(path for path in _found(text) if path and path not in _NOTHING))
+    found = dict.fromkeys(path for path in _found(text) if path and path not in _NOTHING)
+    if endings:
+        found = dict.fromkeys(one for path in found for one in _endings(path))
+    return list(found)
+
+
+def _endings(path: str) -> Iterator[str]:
+    yield path
+    rest = path
+    for _ in range(_MOST_ENDINGS):
+        _, slash, rest = rest.lstrip("/").partition("/")
+        if not slash:
+            return
+        yield rest
+    yield path.rpartition("/")[2]
 
 
 def _found(text: str) -> Iterator[str]:
-    lines = [line.strip() for line in text.splitlines()]
-    for before, line, after in zip(("", *lines), lines, (*lines[1:], ""), strict=False):
-        if line[:3] == "***":
-            if (named := _ENVELOPE.match(line)) is not None:
-                yield _plain(named[1])
-            elif after.startswith("--- "):  # the head of a context diff
-                yield from _either(line[3:])
-        elif line.startswith("--- "):
-            if after.startswith(("+++ ", "@@ ", "***")) or before.startswith("*** "):
+    rows = text.splitlines()
+    lines = [_INDENT.sub("", row.strip(), count=1) for row in rows]
+    waiting: list[str] = []
+    left = [0, 0]
+    for row, before, line, after in zip(rows, ("", *lines), lines, (*lines[1:], ""), strict=False):
+        inside = _is_body(row, left)
+        if line[:3] == "***" and (named := _ENVELOPE.match(line)) is not None:
+            yield _plain(named[1])
+        elif line[:4] in ("*** ", "--- ", "+++ "):
+            if _is_head(before, line, after):
                 yield from _either(line[4:])
-        elif line.startswith("+++ "):
-            if before.startswith("--- ") or after.startswith("@@ "):
-                yield from _either(line[4:])
+            elif not inside:
+                waiting.append(line[4:])
         elif (git := _GIT.match(line)) is not None:
-            yield _plain(git[1] or git[2])
+            yield from _either(git[1] or git[2])
         elif (both := _BOTH.match(line)) is not None:
             yield from _pair(both[1])
+        if _CHANGES.match(line) is not None and not inside:
+            if (hunk := _HUNK.match(row)) is not None:
+                left[:] = [int(count) if count is not None else 1 for count in hunk.groups()]
+            for one in waiting:
+                yield from _either(one)
+            waiting.clear()
+
+
+def _is_head(before: str, line: str, after: str) -> bool:
+    """Whether a line names a file by what stands beside it; others do where changes follow."""
+    if line[0] == "*":
+        return after.startswith("--- ")
+    if line[0] == "-":
+        return after.startswith(("+++ ", "@@ ", "***")) or before.startswith("*** ")
+    return before.startswith("--- ") or after.startswith("@@ ")
+
+
+def _is_body(row: str, left: list[int]) -> bool:
+    """Whether a line belongs to the changes that were announced; `left` counts the old and the new lines still to
+    come."""
+    if left[0] <= 0 and left[1] <= 0:
+        return False
+    if row[:1] not in ("", " ", "-", "+", "\\"):
+        left[:] = [0, 0]
+        return False
+    left[0] -= row[:1] in ("", " ", "-")
+    left[1] -= row[:1] in ("", " ", "+")
+    return True
 
 
 def _either(written: str) -> Iterator[str]:
-    path = _plain(_STAMP.sub("", written.strip()))
-    yield path
-    _, slash, rest = path.lstrip("/").partition("/")
-    if slash and path not in _NOTHING:
-        yield rest
+    for path in _names(written.strip()):
+        yield path
+        _, slash, rest = path.lstrip("/").partition("/")
+        if slash and path not in _NOTHING:
+            yield rest
+
+
+def _names(written: str) -> Iterator[str]:
+    """A name may have blanks in it; `patch` ends it at the first one all the same, and at the closing quote."""
+    quoted = _QUOTED.match(written)
+    if quoted is not None:
+        yield _plain(quoted[0])
+        return
+    whole = _STAMP.sub("", written)
+    yield whole
+    first = whole.split(maxsplit=1)[:1]
+    yield from (one for one in first if one != whole)
 
 
 def _pair(written: str) -> Iterator[str]:
-    """`a/x b/x`: a name may have blanks in it, and then both are the same."""
+    """`a/x b/x`, or `x x`: where the first ends is not said, as a name may have blanks in it."""
     first = _QUOTED.match(written)
     if first is not None:
         halves = [first[0], written[first.end() :]]
@@ -64,8 +127,10 @@ def _pair(written: str) -> Iterator[str]:
         head, _, tail = written.partition(' "')
         halves = [head, f'"{tail}']
     else:
-        first_half, _, second = written.partition(" b/")
-        halves = [first_half, f"b/{second}"] if second else [first_half]
+        middle = len(written) // 2
+        blanks = [found.start() for found in islice(re.finditer(" ", written), _MOST_HALVES)]
+        blanks += [middle] if written[middle : middle + 1] == " " else []
+        halves = [half for at in dict.fromkeys(blanks) for half in (written[:at], written[at + 1 :])] or [written]
     for half in halves:
         yield from _either(half)
 
