@@ -163,3 +163,19 @@ def test_what_find_leaves_out_is_not_taken_for_what_it_finds(tmp_path: Path) -> 
     ):
         seen = judge_command(line, CommandRules(), UrlRules(), place).paths
         assert not any(path.whole.endswith("server.pem") for path in seen), line
+
+
+@pytest.mark.promise("P-16")
+def test_a_patch_file_is_read_before_it_is_applied(tmp_path: Path) -> None:
+    diff = "--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-x\n+y\n"
+    (tmp_path / "bad.patch").write_text(diff.format("rightcall.toml"))
+    (tmp_path / "good.patch").write_text(diff.format("src/app.py"))
+    (tmp_path / "large.patch").write_text(diff.format("src/app.py") + " x\n" * 500_000)
+    desk = Desk(tmp_path)
+    lines = ("git apply {}", "git am {}", "patch -p1 < {}", "patch -p1 -i {}", "cat {} | git apply", "patch f {}")
+    try:
+        for name, answer in (("bad.patch", "deny"), ("good.patch", "allow"), ("large.patch", "ask")):
+            found = {line: desk.judge(line.format(name))[0] for line in lines}
+            assert found == dict.fromkeys(lines, answer)
+    finally:
+        desk.door.close()

@@ -2,6 +2,7 @@
 it names is looked at. What deletes, starts programs, sends or reads credentials is a matter for a person."""
 
 import re
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from rightcall.commands.words import Word, unversioned
@@ -109,6 +110,23 @@ _DECIDES = Late(
 )
 """What only a person does."""
 _STRINGS = re.compile(r"'((?:[^'\\\n]|\\.){1,300})'|\"((?:[^\"\\\n]|\\.){1,300})\"|`([^`\n]{1,300})`")
+_MODE = r"['\"](?:[wax][bt+]{0,2}|r[bt]?\+[bt]?)['\"]"
+_WRITES_BEFORE = Late(
+    rf"\b\w{{0,20}}open\w{{0,20}}\s{{0,9}}\([^;\n]{{0,300}}?(['\"`][\s)]{{0,9}})?,\s{{0,9}}(?:mode\s{{0,3}}=\s{{0,3}})?{_MODE}"
+    rf"|(['\"`][\s)]{{0,9}})?\.(?:open\s{{0,3}}\(\s{{0,9}}(?:mode\s{{0,3}}=\s{{0,3}})?{_MODE}"
+    r"|(?:write_text|write_bytes|touch|symlink_to|hardlink_to|chmod)\s{0,3}\()",
+)
+"""Writes to the path that stands before: `open('x', 'w')`, `Path('x').write_text(…)`. A group that is there says that
+the path is a text in the code."""
+_WRITES_BEHIND = Late(
+    r"\b(?:(?:write|append|copy|output)(?:Text|Json|JSON)?File\w*|createWriteStream|(?:write|output)_?[Jj]son\w*|file_put_contents"
+    r"|(?:File|IO|Bun|FileUtils|fs)\.(?:bin)?(?:write|touch|cp|copy|mv|ln\w*|symlink\w*|chmod\w*)\w*"
+    r"|os\.(?:symlink|link|chmod|mkfifo|makedirs|mkdir)"
+    r"|shutil\.(?:copy\w*|move)|write-region|spit|writeLines|renameSync|rename|unlink\w*)\s{0,3}\(?\s{0,9}(['\"`])?"
+)
+"""The same for what stands behind: `writeFileSync('x', …)`."""
+_WRITES_SHELL = Late(r"['\"]\s{0,3}\+?>{1,2}|>{1,2}\s{0,3}['\"]")
+"""As awk and perl do: `print > "x"`, `open(F, ">x")`."""
 _AWK_STARTS = Late(r"\bsystem\s*\(|\|\s*getline|\|&|/inet/|print[^;}]{0,300}\|\s*\w|\|\s*\"")
 _AWK_HARMLESS = Late(
     r"\|\s*\"(?:sort|uniq|head|tail|column|wc|nl|tr|cut|tac|less|cat)(?:\s+(?:-?[\w.,=:]+|1>&2|>&2))*\s*\""
@@ -267,9 +285,27 @@ def judged(program: str, code: str) -> tuple[str, str] | None:
     return None
 
 
+def is_written(program: str, code: str) -> Callable[[str], bool]:
+    """Whether code may write to a path that is a text in it: one in the same statement as what writes. Where that
+    takes the path from a variable, it may be any."""
+    written: set[str] = set()
+    for statement in re.split(r"[;\n]", code[:LONGEST_CODE]):
+        found = [*_WRITES_BEFORE.finditer(statement), *_WRITES_BEHIND.finditer(statement)]
+        if any(not any(one.groups()) for one in found):
+            return lambda _text: True
+        if found or (program in _REDIRECTING and _WRITES_SHELL.search(statement)):
+            written.update(texts_in(program, statement))
+    return written.__contains__
+
+
+_REDIRECTING = frozenset(("perl", "awk", "gawk", "mawk", "nawk"))
+
+
 def texts_in(program: str, code: str) -> list[str]:
     """Texts in code that may be paths."""
     if program in ("sed", "gsed"):
         return [found[1] for found in _SED_FILES.finditer(code)]
     found = [one[1] or one[2] or one[3] for one in _STRINGS.finditer(code[:LONGEST_CODE])]
-    return [one for one in found if "\n" not in one and len(one) < 300]
+    if program in _REDIRECTING:
+        found += [one.lstrip("+<> ") for one in found if one[:1] in ("+", "<", ">")]
+    return [one for one in found if one and "\n" not in one and len(one) < 300]

@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from rightcall.commands import CommandRules, UrlRules
 from rightcall.commands.expansion import Budget
-from rightcall.commands.inline import LONGEST_CODE, codes, guards, interpreter, is_fed, judged, texts_in
+from rightcall.commands.inline import LONGEST_CODE, codes, guards, interpreter, is_fed, is_written, judged, texts_in
+from rightcall.commands.patching import applies_patch, fed_files, patched_by
 from rightcall.commands.paths import MOST_PATHS, Use, expanded, found_words, is_plain, parts, path_words, use_of
 from rightcall.commands.patterns import Pattern, first_hit
 from rightcall.commands.places import Place, followed, is_device, is_disk
@@ -233,6 +234,8 @@ class _Judge:
             self._by_starter(run, allowed)
         self._sees(run, elsewhere=run.elsewhere)
         self._addresses(run, allowed)
+        if applies_patch(run):
+            self._patch(run, command, commands)
         self._codes(run, command, commands, depth)
         for inner in (*inner_of(run.program, run.arguments), *tails(run.program, run.arguments)):
             folders = run.folders
@@ -390,13 +393,14 @@ class _Judge:
             self.add(against, "command:guards", f"`{program}`: `rightcall` in its code {WHY['guards']}")
         if len(code) > LONGEST_CODE:
             self.unreadable(f"the code is longer than {LONGEST_CODE:,} characters")
+        written = is_written(program, code)
         for text in texts_in(program, code):
             if "://" in text:
                 address = parsed(text, "")
                 if address is not None:
                     self.address(address)
             elif _PATH_LIKE.fullmatch(text) or not is_plain(text):
-                self.see(Word(text), folders)
+                self.see(Word(text), folders, "writes" if written(text) else "unknown")
 
     def _shell_input(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> None:
         """A shell without code and script runs what it reads."""
@@ -521,6 +525,19 @@ class _Judge:
         if run.text is not None and _reads_names(run):
             for word in _as_words(run.text):
                 self.see(word, run.folders, "reads", elsewhere=elsewhere)
+
+    def _patch(self, run: Run, command: Simple, commands: list[Simple]) -> None:
+        """The files that a patch names are written as if the command named them."""
+        files = fed_files(command, commands)
+        patching = patched_by(run, files, self.written)
+        folders = self._folders_of(run)
+        if patching.folder is not None:
+            folders += tuple(self.place.whole(folder, patching.folder) for folder in run.folders)
+        for path in patching.paths[: MOST_PATHS + 1]:
+            self.see(Word(path), folders, "writes", elsewhere=run.elsewhere)
+        wholes = {self.place.whole(run.folders[0], word.value) for word in (*files, *run.arguments)}
+        if patching.unknown or not wholes.isdisjoint(self.fetched) or set(run.fed) & FETCHERS:
+            self.add("ask", "command:unreadable", f"`{run.program}`: the patch it applies {_CANNOT}")
 
     def _folders_of(self, run: Run) -> tuple[str, ...]:
         """`git -C dir`, `make -C dir`, `tar -C dir`: its paths count from there too."""

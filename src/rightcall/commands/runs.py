@@ -165,6 +165,12 @@ def _named(*options: str) -> Callable[[Run], list[Word]]:
     return read
 
 
+def _bundled(run: Run) -> list[Word]:
+    """`curl -sSLo file`."""
+    return [word for value, word in zip(run.values, run.arguments[1:], strict=False)
+            if re.fullmatch(r"-[a-zA-Z#]+[oD]", value)]  # fmt: skip
+
+
 def _in_place(run: Run) -> list[Word]:
     if not any(re.match(r"-[a-zA-Z]*i|--in-place", value) for value in run.values):
         return []
@@ -209,7 +215,7 @@ _WRITERS: dict[str, Callable[[Run], list[Word]]] = {
     ),
     **dict.fromkeys(("sed", "gsed", "perl", "ruby"), _in_place),
     "dd": lambda run: [Word(word.value[3:]) for word in run.arguments if word.value.startswith("of=")],
-    "curl": _named("-o", "--output", "--output-dir", "-c", "--cookie-jar", "-D"),
+    "curl": lambda run: [*_named("-o", "--output", "--output-dir", "-c", "--cookie-jar", "-D")(run), *_bundled(run)],
     "wget": _named("-O", "--output-document", "-P", "--directory-prefix", "-o"),
     **dict.fromkeys(
         ("tar", "bsdtar", "gtar"), lambda run: [] if run.has("-c", "-t") else _named("-C", "--directory")(run)

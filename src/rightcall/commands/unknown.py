@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from rightcall.commands.inline import interpreter
 from rightcall.commands.words import Word, basename
-from rightcall.commands.wrappers import RUNNING, SHELLS, Inner
+from rightcall.commands.wrappers import ACTING, RUNNING, SHELLS, Inner
 
 _MOST_TAILS = 12
 _WORD_TEXT = """
@@ -59,11 +59,15 @@ def _heads() -> frozenset[str]:
 
 
 def tails(program: str, arguments: list[Word]) -> Iterator[Inner]:
-    """What a program may start that the rules do not know; of one they know only what stands behind `exec`."""
+    """What a program may start that the rules do not know; of one they know only what stands behind `exec` or
+    `--`."""
     start = 0
     if program in _HARMLESS or program in _known() or interpreter(program) is not None:
+        if program not in _EXECUTES:
+            return
         start = next((at for at, word in enumerate(arguments[:8], 1) if word.value in ("exec", "run", "shell")), -1)
-        if start < 0 or program not in _EXECUTES:
+        if start < 0:
+            yield from _behind_dashes(arguments)
             return
     found = 0
     for at in range(start, len(arguments)):
@@ -82,7 +86,15 @@ def tails(program: str, arguments: list[Word]) -> Iterator[Inner]:
             return
 
 
-_EXECUTES = frozenset(
+def _behind_dashes(arguments: list[Word]) -> Iterator[Inner]:
+    """`npm explore x -- rm y`: an action that nobody listed hands on what follows."""
+    at = next((at for at, word in enumerate(arguments[:50], 1) if word.value == "--"), len(arguments))
+    rest = arguments[at:]
+    if rest and (" " in rest[0].value.strip() or is_head(rest[0].value, "", behind=True)):
+        yield Inner(tuple(rest))
+
+
+_EXECUTES = ACTING | frozenset(
     ("nix", "rustup", "volta", "lerna", "pnpm", "yarn", "npm", "tox", "mise", "asdf", "nvm", "bundle", "flatpak",
      "conda", "mamba", "uv", "poetry", "nx", "go", "perf")
 )  # fmt: skip

@@ -768,5 +768,7 @@ _SPECIAL: dict[str, Callable[[list[Word]], Iterator[Inner]]] = {
     "zip": _option_code("-TT", "--unzip-command"),
 }
 """What has a way of its own to say what it starts."""
+ACTING = frozenset(name for (name, _), runner in _RUNNERS.items() if not runner.elsewhere and name != "git")
+"""Those that start programs here by some of their actions."""
 RUNNING = frozenset((*_PREFIXES, *_SPECIAL, *_WITH_ACTIONS))
 """Programs that this module sees through."""
