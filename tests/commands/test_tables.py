@@ -179,3 +179,41 @@ def test_a_patch_file_is_read_before_it_is_applied(tmp_path: Path) -> None:
             assert found == dict.fromkeys(lines, answer)
     finally:
         desk.door.close()
+
+
+DENIED_BY_TAIL = (
+    "cat $(git rev-parse --show-toplevel)/private/x",
+    "cat ~+/private/x",
+    "cat ${PWD%/}/private/x",
+    "cat $(dirname private/x)/x",
+    "cat $PWD/private/x",
+    'cat "$(git rev-parse --show-toplevel)"/priv*/x',
+    'cat "$X"private/x',
+    "cd $(git rev-parse --show-toplevel) && cat private/x",
+    "cat src/$X/../private/x",
+    "cat $(realpath private/x)",
+    "cat $(readlink -f private/x)",
+    "cat $(dirname $0)/private/x",
+    "cp private/$(basename a/x) /tmp/z",
+)
+LEFT_BY_TAIL = (
+    "cat $(git rev-parse --show-toplevel)/src/app.ts",
+    'cat "$X/README.md"',
+    "cd $(git rev-parse --show-toplevel) && cat src/app.ts",
+    "cat $(find . -name '*.ts' -not -name '*.pem')",
+    "echo hi > $OUT/log.txt",
+    "ls ~+/src",
+)
+
+
+@pytest.mark.promise("P-16")
+def test_a_denial_holds_where_the_beginning_of_a_path_is_not_known(tmp_path: Path) -> None:
+    for name in ("private/x", "src/app.ts"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).touch()
+    desk = Desk(tmp_path, policy={"paths": {"deny": ["private/**"]}})
+    try:
+        answers = {line: desk.judge(line)[0] for line in (*DENIED_BY_TAIL, *LEFT_BY_TAIL)}
+    finally:
+        desk.door.close()
+    assert answers == {**dict.fromkeys(DENIED_BY_TAIL, "deny"), **dict.fromkeys(LEFT_BY_TAIL, "allow")}

@@ -28,7 +28,7 @@ from rightcall.commands.shell import Reader, Redirect, Simple, printed
 from rightcall.commands.starter import WHY, listed
 from rightcall.commands.unknown import is_head, tails
 from rightcall.commands.urls import Address, first_url_hit, parsed, readings
-from rightcall.commands.words import HOLE, Unreadable, Word, basename, spelled
+from rightcall.commands.words import HOLE, WILD, Unreadable, Word, basename, spelled
 from rightcall.commands.wrappers import SHELLS, assigned_code, inner_of, option_value, shell_code
 from rightcall.text.escape import escaped
 from rightcall.types_running import Finding
@@ -40,6 +40,7 @@ _URLS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}:/[^\s<>\"']+")
 """Addresses within a text, such as a prompt that says what to fetch."""
 _PATH_LIKE = re.compile(r"[~/].*|[^\s/]+(?:/[^\s/]+)*/?(?<=[\w/])")
 """A text in code that may be a file: a path from the root on, or one word."""
+_UPWARDS = re.compile(r"\A[./]*/")
 _OWN = re.compile("[\ue000-\ue01f]")
 _MOST_QUESTIONS = 50
 _MOST_WORDS = 5000
@@ -558,10 +559,13 @@ class _Judge:
             if not shown or (use == "names" and not is_plain(shown)):
                 continue
             for folder in folders:
-                whole = self.place.whole("/" if HOLE in folder else folder, shown)
-                if use in ("reads", "names") and self.place.is_policy(whole):
-                    continue
-                self._note(written, whole, use == "writes", HOLE in text or HOLE in folder, elsewhere)
+                for base in ("/", self.place.root) if HOLE in folder else (folder,):
+                    whole = self.place.whole(base, shown)
+                    if use in ("reads", "names") and self.place.is_policy(whole):
+                        continue
+                    self._note(written, whole, use == "writes", HOLE in text or HOLE in folder, elsewhere)
+        if (tail := _tail_of(word)) is not None and use != "names":
+            self.see(tail, (self.place.root,), use, elsewhere=elsewhere)
 
     def _note(self, written: str, whole: str, writes: bool, unknown: bool, elsewhere: bool) -> None:
         if (whole, writes) in self.paths:
@@ -664,6 +668,16 @@ class _Judge:
                     self._asks("network", f"{fed[0]} | {run.program}")
             self._sees(run, elsewhere=False)
             self._addresses(run, allowed)
+
+
+def _tail_of(word: Word) -> Word | None:
+    """What stands behind the unknown beginning of a path, which may be the root: `$(git rev-parse …)/private/x`."""
+    at = word.value.rfind(HOLE) + 1
+    tail = _UPWARDS.sub("", word.value[at:])
+    if not at or not tail or "/" not in word.value[at:]:
+        return None
+    glob = _UPWARDS.sub("", word.glob.rpartition(HOLE)[2]) if word.glob is not None else ""
+    return Word(tail, glob if WILD.search(glob) else None)
 
 
 def _script_of(run: Run) -> list[tuple[str, list[str]]]:

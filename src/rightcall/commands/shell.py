@@ -13,6 +13,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from rightcall.commands.expansion import Budget, Scanner, Values, decoded
+from rightcall.commands.paths import searched_for
 from rightcall.commands.places import names_in
 from rightcall.commands.words import HOLE, KEPT, MOST_WORDS, WILD, Pieces, Unreadable, Word, could_be
 
@@ -577,9 +578,22 @@ def printed(command: Simple, variables: dict[str, Values | None]) -> str | None:
         return known[0] if known else None
     if program in ("which", "type") and arguments:
         return arguments[-1]
+    if program in ("dirname", "basename", "realpath", "readlink"):
+        return _of_path(program, arguments)
     if program == "command" and len(arguments) == 2 and arguments[0] == "-v":
         return arguments[1]
     return None
+
+
+def _of_path(program: str, arguments: list[str]) -> str | None:
+    """What a path is turned into; links are followed later, where the path is judged."""
+    names = [one for one in arguments if not one.startswith("-")]
+    if len(names) != 1 or (program == "readlink" and len(arguments) == 1):
+        return None
+    path = names[0].rstrip("/") or names[0][:1]
+    if program in ("realpath", "readlink"):
+        return names[0]
+    return os.path.dirname(path) or "." if program == "dirname" else os.path.basename(path)
 
 
 def _formatted(arguments: list[str]) -> str | None:
@@ -606,7 +620,7 @@ def _found(arguments: list[str]) -> str | None:
         for at, one in enumerate(arguments)
         if not any(two.startswith(("-", "(", "!")) for two in arguments[: at + 1])
     ]
-    names = [two for one, two in pairwise(arguments) if one in ("-name", "-iname")]
+    names = [two for way in searched_for(arguments) for one, two in way if one in ("-name", "-iname")]
     if not names or "-exec" in arguments:
         return None
     return " ".join(f"{start.rstrip('/')}/{name}" for start in starts or ["."] for name in names)

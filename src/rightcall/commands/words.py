@@ -131,6 +131,10 @@ def _at_home(text: str, home: str) -> str:
     user, slash, rest = text[1:].partition("/")
     if not user:
         return home + slash + rest
+    if user == "+":  # the folder that one stands in
+        return f".{slash}{rest}"
+    if re.fullmatch(r"[-+]?\d+|-", user):  # one of those that one stood in
+        return f"{HOLE}{slash}{rest}"
     return f"/home/{user}{slash}{rest}" if user.isalnum() else text
 
 
