@@ -79,6 +79,7 @@ def test_a_broad_pattern_passes(tmp_path: Path, host: str, tool: str, arguments:
     "path",
     [
         ".claude/settings.json", ".claude/settings.local.json", ".gemini/settings.json", ".codex/hooks.json",
+        ".mcp.json", ".cursor/mcp.json", ".vscode/tasks.json", ".husky/pre-commit",
         ".cursor/hooks.json", ".git/hooks/pre-commit", "sub/.git/config", "~/.bashrc", "~/.ssh/authorized_keys",
         "{home}/.zshrc", "{home}/.profile", "x/../.claude/settings.json", "{root}/.Claude/Settings.json",
     ],

@@ -21,7 +21,7 @@ from rightcall.commands.patching import applies_patch, fed_files, patched_by
 from rightcall.commands.paths import MOST_PATHS, Use, expanded, found_words, is_plain, parts, path_words, use_of
 from rightcall.commands.patterns import Pattern, first_hit
 from rightcall.commands.places import Place, followed, is_device, is_disk
-from rightcall.commands.rules import found_in
+from rightcall.commands.rules import KILLS, ends_us, found_in
 from rightcall.commands.runs import FETCHERS, SECRET_NAME, Found, Run, why_dangerous, writes_to
 from rightcall.commands.sending import CONNECTS, addresses
 from rightcall.commands.shell import Reader, Redirect, Simple, printed
@@ -233,6 +233,8 @@ class _Judge:
         allowed = self._by_pattern(run)
         if self.commands.starter:
             self._by_starter(run, allowed)
+            if run.program in KILLS and ends_us(run, [[word.value for word in one.words] for one in commands]):
+                self._asks("guards", f"{run.program} … rightcall")
         self._sees(run, elsewhere=run.elsewhere)
         self._addresses(run, allowed)
         if applies_patch(run):

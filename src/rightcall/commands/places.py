@@ -62,6 +62,8 @@ _STARTS = Late(
     r"|~/bin(/.*)?|(.*/)?\.git/(?!commit_editmsg|merge_msg).*|(.*/)?\.git|(.*/)?authorized_keys2?"
     r"|(.*/)?sitecustomize\.py"
     r"|(.*/)?usercustomize\.py|(.*/)?\.envrc"
+    r"|(.*/)?\.mcp\.json|(.*/)?\.[^/]+/([^/]+/)?mcp(_config|_settings)?\.json|(.*/)?claude_desktop_config\.json"
+    r"|(.*/)?\.vscode/(tasks|launch|settings)\.json|(.*/)?\.husky/.*"
 )  # fmt: skip
 _SYSTEM = Late(
     r"/(etc|usr|bin|sbin|lib|lib64|boot|sys|proc|opt|system|library|root|var/spool|var/lib)(/.*)?"

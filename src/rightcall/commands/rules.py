@@ -21,7 +21,7 @@ from rightcall.commands.sending import (
     ssh_rules,
     wget_rules,
 )
-from rightcall.commands.words import HOLE, Word, joined, unversioned
+from rightcall.commands.words import HOLE, Word, basename, joined, unversioned
 from rightcall.commands.wrappers import SHELLS, option_value, shell_code
 from rightcall.parse.late import Late
 
@@ -68,6 +68,8 @@ def found_in(run: Run, place: Place) -> Iterator[Found]:
     if _runs_scripts(run) and (script := _script_of(run)) and _DEPLOYS.search(script):
         yield Found("publishes", script)
     yield from _by_its_words(run)
+    if _replaces_us(run):
+        yield Found("guards", f"{run.program} … rightcall")
     if any("/dev/tcp/" in value or "/dev/udp/" in value for value in run.values):
         yield Found("escalates", "/dev/tcp")
 
@@ -200,6 +202,46 @@ def _kill(run: Run, _place: Place) -> Iterator[Found]:
         yield Found("destroys", run.program)
     elif not {"-9", "-KILL", "-SIGKILL", "KILL", "SIGKILL"}.isdisjoint(run.values):  # all of a name, without a warning
         yield Found("destroys", f"{run.program} -9")
+
+
+KILLS = frozenset(("kill", "killall", "pkill", "skill", "killall5"))
+_OUR_PROCESS = Late(r"rightcall", re.IGNORECASE)
+_NO_LETTERS = Late(r"[\[\](){}^$*?+|\\]")
+_FINDS_PROCESSES = frozenset(("pgrep", "pidof", "grep", "egrep", "rg", "awk", "gawk", "lsof", "fuser"))
+
+
+def ends_us(run: Run, others: list[list[str]]) -> bool:
+    """Whether a command ends RightCall's own processes; `others` are the commands of its line, that may look for
+    them."""
+    if run.program in ("pkill", "killall", "skill"):
+        return any(map(_is_our_name, run.values))
+    return run.program == "kill" and any(
+        basename(words[0]) in _FINDS_PROCESSES and any(map(_is_our_name, words[1:])) for words in others if words
+    )
+
+
+def _is_our_name(pattern: str) -> bool:
+    """`rightcall`, also as a pattern: `right[c]all`."""
+    return len(pattern) < 1000 and _OUR_PROCESS.search(_NO_LETTERS.sub("", pattern)) is not None
+
+
+_OUR_PACKAGE = Late(r"(?:.*/)?rightcall(?:[-=<>!~@\[; ].*)?", re.IGNORECASE | re.DOTALL)
+_PACKAGERS = frozenset(
+    ("pip", "pip3", "pipx", "uv", "uvx", "conda", "mamba", "micromamba", "poetry", "pdm", "rye", "hatch", "pixi",
+     "brew", "easy_install")
+)  # fmt: skip
+_CHANGES_PACKAGES = frozenset(
+    ("install", "uninstall", "add", "remove", "upgrade", "update", "reinstall", "inject", "download", "rm")
+)
+
+
+def _replaces_us(run: Run) -> bool:
+    """Another version in our place, or none."""
+    return (
+        run.program in _PACKAGERS
+        and not _CHANGES_PACKAGES.isdisjoint(run.values[:6])
+        and any(_OUR_PACKAGE.fullmatch(one) for one in run.values if not one.startswith("-"))
+    )
 
 
 # ── rights ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -464,7 +506,7 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     "gmv": _mv,
     "cp": _cp,
     "install": _cp,
-    **dict.fromkeys(("kill", "killall", "pkill", "skill", "killall5"), _kill),
+    **dict.fromkeys(KILLS, _kill),
     **dict.fromkeys(("chmod", "chown", "chgrp"), _chmod),
     "crontab": _crontab,
     "git": git_rules,

@@ -7,7 +7,6 @@ like all others: whether they run is not known before.
 
 import os
 import re
-from itertools import pairwise
 from typing import NamedTuple
 
 from msgspec import Struct
