@@ -110,6 +110,11 @@ def _git_remote(rest: list[str]) -> Iterator[Found]:
         yield Found("persists", f"git remote {rest[0]}")
 
 
+def _git_rm(rest: list[str]) -> Iterator[Found]:
+    if "--cached" not in rest and any(re.fullmatch(r"-[a-z]*r[a-z]*", one) for one in rest):
+        yield Found("destroys", f"git rm {' '.join(rest[:2])}")
+
+
 _GIT_RULES: dict[str, Callable[[list[str]], Iterator[Found]]] = {
     "push": _git_push,
     "checkout": _git_checkout,
@@ -117,4 +122,5 @@ _GIT_RULES: dict[str, Callable[[list[str]], Iterator[Found]]] = {
     "config": _git_config,
     "clone": _git_clone,
     "remote": _git_remote,
+    "rm": _git_rm,
 }

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from rightcall.commands.words import Word, unversioned
+from rightcall.commands.words import Word, basename, unversioned
 from rightcall.parse.late import Late
 
 
@@ -40,9 +40,9 @@ INTERPRETERS: dict[str, Interpreter] = {
     "osascript": Interpreter(("-e",)), "elixir": Interpreter(("-e", "--eval")), "erl": Interpreter(("-eval",), False),
     "ghc": Interpreter(("-e",), False), "scala": Interpreter(("-e",), False), "groovy": Interpreter(("-e",)),
     "tclsh": Interpreter(()), "expect": Interpreter(("-c",)), "jshell": Interpreter(()),
-    "deno": Interpreter((), False), "lldb": Interpreter(("-o", "--one-line"), False), "timeit": Interpreter((), False),
+    "deno": Interpreter((), False), "lldb": Interpreter(("-o", "--one-line")), "timeit": Interpreter((), False),
     "awk": _AWK, "gawk": _AWK, "mawk": _AWK, "nawk": _AWK, "sed": _AWK, "gsed": _AWK, "ed": Interpreter(()),
-    "emacs": Interpreter(("--eval", "-eval"), False), "gdb": Interpreter(("-ex", "-eval-command"), False),
+    "emacs": Interpreter(("--eval", "-eval"), False), "gdb": Interpreter(("-ex", "-eval-command")),
 }  # fmt: skip
 
 _DELETES = Late(
@@ -54,7 +54,8 @@ _DELETES = Late(
     r"|fsp?\.rm\b|\.rmdir\(|rimraf|del\(|FileUtils\.rm\w*|File\.(?:delete|unlink)|Dir\.(?:rmdir|delete|unlink)"
     r"|rm_rf?|remove_tree"
     r"|file\.remove|unlink\(|delete_file|removeSync|emptyDir|DROP\s+(?:TABLE|DATABASE|SCHEMA)|TRUNCATE\b|DELETE\s+FROM"
-    r"|drop_all|dropDatabase|delete_many|deleteMany|flushall|move to trash|empty trash|os\.kill\b|\.delete\(\))"
+    r"|drop_all|dropDatabase|delete_many|deleteMany|delete_all|destroy_all|destroy!|update_all"
+    r"|flushall|move to trash|empty trash|os\.kill\b)|\.delete\(\)"
     r"|\{[^{}]{0,200}\b(?:rm|rmdir|unlink|rename)\b[^{}]{0,200}\}\s*(?:=\s*(?:await\s+)?(?:require|import)\b|from\b)",
     re.IGNORECASE,
 )  # fmt: skip
@@ -151,8 +152,9 @@ _ALSO: dict[str, tuple[str, Late]] = {
     "osascript": ("destroys", Late(r"\bdelete\b|\bempty\b|doShellScript")),
     "erl": ("runs", Late(r"os:cmd|open_port|file:del|file:rename")),
     "elixir": ("runs", Late(r"System\.(?:cmd|shell)|:os\.cmd|File\.(?:rm|rename)|Port\.open")),
-    "gdb": ("runs", Late(r"^\s*(?:shell|!|python|py|source|call)\b")),
-    "lldb": ("runs", Late(r"^\s*(?:shell|platform shell|script|command source)\b")),
+    "gdb": ("runs", Late(r"^\s*(?:(?:shell|python|py|source|call|pipe)\b|!)", re.MULTILINE)),
+    "lldb": ("runs", Late(r"^\s*(?:shell|platform shell|script|command source)\b", re.MULTILINE)),
+    "ruby": ("runs", Late(r"\b(?:open|read|readlines|foreach|write|binread)\s*\(?\s*['\"]\s*\|")),
     "emacs": ("runs", Late(r"\((?:load|eval|process-file|make-process|delete-\w+|rename-file|write-region)\b")),
     "php": ("destroys", Late(r"\brename\s*\(")),
 }  # fmt: skip
@@ -168,6 +170,8 @@ def interpreter(program: str) -> Interpreter | None:
 
 def codes(program: str, arguments: list[Word]) -> list[Word]:
     """The code among an interpreter's arguments."""
+    if (framework := _framework_code(program, arguments)) is not None:
+        return [framework]
     how = interpreter(program)
     if how is None:
         return []
@@ -198,6 +202,32 @@ def codes(program: str, arguments: list[Word]) -> list[Word]:
     if how.first:
         found += _first_operand(program, arguments)
     return found
+
+
+_FRAMEWORKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "manage.py": (("shell", "shell_plus"), ("-c", "--command")),
+    "django-admin": (("shell", "shell_plus"), ("-c", "--command")),
+    "rails": (("runner", "r"), ()),
+    "artisan": (("tinker",), ("--execute",)),
+}
+"""What runs code within an application: by which action, and behind which option; without one the next word is code."""
+
+
+def _framework_code(program: str, arguments: list[Word]) -> Word | None:
+    """`rails runner 'User.delete_all'`, `python manage.py shell -c '…'`."""
+    rest = arguments
+    if program not in _FRAMEWORKS and rest and basename(rest[0].value) in _FRAMEWORKS:
+        program, rest = basename(rest[0].value), rest[1:]
+    actions, options = _FRAMEWORKS.get(program, ((), ()))
+    if not rest or rest[0].value not in actions:
+        return None
+    for at, word in enumerate(rest[1:], 1):
+        name, equals, value = word.value.partition("=")
+        if name in options:
+            return Word(value, None, True) if equals else next(iter(rest[at + 1 :]), None)
+        if not options and not word.value.startswith("-"):
+            return word
+    return None
 
 
 def _first_operand(program: str, arguments: list[Word]) -> list[Word]:
@@ -237,6 +267,8 @@ def is_fed(program: str, arguments: list[Word]) -> bool:
                    for at, one in enumerate(arguments) if at)  # fmt: skip
     if how is None or not how.reads_input:
         return False
+    if program in ("gdb", "lldb"):  # an operand is what they look at
+        return True
     if any(word.value in ("-m", "-V", "-v", "--version", "--help", "-h", "--check") for word in arguments):
         return False
     operands = [

@@ -17,11 +17,11 @@ from msgspec import Struct
 from rightcall.commands import CommandRules, UrlRules
 from rightcall.commands.expansion import Budget
 from rightcall.commands.inline import LONGEST_CODE, codes, guards, interpreter, is_fed, is_written, judged, texts_in
-from rightcall.commands.patching import applies_patch, fed_files, patched_by
+from rightcall.commands.patching import applies_patch, fed_files, patched_by, read_small
 from rightcall.commands.paths import MOST_PATHS, Use, expanded, found_words, is_plain, parts, path_words, use_of
 from rightcall.commands.patterns import Pattern, first_hit
 from rightcall.commands.places import Place, followed, is_device, is_disk
-from rightcall.commands.rules import KILLS, ends_us, found_in
+from rightcall.commands.rules import KILLS, ends_us, found_in, is_named_dangerously, is_sql_client, sql_files, sql_rules
 from rightcall.commands.runs import FETCHERS, SECRET_NAME, Found, Run, why_dangerous, writes_to
 from rightcall.commands.sending import CONNECTS, addresses
 from rightcall.commands.shell import Reader, Redirect, Simple, printed
@@ -239,6 +239,8 @@ class _Judge:
         self._addresses(run, allowed)
         if applies_patch(run):
             self._patch(run, command, commands)
+        elif self.commands.starter and is_sql_client(run):
+            self._sql_scripts(run, command, commands, allowed)
         self._codes(run, command, commands, depth)
         for inner in (*inner_of(run.program, run.arguments), *tails(run.program, run.arguments)):
             folders = run.folders
@@ -541,6 +543,15 @@ class _Judge:
         wholes = {self.place.whole(run.folders[0], word.value) for word in (*files, *run.arguments)}
         if patching.unknown or not wholes.isdisjoint(self.fetched) or set(run.fed) & FETCHERS:
             self.add("ask", "command:unreadable", f"`{run.program}`: the patch it applies {_CANNOT}")
+
+    def _sql_scripts(self, run: Run, command: Simple, commands: list[Simple], allowed: list[Pattern]) -> None:
+        """What the scripts do that a client of a database reads; one that is not here yet by its name."""
+        for word in [*fed_files(command, commands), *sql_files(run)][:20]:
+            text = read_small(run, word, self.written)
+            for found in sql_rules(run.program, (text or "")[:100_000]):
+                self._starter(found, allowed)
+            if not text and is_named_dangerously(word.value):
+                self._starter(Found("destroys", f"{run.program} < {word.value}"), allowed)
 
     def _folders_of(self, run: Run) -> tuple[str, ...]:
         """`git -C dir`, `make -C dir`, `tar -C dir`: its paths count from there too."""

@@ -49,7 +49,7 @@ def patched_by(run: Run, files: list[Word], written: dict[str, str]) -> Patching
     texts: list[str] = [run.text] if run.text is not None else []
     unknown = False
     for word in [*files, *_named(run)][:_MOST_FILES]:
-        text = _read(run, word, written)
+        text = read_small(run, word, written)
         unknown |= text is None
         texts += [text] if text else []
     if run.program in ("apply_patch", "applypatch"):
@@ -85,8 +85,8 @@ def fed_files(command: Simple, commands: list[Simple]) -> list[Word]:
     return found
 
 
-def _read(run: Run, word: Word, written: dict[str, str]) -> str | None:
-    """The text of a patch file; "" where there is none, None where it is too large to look at."""
+def read_small(run: Run, word: Word, written: dict[str, str]) -> str | None:
+    """The text of a file that a command obeys; "" where there is none, None where it is too large to look at."""
     if HOLE in word.value or "\0" in word.value or word.value == "-":
         return ""
     for folder in run.folders:

@@ -7,9 +7,11 @@ import re
 from collections.abc import Callable, Iterator
 
 from rightcall.commands.git import git_rules
+from rightcall.commands.inline import codes, interpreter
+from rightcall.commands.packages import package_rules
 from rightcall.commands.paths import searched_for
 from rightcall.commands.places import Place, is_device, is_disk
-from rightcall.commands.runs import SECRET_NAME, Found, Run, why_dangerous
+from rightcall.commands.runs import SECRET_NAME, Found, Run, why_dangerous, writes_to
 from rightcall.commands.sending import (
     bucket_rules,
     copy_rules,
@@ -68,8 +70,7 @@ def found_in(run: Run, place: Place) -> Iterator[Found]:
     if _runs_scripts(run) and (script := _script_of(run)) and _DEPLOYS.search(script):
         yield Found("publishes", script)
     yield from _by_its_words(run)
-    if _replaces_us(run):
-        yield Found("guards", f"{run.program} … rightcall")
+    yield from package_rules(run, place)
     if any("/dev/tcp/" in value or "/dev/udp/" in value for value in run.values):
         yield Found("escalates", "/dev/tcp")
 
@@ -176,7 +177,8 @@ def _mv(run: Run, place: Place) -> Iterator[Found]:
     for word in operands if into is not None else operands[:-1]:
         for path in run.wholes(word, place):
             kept = (place.is_inside(path) and not place.is_above(path)) or place.is_temporary(path)
-            if not kept or place.is_everything(path):
+            obeyed = place.is_started_from(path) or place.is_guard(path)
+            if not kept or obeyed or place.is_everything(path):
                 yield Found("destroys", f"mv {word.value}".replace(HOLE, "…"))
                 return
 
@@ -223,25 +225,6 @@ def ends_us(run: Run, others: list[list[str]]) -> bool:
 def _is_our_name(pattern: str) -> bool:
     """`rightcall`, also as a pattern: `right[c]all`."""
     return len(pattern) < 1000 and _OUR_PROCESS.search(_NO_LETTERS.sub("", pattern)) is not None
-
-
-_OUR_PACKAGE = Late(r"(?:.*/)?rightcall(?:[-=<>!~@\[; ].*)?", re.IGNORECASE | re.DOTALL)
-_PACKAGERS = frozenset(
-    ("pip", "pip3", "pipx", "uv", "uvx", "conda", "mamba", "micromamba", "poetry", "pdm", "rye", "hatch", "pixi",
-     "brew", "easy_install")
-)  # fmt: skip
-_CHANGES_PACKAGES = frozenset(
-    ("install", "uninstall", "add", "remove", "upgrade", "update", "reinstall", "inject", "download", "rm")
-)
-
-
-def _replaces_us(run: Run) -> bool:
-    """Another version in our place, or none."""
-    return (
-        run.program in _PACKAGERS
-        and not _CHANGES_PACKAGES.isdisjoint(run.values[:6])
-        and any(_OUR_PACKAGE.fullmatch(one) for one in run.values if not one.startswith("-"))
-    )
 
 
 # ── rights ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -320,14 +303,39 @@ def _prints(run: Run, _place: Place) -> Iterator[Found]:
 # ── databases ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+_SQL_READS = Late(r"(?:^|\s)(?:\.read|\\ir?|source)\s+['\"]?([^\s'\";]+)")
+
+
+def sql_files(run: Run) -> list[Word]:
+    """The scripts that a client of a database is told to run."""
+    if run.program not in _SQL:
+        return []
+    named = option_value(run.arguments, "-f", "--file", "--queries-file", "--init", "-init", "-i")
+    told = [Word(one) for value in run.values if len(value) < 5000 for one in _SQL_READS.findall(value)]
+    return [*([named] if named is not None else []), *told]
+
+
+def is_sql_client(run: Run) -> bool:
+    return run.program in _SQL
+
+
+def is_named_dangerously(file: str) -> bool:
+    """A script that nobody can look into, named after what it does: `wipe.sql`."""
+    return _DEPLOYS.search(basename(file)) is not None
+
+
 def _sql(run: Run) -> Iterator[Found]:
-    text = "\n".join((*run.values, run.text or ""))[:100_000]
+    yield from sql_rules(run.program, "\n".join((*run.values, run.text or ""))[:100_000])
+
+
+def sql_rules(program: str, text: str) -> Iterator[Found]:
+    """What a text of SQL does."""
     for kind, expression in (
         ("destroys", _SQL_DESTROYS), ("escalates", _SQL_RIGHTS), ("runs", _SQL_RUNS), ("credentials", _SQL_SECRET),
     ):  # fmt: skip
         found = expression.search(text)
         if found:
-            yield Found(kind, f"{run.program} {' '.join(found.group().split())[:40]}")
+            yield Found(kind, f"{program} {' '.join(found.group().split())[:40]}")
             return
 
 
@@ -367,14 +375,24 @@ _TASKS = frozenset(
 )  # fmt: skip
 
 
+_SCRIPTS = (".sh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1")
+
+
 def _runs_scripts(run: Run) -> bool:
-    return run.program in _TASKS or run.program in SHELLS or run.program.endswith((".sh", ".py", ".js", ".rb", ".ps1"))
+    return (
+        run.program in _TASKS or run.program in SHELLS or run.program.endswith(_SCRIPTS)
+        or interpreter(run.program) is not None
+    )  # fmt: skip
 
 
 def _script_of(run: Run) -> str:
     """The name of the task or script that runs: `deploy` in `npm run deploy` and `./deploy.sh`."""
-    if run.program.endswith((".sh", ".py", ".js", ".rb", ".ps1")):
+    if run.program.endswith(_SCRIPTS):
         return run.program
+    if run.program not in _TASKS and (how := interpreter(run.program)) is not None:
+        looks = how.first or run.has("--check", "-m") or codes(run.program, run.arguments)
+        scripts = [] if looks else run.operands(" ".join(how.valued))[:1]
+        return next((basename(word.value) for word in scripts if word.value.endswith(_SCRIPTS)), "")
     operands = [word.value for word in run.operands("-C -f -j --prefix -w --workspace --filter -F --cwd")]
     while operands and operands[0] in ("run", "run-script", "task", "workspace", "-"):
         operands.pop(0)
@@ -388,6 +406,36 @@ def _script_of(run: Run) -> str:
     ):  # fmt: skip
         return ""
     return next((one for one in operands if _DEPLOYS.search(one)), "")
+
+
+def _kubectl(run: Run, _place: Place) -> Iterator[Found]:
+    """A shell in a cluster, that nobody judges what is typed into."""
+    if "rsh" in run.values[:3]:
+        yield Found("publishes", f"{run.program} rsh")
+    elif "exec" in run.values[:6] and "--" in run.values:
+        started = run.arguments[run.values.index("--") + 1 :]
+        if started and basename(started[0].value) in SHELLS and shell_code(started[1:]) is None:
+            yield Found("publishes", f"{run.program} exec … {started[0].value}")
+
+
+def _cmake(run: Run, place: Place) -> Iterator[Found]:
+    """`cmake -E` has commands of its own."""
+    at = run.values.index("-E") + 1 if "-E" in run.values else len(run.values)
+    if run.values[at : at + 1] and run.values[at] in ("remove", "remove_directory", "rm"):
+        yield from _rm(Run("cmake -E rm", run.name, run.arguments[at + 1 :], run.folders, values=run.values[at + 1 :]),
+                       place)  # fmt: skip
+
+
+_SED_ALL = Late(r"\s*(?:1,\$|0,\$|1~1|0~1|/\.?\*?/)?\s*d\s*;?\s*|\s*s(\W)\^?\.\*\$?\1\1g?\s*")
+
+
+def _sed(run: Run, place: Place) -> Iterator[Found]:
+    """A script that leaves nothing of a file."""
+    if any(_SED_ALL.fullmatch(code.value) for code in codes(run.program, run.arguments)):
+        for word in writes_to(run):
+            if not _may_go(run, word, place):
+                yield Found("destroys", f"sed -i on {word.value}".replace(HOLE, "…"))
+                return
 
 
 _LOOKING = frozenset(
@@ -519,6 +567,9 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     "set": _words_only,
     **dict.fromkeys(("echo", "printf", "print", "cat", "logger", "base64", "xxd", "od"), _prints),
     "pg_restore": _pg_restore,
+    "cmake": _cmake,
+    **dict.fromkeys(("kubectl", "oc", "k"), _kubectl),
+    **dict.fromkeys(("sed", "gsed"), _sed),
     "ps": _ps,
     "parallel": _parallel,
     **dict.fromkeys(("docker", "podman", "nerdctl"), _container),

@@ -37,7 +37,9 @@ _LISTS: dict[Kind, str] = {
         git filter-branch|filter-repo
         git gc --prune*
         git prune
-        git update-ref -d|--stdin
+        git update-ref
+        git checkout -B
+        git switch -C|--force-create
         git rm -f|--force
         git worktree remove -f|--force
         git submodule deinit
@@ -150,6 +152,7 @@ _LISTS: dict[Kind, str] = {
         gcloud storage rm|mv
         bq rm
         az ** delete|purge|remove|stop|deallocate|revoke
+        az ** delete-*|purge-*|remove-*
         doctl ** delete|destroy|rm|d
         linode-cli ** delete
         hcloud ** delete

@@ -1,0 +1,91 @@
+"""Packages that a command brings: one that nobody knows and that is fetched and run in one step, one straight from a
+repository, and another version of RightCall itself."""
+
+import os
+import re
+from collections.abc import Iterator
+
+from rightcall.commands.places import Place
+from rightcall.commands.runs import Found, Run
+from rightcall.commands.words import HOLE
+from rightcall.parse.late import Late
+
+_FETCHES_ALWAYS = frozenset(("bunx", "pnpx", "uvx"))
+_FETCHERS = frozenset((*_FETCHES_ALWAYS, "npx", "pipx"))
+_VALUED = "-p --package -w --workspace --from --with --python --spec --index-url --with-requirements"
+_FROM_GIT = Late(r"(?:--[a-z-]+=)?(?:[\w.-]+ ?@ ?)?git\+")
+_WELL_KNOWN_TEXT = """
+    ajv alembic ansible-lint autoflake autopep8 ava babel bandit biome black build bump-my-version bumpversion c8 cdk
+    changeset check-jsonschema check-manifest cibuildwheel clang-format cloc codespell commitizen commitlint
+    concurrently cookiecutter copier cowsay cross-env cspell cypress datamodel-codegen datasette degit depcheck deptry
+    detect-secrets djlint docformatter docusaurus dotenv-cli dprint drizzle-kit electron env-cmd esbuild eslint expo
+    express-generator fastapi flake8 gh-pages gitleaks gitmoji graphql-codegen griffe hatch http-server httpie husky
+    interrogate ipython isort jest jscpd jsdoc json-server jupyter jupyterlab kill-port knip lefthook lerna
+    license-checker lighthouse lint-staged live-server llm madge marimo markdownlint markdownlint-cli
+    markdownlint-cli2 maturin mintlify mkdocs mocha mutmut mypy nbstripout ncu netlify netlify-cli next ng nodemon nox
+    npm-check npm-check-updates npm-run-all nuxi nx nyc openapi-generator openapi-python-client openapi-typescript
+    oxlint parcel patch-package pdm pdoc pip pip-audit pip-compile pip-tools playwright plop pm2 pnpm poetry postcss
+    pre-commit prettier prisma publint pycowsay pydocstyle pyflakes pylint pyproject-fmt pyright pytest pyupgrade
+    quicktype radon react-native react-scripts redocly refurb release-it repomix rimraf rollup ruff safety sass
+    semantic-release semgrep sequelize-cli serve shadcn shadcn-ui shx size-limit snyk solhint sort-package-json
+    spectral sphinx-build sqlfluff sqlite-utils standard storybook streamlit stylelint surge svelte-check svgo
+    swagger-cli swc tailwindcss taplo terser tldr towncrier tox ts-node ts-prune tsc tsd tsup tsx turbo twine ty
+    type-coverage typedoc typeorm typescript uv uvicorn validate-pyproject vercel vite vite-node vitepress vitest
+    vsce vue-tsc vulture wait-on web-ext webpack webpack-cli wrangler xo yamllint yarn yo yt-dlp zx"""
+_WELL_KNOWN = frozenset(_WELL_KNOWN_TEXT.split())
+_OF_WELL_KNOWN = Late(
+    r"(?:@[\w.-]+/)?create-[\w.-]+|@(?:modelcontextprotocol|angular|nestjs|vue|storybook|babel|biomejs|changesets"
+    r"|commitlint|openapitools|redocly|tailwindcss|playwright|anthropic-ai|google|openai|microsoft|sveltejs|astrojs"
+    r"|nuxt|vitejs|vercel|sentry|cloudflare|aws-[\w-]+|graphql-codegen|expo|react-native-community|ionic|capacitor"
+    r"|typescript-eslint|eslint|mermaid-js|marp-team|arethetypeswrong|github|docusaurus|remix-run|shopify|stoplight"
+    r"|apidevtools|lhci)/[\w.-]+"
+)
+"""Starters of projects, and what comes from makers that everybody knows."""
+_OURS = Late(r"(?:.*/)?rightcall(?:[-=<>!~@\[; ].*)?", re.IGNORECASE | re.DOTALL)
+_PACKAGERS = frozenset(
+    ("pip", "pip3", "pipx", "uv", "conda", "mamba", "micromamba", "poetry", "pdm", "rye", "hatch", "pixi", "brew",
+     "easy_install")
+)  # fmt: skip
+_CHANGES = frozenset(
+    ("install", "uninstall", "add", "remove", "upgrade", "update", "reinstall", "inject", "download", "rm")
+)
+
+
+def package_rules(run: Run, place: Place) -> Iterator[Found]:
+    """What a command brings that a person should look at."""
+    if run.program in _FETCHERS and any(map(_FROM_GIT.match, run.values)):
+        yield Found("network", f"{run.program} git+…")
+    elif _fetches(run) and (name := _package(run)) and not _is_known(name, run, place):
+        yield Found("network", f"{run.program} {name}")
+    if (
+        run.program in _PACKAGERS
+        and not _CHANGES.isdisjoint(run.values[:6])
+        and any(_OURS.fullmatch(one) for one in run.values if not one.startswith("-"))
+    ):
+        yield Found("guards", f"{run.program} … rightcall")
+
+
+def _fetches(run: Run) -> bool:
+    """Whether what it runs is brought without a question where it is not here: `npx -y`, `pnpm dlx`, `uvx`."""
+    first = run.values[0] if run.values else ""
+    if run.program in ("npx", "npm"):
+        return (run.program == "npx" or first in ("exec", "x")) and run.has("-y", "--yes")
+    if run.program in ("pnpm", "yarn", "bun"):
+        return first in ("dlx", "x")
+    return run.program in _FETCHES_ALWAYS or (run.program == "pipx" and first == "run")
+
+
+def _package(run: Run) -> str:
+    """Its name, without a version."""
+    operands = [word.value for word in run.operands(_VALUED) if word.value not in ("dlx", "x", "exec", "run")]
+    name = operands[0] if operands else ""
+    return "" if HOLE in name else re.sub(r"(?<=.)(?:@|==|\[)[^/]*$", "", name)
+
+
+def _is_known(name: str, run: Run, place: Place) -> bool:
+    """Known to everybody, or installed in the project. Any other may be a name that somebody mistyped."""
+    if name in _WELL_KNOWN or name == "rightcall" or _OF_WELL_KNOWN.fullmatch(name):
+        return True
+    return "/" not in name and any(
+        os.path.exists(os.path.join(folder, "node_modules", ".bin", name)) for folder in (*run.folders, place.root)
+    )
