@@ -217,3 +217,32 @@ def test_a_denial_holds_where_the_beginning_of_a_path_is_not_known(tmp_path: Pat
     finally:
         desk.door.close()
     assert answers == {**dict.fromkeys(DENIED_BY_TAIL, "deny"), **dict.fromkeys(LEFT_BY_TAIL, "allow")}
+
+
+@pytest.mark.promise("P-16")
+def test_a_search_that_is_narrowed_to_hidden_files_reads_the_secrets_among_them(tmp_path: Path) -> None:
+    for name in (".env", "server.pem", "app.ts"):
+        (tmp_path / name).touch()
+    place = Place.at(str(tmp_path))
+    lines = {
+        "grep -rh '' . --include='.*'": True, "rg --hidden -g '.e*' .": True, "grep -rn foo . --include='*.ts'": False,
+        "grep -rn foo . --include='*'": False, "rg foo -g '!.env'": False,
+    }  # fmt: skip
+    for line, reads in lines.items():
+        seen = judge_command(line, CommandRules(), UrlRules(), place).paths
+        assert any(path.whole.endswith((".env", ".pem")) for path in seen) == reads, line
+
+
+@pytest.mark.promise("P-16")
+def test_a_script_of_sql_and_a_package_of_the_project_are_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "node_modules" / ".bin").mkdir(parents=True)
+    (tmp_path / "node_modules" / ".bin" / "our-tool").touch()
+    (tmp_path / "a.sql").write_text("SELECT 1;\nDROP TABLE users;\n")
+    (tmp_path / "b.sql").write_text("SELECT 1;\n")
+    place = Place.at(str(tmp_path))
+    lines = {
+        "psql app < a.sql": "ask", "psql app -f a.sql": "ask", "sqlite3 app.db '.read a.sql'": "ask",
+        "cat a.sql | mysql app": "ask", "psql app < b.sql": "allow", "npx -y our-tool": "allow",
+        "npx -y their-tool": "ask",
+    }  # fmt: skip
+    assert lines == {line: judge_command(line, CommandRules(), UrlRules(), place).answer for line in lines}

@@ -170,9 +170,11 @@ def interpreter(program: str) -> Interpreter | None:
 
 def codes(program: str, arguments: list[Word]) -> list[Word]:
     """The code among an interpreter's arguments."""
-    if (framework := _framework_code(program, arguments)) is not None:
-        return [framework]
     how = interpreter(program)
+    if how is not None or program in _FRAMEWORKS:
+        framework = _framework_code(program, arguments)
+        if framework is not None:
+            return [framework]
     if how is None:
         return []
     if program == "deno":

@@ -43,6 +43,7 @@ _PATH_LIKE = re.compile(r"[~/].*|[^\s/]+(?:/[^\s/]+)*/?(?<=[\w/])")
 _UPWARDS = re.compile(r"\A[./]*/")
 _OWN = re.compile("[\ue000-\ue01f]")
 _MOST_QUESTIONS = 50
+_MOST_TAKEN = 50
 _MOST_WORDS = 5000
 """Of one command; no system starts a program with many more."""
 _PASSED_OVER = frozenset(("sudo", "env", "command", "nohup", "time", "timeout", "nice", "exec"))
@@ -145,6 +146,8 @@ class _Judge:
         self.fetched: set[str] = set()
         self.written: dict[str, str] = {}
         """Texts that this very line writes to files, as far as they are known."""
+        self.taken: dict[str, list[Word]] = {}
+        """What a variable may hold that is read from a text of the line."""
         self.cloned = False
         self.variables: dict[str, tuple[str, ...] | None] = {
             "HOME": (place.home,), "PWD": place.folders, "TMPDIR": ("/tmp",), "IFS": (" ",), "USER": None,
@@ -171,8 +174,20 @@ class _Judge:
         reader.read()
         if reader.bombs and self.commands.starter:
             self.add("deny", "command:catastrophic", "a function that starts itself without end fills the machine")
+        self._takes(commands)
         for command in commands:
             self.simple(command, commands, depth, elsewhere)
+
+    def _takes(self, commands: list[Simple]) -> None:
+        """The words that `read` and its like may put into a variable: `while read f; do …; done <<< x`."""
+        readers = [one for one in commands if one.words and one.words[0].value in ("read", "mapfile", "readarray")]
+        if not readers:
+            return
+        around = [one for one in commands if [word.value for word in one.words] in ([], ["{"])]  # of a whole loop
+        for reader in readers:
+            told = [word for one in (reader, *around) for word in _told_by(one, commands, self.variables)]
+            for name in reader.words[1:]:
+                self.taken.setdefault(name.value, []).extend(told[:_MOST_TAKEN])
 
     def listed(self, words: Sequence[str]) -> None:
         for word in words:
@@ -265,6 +280,9 @@ class _Judge:
             told = found_words(run)
         elif run.text is not None and any(one.text is not None for one in command.redirects):
             told = _as_words(run.text)
+        elif (listed := _list_of(run)) is not None:
+            told = [word for at in listed.inner if commands[at].words for word in _handed_on(commands[at], {})]
+            told += _as_words(read_small(run, listed, self.written) or "")
         else:
             for at in command.fed:
                 if commands[at].words:
@@ -577,8 +595,15 @@ class _Judge:
                     if use in ("reads", "names") and self.place.is_policy(whole):
                         continue
                     self._note(written, whole, use == "writes", HOLE in text or HOLE in folder, elsewhere)
+        for told in self._taken(word) if self.taken and HOLE in word.value else ():
+            self.see(told, folders, use, elsewhere=elsewhere)
         if (tail := _tail_of(word)) is not None and use != "names":
             self.see(tail, (self.place.root,), use, elsewhere=elsewhere)
+
+    def _taken(self, word: Word) -> list[Word]:
+        """A word with what was read into its variables in their place."""
+        told = [one for name in word.names for one in self.taken.get(name, ()) if HOLE not in one.value]
+        return told if word.value == HOLE else [Word(word.value.replace(HOLE, one.value)) for one in told]
 
     def _note(self, written: str, whole: str, writes: bool, unknown: bool, elsewhere: bool) -> None:
         if (whole, writes) in self.paths:
@@ -706,6 +731,25 @@ def _script_of(run: Run) -> list[tuple[str, list[str]]]:
     return []
 
 
+def _list_of(run: Run) -> Word | None:
+    """The file that `xargs` takes its words from: `xargs -a list`."""
+    if run.program not in ("xargs", "gxargs", "parallel"):
+        return None
+    return option_value(run.arguments, "-a", "--arg-file")
+
+
+def _told_by(command: Simple, commands: list[Simple], variables: dict[str, tuple[str, ...] | None]) -> list[Word]:
+    """The words that a command reads, where the line tells them."""
+    told: list[Word] = []
+    for redirect in command.redirects:
+        told += _as_words(redirect.text or "")
+        sources = () if redirect.writes else redirect.target.inner
+        told += [word for at in sources if commands[at].words for word in _handed_on(commands[at], variables)]
+    for at in command.fed:
+        told += _handed_on(commands[at], variables) if commands[at].words else []
+    return told
+
+
 def _replaced(run: Run) -> str:
     """The text that `xargs -I` replaces."""
     for at, value in enumerate(run.values):
@@ -809,5 +853,7 @@ def _handed_on(source: Simple, variables: dict[str, tuple[str, ...] | None]) -> 
     if program in ("find", "gfind"):
         words = source.words
         return found_words(Run(program, words[0], words[1:], source.folders, values=[one.value for one in words[1:]]))
+    if program in ("ls", "gls"):  # the names that it is given, or those in a folder
+        return [*(word for word in source.words[1:] if not word.value.startswith("-")), Word(HOLE)]
     text = printed(source, variables)
     return [Word(one) for one in text.split()] if text is not None else []

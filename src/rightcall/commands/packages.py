@@ -51,6 +51,9 @@ _CHANGES = frozenset(
 )
 
 
+PACKAGING = frozenset((*_FETCHERS, *_PACKAGERS, "npm", "pnpm", "yarn", "bun"))
+
+
 def package_rules(run: Run, place: Place) -> Iterator[Found]:
     """What a command brings that a person should look at."""
     if run.program in _FETCHERS and any(map(_FROM_GIT.match, run.values)):

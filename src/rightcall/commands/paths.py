@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from rightcall.commands.places import Place, is_cut, names_in
 from rightcall.commands.runs import Run, gives_pattern
 from rightcall.commands.words import HOLE, WILD, Word, could_be
-from rightcall.commands.wrappers import action_at
+from rightcall.commands.wrappers import action_at, option_value
 from rightcall.fs.refused import component
 from rightcall.parse.late import Late
 
@@ -119,6 +119,8 @@ def path_words(run: Run) -> Iterator[Word]:
     if program in ("find", "gfind"):
         yield from _searched(run)
         return
+    if program in ("dotenv", "dotenvx") and not {"list", "get", "set", "unset"}.isdisjoint(run.values):
+        yield option_value(run.arguments, "-f", "--file") or Word(".env")
     skip_first = program in _FIRST_IS_TEXT and not gives_pattern(program, run.values)
     texts = program in _TEXT_OPTIONS_OF
     before = ""
@@ -126,7 +128,15 @@ def path_words(run: Run) -> Iterator[Word]:
         value = word.value
         if value.startswith("-") and len(value) > 1:
             before = value
-            yield from _attached(word)
+            option, _, chosen = value.partition("=")
+            if option in _CHOOSES:
+                yield from _chosen(chosen)
+            if option not in _CHOOSES or word.glob is not None:  # the shell's own wildcard counts as well
+                yield from _attached(word)
+            continue
+        if before in _CHOOSES and program in _FIRST_IS_TEXT:
+            before = ""
+            yield from _chosen(value)
             continue
         text = (texts and before in _TEXT_OPTIONS) or _is_pattern_of(program, before)
         if skip_first and not _takes_next(program, before):
@@ -141,6 +151,17 @@ def path_words(run: Run) -> Iterator[Word]:
             text = True
         if not text:
             yield from parts(word)
+
+
+_CHOOSES = frozenset(("--include", "-g", "--glob", "--iglob"))
+
+
+def _chosen(pattern: str) -> Iterator[Word]:
+    """The files that a search is narrowed to, if that is aimed at something: `--include='.*'`, and not `*`."""
+    if pattern.startswith("*"):
+        yield from (Word(one) for one in _REPRESENTATIVES if _is_aimed(pattern, one))
+    elif pattern and not pattern.startswith("!"):
+        yield Word(pattern, pattern if WILD.search(pattern) else None)
 
 
 def _is_pattern_of(program: str, option: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from rightcall.commands.git import git_rules
 from rightcall.commands.inline import codes, interpreter
-from rightcall.commands.packages import package_rules
+from rightcall.commands.packages import PACKAGING, package_rules
 from rightcall.commands.paths import searched_for
 from rightcall.commands.places import Place, is_device, is_disk
 from rightcall.commands.runs import SECRET_NAME, Found, Run, why_dangerous, writes_to
@@ -70,7 +70,8 @@ def found_in(run: Run, place: Place) -> Iterator[Found]:
     if _runs_scripts(run) and (script := _script_of(run)) and _DEPLOYS.search(script):
         yield Found("publishes", script)
     yield from _by_its_words(run)
-    yield from package_rules(run, place)
+    if run.program in PACKAGING:
+        yield from package_rules(run, place)
     if any("/dev/tcp/" in value or "/dev/udp/" in value for value in run.values):
         yield Found("escalates", "/dev/tcp")
 
