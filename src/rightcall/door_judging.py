@@ -13,7 +13,7 @@ from rightcall.config import Policy
 from rightcall.config_settings import Rights
 from rightcall.door_guarding import guards, touches
 from rightcall.door_rights import DoorRights
-from rightcall.door_tools import full_name, other_names, unknown_tool
+from rightcall.door_tools import full_name, names_meant, unknown_tool
 from rightcall.door_unsure import as_it_was, unsure
 from rightcall.executor_calls import Who, Written, call_body, fault_body, faulty, question, reason_told
 from rightcall.executor_request import TooManyPaths, build_request, canonical
@@ -146,7 +146,7 @@ def _request(
     call = verdict.call or verdict.found
     bare = call.name if call is not None else name
     whole = full_name(here.space, bare)
-    others = (*other_names(here.space, bare), *other_names(here.space, name), name)
+    others = (*names_meant(here.space, bare), *names_meant(here.space, name), name)
     against = _not_permitted(here, whole, bare, written.name, others)
     if against is not None:
         return against
