@@ -11,11 +11,11 @@ POLICY_FILE = "rightcall.toml"
 STATE_FOLDER = ".rightcall"
 _MAY_GUARD = re.compile(r"(?:^|[/\\])[.~]|^/|^[A-Za-z]:|customize\.py|authorized_keys|managed-settings", re.IGNORECASE)
 """A look at a path before anything is loaded to judge it."""
-_MAY_HOLD = re.compile(
-    r"(?:^|/)(?:\.|_netrc$|library/|snap/)|^/(?:etc|proc|run|var|dev|root)(?:/|$)"
-    r"|(?:shadow-?|wallet\.dat|login data|logins\.json|key4\.db|cookies\.sqlite)$",
-    re.IGNORECASE,
-)
+_ODD_STARTS = (".", "/etc/", "/proc/", "/run/", "/var/", "/dev/", "/root")
+_ODD_PARTS = ("/.", "library/", "snap/")
+_ODD_ENDS = (
+    "_netrc", "shadow", "shadow-", "wallet.dat", "login data", "logins.json", "key4.db", "cookies.sqlite",
+)  # fmt: skip
 """The same for the places of credentials."""
 
 
@@ -65,7 +65,7 @@ def holds_credentials(root: str, paths: Iterable[tuple[str, str]]) -> str | None
     >>> holds_credentials("/work", [("src/a.py", "src/a.py"), ("/etc/shadow", "/etc/shadow")])
     '/etc/shadow'
     """
-    odd = [pair for pair in paths if _MAY_HOLD.search(pair[1]) and "\0" not in pair[1]]
+    odd = [pair for pair in paths if _may_hold(pair[1].lower()) and "\0" not in pair[1]]
     if not odd:
         return None
     from rightcall.commands.places import Place  # late: few calls need it
@@ -76,6 +76,10 @@ def holds_credentials(root: str, paths: Iterable[tuple[str, str]]) -> str | None
         if place.holds_credentials(path if path.isascii() else _plain(path)):
             return written
     return None
+
+
+def _may_hold(path: str) -> bool:
+    return path.startswith(_ODD_STARTS) or path.endswith(_ODD_ENDS) or any(part in path for part in _ODD_PARTS)
 
 
 def _plain(name: str) -> str:

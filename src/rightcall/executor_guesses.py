@@ -16,16 +16,19 @@ Kind = Literal["command", "url", "code", "program", "path", "place", ""]
 
 _COMMANDS = frozenset(("bash", "shell", "sh", "zsh", "script", "shellscript", "argv", "exec", "execute", "run"))
 _URLS = frozenset(("href", "endpoint", "link", "address", "webhook"))
-_ENDS = (
-    r"(?:lines?|text|str|strings?|list|array|value|name|sequence"
-    r"|to(?:run|execute|exec|invoke|call|start|use|fetch|open|load|read|get|visit))?[0-9]*"
+_COMMAND_ENDS = ("command", "commands", "cmd", "cmds")
+_URL_ENDS = ("url", "urls", "uri", "uris")
+_PATH_ENDS = (
+    "path", "paths", "file", "files", "filename", "filenames", "folder", "folders", "directory", "directories", "dir",
+    "dirs",
+)  # fmt: skip
+_FOLLOWED = Late(
+    r".*(?:command|cmd|url|uri)s?(?:lines?|text|str|strings?|list|array|value|name|sequence"
+    r"|to(?:run|execute|exec|invoke|call|start|use|fetch|open|load|read|get|visit))"
 )
-"""What may follow: `command_line`, `cmd_to_run`, `urls2`."""
-_COMMAND = Late(rf".*(?:command|cmd)s?{_ENDS}")
-_URL = Late(rf".*(?:url|uri)s?{_ENDS}")
+"""What may follow: `command_line`, `cmd_to_run`, `url_list`."""
 _PROGRAMS = frozenset(("program", "executable", "binary", "exe", "file"))
 """Names of what is started, where its words stand beside it."""
-_PATH = Late(r"(?:.*(?:path|file|filename|folder|directory|filepath)s?(?:list|str|string|to[a-z]+)?|dirs?|.*dir)[0-9]*")
 _PLACES = frozenset(
     ("source", "sources", "src", "destination", "dest", "dst", "target", "targets", "root", "from", "to", "location",
      "input", "inputs", "output", "document", "documents", "attachment", "attachments", "image", "cwd", "resource",
@@ -65,16 +68,19 @@ def nobody_described(tool: Tool) -> bool:
 def kind_of(name: str) -> Kind:
     """What an argument of this name holds. Case, separators and letters that only look like others do not count:
     `bashCommand`, `base-url`."""
-    plain = plain_name(name)
-    if plain in _COMMANDS or _COMMAND.fullmatch(plain):
+    plain = plain_name(name).rstrip("0123456789")
+    followed = any(one in plain for one in ("command", "cmd", "url", "uri")) and _FOLLOWED.fullmatch(plain) is not None
+    if plain in _COMMANDS or plain.endswith(_COMMAND_ENDS) or (followed and ("command" in plain or "cmd" in plain)):
         return "command"
-    if plain in _URLS or _URL.fullmatch(plain):
+    if followed or plain in _URLS or plain.endswith(_URL_ENDS):
         return "url"
     if plain == "code":
         return "code"
     if plain in _PROGRAMS:
         return "program"
-    return "path" if _PATH.fullmatch(plain) else "place" if plain in _PLACES else ""
+    if plain.endswith(_PATH_ENDS) and not plain.endswith("profile"):
+        return "path"
+    return "place" if plain in _PLACES else ""
 
 
 def may_be_json(value: Any) -> bool:
@@ -167,7 +173,7 @@ def _as_path(name: str, kind: Kind, text: str) -> str:
         return ""
     if kind == "url" or "://" in bare[:20]:
         return bare if bare[:5].lower() == "file:" else ""
-    if kind == "place" and not _LIKE_A_PATH.search(bare):
+    if kind == "place" and bare.isascii() and not any(sign in bare for sign in _IN_PATHS):
         return ""
     if len(bare) > _LONGEST_PATH and not plain_name(name).endswith(("path", "paths", "filename", "filenames")):
         bare = os.path.normpath(bare)  # data, perhaps, or a path with padding
@@ -176,4 +182,4 @@ def _as_path(name: str, kind: Kind, text: str) -> str:
 
 
 _LONGEST_PATH = 4096
-_LIKE_A_PATH = Late(r"[/\\]|^[.~$%]|[^\s.]\.[A-Za-z0-9_]|[^\x00-\x7f]|\x00")
+_IN_PATHS = ("/", "\\", ".", "~", "$", "%", "\0")

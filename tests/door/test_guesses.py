@@ -47,7 +47,7 @@ def passing(door: Door, rows: list[Any], tool: str = "call_tool", space: str = "
     return [row for row, (action, _) in zip(rows, told, strict=True) if action == "allow"]
 
 
-@pytest.mark.promise("P-15")
+@pytest.mark.promise("P-16")
 def test_a_command_or_an_address_is_found_under_any_name_and_in_any_text(door: Door) -> None:
     hidden: list[Any] = [
         *({name: given(call)} for name in ("arguments", "args", "params", "input", "payload")
@@ -74,7 +74,7 @@ def test_a_command_or_an_address_is_found_under_any_name_and_in_any_text(door: D
     assert passing(door, harmless) == harmless
 
 
-@pytest.mark.promise("P-15")
+@pytest.mark.promise("P-16")
 def test_the_same_holds_for_a_call_in_a_batch(tmp_path: Path) -> None:
     policy = {"version": 1, "gate": {"packs": ["composio"]}, "policy": {"allow": ["bash", "*"]}}
     with Door.open("test", policy, root=tmp_path, store="memory") as door:
@@ -82,7 +82,7 @@ def test_the_same_holds_for_a_call_in_a_batch(tmp_path: Path) -> None:
         assert passing(door, [{"tools": [call]}, {"tools": text([call])}], "composio_multi_execute_tool", "") == []
 
 
-@pytest.mark.promise("P-13")
+@pytest.mark.promise("P-15")
 def test_a_path_is_found_under_any_name_and_in_any_text(door: Door) -> None:
     root = str(door.root)
     names = ("path", "file_path", "filePath", "p\u0430th", "file", "filename", "source", "destination", "dst", "root")
@@ -103,7 +103,7 @@ def test_a_path_is_found_under_any_name_and_in_any_text(door: Door) -> None:
     assert passing(door, harmless, "write_file") == harmless
 
 
-@pytest.mark.promise("P-13")
+@pytest.mark.promise("P-15")
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="processes have no folders here")
 def test_a_path_through_a_process_counts_from_where_the_host_works(door: Door) -> None:
     started = ["self", "thread-self", str(os.getpid()), "1", f"self/task/{os.getpid()}"]
@@ -121,7 +121,7 @@ def test_a_path_through_a_process_counts_from_where_the_host_works(door: Door) -
     assert len(passing(door, [{"command": f"cat {path}"} for path in harmless], "Bash", "")) == len(harmless)
 
 
-@pytest.mark.promise("P-15")
+@pytest.mark.promise("P-16")
 def test_a_file_tool_asks_before_it_reads_credentials_as_a_command_does(door: Door) -> None:
     paths = [
         "~/.aws/credentials", "~/.config/gh/hosts.yml", "~/.netrc", "~/.npmrc", ".npmrc", "/etc/shadow", "~/.ssh/other",

@@ -7,10 +7,12 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from rightcall.parse.late import Late
+
 _SEPARATORS = re.compile(r"[/._:\s-]+")
 _WORDS = re.compile(r"[^_*\0\1]+")
 _GAPS = re.compile(r"_+")
-_LETTER = re.compile(r"rn|vv|.", re.S)
+_LETTER = Late(r"rn|vv|.", re.S)
 _DRAWN = {"i": "[i\1]", "m": "(?:m|r\0?n)", "w": "(?:w|v\0?v)", "rn": "(?:r\0?n|m)", "vv": "(?:v\0?v|w)"}
 _STROKES = ("|", "!")
 """Signs that can be taken for a letter."""
@@ -62,8 +64,11 @@ def hits(pattern: str, name: str) -> bool:
     """
     if matches(pattern, name):
         return True
-    if len(name) > _LONGEST:
-        return True
+    return len(name) > _LONGEST or _in_another_spelling(pattern, name)
+
+
+@lru_cache(4096)
+def _in_another_spelling(pattern: str, name: str) -> bool:
     if not is_pattern(pattern):
         bare = _bare(pattern)
         return bool(bare) and bare == _bare(name)
