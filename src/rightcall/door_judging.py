@@ -59,6 +59,8 @@ class Here(Struct, frozen=True):
     """Tools of this space whose names only look like another one's."""
     folders: tuple[str, ...] = ()
     """Where relative paths may count from besides the root: the folder that the host, or the server, works in."""
+    cwd: str = ""
+    """The folder that the host works in, where that is not the root."""
 
 
 class Asked(Struct, frozen=True):
@@ -155,7 +157,7 @@ def _request(
     if not verdict.ok or type(arguments) is not dict:
         return _invalid(verdict)
     try:
-        exact = canonical(whole, cast("dict[str, Any]", arguments))
+        exact = canonical(whole, cast("dict[str, Any]", arguments), here.cwd)
         request = build_request(
             tool, exact, rights, toolbox=here.box, at=at, root=here.root, verdict=verdict, approval=approval,
             scopes=scopes_of(rights, whole), folders=here.folders, context=who.context, guesses=True,

@@ -77,13 +77,14 @@ class _Path(NamedTuple):
     linked: bool
 
 
-def canonical(tool: str, arguments: Mapping[str, Any]) -> Canonical:
-    """Raises ValueError or TypeError for what JSON cannot carry.
+def canonical(tool: str, arguments: Mapping[str, Any], folder: str = "") -> Canonical:
+    """Raises ValueError or TypeError for what JSON cannot carry. `folder`: where it would run, if not in the root: the
+    same words there are another call.
 
     >>> canonical("add", {"b": 1, "a": 2}).raw
     b'{"arguments":{"a":2,"b":1},"name":"add"}'
     """
-    raw = _encode({"name": tool, "arguments": arguments})
+    raw = _encode({"name": tool, "arguments": arguments} | ({"folder": folder} if folder else {}))
     return Canonical(raw, sha256(raw).hexdigest(), json.decode(raw)["arguments"])
 
 
