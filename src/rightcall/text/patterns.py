@@ -7,12 +7,10 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from rightcall.parse.late import Late
-
 _SEPARATORS = re.compile(r"[/._:\s-]+")
 _WORDS = re.compile(r"[^_*\0\1]+")
 _GAPS = re.compile(r"_+")
-_LETTER = Late(r"rn|vv|.", re.S)
+_LETTER = r"(?s:rn|vv|.)"  # compiled when first needed, which is hardly ever
 _DRAWN = {"i": "[i\1]", "m": "(?:m|r\0?n)", "w": "(?:w|v\0?v)", "rn": "(?:r\0?n|m)", "vv": "(?:v\0?v|w)"}
 _STROKES = ("|", "!")
 """Signs that can be taken for a letter."""
@@ -107,7 +105,7 @@ def _fits(wanted: str, marked: str) -> bool:
 
 @lru_cache(256)
 def _pieces(wanted: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(_LETTER.sub(_ways_to_write, piece)) for piece in wanted.split("*"))
+    return tuple(re.compile(re.sub(_LETTER, _ways_to_write, piece)) for piece in wanted.split("*"))
 
 
 def _ways_to_write(found: re.Match[str]) -> str:
