@@ -60,7 +60,7 @@ _PROGRESS_KEY = "progressToken"
 class Backend(Protocol):
     """What is served."""
 
-    async def introduction(self, capabilities: Mapping[str, Any]) -> dict[str, Any]:
+    async def introduction(self, client: Client, capabilities: Mapping[str, Any]) -> dict[str, Any]:
         """Capabilities, the server's name and its instructions; `capabilities` are the client's."""
         ...
 
@@ -180,12 +180,12 @@ class Client:
         self.capabilities = mapping(params.get("capabilities"))
         self.info = mapping(params.get("clientInfo"))
         self.is_greeted = True
-        return success({"protocolVersion": version, **await self.backend.introduction(self.capabilities)})
+        return success({"protocolVersion": version, **await self.backend.introduction(self, self.capabilities)})
 
     async def _discover(self, exchange: Exchange) -> Answer:
         if not exchange.peer.stateless:
             raise Refused(-32601, "Method not found", "server/discover")
-        told = await self.backend.introduction(exchange.capabilities)
+        told = await self.backend.introduction(self, exchange.capabilities)
         info = {"_meta": {"io.modelcontextprotocol/serverInfo": told.pop("serverInfo")}}
         fresh = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
         return success({"supportedVersions": list(STATELESS), **told, **fresh, **info})

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from msgspec import Raw, Struct
 
+from rightcall.mcp.eras import Era
 from rightcall.mcp.messages import Message, fields, notification, read, read_batch, request
 from rightcall.mcp.serving_answers import CANCELLED, INTERNAL, PROGRESS, Answer, a_response, failure
 from rightcall.mcp.upstream_link import Link, ServerGone
@@ -57,7 +58,7 @@ class Owner(Protocol):
 class Agreed(Struct, frozen=True):
     """What both sides have settled on."""
 
-    era: Literal["old", "new"]
+    era: Era
     version: str
     capabilities: Mapping[str, Any]
     info: Mapping[str, Any]
@@ -75,7 +76,7 @@ class _Pending:
         self.timer: asyncio.Timeout | None = None
 
     def until(self, when: float) -> None:
-        if self.timer is not None and not self.timer.expired() and not self.future.done():
+        if self.seconds and self.timer is not None and not self.timer.expired() and not self.future.done():
             self.timer.reschedule(when)
 
 
