@@ -323,6 +323,8 @@ class Gateway:
         return success({})
 
     async def set_level(self, exchange: Exchange) -> Answer:
+        if not self.with_capability("logging"):
+            raise Refused(METHOD_NOT_FOUND, "Method not found", exchange.method)
         level = value(exchange.params.get("level", b""))
         if level not in LEVELS:
             raise Refused(INVALID_PARAMS, f"params.level is one of {', '.join(LEVELS)}")
@@ -380,8 +382,8 @@ class Gateway:
             self.news.updated(params)
         elif method == MESSAGE:
             self.news.logged(params, exchange, self._questions.only)
-        elif method == STATUS:
-            self._tasks.notify(upstream, params)
+        elif method == STATUS and self._tasks.notify(upstream, params):
+            return
         elif exchange is not None and not exchange.peer.stateless:
             exchange.emit(notification(method, params))
 

@@ -137,12 +137,11 @@ class SharedGateway:
     # what clients ask
 
     async def introduction(self, client: Client, capabilities: Mapping[str, Any]) -> dict[str, Any]:
-        gateway = self.group_of(capabilities)
-        if client.is_greeted:
-            await self.first.settled()  # which shows what eras its servers know
-            self._leave(client)
-            gateway = self._greeted(client)
-        return await gateway.introduction(client, capabilities)
+        if not client.is_greeted:
+            return await self.group_of(capabilities).introduction(client, capabilities)
+        await self.first.settled()  # which shows what eras its servers know
+        self._leave(client)
+        return await self._greeted(client).introduction(client, capabilities)
 
     async def answer(self, exchange: Exchange) -> Answer:
         own = self._greeted(exchange.client) if exchange.client.is_greeted else self.group_of(exchange.capabilities)
@@ -173,7 +172,7 @@ class SharedGateway:
             return self._opened(known)
         group = Group(_abilities(client.capabilities), "old" if self._knows_both else "new")
         if isinstance(client.capabilities.get("roots"), dict):
-            of_one = sum(one.own > 0 for one in self._groups)
+            of_one = sum(one.own > 0 for one in self._groups) + len(self._closing)
             group = replace(group, own=next(self._numbers)) if of_one < MOST_OWN else group
         group = self._group_of[client] = group if self._has_room(group) else _NOTHING
         return self._opened(group)

@@ -42,7 +42,7 @@ MOST_OF_ONE: Final = 1_000
 LISTING: Final = 10.0
 PAGES: Final = 100
 MISSING_CAPABILITY: Final = -32021
-_NO_SUCH: Final = "there is no such task: it is another's, has expired, or never was"
+_NO_SUCH: Final = "Task not found"
 _CROWDED: Final = "Too many tasks were open; this one is not followed any more."
 _REUSED: Final = "The server gave the id of this task to another call."
 
@@ -204,16 +204,18 @@ class Tasks:
         task = self._found(upstream, id)
         return task.client if task is not None else None
 
-    def notify(self, upstream: Upstream, params: Raw) -> None:
-        """The status of a task, to the client that began it (2025-11-25)."""
+    def notify(self, upstream: Upstream, params: Raw) -> bool:
+        """The status of a task, to the client that began it (2025-11-25). False where nobody has yet: a server may say
+        so before it answers the call."""
         own = value(fields(params).get("taskId", b""))
         task = self._found(upstream, own) if isinstance(own, str) else None
         if task is None or task.stateless:
-            return
+            return False
         if (ending := ending_told(params)) is not None and task.is_open:
             task.is_open = False
             self._door.ended(task.passage, ok=ending.ok, error=ending.error, seconds=monotonic() - task.began)
         task.client.send(notification(STATUS, params if task.wire == task.own else renamed(params, task.wire)))
+        return True
 
     def _found(self, upstream: Upstream, id: str) -> Task | None:
         return next((one for one in self._tasks.values() if one.own == id and one.upstream is upstream), None)

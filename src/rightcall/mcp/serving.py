@@ -163,7 +163,10 @@ class Client:
             exchange = Exchange(self, line, message, emit)
             if message.method == "server/discover":
                 return await self._discover(exchange)
-            return await self.backend.answer(exchange)
+            answer = await self.backend.answer(exchange)
+            if exchange.outlives:  # what there is to say of it later belongs to no request
+                exchange.emit = self.send
+            return answer
         except Refused as refused:
             return refused.answer
         except (ServerGone, ServerSlow) as gone:
@@ -216,6 +219,10 @@ class Exchange:
     @property
     def wants_progress(self) -> bool:
         return self.token is not None
+
+    @property
+    def outlives(self) -> bool:
+        return "task" in self.params
 
     def progress(self, params: dict[str, Raw]) -> None:
         self.emit(notification(PROGRESS, {**params, _PROGRESS_KEY: self.token}))

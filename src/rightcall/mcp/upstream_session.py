@@ -19,6 +19,8 @@ from rightcall.mcp.upstream_link import Link, ServerGone
 
 QUESTIONS = 64
 """Questions of one server that may be open at a time."""
+OUTLIVING = 1_000
+"""Requests whose progress may still be told of after their answer."""
 ASKING = 600.0
 """Seconds that a call may wait while a person or a client's model answers a question of its server."""
 STRETCH = 10
@@ -39,6 +41,11 @@ class Cause(Protocol):
 
     @property
     def wants_progress(self) -> bool: ...
+
+    @property
+    def outlives(self) -> bool:
+        """Whether there may be progress after the answer: it asks for a task."""
+        ...
 
     def progress(self, params: dict[str, Raw]) -> None: ...
 
@@ -89,6 +96,7 @@ class Session:
         self._loop = asyncio.get_running_loop()
         self._pending: dict[int, _Pending] = {}
         self._questions: dict[bytes, asyncio.Task[None]] = {}
+        self._outliving: dict[int, Cause] = {}
         self._next = 1
         self._gone: str | None = None
         self.agreed: Agreed | None = None
@@ -129,6 +137,10 @@ class Session:
             raise
         finally:
             self._pending.pop(number, None)
+        if cause is not None and cause.wants_progress and cause.outlives:
+            if len(self._outliving) >= OUTLIVING:
+                del self._outliving[next(iter(self._outliving))]
+            self._outliving[number] = cause
         self.has_answered = self.has_answered or cause is not None
         return answer
 
@@ -200,8 +212,11 @@ class Session:
 
     def _progressed(self, params: Raw) -> None:
         told = fields(params)
-        pending = self._pending.get(_number(told.get("progressToken")) or 0)
-        if pending is not None and pending.cause is not None:
+        number = _number(told.get("progressToken")) or 0
+        pending = self._pending.get(number)
+        if pending is None and number in self._outliving:
+            self._outliving[number].progress(told)
+        elif pending is not None and pending.cause is not None:
             latest = pending.began + pending.seconds * STRETCH
             pending.until(min(self._loop.time() + pending.seconds, latest))
             pending.cause.progress(told)
