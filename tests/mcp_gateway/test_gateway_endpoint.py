@@ -146,7 +146,7 @@ def test_a_cancelled_call_is_not_answered(accept: str, status: int, kind: str | 
 
     async def work(site: Site) -> tuple[Answer, int]:
         own = await site.session()
-        more = {"_meta": {"progressToken": "p"}}
+        more: dict[str, Any] = {"_meta": {"progressToken": "p"}}
         calling = asyncio.create_task(site.ask(body=call(**more), accept=accept, **own))
         while not link.said("tools/call"):
             await asyncio.sleep(0.001)

@@ -98,7 +98,7 @@ def test_the_only_client_of_a_gateway_decides_the_era(era: str) -> None:
 
 
 def test_a_server_that_is_silent_to_one_greeting_gets_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upstream_greeting, "PROBING", 0.01)
+    monkeypatch.setattr(upstream_greeting, "SHAKING", 0.01)
 
     def deaf(method: str, params: dict[str, Any]) -> Any:
         return None if method == "initialize" else both_server(method, params)

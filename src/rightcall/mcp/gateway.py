@@ -37,7 +37,7 @@ from rightcall.mcp.messages import INVALID_PARAMS, notification, value
 from rightcall.mcp.serving import Client, Exchange
 from rightcall.mcp.serving_answers import METHOD_NOT_FOUND, Answer, Refused, success
 from rightcall.mcp.tasks import STATUS
-from rightcall.mcp.upstream import Opening, Upstream
+from rightcall.mcp.upstream import STARTING, Opening, Upstream
 from rightcall.mcp.upstream_greeting import Hello
 from rightcall.mcp.upstream_session import Cause, Session
 
@@ -277,7 +277,7 @@ class Gateway:
         own = self._own
         is_own = own is not None and own.has(name)
         if not is_own and self.table.find(name) is None:
-            await self.settled()  # it may be a tool of a server that is just starting
+            await self.settled(STARTING)  # it may be a tool of a server that is just starting
         if own is not None and (is_own or await self._calls.naming.find(name) is None):
             return await self._calls.made_here(exchange, lambda: own.call(exchange))
         return await self._calls.call(exchange)

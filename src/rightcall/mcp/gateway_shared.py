@@ -41,6 +41,9 @@ MOST: Final = 8
 """Groups that clients share,"""
 MOST_OWN: Final = 8
 """and those of one client each."""
+PATIENCE: Final = 20.0
+"""Seconds that a client waits for servers that start for its group and are known to work: without us it would wait for
+them too."""
 UNUSED: Final = 300.0
 """Seconds after which a group without clients ends."""
 
@@ -141,7 +144,10 @@ class SharedGateway:
             return await self.group_of(capabilities).introduction(client, capabilities)
         await self.first.settled()  # which shows what eras its servers know
         self._leave(client)
-        return await self._greeted(client).introduction(client, capabilities)
+        gateway = self._greeted(client)
+        working = [one for one in gateway.upstreams() if self._works(one.name)]
+        await asyncio.gather(*(one.tried(PATIENCE) for one in working))
+        return await gateway.introduction(client, capabilities)
 
     async def answer(self, exchange: Exchange) -> Answer:
         own = self._greeted(exchange.client) if exchange.client.is_greeted else self.group_of(exchange.capabilities)
@@ -170,7 +176,7 @@ class SharedGateway:
         known = self._group_of.get(client)
         if known is not None and known in self._groups:
             return self._opened(known)
-        group = Group(_abilities(client.capabilities), "old" if self._knows_both else "new")
+        group = Group(_abilities(client.capabilities), "old" if self._know_both else "new")
         if isinstance(client.capabilities.get("roots"), dict):
             of_one = sum(one.own > 0 for one in self._groups) + len(self._closing)
             group = replace(group, own=next(self._numbers)) if of_one < MOST_OWN else group
@@ -178,9 +184,13 @@ class SharedGateway:
         return self._opened(group)
 
     @property
-    def _knows_both(self) -> bool:
-        """Whether the era of a client makes a difference to any server."""
-        return any(era_of(one) == "new" for one in self.first.upstreams())
+    def _know_both(self) -> bool:
+        """Whether the era of a client may make a difference to any server; one that just starts may know both."""
+        return any(era_of(one) == "new" or one.state == "starting" for one in self.first.upstreams())
+
+    def _works(self, server: str) -> bool:
+        upstream = self.first.upstream(server)
+        return upstream is not None and upstream.state == "ready"
 
     def group_of(self, capabilities: Mapping[str, Any]) -> Gateway:
         """The gateway of the clients of the new era that can do this."""

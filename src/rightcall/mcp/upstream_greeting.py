@@ -17,8 +17,10 @@ from rightcall.mcp.upstream_session import Agreed, ServerSlow, Session
 from rightcall.text.escape import escaped
 
 PROBING: Final = 2.0
-"""Seconds after which the other way is tried as well, where a server says nothing to the first: some never do, and some
+"""Seconds after which the old way is tried as well, where a server says nothing to the new one: some never do, and some
 are just slow to start. Clients wait longer than this for a server that starts."""
+SHAKING: Final = 10.0
+"""The same for the new way, where the old one came first: servers answer that, and most are just slow to start."""
 _UNSUPPORTED: Final = -32022
 Json = Mapping[str, Any]
 
@@ -80,7 +82,7 @@ async def _old_first(session: Session, hello: Hello, seconds: float) -> Agreed:
     shaken = loop.create_task(_handshaken(session, hello, seconds))
     asked: asyncio.Task[Agreed | None] | None = None
     try:
-        await asyncio.wait([shaken], timeout=PROBING)
+        await asyncio.wait([shaken], timeout=SHAKING)
         if shaken.done() and not _has_failed(shaken):
             return shaken.result()
         asked = loop.create_task(_discovered(session, hello, seconds))
