@@ -15,6 +15,7 @@ from rightcall.mcp.messages import read
 from rightcall.mcp.serving import Client
 
 NEW = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}, "logging": {}}}
+CALL: dict[str, Any] = {"name": "a_echo", "arguments": {"text": "hi"}}
 ROOTS: dict[str, Any] = {"roots": {"listChanged": True}}
 pytestmark = pytest.mark.promise("H-30")
 
@@ -63,13 +64,12 @@ def told(client: Client, method: str) -> None:
 @pytest.mark.parametrize("knows", ["both", "old", "new"])
 def test_a_server_is_spoken_to_in_the_era_of_its_client_where_it_knows_that(knows: str) -> None:
     links = Links(SERVERS[knows])
-    call: dict[str, Any] = {"name": "a_echo", "arguments": {"text": "hi"}}
 
     async def main() -> tuple[list[str], int]:
         async with shared_of(policy("a"), links) as shared:
             old = await greeted(shared)
-            found = [text_of(await asked(old, "tools/call", **call))]
-            found += [text_of(await once(shared, "tools/call", **call))]
+            found = [text_of(await asked(old, "tools/call", **CALL))]
+            found += [text_of(await once(shared, "tools/call", **CALL))]
             assert found == ["hi", "hi"]
             return sorted(links.called()), len(links.opened)
 
@@ -235,3 +235,39 @@ def test_sessions_of_one_client_are_bounded_and_further_clients_share(monkeypatc
             return [len(links.opened), text_of(answer)]
 
     assert asyncio.run(main()) == [3, "hi"]
+
+
+@pytest.mark.promise("H-31")
+def test_the_sessions_of_a_client_that_asks_nothing_any_more_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gateway_shared, "MOST_OWN", 1)
+    links = Links(rooted_server)
+    heard: list[bytes] = []
+
+    async def main() -> list[Any]:
+        async with shared_of(policy("a"), links) as shared:
+            first = await greeted(shared, capabilities=ROOTS, heard=heard)
+            await greeted(shared, capabilities=ROOTS)  # shares, since the first has just been here
+            monkeypatch.setattr(gateway_shared, "UNUSED", 0.0)
+            await greeted(shared, capabilities=ROOTS)
+            await until(lambda: links.opened[1].closed)
+            monkeypatch.setattr(gateway_shared, "UNUSED", 300.0)
+            found = [len(links.opened), text_of(await asked(first, "tools/call", **CALL))]
+            heard.clear()
+            links.opened[0].say({"method": "notifications/prompts/list_changed"})  # it is heard of where it is now
+            return [*found, len(heard)]
+
+    assert asyncio.run(asyncio.wait_for(main(), 5)) == [3, "hi", 1]
+
+
+def test_what_else_a_server_says_reaches_the_client_that_is_alone_with_it() -> None:
+    heard: list[bytes] = []
+    links = Links(rooted_server)
+
+    async def main() -> None:
+        async with shared_of(policy("a"), links) as shared:
+            await greeted(shared, capabilities=ROOTS, heard=heard)
+            for link in links.opened:
+                link.say({"method": "notifications/elicitation/complete", "params": {"elicitationId": "e"}})
+
+    asyncio.run(main())
+    assert [json.decode(one)["params"] for one in heard if b"elicitation" in one] == [{"elicitationId": "e"}]

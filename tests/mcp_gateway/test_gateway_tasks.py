@@ -409,3 +409,20 @@ def test_what_a_client_writes_beside_a_task_keeps_its_bytes() -> None:
 
     assert asyncio.run(main())["task"]["taskId"] == "t1"
     assert link.said("tools/call")[0]["params"]["task"] == {"ttl": 1.5}
+
+
+def test_a_task_is_found_by_its_caller_whatever_else_the_request_says_that_the_client_can_do() -> None:
+    links: list[ScriptedLink] = []
+    server = TaskServer("new")
+
+    def opened(_: Any) -> ScriptedLink:
+        links.append(ScriptedLink(server))
+        return links[-1]
+
+    async def main() -> Any:
+        async with shared_of(policy("a"), opened) as shared:
+            await once(shared, "tools/call", capabilities={**EXTENSION, "elicitation": {}}, **CALL)
+            return await once(shared, "tasks/get", capabilities=EXTENSION, taskId="t1")
+
+    assert asyncio.run(main())["status"] == "working"
+    assert len(links) == 2

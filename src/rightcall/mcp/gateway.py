@@ -26,6 +26,7 @@ from rightcall.mcp.eras import Era
 from rightcall.mcp.gateway_calls import Calls, called_by
 from rightcall.mcp.gateway_continuing import Continuations
 from rightcall.mcp.gateway_following import Following
+from rightcall.mcp.gateway_forward import era_of
 from rightcall.mcp.gateway_joining import Joining
 from rightcall.mcp.gateway_news import LEVELS, LISTS, MESSAGE, MOST_WATCHED, TOOLS, UPDATED, News
 from rightcall.mcp.gateway_questions import Questions
@@ -118,9 +119,12 @@ class Gateway:
     @property
     def is_used(self) -> bool:
         """Whether any client is there, or may come back."""
-        return bool(
-            self.running or self.news.is_heard or len(self._kept) or self._tasks.are_open_at(self._upstreams.values())
-        )
+        return self.is_busy or self.news.is_heard
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything is under way."""
+        return bool(self.running or len(self._kept) or self._tasks.are_open_at(self._upstreams.values()))
 
     @property
     def recorded(self) -> int:
@@ -386,6 +390,8 @@ class Gateway:
             return
         elif exchange is not None and not exchange.peer.stateless:
             exchange.emit(notification(method, params))
+        elif exchange is None and era_of(upstream) == "old" and (only := self._questions.only) is not None:
+            only.send(notification(method, params))
 
     async def asked(self, upstream: Upstream, method: str, params: Raw, cause: Cause | None) -> Answer:
         return await self._questions.ask(upstream, method, params, cast("Exchange | None", cause))

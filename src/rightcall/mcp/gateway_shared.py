@@ -122,7 +122,7 @@ class SharedGateway:
         now = monotonic()
         for group, gateway in list(self._groups.items()):
             if gateway.is_used:
-                self._used[group] = now
+                self._used[group] = self._used[group] if group.own else now  # since its client has asked for something
             elif group != _NOTHING and now - self._used.get(group, now) > UNUSED:
                 self._end(group)
 
@@ -177,11 +177,23 @@ class SharedGateway:
         if known is not None and known in self._groups:
             return self._opened(known)
         group = Group(_abilities(client.capabilities), "old" if self._know_both else "new")
-        if isinstance(client.capabilities.get("roots"), dict):
-            of_one = sum(one.own > 0 for one in self._groups) + len(self._closing)
-            group = replace(group, own=next(self._numbers)) if of_one < MOST_OWN else group
+        if isinstance(client.capabilities.get("roots"), dict) and self._has_room_for_one():
+            group = replace(group, own=next(self._numbers))
         group = self._group_of[client] = group if self._has_room(group) else _NOTHING
-        return self._opened(group)
+        gateway = self._opened(group)
+        if known is not None:  # its group has made room for another meanwhile
+            gateway.noticed(client, "notifications/initialized", Raw(b""))
+        return gateway
+
+    def _has_room_for_one(self) -> bool:
+        """One that has asked nothing for some minutes makes room: its client may have gone without a word."""
+        own = [group for group in self._groups if group.own]
+        if len(own) + len(self._closing) < MOST_OWN:
+            return True
+        idle = [one for one in own if monotonic() - self._used[one] > UNUSED and not self._groups[one].is_busy]
+        if idle:
+            self._end(min(idle, key=self._used.__getitem__))
+        return bool(idle)
 
     @property
     def _know_both(self) -> bool:
