@@ -97,7 +97,8 @@ class Tasks:
 
     async def begun(self, answer: Answer, errand: Errand, exchange: Exchange) -> Answer | None:
         """What the client gets of an answer that is a task; None where it is none."""
-        created = created_by(answer.result, wanted="task" in errand.params)
+        wanted = "task" in errand.params
+        created = created_by(answer.result, wanted=wanted) if wanted or exchange.peer.stateless else None
         if created is None or errand.passage is None or answer.result is None:
             return None
         await self._make_room(exchange.caller)
