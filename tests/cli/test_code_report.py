@@ -50,6 +50,28 @@ def test_matches_stand_below_their_file(lines) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.promise("C-70")
+def test_matches_are_in_colour_and_what_stands_in_the_file_is_not_obeyed() -> None:
+    result = {"matches": [], "totalMatches": 1, "filesSearched": 1}
+    match = {"file": "a\x1b[2J.py", "line": 3, "contextBefore": ["\x1b[31m"], "contextAfter": []}
+    rows = [
+        ("a foo b foo", [(2, 5), (8, 11)], "a \x1b[31m\x1b[1mfoo\x1b[0m b \x1b[31m\x1b[1mfoo\x1b[0m"),
+        ("\t\x1b[0mfoo", [(1, 8)], "    \x1b[31m\x1b[1m\\u001b[0mfoo\x1b[0m"),
+        ("\x9b31m é\r", [(0, 6)], "\x1b[31m\x1b[1m\\u009b31m é\x1b[0m"),
+        ("no match that is not empty", [], "no match that is not empty"),
+        ("x" * 600, [(0, 600)], "\x1b[31m\x1b[1m" + "x" * 499 + "…\x1b[0m"),
+    ]
+    for text, highlights, shown in rows:
+        found = {**result, "matches": [{**match, "matchedText": text, "highlights": highlights}]}
+        for context in ({}, {"contextLines": 1}):
+            coloured = code_lines("code/search", found, Style(colour=True), context) or []
+            assert [line for line in coloured if line.endswith(shown)], coloured
+            assert set(re.findall(r"\x1b\[?\d*.", "".join(coloured))) <= {f"\x1b[{n}m" for n in (0, 1, 2, 31)}
+            plain = "".join(code_lines("code/search", found, PLAIN, context) or [])
+            assert "\x1b" not in plain
+            assert re.sub(r"\x1b\[\d+m", "", "".join(coloured)) == plain
+
+
 def test_files_have_their_size_and_folders_a_slash(lines, tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     assert lines("code/list", pattern="*") == ["        28  app.py", "            src/", "2 in all"]

@@ -11,12 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert, json, to_builtins
 
+from rightcall.config_hands import CodeSettings
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.read import MOST_BYTES, TOOL, ReadArguments
+from rightcall.execute.code.read import TOOL, ReadArguments
 from rightcall.fs.rules import PathRules
 from rightcall.fs.sight import Sight
 from rightcall.present.tools.read import VIEW
 from rightcall.text.room import MOST_ANSWER
+
+MOST_BYTES = CodeSettings().largest_file
 
 
 def read(root: Path | Sight, path: str, **more: Any) -> dict[str, Any]:

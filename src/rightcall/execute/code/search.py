@@ -21,7 +21,7 @@ from rightcall.execute.code.search_candidates import Candidates, candidates
 from rightcall.execute.code.search_files import Wanted
 from rightcall.execute.code.search_lines import Effort, look_into
 from rightcall.execute.code.search_pattern import Pattern, read_pattern
-from rightcall.execute.code.search_showing import CodeMatch, shown
+from rightcall.execute.code.search_showing import CodeMatch, Marker, shown
 from rightcall.execute.code.tool import CodeTool
 from rightcall.execute.state import untold
 from rightcall.fs.sight import Opened, Sight
@@ -89,7 +89,7 @@ def _looked_through(
     """Once enough lines are found, ripgrep's counts do for the rest, unless a folder has changed since it began: then
     it may have read something else, and is not believed."""
     matches: list[CodeMatch] = []
-    total, effort, room = 0, Effort(deadline), AnswerRoom()
+    total, effort, room, marker = 0, Effort(deadline), AnswerRoom(), Marker(pattern)
     effort.late = found.late
     with Opener(sight) as opener:
         for path, count in found.files:
@@ -105,7 +105,7 @@ def _looked_through(
                 if looked is None:
                     continue
                 total += looked.total
-                matches += takewhile(room.take, (shown(path, looked, hit, asked) for hit in looked.hits))
+                matches += takewhile(room.take, (shown(path, looked, hit, asked, marker) for hit in looked.hits))
             if effort.over():
                 break
     return SearchResult(
