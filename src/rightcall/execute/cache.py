@@ -1,15 +1,20 @@
-"""Results that are kept: the least recently used goes first, and nobody can change what is inside."""
+"""Results that are kept: the least recently used goes first, what is too old no longer counts, and nobody can change
+what is inside."""
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
+from time import monotonic
+from typing import Self
 
 from msgspec import Struct, msgpack
 from msgspec.structs import replace
 
+from rightcall.config_hands import CacheSettings
+from rightcall.execute.trace import Kept
 from rightcall.types_running import Result
 
-ENTRIES = 100
-BYTES = 10_000_000
+_USUAL = CacheSettings()
 
 
 class CacheStats(Struct, frozen=True):
@@ -25,10 +30,15 @@ class CacheStats(Struct, frozen=True):
 class _Entry(Struct, frozen=True, gc=False):
     data: bytes
     weight: int
+    since: float
+    """By the monotonic clock."""
+    trace: Kept | None
+    """What it was read from, where its key does not say that."""
 
 
 class Cache:
-    """Bounded in entries and in bytes; 0 of either keeps nothing. Safe to use from several threads.
+    """Bounded in entries, in bytes and in seconds; 0 of one of the first two keeps nothing. Safe to use from several
+    threads.
 
     >>> cache = Cache()
     >>> cache.put("add 1 2", Result(True, 3), 1)
@@ -36,28 +46,51 @@ class Cache:
     Result(ok=True, value=3, error=None, seconds=0.0, cached=True, cut=None, plain=False)
     """
 
-    def __init__(self, entries: int = ENTRIES, bytes: int = BYTES) -> None:
+    def __init__(
+        self, entries: int = _USUAL.entries, bytes: int = _USUAL.bytes, seconds: float = _USUAL.seconds,
+        now: Callable[[], float] = monotonic,
+    ) -> None:  # fmt: skip
         if entries < 0 or bytes < 0:
             raise ValueError("entries and bytes of a cache must be 0 or more")
         self._most_entries = entries
         self._most_bytes = bytes
+        self._seconds = seconds
+        self._now = now
         self._lock = threading.Lock()
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._bytes = self._hits = self._misses = 0
         self._decoder = msgpack.Decoder(Result)
 
-    def get(self, key: str) -> Result | None:
-        """A copy of what is kept, marked as cached; None when nothing is."""
+    @classmethod
+    def of(cls, settings: CacheSettings) -> Self:
+        """As the policy wants it."""
+        return cls(settings.entries if settings.enabled else 0, settings.bytes, settings.seconds)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether anything is kept at all."""
+        return self._most_entries > 0 and self._most_bytes > 0
+
+    def get(self, key: str, root: str = "") -> Result | None:
+        """A copy of what is kept, marked as cached; None when nothing is, or when it no longer counts. Below `root` is
+        what it was read from, where it has a trace."""
         with self._lock:
             entry = self._entries.get(key)
-            if entry is None:
+        counts = entry is not None and self._now() - entry.since < self._seconds
+        if entry is not None and counts and entry.trace is not None:
+            counts = entry.trace.holds(root)  # outside the lock: it looks at files
+        with self._lock:
+            if entry is None or not counts:
                 self._misses += 1
+                if entry is not None and self._entries.get(key) is entry:
+                    self._drop(key)
                 return None
             self._hits += 1
-            self._entries.move_to_end(key)
+            if key in self._entries:
+                self._entries.move_to_end(key)
         return self._decoder.decode(entry.data)
 
-    def put(self, key: str, result: Result, size: int = 0) -> None:
+    def put(self, key: str, result: Result, size: int = 0, trace: Kept | None = None) -> None:
         """Keep a result in place of an earlier one. It weighs `size` bytes, at least what it takes to keep it; one that
         is too heavy, or no plain data, is not kept."""
         try:
@@ -68,7 +101,8 @@ class Cache:
             self._drop(key)
             if data is None:
                 return
-            entry = _Entry(data, max(size, len(data) + len(key)))
+            weight = max(size, len(data) + len(key)) + (0 if trace is None else trace.weight)
+            entry = _Entry(data, weight, self._now(), trace)
             if entry.weight > self._most_bytes or not self._most_entries:
                 return
             self._entries[key] = entry

@@ -62,7 +62,7 @@ def test_a_match_has_its_place_its_line_and_the_lines_around_it(ask: Ask, tmp_pa
                 "line": 4,
                 "column": 6,
                 "matchedText": "four Needle",
-                "highlights": [(5, 11)],
+                "highlights": [[5, 11]],
                 "contextBefore": ["two", "three"],
                 "contextAfter": ["five", "six"],
             }
@@ -86,7 +86,7 @@ def test_line_numbers_can_be_left_out_and_the_result_still_be_shown(ask: Ask, tm
     plant(tmp_path, {"a.txt": "here\n"})
     result = to_builtins(ask("here", includeLineNumbers=False))
     assert result["matches"] == [
-        {"file": "a.txt", "matchedText": "here", "highlights": [(0, 4)], "contextBefore": [], "contextAfter": []}
+        {"file": "a.txt", "matchedText": "here", "highlights": [[0, 4]], "contextBefore": [], "contextAfter": []}
     ]
     assert shape(result)["summary"] == "Found 1 matches in 1 files"
 
@@ -384,7 +384,7 @@ def test_nothing_stays_open(ask: Ask, tmp_path: Path) -> None:
 
 @pytest.mark.promise("C-09")
 def test_no_two_searches_are_taken_for_the_same(tmp_path: Path) -> None:
-    assert (TOOL.name, TOOL.cached, TOOL.seconds) == ("code/search", False, 10)
+    assert (TOOL.name, TOOL.traced, TOOL.seconds) == ("code/search", True, 10)
     assert TOOL.state is not None
     with pytest.raises(Untold):
         TOOL.state(Sight(tmp_path), SearchArguments(pattern="x"))

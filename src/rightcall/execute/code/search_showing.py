@@ -33,7 +33,7 @@ class CodeMatch(Struct, frozen=True, rename="camel", kw_only=True):
     line: int | UnsetType = UNSET
     column: int | UnsetType = UNSET
     matched_text: str
-    highlights: list[tuple[int, int]]
+    highlights: list[list[int]]
     context_before: list[str]
     context_after: list[str]
 
@@ -122,7 +122,7 @@ def _around(looked: Looked, hit: Hit) -> _Line:
     return _Line(text, len(before), len(tail), raw, at, cut=last < hit.end)
 
 
-def _highlights(line: _Line, marker: Marker) -> Iterator[tuple[int, int]]:
+def _highlights(line: _Line, marker: Marker) -> Iterator[list[int]]:
     """What matches in the part of a line that is shown, in characters."""
     rest = line.raw[line.first :]
     bytewise = len(_text(rest)) == len(rest)  # plain ASCII, or no UTF-8
@@ -134,7 +134,7 @@ def _highlights(line: _Line, marker: Marker) -> Iterator[tuple[int, int]]:
         if start >= line.here:
             return
         if min(end, line.here) > start:
-            yield line.before + start, line.before + min(end, line.here)
+            yield [line.before + start, line.before + min(end, line.here)]
 
 
 def _lines_before(looked: Looked, hit: Hit, context: int) -> list[str]:
