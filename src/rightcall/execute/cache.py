@@ -3,7 +3,6 @@ what is inside."""
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
 from time import monotonic
 from typing import Self
 
@@ -47,15 +46,13 @@ class Cache:
     """
 
     def __init__(
-        self, entries: int = _USUAL.entries, bytes: int = _USUAL.bytes, seconds: float = _USUAL.seconds,
-        now: Callable[[], float] = monotonic,
-    ) -> None:  # fmt: skip
+        self, entries: int = _USUAL.entries, bytes: int = _USUAL.bytes, seconds: float = _USUAL.seconds
+    ) -> None:
         if entries < 0 or bytes < 0:
             raise ValueError("entries and bytes of a cache must be 0 or more")
         self._most_entries = entries
         self._most_bytes = bytes
         self._seconds = seconds
-        self._now = now
         self._lock = threading.Lock()
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._bytes = self._hits = self._misses = 0
@@ -76,7 +73,7 @@ class Cache:
         what it was read from, where it has a trace."""
         with self._lock:
             entry = self._entries.get(key)
-        counts = entry is not None and self._now() - entry.since < self._seconds
+        counts = entry is not None and monotonic() - entry.since < self._seconds
         if entry is not None and counts and entry.trace is not None:
             counts = entry.trace.holds(root)  # outside the lock: it looks at files
         with self._lock:
@@ -102,7 +99,7 @@ class Cache:
             if data is None:
                 return
             weight = max(size, len(data) + len(key)) + (0 if trace is None else trace.weight)
-            entry = _Entry(data, weight, self._now(), trace)
+            entry = _Entry(data, weight, monotonic(), trace)
             if entry.weight > self._most_bytes or not self._most_entries:
                 return
             self._entries[key] = entry
