@@ -164,6 +164,20 @@ def test_what_is_too_old_no_longer_counts(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.promise("C-75")
+def test_what_is_too_old_does_not_take_room_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("rightcall.execute.cache.monotonic", lambda: now[0])
+    cache = Cache(seconds=30)
+    cache.put("old", Result(True, 1))
+    now[0] += 40
+    cache.put("new", Result(True, 2))
+    assert cache.stats().entries == 2
+    now[0] += 25
+    cache.put("newer", Result(True, 3))
+    assert (cache.stats().entries, cache.get("new") is not None) == (2, True)
+
+
+@pytest.mark.promise("C-75")
 def test_a_result_that_was_read_from_files_counts_as_long_as_they_look_the_same(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("x")
     trace = Trace(str(tmp_path))

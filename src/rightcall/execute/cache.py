@@ -14,6 +14,8 @@ from rightcall.execute.trace import Kept
 from rightcall.types_running import Result
 
 _USUAL = CacheSettings()
+_TIDY = 60.0
+"""Seconds after which what is too old is thrown away, though nobody asks for it any more."""
 
 
 class CacheStats(Struct, frozen=True):
@@ -53,6 +55,7 @@ class Cache:
         self._most_entries = entries
         self._most_bytes = bytes
         self._seconds = seconds
+        self._tidied = monotonic()
         self._lock = threading.Lock()
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._bytes = self._hits = self._misses = 0
@@ -95,6 +98,7 @@ class Cache:
         except (TypeError, ValueError, OverflowError, RecursionError):
             data = None
         with self._lock:
+            self._tidy()
             self._drop(key)
             if data is None:
                 return
@@ -116,6 +120,14 @@ class Cache:
     def stats(self) -> CacheStats:
         with self._lock:
             return CacheStats(self._hits, self._misses, len(self._entries), self._bytes)
+
+    def _tidy(self) -> None:
+        now = monotonic()
+        if now - self._tidied < _TIDY:
+            return
+        self._tidied = now
+        for key in [key for key, entry in self._entries.items() if now - entry.since >= self._seconds]:
+            self._drop(key)
 
     def _drop(self, key: str) -> None:
         entry = self._entries.pop(key, None)
