@@ -311,7 +311,7 @@ class Pipeline(Struct, frozen=True, eq=False):
 
     async def _known(self, key: str, local: LocalTool) -> Result | None:
         """A result that is kept and still counts."""
-        if not local.traced:
+        if not local.traced or key not in self.cache:
             return self.cache.get(key)
         return await asyncio.to_thread(self.cache.get, key, self.root)  # it looks at many files
 

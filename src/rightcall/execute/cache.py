@@ -71,6 +71,9 @@ class Cache:
         """Whether anything is kept at all."""
         return self._most_entries > 0 and self._most_bytes > 0
 
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries
+
     def get(self, key: str, root: str = "") -> Result | None:
         """A copy of what is kept, marked as cached; None when nothing is, or when it no longer counts. Below `root` is
         what it was read from, where it has a trace."""

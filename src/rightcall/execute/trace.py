@@ -16,6 +16,7 @@ from array import array
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from time import time_ns
 
 from msgspec import Struct
@@ -171,6 +172,16 @@ def _signature(seen: os.stat_result) -> _Look:
 
 def _dependable(root: str) -> bool:
     """Whether the root lies on a file system whose times tell every change. Elsewhere than on Linux nobody says so."""
+    try:
+        seen = os.stat(root)
+    except OSError:
+        return False
+    return _dependable_at(root, seen.st_dev, seen.st_ino)
+
+
+@lru_cache(maxsize=100)
+def _dependable_at(root: str, _device: int, _inode: int) -> bool:
+    """The same, found out once for a folder as long as it is on the same file system."""
     try:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
             lines = file.read().splitlines()

@@ -1,7 +1,6 @@
 """Lines as a model is shown them: without their ends, as text, cut around the match where they are long, and with the
 places of all matches in what is shown."""
 
-from collections.abc import Iterator
 from time import monotonic
 from typing import NamedTuple, Protocol
 
@@ -75,18 +74,18 @@ class Marker:
         end may only seem to match, unless it is the first, which is known; and if that is not found in them, it goes on
         after them."""
         found: list[tuple[int, int]] = []
-        began, at, end = monotonic(), line.first, len(line.raw)
-        while at <= end and len(found) < _MOST_HIGHLIGHTS:
-            if monotonic() - began > self._left:
-                break
-            first, last = self._pattern.span(line.raw, at, end)
-            if line.cut and not found and first != line.first:
+        raw, cut, span = line.raw, line.cut, self._pattern.span
+        now, at, end = monotonic(), line.first, len(raw)
+        while at <= end and len(found) < _MOST_HIGHLIGHTS and self._left > 0:
+            first, last = span(raw, at, end)
+            if cut and not found and first != line.first:
                 first, last = line.first, end
-            if first < 0 or (line.cut and found and last == end):
+            if first < 0 or (cut and found and last == end):
                 break
             found.append((first, last))
-            at = max(last, first + 1)
-        self._left -= monotonic() - began
+            at = last if last > first else first + 1
+            before, now = now, monotonic()
+            self._left -= now - before
         return found
 
 
@@ -99,7 +98,7 @@ def shown(path: str, looked: Looked, hit: Hit, asked: Showing, marker: Marker) -
         line=hit.number if numbered else UNSET,
         column=len(_text(looked.text(hit.start, hit.match))) + 1 if numbered else UNSET,
         matched_text=line.text,
-        highlights=list(_highlights(line, marker)),
+        highlights=_highlights(line, marker),
         context_before=_lines_before(looked, hit, context),
         context_after=_lines_after(looked, hit, context),
     )
@@ -122,19 +121,27 @@ def _around(looked: Looked, hit: Hit) -> _Line:
     return _Line(text, len(before), len(tail), raw, at, cut=last < hit.end)
 
 
-def _highlights(line: _Line, marker: Marker) -> Iterator[list[int]]:
+def _highlights(line: _Line, marker: Marker) -> list[list[int]]:
     """What matches in the part of a line that is shown, in characters."""
-    rest = line.raw[line.first :]
-    bytewise = len(_text(rest)) == len(rest)  # plain ASCII, or no UTF-8
-    for first, last in marker.spans(line):
-        start, end = (
-            place if bytewise else len(rest[:place].decode(errors="ignore"))
-            for place in (first - line.first, last - line.first)
-        )
-        if start >= line.here:
-            return
-        if min(end, line.here) > start:
-            yield [line.before + start, line.before + min(end, line.here)]
+    found: list[list[int]] = []
+    spans = marker.spans(line)
+    if not line.raw.isascii():
+        rest = line.raw[line.first :]
+        if len(_text(rest)) < len(rest):  # else it is no UTF-8, and each byte a character
+            spans = [
+                (line.first + _characters(rest, first - line.first), line.first + _characters(rest, last - line.first))
+                for first, last in spans
+            ]
+    for first, last in spans:
+        start, end = first - line.first, min(last - line.first, line.here)
+        if start < end:
+            found.append([line.before + start, line.before + end])
+    return found
+
+
+def _characters(raw: bytes, end: int) -> int:
+    """How many characters the bytes up to a place are."""
+    return len(raw[:end].decode(errors="ignore"))
 
 
 def _lines_before(looked: Looked, hit: Hit, context: int) -> list[str]:
