@@ -135,7 +135,7 @@ def test_every_code_tool_ends_by_itself(tmp_path: Path) -> None:
 def test_the_designs_stages_and_limits_are_ours() -> None:
     sandbox = READ_ONLY | {"code/execute/python", "code/execute/javascript", "screenshot"}
     limited = sandbox | {"file/save", "code/create-branch", "code/create-test"}
-    assert READ_ONLY <= STAGES["read-only"]
+    assert STAGES["read-only"] >= READ_ONLY
     assert sandbox <= STAGES["sandbox"]
     assert limited <= STAGES["limited-write"]
     assert not STAGES["read-only"] & (limited - READ_ONLY)
