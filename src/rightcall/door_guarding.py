@@ -35,7 +35,15 @@ def touches(guarded: tuple[str, ...], base: str, paths: Iterable[tuple[str, str]
             return written
         if is_guarded(whole, guarded) or is_another_name(whole, guarded):
             return written
+        if names[-1] == "*" and _holds(os.path.dirname(whole), guarded, base):
+            return written
     return None
+
+
+def _holds(folder: str, guarded: tuple[str, ...], base: str) -> bool:
+    """Whether one of these lies right in a folder that a command takes as a whole; the project itself is no such."""
+    above = f"{base.rstrip(os.sep)}{os.sep}".startswith(f"{folder.rstrip(os.sep)}{os.sep}")
+    return not above and any(os.path.dirname(one.rstrip(os.sep)) == folder for one in guarded)
 
 
 def guards(root: str, paths: Iterable[tuple[str, str]]) -> str | None:

@@ -270,3 +270,17 @@ def test_an_executor_keeps_commands_away_from_our_own_files_outside_its_root(tmp
             assert decision is not None
             assert decision.rule == "path:deny", line
         assert executor.run({"name": "sh", "arguments": {"command": "ls"}}).ok
+
+
+@pytest.mark.promise("P-16")
+def test_the_folder_of_the_audit_is_not_taken_as_a_whole(tmp_path: Path) -> None:
+    root, kept = tmp_path / "project", tmp_path / "kept"
+    (root / "src").mkdir(parents=True)
+    kept.mkdir()
+    tool = {"name": "sh", "parameters": {"type": "object", "properties": {"command": {}}}}
+    lines = {
+        f"cp -r {kept} /tmp/z": "deny", "cp -r ../kept/ /tmp/z": "deny", f"tar czf x.tgz {kept}": "deny",
+        f"ls {kept}": "allow", "cp -r src lib": "allow", "cp -r . /tmp/z": "allow",
+    }  # fmt: skip
+    with Door.open("test", {"audit": {"path": str(kept / "audit.db")}}, tools=[tool], root=root, mode="block") as door:
+        assert {line: door.judge("sh", {"command": line}).action for line in lines} == lines

@@ -52,7 +52,8 @@ def test_a_path_may_lose_any_number_of_its_folders() -> None:
 @pytest.mark.parametrize(
     "patch",
     ['diff --git "' + '\\"' * 100_000, "diff --git " + '"\\' * 100_000, "--- " + " 2020-01-0" * 20_000,
-     "*** " + " " * 100_000 + "x", "+++ x" + " " * 100_000 + "y\n@@ ", "--- a\n+++ b\n" * 20_000, "diff --git " + "a " * 100_000,
+     "*** " + " " * 100_000 + "x", "+++ x" + " " * 100_000 + "y\n@@ ", "--- a\n+++ b\n" * 20_000,
+     "diff --git " + "a " * 100_000,
      "X" * 500_000, "- " * 200_000, "--- " + "a/" * 200_000, "--- x\n\n" * 50_000 + "@@ -1 +1 @@"],
 )  # fmt: skip
 def test_a_hostile_patch_takes_no_longer_than_its_length(patch: str) -> None:

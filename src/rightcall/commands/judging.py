@@ -52,6 +52,8 @@ _UNPACKS = frozenset(
      "wc", "jq", "grep", "file", "ls", "stat", "sha256sum", "md5sum", "diff", "rm", "mv", "cp", "chmod", "zipinfo")
 )  # fmt: skip
 """They look at what was fetched, or unpack it, and run nothing of it."""
+_TAKES_FOLDERS = frozenset(("cp", "gcp", "mv", "gmv", "rsync", "scp", "tar", "bsdtar", "gtar", "zip", "7z", "ditto"))
+"""What they are given they take with all that is in it, for which `folder/*` stands."""
 _STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 _CANNOT = "cannot be judged before it runs"
 
@@ -545,6 +547,10 @@ class _Judge:
             self.see(word, folders, use, elsewhere=elsewhere)
         for word in writes_to(run):
             self.see(word, run.folders, "writes", elsewhere=elsewhere)
+        if run.program in _TAKES_FOLDERS and not elsewhere:
+            for word in run.operands("-C -f -t"):
+                for folder in folders if word.known and word.glob is None else ():
+                    self._note(word.value, self.place.whole(folder, f"{word.value}/*"), False, True, elsewhere)
         if run.text is not None and _reads_names(run):
             for word in _as_words(run.text):
                 self.see(word, run.folders, "reads", elsewhere=elsewhere)
