@@ -21,7 +21,16 @@ from rightcall.commands.patching import applies_patch, fed_files, patched_by, re
 from rightcall.commands.paths import MOST_PATHS, Use, expanded, found_words, is_plain, parts, path_words, use_of
 from rightcall.commands.patterns import Pattern, first_hit
 from rightcall.commands.places import Place, followed, is_device, is_disk
-from rightcall.commands.rules import KILLS, ends_us, found_in, is_named_dangerously, is_sql_client, sql_files, sql_rules
+from rightcall.commands.rules import (
+    KILLS,
+    ends_us,
+    found_in,
+    is_named_dangerously,
+    is_sql_client,
+    seeks_us,
+    sql_files,
+    sql_rules,
+)
 from rightcall.commands.runs import FETCHERS, SECRET_NAME, Found, Run, why_dangerous, writes_to
 from rightcall.commands.sending import CONNECTS, addresses
 from rightcall.commands.shell import Reader, Redirect, Simple, printed
@@ -43,7 +52,7 @@ _PATH_LIKE = re.compile(r"[~/].*|[^\s/]+(?:/[^\s/]+)*/?(?<=[\w/])")
 _UPWARDS = re.compile(r"\A[./]*/")
 _OWN = re.compile("[\ue000-\ue01f]")
 _MOST_QUESTIONS = 50
-_MOST_TAKEN = 50
+_MOST_TAKEN = 100
 _MOST_WORDS = 5000
 """Of one command; no system starts a program with many more."""
 _PASSED_OVER = frozenset(("sudo", "env", "command", "nohup", "time", "timeout", "nice", "exec"))
@@ -150,6 +159,8 @@ class _Judge:
         """Texts that this very line writes to files, as far as they are known."""
         self.taken: dict[str, list[Word]] = {}
         """What a variable may hold that is read from a text of the line."""
+        self.sought = False
+        """The line looks for our own processes."""
         self.cloned = False
         self.variables: dict[str, tuple[str, ...] | None] = {
             "HOME": (place.home,), "PWD": place.folders, "TMPDIR": ("/tmp",), "IFS": (" ",), "USER": None,
@@ -176,6 +187,7 @@ class _Judge:
         reader.read()
         if reader.bombs and self.commands.starter:
             self.add("deny", "command:catastrophic", "a function that starts itself without end fills the machine")
+        self.sought |= any(seeks_us(one.words) for one in commands if one.words)
         self._takes(commands)
         for command in commands:
             self.simple(command, commands, depth, elsewhere)
@@ -186,10 +198,10 @@ class _Judge:
         if not readers:
             return
         around = [one for one in commands if [word.value for word in one.words] in ([], ["{"])]  # of a whole loop
-        for reader in readers:
-            told = [word for one in (reader, *around) for word in _told_by(one, commands, self.variables)]
-            for name in reader.words[1:]:
-                self.taken.setdefault(name.value, []).extend(told[:_MOST_TAKEN])
+        told = [word for one in (*readers, *around) for word in _told_by(one, commands, self.variables)]
+        words = list({word.value: word for word in told if word.known}.values())
+        words.sort(key=lambda word: is_plain(word.value))  # of too many, those that matter
+        self.taken |= dict.fromkeys((name.value for one in readers for name in one.words[1:]), words[:_MOST_TAKEN])
 
     def listed(self, words: Sequence[str]) -> None:
         for word in words:
@@ -250,7 +262,7 @@ class _Judge:
         allowed = self._by_pattern(run)
         if self.commands.starter:
             self._by_starter(run, allowed)
-            if run.program in KILLS and ends_us(run, [[word.value for word in one.words] for one in commands]):
+            if run.program in KILLS and ends_us(run, self.sought):
                 self._asks("guards", f"{run.program} … rightcall")
         self._sees(run, elsewhere=run.elsewhere)
         self._addresses(run, allowed)
@@ -608,7 +620,7 @@ class _Judge:
 
     def _taken(self, word: Word) -> list[Word]:
         """A word with what was read into its variables in their place."""
-        told = [one for name in word.names for one in self.taken.get(name, ()) if HOLE not in one.value]
+        told = [one for name in word.names for one in self.taken.get(name, ())]
         return told if word.value == HOLE else [Word(word.value.replace(HOLE, one.value)) for one in told]
 
     def _note(self, written: str, whole: str, writes: bool, unknown: bool, elsewhere: bool) -> None:

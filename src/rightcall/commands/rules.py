@@ -213,14 +213,16 @@ _NO_LETTERS = Late(r"[\[\](){}^$*?+|\\]")
 _FINDS_PROCESSES = frozenset(("pgrep", "pidof", "grep", "egrep", "rg", "awk", "gawk", "lsof", "fuser"))
 
 
-def ends_us(run: Run, others: list[list[str]]) -> bool:
-    """Whether a command ends RightCall's own processes; `others` are the commands of its line, that may look for
-    them."""
+def ends_us(run: Run, sought: bool) -> bool:
+    """Whether a command ends RightCall's own processes; `sought`: its line looks for them."""
     if run.program in ("pkill", "killall", "skill"):
         return any(map(_is_our_name, run.values))
-    return run.program == "kill" and any(
-        basename(words[0]) in _FINDS_PROCESSES and any(map(_is_our_name, words[1:])) for words in others if words
-    )
+    return run.program == "kill" and sought
+
+
+def seeks_us(words: list[Word]) -> bool:
+    """Whether a command looks for RightCall's own processes."""
+    return basename(words[0].value) in _FINDS_PROCESSES and any(_is_our_name(word.value) for word in words[1:])
 
 
 def _is_our_name(pattern: str) -> bool:
