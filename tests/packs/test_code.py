@@ -85,7 +85,16 @@ LIMITS = {
     ("code/blame", "endLine"): {"minimum": 1},
 }
 
-READ_ONLY = {*SEVEN, "data/list", "data/read", "ping", "debug/logs", "ai/report", "system/monitor"}
+READ_ONLY = {
+    *SEVEN,
+    "data/list",
+    "data/read",
+    "ping",
+    "debug/logs",
+    "ai/report",
+    "system/monitor",
+    "analytics/tool-usage",
+}
 SANDBOX = {"code/execute/python", "code/execute/javascript", "screenshot"}
 LIMITED_WRITE = {"file/save", "code/create-branch", "code/create-test"}
 FULL = {"code/edit", "code/commit", "code/pull-request", "code/review", "code/merge"}
@@ -107,6 +116,7 @@ PATHS = {
 FILE: dict[str, str] = dict.fromkeys(("file", "filename", "file_path", "filepath"), "path")
 TEXT: dict[str, str] = dict.fromkeys(("text", "contents"), "content")
 ALIASES: dict[str, dict[str, str]] = {
+    "analytics/tool-usage": dict.fromkeys(("caller", "persona"), "personaId"),
     "code/read": {**FILE, "limit": "maxLines"},
     "code/search": {
         **dict.fromkeys(("query", "regex", "search"), "pattern"),
@@ -207,7 +217,7 @@ def test_effects_paths_and_aliases_are_declared(name: str) -> None:
 @pytest.mark.promise("V-08")
 def test_tools_that_are_asked_again_and_again_are_repeatable() -> None:
     polled = {name for name, tool in CODE.items() if tool.rules.repeatable}
-    assert polled == {"ping", "system/monitor", "debug/logs", "ai/report"}
+    assert polled == {"ping", "system/monitor", "debug/logs", "ai/report", "analytics/tool-usage"}
 
 
 EDIT_FILES = {tool.name: tool for tool in load_pack("edit-files").tools}
