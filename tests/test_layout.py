@@ -22,7 +22,7 @@ TIERS: tuple[tuple[str, ...], ...] = (
     ("reading", "recover", "normalise", "validate", "authorise", "execute", "record", "present"),
     ("judge", "loading", "stats", "recovering"),
     ("gate", "offering"),
-    ("guarding", "executor", "models"),
+    ("guarding", "executor", "models", "web"),
     ("door",),
     ("loop",),
     ("route",),
