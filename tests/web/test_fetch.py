@@ -13,7 +13,6 @@ import pytest
 
 from rightcall import Executor
 from rightcall.errors import PolicyError
-from rightcall.models import endpoint_connecting
 from web.site import Site, answered, moved, open_site
 
 pytestmark = pytest.mark.promise("X-82")
@@ -95,10 +94,11 @@ def test_loopback_is_refused_in_every_spelling(site: Site) -> None:
             url = f"http://{host}:{site.port}/"
             outcome = ex.run({"name": "web/fetch", "arguments": {"url": url}}, caller=host)
             assert not outcome.ok, host
-            assert "not a public internet address" in outcome.error, host
+            assert "not a public internet address" in str(outcome.error), host
         for url in ("http://169.254.169.254/latest/meta-data/", "http://[fd00:ec2::254]/", "http://metadata.goog/"):
             outcome = ex.run({"name": "web/fetch", "arguments": {"url": url}}, caller=url)
-            assert outcome.decision.rule in ("url:metadata", "approval:url:metadata"), outcome
+            assert outcome.decision is not None
+            assert outcome.decision.rule == "url:metadata"
         for url in ("file:///etc/passwd", "ftp://127.0.0.1/", "http://u:secret@127.0.0.1/", "gopher://127.0.0.1/x"):
             outcome = ex.run({"name": "web/fetch", "arguments": {"url": url}}, caller=url)
             assert not outcome.ok
@@ -117,7 +117,7 @@ def test_a_name_is_looked_up_once_and_the_judged_address_connected_to(
         address = "127.0.0.1" if len(looked) == 1 else "169.254.169.254"
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
 
-    monkeypatch.setattr(endpoint_connecting.socket, "getaddrinfo", look)
+    monkeypatch.setattr(socket, "getaddrinfo", look)
     assert run(site.url(host="rebinding.test")).result["content"] == "from loopback"
     assert looked == ["rebinding.test"]
     assert f"host: rebinding.test:{site.port}\r\n" in site.asked[-1]

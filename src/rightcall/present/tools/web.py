@@ -1,23 +1,36 @@
 """`web/fetch` and `web/search`: what strangers wrote, and where."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 from rightcall.present.fields import Fields, number, own, records, text
 from rightcall.present.registry import Losses, View
 
-_WARNING = "untrusted content from the web"
-
 
 def shape_page(result: Any) -> dict[str, Any]:
     result = own(result)
-    title = text(result, "title")
+    title, passed = text(result, "title"), _passed(result)
     return {
         "url": text(result, "url"),
-        "summary": f"{_counted(result)}, {_WARNING}",
+        "summary": f"{_counted(result)} of {text(result, 'contentType')}, {_warning(result)}",
+        **({"redirectedFrom": passed} if passed else {}),
         **({"title": title} if title else {}),
         "start": number(result, "start"),
         "content": text(result, "content"),
     } | ({"truncated": True, "next": _following(result)} if result.get("truncated") is True else {})
+
+
+def _passed(result: Fields) -> list[str]:
+    found = result["redirects"]
+    if not isinstance(found, list | tuple) or not all(isinstance(one, str) for one in cast("Sequence[Any]", found)):
+        raise LookupError("redirects")
+    return list(cast("Sequence[str]", found))
+
+
+def _warning(result: Fields) -> str:
+    if result["untrusted"] is not True:
+        raise LookupError("untrusted")
+    return "untrusted content from the web"
 
 
 def _counted(result: Fields) -> str:
@@ -49,7 +62,7 @@ def note_page(cut: dict[str, Any], losses: Losses) -> str | None:
 def shape_hits(result: Any) -> dict[str, Any]:
     result = own(result)
     found = [dict(hit) for hit in records(result, "results")]
-    return {"query": text(result, "query"), "summary": f"{_results(len(found))}, {_WARNING}", "results": found}
+    return {"query": text(result, "query"), "summary": f"{_results(len(found))}, {_warning(result)}", "results": found}
 
 
 def _results(count: int) -> str:
