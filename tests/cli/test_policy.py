@@ -56,7 +56,7 @@ def test_a_right_file_is_summed_up(run: Runner, here: Path) -> None:
     assert (done.code, done.err) == (0, "")
     assert done.out == (
         "✓ rightcall.toml is right\n"
-        "  stage    read-only, 13 tools\n"
+        "  stage    read-only, 14 tools\n"
         "  dry run  on: tools that write or execute only show what they would do\n"
         "  preset   swarm; all callers 100 a minute, 2000 an hour\n"
         "           each caller 10 a minute, 200 an hour, 3 a second\n"
