@@ -284,7 +284,8 @@ def test_pages_and_searches_read_as_text_and_cannot_harm_the_terminal() -> None:
         "length": 90, "truncated": True,
     }  # fmt: skip
     assert code_lines("web/fetch", page, Style()) == [
-        "Hi\\u001b[2J", "https://example.org/", "# Hello", "", "you\\u001b[31m", "… 90 characters in all; start 22 goes on",
+        "Hi\\u001b[2J", "https://example.org/", "# Hello", "", "you\\u001b[31m",
+        "… 90 characters in all; start 22 goes on",
     ]  # fmt: skip
     hits = [
         {"title": "A\x07", "url": "https://a.example/", "snippet": "s"},

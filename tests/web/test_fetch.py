@@ -76,7 +76,8 @@ def test_it_is_off_until_the_policy_names_it(site: Site) -> None:
         assert outcome.error == "Tool 'web/fetch' is not whitelisted for AI use"
     refused = run(site.url(), {"policy": {"allow": ["web/fetch"]}, "web": {"ports": [0]}})
     assert refused.error == (
-        f"127.0.0.1:{site.port} is not a public internet address. Addresses of private networks may not be fetched."
+        f"127.0.0.1:{site.port} is not a public internet address, or does not exist. Check the name. Addresses of "
+        "private networks may not be fetched."
     )
     port = run(site.url(), {"policy": {"allow": ["web/fetch"]}})
     assert port.error == f"Port {site.port} may not be fetched from. Use another address."
@@ -156,7 +157,7 @@ def test_every_redirect_is_judged_anew(site: Site) -> None:
     for path, error in {
         "/loop": "The page redirects more than 3 times.",
         "/metadata": "The page redirects to 169.254.169.254, which may not be fetched.",
-        "/private": "10.0.0.1 is not a public internet address.",
+        "/private": "10.0.0.1 is not a public internet address,",
         "/spelled": "The page redirects to 169.254.169.254, which may not be fetched.",
         "/file": "The page redirects to an address that may not be fetched.",
         "/login": "The page redirects to an address that may not be fetched.",

@@ -132,6 +132,14 @@ def test_of_a_name_s_addresses_those_that_passed_are_used(monkeypatch: pytest.Mo
     for found in (["127.0.0.1"], ["::1"], ["fe80::1%eth0"], ["169.254.169.254", "10.0.0.1"], ["93.184.216.34"], []):
         with pytest.raises(ToolFailure, match="not a public internet address"):
             reached(monkeypatch, found)
+
+    def absent(*_: Any, **__: Any) -> Any:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(socket, "getaddrinfo", absent)
+        with pytest.raises(ToolFailure, match="not a public internet address, or does not exist"):
+            asyncio.run(Rules(WebSettings(), UrlRules()).reachable(read_target("http://name.test/")))
     assert reached(monkeypatch, ["::1", "127.0.0.1"], networks=("127.0.0.0/8",)) == ["127.0.0.1"]
 
 

@@ -6,6 +6,7 @@ another one inside (IPv4 in IPv6, NAT64) are judged by both.
 """
 
 import re
+from contextlib import suppress
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
@@ -143,15 +144,15 @@ class Rules(Struct, frozen=True):
     async def reachable(self, target: Target) -> list[str]:
         """Those addresses of a target that may be connected to, from one look-up. Raises ToolFailure where there is
         none."""
-        try:
+        found: list[str] = []
+        with suppress(OSError, UnicodeError):
             found = await looked_up(target.host, target.port)
-        except (OSError, UnicodeError):
-            raise ToolFailure(f"{_named(target)} cannot be found. Check the name.") from None
         addresses = [self._usable(target, one) for one in found]
         usable = [one for one in addresses if one is not None]
         if not usable:
-            raise ToolFailure(
-                f"{_named(target)} is not a public internet address. Addresses of private networks may not be fetched."
+            raise ToolFailure(  # the same for a name that does not exist: names of a private network are its own
+                f"{_named(target)} is not a public internet address, or does not exist. Check the name. Addresses of "
+                "private networks may not be fetched."
             )
         return usable
 
