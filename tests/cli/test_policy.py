@@ -167,6 +167,12 @@ NOTES = [
     ('[callers.x]\nonly = ["*"]', "callers.x.only[0]", "`*` allows every tool there is"),
     ('[callers.x]\nstage = "full"', "callers.x.stage", '"full": files can be edited'),
     ("[callers.my-ai]\n[callers.My_AI]", "callers.My_AI", "differs from `my-ai` only in its spelling; they are two"),
+    ('[web]\nsearch = "https://s.example.org"', "web.search", "`web/fetch` and `web/search` are off"),
+    (
+        '[web]\nnetworks = ["10.0.0.0/8", "::/0"]\n[policy]\nallow = ["web/fetch"]',
+        "web.networks[1]",
+        "tools may fetch from every private network and from this machine",
+    ),
     ("[router]\nthreshold = 0.5", "router.threshold", "tools run with less confidence than usual (0.7)"),
     ("[router]\nallow_write_tools = true", "router.allow_write_tools", "tools that write are more than shown"),
     (

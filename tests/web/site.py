@@ -1,6 +1,7 @@
 """A web server on loopback that answers with whatever bytes a test wants, and remembers what it was asked."""
 
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -11,7 +12,8 @@ Answer = bytes | Callable[[socket.socket], None]
 class Site:
     """`pages` by path, without the query; `asked` are the requests as they came."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self.pages: dict[str, Answer] = {}
         self.asked: list[str] = []
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -36,19 +38,26 @@ class Site:
 
     def _answer(self, connection: socket.socket) -> None:
         with connection, suppress(OSError):
-            head = b""
-            while not head.endswith(b"\r\n\r\n"):
-                got = connection.recv(4096)
-                if not got:
-                    return
-                head += got
-            self.asked.append(head.decode("latin-1"))
-            path = head.split(b" ", 2)[1].decode().partition("?")[0]
-            answer = self.pages.get(path, answered(b"", status="404 Not Found"))
-            if isinstance(answer, bytes):
-                connection.sendall(answer)
-            else:
-                answer(connection)
+            if self._tls is None:
+                self._talk(connection)
+                return
+            with self._tls.wrap_socket(connection, server_side=True) as secure:
+                self._talk(secure)
+
+    def _talk(self, connection: socket.socket) -> None:
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            got = connection.recv(4096)
+            if not got:
+                return
+            head += got
+        self.asked.append(head.decode("latin-1"))
+        path = head.split(b" ", 2)[1].decode().partition("?")[0]
+        answer = self.pages.get(path, answered(b"", status="404 Not Found"))
+        if isinstance(answer, bytes):
+            connection.sendall(answer)
+        else:
+            answer(connection)
 
 
 def answered(
@@ -64,8 +73,8 @@ def moved(location: str, status: str = "302 Found") -> bytes:
 
 
 @contextmanager
-def open_site() -> Iterator[Site]:
-    site = Site()
+def open_site(tls: ssl.SSLContext | None = None) -> Iterator[Site]:
+    site = Site(tls)
     try:
         yield site
     finally:
