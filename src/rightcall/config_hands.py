@@ -98,6 +98,6 @@ class WebSettings(Struct, frozen=True):
     sites: tuple[str, ...] = ()
     """Where the list names any, nothing else is fetched; patterns as in `[policy.urls]`."""
     networks: tuple[str, ...] = ()
-    """Ranges of addresses that are no part of the internet and may be reached all the same, such as 10.0.0.0/8."""
+    """Ranges outside the public internet that may be reached all the same, such as 10.0.0.0/8."""
     search: str = ""
     """Address of a SearXNG-compatible server; empty: there is no `web/search`."""

@@ -45,7 +45,7 @@ _MEANINGS = (
     (("write", "check", "command"), "runs a command in the sandbox"),
     (("write", "folders"), "lets tools write there"),
     (("web", "search"), "sends searches to a server"),
-    (("web", "networks"), "lets tools reach addresses that are no part of the internet"),
+    (("web", "networks"), "lets tools reach addresses that are not part of the public internet"),
     (("web",), "lets tools fetch more"),
     (("audit", "path"), "keeps the audit log outside the folder"),
     (("gate", "packs"), "loads rules from a file"),

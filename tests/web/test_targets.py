@@ -1,4 +1,4 @@
-"""Where an address leads, in every spelling of it, and which addresses are no part of the internet."""
+"""Where an address leads, in every spelling of it, and which addresses are not part of the public internet."""
 
 import asyncio
 import socket

@@ -72,11 +72,11 @@ async def fetch(asked: FetchArguments, rules: Rules) -> Fetched:
 
 
 def _kind(page: Page) -> str:
-    """The type of the content. Raises ToolFailure for what is no text."""
+    """The type of the content. Raises ToolFailure for what is not text."""
     said = page.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not said or said == "application/octet-stream":
         if b"\0" in page.body[:4000] and not page.body.startswith(tuple(mark for mark, _ in _MARKS)):
-            raise ToolFailure("The answer is no text, and its type was not told.")
+            raise ToolFailure("The answer is not text. Fetch a page or a text file.")
         is_page = page.body[:200].lstrip().lower().startswith((b"<!doctype html", b"<html"))
         return "text/html" if is_page else "text/plain"
     if not _TYPE.fullmatch(said) or not _TEXT.fullmatch(said):

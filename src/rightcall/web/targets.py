@@ -38,7 +38,7 @@ _NO_INTERNET: Final = {
     "fc00::/7": "private", "ff00::/8": "multicast", "2001::/23": "reserved", "2001:db8::/32": "reserved",
     "2002::/16": "reserved", "3fff::/20": "reserved",
 }  # fmt: skip
-"""What is no part of the internet, or leads through a tunnel to where nobody can tell; and what it is called."""
+"""What is not part of the public internet, or leads through a tunnel to where nobody can tell, and its name."""
 _UNICAST = IPv6Network("2000::/3")
 """The only part of IPv6 that is given out at all."""
 _NAT64 = IPv6Network("64:ff9b::/96")
@@ -201,7 +201,7 @@ def meanings_of(ip: Ip) -> tuple[Ip, ...]:
 
 
 def why_not_public(ip: Ip) -> str | None:
-    """What an address is that is no part of the internet; None for one that is.
+    """What an address is that is not part of the public internet; None for one that is.
 
     >>> why_not_public(ip_address("10.1.2.3")), why_not_public(ip_address("93.184.216.34"))
     ('private', None)
