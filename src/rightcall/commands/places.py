@@ -74,6 +74,8 @@ _GUARDS = Late(
     r"|hooks(\.json)?(/.*)?|managed-settings\.json)|(.*/)?\.claude\.json|(.*/)?managed-settings\.json"
     r"|(.*/)?\.codex/(hooks\.json|requirements\.toml)"
 )  # fmt: skip
+_OWN_PLACES = Late(r"/proc/(?:self|thread-self|[0-9]+|\$\$)(?:/task/[0-9]+)?/(cwd|root)(?=/|$)")
+"""The folder and the root of a process, which is the command's own or one of its parents'."""
 _ODD_STARTS = ("~/.", "~/library", "~/snap", "/etc", "/proc", "/run", "/var", "/dev")
 _ODD_ENDS = ("netrc", "shadow", "shadow-", "wallet.dat", "login data", "logins.json", "key4.db", "cookies.sqlite")
 _MOST_READ = 2000
@@ -103,7 +105,13 @@ class Place(Struct, frozen=True):
         if path.startswith("~") and path[1:2] in ("", "/"):
             path = self.home + path[1:]
         if path.startswith("/"):
-            return os.path.normpath(path).replace("//", "/")
+            path = os.path.normpath(path).replace("//", "/")
+            through = _OWN_PLACES.match(path) if path.startswith("/proc/") else None
+            if through is None:
+                return path
+            if through[1] == "root":
+                return self.whole(folder, path[through.end() :] or "/")
+            path = path[through.end() :].lstrip("/")
         if HOLE in folder:
             return os.path.normpath(f"{HOLE}/{path}")
         return os.path.normpath(os.path.join(folder, path))
@@ -155,7 +163,7 @@ class Place(Struct, frozen=True):
 
     def holds_credentials(self, path: str) -> bool:
         short = self._short(path)
-        if short.startswith("/root") and not self.is_inside(path):
+        if (short == "/root" or short.startswith("/root/")) and not self.is_inside(path):
             return True  # another's home
         if not short.startswith(_ODD_STARTS) and "/." not in short and not short.endswith(_ODD_ENDS):
             return False  # the long expression is compiled for few
