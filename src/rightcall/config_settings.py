@@ -21,7 +21,7 @@ Records = Literal["own", "all"]
 _READ_ONLY = frozenset(
     (
         "code/read", "code/search", "code/list", "code/diff", "code/log", "code/blame", "code/show",
-        "data/list", "data/read", "ping", "debug/logs", "system/monitor", "ai/report",
+        "data/list", "data/read", "ping", "debug/logs", "system/monitor", "ai/report", "analytics/tool-usage",
     )
 )  # fmt: skip
 _SANDBOX = _READ_ONLY | {"code/execute/python", "code/execute/javascript", "screenshot"}

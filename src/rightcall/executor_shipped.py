@@ -1,5 +1,5 @@
-"""The tools that an executor has without being given any: the code tools on its root, the small ones beside them, and
-those that run code and write."""
+"""The tools that an executor has without being given any: the code tools on its root, the small ones beside them, those
+of the web, and those that run code and write."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -22,9 +22,11 @@ def shipped_tools(
     """By name; `packs` are those in force, of which one has names of its own for some of them; `desk` and `guarded` are
     for those that write (`Hands.tools`). All but the small ones
     need a system on which files can be opened beneath a folder, which Windows is not."""
-    from rightcall.executor_small import small_tools  # late: executors that are told to do without need none of it
+    from rightcall.executor_small import small_tools  # late, both: executors that are told to do without need neither
+    from rightcall.web.tools import web_tools
 
     tools = small_tools(store, root, desk, policy.settings)
+    tools += web_tools(root, policy)
     if os.name == "posix":
         from rightcall.execute.code.tools import code_tools
 

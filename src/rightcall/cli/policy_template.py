@@ -288,6 +288,21 @@ entries = 100
 bytes = 10_000_000
 seconds = 300
 
+# ── The web: what `web/fetch` and `web/search` may reach. They are off: `allow` above has to name them ───────
+
+[web]
+seconds = 20
+# Bytes of one answer.
+bytes = 2_000_000
+redirects = 5
+ports = [80, 443]
+# Where the list names any, nothing else is fetched, such as "docs.python.org" or "*.example.org".
+sites = []
+# Ranges of private addresses that may be reached all the same, such as "10.0.0.0/8".
+networks = []
+# A SearXNG-compatible server. Without one there is no `web/search`.
+search = ""
+
 # ── What is recorded ─────────────────────────────────────────────────────────────────────────────────────────
 
 [audit]
