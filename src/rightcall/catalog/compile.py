@@ -40,7 +40,7 @@ class Check(NamedTuple):
     """The compiled check of a tool's arguments, for those of a call that is probably right, and for any."""
 
     accepts: Callable[[Any], bool]
-    accepts_large: Callable[[Any], bool]
+    accepts_large: Callable[[Any], bool] | None
     open: bool
 
 
@@ -49,7 +49,7 @@ def compile_accepts(schema: Schema, rules: Rules, *, keep_unknown: bool) -> Chec
     closed, is_open = strict(schema, close=not keep_unknown)
     ruled = with_rules(closed, rules)
     if schema == _ANYTHING and ruled == closed:  # a hook's process would only load the compiler for this
-        return Check(_is_object, _is_object, is_open)
+        return Check(_is_object, None, is_open)
     watchful = Watchful()
     seeing = watchful.visit(ruled)
     shallow = _shallow_only if recursive(schema) else _as_it_is
@@ -58,7 +58,7 @@ def compile_accepts(schema: Schema, rules: Rules, *, keep_unknown: bool) -> Chec
     except ValueError as fault:
         raise _explained(schema, fault) from fault
     if not watchful.bounded:
-        return Check(accepts, accepts, is_open or watchful.missed)
+        return Check(accepts, None, is_open or watchful.missed)
 
     @cache
     def is_valid() -> Callable[[Any], bool]:  # made again: few calls need it, and it is large

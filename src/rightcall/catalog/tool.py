@@ -54,8 +54,6 @@ class Tool(Struct, frozen=True, dict=True, eq=False):
     effects: frozenset[Effect]
     effects_declared: bool
     accepts: Callable[[Any], bool]
-    accepts_large: Callable[[Any], bool]
-    """The same for numbers of any size; it does not see lone surrogates. Slower: for calls that `accepts` refuses."""
     exact: bool
     open: bool
     unchecked: tuple[str, ...]
@@ -63,6 +61,8 @@ class Tool(Struct, frozen=True, dict=True, eq=False):
     digest: str
     source: str
     """`given`, `pack:NAME` or `policy`."""
+    accepts_large: Callable[[Any], bool] | None = None
+    """`accepts` for numbers of any size, where the schema has numbers; it does not see lone surrogates."""
 
     @property
     def deprecated(self) -> bool:
@@ -71,7 +71,7 @@ class Tool(Struct, frozen=True, dict=True, eq=False):
 
     def fits(self, arguments: Any) -> bool:
         """Whether `accepts` takes the arguments, or would, were a number in them not so large."""
-        return self.accepts(arguments) or self.accepts_large(arguments)
+        return self.accepts(arguments) or (self.accepts_large is not None and self.accepts_large(arguments))
 
     @cached_property
     def decides(self) -> Callable[[Any], bool] | None:
