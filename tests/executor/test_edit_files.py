@@ -138,3 +138,31 @@ def test_it_runs_beside_other_packs(tmp_path: Path, packs: list[str]) -> None:
     with Executor.open_sync(tmp_path, {"gate": {"packs": packs}, "policy": FREE}, store="memory") as ex:
         assert ex.run(edit(repr([FIBONACCI]))).ok
         assert ex.run({"name": "ai.read", "arguments": {"path": "experimental/fibonacci.sh"}}).ok
+
+
+@pytest.mark.promise("N-75")
+@pytest.mark.parametrize(
+    ("operations", "strategy", "ok"),
+    [
+        ([FIBONACCI], "direct", True),
+        (r"[{\'type\': \'insert\', \'path\': \'experimental/a\'}]", "structure", True),
+        ({"type": "insert", "path": "experimental/a"}, "structure", True),
+        ([{"type": "modify", "path": "experimental/none", "content": "x"}], "direct", False),
+        (repr([{"type": "modify", "path": "experimental/none", "content": "x"}]), "structure", False),
+        ("delete everything", "failed", False),
+    ],
+)
+def test_an_outcome_names_the_strategy(tmp_path: Path, operations: Any, strategy: str, ok: bool) -> None:
+    with opened(tmp_path) as ex:
+        outcome = ex.run(edit(operations))
+        unknown = ex.run({"name": "no_such_tool", "arguments": {}})
+    assert (outcome.normalization_strategy, outcome.ok) == (strategy, ok)
+    assert unknown.normalization_strategy == "failed"
+
+
+@pytest.mark.promise("N-74")
+def test_a_wrong_call_is_answered_with_the_designs_hint(tmp_path: Path) -> None:
+    with opened(tmp_path) as ex:
+        outcome = ex.run(edit("delete everything"))
+    assert "Check argument format - operations should be valid JSON array." in outcome.hint
+    assert outcome.content.startswith("Error: ")
