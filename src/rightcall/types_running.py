@@ -5,7 +5,7 @@ Verdict ─▶ Request ─▶ Decision ─▶ Result ─▶ Outcome
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from msgspec import Struct
 
@@ -305,10 +305,9 @@ class Outcome(Struct, frozen=True):
     def normalization_strategy(self) -> StrategyName:
         """The strategy that made the arguments fit: `direct` where they did already, `failed` where nothing helped.
         That a tool was called by another of its names does not count."""
-        from rightcall.normalise.strategies import used  # late: a stage, which needs these types
-
         unfit = self.decision is not None and self.decision.rule in ("validation", "unknown_tool")
-        return "failed" if unfit else used(one for one in self.repairs if one.rule not in RENAMED)
+        used = (one.strategy for one in self.repairs if one.rule not in RENAMED)
+        return "failed" if unfit else max(used, key=get_args(StrategyName).index, default="direct")
 
     def message(self, shape: MessageShape = "text") -> Any:
         """The answer to the call in the shape a model's API wants."""
