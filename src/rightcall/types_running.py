@@ -306,8 +306,8 @@ class Outcome(Struct, frozen=True):
         """The strategy that made the arguments fit: `direct` where they did already, `failed` where nothing helped.
         That a tool was called by another of its names does not count."""
         unfit = self.decision is not None and self.decision.rule in ("validation", "unknown_tool")
-        used = (one.strategy for one in self.repairs if one.rule not in RENAMED)
-        return "failed" if unfit else max(used, key=get_args(StrategyName).index, default="direct")
+        used: list[StrategyName] = [one.strategy for one in self.repairs if one.rule not in RENAMED]
+        return "failed" if unfit else max(["direct", *used], key=get_args(StrategyName).index)
 
     def message(self, shape: MessageShape = "text") -> Any:
         """The answer to the call in the shape a model's API wants."""
