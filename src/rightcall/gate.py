@@ -82,6 +82,7 @@ class Gate:
         overlays = tuple(_under(here, tool) for pack in loaded for tool in pack.tools)
         unknown = here.unknown_argument or self.policy.unknown_argument
         self.catalog: Catalog = build_catalog(tools, (*overlays, *self.policy.tools.values()), unknown_argument=unknown)
+        self._max_text = self.policy.max_text
         self._on_event = on_event
         self._repairs = dict(repairs or {})
         self.formats = _formats(formats)
@@ -107,7 +108,7 @@ class Gate:
                     counter[0] += 1
                     call = Call(name, arguments, call_id)
                     return Verdict(True, call, call)
-            elif type(arguments) is str and len(arguments) <= self.policy.max_text:
+            elif type(arguments) is str and len(arguments) <= self._max_text:
                 value = _decode(arguments)
                 if (
                     accepts(value)

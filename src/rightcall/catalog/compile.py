@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from rightcall.catalog.keywords import Part, Schema, as_list, as_schema, map_parts, ref_name, types
+from rightcall.catalog.keywords import NESTING, Part, Schema, as_list, as_schema, map_parts, ref_name, types
 from rightcall.catalog.refs import recursive
 from rightcall.catalog.ruled import with_rules
 from rightcall.catalog.strict import RESERVED_KEYS, strict
@@ -60,13 +60,14 @@ def compile_accepts(schema: Schema, rules: Rules, *, keep_unknown: bool) -> Chec
     if not watchful.bounded:
         return Check(accepts, None, is_open or watchful.missed)
 
-    @cache
-    def is_valid() -> Callable[[Any], bool]:  # made again: few calls need it, and it is large
-        again, _ = strict(schema, close=not keep_unknown)
-        return shallow(validator(with_rules(again, rules)).is_valid)
+    is_valid: Callable[[Any], bool] | None = None
 
     def accepts_large(arguments: Any) -> bool:
-        return is_valid()(arguments)
+        nonlocal is_valid
+        if is_valid is None:  # few calls need it, and what it is made of is large: made again
+            again, _ = strict(schema, close=not keep_unknown)
+            is_valid = shallow(validator(with_rules(again, rules)).is_valid)
+        return is_valid(arguments)
 
     return Check(accepts, accepts_large, is_open or watchful.missed)
 
@@ -88,10 +89,10 @@ class Watchful:
                 return part
             return self.visit(part, exclusive or keyword == "oneOf")
 
-        seen = map_parts(schema, change)
-        kinds = types(schema) or ()
+        seen = dict(schema) if NESTING.isdisjoint(schema) else map_parts(schema, change)
         if "enum" in schema or "const" in schema:
             return seen
+        kinds = types(schema) or ()
         if "string" in kinds:
             seen.setdefault("pattern", "^")
         if not _NUMERIC.isdisjoint(kinds):
