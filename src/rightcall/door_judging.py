@@ -2,6 +2,7 @@
 record ready to be written. No I/O, apart from following the links of paths."""
 
 import logging
+from collections.abc import Iterator
 from typing import Any, cast
 
 from msgspec import Struct
@@ -11,9 +12,9 @@ from rightcall.authorise.allowlist import denial, is_outside, not_whitelisted, p
 from rightcall.authorise.limits import scopes_of
 from rightcall.config import Policy
 from rightcall.config_settings import Rights
-from rightcall.door_guarding import guards, touches
+from rightcall.door_guarding import guards, holds_credentials, touches
 from rightcall.door_rights import DoorRights
-from rightcall.door_tools import full_name, other_names, unknown_tool
+from rightcall.door_tools import full_name, names_meant, unknown_tool
 from rightcall.door_unsure import as_it_was, unsure
 from rightcall.executor_calls import Who, Written, call_body, fault_body, faulty, question, reason_told
 from rightcall.executor_request import TooManyPaths, build_request, canonical
@@ -58,6 +59,8 @@ class Here(Struct, frozen=True):
     """Tools of this space whose names only look like another one's."""
     folders: tuple[str, ...] = ()
     """Where relative paths may count from besides the root: the folder that the host, or the server, works in."""
+    cwd: str = ""
+    """The folder that the host works in, where that is not the root."""
 
 
 class Asked(Struct, frozen=True):
@@ -146,7 +149,7 @@ def _request(
     call = verdict.call or verdict.found
     bare = call.name if call is not None else name
     whole = full_name(here.space, bare)
-    others = (*other_names(here.space, bare), *other_names(here.space, name), name)
+    others = (*names_meant(here.space, bare), *names_meant(here.space, name), name)
     against = _not_permitted(here, whole, bare, written.name, others)
     if against is not None:
         return against
@@ -154,29 +157,39 @@ def _request(
     if not verdict.ok or type(arguments) is not dict:
         return _invalid(verdict)
     try:
-        exact = canonical(whole, cast("dict[str, Any]", arguments))
+        exact = canonical(whole, cast("dict[str, Any]", arguments), here.cwd)
         request = build_request(
             tool, exact, rights, toolbox=here.box, at=at, root=here.root, verdict=verdict, approval=approval,
-            scopes=scopes_of(rights, whole), folders=here.folders, context=who.context,
+            scopes=scopes_of(rights, whole), folders=here.folders, context=who.context, guesses=True,
         )  # fmt: skip
     except TooManyPaths as fault:
         return Decision("deny", "validation", str(fault), "Make several calls instead.")
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
         return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
     seen = (*request.paths, *((written, resolved) for written, resolved, _ in request.command_paths))
-    touched = touches(here.guarded, here.root, seen) if seen else None
+    touched = touches(here.guarded, request.root, seen) if seen else None
     if touched is not None:
         return Decision("deny", "path:deny", f"No such file or folder: {escaped(touched, 200)}")
     guarding = guards(here.root, request.paths) if request.paths and _writes_files(tool, request) else None
     if guarding is not None:
         why = f"`{escaped(guarding, 200)}` decides which hooks or programs run"
         request = replace(request, findings=(*request.findings, Finding("ask", "path:guards", why)))
+    held = holds_credentials(request.root, _unexcepted(request, rights)) if request.paths else None
+    if held is not None:
+        why = f"`{escaped(held, 200)}` holds credentials"
+        request = replace(request, findings=(*request.findings, Finding("ask", "path:credentials", why)))
     return replace(
         request, tool=whole, own=False, permit=here.rights.permit, called=_others(others, whole), origin=here.origin,
         paths=_named_paths(request, rights) if request.paths else (),
         command_paths=tuple(path for path in request.command_paths if _is_named(path[1], rights)),
         dry_run=here.rights.dry_run and request.side_effects,
     )  # fmt: skip
+
+
+def _unexcepted(request: Request, rights: Rights) -> Iterator[tuple[str, str]]:
+    """The paths of which the policy does not say that they may be touched whatever their names."""
+    rules = path_rules(rights.paths.deny, rights.paths.allow, rights.paths.dotfiles)
+    return (pair for pair in request.paths if not rules.excepts(pair[1]))
 
 
 def _writes_files(tool: Equipped, request: Request) -> bool:

@@ -25,6 +25,8 @@ from rightcall.types import Effect, Mode
 log = logging.getLogger("rightcall")
 
 NAMELESS = "tool"
+_LONGEST_SPLIT = 1000
+"""Characters of a name that is split; a longer one is meant by every denial."""
 _ANYTHING = {"type": "object", "additionalProperties": True}
 _STUB = build_catalog([{"name": NAMELESS, "parameters": _ANYTHING}]).tools[NAMELESS]
 UNKNOWN = Equipped(_STUB, None, "", "", side_effects=True, own=False, touches=False)
@@ -54,12 +56,30 @@ def full_name(space: str, tool: str) -> str:
 
 
 def other_names(space: str, tool: str) -> tuple[str, ...]:
-    """How else a rule may call a server's tool: without the server, or as hosts name it to their models.
+    """How else a server's tool is called: without the server, or as hosts name it to their models.
 
     >>> other_names("files", "read_file")
     ('read_file', 'mcp__files__read_file')
     """
     return (tool, f"mcp__{space}__{tool}") if space else ()
+
+
+def names_meant(space: str, tool: str) -> tuple[str, ...]:
+    """How else a rule may call it. Where the separator stands in the tool's name too, nobody knows where the server's
+    name ends: every part may be meant.
+
+    >>> names_meant("a", "b__read")
+    ('b__read', 'mcp__a__b__read', 'read', 'a__b/read')
+    """
+    names = other_names(space, tool)
+    if "__" not in tool or len(tool) > _LONGEST_SPLIT:
+        return names
+    at = tool.find("__", 1)
+    while 0 < at < len(tool) - 2:
+        server = f"{space}__{tool[:at]}" if space else tool[:at]
+        names += (tool[at + 2 :], f"{server.removeprefix('mcp__')}/{tool[at + 2 :]}")
+        at = tool.find("__", at + 1)
+    return names
 
 
 def known_tools(tools: Iterable[Any]) -> list[Any]:
@@ -132,7 +152,7 @@ def hidden(rights: DoorRights, space: str, tool: str, server: Server | None) -> 
     name = full_name(space, tool)
     if is_outside(rights.rights, name):
         return True
-    if any(denial(rights.rights, one) is not None for one in (name, *other_names(space, tool))):
+    if any(denial(rights.rights, one) is not None for one in (name, *names_meant(space, tool))):
         return True
     if server is not None and not server.offers(tool):
         return True

@@ -14,6 +14,7 @@ from rightcall.config_settings import Rights
 from rightcall.execute.places import values_at
 from rightcall.executor_batches import Inner, effects_inside, inner_calls, names_judged
 from rightcall.executor_commands import judged_arguments
+from rightcall.executor_guesses import guessed_paths, nobody_described
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.fs.globs import folded
 from rightcall.fs.readings import NOWHERE, Unjudged, destinations, follow, spellings
@@ -76,13 +77,14 @@ class _Path(NamedTuple):
     linked: bool
 
 
-def canonical(tool: str, arguments: Mapping[str, Any]) -> Canonical:
-    """Raises ValueError or TypeError for what JSON cannot carry.
+def canonical(tool: str, arguments: Mapping[str, Any], folder: str = "") -> Canonical:
+    """Raises ValueError or TypeError for what JSON cannot carry. `folder`: where it would run, if not in the root: the
+    same words there are another call.
 
     >>> canonical("add", {"b": 1, "a": 2}).raw
     b'{"arguments":{"a":2,"b":1},"name":"add"}'
     """
-    raw = _encode({"name": tool, "arguments": arguments})
+    raw = _encode({"name": tool, "arguments": arguments} | ({"folder": folder} if folder else {}))
     return Canonical(raw, sha256(raw).hexdigest(), json.decode(raw)["arguments"])
 
 
@@ -90,24 +92,29 @@ def build_request(
     equipped: Equipped, call: Canonical, rights: Rights, *, toolbox: Toolbox, at: int, root: str,
     verdict: Verdict = _PLAIN, approval: str | None = None, scopes: tuple[Scope, ...] | None = None, state: str = "",
     tighter: Tighter = _AS_THE_POLICY_SAYS, context: str | None = None, folders: tuple[str, ...] = (),
+    guesses: bool = False,
 ) -> Request:  # fmt: skip
     """Everything that a decision is made of, apart from the shared tables. `toolbox` knows the tools that a batch would
     run; `scopes` are those of rights and tool, where they are known already; `tighter` is what
     the call's maker wants less of than the policy allows; `folders` are those from which a relative path may count
-    besides the root, for whoever runs the call."""
+    besides the root, for whoever runs the call; `guesses`: of a tool that nobody described, arguments that are named
+    like paths count as paths."""
     tool = equipped.tool
     rules = tool.rules
     inner = tuple(inner_calls(toolbox, rules.batch, call.arguments)) if rules.batch is not None else ()
     effects = tool.effects | effects_inside(inner) if inner else tool.effects
     foreign = equipped.local is None or not equipped.local.rooted
-    named = rules.paths or rules.patches or inner
-    paths = _paths(_places(tool, call.arguments, inner), (root, *folders), foreign) if named else ()
+    named = rules.paths or rules.patches or inner or (guesses and nobody_described(tool))
+    written = _places(tool, call.arguments, inner, guesses) if named else iter(())
+    base, paths = _paths(written, (root, *folders), foreign) if named else ("", ())
     judged = judged_arguments(tool, call.arguments, inner, rights, (root, *folders))
     if rules.globs or inner:
         starts = tuple(dict.fromkeys((".", *(path.resolved for path in paths))))
         judged = judged._replace(
             findings=(*_globbed(tool, call.arguments, inner, rights, root, starts), *judged.findings)
         )
+    if judged.paths:
+        base = base or follow(root)
     return Request(
         caller=rights.caller,
         tool=tool.name,
@@ -129,18 +136,20 @@ def build_request(
         repaired=bool(verdict.repairs) and verdict.mode != "observe",
         confidence=verdict.confidence,
         paths=tuple((path.written, path.resolved) for path in paths) if paths else (),
+        root=base,
         outside=equipped.local.outside if equipped.local is not None else (),
         linked=bool(paths) and any(path.linked for path in paths),
         findings=judged.findings,
         commanded=judged.arguments,
-        command_paths=_command_paths(judged.paths, root) if judged.paths else (),
+        command_paths=_command_paths(judged.paths, base) if judged.paths else (),
         inner=names_judged(toolbox, inner) if inner else (),
         approval=approval,
         context=context,
     )
 
 
-def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> tuple[_Path, ...]:
+def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> tuple[str, tuple[_Path, ...]]:
+    """Where they lead, after the folder that they are below."""
     bases: tuple[str, ...] = ()
     found: dict[_Path, None] = {}
     for count, one in enumerate(written, 1):
@@ -148,19 +157,22 @@ def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> t
         found.update(dict.fromkeys(_readings(bases, one, foreign)))
         if count > MOST_PATHS or len(found) > _MOST_READINGS:
             raise TooManyPaths(TOO_MANY_PATHS)
-    return tuple(found)
+    return bases[0] if bases else "", tuple(found)
 
 
-def _command_paths(paths: Iterable[tuple[str, str, bool]], root: str) -> tuple[tuple[str, str, bool], ...]:
+def _command_paths(paths: Iterable[tuple[str, str, bool]], base: str) -> tuple[tuple[str, str, bool], ...]:
     """The same for those in a command, which stand there from the root of the file system on."""
-    bases = (follow(root),)
-    led = ((written, one.resolved, writes) for written, whole, writes in paths for one in _readings(bases, whole, True))
+    led = (
+        (written, one.resolved, writes) for written, whole, writes in paths for one in _readings((base,), whole, True)
+    )
     return tuple(dict.fromkeys(led))
 
 
-def _places(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner]) -> Iterator[str]:
+def _places(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner], guesses: bool) -> Iterator[str]:
     """The paths as they are written, in the call and in the calls within it."""
     for called, given in _calls(tool, arguments, inner):
+        if guesses and not called.rules.paths and nobody_described(called):
+            yield from guessed_paths(given)
         for place in called.rules.paths:
             yield from values_at(given, place)
         for place in called.rules.patches:
