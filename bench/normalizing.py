@@ -1,4 +1,7 @@
-"""The argument normaliser's fast path: a right call beside the plain check of the same arguments by the same schema."""
+"""The argument normaliser's fast path: a right call beside the plain check of the same arguments by the same schema.
+
+`python -m bench.normalizing` needs none of the peers.
+"""
 
 import json
 from collections.abc import Callable, Iterator
@@ -8,8 +11,8 @@ import jsonschema_rs
 import msgspec
 
 from bench.inputs import RIGHT, SEARCH
-from bench.table import Figure, micro
-from bench.timing import best
+from bench.table import Figure, micro, render
+from bench.timing import best, one_core
 from rightcall.hosts.normalizer import ArgumentNormalizer, NormalizationStrategy
 from rightcall.packs import load_pack
 
@@ -57,3 +60,8 @@ def _figure(
         f"<= {MOST:.0f} x",
         ours <= MOST * plain,
     )
+
+
+if __name__ == "__main__":
+    one_core()
+    print(render(list(normalizing())))
