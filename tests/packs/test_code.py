@@ -289,6 +289,29 @@ GAIA_ALIASES = {
 
 
 @pytest.mark.promise("V-08")
+def test_gaia_describes_its_tools_in_the_designs_words() -> None:
+    tools = {tool.name: tool for tool in load_pack("gaia").tools}
+    told = {
+        name: [tool.description, *(part["description"] for part in properties(tool).values())]
+        for name, tool in tools.items()
+    }
+    assert told == {
+        "ai.read": ["Read a file from the filesystem", "Absolute path to the file to read"],
+        "ai.write": [
+            "Write content to a file on the filesystem",
+            "Absolute path to the file to write",
+            "Content to write to the file",
+        ],
+        "ai.execute": ["Execute a shell command", "Shell command to execute"],
+        "embedding.query": [
+            "Query the vector database for semantic search",
+            "Search query text",
+            "Number of results to return (default: 5)",
+        ],
+    }
+
+
+@pytest.mark.promise("V-08")
 def test_gaia_has_the_designs_tools_parameters_and_default() -> None:
     tools = {tool.name: tool for tool in load_pack("gaia").tools}
     assert set(tools) == set(GAIA)
