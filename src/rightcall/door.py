@@ -25,7 +25,7 @@ from rightcall.door_judging import Asked, Here, asked_of, noted
 from rightcall.door_passage import Passage, dry_run_text, passage
 from rightcall.door_repeats import decided
 from rightcall.door_rights import DoorRights, door_rights
-from rightcall.door_tools import NOT_TOLD, box_of, door_policy, hidden, known_tools, tool_name
+from rightcall.door_tools import NOT_TOLD, Place, box_of, door_policy, hidden, known_tools, tool_name
 from rightcall.errors import ConfigError, StoreError
 from rightcall.executor_calls import Who, checked_caller, end_body, faulty, hushed, unrecorded
 from rightcall.executor_opening import existing_folder, found_folder, guarded_paths, open_store, store_path
@@ -422,9 +422,8 @@ class Door:
             key = space, self._hidden(rights, space)
             box = self._boxes.get(key)
             if box is None:
-                box = self._boxes[key] = box_of(
-                    self._current, self.host, space, self._known.get(space, []), key[1], self._packs, self._provider
-                )
+                place = Place(self.host, space, self._fixed, self._packs, self._provider)
+                box = self._boxes[key] = box_of(self._current, place, self._known.get(space, []), key[1])
             if len(self._ready) >= _MOST_CALLERS:
                 self._ready = {}
             self._ready[caller, space] = box

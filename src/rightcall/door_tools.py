@@ -2,12 +2,13 @@
 change while it runs; what is compiled from them is kept until they do."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, cast
 
-from msgspec import json
+from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall.authorise.allowlist import denial, is_outside, permission
@@ -18,8 +19,8 @@ from rightcall.config_servers import Server
 from rightcall.door_rights import DoorRights, asked_effects
 from rightcall.errors import RightCallError
 from rightcall.executor_toolbox import Equipped, Toolbox, build_toolbox
-from rightcall.offering import arguments_of, name_of, readable, suited, told
-from rightcall.packs import load_pack
+from rightcall.offering import arguments_of, demanded, has_required, name_of, readable, suited, told
+from rightcall.packs import Pack, load_pack
 from rightcall.types import Effect, Mode
 
 log = logging.getLogger("rightcall")
@@ -44,6 +45,9 @@ def unknown_tool(server: Server | None, name: str, *, listed: bool = False) -> E
 
 _UNREADABLE_TEXT = '{"definition":"its server does not tell it, or it cannot be read"}'
 NOT_TOLD = sha256(_UNREADABLE_TEXT.encode()).hexdigest()
+_SAYING_ARGUMENTS = frozenset(
+    ("properties", "patternProperties", "required", "$ref", "allOf", "anyOf", "oneOf", "additionalProperties")
+)
 _ALSO = ("title", "annotations", "outputSchema", "execution", "icons")
 """What else of a server's definition clients and models read."""
 
@@ -85,26 +89,77 @@ def door_policy(policy: Policy, host: str, mode: Mode | None, *, strict: bool) -
     return replace(policy, hosts={**policy.hosts, host: here})
 
 
-def box_of(
-    policy: Policy, host: str, space: str, tools: list[Any], hidden: tuple[str, ...], packs: tuple[str, ...],
-    provider: str | None,
-) -> Toolbox:  # fmt: skip
+class Place(Struct, frozen=True):
+    """Whose tools they are: a host's own (`space` is empty), or those of one server."""
+
+    host: str
+    space: str
+    fixed: bool = False
+    """Whether the host has chosen the tool before it asks: then also tools that nobody has listed are called here."""
+    packs: tuple[str, ...] = ()
+    provider: str | None = None
+
+
+def box_of(policy: Policy, place: Place, tools: list[Any], hidden: tuple[str, ...]) -> Toolbox:
     """The tools of one space but for those that are hidden, compiled. Calls are judged as if nothing were only watched:
     what would have been done is to be told."""
+    host, space, packs = place.host, place.space, place.packs
     here = policy.hosts[host]
     if here.mode == "observe":
         policy = replace(policy, hosts={**policy.hosts, host: replace(here, mode="block")})
     server = policy.servers.get(space) if space else None
     if not tools and not space:
-        return build_toolbox(policy, (), packs=packs, provider=provider, host=host)
+        return build_toolbox(policy, (), packs=packs, provider=place.provider, host=host)
     given = [tool for tool in tools if tool_name(tool) not in hidden]
     stated = _stated(policy, space, given, packs)
-    policy, fitting = suited(_in_space(policy, space), {tool_name(tool): _arguments(tool) for tool in given})
-    box = build_toolbox(policy, (), known=given, packs=[*fitting, *packs], provider=provider, host=host)
+    whole = _in_space(policy, space)
+    policy, fitting = suited(whole, {tool_name(tool): _arguments(tool) for tool in given})
+    if place.fixed:
+        policy = replace(policy, tools=whole.tools)
+    asked = Pack("asked", "", tuple(_asked_for(whole, place, given, hidden)), "")
+    box = build_toolbox(policy, (), known=given, packs=[*fitting, asked, *packs], provider=place.provider, host=host)
+    listed = {tool_name(tool) for tool in given}
     if space:
         box = replace(box, tools=MappingProxyType(_with_all_of(box.tools, given)))
     box = replace(box, tools=MappingProxyType({n: _doing(one, server, stated) for n, one in box.tools.items()}))
-    return _unpinned(box, {tool.name for tool in given if isinstance(tool, PackTool) and tool.pack == HOST_OWN})
+    own = {tool.name for tool in given if isinstance(tool, PackTool) and tool.pack == HOST_OWN}
+    return _unpinned(box, own | (set(box.tools) - listed))
+
+
+def _asked_for(policy: Policy, place: Place, given: list[Any], hidden: tuple[str, ...]) -> Iterator[PackTool]:
+    """What the policy's packs demand of tools whose arguments nobody has declared: somebody asked for these rules, so
+    they hold there too. Those of a host are known by name, and another tool of that name is left alone. On a server,
+    a name that a host's own tool has (`write`) may mean anything."""
+    tools = {tool_name(tool): tool for tool in given}
+    asked = [tool for pack in policy.packs for tool in load_pack(pack).tools if tool.name not in hidden]
+    common = _names_of_hosts() if place.space and asked else frozenset[str]()
+    for tool in asked:
+        known = tools.get(tool.name)
+        if isinstance(known, PackTool) and known.pack == HOST_OWN:
+            if has_required(tool, _declared(known)):
+                yield demanded(tool)
+        elif known is not None:
+            if _is_open(known):
+                yield demanded(tool)
+        elif place.fixed and not place.space:
+            yield tool
+        elif place.fixed and tool.name.casefold() not in common:
+            yield demanded(tool)
+
+
+@lru_cache(1)
+def _names_of_hosts() -> frozenset[str]:
+    tools = load_pack("claude").tools
+    return frozenset(name.casefold() for tool in tools for name in (tool.name, *tool.rules.names))
+
+
+def _is_open(tool: Any) -> bool:
+    """Whether a server says nothing of a tool's arguments."""
+    if not isinstance(tool, dict):
+        return False
+    about = cast("dict[str, Any]", tool)
+    schema: Any = about.get("inputSchema", about.get("parameters", {}))
+    return isinstance(schema, dict) and not cast("dict[str, Any]", schema).keys() & _SAYING_ARGUMENTS
 
 
 def _with_all_of(tools: Mapping[str, Equipped], given: list[Any]) -> dict[str, Equipped]:
@@ -140,12 +195,13 @@ def hidden(rights: DoorRights, space: str, tool: str, server: Server | None) -> 
 
 
 def _in_space(policy: Policy, space: str) -> Policy:
-    """What `[gate.tools."files/read_file"]` says of the tool that its server calls `read_file`."""
+    """What `[gate.tools."files/read_file"]` says of the tool that its server calls `read_file`; hosts write it
+    `mcp__files__read_file`."""
     if not space:
         return policy
-    start = f"{space}/"
     own = {
         name.removeprefix(start): replace(tool, name=tool.name.removeprefix(start))
+        for start in (f"mcp__{space}__", f"{space}/")
         for name, tool in policy.tools.items()
         if name.startswith(start)
     }
@@ -157,6 +213,13 @@ def tool_name(tool: Any) -> str:
 
 
 def _arguments(tool: Any) -> frozenset[str]:
+    """What packs go by that apply by themselves: none of them is about a host's own tools."""
+    if isinstance(tool, PackTool) and tool.pack == HOST_OWN:
+        return frozenset()
+    return _declared(tool)
+
+
+def _declared(tool: Any) -> frozenset[str]:
     return arguments_of({"parameters": tool.schema} if isinstance(tool, PackTool) else tool)
 
 
