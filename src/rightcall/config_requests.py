@@ -54,6 +54,7 @@ _MEANINGS = (
     (("policy", "urls"), "asks less about addresses"),
     (("policy", "records"), "shows callers the records of others"),
     (("policy", "limits"), "allows more calls"),
+    (("policy", "repeatable"), "lets tools be called in a loop"),
     (("policy", "dry_run"), "lets tools write and execute"),
     (("write", "locked"), "lets tools write what other programs run"),
     (("write", "protected"), "lets tools change protected branches"),

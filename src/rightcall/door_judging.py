@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rightcall.authorise.allowlist import denial, is_outside, not_whitelisted, permission
 from rightcall.authorise.limits import scopes_of
 from rightcall.config import Policy
-from rightcall.config_settings import Rights
+from rightcall.config_settings import Rights, is_repeatable
 from rightcall.door_guarding import guards, touches
 from rightcall.door_rights import DoorRights
 from rightcall.door_tools import full_name, other_names, unknown_tool
@@ -196,6 +196,7 @@ def _request(
         others = (*others, *(name for tool in request.inner if tool for name in (tool, *other_names(here.space, tool))))
     return replace(
         request, tool=whole, own=False, permit=here.rights.permit, called=_others(others, whole), origin=here.origin,
+        repeatable=tool.tool.rules.repeatable or is_repeatable(rights, whole),
         inner=tuple(full_name(here.space, tool) if tool else tool for tool in request.inner),
         paths=_named_paths(request, rights) if request.paths else (),
         command_paths=tuple(path for path in request.command_paths if _is_named(path[1], rights)),

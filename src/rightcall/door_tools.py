@@ -26,6 +26,7 @@ from rightcall.types import Effect, Mode
 log = logging.getLogger("rightcall")
 
 NAMELESS = "tool"
+_HARMLESS: frozenset[Effect] = frozenset[Effect](("read", "network"))
 _ANYTHING = {"type": "object", "additionalProperties": True}
 _STUB = build_catalog([{"name": NAMELESS, "parameters": _ANYTHING}]).tools[NAMELESS]
 UNKNOWN = Equipped(_STUB, None, "", "", side_effects=True, own=False, touches=False)
@@ -122,6 +123,7 @@ def box_of(policy: Policy, place: Place, tools: list[Any], hidden: tuple[str, ..
     if space:
         box = replace(box, tools=MappingProxyType(_with_all_of(box.tools, given)))
     box = replace(box, tools=MappingProxyType({n: _doing(one, server, stated) for n, one in box.tools.items()}))
+    box = _polled(box, {tool_name(tool) for tool in given if _is_pollable(tool)})
     own = {tool.name for tool in given if isinstance(tool, PackTool) and tool.pack == HOST_OWN}
     return _unpinned(box, own | (set(box.tools) - listed))
 
@@ -172,6 +174,29 @@ def _with_all_of(tools: Mapping[str, Equipped], given: list[Any]) -> dict[str, E
 def _also(one: Equipped, more: dict[str, Any]) -> Equipped:
     described = json.encode({**json.decode(one.described), **more}, order="deterministic")
     return replace(one, definition=sha256(described).hexdigest(), described=described.decode())
+
+
+def _is_pollable(tool: Any) -> bool:
+    """Whether a server says that calling a tool again is harmless. It must say both: most tools that read are
+    `readOnlyHint`, and a model that reads the same thing over and over is in a loop all the same."""
+    said: Any = cast("dict[str, Any]", tool).get("annotations") if isinstance(tool, dict) else None
+    if not isinstance(said, dict):
+        return False
+    hints = cast("dict[str, Any]", said)
+    return hints.get("readOnlyHint") is True and hints.get("idempotentHint") is True
+
+
+def _polled(box: Toolbox, names: set[str]) -> Toolbox:
+    """Tools that their servers call pollable: that takes the loop rule from them, and nothing else. Where the policy
+    says that a tool does more than read, its server's word does not count."""
+    if not names:
+        return box
+    tools = {
+        name: replace(one, tool=replace(one.tool, rules=replace(one.tool.rules, repeatable=True)))
+        for name, one in box.tools.items()
+        if name in names and (not one.tool.effects_declared or one.tool.effects <= _HARMLESS)
+    }
+    return replace(box, tools=MappingProxyType({**box.tools, **tools}))
 
 
 def _unpinned(box: Toolbox, names: set[str]) -> Toolbox:

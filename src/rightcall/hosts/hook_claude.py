@@ -33,6 +33,7 @@ def happened(event: dict[str, Any], servers: Iterable[str] = ()) -> Happened:
         "after", tool, event.get("tool_input"), space, context, step,
         ok=name == "PostToolUse", error=None if name == "PostToolUse" else text_of(event.get("error")) or None,
         summary=text_of(event.get("tool_response")), seconds=took / 1000 if isinstance(took, (int, float)) else None,
+        answer=event.get("tool_response" if name == "PostToolUse" else "error"),
     )  # fmt: skip
 
 

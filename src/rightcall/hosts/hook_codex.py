@@ -33,7 +33,7 @@ def happened(event: dict[str, Any], servers: Iterable[str] = ()) -> Happened:
     failed = bool(inside(given, "isError"))
     return Happened(
         "after", tool, event.get("tool_input"), space, context, step,
-        ok=not failed, error=text_of(given) or None if failed else None, summary=text_of(given),
+        ok=not failed, error=text_of(given) or None if failed else None, summary=text_of(given), answer=given,
     )  # fmt: skip
 
 

@@ -28,6 +28,8 @@ class Happened(NamedTuple):
     """How that server is reached, where the host tells: `command`, `args`, `cwd`, `url`."""
     cwd: str | None = None
     """The folder that the host works in at the moment."""
+    answer: Any = None
+    """All that the tool gave, as the host tells it."""
 
 
 class WrongEvent(Exception):

@@ -32,7 +32,7 @@ def happened(event: dict[str, Any], servers: Iterable[str] = ()) -> Happened:
     error = inside(given, "error")
     return Happened(
         "after", tool, event.get("tool_input"), space, context,
-        ok=not error, error=text_of(error) or None if error else None, summary=text_of(given),
+        ok=not error, error=text_of(error) or None if error else None, summary=text_of(given), answer=given,
     )  # fmt: skip
 
 
