@@ -139,8 +139,8 @@ def test_the_operator_is_told_how_to_allow_it_once_and_the_model_never(caplog: p
 
 def test_a_hostile_name_breaks_no_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "rightcall"), Door.open("wrap", {"version": 1}, mode="block") as door:
-        for _ in range(3):
-            for name in ('a"]\ndeny = []\x1b[2J', "poll*"):
+        for name in ('a"]\ndeny = []\x1b[2J', "poll*"):
+            for _ in range(3):
                 door.ended(door.judge(name, {}, space="jobs"), answer="waiting")
     told = [one.getMessage() for one in caplog.records if "as a loop" in one.getMessage()]
     assert len(told) == 2
