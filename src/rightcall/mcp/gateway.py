@@ -71,7 +71,7 @@ class Gateway:
         self.door = door
         self.hello = Hello({"name": "rightcall", "version": __version__}, capabilities or {})
         self.news = News()
-        self.table = Table()
+        self.table = Table(is_taken=lambda name: own is not None and own.has(name))
         self._kept = Continuations()
         self._own = own
         self._joins = joins
@@ -148,6 +148,9 @@ class Gateway:
         if wanted is self._servers:
             return
         self._servers = wanted
+        prefixes = {name: server.prefix for name, server in wanted.items() if server.prefix is not None}
+        self.table.name_by(prefixes)
+        self._library.name_by(prefixes)
         for name, one in list(self._upstreams.items()):
             if not one.takes(wanted.get(name)):
                 self._stop(self._upstreams.pop(name))
