@@ -78,7 +78,18 @@ def _tried(installed: Installed, record: Record | None) -> Iterator[dict[str, An
         missing = sorted(set(installed.host.events) - {one.event for one in installed.hooks})
         if missing and tried.works:
             tried = Tried(f"the hooks for {', '.join(missing)} are not there: install it again")
+        if tried.works and (untrusted := _why_passed_over(installed)):
+            tried = Tried(untrusted)
         yield _of(tried, name, path, mode=installed.modes, policy=policy or policy_of_project(project_folder()))
+
+
+def _why_passed_over(installed: Installed) -> str:
+    """Why the host runs none of our hooks although they work."""
+    if installed.host.name != "codex":
+        return ""
+    from rightcall.installing.codex_trust import why_not_run
+
+    return why_not_run(installed, os.environ)
 
 
 def _mode(words: tuple[str, ...]) -> str | None:
