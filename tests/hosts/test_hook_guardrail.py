@@ -68,7 +68,7 @@ def hooks_of(folder: Path, policy: str, every_tool: bool, host: str = "claude") 
 
 
 def asked(hooks: Hooks, tool: str, arguments: Any) -> dict[str, Any]:
-    before = "BeforeTool" if hooks.door.host == "gemini-cli" else "PreToolUse"
+    before = "BeforeTool" if hooks.door.host == "gemini" else "PreToolUse"
     event = {"hook_event_name": before, "session_id": "s", "tool_use_id": tool, "tool_name": tool}
     answer = hooks.answer(json.dumps(event | {"tool_input": arguments, "mcp_context": None}).encode())
     return json.loads(answer) if answer else {}

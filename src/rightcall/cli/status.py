@@ -12,7 +12,7 @@ from rightcall.cli import OK, REFUSED
 from rightcall.cli.install_options import lock_folder
 from rightcall.cli.options import json_option
 from rightcall.cli.output import json_text
-from rightcall.cli.terminal import Style, say, style_for
+from rightcall.cli.terminal import Style, say, style_for, wrap
 from rightcall.errors import ConfigError, StoreError
 from rightcall.hosts.hook_place import policy_of_project, project_folder, record_without_policy
 from rightcall.installing.looking import Installed, installed_in, places
@@ -71,7 +71,7 @@ def _tried(installed: Installed, record: Record | None) -> Iterator[dict[str, An
     for entry in installed.servers:
         tried = try_server(entry, os.environ)
         modes = [mode for mode in (_mode(entry.ours),) if mode]
-        yield _of(tried, name, path, mode=modes, policy=policy, server=entry.name)
+        yield _of(tried, name, path, mode=modes, policy=policy, server=entry.name, unenforced=_gaps("wrap", policy))
     if installed.hooks:
         off = switched_off(installed.host, path, installed.settings)
         tried = Tried(off) if off else try_hook(installed, record, os.environ)
@@ -80,7 +80,23 @@ def _tried(installed: Installed, record: Record | None) -> Iterator[dict[str, An
             tried = Tried(f"the hooks for {', '.join(missing)} are not there: install it again")
         if tried.works and (untrusted := _why_passed_over(installed)):
             tried = Tried(untrusted)
-        yield _of(tried, name, path, mode=installed.modes, policy=policy or policy_of_project(project_folder()))
+        used = policy or policy_of_project(project_folder())
+        gaps = _gaps(name, policy) if policy else _gaps(name, used, found=True)
+        yield _of(tried, name, path, mode=installed.modes, policy=used, unenforced=gaps)
+
+
+def _gaps(host: str, policy: str | None, *, found: bool = False) -> list[dict[str, str]]:
+    """What the policy says and the host cannot do. Without a policy there is nothing that it could not."""
+    if policy is None:
+        return []
+    from rightcall.config import load_policy
+    from rightcall.config_found import FoundPolicy
+    from rightcall.hosts.enforcement import unenforced
+
+    with suppress(ConfigError, OSError):  # a policy that is wrong is told of beside
+        said = load_policy(FoundPolicy(policy, quiet=True) if found else policy)
+        return [{"rule": one.rule, "why": one.why} for one in unenforced(said, host)]
+    return []
 
 
 def _why_passed_over(installed: Installed) -> str:
@@ -105,7 +121,7 @@ def _of(tried: "Tried", host: str, path: str, **more: Any) -> dict[str, Any]:
 
 
 def _record(host: str, path: str, **more: Any) -> dict[str, Any]:
-    usual: dict[str, Any] = {"mode": [], "policy": None, "server": None, "milliseconds": None}
+    usual: dict[str, Any] = {"mode": [], "policy": None, "server": None, "milliseconds": None, "unenforced": []}
     return {"host": host, "file": path} | usual | more
 
 
@@ -184,4 +200,8 @@ def _lines(one: dict[str, Any], style: Style) -> list[str]:
     if one["works"] is None:
         state = style.tint(escaped(one["why"]), "yellow")
     facts = "" if one["host"] == "agent-zero" else f"  {escaped(f'{mode}, {policy}')}\n"
-    return [*f"{escaped(name)}  {escaped(one['file'])}\n{facts}  {state}".split("\n")]
+    lines = f"{escaped(name)}  {escaped(one['file'])}\n{facts}  {state}".split("\n")
+    for gap in one["unenforced"]:
+        first, *more = wrap(f"not enforced: {gap['rule']}: {gap['why']}", style.width - 4)
+        lines += [f"  {style.tint('!', 'yellow')} {first}", *(f"    {piece}" for piece in more)]
+    return lines
