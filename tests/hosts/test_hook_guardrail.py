@@ -79,7 +79,7 @@ def denial(answer: dict[str, Any]) -> str:
     return said.get("permissionDecisionReason", "") if said.get("permissionDecision") == "deny" else ""
 
 
-@pytest.mark.promise("G-70", "G-71", "G-72", "G-73", "H-05")
+@pytest.mark.promise("G-70", "G-71", "G-72", "G-73", "G-74", "G-75", "H-05")
 def test_every_row_of_the_design_is_demanded_at_the_hook(tmp_path: Path, every_tool: bool) -> None:
     with hooks_of(tmp_path, PACK, every_tool) as hooks:
         for tool, wrong, missing, right in ROWS:
@@ -144,7 +144,7 @@ def test_a_refusal_is_logged_and_recorded(tmp_path: Path, caplog: pytest.LogCapt
         assert kinds == ["refused"]
 
 
-@pytest.mark.promise("G-70", "G-73")
+@pytest.mark.promise("G-70", "G-72", "G-76")
 def test_rules_of_the_policy_hold_where_no_schema_is_known(tmp_path: Path, every_tool: bool) -> None:
     with hooks_of(tmp_path, RULES, every_tool) as hooks:
         assert "Missing required fields: content. Example: " in denial(asked(hooks, "Write", {"file_path": "a"}))
@@ -190,7 +190,7 @@ def doors() -> Iterator[tuple[str, Door]]:
     yield "wrap", Door.open("wrap", {"gate": {"packs": ["guardrail"]}}, mode="block")
 
 
-@pytest.mark.promise("G-73", "G-76")
+@pytest.mark.promise("G-72", "G-76")
 def test_the_rules_hold_at_the_other_doors_too() -> None:
     for host, door in doors():
         with closing(door):
