@@ -182,7 +182,7 @@ def _request(
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
         return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
     seen = (*request.paths, *((written, resolved) for written, resolved, _ in request.command_paths))
-    touched = touches(here.guarded, here.root, seen) if seen else None
+    touched = touches(here.guarded, request.root, seen) if seen else None
     if touched is not None:
         return Decision("deny", "path:deny", f"No such file or folder: {escaped(touched, 200)}")
     guarding = guards(here.root, request.paths) if request.paths and _writes_files(tool, request) else None

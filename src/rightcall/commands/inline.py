@@ -4,7 +4,8 @@ it names is looked at. What deletes, starts programs, sends or reads credentials
 import re
 from typing import Literal, NamedTuple
 
-from rightcall.commands.words import Late, Word, unversioned
+from rightcall.commands.words import Word, unversioned
+from rightcall.parse.late import Late
 
 
 class Interpreter(NamedTuple):
@@ -225,7 +226,7 @@ def guards(code: str) -> Literal["ask", "deny", ""]:
 def judged(program: str, code: str) -> tuple[str, str] | None:
     """The rule and the word that make code a matter for a person; None for nothing."""
     if program in ("awk", "gawk", "mawk", "nawk"):
-        found = _AWK_STARTS.search(_AWK_HARMLESS.compiled.sub("", code))
+        found = _AWK_STARTS.search(_AWK_HARMLESS.sub("", code))
         if found:
             return "runs", found.group().strip()
         return ("credentials", "ENVIRON") if "ENVIRON" in code else None

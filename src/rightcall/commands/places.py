@@ -7,7 +7,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from rightcall.commands.words import HOLE, Late
+from rightcall.commands.words import HOLE
+from rightcall.parse.late import Late
 
 _TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/dev/shm", "/var/folders", "/private/var/folders")
 _DEVICES = Late(r"/dev/(?:null|zero|stdin|stdout|stderr|tty|u?random|full|fd/.*|ptmx|pts/\d+)")
@@ -164,7 +165,13 @@ class Place(Struct, frozen=True):
         short = self._short(os.path.normpath(bare) if bare != "/" else "/")
         return short in _EVERYTHING or re.fullmatch(r"[a-z]:[/\\]*\*?", path, re.IGNORECASE) is not None
 
+    def is_home_of_many(self, path: str) -> bool:
+        """A folder in which the credentials of many programs lie, among all else. The project's own is none."""
+        whole = os.path.normpath(path.rstrip("*") or "/")
+        return whole != self.root and self._short(whole) in _OF_MANY
 
+
+_OF_MANY = frozenset(("/", "~", "/home", "/users", "/root", "/etc", "~/.config", "~/library"))
 _EVERYTHING = frozenset(
     ("/", "~", "/home", "/users", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/var", "/opt",
      "/root", "/sys", "/proc", "/dev", "/system", "/library", "/applications", "/mnt", "/media", "/srv", "/usr/bin",

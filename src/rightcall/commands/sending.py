@@ -235,9 +235,14 @@ def netcat_rules(run: Run, _place: Place) -> Iterator[Found]:
         yield Found("publishes", run.program)
 
 
+_SSH_VALUED = "-p -i -l -o -L -R -D -F -J -b -c -E -e -I -m -O -Q -S -W -w -B"
+
+
 def ssh_rules(run: Run, _place: Place) -> Iterator[Found]:
     yield from _led_by_a_file(run)
-    if run.program == "ssh" and not run.operands("-p -i -l -o -L -R -D -F -J -b -c -E -e -I -m -O -Q -S -W -w -B"):
+    if run.program == "ssh" and not run.operands(_SSH_VALUED):
         return
     if run.fed or run.redirected:
         yield Found("publishes", "… | ssh")
+    if run.program == "ssh" and len(run.operands(_SSH_VALUED)) == 1 and not run.has("-T", "-N", "-G", "-O", "-W"):
+        yield Found("runs", "ssh")  # whatever is typed there

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from rightcall.commands.words import Late
+from rightcall.parse.late import Late
 from rightcall.text.patterns import matches
 
 _SCHEME = Late(r"([A-Za-z][A-Za-z0-9+.-]*):")
@@ -142,14 +142,19 @@ def _split(rest: str) -> tuple[str, str]:
     return rest[: found.start()], path if path.startswith("/") else "/" + path
 
 
-def _host_and_port(place: str) -> tuple[str, int | None]:
+def _split_host(place: str) -> tuple[str, str]:
+    """A host and what stands behind its colon."""
     if place.startswith("["):
         host, _, after = place[1:].partition("]")
-        port = after.removeprefix(":")
-    elif place.count(":") > 1:
-        host, port = place, ""
-    else:
-        host, _, port = place.partition(":")
+        return host, after.removeprefix(":")
+    if place.count(":") > 1:
+        return place, ""
+    host, _, port = place.partition(":")
+    return host, port
+
+
+def _host_and_port(place: str) -> tuple[str, int | None]:
+    host, port = _split_host(place)
     return host, int(port) if port.isascii() and port.isdigit() and len(port) < 6 else None
 
 
@@ -319,13 +324,7 @@ def compiled_url(text: str) -> UrlPattern:
 
 
 def _pattern_host(authority: str) -> tuple[str, int | None]:
-    if authority.startswith("["):
-        host, _, after = authority[1:].partition("]")
-        port = after.removeprefix(":")
-    elif authority.count(":") > 1:
-        host, port = authority, ""
-    else:
-        host, _, port = authority.partition(":")
+    host, port = _split_host(authority)
     if port and port != "*" and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
         raise ValueError("has a port that is no number from 1 to 65535")
     if host.startswith("."):

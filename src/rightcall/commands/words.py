@@ -12,6 +12,8 @@ from itertools import islice, pairwise, product
 
 from msgspec import Struct
 
+from rightcall.parse.late import Late
+
 HOLE = "\ue000"
 """Stands for text that is known only when it runs."""
 CUT = "\ue001"
@@ -44,32 +46,6 @@ _PATTERN = str.maketrans(
 
 class Unreadable(Exception):
     """The line cannot be judged; the text says why."""
-
-
-class Late:
-    """An expression that is compiled when it is first used: a hook judges one command, and needs few of them."""
-
-    __slots__ = ("_compiled", "_flags", "_text")
-
-    def __init__(self, text: str, flags: int = 0) -> None:
-        self._text = text
-        self._flags = flags
-        self._compiled: re.Pattern[str] | None = None
-
-    @property
-    def compiled(self) -> re.Pattern[str]:
-        if self._compiled is None:
-            self._compiled = re.compile(self._text, self._flags)
-        return self._compiled
-
-    def search(self, text: str) -> re.Match[str] | None:
-        return self.compiled.search(text)
-
-    def match(self, text: str) -> re.Match[str] | None:
-        return self.compiled.match(text)
-
-    def fullmatch(self, text: str) -> re.Match[str] | None:
-        return self.compiled.fullmatch(text)
 
 
 class Word(Struct, frozen=True):

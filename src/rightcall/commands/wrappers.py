@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from rightcall.commands.words import HOLE, Late, Word, joined, unversioned
+from rightcall.commands.words import HOLE, Word, joined, unversioned
+from rightcall.parse.late import Late
 
 SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "rbash", "mksh", "yash", "csh", "tcsh"))
 _CODE_VARIABLES = Late(

@@ -8,6 +8,7 @@ from typing import Any
 from rightcall.record.chain import START, link
 from rightcall.record.clock import Clock
 from rightcall.record.tables import Entry, EntryKind, held_bytes
+from rightcall.trust.stops import stopped
 from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark, Pause, Token
 
 _SWEEP = 4096
@@ -302,6 +303,9 @@ class MemoryTables:
     # The emergency stop
 
     def paused(self) -> Pause | None:
+        return self._pause or stopped()
+
+    def own_pause(self) -> Pause | None:
         return self._pause
 
     def put_pause(self, pause: Pause | None) -> None:
