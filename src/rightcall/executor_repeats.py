@@ -8,7 +8,7 @@ sees (the client runs it) the summary has to do.
 import logging
 import re
 import threading
-from typing import Any, cast
+from typing import Any
 
 from msgspec import json
 from msgspec.structs import replace
@@ -27,9 +27,6 @@ LOOP = "loop"
 """The rule that refuses it."""
 _MOST = 1 << 20
 """Bytes of an answer that are compared; of a longer one its two ends, and its length."""
-_DEEPEST = 40
-_TIMINGS = ("duration", "elapsed")
-"""What a host says of how long a call took is no part of what it gave."""
 _MOST_TOLD = 1_000
 _NAME = re.compile(r"[A-Za-z0-9_./:-]{1,200}")
 """Of a tool, where it can be copied into a policy as it is: no pattern, no quotes."""
@@ -85,23 +82,7 @@ def answer_digest(answer: Any, redactor: Redactor) -> str:
 def _plain_bytes(answer: Any) -> bytes:
     if isinstance(answer, str):
         return answer.encode("utf-8", "surrogatepass")
-    return json.encode(_untimed(answer, 0), order="deterministic")
-
-
-def _untimed(value: Any, depth: int) -> Any:
-    """The same without what a host or server says beside the answer itself."""
-    if depth > _DEEPEST:
-        raise ValueError("too deep to be compared")
-    if isinstance(value, dict):
-        table = cast("dict[Any, Any]", value)
-        return {key: _untimed(one, depth + 1) for key, one in table.items() if not _is_beside(key)}
-    if isinstance(value, (list, tuple)):
-        return [_untimed(one, depth + 1) for one in cast("list[Any]", value)]
-    return value
-
-
-def _is_beside(key: Any) -> bool:
-    return isinstance(key, str) and (key == "_meta" or key.casefold().startswith(_TIMINGS))
+    return json.encode(answer, order="deterministic")
 
 
 class LoopNews:
