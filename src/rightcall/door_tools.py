@@ -32,6 +32,10 @@ _STUB = build_catalog([{"name": NAMELESS, "parameters": _ANYTHING}]).tools[NAMEL
 UNKNOWN = Equipped(_STUB, None, "", "", side_effects=True, own=False, touches=False)
 """Stands for a tool of which nobody said anything: it counts as doing everything, and nothing of it is pinned."""
 
+_DESCRIBED = {"claude-code": "claude", "claude-agent-sdk": "claude"}
+"""Hosts whose own tools a pack describes. It is not laid over them, since a host knows better: only whether another
+pack means the same tool is seen from it."""
+
 HOST_OWN = "host"
 """The pack of a tool that is a host's own. What we say of it may change with our version, which is no news of it."""
 
@@ -114,7 +118,7 @@ def box_of(policy: Policy, place: Place, tools: list[Any], hidden: tuple[str, ..
     given = [tool for tool in tools if tool_name(tool) not in hidden]
     stated = _stated(policy, space, given, packs)
     whole = _in_space(policy, space)
-    policy, fitting = suited(whole, {tool_name(tool): _arguments(tool) for tool in given})
+    policy, fitting = suited(whole, {tool_name(tool): _declared(tool) for tool in given})
     if place.fixed:
         policy = replace(policy, tools=whole.tools)
     asked = Pack("asked", "", tuple(_asked_for(whole, place, given, hidden)), "")
@@ -138,7 +142,7 @@ def _asked_for(policy: Policy, place: Place, given: list[Any], hidden: tuple[str
     for tool in asked:
         known = tools.get(tool.name)
         if isinstance(known, PackTool) and known.pack == HOST_OWN:
-            if has_required(tool, _declared(known)):
+            if has_required(tool, own_arguments(place.host, tool.name)):
                 yield demanded(tool)
         elif known is not None:
             if _is_open(known):
@@ -147,6 +151,13 @@ def _asked_for(policy: Policy, place: Place, given: list[Any], hidden: tuple[str
             yield tool
         elif place.fixed and tool.name.casefold() not in common:
             yield demanded(tool)
+
+
+def own_arguments(host: str, tool: str) -> frozenset[str]:
+    """The arguments of a host's own tool, by the pack that describes it. Nothing where none does."""
+    pack = _DESCRIBED.get(host)
+    found = None if pack is None else next((one for one in load_pack(pack).tools if one.name == tool), None)
+    return frozenset() if found is None else _declared(found)
 
 
 @lru_cache(1)
@@ -235,13 +246,6 @@ def _in_space(policy: Policy, space: str) -> Policy:
 
 def tool_name(tool: Any) -> str:
     return tool.name if isinstance(tool, PackTool) else name_of(tool)
-
-
-def _arguments(tool: Any) -> frozenset[str]:
-    """What packs go by that apply by themselves: none of them is about a host's own tools."""
-    if isinstance(tool, PackTool) and tool.pack == HOST_OWN:
-        return frozenset()
-    return _declared(tool)
 
 
 def _declared(tool: Any) -> frozenset[str]:

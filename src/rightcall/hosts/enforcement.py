@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from rightcall.config import HostSettings, Policy
 from rightcall.config_settings import CallerSettings
+from rightcall.door_tools import own_arguments
 from rightcall.offering import has_required
 from rightcall.packs import load_pack
 from rightcall.text.escape import escaped
@@ -169,22 +170,17 @@ def _packs(policy: Policy, host: str) -> Iterator[Unenforced]:
 
     if host not in HOOKS:
         return
-    own = {tool.name: tool for tool in builtin_tools("claude" if host == "claude-code" else host)}
+    own = {tool.name for tool in builtin_tools("claude" if host == "claude-code" else host)}
     for name in policy.packs:
         tools = [tool for tool in load_pack(name).tools if tool.rules.required or tool.rules.required_any]
         shared = [tool for tool in tools if tool.name in own]
-        missed = [tool.name for tool in shared if not has_required(tool, _arguments(own[tool.name].schema))]
+        missed = [tool.name for tool in shared if not has_required(tool, own_arguments(host, tool.name))]
         rule = f"pack `{escaped(name, 60)}`"
         if tools and not shared:
             yield Unenforced(host, rule, "it names none of the host's own tools; tools of MCP servers are checked")
         elif missed:
             which = ", ".join(f"`{escaped(one, 60)}`" for one in missed)
             yield Unenforced(host, rule, f"the host's own {which} may have other arguments, so it is not checked")
-
-
-def _arguments(schema: dict[str, object] | None) -> frozenset[str]:
-    properties = (schema or {}).get("properties")
-    return frozenset(properties) if isinstance(properties, dict) else frozenset()  # pyright: ignore[reportUnknownArgumentType]
 
 
 def hosts_named(policy: Policy) -> list[str]:

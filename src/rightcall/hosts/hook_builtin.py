@@ -1,13 +1,11 @@
 """The tools that hosts bring along: what they do, and which of their arguments are paths, commands and addresses.
 
 Nothing else is checked of them, unless the policy asks for it (a pack, or `[gate.tools.NAME]`): a host has checked its
-own tools before its hook is asked, and knows them better. Those of Claude Code stand in pack `claude`, with the names
-of their arguments; the others have no pack, since no door but the hook sees their calls.
+own tools before its hook is asked, and knows them better. Those of Claude Code stand in pack `claude`; the others have
+no pack, since no door but the hook sees their calls.
 """
 
 from typing import Any
-
-from msgspec.structs import replace
 
 from rightcall.catalog import PackTool
 from rightcall.door_tools import HOST_OWN
@@ -78,6 +76,4 @@ def _as_the_hosts_own(tool: PackTool) -> PackTool:
         paths=said.paths, commands=said.commands, urls=said.urls, patches=said.patches, globs=said.globs,
         repeatable=said.repeatable,
     )  # fmt: skip
-    own = _tool(tool.name, *(tool.effects if tool.effects is not None else _ALL), rules=rules)
-    named: dict[str, Any] = {name: {} for name in (tool.schema or {}).get("properties", ())}
-    return replace(own, schema={**_ANYTHING, "properties": named}) if named else own
+    return _tool(tool.name, *(tool.effects if tool.effects is not None else _ALL), rules=rules)
