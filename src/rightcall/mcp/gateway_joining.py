@@ -104,7 +104,7 @@ class Joining:
         for one in new[:_MOST_NAMED]:
             self._say(f"mcp: {clash_words(one, table)}")
         if len(new) > _MOST_NAMED:
-            self._say(f"mcp: {len(new) - _MOST_NAMED} more names clash; /health has all of them")
+            self._say(f"mcp: more such names: {len(new) - _MOST_NAMED}")
 
     def told(self, upstream: Upstream) -> dict[str, Any]:
         session = upstream.session
@@ -285,7 +285,7 @@ def clash_words(clash: Clash, table: Table) -> str:
     whose = " and ".join(_whole_name(pair) for pair in clash.tools)
     listed = " and ".join(escaped(table.wire(*pair) or "", 70) for pair in clash.tools)
     name, verb = f"`{escaped(clash.name, 70)}`", "is" if len(clash.tools) == 1 else "are"
-    if clash.holder is None and len(clash.tools) > 1:
+    if clash.holder is None and not clash.is_ours:
         return f"{name} would be the name of {whose}; they are listed as {listed}"
     holder = "a tool of RightCall itself" if clash.holder is None else _whole_name(clash.holder)
     return f"{name} is the name of {holder}; {whose} {verb} listed as {listed}"

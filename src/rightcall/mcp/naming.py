@@ -116,7 +116,9 @@ class Clash(Struct, frozen=True):
     tools: tuple[Pair, ...]
     """Those that did not get it."""
     holder: Pair | None = None
-    """The one that has it: a tool under its own server's name. None: nobody's, or one of RightCall's own."""
+    """The one that has it: a tool under its own server's name."""
+    is_ours: bool = False
+    """Whether it is the name of one of RightCall's own tools."""
 
 
 class WireNames(Struct, frozen=True):
@@ -172,7 +174,7 @@ class _Naming:
         left: list[Pair] = []
         for name, pairs in groups.items():
             if len(pairs) > 1 or self._is_used(name):
-                self.clashes.append(Clash(name, tuple(pairs), self.found.get(name)))
+                self.clashes.append(Clash(name, tuple(pairs), self.found.get(name), self._is_taken(name)))
                 left += pairs
             elif wishes[pairs[0]].is_whole:
                 self.found[name] = pairs[0]
