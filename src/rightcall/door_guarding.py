@@ -11,6 +11,12 @@ POLICY_FILE = "rightcall.toml"
 STATE_FOLDER = ".rightcall"
 _MAY_GUARD = re.compile(r"(?:^|[/\\])[.~]|^/|^[A-Za-z]:|customize\.py|authorized_keys|managed-settings", re.IGNORECASE)
 """A look at a path before anything is loaded to judge it."""
+_ODD_STARTS = (".", "/etc/", "/proc/", "/run/", "/var/", "/dev/", "/root")
+_ODD_PARTS = ("/.", "library/", "snap/")
+_ODD_ENDS = (
+    "_netrc", "shadow", "shadow-", "wallet.dat", "login data", "logins.json", "key4.db", "cookies.sqlite",
+)  # fmt: skip
+"""The same for the places of credentials."""
 
 
 def touches(guarded: tuple[str, ...], base: str, paths: Iterable[tuple[str, str]]) -> str | None:
@@ -50,6 +56,30 @@ def guards(root: str, paths: Iterable[tuple[str, str]]) -> str | None:
             if place.is_guard(plain) or place.is_started_from(plain):
                 return written
     return None
+
+
+def holds_credentials(root: str, paths: Iterable[tuple[str, str]]) -> str | None:
+    """The first path, as it is written, of a file in which a program keeps what it signs in with: what a command is
+    asked about is asked about here too. `root` is the true folder that they are below.
+
+    >>> holds_credentials("/work", [("src/a.py", "src/a.py"), ("/etc/shadow", "/etc/shadow")])
+    '/etc/shadow'
+    """
+    odd = [pair for pair in paths if _may_hold(pair[1].lower()) and "\0" not in pair[1]]
+    if not odd:
+        return None
+    from rightcall.commands.places import Place  # late: few calls need it
+
+    place = Place.at(root)
+    for written, resolved in odd:
+        path = place.whole(place.root, resolved)
+        if place.holds_credentials(path if path.isascii() else _plain(path)):
+            return written
+    return None
+
+
+def _may_hold(path: str) -> bool:
+    return path.startswith(_ODD_STARTS) or path.endswith(_ODD_ENDS) or any(part in path for part in _ODD_PARTS)
 
 
 def _plain(name: str) -> str:

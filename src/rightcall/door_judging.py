@@ -2,6 +2,7 @@
 record ready to be written. No I/O, apart from following the links of paths."""
 
 import logging
+from collections.abc import Iterator
 from typing import Any, cast
 
 from msgspec import Struct, json
@@ -11,9 +12,9 @@ from rightcall.authorise.allowlist import denial, is_outside, not_whitelisted, p
 from rightcall.authorise.limits import scopes_of
 from rightcall.config import Policy
 from rightcall.config_settings import Rights, is_repeatable
-from rightcall.door_guarding import guards, touches
+from rightcall.door_guarding import guards, holds_credentials, touches
 from rightcall.door_rights import DoorRights
-from rightcall.door_tools import full_name, other_names, unknown_tool
+from rightcall.door_tools import full_name, names_meant, unknown_tool
 from rightcall.door_unsure import as_it_was, unsure
 from rightcall.executor_calls import Who, Written, call_body, fault_body, faulty, question, reason_told
 from rightcall.executor_request import TooManyPaths, build_request, canonical
@@ -58,6 +59,8 @@ class Here(Struct, frozen=True):
     """Tools of this space whose names only look like another one's."""
     folders: tuple[str, ...] = ()
     """Where relative paths may count from besides the root: the folder that the host, or the server, works in."""
+    cwd: str = ""
+    """The folder that the host works in, where that is not the root."""
 
 
 class Asked(Struct, frozen=True):
@@ -164,7 +167,7 @@ def _request(
     call = verdict.call or verdict.found
     bare = call.name if call is not None else name
     whole = full_name(here.space, bare)
-    others = (*other_names(here.space, bare), *other_names(here.space, name), name)
+    others = (*names_meant(here.space, bare), *names_meant(here.space, name), name)
     against = _not_permitted(here, whole, bare, written.name, others)
     if against is not None:
         return against
@@ -172,10 +175,10 @@ def _request(
     if not verdict.ok or type(arguments) is not dict:
         return _invalid(verdict)
     try:
-        exact = canonical(whole, cast("dict[str, Any]", arguments))
+        exact = canonical(whole, cast("dict[str, Any]", arguments), here.cwd)
         request = build_request(
             tool, exact, rights, toolbox=here.box, at=at, root=here.root, verdict=verdict, approval=approval,
-            scopes=scopes_of(rights, whole), folders=here.folders, context=who.context,
+            scopes=scopes_of(rights, whole), folders=here.folders, context=who.context, guesses=True,
         )  # fmt: skip
     except TooManyPaths as fault:
         return Decision("deny", "validation", str(fault), "Make several calls instead.")
@@ -189,11 +192,15 @@ def _request(
     if guarding is not None:
         why = f"`{escaped(guarding, 200)}` decides which hooks or programs run"
         request = replace(request, findings=(*request.findings, Finding("ask", "path:guards", why)))
+    held = holds_credentials(request.root, _unexcepted(request, rights)) if request.paths else None
+    if held is not None:
+        why = f"`{escaped(held, 200)}` holds credentials"
+        request = replace(request, findings=(*request.findings, Finding("ask", "path:credentials", why)))
     if request.inner:
         unoffered = _unoffered(here, request.inner)
         if unoffered is not None:
             return unoffered
-        others = (*others, *(name for tool in request.inner if tool for name in (tool, *other_names(here.space, tool))))
+        others = (*others, *(name for tool in request.inner if tool for name in (tool, *names_meant(here.space, tool))))
     return replace(
         request, tool=whole, own=False, permit=here.rights.permit, called=_others(others, whole), origin=here.origin,
         repeatable=tool.tool.rules.repeatable or is_repeatable(rights, whole),
@@ -211,6 +218,12 @@ def _unoffered(here: Here, inner: tuple[str, ...]) -> Decision | None:
     if left_out is None:
         return None
     return Decision("deny", f"server:{here.space}", not_whitelisted(full_name(here.space, left_out)))
+
+
+def _unexcepted(request: Request, rights: Rights) -> Iterator[tuple[str, str]]:
+    """The paths of which the policy does not say that they may be touched whatever their names."""
+    rules = path_rules(rights.paths.deny, rights.paths.allow, rights.paths.dotfiles)
+    return (pair for pair in request.paths if not rules.excepts(pair[1]))
 
 
 def _writes_files(tool: Equipped, request: Request) -> bool:

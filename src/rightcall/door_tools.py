@@ -26,6 +26,8 @@ from rightcall.types import Effect, Mode
 log = logging.getLogger("rightcall")
 
 NAMELESS = "tool"
+_LONGEST_SPLIT = 1000
+"""Characters of a name that is split; a longer one is meant by every denial."""
 _HARMLESS: frozenset[Effect] = frozenset[Effect](("read", "network"))
 _ANYTHING = {"type": "object", "additionalProperties": True}
 _STUB = build_catalog([{"name": NAMELESS, "parameters": _ANYTHING}]).tools[NAMELESS]
@@ -63,12 +65,30 @@ def full_name(space: str, tool: str) -> str:
 
 
 def other_names(space: str, tool: str) -> tuple[str, ...]:
-    """How else a rule may call a server's tool: without the server, or as hosts name it to their models.
+    """How else a server's tool is called: without the server, or as hosts name it to their models.
 
     >>> other_names("files", "read_file")
     ('read_file', 'mcp__files__read_file')
     """
     return (tool, f"mcp__{space}__{tool}") if space else ()
+
+
+def names_meant(space: str, tool: str) -> tuple[str, ...]:
+    """How else a rule may call it. Where the separator stands in the tool's name too, nobody knows where the server's
+    name ends: every part may be meant.
+
+    >>> names_meant("a", "b__read")
+    ('b__read', 'mcp__a__b__read', 'read', 'a__b/read')
+    """
+    names = other_names(space, tool)
+    if "__" not in tool or len(tool) > _LONGEST_SPLIT:
+        return names
+    at = tool.find("__", 1)
+    while 0 < at < len(tool) - 2:
+        server = f"{space}__{tool[:at]}" if space else tool[:at]
+        names += (tool[at + 2 :], f"{server.removeprefix('mcp__')}/{tool[at + 2 :]}")
+        at = tool.find("__", at + 1)
+    return names
 
 
 def known_tools(tools: Iterable[Any]) -> list[Any]:
@@ -129,7 +149,8 @@ def box_of(policy: Policy, place: Place, tools: list[Any], hidden: tuple[str, ..
     box = replace(box, tools=MappingProxyType({n: _doing(one, server, stated) for n, one in box.tools.items()}))
     box = _polled(box, {tool_name(tool) for tool in given if _is_pollable(tool)})
     own = {tool.name for tool in given if isinstance(tool, PackTool) and tool.pack == HOST_OWN}
-    return _unpinned(box, own | (set(box.tools) - listed))
+    unlisted = set(box.tools) - listed
+    return _unpinned(_undescribed(box, unlisted) if space else box, own | unlisted)
 
 
 def _asked_for(policy: Policy, place: Place, given: list[Any], hidden: tuple[str, ...]) -> Iterator[PackTool]:
@@ -187,6 +208,13 @@ def _also(one: Equipped, more: dict[str, Any]) -> Equipped:
     return replace(one, definition=sha256(described).hexdigest(), described=described.decode())
 
 
+def _undescribed(box: Toolbox, names: set[str]) -> Toolbox:
+    """A server's tools of which only rules are known: what they demand describes no tool, so that paths and commands
+    are looked for in all its arguments as before."""
+    tools = {name: replace(box.tools[name], tool=replace(box.tools[name].tool, source="given")) for name in names}
+    return replace(box, tools=MappingProxyType({**box.tools, **tools})) if names else box
+
+
 def _is_pollable(tool: Any) -> bool:
     """Whether a server says that calling a tool again is harmless. It must say both: most tools that read are
     `readOnlyHint`, and a model that reads the same thing over and over is in a loop all the same."""
@@ -223,7 +251,7 @@ def hidden(rights: DoorRights, space: str, tool: str, server: Server | None) -> 
     name = full_name(space, tool)
     if is_outside(rights.rights, name):
         return True
-    if any(denial(rights.rights, one) is not None for one in (name, *other_names(space, tool))):
+    if any(denial(rights.rights, one) is not None for one in (name, *names_meant(space, tool))):
         return True
     if server is not None and not server.offers(tool):
         return True

@@ -1,27 +1,19 @@
 """Which arguments of a call are commands, code or addresses, and what is found in them.
 
-Packs, functions and the policy declare it. Of a tool that nobody described, arguments count by their names, at the top
-and one level below: whoever calls an argument `command` means one.
+Packs, functions and the policy declare it. Of a tool that nobody described, arguments count by their names, wherever
+they stand.
 """
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from rightcall.catalog import Tool
 from rightcall.config_settings import Rights
 from rightcall.execute.places import found_at, plain_name
 from rightcall.executor_batches import Inner
+from rightcall.executor_guesses import UNREADABLE, kind_of, may_be_json, nobody_described, opened, spots
 from rightcall.types_running import Finding
 
-COMMAND_NAMES = frozenset(
-    ("commands", "cmds", "bash", "shell", "commandline", "script", "shellscript", "argv", "exec", "execute", "run")
-)
-COMMAND_ENDS = ("command", "cmd")
-URL_NAMES = frozenset(("urls", "uris", "href", "endpoint", "link", "address", "webhook"))
-URL_ENDS = ("url", "uri")
-_PROGRAMS = frozenset(("program", "executable", "binary", "exe", "file"))
-"""Names of what is started, where its words stand beside it."""
 _WORDS = frozenset(("args", "arguments", "argv", "parameters", "params", "flags", "options", "argumentlist"))
 _FOLDERS = frozenset(
     ("cwd", "workdir", "workingdir", "workingdirectory", "directory", "dirpath", "dir", "folder", "path", "root")
@@ -38,8 +30,6 @@ _UNSURE = frozenset(("script", "exec", "execute", "run", "shell", "link", "addre
 """Names that also mean other things: code of another language, a name, a number of steps."""
 _MOST = 200
 """Commands and addresses in one call; more are not judged one by one."""
-_MOST_INSIDE = 5000
-"""Objects in the arguments that are looked into."""
 
 
 class Judged(NamedTuple):
@@ -72,13 +62,16 @@ def judged_arguments(
     """Nothing is loaded, and next to nothing is done, for a call without a command or an address. `bases` are the root
     and, where that is known, the folders in which a command starts."""
     rules = tool.rules
-    if not inner and not rules.commands and not rules.urls and not (_nobody_described(tool) and _may_hold(arguments)):
+    if not inner and not rules.commands and not rules.urls and not (nobody_described(tool) and _may_hold(arguments)):
         return NOTHING
     given = list(_given(tool, arguments))
     for one in inner:
         for known in one.tools:
             for called in one.arguments:
                 given += _given(known, called)
+        if not one.tools:
+            for called in one.arguments:
+                given += _by_name(one.names[0] if one.names else "", called)
     return _judged(given, rights, bases) if given else NOTHING
 
 
@@ -114,47 +107,29 @@ def _given(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[_Given]:
             name = place.split(".")[0].split("[")[0]
             for value in found_at(arguments, place):
                 yield from _values(_Beside(tool.name, arguments), name, value, url, True)
-    if not rules.commands and not rules.urls and _nobody_described(tool):
+    if not rules.commands and not rules.urls and nobody_described(tool):
         patches = {plain_name(place) for place in rules.patches}
         kept = {name: one for name, one in arguments.items() if plain_name(name) not in patches}
-        yield from _by_name(tool, kept if patches else arguments)
+        yield from _by_name(tool.name, kept if patches else arguments)
 
 
 def _may_hold(arguments: Mapping[str, Any]) -> bool:
     """Whether an argument is named like a command or an address, or could have one inside."""
-    return any(type(value) is dict or type(value) is list or _kind_of(name) for name, value in arguments.items())
+    return any(
+        type(value) is dict or type(value) is list or kind_of(name) in _JUDGED or may_be_json(value)
+        for name, value in arguments.items()
+    )
 
 
-@lru_cache(1024)
-def _kind_of(name: str) -> Literal["command", "url", "code", "program", ""]:
-    """What an argument of this name holds. Case and separators do not count: `bashCommand`, `base-url`."""
-    plain = plain_name(name)
-    if plain in COMMAND_NAMES or plain.endswith(COMMAND_ENDS):
-        return "command"
-    if plain in URL_NAMES or plain.endswith(URL_ENDS):
-        return "url"
-    return "code" if plain == "code" else "program" if plain in _PROGRAMS else ""
+_JUDGED = frozenset(("command", "url", "code", "program"))
 
 
-def _nobody_described(tool: Tool) -> bool:
-    return tool.source == "given" or not tool.source.startswith(("pack:", "policy"))
-
-
-def _by_name(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[_Given]:
-    todo: list[tuple[str, Any]] = [("", arguments)]
-    top = ""
-    for _ in range(_MOST_INSIDE):
-        if not todo:
-            return
-        top, value = todo.pop()
-        if isinstance(value, dict):
-            inside = cast("dict[str, Any]", value)
-            for name, one in inside.items():
-                yield from _named(_Beside(tool.name, inside), top or name, name, one)
-                todo += [(top or name, one)] if isinstance(one, dict | list) else []
-        elif isinstance(value, list):
-            todo += [(top, one) for one in cast("list[Any]", value) if isinstance(one, dict | list)]
-    yield _Given(top, "\0", False, "", True)  # more than anybody would look through: it cannot be judged
+def _by_name(tool: str, arguments: Mapping[str, Any]) -> Iterator[_Given]:
+    for spot in spots(arguments):
+        if spot.name is UNREADABLE:
+            yield _Given(spot.top, UNREADABLE, False, "", True)
+        else:
+            yield from _named(_Beside(tool, spot.around), spot.top, spot.name, spot.value)
 
 
 class _Beside(NamedTuple):
@@ -165,7 +140,7 @@ class _Beside(NamedTuple):
 
     def words(self) -> list[Any]:
         """The arguments of a program, where they stand apart from it."""
-        return [value for name, value in self.around.items() if plain_name(name) in _WORDS]
+        return [opened(value) for name, value in self.around.items() if plain_name(name) in _WORDS]
 
     def folders(self) -> tuple[str, ...]:
         said = (value for name, value in self.around.items() if plain_name(name) in _FOLDERS)
@@ -173,7 +148,7 @@ class _Beside(NamedTuple):
 
 
 def _named(beside: _Beside, top: str, name: str, value: Any) -> Iterator[_Given]:
-    kind, unsure = _kind_of(name), plain_name(name) in _UNSURE
+    kind, unsure = kind_of(name), plain_name(name) in _UNSURE
     if kind == "url":
         if not unsure or "://" in str(value)[:2000]:
             yield from _values(beside, top, value, True, True)
@@ -186,7 +161,11 @@ def _named(beside: _Beside, top: str, name: str, value: Any) -> Iterator[_Given]
 
 
 def _values(beside: _Beside, name: str, value: Any, url: bool, sure: bool) -> Iterator[_Given]:
-    """A text is a command line; a list of words is one command, a list of lists or lines are several."""
+    """A text is a command line; a list of words is one command, a list of lists or lines are several. JSON in a text
+    counts as both."""
+    inside = opened(value)
+    if inside is not value and isinstance(inside, dict | list):
+        yield from _values(beside, name, inside, url, sure)
     if isinstance(value, dict):
         for item in cast("dict[str, Any]", value).values():
             if isinstance(item, str | list):

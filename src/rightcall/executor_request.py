@@ -14,6 +14,7 @@ from rightcall.config_settings import Rights, is_repeatable
 from rightcall.execute.places import values_at
 from rightcall.executor_batches import Inner, effects_inside, inner_calls, names_judged
 from rightcall.executor_commands import judged_arguments
+from rightcall.executor_guesses import guessed_paths, nobody_described
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.fs.globs import folded
 from rightcall.fs.readings import NOWHERE, Unjudged, destinations, follow, spellings
@@ -76,13 +77,14 @@ class _Path(NamedTuple):
     linked: bool
 
 
-def canonical(tool: str, arguments: Mapping[str, Any]) -> Canonical:
-    """Raises ValueError or TypeError for what JSON cannot carry.
+def canonical(tool: str, arguments: Mapping[str, Any], folder: str = "") -> Canonical:
+    """Raises ValueError or TypeError for what JSON cannot carry. `folder`: where it would run, if not in the root: the
+    same words there are another call.
 
     >>> canonical("add", {"b": 1, "a": 2}).raw
     b'{"arguments":{"a":2,"b":1},"name":"add"}'
     """
-    raw = _encode({"name": tool, "arguments": arguments})
+    raw = _encode({"name": tool, "arguments": arguments} | ({"folder": folder} if folder else {}))
     return Canonical(raw, sha256(raw).hexdigest(), json.decode(raw)["arguments"])
 
 
@@ -90,18 +92,21 @@ def build_request(
     equipped: Equipped, call: Canonical, rights: Rights, *, toolbox: Toolbox, at: int, root: str,
     verdict: Verdict = _PLAIN, approval: str | None = None, scopes: tuple[Scope, ...] | None = None, state: str = "",
     tighter: Tighter = _AS_THE_POLICY_SAYS, context: str | None = None, folders: tuple[str, ...] = (),
+    guesses: bool = False,
 ) -> Request:  # fmt: skip
     """Everything that a decision is made of, apart from the shared tables. `toolbox` knows the tools that a batch would
     run; `scopes` are those of rights and tool, where they are known already; `tighter` is what
     the call's maker wants less of than the policy allows; `folders` are those from which a relative path may count
-    besides the root, for whoever runs the call."""
+    besides the root, for whoever runs the call; `guesses`: of a tool that nobody described, arguments that are named
+    like paths count as paths."""
     tool = equipped.tool
     rules = tool.rules
     inner = tuple(inner_calls(toolbox, rules.batch, call.arguments)) if rules.batch is not None else ()
     effects = tool.effects | effects_inside(inner) if inner else tool.effects
     foreign = equipped.local is None or not equipped.local.rooted
-    named = rules.paths or rules.patches or inner
-    base, paths = _paths(_places(tool, call.arguments, inner), (root, *folders), foreign) if named else ("", ())
+    named = rules.paths or rules.patches or inner or (guesses and nobody_described(tool))
+    written = _places(tool, call.arguments, inner, guesses) if named else iter(())
+    base, paths = _paths(written, (root, *folders), foreign) if named else ("", ())
     judged = judged_arguments(tool, call.arguments, inner, rights, (root, *folders))
     if rules.globs or inner:
         starts = tuple(dict.fromkeys((".", *(path.resolved for path in paths))))
@@ -163,9 +168,11 @@ def _command_paths(paths: Iterable[tuple[str, str, bool]], base: str) -> tuple[t
     return tuple(dict.fromkeys(led))
 
 
-def _places(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner]) -> Iterator[str]:
+def _places(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner], guesses: bool) -> Iterator[str]:
     """The paths as they are written, in the call and in the calls within it."""
     for called, given in _calls(tool, arguments, inner):
+        if guesses and not called.rules.paths and nobody_described(called):
+            yield from guessed_paths(given)
         for place in called.rules.paths:
             yield from values_at(given, place)
         for place in called.rules.patches:

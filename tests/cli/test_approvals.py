@@ -329,7 +329,9 @@ def test_all_questions_of_one_caller_are_denied_at_once_each_with_a_record(run: 
     assert (status(desk, mine[0]), status(desk, others)) == ("approved", "waiting")
     answers = desk.store.look(lambda tables: [one.body for one in tables.newest(11, ("answer",))])
     assert all(b'"status":"denied","by":"anna"' in one and b'"reason":"a loop"' in one for one in answers)
-    assert run("approvals", "deny", "--all", "--as", "teacher").out == "0 questions of teacher denied.\n"
+    assert run("approvals", "deny", "--all", "--as", "teacher").out == (
+        "0 questions of teacher denied. `rightcall approvals list` shows what waits, and whose it is.\n"
+    )
     nobody = run("approvals", "deny", "--all", "--as", "")
     assert (nobody.code, nobody.out) == (2, "")
     assert "`--as` is empty; nothing was denied" in nobody.err

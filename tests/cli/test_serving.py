@@ -222,7 +222,8 @@ def test_what_serve_prints_can_be_pasted(tmp_path: Path, run: Runner, monkeypatc
     lines = run("serve", "--root", str(tmp_path), "--open", "--no-audit").out.splitlines()
     at = lines.index("   [gate.hosts.proxy]")
     assert lines[at + 1] == '   mode = "observe"'
-    assert lines[at + 2].endswith(" .venv/bin/rightcall audit tail")
+    assert ".venv/bin/rightcall trust" in lines[at + 2]
+    assert lines[at + 3].endswith(" .venv/bin/rightcall audit tail")
     assert any(".venv/bin/rightcall serve --upstream" in line for line in lines)
 
 

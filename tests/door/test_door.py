@@ -190,6 +190,16 @@ def test_a_rule_may_name_a_servers_tool_as_hosts_do(named: str) -> None:
         assert door.judge("delete_file", {"path": "a"}, space="files").action == "ask"
 
 
+@pytest.mark.promise("P-01")
+@pytest.mark.parametrize("denied", ["git_reset", "a__b/git_reset", "git_*", "mcp__a__b__git_reset"])
+def test_where_a_servers_name_may_end_in_several_places_a_denial_means_each(denied: str) -> None:
+    with Door.open("claude", {"version": 1, "policy": {"deny": [denied]}}, fixed_names=True, store="memory") as door:
+        assert door.judge("b__git_reset", {}, space="a").action == "deny"
+        assert door.judge("mcp__a__b__git_reset", {}).action == "deny"
+        assert not door.offers("b__git_reset", "a")
+        assert door.judge("b__git_log", {}, space="a").action == ("deny" if denied == "git_*" else "allow")
+
+
 def test_a_host_can_have_its_tools_ask_for_what_they_do() -> None:
     policy = {"gate": {"hosts": {"claude": {"ask": ["execute"]}}}}
     with Door.open("claude-code", policy, packs=["claude"]) as door:

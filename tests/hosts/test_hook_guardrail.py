@@ -183,6 +183,26 @@ def test_what_a_pack_demands_is_no_definition_of_the_tool(tmp_path: Path) -> Non
         assert hooks.door.judge("GMAIL_SEND_EMAIL", {"subject": "a"}, space="composio").action == "deny"
 
 
+@pytest.mark.promise("G-76", "P-13", "P-16")
+@pytest.mark.parametrize("space", ["composio", "files"])
+def test_rules_for_a_tool_take_no_other_rule_from_it(space: str) -> None:
+    """Paths and commands are found in calls of a tool that nobody described, also where something is demanded of it."""
+    mail: dict[str, Any] = {"subject": "a", "body": "b", "to": "c"}
+    plain: dict[str, Any] = {"policy": {"paths": {"deny": ["private/**"]}}}
+    said = (
+        {},
+        {"gate": {"packs": ["guardrail"]}},
+        {"gate": {"tools": {f"{space}/GMAIL_SEND_EMAIL": {"required": ["to"]}}}},
+    )
+    for more in ({"attachment_path": "private/a"}, {"command": "rm -rf /"}):
+        rules: list[str] = []
+        for one in said:
+            with Door.open("claude-code", {**plain, **one}, mode="block", fixed_names=True) as door:
+                rules.append(door.judge("GMAIL_SEND_EMAIL", mail | more, space=space).decision.rule)
+        assert rules[0].startswith(("path:", "command:"))
+        assert len(set(rules)) == 1
+
+
 def doors() -> Iterator[tuple[str, Door]]:
     for host, own in (("codex", "codex"), ("gemini-cli", "gemini"), ("claude-agent-sdk", "claude")):
         tools = builtin_tools(own)

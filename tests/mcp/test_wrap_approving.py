@@ -126,7 +126,7 @@ class TestHandshake:
 
     def test_a_call_too_long_to_be_shown_is_not_asked_here(self, asking: Wrapped) -> None:
         asking.greet(elicitation={})
-        asking.client(call(1, "delete_file", {"path": "a" * MOST_TEXT}))
+        asking.client(call(1, "delete_file", {"path": "a", "why": "a" * MOST_TEXT}))
         assert "rightcall approvals approve" in asking.refusal
 
 

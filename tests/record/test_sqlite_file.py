@@ -40,6 +40,17 @@ def test_only_the_owner_can_read_what_is_made(open_sqlite: OpenSqlite, database:
     }
 
 
+def test_a_database_that_others_may_write_is_refused_with_what_to_run(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite()
+    store.transact(add())
+    store.close()
+    database.chmod(0o666)
+    with pytest.raises(StoreError, match=f"other users may write it.*Run `chmod go-w {database}`"):
+        open_sqlite()
+    database.chmod(0o644)
+    assert open_sqlite().transact(add())
+
+
 def test_a_folder_that_is_made_is_kept_out_of_git(open_sqlite: OpenSqlite, database: Path) -> None:
     open_sqlite()
     assert (database.parent / ".gitignore").read_text(encoding="utf-8") == "*\n"

@@ -85,3 +85,19 @@ def test_a_loose_name_is_loose_already(name: str) -> None:
 def test_only_a_star_makes_a_pattern() -> None:
     assert is_pattern("code/*")
     assert not is_pattern("code/[a-z]?")
+
+
+@pytest.mark.promise("P-01")
+def test_a_denial_with_a_star_hits_names_that_play_with_their_letters() -> None:
+    played = {
+        "delete_file*": "delete_fiIe deIete_file deIete_fiIe dELETE_FILE DeLeTeFiLe de|ete_file deleteFi\u0399e_now",
+        "*_file": "delete_fiIe deIeteFile move_f|le move|file",
+        "git_*": "gIt_reset g|t_reset g|t|reset g!tReset gitIgnoreFiIe",
+        "*git*reset*": "my_gItRe5et2_reset xgIt_rEset",
+        "move_*": "rnove_x rnoveX MOVE_x",
+        "turn_*": "tum_off",
+    }
+    missed = [(one, name) for one, names in played.items() for name in names.split() if not hits(one, name)]
+    assert not missed
+    harmless = {"git_*": "github_search digit_sum legit", "*_file": "file_list", "move_*": "movement_x remove_x"}
+    assert not [(one, name) for one, names in harmless.items() for name in names.split() if hits(one, name)]

@@ -55,8 +55,8 @@ def _why(request: Request) -> tuple[str, str] | None:
 
 def _covers(grant: Grant, request: Request, rule: str) -> bool:
     """A question about a command is answered in advance only by who named that command, and one about a file that
-    guards or starts others only by who named arguments."""
-    if rule == "path:guards" and not grant.where:
+    guards or starts others, or holds credentials, only by who named arguments."""
+    if rule in ("path:guards", "path:credentials") and not grant.where:
         return False
     if rule.startswith(("command:", "url:")) and not all(name in grant.where for name in request.commanded):
         return False

@@ -201,7 +201,8 @@ def _deny_all(store: "Store", options: Namespace) -> int:
             say("Nothing was denied.")
             return REFUSED
     done = denied_all(store, options, ids) if ids else []
-    say(_denied_text(done, f"{count(done, 'question')}{whose} denied.", options))
+    none = "" if ids else " `rightcall approvals list` shows what waits, and whose it is."
+    say(_denied_text(done, f"{count(done, 'question')}{whose} denied.{none}", options))
     return OK
 
 

@@ -66,6 +66,7 @@ def _told(base: str, token: str | None, style: Style, practice: bool) -> list[st
         "3. Two lines for rightcall.toml here, so that nothing is changed but everything told:",
         "   [gate.hosts.proxy]",
         '   mode = "observe"',
+        f"   They count once you trust the file ({command} trust) and start again.",
         f"   What passed is in the audit: {command} audit tail",
         "",
         "Ctrl-C stops.",

@@ -23,7 +23,11 @@ _SHOWN = ("repaired", "lifted", "left")
 _MOST = 20
 """Calls of one answer that have a line."""
 
-_FAULTS = {"internal": "failed in RightCall itself", "refused": "refused: it cannot be passed on"}
+_FAULTS = {
+    "internal": "failed in RightCall itself",
+    "refused": "refused: it cannot be passed on",
+    "paused": "refused: all calls are paused; `rightcall resume` lets them run again",
+}
 """Faults that are none of the upstream's."""
 
 

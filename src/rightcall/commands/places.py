@@ -3,11 +3,12 @@ place of credentials, a file that something starts from, or part of the system."
 
 import os
 import re
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from msgspec import Struct
 
-from rightcall.commands.words import HOLE
+from rightcall.commands.words import HOLE, WILD
 from rightcall.parse.late import Late
 
 _TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/dev/shm", "/var/folders", "/private/var/folders")
@@ -73,6 +74,8 @@ _GUARDS = Late(
     r"|hooks(\.json)?(/.*)?|managed-settings\.json)|(.*/)?\.claude\.json|(.*/)?managed-settings\.json"
     r"|(.*/)?\.codex/(hooks\.json|requirements\.toml)"
 )  # fmt: skip
+_OWN_PLACES = Late(r"/proc/(?:self|thread-self|[0-9]+|\$\$)(?:/task/[0-9]+)?/(cwd|root)(?=/|$)")
+"""The folder and the root of a process, which is the command's own or one of its parents'."""
 _ODD_STARTS = ("~/.", "~/library", "~/snap", "/etc", "/proc", "/run", "/var", "/dev")
 _ODD_ENDS = ("netrc", "shadow", "shadow-", "wallet.dat", "login data", "logins.json", "key4.db", "cookies.sqlite")
 _MOST_READ = 2000
@@ -102,7 +105,13 @@ class Place(Struct, frozen=True):
         if path.startswith("~") and path[1:2] in ("", "/"):
             path = self.home + path[1:]
         if path.startswith("/"):
-            return os.path.normpath(path).replace("//", "/")
+            path = os.path.normpath(path).replace("//", "/")
+            through = _OWN_PLACES.match(path) if path.startswith("/proc/") else None
+            if through is None:
+                return path
+            if through[1] == "root":
+                return self.whole(folder, path[through.end() :] or "/")
+            path = path[through.end() :].lstrip("/")
         if HOLE in folder:
             return os.path.normpath(f"{HOLE}/{path}")
         return os.path.normpath(os.path.join(folder, path))
@@ -115,11 +124,29 @@ class Place(Struct, frozen=True):
     def root_is_temporary(self) -> bool:
         return any(self.root.startswith(one.rstrip("/") + "/") for one in self.temporary)
 
+    def is_above(self, path: str) -> bool:
+        """The project's folder or one that it lies in, also where only wildcards mean it: `/tmp/*`, `/home/*/work`."""
+        names = [name for name in self.root.casefold().split("/") if name]
+        reached = {0}
+        for part in path.casefold().replace(HOLE, "*").split("/"):
+            if part == "**":
+                reached = set(range(min(reached), len(names) + 1))
+            elif part:
+                ahead = (at for at in reached if at < len(names))
+                reached = {at + 1 for at in ahead if part == names[at] or fnmatchcase(names[at], part)}
+            if not reached:
+                return False
+        return True
+
     def is_temporary(self, path: str) -> bool:
-        """In the system's folder for such files; a project that lies there is a project all the same."""
+        """In the system's folder for such files, also behind links; a project that lies there is a project all the
+        same, and so is what it lies in."""
+        return self._is_in_temporary(path) and self._is_in_temporary(_followed_up_to_wildcards(path))
+
+    def _is_in_temporary(self, path: str) -> bool:
         if not any(path.startswith(one.rstrip("/") + "/") for one in self.temporary):
             return False
-        return not self.is_inside(path) and not self.root.startswith(path)
+        return not self.is_inside(path) and not self.is_above(path)
 
     def is_made_again(self, path: str) -> bool:
         """A folder or file that a build or a test writes, inside the project and not the project itself."""
@@ -136,7 +163,7 @@ class Place(Struct, frozen=True):
 
     def holds_credentials(self, path: str) -> bool:
         short = self._short(path)
-        if short.startswith("/root") and not self.is_inside(path):
+        if (short == "/root" or short.startswith("/root/")) and not self.is_inside(path):
             return True  # another's home
         if not short.startswith(_ODD_STARTS) and "/." not in short and not short.endswith(_ODD_ENDS):
             return False  # the long expression is compiled for few
@@ -184,7 +211,25 @@ def _place(root: str, folders: tuple[str, ...], home: str, temporary: str) -> Pl
     base = os.path.realpath(root)
     starts = tuple(os.path.realpath(os.path.join(base, folder)) for folder in folders) or (base,)
     spare = (*_TEMPORARY, os.path.normpath(temporary)) if temporary.startswith("/") else _TEMPORARY
+    spare = tuple(dict.fromkeys((*spare, *map(os.path.realpath, spare))))
     return Place(base, os.path.normpath(home), starts, spare)
+
+
+def followed(path: str) -> str:
+    """Where the links in a path lead."""
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return path
+
+
+def _followed_up_to_wildcards(path: str) -> str:
+    """The same for the part of a path that is known."""
+    found = WILD.search(path.replace(HOLE, "*"))
+    if found is None:
+        return followed(path)
+    known = path.rfind("/", 0, found.start())
+    return followed(path[:known] or "/").rstrip("/") + path[known:]
 
 
 def is_device(path: str) -> bool:

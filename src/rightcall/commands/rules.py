@@ -169,13 +169,12 @@ def _mv(run: Run, place: Place) -> Iterator[Found]:
     operands = run.operands("-t -S --target-directory --suffix")
     if operands and operands[-1].value == "/dev/null":
         yield Found("destroys", "mv … /dev/null")
-    for word in operands[:-1]:
+    into = option_value(run.arguments, "-t", "--target-directory")
+    for word in operands if into is not None else operands[:-1]:
         for path in run.wholes(word, place):
-            if place.is_everything(path):
-                yield Found("destroys", f"mv {word.value}")
-                return
-            if not place.is_inside(path) and not place.is_temporary(path):
-                yield Found("destroys", f"mv {word.value}")
+            kept = (place.is_inside(path) and not place.is_above(path)) or place.is_temporary(path)
+            if not kept or place.is_everything(path):
+                yield Found("destroys", f"mv {word.value}".replace(HOLE, "…"))
                 return
 
 

@@ -26,6 +26,7 @@ _MOST_NUMBERS = 10
 """Of a range that stand for all of them: what is protected has no number for a name."""
 WILD = re.compile(r"[*?\[]")
 _RANGE = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})(?:\.\.-?\d+)?|([A-Za-z])\.\.([A-Za-z])")
+_A_RANGE = re.compile(r"\{[^{},]*\.\.[^{},]*\}")
 _MARKS = {
     "*": "\ue010",
     "?": "\ue011",
@@ -155,6 +156,23 @@ def braces(text: str) -> list[str]:
         start, end, choices = opened
         todo += [one[:start] + choice + one[end:] for choice in reversed(choices)]
     return done
+
+
+def alternatives(pattern: str) -> list[str]:
+    """What a pattern of the policy means by its braces. Raises ValueError with what is wrong.
+
+    >>> alternatives("docker{,-compose}")
+    ['docker', 'docker-compose']
+    """
+    if _A_RANGE.search(pattern):
+        raise ValueError("has a range in its braces, of which there are none here; write {1,2,3}")
+    try:
+        found = braces(pattern)
+    except Unreadable:
+        raise ValueError("has braces that stand for too many; write a pattern for each") from None
+    if any(re.search(r"[{}]", one.replace("{}", "")) for one in found):
+        raise ValueError("has braces that are not closed, without a comma or with a blank in them; write {a,b}")
+    return found
 
 
 def _first_braces(text: str) -> tuple[int, int, list[str]] | None:

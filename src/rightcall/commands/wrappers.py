@@ -262,6 +262,8 @@ def _behind(program: str, arguments: list[Word], prefix: _Prefix) -> Iterator[In
         if program in ("npx", "npm", "uvx", "pipx", "bunx", "pnpx", "pnpm", "yarn"):
             first = re.sub(r"(?<=.)@[^/]*$", "", rest[0].value)  # `npx eslint@8`
             rest = (Word(first), *rest[1:])
+        if program == "uv" and (rest[0].value == "-" or rest[0].value.endswith(".py")):
+            yield Inner((Word("python"), *rest), folder=folder)
         yield Inner(rest, more=prefix.more, elsewhere=prefix.elsewhere, folder=folder)
 
 

@@ -24,16 +24,24 @@ _MOST = 20_000
 
 
 def plain_name(name: str) -> str:
-    """A name of an argument without case and separators: `filePath`, `file-path` and `file_path` are one."""
-    return _plain_name(name) if len(name) <= _LONGEST_NAME else name
+    """A name of an argument without case, separators, what cannot be seen and letters that only look like others:
+    `filePath`, `file-path` and `file_path` are one."""
+    return _plain_name(name) if len(name) <= _LONGEST_NAME else _plain_name.__wrapped__(name)
 
 
 _LONGEST_NAME = 100
+"""Of longer ones none is kept in mind."""
 
 
 @lru_cache(2048)
 def _plain_name(name: str) -> str:
-    return name.casefold().replace("-", "").replace("_", "").replace(" ", "")
+    if name.isalnum() and name.isascii():
+        return name.lower()
+    if not name.isascii():
+        from rightcall.text.alike import latin  # late: hardly any name needs it
+
+        name = latin(name)
+    return "".join(one for one in name.casefold() if one.isalnum())
 
 
 def values_at(arguments: _Object, place: str) -> list[str]:

@@ -18,6 +18,9 @@ _ENCODED = rb"%([0-9A-Fa-f]{2})"
 _DEVICE = r"\A//[?.]/+(?i:unc/+)?"
 _DRIVE = r"\A[A-Za-z]:"
 _VARIABLE = r"(?a:(?:\A|/)(?:\$\w+|\$\{\w+\}|%\w+%)(?=/|\Z))"
+_PROCESS = r"/proc/(?:self|thread-self|[0-9]+)(?:/task/[0-9]+)?/(cwd|root|exe|(?:fd|map_files|ns)/[^/]+)"
+_MOST_LINKS = 40
+"""As the system counts."""
 _QUOTES = "\"'`<>"
 
 
@@ -63,21 +66,59 @@ def destinations(base: str, written: str) -> list[str]:
     if "\0" in written or len(written) > LONGEST:
         raise Unjudged("it holds a NUL character" if "\0" in written else f"it is longer than {LONGEST:,} characters")
     whole = os.path.join(base, written)
-    found = {follow(whole): None}
+    to = follow(whole)
+    if to == whole and to[:6] != "/proc/":  # no link, and nothing to leave out
+        return [to]
+    found = {to: None}
+    ways = [whole]
     if ".." in written:
-        found[follow(os.path.normpath(whole))] = None
+        ways.append(os.path.normpath(whole))
+        found[follow(ways[1])] = None
+    found |= dict.fromkeys(there for way in ways if (there := _of_another_process(way, base)))
     return list(found)
+
+
+def _of_another_process(path: str, base: str) -> str | None:
+    """Where a path leads that goes through the folder or the root of a process: whoever opens it starts in the base,
+    and not where we do. None for every other path. Raises Unjudged for one through an open file."""
+    at, todo, links, met = "", path.split("/")[::-1], 0, False
+    while todo:
+        name = todo.pop()
+        if name == "..":
+            at = at.rpartition("/")[0]
+        if name in ("", ".", ".."):
+            continue
+        at = f"{at}/{name}"
+        if at.startswith("/proc/") and (through := re.fullmatch(_PROCESS, at)) is not None:
+            met = True
+            if through[1] == "cwd":
+                at = base
+            elif through[1] == "root":
+                at = ""
+            elif todo:
+                raise Unjudged("it leads through an open file of a process")
+            continue
+        try:
+            to = os.readlink(at)
+        except (OSError, ValueError):
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise Unjudged("it leads through too many links")
+        at = "" if to.startswith("/") else at.rpartition("/")[0]
+        todo += to.split("/")[::-1]
+    return (at or "/") if met else None
 
 
 def follow(path: str) -> str:
     """Where a path leads, after every link, whether or not anything is there: `os.path.realpath`, and several times as
     quick where the kernel tells."""
     if not _AS_A_NAME:
-        return os.path.realpath(path)
+        return _real(path)
     try:
         found = os.open(path, _AS_A_NAME)
     except (OSError, ValueError):
-        return os.path.realpath(path)
+        return _real(path)
     try:
         told = os.readlink(f"/proc/self/fd/{found}")
     except OSError:
@@ -85,7 +126,14 @@ def follow(path: str) -> str:
     finally:
         os.close(found)
     # of what was removed meanwhile the kernel adds a word to the name
-    return told if told[:1] == "/" and not told.endswith(" (deleted)") else os.path.realpath(path)
+    return told if told[:1] == "/" and not told.endswith(" (deleted)") else _real(path)
+
+
+def _real(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except PermissionError:  # a link of a process that is not ours
+        return os.path.abspath(path)
 
 
 def _bare(path: str) -> str:

@@ -101,6 +101,14 @@ class PathRules:
         named = own.names_secret() or any(component(one).names_secret(source) for one in folder.split("/"))
         return "path:secret" if named else None
 
+    def excepts(self, path: str) -> bool:
+        """Whether `allow` names a path: then its name alone is no reason to refuse it or to ask.
+
+        >>> PathRules(allow=[".npmrc"]).excepts(".npmrc"), PathRules().excepts(".npmrc")
+        (True, False)
+        """
+        return self._allow is not None and self._allow.fullmatch(_whole(path.lstrip("/"))) is not None
+
     def _denies(self, whole: str) -> bool:
         return self._deny is not None and any(self._deny.fullmatch(reading) for reading in _readings(whole))
 

@@ -139,7 +139,8 @@ GAPS: tuple[Gap, ...] = (
     ),
     Gap(
         "`[policy.paths]` `deny`", (*_ELSEWHERE, "gateway"),
-        "only arguments that a pack or `[gate.tools.NAME]` `paths` declares to be paths are judged", _denies_paths,
+        "an argument that neither a pack nor `[gate.tools.NAME]` `paths` declares to be a path is known for one by its "
+        "name alone (`path`, `file`, …)", _denies_paths,
     ),
     Gap(
         "`[policy.approval]` `definitions`, of servers", ("claude-code", "claude-agent-sdk", "codex"),

@@ -96,6 +96,10 @@ def read_only(path: Path) -> StoreError:
     return unusable(path, *_WORDS["read-only"], "read-only")
 
 
+def shared(path: Path) -> StoreError:
+    return unusable(path, "other users may write it", f"Run `chmod go-w {quote(str(path))}`.", "failed")
+
+
 def closed(path: Path) -> StoreError:
     return unusable(path, "it was closed", "Open it again.", "closed")
 

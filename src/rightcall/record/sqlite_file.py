@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rightcall.fs.whole import settle
 from rightcall.record.schema import VERSION, bring_up_to_date, version_of
-from rightcall.record.sqlite_faults import empty, gone, is_locked, read_only, unusable, way_out
+from rightcall.record.sqlite_faults import empty, gone, is_locked, read_only, shared, unusable, way_out
 from rightcall.record.tables import T
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def connect(path: Path, deadline: float, origin: "Origin", *, new: bool) -> sqli
     """The connection that writes. Only a `new` database may still be empty: its tables are made."""
     if not os.access(path, os.R_OK | os.W_OK):  # before SQLite makes files beside it with the same permissions
         raise read_only(path)
+    _refuse_shared(path)
     open_up(path)
     connection = _open(path, "mode=rw")
     try:
@@ -74,6 +75,17 @@ def connect(path: Path, deadline: float, origin: "Origin", *, new: bool) -> sqli
         connection.close()
         raise
     return connection
+
+
+def _refuse_shared(path: Path) -> None:
+    """What others may write proves nothing: neither what ran, nor what was approved."""
+    found = os.stat(path)
+    if not found.st_mode & 0o022:
+        return
+    from rightcall.trust.modes import modes_mean_nothing, others_may_write  # late: hardly any file needs it
+
+    if others_may_write(found) and not modes_mean_nothing(found):
+        raise shared(path)
 
 
 def open_up(path: Path) -> None:

@@ -145,6 +145,7 @@ class _Exchange:
             await self._fail(error.kind if error.kind != "tls" else "unreachable", str(error))
         except Paused:
             await self._fail("refused", PAUSED, 503)
+            self.facts.fault = "paused"
         except CallError as error:
             await self._fail("refused", str(error), 400)
         except asyncio.CancelledError as why:

@@ -62,4 +62,5 @@ class PolicyWatch:
             return
         self._in_force.take(new)
         self._note("loaded", new, None)
-        log.warning("rightcall: the policy file was changed; it holds from now on")
+        how = "as far as it tightens: you have not trusted it" if new.standing == "tightened" else "from now on"
+        log.warning("rightcall: the policy file was changed; it holds %s", how)

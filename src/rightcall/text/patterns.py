@@ -8,8 +8,12 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 _SEPARATORS = re.compile(r"[/._:\s-]+")
-_WORDS = re.compile(r"[^_*]+")
+_WORDS = re.compile(r"[^_*\0\1]+")
 _GAPS = re.compile(r"_+")
+_LETTER = r"(?s:rn|vv|.)"  # compiled when first needed, which is hardly ever
+_DRAWN = {"i": "[i\1]", "m": "(?:m|r\0?n)", "w": "(?:w|v\0?v)", "rn": "(?:r\0?n|m)", "vv": "(?:v\0?v|w)"}
+_STROKES = ("|", "!")
+"""Signs that can be taken for a letter."""
 _LONGEST = 1000
 """Characters that a name has at most; whoever writes more wants it not to be known again."""
 
@@ -58,15 +62,57 @@ def hits(pattern: str, name: str) -> bool:
     """
     if matches(pattern, name):
         return True
-    if len(name) > _LONGEST:
-        return True
+    return len(name) > _LONGEST or _in_another_spelling(pattern, name)
+
+
+@lru_cache(4096)
+def _in_another_spelling(pattern: str, name: str) -> bool:
     if not is_pattern(pattern):
         bare = _bare(pattern)
         return bool(bare) and bare == _bare(name)
     wanted, given = _in_words(pattern), _in_words(name)
     if not wanted.strip("*_"):
         return False  # signs alone say nothing in another spelling
-    return matches(wanted, given) or ("_" not in given and matches(wanted.replace("_", ""), given))
+    if matches(wanted, given) or ("_" not in given and matches(wanted.replace("_", ""), given)):
+        return True
+    return _may_play(wanted, given, name) and _fits(wanted, _marked(name))
+
+
+def _may_play(wanted: str, given: str, name: str) -> bool:
+    """A quick look before a name is compared letter by letter: without its gaps it is what the pattern says."""
+    return any(sign in name for sign in _STROKES) or matches(_closed(wanted), _closed(given))
+
+
+def _closed(words: str) -> str:
+    return words.replace("_", "").replace("rn", "m").replace("vv", "w")
+
+
+def _fits(wanted: str, marked: str) -> bool:
+    """Whether a name is meant that plays with its letters: a capital in it may begin a word or not (`fiIe`), a stroke
+    may be a letter or a separator (`g|t`), and two letters may be drawn like one (`rn`)."""
+    first, *others = _pieces(wanted)
+    begin = first.match(marked)
+    if begin is None or not others:
+        return begin is not None and begin.end() == len(marked)
+    at = begin.end()
+    for piece in others[:-1]:
+        found = piece.search(marked, at)
+        if found is None:
+            return False
+        at = found.end()
+    return any(others[-1].fullmatch(marked, start) for start in range(at, len(marked) + 1))
+
+
+@lru_cache(256)
+def _pieces(wanted: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(re.sub(_LETTER, _ways_to_write, piece)) for piece in wanted.split("*"))
+
+
+def _ways_to_write(found: re.Match[str]) -> str:
+    letter = found[0]
+    if letter == "_":
+        return "[_\0\1]+"
+    return f"\0?{_DRAWN.get(letter) or re.escape(letter)}"
 
 
 def twins(names: Iterable[str]) -> frozenset[str]:
@@ -100,6 +146,11 @@ def _in_words(name: str) -> str:
     >>> _in_words("Code/executePython"), _in_words("HTTPServer*")
     ('code_execute_python', 'http_server*')
     """
+    return _GAPS.sub("_", _marked(name).replace("\0", "_").replace("\1", "_")).strip("_")
+
+
+def _marked(name: str) -> str:
+    """The same with its doubts: a NUL before a capital that may begin a word, and `\\1` for a stroke."""
     from unicodedata import category
 
     from rightcall.text.alike import as_signs, letters
@@ -108,7 +159,7 @@ def _in_words(name: str) -> str:
     found: list[str] = []
     for before, one, after in zip(f" {text}", text, f"{text[1:]} ", strict=False):
         if one.isupper() and (before.islower() or before.isdigit() or (before.isupper() and after.islower())):
-            found.append("_")
-        found.append(one if one.isalnum() or one == "*" or category(one)[0] == "M" else "_")
-    words = _WORDS.sub(lambda word: letters(word[0]), "".join(found))
-    return _GAPS.sub("_", words).strip("_")
+            found.append("\0")
+        kept = one.isalnum() or one == "*" or category(one)[0] == "M"
+        found.append(one if kept else "\1" if one in _STROKES else "_")
+    return _GAPS.sub("_", _WORDS.sub(lambda word: letters(word[0]), "".join(found))).strip("_")

@@ -8,7 +8,6 @@ A stop that is there and cannot be read still stops.
 
 import os
 from contextlib import suppress
-from functools import lru_cache
 
 from rightcall.fs.guarded import state_folder
 from rightcall.types_running import Pause
@@ -19,13 +18,21 @@ _UNREADABLE = Pause("unknown", "", "the stop in the state folder cannot be read"
 
 
 def stopped(store: str = EVERYWHERE) -> Pause | None:
-    """The stop that holds for all processes of this user; or that of the store of a path. Asked before every call."""
+    """The stop that holds for all processes of this user; or that of the store of a path."""
+    return stop_at(place_of(store))
+
+
+def place_of(store: str = EVERYWHERE) -> str:
+    """The file that stops; empty where this user has no home."""
     try:
-        file = _file(store, *map(os.environ.get, ("XDG_STATE_HOME", "HOME", "LOCALAPPDATA")))
-        os.stat(file)
-    except OSError:  # there is none, or no home to look in
-        return None
-    return _read(file)
+        return os.path.join(state_folder(), "stops", _name(store))
+    except OSError:
+        return ""
+
+
+def stop_at(file: str) -> Pause | None:
+    """Asked before every call, so it is quick where there is none."""
+    return _read(file) if file and os.access(file, os.F_OK) else None
 
 
 def put_stop(pause: Pause | None, store: str = EVERYWHERE) -> None:
@@ -56,11 +63,6 @@ def _read(file: str) -> Pause | None:
         return None
     except (OSError, MsgspecError):
         return _UNREADABLE
-
-
-@lru_cache(32)
-def _file(store: str, *_environment: str | None) -> str:
-    return os.path.join(state_folder(), "stops", _name(store))
 
 
 def _name(store: str) -> str:

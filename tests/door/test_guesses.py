@@ -1,0 +1,136 @@
+"""What is judged of tools that nobody described, by the names of their arguments: commands, addresses and paths,
+wherever they stand and however they are written."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import json
+
+from rightcall.door import Door
+from rightcall.hosts.hook_builtin import builtin_tools
+
+RM = {"command": "rm -rf /"}
+METADATA = {"url": "http://169.254.169.254/"}
+
+
+def text(value: Any) -> str:
+    return json.encode(value).decode()
+
+
+@pytest.fixture
+def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]:
+    """A hook's door, in a process that was started elsewhere."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    root = tmp_path / "work"
+    (root / "private").mkdir(parents=True)
+    (root / "private" / "x").touch()
+    (root / "elsewhere").symlink_to("/proc/self/cwd")
+    policy = root / "rightcall.toml"
+    policy.write_text('version = 1\n[policy.paths]\ndeny = ["private/**"]\nallow = ["team/.npmrc"]\n')
+    monkeypatch.chdir("/")
+    with Door.open("claude-code", policy, root=root, tools=builtin_tools("claude"), store="memory") as door:
+        yield door
+
+
+def judged(door: Door, rows: list[Any], tool: str = "call_tool", space: str = "srv") -> list[tuple[str, str]]:
+    """A caller of its own for each: only so many questions wait for one."""
+    root = str(door.root)
+    found = [door.judge(tool, row, space=space, caller=f"{tool}-{number}", cwd=root) for number, row in enumerate(rows)]
+    return [(one.action, one.decision.rule) for one in found]
+
+
+def passing(door: Door, rows: list[Any], tool: str = "call_tool", space: str = "srv") -> list[Any]:
+    told = judged(door, rows, tool, space)
+    return [row for row, (action, _) in zip(rows, told, strict=True) if action == "allow"]
+
+
+@pytest.mark.promise("P-16")
+def test_a_command_or_an_address_is_found_under_any_name_and_in_any_text(door: Door) -> None:
+    hidden: list[Any] = [
+        *({name: given(call)} for name in ("arguments", "args", "params", "input", "payload")
+          for given in (dict, text, lambda call: f"\ufeff \n{text(call)}", lambda call: text(text(call)), str)
+          for call in (RM, METADATA)),
+        {"tools": [{"tool_slug": "bash", "arguments": text(RM)}]},
+        {"tools": text([{"tool_slug": "bash", "arguments": RM}])},
+        {"tools": text([{"tool_slug": "bash", "arguments": text(RM)}])},
+        {"calls": [text(RM)]},
+        {"command": '["rm", "-rf", "/"]'},
+        {"command": "rm", "args": '["-rf", "/"]'},
+        {"arguments": '{"command": "ls", "command": "rm -rf /"}'},
+        *({name: "rm -rf /"} for name in (
+            "cmd_line", "cmdLine", "command_to_run", "commandToExecute", "sh", "command1", "commands_list", "Command.",
+            "c\u043emmand", "comm\u200band", "\uff43ommand", "command" + "\u200b" * 200, "run-command", "cmd\t",
+        )),
+        *({name: METADATA["url"]} for name in ("url_to_fetch", "urls2", "ur\u04cf", "u\u200brl", "base-uri")),
+    ]  # fmt: skip
+    assert passing(door, hidden) == []
+    harmless: list[Any] = [
+        {"arguments": text({"command": "ls -la"})}, {"query": "{ user { id } }"}, {"regex": "[a-z]+"}, {"sep": "\0"},
+        {"command_timeout": 5}, {"data": '{"a": [1, 2]}'}, {"content": text(RM)}, {"url": "https://example.com"},
+    ]  # fmt: skip
+    assert passing(door, harmless) == harmless
+
+
+@pytest.mark.promise("P-16")
+def test_the_same_holds_for_a_call_in_a_batch(tmp_path: Path) -> None:
+    policy = {"version": 1, "gate": {"packs": ["composio"]}, "policy": {"allow": ["bash", "*"]}}
+    with Door.open("test", policy, root=tmp_path, store="memory") as door:
+        call = {"tool_slug": "bash", "arguments": text(RM)}
+        assert passing(door, [{"tools": [call]}, {"tools": text([call])}], "composio_multi_execute_tool", "") == []
+
+
+@pytest.mark.promise("P-15")
+def test_a_path_is_found_under_any_name_and_in_any_text(door: Door) -> None:
+    root = str(door.root)
+    names = ("path", "file_path", "filePath", "p\u0430th", "file", "filename", "source", "destination", "dst", "root")
+    hidden: list[Any] = [
+        *({name: path} for name in names for path in (".env", "rightcall.toml", "private/x", f"{root}/rightcall.toml")),
+        *({name: path} for name in ("path", "file") for path in ("./" * 2100 + ".env", "a/\0.env", "x\\..\\.env")),
+        {"paths": ["a", ".env"]}, {"paths": '["a", ".env"]'}, {"paths": [["a"], [".env"]]}, {"uri": f"file://{root}/.env"},
+        {"operations": [{"path": "private/x"}]}, {"arguments": text({"path": "private/x"})}, {"folder": ".rightcall"},
+        {"to": ".rightcall/audit.db", "from": "x"},
+    ]  # fmt: skip
+    assert passing(door, hidden, "write_file") == []
+    harmless: list[Any] = [
+        {"path": "/users/1"}, {"path": "src/a.py"}, {"path": "/v1/private/x"}, {"file": "A" * 5000},
+        {"source": "private"}, {"to": "a@example.com", "from": "b"}, {"source": "https://example.com/private/a"},
+        {"target": "production"}, {"path": "/etc/hosts"}, {"content": ".env", "query": "where is .env"},
+        {"path": "a\nb\n.env is a file"}, {"file": 3, "paths": []}, {"folder": None},
+    ]  # fmt: skip
+    assert passing(door, harmless, "write_file") == harmless
+
+
+@pytest.mark.promise("P-15")
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="processes have no folders here")
+def test_a_path_through_a_process_counts_from_where_the_host_works(door: Door) -> None:
+    started = ["self", "thread-self", str(os.getpid()), "1", f"self/task/{os.getpid()}"]
+    paths = [
+        *(f"/proc/{one}/cwd/private/x" for one in started), "elsewhere/private/x",
+        f"/proc/self/root{door.root}/private/x",
+        "/dev/fd/../../proc/self/cwd/private/x", "/dev/fd/../cwd/private/x", "//proc/self/cwd/./private/x",
+        "/proc/self/cwd/private/../.env", "/proc/self/fd/3/private/x", "/dev/fd/3/x",
+    ]  # fmt: skip
+    assert passing(door, [{"file_path": path} for path in paths], "Read", "") == []
+    assert passing(door, [{"path": path} for path in paths], "read_file") == []
+    assert passing(door, [{"command": f"cat {path}"} for path in paths], "Bash", "") == []
+    harmless = ["/proc/self/cwd/src/a.py", "/proc/cpuinfo", "/proc/self/status", "/dev/stdin", "/dev/fd/0"]
+    assert len(passing(door, [{"file_path": path} for path in harmless], "Read", "")) == len(harmless)
+    assert len(passing(door, [{"command": f"cat {path}"} for path in harmless], "Bash", "")) == len(harmless)
+
+
+@pytest.mark.promise("P-16")
+def test_a_file_tool_asks_before_it_reads_credentials_as_a_command_does(door: Door) -> None:
+    paths = [
+        "~/.aws/credentials", "~/.config/gh/hosts.yml", "~/.netrc", "~/.npmrc", ".npmrc", "/etc/shadow", "~/.ssh/other",
+        "/proc/self/environ", "~/x/../.AWS/credentials", "~/.docker/config.json", "~/.kube/config", "sub/.pypirc",
+    ]  # fmt: skip
+    asked = {("ask", "path:credentials")}
+    assert set(judged(door, [{"file_path": path} for path in paths], "Read", "")) == asked
+    assert set(judged(door, [{"path": path} for path in paths], "read_file")) == asked
+    commands = judged(door, [{"command": f"cat {path}"} for path in paths], "Bash", "")
+    assert {action for action, _ in commands} == {"ask"}
+    harmless = ["src/a.py", ".gitignore", "team/.npmrc", "/etc/hosts", "~/.ssh/known_hosts", "/usr/include/stdio.h"]
+    assert len(passing(door, [{"file_path": path} for path in harmless], "Read", "")) == len(harmless)
