@@ -2,6 +2,7 @@
 nobody's tool takes the name of another (H-70, H-71)."""
 
 import asyncio
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
+from cli_running import Runner
 from mcp_gateway_asking import gateway_of, once, text_of
 from mcp_gateway_scripted import ScriptedLink, old_server
 from rightcall.cli.policy_notes import notes_on
@@ -19,6 +21,9 @@ from rightcall.errors import PolicyError
 from rightcall.executor import Executor
 from rightcall.mcp.gateway_own import CodeTools
 from rightcall.mcp.naming import name_tools
+from rightcall.record.known_tools import remember_tools
+from rightcall.record.sqlite import SqliteStore
+from trusting import write_trusted
 
 pytestmark = pytest.mark.promise("H-70", "H-71", "H-04")
 
@@ -216,3 +221,21 @@ def test_policy_check_says_which_servers_share_a_prefix() -> None:
     assert found["servers", "b", "prefix"] == (
         "[servers.a] has the same: a tool whose name both have is listed as `b_TOOL`"
     )
+
+
+def test_status_tells_clashes_by_what_the_servers_listed_last(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("HOME", tmp_path), ("XDG_STATE_HOME", tmp_path / "state")):
+        monkeypatch.setenv(name, str(value))
+    monkeypatch.chdir(tmp_path)
+    tables = "".join(f'[servers.{name}]\ncommand = ["{name}"]\nprefix = ""\n' for name in "ab")
+    write_trusted(tmp_path / "rightcall.toml", tables)
+    (tmp_path / ".rightcall").mkdir()
+    with closing(SqliteStore(str(tmp_path / ".rightcall" / "audit.db"))) as store:
+        for name in "ab":
+            remember_tools(store, name, [{"name": "read"}, {"name": f"only_{name}"}, {"name": 3}])
+    run = Runner(capsys, monkeypatch)
+    said = "`read` would be the name of a/read and b/read; they are listed as a_read and b_read"
+    assert run("status", "--json").json["clashes"] == [said]
+    assert f"! gateway: {said}" in run("status", columns=200).out

@@ -9,6 +9,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.install_options import lock_folder
 from rightcall.cli.options import json_option
@@ -43,8 +45,11 @@ def run(options: Namespace) -> int:
     stores = [*_stores()]
     paused = [one for path in stores if (one := _paused(path)) is not None] or _paused_everywhere()
     faults = [fault for path in stores if (fault := _fault(path)) is not None]
+    clashes = _clashes(stores[0])
     if options.json:
-        say(json_text({"installed": found, "server": server, "paused": paused, "faults": faults}))
+        say(json_text({
+            "installed": found, "server": server, "paused": paused, "faults": faults, "clashes": clashes
+        }))  # fmt: skip
     else:
         style = style_for(sys.stdout)
         say(*(style.tint(line, "red", "bold") for one in paused for line in _paused_lines(one)))
@@ -53,6 +58,7 @@ def run(options: Namespace) -> int:
         if not found:
             say("Nothing is installed. `rightcall install --help` shows what there is.")
         say(_server_line(server))
+        say(*(f"{style.tint('!', 'yellow')} gateway: {clash}" for clash in clashes))
     return REFUSED if faults or any(one["works"] is False for one in found) else OK
 
 
@@ -159,6 +165,32 @@ def _stores() -> Iterator[str]:
         refuse_leaving(path, found_folder(found, policy, project_folder()) or os.path.dirname(path))
         yield path
     yield record_without_policy()
+
+
+class _Beside(Struct, frozen=True):
+    """Stands for a store that need not be opened: only what lies beside it is read."""
+
+    path: str
+
+
+def _clashes(store: str) -> list[str]:
+    """Names that more than one tool would have in the gateway's list, by what its servers listed last."""
+    policy = policy_of_project(project_folder())
+    if policy is None:
+        return []
+    from rightcall.config import load_policy
+    from rightcall.config_found import FoundPolicy
+    from rightcall.mcp.naming import clash_words, name_tools
+    from rightcall.record.known_tools import remembered_tools
+
+    with suppress(ConfigError, OSError):
+        servers = [one for one in load_policy(FoundPolicy(policy, quiet=True)).servers.values() if one.enabled]
+        known = [(one.name, tool.get("name")) for one in servers for tool in remembered_tools(_Beside(store), one.name)]
+        pairs = [(server, tool) for server, tool in known if isinstance(tool, str) and tool]
+        named = name_tools(pairs, {one.name: one.prefix for one in servers if one.prefix is not None})
+        wires = {pair: wire for wire, pair in named.names.items()}
+        return [clash_words(clash, lambda server, tool: wires.get((server, tool))) for clash in named.clashes]
+    return []
 
 
 def _paused(path: str) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from rightcall.mcp.gateway_looking import Looks
 from rightcall.mcp.gateway_news import LISTS, TOOLS, News
 from rightcall.mcp.gateway_table import Entry, Table, read_entries
 from rightcall.mcp.messages import mapping, value
-from rightcall.mcp.naming import Clash
+from rightcall.mcp.naming import Clash, clash_words
 from rightcall.mcp.upstream import Upstream
 from rightcall.mcp.upstream_greeting import Hello
 from rightcall.mcp.upstream_link import ServerGone
@@ -102,7 +102,7 @@ class Joining:
         new = [one for one in table.clashes if one not in self._clashes]
         self._clashes = frozenset(table.clashes)
         for one in new[:_MOST_NAMED]:
-            self._say(f"mcp: {clash_words(one, table)}")
+            self._say(f"mcp: {clash_words(one, table.wire)}")
         if len(new) > _MOST_NAMED:
             self._say(f"mcp: more such names: {len(new) - _MOST_NAMED}")
 
@@ -278,21 +278,6 @@ def introduced(upstream: Upstream, tools: list[str], version: str) -> str:
             "# one for each tool that only reads; the rest goes on asking"
         )
     return "\n".join(lines)
-
-
-def clash_words(clash: Clash, table: Table) -> str:
-    """What a person reads of a name that several tools would have."""
-    whose = " and ".join(_whole_name(pair) for pair in clash.tools)
-    listed = " and ".join(escaped(table.wire(*pair) or "", 70) for pair in clash.tools)
-    name, verb = f"`{escaped(clash.name, 70)}`", "is" if len(clash.tools) == 1 else "are"
-    if clash.holder is None and not clash.is_ours:
-        return f"{name} would be the name of {whose}; they are listed as {listed}"
-    holder = "a tool of RightCall itself" if clash.holder is None else _whole_name(clash.holder)
-    return f"{name} is the name of {holder}; {whose} {verb} listed as {listed}"
-
-
-def _whole_name(pair: tuple[str, str]) -> str:
-    return f"{escaped(pair[0], 40)}/{escaped(pair[1], 60)}"
 
 
 def clashes_of(server: str, table: Table) -> dict[str, str]:

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from rightcall.door_tools import full_name
+from rightcall.text.escape import escaped
 from rightcall.text.wire import LONGEST, wire_name
 
 UNNAMED: Final = "server"
@@ -208,6 +209,21 @@ def _wanted(pair: Pair, prefix: str) -> _Wish:
 
 def _wish(written: str) -> _Wish:
     return _Wish(wire_name(written), len(written) <= LONGEST)
+
+
+def clash_words(clash: Clash, wire: Callable[[str, str], str | None]) -> str:
+    """What a person reads of a name that several tools would have; `wire` says what a server's tool is called."""
+    whose = " and ".join(_whole_name(pair) for pair in clash.tools)
+    listed = " and ".join(escaped(wire(*pair) or "", 70) for pair in clash.tools)
+    name, verb = f"`{escaped(clash.name, 70)}`", "is" if len(clash.tools) == 1 else "are"
+    if clash.holder is None and not clash.is_ours:
+        return f"{name} would be the name of {whose}; they are listed as {listed}"
+    holder = "a tool of RightCall itself" if clash.holder is None else _whole_name(clash.holder)
+    return f"{name} is the name of {holder}; {whose} {verb} listed as {listed}"
+
+
+def _whole_name(pair: Pair) -> str:
+    return f"{escaped(pair[0], 40)}/{escaped(pair[1], 60)}"
 
 
 def told_apart(name: str, pair: Pair, count: int = 0) -> str:
