@@ -27,6 +27,14 @@ def old_server(method: str, params: dict[str, Any]) -> Any:
     raise LookupError(method)
 
 
+class Wrong(Exception):
+    """An error of the server's own."""
+
+    def __init__(self, code: int, message: str, **data: Any) -> None:
+        super().__init__(message)
+        self.error = {"code": code, "message": message, "data": data}
+
+
 class ScriptedLink:
     """Answers at once. `sent` is everything it was sent."""
 
@@ -44,6 +52,9 @@ class ScriptedLink:
         self.sent.append(message | {"headers": dict(headers)})
         try:
             answer = self._answering(message["method"], message["params"])
+        except Wrong as wrong:
+            self.say({"id": id, "error": wrong.error})
+            return
         except LookupError as why:
             self.say({"id": id, "error": {"code": -32601, "message": str(why)}})
             return

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from rightcall.config import load_policy
-from rightcall.config_hands import Check, SandboxSettings, WriteSettings
+from rightcall.config_hands import CacheSettings, Check, CodeSettings, SandboxSettings, WriteSettings
+from rightcall.config_tightening import tighten
 from rightcall.errors import PolicyError
 from rightcall.fs.globs import path_matches
 
@@ -98,3 +99,31 @@ def test_what_ci_systems_and_git_hooks_run_is_locked() -> None:
         "tests/drone.py",
     ):
         assert not any(path_matches(pattern, path) for pattern in locked), path
+
+
+@pytest.mark.promise("C-74", "C-75")
+def test_what_is_read_and_kept_can_be_said() -> None:
+    said = {"code": {"largest_file": 5, "structure": True}, "cache": {"enabled": False, "entries": 7, "seconds": 9}}
+    policy = load_policy(said)
+    assert policy.code == CodeSettings(5, structure=True)
+    assert policy.cache == CacheSettings(enabled=False, entries=7, bytes=10_000_000, seconds=9)
+    wrong = {
+        "code.largest_file": {"code": {"largest_file": 0}},
+        "code.structure": {"code": {"structure": "yes"}},
+        "code.largest": {"code": {"largest": 5}},
+        "cache.entries": {"cache": {"entries": 0}},
+        "cache.seconds": {"cache": {"seconds": 1.5}},
+        "cache.ttl": {"cache": {"ttl": 1}},
+    }
+    for key, document in wrong.items():
+        with pytest.raises(PolicyError, match=key):
+            load_policy(document)
+
+
+@pytest.mark.promise("C-74", "C-75", "P-13")
+def test_a_file_that_was_found_reads_and_keeps_less_and_never_more() -> None:
+    more = {"code": {"largest_file": 9_000_000, "structure": True}, "cache": {"entries": 999, "seconds": 999}}
+    assert (tighten(load_policy(more)).code, tighten(load_policy(more)).cache) == (CodeSettings(), CacheSettings())
+    less = {"code": {"largest_file": 5}, "cache": {"enabled": False, "entries": 1, "bytes": 2000, "seconds": 3}}
+    assert tighten(load_policy(less)).code == CodeSettings(5)
+    assert tighten(load_policy(less)).cache == CacheSettings(enabled=False, entries=1, bytes=2000, seconds=3)

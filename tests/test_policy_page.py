@@ -13,7 +13,7 @@ from rightcall.authorise import POLICIES
 from rightcall.commands import CommandRules, UrlRules
 from rightcall.commands.starter import WHY
 from rightcall.config import load_policy
-from rightcall.config_hands import Check, SandboxSettings, WriteSettings
+from rightcall.config_hands import CacheSettings, Check, CodeSettings, SandboxSettings, WriteSettings
 from rightcall.config_router import RouterSettings
 from rightcall.config_settings import (
     PRESETS,
@@ -45,6 +45,8 @@ SECTIONS: list[tuple[str, type[Struct], tuple[str, ...]]] = [
     ("[callers.NAME]", CallerSettings, ("callers", "x")),
     ("[audit]", Audit, ("audit",)),
     ("[router]", RouterSettings, ("router",)),
+    ("[code]", CodeSettings, ("code",)),
+    ("[cache]", CacheSettings, ("cache",)),
     ("[sandbox]", SandboxSettings, ("sandbox",)),
     ("[write]", WriteSettings, ("write",)),
     ("[write.check]", Check, ("write", "check")),

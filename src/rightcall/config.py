@@ -15,7 +15,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from rightcall.catalog import PackTool
-from rightcall.config_hands import SandboxSettings, WriteSettings
+from rightcall.config_hands import CacheSettings, CodeSettings, SandboxSettings, WriteSettings
 from rightcall.config_router import RouterSettings
 from rightcall.config_servers import Server
 from rightcall.config_settings import Settings
@@ -109,6 +109,10 @@ class Policy(Struct, frozen=True):
     """`[sandbox]`: what code may use that a model has written."""
     write: WriteSettings = WriteSettings()
     """`[write]`: what the tools that write may touch."""
+    code: CodeSettings = CodeSettings()
+    """`[code]`: what the code tools read."""
+    cache: CacheSettings = CacheSettings()
+    """`[cache]`: the results that an executor keeps."""
     version: int = VERSION
     source: str = "default policy"
     digest: str = "e3b0c44298fc1c14"

@@ -1,4 +1,5 @@
-"""`[sandbox]` and `[write]` of the policy file: what code may use that a model has written, and where tools may write.
+"""`[sandbox]`, `[write]`, `[code]` and `[cache]` of the policy file: what code may use that a model has written, where
+tools may write, what reading gives, and what is kept of results.
 
 The defaults are those of a file that says nothing. They permit nothing by themselves: which tools a caller may use,
 what needs a person and what is only rehearsed stands in `[policy]`.
@@ -40,6 +41,25 @@ class SandboxSettings(Struct, frozen=True):
     """The program that runs JavaScript; empty: `node` on the PATH."""
     visible: tuple[str, ...] = ()
     """Folders that can be read inside, besides the system's programs."""
+
+
+class CodeSettings(Struct, frozen=True):
+    """`[code]`: what the code tools read."""
+
+    largest_file: int = 1 << 20
+    """Bytes of a file that `code/read` and `code/show` open; of a larger one only its size is told."""
+    structure: bool = False
+    """Whether every `code/read` brings the structure of the file. It costs tokens."""
+
+
+class CacheSettings(Struct, frozen=True):
+    """`[cache]`: the results that an executor keeps."""
+
+    enabled: bool = True
+    entries: int = 100
+    bytes: int = 10_000_000
+    seconds: int = 300
+    """How old a result may become, even where nothing it was read from has changed."""
 
 
 class Check(Struct, frozen=True):

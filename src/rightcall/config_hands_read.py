@@ -1,10 +1,18 @@
-"""Reads and checks `[sandbox]`, `[write]` and `[write.check]`, key by key."""
+"""Reads and checks `[sandbox]`, `[write]`, `[write.check]`, `[code]` and `[cache]`, key by key."""
 
 import os
 from typing import Any
 
-from rightcall.config_hands import SANDBOX_RANGES, Check, LeastTier, SandboxSettings, WriteSettings
-from rightcall.config_settings_values import Readers, laid_over, number, path_patterns, whole, word
+from rightcall.config_hands import (
+    SANDBOX_RANGES,
+    CacheSettings,
+    Check,
+    CodeSettings,
+    LeastTier,
+    SandboxSettings,
+    WriteSettings,
+)
+from rightcall.config_settings_values import Readers, flag, laid_over, number, path_patterns, whole, word
 from rightcall.packs.lines import KeyPath
 from rightcall.packs.source import Source, Table
 from rightcall.text.escape import shown
@@ -18,6 +26,16 @@ def read_sandbox(source: Source, document: Table) -> SandboxSettings:
 def read_write(source: Source, document: Table) -> WriteSettings:
     """What `[write]` says, the defaults where it says nothing."""
     return laid_over(source, ("write",), document.get("write", {}), _WRITE, WriteSettings())
+
+
+def read_code(source: Source, document: Table) -> CodeSettings:
+    """What `[code]` says, the defaults where it says nothing."""
+    return laid_over(source, ("code",), document.get("code", {}), _CODE, CodeSettings())
+
+
+def read_cache(source: Source, document: Table) -> CacheSettings:
+    """What `[cache]` says, the defaults where it says nothing."""
+    return laid_over(source, ("cache",), document.get("cache", {}), _CACHE, CacheSettings())
 
 
 def _check(source: Source, path: KeyPath, value: Any) -> Check:
@@ -85,6 +103,13 @@ _SANDBOX: Readers = {
     "python": _program,
     "node": _program,
     "visible": _absolute,
+}
+_CODE: Readers = {"largest_file": whole(1, 100_000_000), "structure": flag}
+_CACHE: Readers = {
+    "enabled": flag,
+    "entries": whole(1, 100_000),
+    "bytes": whole(1_000, 10_000_000_000),
+    "seconds": whole(1, 86_400),
 }
 _CHECK: Readers = {
     "command": _command,

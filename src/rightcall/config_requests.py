@@ -24,7 +24,7 @@ _NO_KEYS = ("standing", "source", "digest", "version", "within", "pack", "name",
 _TABLES: Mapping[type[Struct], Mapping[str, KeyPath]] = {
     Policy: {
         "settings": ("policy",), "servers": ("servers",), "router": ("router",), "sandbox": ("sandbox",),
-        "write": ("write",),
+        "write": ("write",), "code": ("code",), "cache": ("cache",),
     },
     Settings: {"callers": ("callers",), "audit": ("audit",), "budgets_of_tools": ("policy", "budgets", "tools")},
 }  # fmt: skip
@@ -56,6 +56,9 @@ _MEANINGS = (
     (("policy", "limits"), "allows more calls"),
     (("policy", "repeatable"), "lets tools be called in a loop"),
     (("policy", "dry_run"), "lets tools write and execute"),
+    (("code", "largest_file"), "opens larger files"),
+    (("code", "structure"), "adds the structure to every read"),
+    (("cache",), "keeps more results, or keeps them longer"),
     (("write", "locked"), "lets tools write what other programs run"),
     (("write", "protected"), "lets tools change protected branches"),
     (("callers", "*", "stage"), "allows more tools"),

@@ -16,7 +16,7 @@ from rightcall.catalog import PackTool
 from rightcall.commands import CommandRules, UrlRules
 from rightcall.config import HostSettings, Policy, ProviderSettings
 from rightcall.config_found import leaves_folder
-from rightcall.config_hands import SandboxSettings, WriteSettings
+from rightcall.config_hands import CacheSettings, CodeSettings, SandboxSettings, WriteSettings
 from rightcall.config_router import RouterSettings
 from rightcall.config_servers import Server
 from rightcall.config_settings import (
@@ -206,6 +206,8 @@ _RULES: dict[type[Struct], dict[str, Rule]] = {
         "router": _inner,
         "sandbox": _inner,
         "write": _inner,
+        "code": _inner,
+        "cache": _inner,
     },
     Settings: {
         "preset": _said,  # its limits count by themselves
@@ -261,6 +263,8 @@ _RULES: dict[type[Struct], dict[str, Rule]] = {
         "output": min,
         "tier": _later_word(("landlock", "namespaces")),
     },
+    CodeSettings: {"largest_file": min},  # a structure with every read costs tokens, so it has no line
+    CacheSettings: {"enabled": _only_both, "entries": min, "bytes": min, "seconds": min},
     WriteSettings: {
         "folders": _common,
         "tests": _common,

@@ -115,7 +115,7 @@ class Executor:
         self._clock = clock
         self._store: Store | None = None
         self._redactor: Redactor | None = None
-        self._cache = Cache()
+        self._cache = Cache.of(self._policy.current.cache)
         self._loops = LoopNews()
         self._ask = ask
         self._on_stage = on_stage
@@ -381,6 +381,8 @@ class Executor:
             if self._policy.keep(str(error)):
                 self._note_policy("kept")
             return self._toolbox
+        if new.cache != self._policy.current.cache:
+            self._cache = Cache.of(new.cache)
         self._policy.take(new)
         self._toolbox, self._redactor = toolbox, self._new_redactor()
         self._note_policy("loaded")

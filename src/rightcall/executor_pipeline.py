@@ -9,6 +9,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from os import urandom
 from time import perf_counter
@@ -26,6 +27,7 @@ from rightcall.execute.placing import placed
 from rightcall.execute.preview import preview, rehearsal
 from rightcall.execute.run import run
 from rightcall.execute.state import UNKNOWN, keepable, state_of, telling
+from rightcall.execute.trace import tracing
 from rightcall.executor_calls import (
     OnStage,
     Stopwatch,
@@ -302,18 +304,30 @@ class Pipeline(Struct, frozen=True, eq=False):
                 given = self._given(request, found.local, bound=False)
                 return await preview(found.local, given, request.canonical, seconds=self._seconds(request))
             key = self._cache_key(request, found.local)
-            if key is not None and (known := self.cache.get(key)) is not None:
+            if key is not None and (known := await self._known(key, found.local)) is not None:
+                log.debug("Cache hit: %s", request.tool)
                 return known
             given = self._given(request, found.local)
             seconds, output = self._seconds(request, found.local), self._budget(request).output
-            result = await run(found.local, given, seconds=seconds, output=output, why_not=self._why_not)
-            if key is not None and result.ok and await self._state(request, found) == request.state:
+            with tracing(self.root) if found.local.traced and key is not None else nullcontext() as trace:
+                result = await run(found.local, given, seconds=seconds, output=output, why_not=self._why_not)
+            if key is None or not result.ok:
+                return result
+            if trace is not None and trace.kept is not None:
+                self.cache.put(key, result, trace=trace.kept)
+            elif trace is None and await self._state(request, found) == request.state:
                 self.cache.put(key, result)
             return result
         except asyncio.CancelledError:
             end = replace(GIVEN_UP, execution_time=round((perf_counter() - began) * 1e3, 3))
             self._later(self._ending(request, admission, end))
             raise
+
+    async def _known(self, key: str, local: LocalTool) -> Result | None:
+        """A result that is kept and still counts."""
+        if not local.traced or key not in self.cache:
+            return self.cache.get(key)
+        return await asyncio.to_thread(self.cache.get, key, self.root)  # it looks at many files
 
     def _why_not(self) -> str | None:
         """Why a call that was admitted, and then waited for a thread, must not start: everything was paused meanwhile.
@@ -398,7 +412,11 @@ class Pipeline(Struct, frozen=True, eq=False):
 
     def _cache_key(self, request: Request, local: LocalTool) -> str | None:
         """None where nothing may be cached: only a tool that says what it read can be known to have read the same."""
-        if request.side_effects or not keepable(local, request.arguments, self.root):
+        if request.side_effects or not self.cache.keeps:
+            return None
+        if local.traced:
+            return f"{request.rights.digest} {request.definition} {request.digest}"
+        if not keepable(local, request.arguments, self.root):
             return None
         return f"{request.rights.digest} {request.definition} {request.digest} {request.state}"
 

@@ -31,7 +31,7 @@ def shipped_tools(
         paths = policy.settings.paths
         rules = path_rules((*paths.deny, *protected), paths.allow, paths.dotfiles)
         sight = Sight(root, rules)
-        tools = [*code_tools(sight), *tools, *hands.tools(sight, policy, desk, guarded)]
+        tools = [*code_tools(sight, policy.code), *tools, *hands.tools(sight, policy, desk, guarded)]
     found = {tool.name: tool for tool in tools}
     if GAIA not in packs:
         return found

@@ -105,3 +105,125 @@ def test_wrong_usage_is_said_clearly(call: Caller, run: Runner, folder: Path) ->
     (folder / "rightcall.toml").write_text("[policy]\nstage = 'all'\n")
     ran = call("word_count", "{}")
     assert (ran.code, "rightcall.toml:2" in ran.err) == (2, True)
+
+
+# ── Arguments as options ─────────────────────────────────────────────────────────────────────────────────────────────
+
+TYPED = '''
+from typing import Literal
+from rightcall import tool
+
+@tool(effects=["read"])
+def told(
+    text: str, count: int = 1, ratio: float = 0.5, loud: bool = False, kind: Literal["one", "two"] = "one",
+    names: list[str] | None = None, sizes: list[int] | None = None, extra: dict | None = None, root: str = "",
+) -> dict:
+    """Say 100 % of what was given."""
+    return locals()
+
+TOOLS = [told]
+'''
+DEFAULT: dict[str, Any] = {
+    "count": 1, "ratio": 0.5, "loud": False, "kind": "one", "names": None, "sizes": None, "extra": None, "root": "",
+}  # fmt: skip
+GIVEN: list[tuple[str, dict[str, Any]]] = [
+    ("--text=hello", {"text": "hello"}),
+    ("--text hello --count 3", {"text": "hello", "count": 3}),
+    ("--text=5 --count=+5 --ratio=2", {"text": "5", "count": 5, "ratio": 2}),
+    ("--text=-x --ratio -1.5", {"text": "-x", "ratio": -1.5}),
+    ("--text= --loud", {"text": "", "loud": True}),
+    ("--loud --text x", {"text": "x", "loud": True}),
+    ("--text x --loud=false", {"text": "x", "loud": False}),
+    ("--text x --loud true --kind two", {"text": "x", "loud": True, "kind": "two"}),
+    ("--TEXT x --names a --names b", {"text": "x", "names": ["a", "b"]}),
+    ('--text x --names ["a,b"]', {"text": "x", "names": ["a,b"]}),
+    ("--text x --sizes 1 --sizes=2", {"text": "x", "sizes": [1, 2]}),
+    ('--text x --extra {"a":[1]}', {"text": "x", "extra": {"a": [1]}}),
+    ("--text null", {"text": "null"}),
+]
+WRONG: list[tuple[str, str]] = [
+    ("--txt x", "unknown option `--txt` for `told`: did you mean `--text`?"),
+    ("--text x --jsn", "unknown option `--jsn` for `told`: did you mean `--json`?"),
+    (
+        "--text x --zzzzzz=1",
+        "unknown option `--zzzzzz` for `told`: run `rightcall call told --help` to see its options",
+    ),
+    ("--count 1", "missing option `--text` of `told`; run `rightcall call told --help` to see all of them"),
+    ("--text x --count one", 'invalid value "one" for `--count`: expected a whole number'),
+    ("--text x --count 1.5", 'invalid value "1.5" for `--count`: expected a whole number'),
+    ("--text x --ratio half", 'invalid value "half" for `--ratio`: expected a number'),
+    ("--text x --loud=maybe", 'invalid value "maybe" for `--loud`: expected true or false'),
+    ("--text x --kind tow", 'invalid value "tow" for `--kind`: did you mean `two`?'),
+    ("--text x --kind three", 'invalid value "three" for `--kind`: expected one of one, two'),
+    ("--text x --text y", "option `--text` is given 2 times; it takes one value"),
+    (
+        "--text x --names [1",
+        'invalid value "[1" for `--names`: expected a list as JSON, or the option once for each item',
+    ),
+    ("--text x --extra [1]", 'invalid value "[1]" for `--extra`: expected an object as JSON'),
+    ("--text x --names a b", 'unexpected argument "b": an option takes one value; repeat the option for a list'),
+    ('{"text":"x"} --count 2', 'unexpected argument "{\\"text\\":\\"x\\"}": give the arguments of `told` as one JSON'),
+    ("--text \x1b[31m --count \x1b[2J", 'invalid value "\\u001b[2J" for `--count`'),
+]
+
+
+@pytest.fixture
+def told(run: Runner, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Caller:
+    (folder / "typedtools.py").write_text(TYPED)
+    monkeypatch.delitem(sys.modules, "typedtools", raising=False)
+    return lambda *words: run("call", *words, "--tools", "typedtools:TOOLS", "--db", str(folder / "audit.db"))
+
+
+@pytest.mark.promise("C-72")
+def test_the_arguments_of_a_tool_are_options_of_their_types(told: Caller) -> None:
+    for words, given in GIVEN:
+        ran = told("told", *words.split(" "), "--json")
+        assert ran.code == 0, (words, ran.err)
+        assert json.loads(ran.out)["result"] == DEFAULT | given, words
+    ran = told("TOLD", "--text", "two words", "--json")
+    assert json.loads(ran.out)["call"]["arguments"] == {"text": "two words"}
+
+
+@pytest.mark.promise("C-72")
+def test_an_option_that_is_wrong_says_what_would_be_right_and_nothing_runs(told: Caller, folder: Path) -> None:
+    for words, message in WRONG:
+        ran = told("told", *words.split(" "))
+        assert (ran.code, ran.out) == (2, ""), words
+        assert message in ran.err, (words, ran.err)
+        assert "\x1b" not in ran.err
+    assert "did you mean `told`?" in told("tolt", "--text", "x").err
+    assert not (folder / "audit.db").exists()
+
+
+@pytest.mark.promise("C-72")
+def test_the_help_of_a_tool_lists_its_options(told: Caller, run: Runner) -> None:
+    ran = told("told", "--help")
+    assert ran.code == 0
+    assert "Say 100 % of what was given." in ran.out
+    for line in ("--text TEXT", "(required)", "--count N", "--kind {one,two}", "--names TEXT", "repeatable"):
+        assert line in ran.out
+    assert "--root TEXT" not in ran.out  # the command's own option wins
+    assert "Only as JSON: root." in ran.out
+    assert run("call", "code/list", "-h").out.count("--sortBy {name,modified,size}") == 2
+    assert "--sortBy" not in run("call", "--help").out
+
+
+@pytest.mark.promise("C-72")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "code/read --path=calltools.py --startLine=2 --endLine=3",
+        r"code/search --pattern=word_\\w+ --filePattern=**/*.py --contextLines=3",
+        "code/list --pattern=**/*.py --sortBy=modified --limit=50",
+        "code/log --path=calltools.py --limit=10 --author=joel",
+        "code/blame --path=calltools.py --startLine=2 --endLine=3",
+        "code/diff --base=main --compare=HEAD --paths=calltools.py",
+        "code/show --commit=HEAD",
+    ],
+)
+def test_the_commands_of_the_design_can_be_typed(run: Runner, folder: Path, line: str) -> None:
+    """They are all understood; without a repository some say that there is none."""
+    ran = run("call", *line.split(" "))
+    assert ran.code in (0, 1), ran.err
+    assert ran.err == ""
+    assert ("There is no git repository" in ran.out) == (ran.code == 1), ran.out

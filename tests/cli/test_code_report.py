@@ -10,12 +10,13 @@ from msgspec.structs import replace
 from execute.write.places import modify, place
 from execute.write.requests import Checks
 from rightcall.cli.code_report import code_lines
-from rightcall.cli.terminal import Style
+from rightcall.cli.terminal import Style, visible_width
 from rightcall.config_hands import Check
 from rightcall.execute.code.tools import code_tools
 from rightcall.execute.write.pulls_tools import pull_tools
 from rightcall.execute.write.saving import saving_tools
 from rightcall.fs.sight import Sight
+from rightcall.text.escape import escaped
 
 PLAIN = Style()
 
@@ -50,6 +51,28 @@ def test_matches_stand_below_their_file(lines) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.promise("C-70")
+def test_matches_are_in_colour_and_what_stands_in_the_file_is_not_obeyed() -> None:
+    result = {"matches": [], "totalMatches": 1, "filesSearched": 1}
+    match = {"file": "a\x1b[2J.py", "line": 3, "contextBefore": ["\x1b[31m"], "contextAfter": []}
+    rows = [
+        ("a foo b foo", [(2, 5), (8, 11)], "a \x1b[31m\x1b[1mfoo\x1b[0m b \x1b[31m\x1b[1mfoo\x1b[0m"),
+        ("\t\x1b[0mfoo", [(1, 8)], "    \x1b[31m\x1b[1m\\u001b[0mfoo\x1b[0m"),
+        ("\x9b31m é\r", [(0, 6)], "\x1b[31m\x1b[1m\\u009b31m é\x1b[0m"),
+        ("no match that is not empty", [], "no match that is not empty"),
+        ("x" * 600, [(0, 600)], "\x1b[31m\x1b[1m" + "x" * 499 + "…\x1b[0m"),
+    ]
+    for text, highlights, shown in rows:
+        found = {**result, "matches": [{**match, "matchedText": text, "highlights": highlights}]}
+        for context in ({}, {"contextLines": 1}):
+            coloured = code_lines("code/search", found, Style(colour=True), context) or []
+            assert [line for line in coloured if line.endswith(shown)], coloured
+            assert set(re.findall(r"\x1b\[?\d*.", "".join(coloured))) <= {f"\x1b[{n}m" for n in (0, 1, 2, 31)}
+            plain = "".join(code_lines("code/search", found, PLAIN, context) or [])
+            assert "\x1b" not in plain
+            assert re.sub(r"\x1b\[\d+m", "", "".join(coloured)) == plain
+
+
 def test_files_have_their_size_and_folders_a_slash(lines, tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     assert lines("code/list", pattern="*") == ["        28  app.py", "            src/", "2 in all"]
@@ -65,6 +88,71 @@ def test_changes_look_like_a_diff(lines, tmp_path: Path) -> None:
         "+    return 1",
         "1 file, +1 -1",
     ]
+
+
+def hunk(*lines: str, start: int = 1) -> dict[str, object]:
+    kinds = {"+": "addition", "-": "deletion", " ": "context"}
+    return {
+        "oldStart": start, "newStart": start, "oldLines": sum(line[0] != "+" for line in lines),
+        "newLines": sum(line[0] != "-" for line in lines),
+        "lines": [{"type": kinds[line[0]], "lineNumber": 0, "content": line[1:]} for line in lines],
+    }  # fmt: skip
+
+
+def side_by_side(width: int, *lines: str, start: int = 1, colour: bool = False) -> list[str]:
+    diff = {"path": "a", "status": "modified", "hunks": [hunk(*lines, start=start)], "stats": {}}
+    totals = {"filesChanged": 1, "insertions": 1, "deletions": 1}
+    result = {"diffs": [diff], "totalChanges": totals}
+    return (code_lines("code/diff", result, Style(colour=colour, width=width, split=True)) or [])[2:-1]
+
+
+@pytest.mark.promise("C-73")
+def test_changes_stand_side_by_side_where_that_was_asked_for() -> None:
+    bar = "│"
+    assert side_by_side(60, " same", "-old", "+new", "+more", " end", start=9) == [
+        f" 9  same                     {bar}  9  same",
+        f"10 -old                      {bar} 10 +new",
+        f"                             {bar} 11 +more",
+        f"11  end                      {bar} 12  end",
+    ]
+    assert side_by_side(60, "-a", "+b", "-c") == [
+        f"1 -a                         {bar} 1 +b",
+        f"2 -c                         {bar}",
+    ]
+
+
+@pytest.mark.promise("C-73")
+def test_side_by_side_nothing_is_lost_and_no_row_is_too_wide() -> None:
+    texts = [
+        "漢字" * 40,
+        "é" * 90,
+        "e\u0301" * 50,
+        "\t\tx" * 20,
+        "\x1b[31mred\x1b[0m" * 5,
+        "\u202eright" * 9,
+        "",
+        "👍" * 33,
+    ]
+    for width in (60, 61, 80, 160):
+        for text in texts:
+            rows = side_by_side(width, f"-{text}", f"+{text}!", colour=True)
+            plain = [re.sub(r"\x1b\[\d+m", "", row) for row in rows]
+            assert all(visible_width(row) <= width for row in rows), (width, text)
+            assert {row.index("│") for row in plain if row.isascii()} <= {(width - 3) // 2 + 1}
+            assert "\x1b" not in "".join(plain)
+            shown = escaped(text.replace("\t", "    "))
+            left = "".join(row.partition(" │")[0].rstrip()[3:] for row in plain)
+            assert left.replace(" ", "") == shown.replace(" ", "")
+
+
+@pytest.mark.promise("C-73")
+def test_a_narrow_terminal_gets_the_usual_view_and_is_told_why() -> None:
+    result = {"diffs": [{"path": "a", "status": "modified", "hunks": [hunk("-a", "+b")], "stats": {}}],
+              "totalChanges": {"filesChanged": 1, "insertions": 1, "deletions": 1}}  # fmt: skip
+    assert code_lines("code/diff", result, Style(width=50, split=True)) == [
+        "the terminal has 50 columns, 60 are needed for --split", "modified  a", "@@ -1,1 +1,1 @@", "-a", "+b",
+        "1 file, +1 -1",
+    ]  # fmt: skip
 
 
 def test_commits_have_their_message_and_who_made_them(lines) -> None:

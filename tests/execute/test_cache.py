@@ -1,7 +1,9 @@
 """Results that are kept: bounded, least recently used first, unchangeable."""
 
 import threading
+from array import array
 from collections import OrderedDict
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -9,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rightcall.config_hands import CacheSettings
 from rightcall.execute.cache import Cache
+from rightcall.execute.trace import Kept, Trace
 from rightcall.types_running import Result
 
 
@@ -144,3 +148,51 @@ def test_threads_share_it() -> None:
     assert stats.hits + stats.misses == 8_000
     assert stats.entries <= 8
     assert stats.bytes <= 4_000
+
+
+@pytest.mark.promise("C-75")
+def test_what_is_too_old_no_longer_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("rightcall.execute.cache.monotonic", lambda: now[0])
+    cache = Cache(seconds=60)
+    cache.put("k", Result(True, 1))
+    now[0] += 59.9
+    assert cache.get("k")
+    now[0] += 0.2  # a hit does not make it younger
+    assert cache.get("k") is None
+    assert cache.stats().entries == 0
+
+
+@pytest.mark.promise("C-75")
+def test_what_is_too_old_does_not_take_room_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("rightcall.execute.cache.monotonic", lambda: now[0])
+    cache = Cache(seconds=30)
+    cache.put("old", Result(True, 1))
+    now[0] += 40
+    cache.put("new", Result(True, 2))
+    assert cache.stats().entries == 2
+    now[0] += 25
+    cache.put("newer", Result(True, 3))
+    assert (cache.stats().entries, cache.get("new") is not None) == (2, True)
+
+
+@pytest.mark.promise("C-75")
+def test_a_result_that_was_read_from_files_counts_as_long_as_they_look_the_same(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x")
+    trace = Trace(str(tmp_path))
+    trace.file("a", (tmp_path / "a").lstat())
+    kept = Kept("a\0", array("q", trace._looks))
+    cache = Cache()
+    cache.put("k", Result(True, 1), trace=kept)
+    assert cache.stats().bytes > kept.weight
+    assert cache.get("k", str(tmp_path))
+    (tmp_path / "a").write_text("xy")
+    assert cache.get("k", str(tmp_path)) is None
+    assert cache.get("k", str(tmp_path / "gone")) is None
+    assert cache.stats().bytes == 0
+
+
+def test_as_the_policy_wants_it() -> None:
+    assert not Cache.of(CacheSettings(enabled=False)).keeps
+    assert Cache.of(CacheSettings()).keeps

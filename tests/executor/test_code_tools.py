@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from rightcall import Executor
-from rightcall.execute.code.tools import CODE_TOOLS
+from rightcall.execute.code.tools import code_tools
+from rightcall.fs.sight import Sight
 from rightcall.record.clock import ManualClock
 from rightcall.record.tables import Store
 
@@ -55,7 +56,7 @@ def test_an_executor_has_the_seven_by_default_and_each_runs(opened: Any) -> None
         "code/show": {"commit": "HEAD"},
     }
     with opened() as executor:
-        assert [tool.name for tool in CODE_TOOLS] == NAMES
+        assert [tool.name for tool in code_tools(Sight(executor.root))] == NAMES
         for name in NAMES:
             outcome = call(executor, name, **asked[name])
             assert (outcome.ok, outcome.decision.rule) == (True, "stage:read-only"), outcome

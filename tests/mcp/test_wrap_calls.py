@@ -184,15 +184,36 @@ class TestHeld:
         assert early.client_got == []
 
 
-def test_a_cancelled_call_is_recorded_as_cancelled(wrapped: Wrapped) -> None:
+@pytest.mark.promise("H-33")
+def test_a_cancelled_call_is_recorded_as_cancelled_and_not_answered(wrapped: Wrapped) -> None:
     wrapped.client(call(1, "read_file", {"path": "a"}))
     cancel = line({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
     wrapped.client(cancel)
     assert wrapped.server_got[1:] == [cancel]
-    late = line(result(1, {"content": []}))
-    wrapped.server(late)
-    assert wrapped.client_got == [late]
+    wrapped.server(result(1, {"content": []}))
+    assert wrapped.client_got == []
     assert [end["status"] for end in wrapped.records("end")] == ["failed"]
+
+
+@pytest.mark.promise("H-33")
+@pytest.mark.parametrize("again", [call(1, "read_file", {"path": "b"}), {"id": 1, "method": "ping"}])
+def test_an_id_that_was_cancelled_and_is_used_again_is_answered(wrapped: Wrapped, again: dict[str, Any]) -> None:
+    wrapped.client(call(1, "read_file", {"path": "a"}))
+    wrapped.client({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+    wrapped.client(again)
+    wrapped.server(result(1, {"content": []}))
+    wrapped.server(result(1, {"content": []}))  # a second answer passes, as it always has
+    assert len(wrapped.client_got) == 2
+
+
+@pytest.mark.promise("H-33")
+def test_a_cancelled_call_is_not_answered_with_what_is_too_long_to_be_read(wrapped: Wrapped) -> None:
+    wrapped.client(call(1, "read_file", {"path": "a"}))
+    assert not wrapped.between.is_for_us(b'{"id":1,"result":')
+    wrapped.client({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+    assert wrapped.between.is_for_us(b'{"id":1,"result":')
+    wrapped.between.passes_unread(b'{"id":1,"result":', b"}}", 9_000_000)
+    assert not wrapped.between.is_for_us(b'{"id":1,"result":')
 
 
 @pytest.mark.promise("X-07")

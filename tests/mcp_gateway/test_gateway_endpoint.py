@@ -134,6 +134,37 @@ def test_anothers_session_is_found_by_nobody_else() -> None:
     assert run(work) == (200, 404)
 
 
+@pytest.mark.promise("H-33")
+@pytest.mark.parametrize(
+    ("accept", "status", "kind"),
+    [("application/json, text/event-stream", 200, "text/event-stream"), ("application/json", 202, None)],
+)
+@pytest.mark.parametrize("progress", [False, True])
+def test_a_cancelled_call_is_not_answered(accept: str, status: int, kind: str | None, progress: bool) -> None:
+    link = ScriptedLink(lambda method, params: None if method == "tools/call" else old_server(method, params))
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+
+    async def work(site: Site) -> tuple[Answer, int]:
+        own = await site.session()
+        more: dict[str, Any] = {"_meta": {"progressToken": "p"}}
+        calling = asyncio.create_task(site.ask(body=call(**more), accept=accept, **own))
+        while not link.said("tools/call"):
+            await asyncio.sleep(0.001)
+        if progress:
+            token = link.said("tools/call")[0]["params"]["_meta"]["progressToken"]
+            link.say({"method": "notifications/progress", "params": {"progressToken": token, "progress": 1}})
+        await site.ask(body=cancel, **own)
+        answer = await calling
+        link.say({"id": link.said("tools/call")[0]["id"], "result": {}})
+        return answer, len(link.said("notifications/cancelled"))
+
+    answer, told = run(work, link)
+    assert (answer.status, answer.headers.get("content-type"), answer.is_over, told) == (status, kind, True, 1)
+    assert [one.get("method") for one in answer.events] == (["notifications/progress"] if progress and kind else [])
+    assert b"result" not in answer.body
+    assert b"error" not in answer.body
+
+
 @pytest.mark.parametrize(
     ("method", "body", "headers", "status", "code"),
     [

@@ -74,6 +74,7 @@ def test_one_that_answered_before_it_ended_is_back_after_the_shortest_pause() ->
     class Asking:
         party = object()
         wants_progress = False
+        outlives = False
 
         def progress(self, params: Any) -> None: ...
 

@@ -35,6 +35,7 @@ class Owner:
 
 class Cause:
     wants_progress = True
+    outlives = False
 
     def __init__(self, party: object) -> None:
         self.party = party

@@ -3,13 +3,14 @@
 import asyncio
 import os
 import tomllib
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from msgspec import json
 
-from mcp_gateway_asking import asked, gateway_of, greeted, policy, shared_of, text_of
-from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
+from mcp_gateway_asking import asked, gateway_of, greeted, once, policy, shared_of, text_of
+from mcp_gateway_scripted import TOOL, ScriptedLink, Wrong, old_server
 from rightcall.config import load_policy
 from rightcall.door import Door
 from rightcall.mcp.gateway_shared import SharedGateway
@@ -182,3 +183,58 @@ def test_what_a_server_wrote_to_standard_error_is_for_the_operator_and_without_s
         assert "its last words: ada asked for 4711 with [redacted" in shown
         assert key not in shown
         assert "a-value-of-our-own" not in shown
+
+
+def shelf(scheme: str, code: int) -> Callable[[str, dict[str, Any]], Any]:
+    """A server of resources that says in its own words that it has none of an address."""
+
+    def answering(method: str, params: dict[str, Any]) -> Any:
+        match method:
+            case "initialize":
+                return {**old_server(method, params), "capabilities": {"resources": {}}}
+            case "resources/list":
+                return {"resources": [{"uri": f"{scheme}://one", "name": "one"}]}
+            case "resources/templates/list":
+                return {"resourceTemplates": [{"uriTemplate": f"{scheme}://by/{{id}}", "name": "by"}]}
+            case "resources/read":
+                raise Wrong(code, f"{scheme} has no {params['uri']}", uri=params["uri"])
+        raise LookupError(method)
+
+    return answering
+
+
+@pytest.mark.promise("H-34")
+@pytest.mark.parametrize(
+    ("uri", "code", "who"),
+    [
+        ("b://nothing", -32602, "b"),
+        ("b://by/7", -32602, "b"),
+        ("a://nothing", -32002, "a"),
+        ("other://x", -32002, "a"),
+    ],
+)
+def test_a_resource_that_nobody_has_is_refused_in_the_words_of_the_likeliest_server(
+    uri: str, code: int, who: str
+) -> None:
+    async def main() -> list[Any]:
+        links = {"a": ScriptedLink(shelf("a", -32002)), "b": ScriptedLink(shelf("b", -32602))}
+        async with gateway_of(policy("a", "b"), **links) as gateway:
+            client = await greeted(gateway)
+            return [await asked(client, "resources/read", uri=uri), await once(gateway, "resources/read", uri=uri)]
+
+    expected = {"code": code, "message": f"{who} has no {uri}", "data": {"uri": uri}}
+    assert asyncio.run(main()) == [expected, expected]
+
+
+@pytest.mark.promise("H-34")
+def test_without_any_server_of_resources_the_words_are_those_of_the_clients_revision() -> None:
+    async def main() -> list[Any]:
+        async with gateway_of(policy("a"), a=ScriptedLink()) as gateway:
+            client = await greeted(gateway)
+            found = [
+                await asked(client, "resources/read", uri="x://1"),
+                await once(gateway, "resources/read", uri="x://1"),
+            ]
+            return [(one["code"], one["message"]) for one in found]
+
+    assert asyncio.run(main()) == [(-32002, "Resource not found"), (-32602, "Resource not found")]

@@ -27,7 +27,7 @@ class Backend:
         self.begun = asyncio.Event()
         self.count = 0
 
-    async def introduction(self, capabilities: Any) -> dict[str, Any]:
+    async def introduction(self, client: Any, capabilities: Any) -> dict[str, Any]:
         return {"capabilities": {}, "serverInfo": {}}
 
     async def answer(self, exchange: Exchange) -> Answer:

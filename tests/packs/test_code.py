@@ -18,6 +18,7 @@ SEVEN: dict[str, tuple[Row, ...]] = {
         ("maxLines", False, "integer", "default 500"),
         ("syntaxHighlight", False, "boolean", "default false"),
         ("includeMetadata", False, "boolean", "default true"),
+        ("includeLines", False, "boolean", "default false"),  # how the design's `lines` are asked for: promise C-71
         ("includeStructure", False, "boolean", "default false"),  # not in the design: promise C-10
     ),
     "code/search": (

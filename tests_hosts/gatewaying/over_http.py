@@ -1,5 +1,5 @@
-"""Servers of the official SDK over streamable HTTP, in a thread of their own: one that speaks both eras, one that knows
-only the old."""
+"""Servers of the official SDK over streamable HTTP, in a thread of their own: one that speaks both eras, and those that
+know only one."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -67,6 +67,21 @@ class OldOnly:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         version = dict(scope.get("headers", ())).get(b"mcp-protocol-version", b"")
         if scope["type"] == "http" and version == b"2026-07-28":
+            await send({"type": "http.response.start", "status": 400, "headers": [(b"content-type", b"text/plain")]})
+            await send({"type": "http.response.body", "body": b"Unsupported protocol version"})
+            return
+        await self._app(scope, receive, send)
+
+
+class NewOnly:
+    """A server with which nobody shakes hands."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        version = dict(scope.get("headers", ())).get(b"mcp-protocol-version", b"")
+        if scope["type"] == "http" and version != b"2026-07-28":
             await send({"type": "http.response.start", "status": 400, "headers": [(b"content-type", b"text/plain")]})
             await send({"type": "http.response.body", "body": b"Unsupported protocol version"})
             return

@@ -6,7 +6,7 @@ from typing import Any
 import mcp_types
 import pytest
 
-from gatewaying.over_http import Forgetful, OldOnly, modern_server, served
+from gatewaying.over_http import Forgetful, NewOnly, OldOnly, modern_server, served
 from gatewaying.running import READS, gateway, texts
 
 PAIRS = pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_result_of_a_new_server_that_asks_is_answered_by_clients_of_both_eras(
                 states.append(asked.request_state)
             return texts(await client.call_tool("web_greet", {}))
 
-    with served(app_of("new")) as url:
+    with served(NewOnly(modern_server().streamable_http_app())) as url:
         text = asyncio.run(main(url))
     assert text == "hello Who? Ada, state of the server"
     assert all(state and "state of the server" not in state for state in states)

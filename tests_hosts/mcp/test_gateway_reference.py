@@ -58,23 +58,23 @@ async def answers(client: Client, calls: list[tuple[str, dict[str, Any]]], prefi
 def compared(command: list[str], calls: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     """What the server answers through the gateway, to clients of both eras: the same as directly."""
 
-    async def main() -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    async def main() -> list[tuple[dict[str, Any], dict[str, Any]]]:
         server = StdioServerParameters(command=command[0], args=command[1:])
-        async with Client(server) as client:
-            direct = await answers(client, calls, "")
-        through: list[dict[str, Any]] = []
+        found: list[tuple[dict[str, Any], dict[str, Any]]] = []
         async with gateway({"x": {"command": command, **READS}}) as site:
-            for era in ("auto", "legacy"):
+            for era in ("legacy", "auto"):
+                async with Client(server, mode=era) as client:
+                    direct = await answers(client, calls, "")
                 async with site.client(era) as client:
-                    through.append(await answers(client, calls, "x_"))
-        return direct, through
+                    found.append((direct, await answers(client, calls, "x_")))
+        return found
 
-    direct, through = asyncio.run(main())
-    for found in through:
-        assert direct.keys() == found.keys()
+    both = asyncio.run(main())
+    for direct, through in both:
+        assert direct.keys() == through.keys()
         for key in direct:
-            assert found[key] == direct[key], key
-    return direct
+            assert through[key] == direct[key], key
+    return both[-1][0]
 
 
 def test_the_server_of_everything(npm_bin: Path) -> None:

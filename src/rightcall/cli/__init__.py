@@ -1,6 +1,7 @@
 """The command line. Each command is a module of this package, imported only when it is asked for.
 
-A command module has a docstring and `EXAMPLES` for its help, `arguments(parser)` and `run(options) -> exit code`.
+A command module has a docstring and `EXAMPLES` for its help, `arguments(parser)` and `run(options) -> exit code`; one
+whose options depend on what else is written has `parse(parser, arguments)` too.
 """
 
 import gc
@@ -178,7 +179,8 @@ def _run(command: str, arguments: list[str]) -> int:
     )
     module.arguments(parser)
     try:
-        return module.run(parser.parse_args(arguments))
+        parse = getattr(module, "parse", None)
+        return module.run(parser.parse_args(arguments) if parse is None else parse(parser, arguments))
     except SystemExit as stop:  # how argparse ends for --help and for wrong usage; it has already said why
         return stop.code if isinstance(stop.code, int) else USAGE
     except RightCallError as error:

@@ -13,8 +13,11 @@ from rightcall.cli.terminal import say, style_for
 
 EXAMPLES = """\
 examples:
-  rightcall call code/search '{pattern: "TODO"}'
-  rightcall call code/read '{path: "README.md", endLine: 20}' --root ~/project
+  rightcall call code/read --path README.md --endLine 20
+  rightcall call code/search --pattern TODO --filePattern '**/*.py' --contextLines 3
+  rightcall call code/diff --base main --split
+  rightcall call code/list --help
+  rightcall call code/search '{pattern: "TODO"}' --root ~/project
   rightcall call word_count '{"text": "to be or not"}' --tools examples.mytools:TOOLS --as teacher
   rightcall call word_count "{'txt': 'to be'}" --tools examples.mytools:TOOLS --as teacher --explain
   rightcall call append_note @arguments.json --tools examples.mytools:TOOLS --as teacher --json
@@ -31,7 +34,8 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("tool", metavar="TOOL", help="the name of the tool as the model wrote it")
     parser.add_argument(
         "args", nargs="?", default="{}", metavar="ARGS",
-        help="the arguments as the model wrote them; - reads standard input, @FILE a file (default: none)",
+        help="the arguments as the model wrote them; - reads standard input, @FILE a file (default: none). "
+        "Or give them as options: `rightcall call TOOL --help` lists those of a tool",
     )  # fmt: skip
     parser.add_argument("--as", dest="caller", default="default", metavar="CALLER", help="on whose behalf (default)")
     parser.add_argument(
@@ -45,8 +49,18 @@ def arguments(parser: ArgumentParser) -> None:
         "--wait", type=float, default=0.0, metavar="SECONDS", help="wait so long for a person to approve it"
     )
     parser.add_argument("--explain", action="store_true", help="also: each repair, the rule, the time of each stage")
+    parser.add_argument(
+        "--split", action="store_true", help="show the changes of code/diff, code/show, code/log side by side"
+    )
     json_option(parser, "the outcome")
     store_options(parser)
+
+
+def parse(parser: ArgumentParser, arguments: list[str]) -> Namespace:
+    """What the command line says; arguments of the tool may be options too."""
+    from rightcall.cli.call_options import parse_call
+
+    return parse_call(parser, arguments)
 
 
 def run(options: Namespace) -> int:
@@ -64,7 +78,7 @@ def run(options: Namespace) -> int:
     existing_folder(options.root)
     offer_trust(options)
     with redirect_stdout(sys.stderr):  # what a tool prints must not mix with what we print
-        tools = _functions(options.tools)
+        tools = load_functions(options.tools)
         with (
             closing(open_store(options, create=True)) as store,
             Executor.open_sync(options.root, policy_file(options), tools=tools, store=store) as executor,
@@ -78,11 +92,12 @@ def run(options: Namespace) -> int:
     if options.json:
         say(json_text(outcome_record(outcome), ascii_only=not is_unicode(sys.stdout)))
     else:
-        say(*report(outcome, style_for(sys.stdout), explain=options.explain))
+        say(*report(outcome, style_for(sys.stdout, split=options.split), explain=options.explain))
     return OK if outcome.ok else REFUSED
 
 
-def _functions(sources: list[str]) -> list[Any]:
+def load_functions(sources: list[str]) -> list[Any]:
+    """The functions that `--tools` names. Raises InputError."""
     from rightcall.cli.toolfiles import load_tools
 
     if any(":" not in source for source in sources):

@@ -1,9 +1,15 @@
 """Changes as a diff, and the commits that made them."""
 
 from collections.abc import Iterator
+from itertools import zip_longest
+
+from msgspec import Struct
 
 from rightcall.cli.code_report_text import Fields, lines_of, safe
-from rightcall.cli.terminal import Style, Tint, many
+from rightcall.cli.terminal import Style, Tint, fold, many, visible_width
+
+LEAST_SPLIT = 60
+"""Columns without which changes are shown below each other."""
 
 _SIGNS: dict[str, tuple[str, tuple[Tint, ...]]] = {
     "addition": ("+", ("green",)),
@@ -61,16 +67,76 @@ def _commit(commit: Fields, style: Style) -> Iterator[str]:
 
 
 def _changes(diffs: list[Fields], style: Style) -> Iterator[str]:
+    split = style.split and style.width >= LEAST_SPLIT
+    if style.split and not split and diffs:
+        yield style.tint(f"the terminal has {style.width} columns, {LEAST_SPLIT} are needed for --split", "yellow")
     for file in diffs:
         yield style.tint(f"{file['status']}  {safe(file['path'])}{_about(file)}", "bold")
         for hunk in file["hunks"]:
             spans = f"-{hunk['oldStart']},{hunk['oldLines']} +{hunk['newStart']},{hunk['newLines']}"
             yield style.tint(f"@@ {spans} @@", "cyan")
-            for line in hunk["lines"]:
-                sign, colour = _SIGNS[line["type"]]
-                yield style.tint(sign + safe(line["content"]), *colour)
+            yield from _side_by_side(hunk, style) if split else _below_each_other(hunk, style)
         if file.get("truncated"):
             yield style.tint("…", "dim")
+
+
+def _below_each_other(hunk: Fields, style: Style) -> Iterator[str]:
+    for line in hunk["lines"]:
+        sign, colour = _SIGNS[line["type"]]
+        yield style.tint(sign + safe(line["content"]), *colour)
+
+
+class _Side(Struct, frozen=True):
+    """One line on one side: its number, what became of it, and its text."""
+
+    number: int
+    kind: str
+    text: str
+
+
+def _side_by_side(hunk: Fields, style: Style) -> Iterator[str]:
+    """What was on the left, what is on the right; of lines that were changed the first beside the first. Long ones go
+    on in the row below."""
+    last = max(hunk["oldStart"] + hunk["oldLines"], hunk["newStart"] + hunk["newLines"])
+    gutter, half = len(str(last)), (style.width - 3) // 2
+    for old, new in _rows(hunk):
+        pieces = [[] if side is None else fold(side.text, half - gutter - 2) for side in (old, new)]
+        for at, texts in enumerate(zip_longest(*pieces, fillvalue="")):
+            left, right = (
+                _cell(side, text, gutter, style, first=at == 0)
+                for side, text in zip((old, new), texts, strict=True)
+            )  # fmt: skip
+            yield f"{left}{' ' * (half - visible_width(left))} {style.tint('│', 'dim')} {right}".rstrip()
+
+
+def _cell(side: _Side | None, text: str, gutter: int, style: Style, *, first: bool) -> str:
+    if side is None:
+        return ""
+    sign, tints = _SIGNS[side.kind]
+    number, text = (str(side.number), sign + text) if first else ("", f" {text}")
+    return f"{style.tint(f'{number:>{gutter}}', 'dim')} {style.tint(text, *tints) if tints else text}"
+
+
+def _rows(hunk: Fields) -> Iterator[tuple[_Side | None, _Side | None]]:
+    old, new = hunk["oldStart"], hunk["newStart"]
+    gone: list[_Side] = []
+    come: list[_Side] = []
+    for line in hunk["lines"]:
+        text = safe(line["content"])
+        if line["type"] == "context":
+            yield from zip_longest(gone, come)
+            gone, come = [], []
+            yield _Side(old, "context", text), _Side(new, "context", text)
+        elif line["type"] == "deletion":
+            if come:  # another change begins
+                yield from zip_longest(gone, come)
+                gone, come = [], []
+            gone.append(_Side(old, "deletion", text))
+        else:
+            come.append(_Side(new, "addition", text))
+        old += line["type"] != "addition"
+        new += line["type"] != "deletion"
+    yield from zip_longest(gone, come)
 
 
 def _about(file: Fields) -> str:

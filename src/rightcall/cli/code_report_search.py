@@ -1,13 +1,14 @@
-"""Matches below their file; with lines around them, where those were asked for, as `grep -C` shows them."""
+"""Matches below their file, in colour where there are any; with lines around them, where those were asked for, as
+`grep -C` shows them."""
 
 from collections.abc import Iterator
 from itertools import groupby
 
-from rightcall.cli.code_report_text import Fields, safe, some
+from rightcall.cli.code_report_text import Fields, marked, safe, some
 from rightcall.cli.terminal import Style, many
 
-Line = tuple[int | None, str, bool]
-"""Its number, where that is known, its text, and whether it matches."""
+Line = tuple[int | None, str, Fields | None]
+"""Its number, where that is known, its text, and the match that it is, None for one around it."""
 
 
 def search(result: Fields, style: Style, arguments: Fields) -> Iterator[str]:
@@ -28,7 +29,7 @@ def more(result: Fields) -> str | None:
 
 
 def _bare(match: Fields, style: Style) -> str:
-    return f"{style.tint(_place(match.get('line'), '  '), 'dim')}{safe(match['matchedText'])}"
+    return f"{style.tint(_place(match.get('line'), '  '), 'dim')}{_marked(match, style)}"
 
 
 def _with_context(matches: list[Fields], style: Style) -> Iterator[str]:
@@ -36,9 +37,9 @@ def _with_context(matches: list[Fields], style: Style) -> Iterator[str]:
     for at, group in enumerate(groups):
         if at:
             yield style.tint("--", "dim")
-        for number, text, matched in group:
-            if matched:
-                yield f"{style.tint(_place(number, ': '), 'dim')}{safe(text)}"
+        for number, text, match in group:
+            if match is not None:
+                yield f"{style.tint(_place(number, ': '), 'dim')}{_marked(match, style)}"
             else:
                 yield style.tint(f"{_place(number, '- ')}{safe(text)}", "dim")
 
@@ -48,7 +49,7 @@ def _numbered(matches: list[Fields]) -> Iterator[list[Line]]:
     lines: dict[int, Line] = {}
     for match in matches:
         for number, text, matched in _around(match):
-            if number is not None and (matched or number not in lines):
+            if number is not None and (matched is not None or number not in lines):
                 lines[number] = (number, text, matched)
     for _, group in groupby(enumerate(sorted(lines)), key=lambda found: found[1] - found[0]):
         yield [lines[number] for _, number in group]
@@ -58,8 +59,12 @@ def _around(match: Fields) -> list[Line]:
     number = match.get("line")
     before, after = match["contextBefore"], match["contextAfter"]
     first = None if number is None else number - len(before)
-    lines = [*((text, False) for text in before), (match["matchedText"], True), *((text, False) for text in after)]
+    lines = [*((text, None) for text in before), (match["matchedText"], match), *((text, None) for text in after)]
     return [(None if first is None else first + at, text, matched) for at, (text, matched) in enumerate(lines)]
+
+
+def _marked(match: Fields, style: Style) -> str:
+    return marked(str(match["matchedText"]), match.get("highlights") or (), style)
 
 
 def _place(number: int | None, mark: str) -> str:

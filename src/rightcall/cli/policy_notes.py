@@ -10,6 +10,7 @@ from rightcall.config import HOSTS, Policy
 from rightcall.config_hands import WriteSettings
 from rightcall.config_router import ModelSettings, RouterSettings
 from rightcall.config_settings import PRESETS, STAGES, Settings, Window
+from rightcall.execute.code.structure import has_parser
 from rightcall.packs import available_packs, load_pack
 from rightcall.packs.lines import KeyPath
 from rightcall.text.addresses import is_loopback
@@ -178,6 +179,8 @@ def _model(model: ModelSettings, place: KeyPath) -> Found:
 
 def _hands(policy: Policy) -> Found:
     usual = WriteSettings()
+    if policy.code.structure and not has_parser():
+        yield ("code", "structure"), 'the parser is not installed: run `pip install "rightcall[code]"`'
     for at, folder in enumerate(policy.sandbox.visible):
         if folder.strip("/") in _MUCH:
             yield ("sandbox", "visible", at), "code that a model wrote can read everything in there"

@@ -274,6 +274,22 @@ memory = 2048
 processes = 256
 scratch = 1024
 
+# ── Reading: what the code tools open, and which results are kept ────────────────────────────────────────────
+
+[code]
+# The largest file that `code/read` and `code/show` open, in bytes.
+largest_file = 1_048_576
+# true: every `code/read` brings the structure of the file, its imports, classes and functions. It costs tokens.
+structure = false
+
+[cache]
+# Results are kept together with the state of what was read; any change of that, and they no longer count.
+enabled = true
+# At most so many results, so many bytes of them, and none older than so many seconds.
+entries = 100
+bytes = 10_000_000
+seconds = 300
+
 # ── What is recorded ─────────────────────────────────────────────────────────────────────────────────────────
 
 [audit]

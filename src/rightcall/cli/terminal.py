@@ -17,10 +17,11 @@ FALLBACK_WIDTH = 100
 
 
 class Style(Struct, frozen=True):
-    """How one command writes: with colours or without, and how wide."""
+    """How one command writes: with colours or without, how wide, and changes side by side or below each other."""
 
     colour: bool = False
     width: int = FALLBACK_WIDTH
+    split: bool = False
 
     def tint(self, text: str, *tints: Tint) -> str:
         if not self.colour or not text:
@@ -38,10 +39,10 @@ def wants_colour(stream: IO[str], environment: Mapping[str, str]) -> bool:
     return stream.isatty() and environment.get("TERM") != "dumb"
 
 
-def style_for(stream: IO[str], *, plain: bool = False) -> Style:
+def style_for(stream: IO[str], *, plain: bool = False, split: bool = False) -> Style:
     """The style for a stream, from the environment of this process."""
     colour = not plain and wants_colour(stream, os.environ)
-    return Style(colour=colour, width=max(40, min(_columns(stream), 160)))
+    return Style(colour=colour, width=max(40, min(_columns(stream), 160)), split=split)
 
 
 def _columns(stream: IO[str]) -> int:
@@ -112,6 +113,25 @@ def _fitting(text: str, width: int) -> int:
     while cut > 1 and visible_width(text[:cut]) > width:
         cut -= 1
     return cut
+
+
+def fold(text: str, width: int) -> list[str]:
+    """Breaks one line into pieces of at most `width` columns, wherever that falls: nothing is lost at the breaks.
+
+    >>> fold("one two", 3), fold("\u6f22\u5b57", 3)
+    (['one', ' tw', 'o'], ['\u6f22', '\u5b57'])
+    """
+    if visible_width(text) <= width:
+        return [text]
+    pieces: list[str] = []
+    start = used = 0
+    for at, character in enumerate(text):
+        columns = visible_width(character)
+        if used + columns > width and at > start:
+            pieces.append(text[start:at])
+            start, used = at, 0
+        used += columns
+    return [*pieces, text[start:]]
 
 
 def beside(left: Sequence[str], right: Sequence[str], width: int) -> list[str]:

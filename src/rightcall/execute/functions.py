@@ -66,6 +66,8 @@ class LocalTool(Struct, frozen=True, eq=False):
     """True paths of folders outside the root that it may touch too, and looks after itself."""
     lasting: bool = False
     """Its `timeout` is what it needs: the usual limit does not shorten it, one that a policy states does."""
+    traced: bool = False
+    """It notes what it looks at (`execute/trace.py`): its results are kept by that."""
     about: PackTool | None = None
     """The pack's own word on a tool that ships with us: more rules than a function can declare."""
     absent: str = ""

@@ -15,7 +15,7 @@ def packed_tool(
     about: PackTool, arguments: type[Struct], run: Callable[[Any], Any], *,
     state: Callable[[Any], object] | None = None, preview: Callable[[Any], Any] | None = None,
     timeout: float | None = None, cacheable: bool = False, rooted: bool = False, caller: str | None = None,
-    expected: str | None = None, lasting: bool = False,
+    expected: str | None = None, lasting: bool = False, traced: bool = False,
 ) -> LocalTool:  # fmt: skip
     """A tool of a pack whose function takes the record of its arguments, and gives one of its result. `state` and
     `preview` take the same record; the other words are those of `LocalTool`."""
@@ -48,6 +48,7 @@ def packed_tool(
         caller=caller,
         expected=expected,
         lasting=lasting,
+        traced=traced,
         about=about,
     )
 

@@ -6,11 +6,13 @@ can do, and a server that needs an answer returns its question as the result, fo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
 from rightcall.mcp.messages import mapping
+
+Era = Literal["old", "new"]
 
 HANDSHAKE: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Revisions that begin with `initialize`, oldest first."""

@@ -15,25 +15,30 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Final, Protocol, cast
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from rightcall import __version__
 from rightcall.config_servers import Server
 from rightcall.door import Door
 from rightcall.door_origin import way_of
+from rightcall.mcp.eras import Era
 from rightcall.mcp.gateway_calls import Calls, called_by
 from rightcall.mcp.gateway_continuing import Continuations
 from rightcall.mcp.gateway_following import Following
+from rightcall.mcp.gateway_forward import era_of
 from rightcall.mcp.gateway_joining import Joining
 from rightcall.mcp.gateway_news import LEVELS, LISTS, MESSAGE, MOST_WATCHED, TOOLS, UPDATED, News
+from rightcall.mcp.gateway_questions import Questions
 from rightcall.mcp.gateway_resources import Library, list_result, uri_of
 from rightcall.mcp.gateway_searching import Searching
 from rightcall.mcp.gateway_table import Entry, Table
+from rightcall.mcp.gateway_tasks import Tasks
 from rightcall.mcp.messages import INVALID_PARAMS, notification, value
 from rightcall.mcp.serving import Client, Exchange
-from rightcall.mcp.serving_answers import METHOD_NOT_FOUND, Answer, Refused, failure, success
-from rightcall.mcp.upstream import Opening, Upstream
+from rightcall.mcp.serving_answers import METHOD_NOT_FOUND, Answer, Refused, success
+from rightcall.mcp.tasks import STATUS
+from rightcall.mcp.upstream import STARTING, Opening, Upstream
 from rightcall.mcp.upstream_greeting import Hello
 from rightcall.mcp.upstream_session import Cause, Session
 
@@ -43,8 +48,8 @@ CALLER: Final = "gateway"
 """Who calls, where no token says otherwise."""
 GREETING: Final = 5.0
 """Seconds that the first question of a client waits for servers that are just starting."""
+_ENDED: Final = "RightCall ended before the task did."
 _NO_SERVERS: Final[Mapping[str, Server]] = {}
-_ASKED: Final = {"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots"}
 
 
 class OwnTools(Protocol):
@@ -57,6 +62,16 @@ class OwnTools(Protocol):
     def call(self, exchange: Exchange) -> Coroutine[Any, Any, Answer]: ...
 
 
+class Shared(Struct, frozen=True):
+    """What gateways of one door have in common, and what tells one from the others."""
+
+    tasks: Tasks
+    era: Era = "new"
+    """Of its clients: servers that know both are spoken to in theirs."""
+    alone: bool = False
+    """It is for one client and no other."""
+
+
 class Gateway:
     """Used within one event loop. `open_link` makes the way to a server; `news` hears, in words for people, which
     servers came and went; `know` takes the tools of a server for the door. `capabilities` are what servers are told
@@ -66,10 +81,11 @@ class Gateway:
     def __init__(
         self, door: Door, open_link: Opening, *, capabilities: Mapping[str, Any] | None = None,
         own: OwnTools | None = None, joins: bool = True, news: Callable[[str], None] = lambda _: None,
-        know: Callable[[list[Any], str], None] | None = None, follows: bool = True,
+        know: Callable[[list[Any], str], None] | None = None, follows: bool = True, shared: Shared | None = None,
     ) -> None:  # fmt: skip
         self.door = door
-        self.hello = Hello({"name": "rightcall", "version": __version__}, capabilities or {})
+        era: Era = "new" if shared is None else shared.era
+        self.hello = Hello({"name": "rightcall", "version": __version__}, capabilities or {}, era)
         self.news = News()
         self.table = Table(is_taken=lambda name: own is not None and own.has(name))
         self._kept = Continuations()
@@ -77,11 +93,12 @@ class Gateway:
         self._joins = joins
         self._awaits_client = capabilities is None
         self.know = know or door.know
+        self._tasks = Tasks(door) if shared is None else shared.tasks
+        alone = capabilities is None if shared is None else shared.alone
+        self._questions = Questions(self.news, self._tasks.beginner, alone=alone)
         self.running = 0
         """Requests that are being answered."""
-        self._only: Client | None = None
-        self._is_shared = False
-        self._calls = Calls(door, self.table, self, self._kept)
+        self._calls = Calls(door, self.table, self, self._kept, self._tasks)
         self._searching = Searching(door, self.table)
         self._calls.finding = self._searching.finding
         self._library = Library(self, self._kept)
@@ -102,7 +119,12 @@ class Gateway:
     @property
     def is_used(self) -> bool:
         """Whether any client is there, or may come back."""
-        return bool(self.running or self.news.is_heard or len(self._kept))
+        return self.is_busy or self.news.is_heard
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything is under way."""
+        return bool(self.running or len(self._kept) or self._tasks.are_open_at(self._upstreams.values()))
 
     @property
     def recorded(self) -> int:
@@ -115,6 +137,8 @@ class Gateway:
         self.news.end()
         self._kept.clear()
         self._joining.cancel()
+        for one in self._upstreams.values():
+            self._tasks.end(one, _ENDED)
         await asyncio.gather(*(one.aclose() for one in self._upstreams.values()), *self._closing)
         self._upstreams = {}
 
@@ -165,6 +189,7 @@ class Gateway:
     def _stop(self, upstream: Upstream) -> None:
         self.table.drop(upstream.name)
         self._library.forget(upstream.name)
+        self._tasks.end(upstream, "The server was taken out of the policy.")
         task = asyncio.get_running_loop().create_task(upstream.aclose())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
@@ -176,11 +201,12 @@ class Gateway:
 
     # ── what clients ask ─────────────────────────────────────────────────────────────────────────────────────────
 
-    async def introduction(self, capabilities: Mapping[str, Any]) -> dict[str, Any]:
-        self._meet(capabilities)
+    async def introduction(self, client: Client, capabilities: Mapping[str, Any]) -> dict[str, Any]:
+        self._meet(capabilities, stateless=not client.is_greeted)
         self._look()
         await self.settled()
-        told: dict[str, Any] = {"capabilities": self._capabilities(), "serverInfo": self.hello.info}
+        found = self._capabilities(stateless=not client.is_greeted)
+        told: dict[str, Any] = {"capabilities": found, "serverInfo": self.hello.info}
         words = [
             f"{one.name}: {one.session.agreed.instructions}"
             for one in self._upstreams.values()
@@ -188,31 +214,30 @@ class Gateway:
         ]
         return {**told, "instructions": "\n\n".join(words)} if words else told
 
-    def _capabilities(self) -> dict[str, Any]:
+    def _capabilities(self, *, stateless: bool) -> dict[str, Any]:
         found: dict[str, Any] = {"tools": {"listChanged": True}}
         for name in ("prompts", "resources", "completions", "logging"):
             if self.with_capability(name):
                 found[name] = {"listChanged": True} if name in ("prompts", "resources") else {}
         if "resources" in found and any(_capabilities(one)["resources"].get("subscribe") for one in self._able()):
             found["resources"]["subscribe"] = True
-        return found
+        return found | self._tasks.capabilities(self._upstreams.values(), stateless=stateless)
 
     def _able(self) -> list[Upstream]:
         return [one for one in self.with_capability("resources") if isinstance(_capabilities(one)["resources"], dict)]
 
-    def _meet(self, capabilities: Mapping[str, Any]) -> None:
+    def _meet(self, capabilities: Mapping[str, Any], *, stateless: bool) -> None:
         if self._awaits_client:
             self._awaits_client = False
-            self.hello = replace(self.hello, capabilities=capabilities)
+            self.hello = replace(self.hello, capabilities=capabilities, era="new" if stateless else "old")
 
     async def answer(self, exchange: Exchange) -> Answer:
-        self._meet(exchange.capabilities)
+        self._meet(exchange.capabilities, stateless=exchange.peer.stateless)
         self._look()
         handler = _HANDLERS.get(exchange.method)
         if handler is None or exchange.method in (_OLD_ONLY if exchange.peer.stateless else _NEW_ONLY):
             raise Refused(METHOD_NOT_FOUND, "Method not found", exchange.method)
-        self._is_shared = self._is_shared or (self._only is not None and self._only is not exchange.client)
-        self._only = exchange.client
+        self._questions.came(exchange.caller)
         self.running += 1
         try:
             return await handler(self, exchange)
@@ -259,7 +284,7 @@ class Gateway:
         own = self._own
         is_own = own is not None and own.has(name)
         if not is_own and self.table.find(name) is None:
-            await self.settled()  # it may be a tool of a server that is just starting
+            await self.settled(STARTING)  # it may be a tool of a server that is just starting
         if own is not None and (is_own or await self._calls.naming.find(name) is None):
             return await self._calls.made_here(exchange, lambda: own.call(exchange))
         return await self._calls.call(exchange)
@@ -305,12 +330,20 @@ class Gateway:
         return success({})
 
     async def set_level(self, exchange: Exchange) -> Answer:
+        if not self.with_capability("logging"):
+            raise Refused(METHOD_NOT_FOUND, "Method not found", exchange.method)
         level = value(exchange.params.get("level", b""))
         if level not in LEVELS:
             raise Refused(INVALID_PARAMS, f"params.level is one of {', '.join(LEVELS)}")
         exchange.client.level = level
         await self._joining.set_levels(self.with_capability("logging"))
         return success({})
+
+    async def ask_task(self, exchange: Exchange) -> Answer:
+        return await self._tasks.ask(exchange, self._upstreams.values())
+
+    async def list_tasks(self, exchange: Exchange) -> Answer:
+        return await self._tasks.list(exchange, self._upstreams.values())
 
     async def listen(self, exchange: Exchange) -> Answer:
         watching = asyncio.get_running_loop().call_soon(self._joining.watch_later)
@@ -324,6 +357,7 @@ class Gateway:
         del params
         if method == "notifications/initialized":
             self.news.sessions.add(client)
+            self._questions.met()
         elif method == "notifications/roots/list_changed" and "roots" in self.hello.capabilities:
             for one in self._upstreams.values():
                 if one.session is not None:
@@ -332,6 +366,7 @@ class Gateway:
     def gone(self, client: Client) -> None:
         """A session has ended."""
         self.news.sessions.discard(client)
+        self._questions.gone(client)
         client.leave()
         if client.subscribed:
             self._joining.watch_later()
@@ -343,6 +378,8 @@ class Gateway:
 
     def left(self, upstream: Upstream, why: str) -> None:
         self._joining.left(upstream, why)
+        if upstream.server.command:  # one that is reached over HTTP may have its tasks still
+            self._tasks.end(upstream, f"The server is not there any more: {why}.")
 
     def told(self, upstream: Upstream, method: str, params: Raw, cause: Cause | None) -> None:
         exchange = cast("Exchange | None", cause)
@@ -351,30 +388,16 @@ class Gateway:
         elif method == UPDATED:
             self.news.updated(params)
         elif method == MESSAGE:
-            self.news.logged(params, exchange, None if self._is_shared else self._only)
+            self.news.logged(params, exchange, self._questions.only)
+        elif method == STATUS and self._tasks.notify(upstream, params):
+            return
         elif exchange is not None and not exchange.peer.stateless:
             exchange.emit(notification(method, params))
+        elif exchange is None and era_of(upstream) == "old" and (only := self._questions.only) is not None:
+            only.send(notification(method, params))
 
     async def asked(self, upstream: Upstream, method: str, params: Raw, cause: Cause | None) -> Answer:
-        """A question of a server of the old era: to the client whose request it came with."""
-        if method == "ping":
-            return success({})
-        capability = _ASKED.get(method)
-        if capability is None:
-            return failure(METHOD_NOT_FOUND, "Method not found", method)
-        exchange = cast("Exchange | None", cause)
-        if exchange is not None:
-            if not exchange.can(capability):
-                return failure(METHOD_NOT_FOUND, f"the client of this call does not support {capability}")
-            return await exchange.ask(method, params or Raw(b"{}"))
-        able = [one for one in self.news.sessions if isinstance(one.capabilities.get(capability), dict)]
-        if len(able) == 1 and not self._is_shared:
-            return await able[0].ask(method, params or Raw(b"{}"), able[0].send)
-        return failure(
-            METHOD_NOT_FOUND,
-            f"{upstream.name} asks ({method}) while no call, or calls of several clients, are under way: "
-            "the gateway cannot tell whom it asks",
-        )
+        return await self._questions.ask(upstream, method, params, cast("Exchange | None", cause))
 
 
 def _capabilities(upstream: Upstream) -> Mapping[str, Any]:
@@ -396,6 +419,13 @@ _HANDLERS: Final[Mapping[str, Callable[[Gateway, Exchange], Awaitable[Answer]]]]
     "completion/complete": Gateway.complete,
     "logging/setLevel": Gateway.set_level,
     "subscriptions/listen": Gateway.listen,
+    "tasks/get": Gateway.ask_task,
+    "tasks/result": Gateway.ask_task,
+    "tasks/cancel": Gateway.ask_task,
+    "tasks/update": Gateway.ask_task,
+    "tasks/list": Gateway.list_tasks,
 }
-_OLD_ONLY: Final = frozenset(("ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"))
-_NEW_ONLY: Final = frozenset(("subscriptions/listen",))
+_OLD_ONLY: Final = frozenset(
+    ("ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/result", "tasks/list")
+)
+_NEW_ONLY: Final = frozenset(("subscriptions/listen", "tasks/update"))

@@ -20,13 +20,14 @@ from rightcall.mcp.answers import outcome_of, with_note
 from rightcall.mcp.approving import Approver, is_ours, said
 from rightcall.mcp.eras import complete, refusal
 from rightcall.mcp.gateway_continuing import MARK, Continuations, Kept, Pending, binding_of
-from rightcall.mcp.gateway_forward import Errand, asks, forward, question_result
+from rightcall.mcp.gateway_forward import Errand, asks, era_of, forward, question_result
 from rightcall.mcp.gateway_judging import Judging
 from rightcall.mcp.gateway_naming import Meant, Naming
 from rightcall.mcp.gateway_table import LONGEST_NAME, Table
+from rightcall.mcp.gateway_tasks import Tasks
 from rightcall.mcp.messages import INVALID_PARAMS, ToolCall, mapping, value
 from rightcall.mcp.serving import Exchange
-from rightcall.mcp.serving_answers import Answer, Refused, success
+from rightcall.mcp.serving_answers import Answer, Refused, failure, success
 from rightcall.mcp.upstream import Upstream
 from rightcall.mcp.upstream_link import ServerGone
 from rightcall.mcp.upstream_listing import mirrored
@@ -39,7 +40,7 @@ _USED_UP = "requestState is used up, too old, or of another call: make the call 
 _NOT_OFFERED = "This tool is not offered here."
 _CHANGED = "The policy has changed while this call waited for answers, and does not let it go on: make the call anew"
 _MOVED = "The server of this call is no longer the one that it began with: make the call anew"
-_OURS = ("name", "arguments", "_meta", "task", "inputResponses", "requestState")
+_OURS = ("name", "arguments", "_meta", "inputResponses", "requestState")
 
 
 class Servers(Protocol):
@@ -49,8 +50,9 @@ class Servers(Protocol):
 class Calls:
     """The calls of all clients."""
 
-    def __init__(self, door: Door, table: Table, servers: Servers, kept: Continuations) -> None:
+    def __init__(self, door: Door, table: Table, servers: Servers, kept: Continuations, tasks: Tasks) -> None:
         self._door = door
+        self._tasks = tasks
         self._table = table
         self._servers = servers
         self._kept = kept
@@ -162,16 +164,19 @@ class Calls:
     async def _run(
         self, passage: Passage, call: ToolCall, meant: Meant, upstream: Upstream, exchange: Exchange
     ) -> Answer:
-        errand = self._errand(passage, meant, upstream, self._params(passage, call, exchange))
-        if not exchange.peer.stateless or _era(upstream) == "new":
+        errand = self._errand(passage, meant, upstream, self._params(passage, call, upstream, exchange))
+        if not exchange.peer.stateless or era_of(upstream) == "new":
             return await self._made(errand, exchange)
 
         pending = Pending(exchange, lambda: self._made(errand, exchange))
         return await self._until_asked(pending, passage, upstream, exchange)
 
-    def _params(self, passage: Passage, call: ToolCall, exchange: Exchange) -> dict[str, Any]:
-        """What the server gets: the very arguments that were judged, and whatever else the client wrote."""
+    def _params(self, passage: Passage, call: ToolCall, upstream: Upstream, exchange: Exchange) -> dict[str, Any]:
+        """What the server gets: the very arguments that were judged, and whatever else the client wrote. A task is
+        another thing in the other era, so that it is asked for only in its own."""
         rest = {key: raw for key, raw in exchange.params.items() if key not in _OURS}
+        if "task" in rest and exchange.peer.stateless is not (era_of(upstream) == "new"):
+            del rest["task"]
         own = self._approver.restored(call)[0]
         return {"name": passage.name, **_arguments(passage, call, exchange), **rest, **own}
 
@@ -191,7 +196,7 @@ class Calls:
         if kept.pending is not None:
             kept.pending.answer(call.responses, exchange)
             return await self._until_asked(kept.pending, passage, upstream, exchange)
-        params = self._params(passage, ToolCall(call.name, call.arguments), exchange)
+        params = self._params(passage, ToolCall(call.name, call.arguments), upstream, exchange)
         params |= {"inputResponses": call.responses} if call.responses else {}
         params |= {"requestState": kept.state} if kept.state is not None else {}
         return await self._made(self._errand(passage, meant, upstream, params), exchange)
@@ -251,6 +256,8 @@ class Calls:
             raise
         if asks(answer):
             return answer
+        if (task := await self._tasks.begun(answer, errand, exchange)) is not None:
+            return task
         outcome = outcome_of(answer.result, answer.error)
         await self._door.aended(
             passage, ok=outcome.ok, summary=outcome.summary, error=outcome.error, seconds=monotonic() - began,
@@ -281,11 +288,6 @@ def _arguments(passage: Passage, call: ToolCall, exchange: Exchange) -> dict[str
     return {"arguments": passage.arguments}
 
 
-def _era(upstream: Upstream) -> str | None:
-    session = upstream.session
-    return session.agreed.era if session is not None and session.agreed is not None else None
-
-
 def _told(server: str, gone: Exception) -> str:
     if isinstance(gone, ServerSlow):
         return f"The server {server} {gone}. The call was cancelled; whether it had an effect is not known."
@@ -293,8 +295,17 @@ def _told(server: str, gone: Exception) -> str:
 
 
 def _refused(text: str, exchange: Exchange) -> Answer:
+    """For the model to read. Who wants a task can take no result in its place, but an error."""
+    if _wants_task(exchange):
+        return failure(INVALID_PARAMS, text)
     return success(refusal(text, exchange.peer))
 
 
+def _wants_task(exchange: Exchange) -> bool:
+    return "task" in exchange.params and not exchange.peer.stateless
+
+
 def _said(text: str, exchange: Exchange) -> Answer:
+    if _wants_task(exchange):
+        return failure(INVALID_PARAMS, text)
     return success(complete({"content": [{"type": "text", "text": text}]}, exchange.peer))

@@ -22,6 +22,7 @@ from rightcall.mcp.eras import (
     CLIENT_KEY,
     PREFIX,
     VERSION_KEY,
+    Era,
     input_required,
     is_input_required,
 )
@@ -60,6 +61,8 @@ class Errand(Struct, frozen=True):
     """What to do when the client does not come back with the answers that the server wants."""
     digest: str = ""
     """Of the policy that let it through."""
+    seconds: float | None = 0.0
+    """How long its answer may take: 0 for as long as a call, None for as long as the client waits."""
 
 
 async def forward(errand: Errand, exchange: Exchange, kept: Continuations) -> Answer:
@@ -97,7 +100,8 @@ async def _ask(errand: Errand, params: dict[str, Any], exchange: Exchange, sessi
         headers = {**headers_for(errand.method, agreed.version, named), **errand.mirrored}
     if meta:
         params = {**params, "_meta": meta}
-    return await session.request(errand.method, params, errand.upstream.server.timeout, cause=exchange, headers=headers)
+    seconds = errand.upstream.server.timeout if errand.seconds == 0.0 else errand.seconds
+    return await session.request(errand.method, params, seconds, cause=exchange, headers=headers)
 
 
 def _meta(exchange: Exchange, agreed: Agreed) -> dict[str, Any]:
@@ -147,6 +151,12 @@ async def _asked(result: Mapping[str, Any], exchange: Exchange) -> dict[str, Any
         **({"inputResponses": responses} if responses else {}),
         **({"requestState": state} if isinstance(state, str) else {}),
     }
+
+
+def era_of(upstream: Upstream) -> Era | None:
+    """The era that is spoken with a server; None where it is not there."""
+    session = upstream.session
+    return session.agreed.era if session is not None and session.agreed is not None else None
 
 
 def asks(answer: Answer) -> bool:

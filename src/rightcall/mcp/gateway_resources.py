@@ -18,7 +18,7 @@ from rightcall.mcp.eras import complete
 from rightcall.mcp.gateway_continuing import MARK, Continuations, Kept, Pending, binding_of
 from rightcall.mcp.gateway_forward import Errand, forward, question_result
 from rightcall.mcp.gateway_table import Table
-from rightcall.mcp.messages import INVALID_PARAMS, fields, mapping, value
+from rightcall.mcp.messages import INVALID_PARAMS, SERVER_GONE, fields, mapping, value
 from rightcall.mcp.serving import Exchange
 from rightcall.mcp.serving_answers import Answer, Refused, failure, success
 from rightcall.mcp.upstream import Upstream
@@ -130,16 +130,21 @@ class Library:
         return await self._put(exchange, upstream, {"name": entry.name}, entry.name)
 
     async def read(self, exchange: Exchange) -> Answer:
+        """The words of the likeliest server, where none has it: a client reads what it would read without us."""
         uri = uri_of(exchange)
-        answer = failure(_NO_SUCH, "Resource not found", {"uri": uri})
+        refused: list[Answer] = []
+        lost: list[Answer] = []
         for upstream in self._begun_with(exchange) or await self.homes_of(uri):
             try:
                 answer = await self._put(exchange, upstream, {}, uri)
             except (ServerGone, ServerSlow) as gone:
-                answer = failure(-32000, f"the server {upstream.name}: {gone}")
+                lost.append(failure(SERVER_GONE, f"the server {upstream.name}: {gone}"))
+                continue
             if answer.result is not None:
                 return answer
-        return answer
+            refused.append(answer)
+        code = INVALID_PARAMS if exchange.peer.stateless else _NO_SUCH
+        return next(iter(refused + lost), failure(code, "Resource not found", {"uri": uri}))
 
     async def complete(self, exchange: Exchange) -> Answer:
         ref = mapping(value(exchange.params.get("ref", b"")))
@@ -167,7 +172,11 @@ class Library:
         if home is not None:
             return [one for one in able if one.name == home]
         fitting = [one for one in able if any(fits(uri, each) for each in self._templates.get(one.name, ()))]
-        return fitting or able
+        return fitting or sorted(able, key=lambda one: not self._has_scheme(one.name, uri.partition(":")[0]))
+
+    def _has_scheme(self, server: str, scheme: str) -> bool:
+        known = [uri for uri, home in self._homes.items() if home == server]
+        return any(one.startswith(f"{scheme}:") for one in (*known, *self._templates.get(server, ())))
 
     def _begun_with(self, exchange: Exchange) -> list[Upstream]:
         """The server of a request that goes on."""

@@ -60,7 +60,7 @@ _PROGRESS_KEY = "progressToken"
 class Backend(Protocol):
     """What is served."""
 
-    async def introduction(self, capabilities: Mapping[str, Any]) -> dict[str, Any]:
+    async def introduction(self, client: Client, capabilities: Mapping[str, Any]) -> dict[str, Any]:
         """Capabilities, the server's name and its instructions; `capabilities` are the client's."""
         ...
 
@@ -163,7 +163,10 @@ class Client:
             exchange = Exchange(self, line, message, emit)
             if message.method == "server/discover":
                 return await self._discover(exchange)
-            return await self.backend.answer(exchange)
+            answer = await self.backend.answer(exchange)
+            if exchange.outlives:  # what there is to say of it later belongs to no request
+                exchange.emit = self.send
+            return answer
         except Refused as refused:
             return refused.answer
         except (ServerGone, ServerSlow) as gone:
@@ -180,12 +183,12 @@ class Client:
         self.capabilities = mapping(params.get("capabilities"))
         self.info = mapping(params.get("clientInfo"))
         self.is_greeted = True
-        return success({"protocolVersion": version, **await self.backend.introduction(self.capabilities)})
+        return success({"protocolVersion": version, **await self.backend.introduction(self, self.capabilities)})
 
     async def _discover(self, exchange: Exchange) -> Answer:
         if not exchange.peer.stateless:
             raise Refused(-32601, "Method not found", "server/discover")
-        told = await self.backend.introduction(exchange.capabilities)
+        told = await self.backend.introduction(self, exchange.capabilities)
         info = {"_meta": {"io.modelcontextprotocol/serverInfo": told.pop("serverInfo")}}
         fresh = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
         return success({"supportedVersions": list(STATELESS), **told, **fresh, **info})
@@ -216,6 +219,10 @@ class Exchange:
     @property
     def wants_progress(self) -> bool:
         return self.token is not None
+
+    @property
+    def outlives(self) -> bool:
+        return "task" in self.params
 
     def progress(self, params: dict[str, Raw]) -> None:
         self.emit(notification(PROGRESS, {**params, _PROGRESS_KEY: self.token}))

@@ -16,6 +16,7 @@ from typing import Literal, Protocol
 from msgspec import Raw
 
 from rightcall.config_servers import Server
+from rightcall.mcp.eras import Era
 from rightcall.mcp.serving_answers import Answer
 from rightcall.mcp.upstream_greeting import Hello, greet
 from rightcall.mcp.upstream_link import FORGOTTEN, Link, ServerGone
@@ -71,8 +72,9 @@ class Upstream:
         self._pause = FIRST_PAUSE
         self._retry_at = 0.0
         self._began = 0.0
-        self._old = False
-        """Whether asking for its era has ended it once: some servers take no question before the handshake."""
+        self._only: Era | None = None
+        """The era that is left where greeting it in the other has ended it: some servers take no question before the
+        handshake, and some no handshake."""
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -167,11 +169,10 @@ class Upstream:
         try:
             async with asyncio.timeout(STARTING):
                 await session.open()
-                probe = not self._old
                 try:
-                    await greet(session, self._hello, STARTING, probe=probe)
+                    await greet(session, self._hello, STARTING, only=self._only)
                 except ServerGone:
-                    self._old = probe and session.agreed is None
+                    self._only = None if self._only else "old" if self._hello.era == "new" else "new"
                     raise
                 await self._joined.joined(self, session)
         except (ServerGone, ServerSlow) as gone:

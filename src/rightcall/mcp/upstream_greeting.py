@@ -1,5 +1,5 @@
-"""Finds out which era a server speaks, as clients do: ask it to tell about itself in the new way, and shake hands in
-the old way where it does not understand."""
+"""Finds out which era a server speaks, as clients do: greet it in the one, and in the other where it does not
+understand. Which comes first is the client's to say: a server that knows both is spoken to in the era of its client."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 from msgspec import Raw, Struct
 
-from rightcall.mcp.eras import CAPABILITIES_KEY, CLIENT_KEY, HANDSHAKE, STATELESS, VERSION_KEY
+from rightcall.mcp.eras import CAPABILITIES_KEY, CLIENT_KEY, HANDSHAKE, STATELESS, VERSION_KEY, Era
 from rightcall.mcp.messages import mapping, value
 from rightcall.mcp.serving_answers import Answer
 from rightcall.mcp.upstream_link import ServerGone
@@ -19,6 +19,8 @@ from rightcall.text.escape import escaped
 PROBING: Final = 2.0
 """Seconds after which the old way is tried as well, where a server says nothing to the new one: some never do, and some
 are just slow to start. Clients wait longer than this for a server that starts."""
+SHAKING: Final = 10.0
+"""The same for the new way, where the old one came first: servers answer that, and most are just slow to start."""
 _UNSUPPORTED: Final = -32022
 Json = Mapping[str, Any]
 
@@ -28,19 +30,34 @@ class Hello(Struct, frozen=True):
 
     info: Json
     capabilities: Json
-    """For the handshake. In the new era each request brings its own client's."""
+    """For the handshake, and for requests that no client asked for. In the new era each request of a client brings its
+    own."""
+    era: Era = "new"
+    """In which way the server is greeted first."""
 
 
-async def greet(session: Session, hello: Hello, seconds: float, *, probe: bool = True) -> Agreed:
-    """Raises ServerGone and ServerSlow. `probe` False shakes hands at once: the server is known as one of the old."""
-    agreed = await (_either(session, hello, seconds) if probe else _handshaken(session, hello, seconds))
+async def greet(session: Session, hello: Hello, seconds: float, *, only: Era | None = None) -> Agreed:
+    """Raises ServerGone and ServerSlow. `only` one era is tried where greeting in the other has ended the server."""
+    agreed = await _greeted(session, hello, seconds, only)
     session.settle(agreed)
     if agreed.era == "old":
         session.notify("notifications/initialized")
     return agreed
 
 
-async def _either(session: Session, hello: Hello, seconds: float) -> Agreed:
+async def _greeted(session: Session, hello: Hello, seconds: float, only: Era | None) -> Agreed:
+    if only == "old":
+        return await _handshaken(session, hello, seconds)
+    if only == "new":
+        return await _discovered(session, hello, seconds) or _stranger()
+    return await (_new_first if hello.era == "new" else _old_first)(session, hello, seconds)
+
+
+def _stranger() -> Agreed:
+    raise ServerGone("it speaks no revision of the protocol that we do")
+
+
+async def _new_first(session: Session, hello: Hello, seconds: float) -> Agreed:
     """Whichever it answers first; the new way where it answers that at once."""
     loop = asyncio.get_running_loop()
     asked = loop.create_task(_discovered(session, hello, seconds))
@@ -59,6 +76,24 @@ async def _either(session: Session, hello: Hello, seconds: float) -> Agreed:
         await _dropped(asked, shaken)
 
 
+async def _old_first(session: Session, hello: Hello, seconds: float) -> Agreed:
+    """The handshake where the server takes it; why it does not, where it knows neither way."""
+    loop = asyncio.get_running_loop()
+    shaken = loop.create_task(_handshaken(session, hello, seconds))
+    asked: asyncio.Task[Agreed | None] | None = None
+    try:
+        await asyncio.wait([shaken], timeout=SHAKING)
+        if shaken.done() and not _has_failed(shaken):
+            return shaken.result()
+        asked = loop.create_task(_discovered(session, hello, seconds))
+        await asyncio.wait([asked] if shaken.done() else [asked, shaken], return_when=asyncio.FIRST_COMPLETED)
+        if shaken.done() and not _has_failed(shaken):
+            return shaken.result()
+        return await asked or await shaken
+    finally:
+        await _dropped(shaken, asked)
+
+
 def _has_failed(task: asyncio.Task[Agreed]) -> bool:
     return task.done() and task.exception() is not None
 
@@ -72,7 +107,7 @@ async def _dropped(*tasks: asyncio.Task[Any] | None) -> None:
 
 def envelope_for(hello: Hello, version: str) -> dict[str, Any]:
     """The `_meta` of a request that no client asked for."""
-    return {VERSION_KEY: version, CLIENT_KEY: hello.info, CAPABILITIES_KEY: {}}
+    return {VERSION_KEY: version, CLIENT_KEY: hello.info, CAPABILITIES_KEY: hello.capabilities}
 
 
 def headers_for(method: str, version: str, name: str | None = None) -> dict[str, str]:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from msgspec import Raw, Struct
 
+from rightcall.mcp.eras import Era
 from rightcall.mcp.messages import Message, fields, notification, read, read_batch, request
 from rightcall.mcp.serving_answers import CANCELLED, INTERNAL, PROGRESS, Answer, a_response, failure
 from rightcall.mcp.upstream_link import Link, ServerGone
 
 QUESTIONS = 64
 """Questions of one server that may be open at a time."""
+OUTLIVING = 1_000
+"""Requests whose progress may still be told of after their answer."""
 ASKING = 600.0
 """Seconds that a call may wait while a person or a client's model answers a question of its server."""
 STRETCH = 10
@@ -39,6 +42,11 @@ class Cause(Protocol):
     @property
     def wants_progress(self) -> bool: ...
 
+    @property
+    def outlives(self) -> bool:
+        """Whether there may be progress after the answer: it asks for a task."""
+        ...
+
     def progress(self, params: dict[str, Raw]) -> None: ...
 
 
@@ -57,7 +65,7 @@ class Owner(Protocol):
 class Agreed(Struct, frozen=True):
     """What both sides have settled on."""
 
-    era: Literal["old", "new"]
+    era: Era
     version: str
     capabilities: Mapping[str, Any]
     info: Mapping[str, Any]
@@ -75,7 +83,7 @@ class _Pending:
         self.timer: asyncio.Timeout | None = None
 
     def until(self, when: float) -> None:
-        if self.timer is not None and not self.timer.expired() and not self.future.done():
+        if self.seconds and self.timer is not None and not self.timer.expired() and not self.future.done():
             self.timer.reschedule(when)
 
 
@@ -88,6 +96,7 @@ class Session:
         self._loop = asyncio.get_running_loop()
         self._pending: dict[int, _Pending] = {}
         self._questions: dict[bytes, asyncio.Task[None]] = {}
+        self._outliving: dict[int, Cause] = {}
         self._next = 1
         self._gone: str | None = None
         self.agreed: Agreed | None = None
@@ -128,6 +137,10 @@ class Session:
             raise
         finally:
             self._pending.pop(number, None)
+        if cause is not None and cause.wants_progress and cause.outlives:
+            if len(self._outliving) >= OUTLIVING:
+                del self._outliving[next(iter(self._outliving))]
+            self._outliving[number] = cause
         self.has_answered = self.has_answered or cause is not None
         return answer
 
@@ -199,8 +212,11 @@ class Session:
 
     def _progressed(self, params: Raw) -> None:
         told = fields(params)
-        pending = self._pending.get(_number(told.get("progressToken")) or 0)
-        if pending is not None and pending.cause is not None:
+        number = _number(told.get("progressToken")) or 0
+        pending = self._pending.get(number)
+        if pending is None and number in self._outliving:
+            self._outliving[number].progress(told)
+        elif pending is not None and pending.cause is not None:
             latest = pending.began + pending.seconds * STRETCH
             pending.until(min(self._loop.time() + pending.seconds, latest))
             pending.cause.progress(told)

@@ -28,6 +28,7 @@ from rightcall.mcp.messages import (
     read_batch,
     value,
 )  # fmt: skip
+from rightcall.mcp.tasks import STATUS, STATUS_NEW
 from rightcall.mcp.wrap_calls import ASKING_SECONDS, LISTING_SECONDS, UNHEARD, Calls
 from rightcall.mcp.wrap_ends import Ends, log
 from rightcall.mcp.wrap_lines import id_of
@@ -105,8 +106,10 @@ class Between:
         self._ends.to_client(failure(_raw(id_of(head, b"")), INVALID_REQUEST, "the message is too long to be checked"))
 
     def is_for_us(self, head: bytes) -> bool:
-        """Whether a message of the server that is too long to be read answers a request of our own."""
-        return self._ends.is_own(id_of(head, b""))
+        """Whether a message of the server that is too long to be read answers a request of our own, or one that the
+        client has cancelled."""
+        known = id_of(head, b"")
+        return self._ends.is_own(known) or self.calls.is_cancelled(known)
 
     def passes_unread(self, head: bytes, tail: bytes, size: int) -> None:
         """A message of the server that was too long to be read has come to its end."""
@@ -116,6 +119,8 @@ class Between:
 
     def _client_message(self, line: Bytes, message: Message) -> Bytes | None:
         method = message.method
+        if message.is_request:
+            self.calls.reused(message.id)
         if method == _CALL:
             return self.calls.take(line, message) if message.id else None  # one without an id could not be refused
         if _almost_a_call(method) or _two_methods(line):
@@ -132,6 +137,8 @@ class Between:
             self.calls.listing.client_asks(known, mapping(value(message.params)))
         elif method == "notifications/cancelled" and self.calls.cancelled(_cancelled(message)):
             return None
+        else:
+            self.calls.tasks.asked(message)
         return line
 
     def _client_response(self, line: Bytes, message: Message) -> Bytes | None:
@@ -178,6 +185,8 @@ class Between:
             return None if self._ends.is_own(known) else self.calls.ended(known, line, message)
         if message.method == "notifications/tools/list_changed":
             self.calls.listing.changed()
+        elif message.method in (STATUS, STATUS_NEW):
+            self.calls.tasks.told(message.params)
         return line
 
 

@@ -39,6 +39,7 @@ from rightcall.mcp.wrap_continuing import Continuations, Pending, written
 from rightcall.mcp.wrap_ends import Ends
 from rightcall.mcp.wrap_listing import Listing
 from rightcall.mcp.wrap_refused import record_refusal
+from rightcall.mcp.wrap_tasks import Tasks
 from rightcall.record.known_tools import remember_tools
 
 if TYPE_CHECKING:
@@ -82,7 +83,10 @@ class Calls:
         self.listing = Listing(ends, self._know, listing_seconds)
         self.questions = Questions(ends, self._approver, asking_seconds, self._heard)
         self._continuing = Continuations(self._never_back)
+        self.tasks = Tasks(door, ends)
         self._pending: dict[Id, Pending] = {}
+        self._cancelled: dict[Id, None] = {}
+        """Calls that the client has taken back, and the server not answered yet: it may be too late for it."""
         self._lock = threading.Lock()
 
     def _know(self, tools: list[Any]) -> None:
@@ -110,14 +114,16 @@ class Calls:
             return None
         return self._judged(held)
 
-    def ended(self, id: Id, line: Bytes, message: Message) -> Bytes:
-        """The server answers a request; what the client is to get of it."""
+    def ended(self, id: Id, line: Bytes, message: Message) -> Bytes | None:
+        """The server answers a request; what the client is to get of it, which is nothing where it has cancelled it."""
         pending = self._popped(id)
         if pending is None:
-            return line
+            return None if self._forget_cancelled(id) else self.tasks.answered(id, line, message)
         passage = pending.passage
         outcome = outcome_of(message.result, message.error)
         if outcome.asks and self._waits(pending, message):
+            return line
+        if self.tasks.begun(pending, message):
             return line
         self._door.ended(
             passage, ok=outcome.ok, summary=outcome.summary, error=outcome.error, seconds=pending.seconds,
@@ -143,6 +149,8 @@ class Calls:
 
     def ended_unread(self, id: Id | None, size: int) -> None:
         """The same for an answer that was too long to be read."""
+        if id is not None:
+            self._forget_cancelled(id)
         pending = self._popped(id)
         if pending is not None:
             self._door.ended(pending.passage, summary=f"{size:,} bytes", seconds=pending.seconds)
@@ -155,8 +163,25 @@ class Calls:
             return True
         pending = self._popped(id)
         if pending is not None:
+            with self._lock:
+                if len(self._cancelled) >= _MOST_PENDING:
+                    del self._cancelled[next(iter(self._cancelled))]
+                self._cancelled[id] = None
             self._door.ended(pending.passage, ok=False, error="The client cancelled it.")
         return False
+
+    def is_cancelled(self, id: Id | None) -> bool:
+        """Whether the client wants no answer to this request any more."""
+        return id in self._cancelled
+
+    def reused(self, id: Raw) -> None:
+        """The client has made another request with an id; its answer is not the one that it does not want."""
+        if self._cancelled and (known := identity(id)) is not None:
+            self._forget_cancelled(known)
+
+    def _forget_cancelled(self, id: Id) -> bool:
+        with self._lock:
+            return self._cancelled.pop(id, self) is None
 
     def server_gone(self, why: str, *, tell: bool = True) -> None:
         """The server has ended: nobody waits for it in vain, and every record is complete."""
@@ -167,6 +192,7 @@ class Calls:
             if tell:
                 self._ends.to_client(failure(one.raw_id, SERVER_GONE, why))
         self._continuing.clear()
+        self.tasks.clear(why)
         self._gone = why
         if tell:
             self.listing.end()
@@ -206,8 +232,6 @@ class Calls:
         self._refuse(held, passage.message if self._answerable else f"Error: {passage.decision.reason}\n{_NOWHERE}")
 
     def _asked(self, held: Held, passage: Passage) -> bool:
-        if held.call.task:  # who wants a task does not wait for an answer, so there is nobody to ask
-            return False
         if not held.peer.stateless:
             return self.questions.ask(held, passage)
         question = self._approver.question(passage, held.call, held.peer)
@@ -227,7 +251,8 @@ class Calls:
     def _allowed(self, held: Held, passage: Passage) -> bytes:
         params, without = self._approver.restored(held.call)
         known = written(held.call) if held.peer.stateless else ""
-        return self._sent(held, Pending(passage, held.raw_id, monotonic(), known), params, without)
+        pending = Pending(passage, held.raw_id, monotonic(), known, wants_task=held.call.task)
+        return self._sent(held, pending, params, without)
 
     def _sent(self, held: Held, pending: Pending, params: dict[str, Any], without: tuple[str, ...]) -> bytes:
         passage = pending.passage

@@ -38,6 +38,8 @@ class Pending(Struct, frozen=True):
     spent: float = 0.0
     """Seconds that the server took before it asked for more."""
     rounds: int = 0
+    wants_task: bool = False
+    """Whether the client asked for a task instead of an answer (2025-11-25)."""
 
     @property
     def seconds(self) -> float:

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from rightcall.errors import StoreError
 from rightcall.mcp.messages import Message
 from rightcall.mcp.serving import Client
-from rightcall.mcp.serving_answers import a_response, failure, one_line
+from rightcall.mcp.serving_answers import one_line
 from rightcall.serve.addresses import header_of, length_of
 from rightcall.serve.callers import entered
 from rightcall.text.framing import sse
@@ -38,7 +38,6 @@ class Reply:
     """One request under way, and what has been said to it so far."""
 
     def __init__(self, client: Client, body: bytes, message: Message) -> None:
-        self.id = message.id
         self.events: list[bytes] = []
         self._bytes = 0
         self.news = asyncio.Event()
@@ -59,9 +58,9 @@ class Reply:
             self.news.set()
         return events
 
-    def result(self) -> bytes:
-        """The response; one that the client has cancelled is told so, since HTTP wants an answer."""
-        return self.task.result() or a_response(self.id, failure(0, "Request cancelled"))
+    def result(self) -> bytes | None:
+        """The response; None for a request that the client has cancelled, which gets none."""
+        return self.task.result()
 
 
 async def stream(
@@ -79,7 +78,13 @@ async def stream(
             await _either(reply, watch)
         if reply.task.done() and not (takes_events and reply.events):
             body = reply.result()
-            await plain(send, status(body), body, headers)
+            if body is not None:
+                await plain(send, status(body), body, headers)
+            elif takes_events:
+                await send({"type": "http.response.start", "status": 200, "headers": [*_EVENTS, *headers]})
+                await send({"type": "http.response.body", "body": b""})
+            else:
+                await plain(send, 202, b"", headers)
             return
         await send({"type": "http.response.start", "status": 200, "headers": [*_EVENTS, *headers]})
         while True:
@@ -91,7 +96,8 @@ async def stream(
                 break
             if not await _either(reply, watch, PING):
                 await _put(send, b": ping\n\n")
-        await send({"type": "http.response.body", "body": sse(one_line(reply.result()), "message")})
+        last = reply.result()
+        await send({"type": "http.response.body", "body": b"" if last is None else sse(one_line(last), "message")})
     except (Gone, asyncio.CancelledError):
         if cancel:
             reply.task.cancel()

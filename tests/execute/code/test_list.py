@@ -256,7 +256,7 @@ def test_a_list_leaves_nothing_open(project: Path) -> None:
 
 
 def test_no_two_lists_count_as_the_same_call_again(tmp_path: Path) -> None:
-    assert TOOL.cached is False
+    assert TOOL.traced is True
     assert TOOL.state is not None
     with pytest.raises(Untold):
         TOOL.state(Sight(tmp_path), ListArguments(pattern="*"))

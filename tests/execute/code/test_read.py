@@ -11,12 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert, json, to_builtins
 
+from rightcall.config_hands import CodeSettings
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.read import MOST_BYTES, TOOL, ReadArguments
+from rightcall.execute.code.read import TOOL, ReadArguments, tool
 from rightcall.fs.rules import PathRules
 from rightcall.fs.sight import Sight
 from rightcall.present.tools.read import VIEW
+from rightcall.present.trim import trim
 from rightcall.text.room import MOST_ANSWER
+
+MOST_BYTES = CodeSettings().largest_file
 
 
 def read(root: Path | Sight, path: str, **more: Any) -> dict[str, Any]:
@@ -329,3 +333,85 @@ def test_a_long_line_is_cut_where_it_becomes_too_much_wherever_its_costly_charac
     (tmp_path / "odd.js").write_text("\x01" * 400_000 + "x" * 400_000)
     content = read(tmp_path, "odd.js")["content"]
     assert MOST_ANSWER - 100 < len(json.encode(content)) <= MOST_ANSWER
+
+
+# ── What the policy and the call can ask for besides ─────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.promise("C-71")
+@pytest.mark.parametrize(
+    ("content", "more", "lines"),
+    [
+        ("one\ntwo\n", {}, ["one", "two"]),
+        ("one\r\ntwo", {}, ["one", "two"]),
+        ("one\n\n\n", {}, ["one", "", ""]),
+        ("", {}, []),
+        ("\n", {}, [""]),
+        ("a\rb\nc\u2028d\n", {}, ["a\rb", "c\u2028d"]),
+        ("".join(f"{n}\n" for n in range(900)), {"startLine": 3, "endLine": 4}, ["2", "3"]),
+    ],
+)
+def test_the_lines_come_one_by_one_when_they_are_asked_for(
+    tmp_path: Path, content: str, more: dict[str, Any], lines: list[str]
+) -> None:
+    write(tmp_path, "a.txt", content)
+    result = read(tmp_path, "a.txt", includeLines=True, **more)
+    assert result["lines"] == lines
+    assert len(lines) == result["metadata"]["linesReturned"]
+    assert "lines" not in read(tmp_path, "a.txt", **more)
+
+
+@pytest.mark.promise("C-71")
+@pytest.mark.parametrize("line", ["x\n", "\x01" * 300 + "\n", '"' * 4000 + "\n", "漢" * 3000 + "\n", "z" * 900_000])
+def test_lines_and_content_together_are_one_answer(tmp_path: Path, line: str) -> None:
+    write(tmp_path, "a.txt", line * min(500, MOST_BYTES // len(line.encode())))
+    result = read(tmp_path, "a.txt", includeLines=True)
+    assert len(json.encode(result)) <= MOST_ANSWER + 1000
+    assert "\n".join(result["lines"]) == result["content"].removesuffix("\n")
+    if result["metadata"]["endLine"] > 1:
+        assert len(result["lines"]) == result["metadata"]["endLine"]
+
+
+@pytest.mark.promise("C-71")
+def test_a_model_is_shown_the_lines_once_and_told_where_to_read_on() -> None:
+    about = {"linesReturned": 500, "totalLines": 500, "startLine": 11, "endLine": 510}
+    lines = [f"x = {number}" for number in range(500)]
+    result = {"path": "a.py", "content": "\n".join(lines), "lines": lines, "metadata": about}
+    shaped = VIEW.shape(result)
+    assert list(shaped) == ["path", "summary", "lines", "lineRange"]
+    trimmed = trim(shaped, 120, "code/read")
+    shown = json.decode(trimmed.body)
+    assert shown["lineRange"] == f"11-{10 + len(shown['lines'])}"
+    assert trimmed.left_out.endswith(f"lines left out: call code/read with startLine={11 + len(shown['lines'])}]")
+    long = VIEW.shape(result | {"lines": ["y" * 3000, "z"]})
+    assert "line 11 is cut after" in trim(long, 120, "code/read").left_out
+    middle = VIEW.shape(result | {"lines": ["y", "z" * 5000, "k"]})
+    assert json.decode(trim(middle, 400, "code/read").body)["lines"] == ["y"]
+
+
+@pytest.mark.promise("C-74")
+def test_the_largest_file_is_what_the_policy_says(tmp_path: Path) -> None:
+    write(tmp_path, "small.txt", "12345678\n")
+    write(tmp_path, "large.txt", "x\n" * MOST_BYTES)
+    small, large = tool(CodeSettings(largest_file=8)), tool(CodeSettings(largest_file=3 * MOST_BYTES))
+    with pytest.raises(ToolFailure, match=r"small\.txt has 9 bytes, code/read takes at most 8; code/search"):
+        small.run(Sight(tmp_path), ReadArguments(path="small.txt"))
+    found = large.run(Sight(tmp_path), ReadArguments(path="large.txt", start_line=MOST_BYTES))
+    assert (found.content, found.metadata.total_lines) == ("x\n", MOST_BYTES)
+
+
+@pytest.mark.promise("C-74")
+def test_the_structure_can_come_with_every_read(tmp_path: Path) -> None:
+    write(tmp_path, "a.py", "import os\n\n\ndef main():\n    pass\n")
+    write(tmp_path, "notes.md", "# Notes\n")
+    always, usual = tool(CodeSettings(structure=True)), tool(CodeSettings())
+
+    def told(one: Any, path: str, asked: bool | None = None) -> tuple[bool, str | None]:
+        found = to_builtins(one.run(Sight(tmp_path), ReadArguments(path=path, include_structure=asked)))
+        return bool(found.get("structure")), found.get("note")
+
+    no_language = "no structure: not a language whose structure is known"
+    assert told(always, "a.py") == told(always, "a.py", True) == told(usual, "a.py", True) == (True, None)
+    assert told(usual, "a.py") == told(always, "a.py", False) == (False, None)
+    assert told(always, "notes.md") == (False, None)  # nobody asked about this file
+    assert told(always, "notes.md", True) == (False, no_language)

@@ -4,6 +4,7 @@ import codecs
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -61,6 +62,7 @@ def test_a_match_has_its_place_its_line_and_the_lines_around_it(ask: Ask, tmp_pa
                 "line": 4,
                 "column": 6,
                 "matchedText": "four Needle",
+                "highlights": [[5, 11]],
                 "contextBefore": ["two", "three"],
                 "contextAfter": ["five", "six"],
             }
@@ -83,8 +85,50 @@ def test_every_match_has_the_context_that_was_asked_for(ask: Ask, tmp_path: Path
 def test_line_numbers_can_be_left_out_and_the_result_still_be_shown(ask: Ask, tmp_path: Path) -> None:
     plant(tmp_path, {"a.txt": "here\n"})
     result = to_builtins(ask("here", includeLineNumbers=False))
-    assert result["matches"] == [{"file": "a.txt", "matchedText": "here", "contextBefore": [], "contextAfter": []}]
+    assert result["matches"] == [
+        {"file": "a.txt", "matchedText": "here", "highlights": [[0, 4]], "contextBefore": [], "contextAfter": []}
+    ]
     assert shape(result)["summary"] == "Found 1 matches in 1 files"
+
+
+HIGHLIGHTS: list[tuple[str, str | bytes, list[list[str]]]] = [
+    ("foo", "xx foo bar Foo\n", [["foo", "Foo"]]),
+    ("foo", "é☃ foo ☃foo\r\n", [["foo", "foo"]]),
+    ("foo", b"\xe9\xe9 foo \xff foo\n", [["foo", "foo"]]),
+    ("^.*$", "a b\r\n\nc\n", [["a b"], [], ["c"]]),
+    ("^x|y", "xxy\n", [["x", "y"]]),
+    (r"\Boo\b", "foo oo zoo\n", [["oo", "oo"]]),
+    ("a*", "bab\n", [["a"]]),
+    ("x*|$", "b\n", [[]]),
+    ("foo", "漢" * 1000 + "foo" + "漢" * 1000 + "foo\n", [["foo"]]),
+    ("漢+$", "漢" * 1000 + "\n", [["漢" * 400]]),
+    ("f.{900}o", "f" + "x" * 1800 + "o\n", []),
+    ("fx{900}x{800}o", "__f" + "x" * 1700 + "o_\n", [["f" + "x" * 397]]),
+    ("^1|a[2a]*$", "1a" + "2a" * 1000 + "\n", [["1"]]),
+]
+
+
+@pytest.mark.promise("C-70")
+@pytest.mark.parametrize(("pattern", "text", "wanted"), HIGHLIGHTS, ids=range(len(HIGHLIGHTS)))
+def test_the_places_of_all_matches_in_a_line_are_told(
+    ask: Ask, tmp_path: Path, pattern: str, text: str | bytes, wanted: list[list[str]]
+) -> None:
+    plant(tmp_path, {"a.txt": text})
+    found = ask(pattern).matches
+    assert [[one.matched_text[start:end] for start, end in one.highlights] for one in found] == wanted
+
+
+@pytest.mark.promise("C-70")
+def test_a_pattern_that_is_made_to_cost_is_not_followed_through_every_line(ask: Ask, tmp_path: Path) -> None:
+    plant(tmp_path, {"a.txt": ("a" * 390 + "\n") * 100})
+    began = process_time()
+    assert len(ask("(a?){300}b|(a{1,30}){20}|a").matches) == 100
+    assert process_time() - began < 5
+
+
+def test_a_long_line_that_is_not_ascii_is_cut_at_a_whole_character(ask: Ask, tmp_path: Path) -> None:
+    plant(tmp_path, {"a.txt": "foo" + "漢" * 1000})
+    assert ask("foo").matches[0].matched_text == "foo" + "漢" * 397 + "…"
 
 
 @pytest.mark.promise("C-02")
@@ -340,7 +384,7 @@ def test_nothing_stays_open(ask: Ask, tmp_path: Path) -> None:
 
 @pytest.mark.promise("C-09")
 def test_no_two_searches_are_taken_for_the_same(tmp_path: Path) -> None:
-    assert (TOOL.name, TOOL.cached, TOOL.seconds) == ("code/search", False, 10)
+    assert (TOOL.name, TOOL.traced, TOOL.seconds) == ("code/search", True, 10)
     assert TOOL.state is not None
     with pytest.raises(Untold):
         TOOL.state(Sight(tmp_path), SearchArguments(pattern="x"))

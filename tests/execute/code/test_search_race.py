@@ -98,7 +98,7 @@ def test_a_count_is_believed_only_where_nothing_has_changed_places(
         if swapped:
             (tmp_path / "sub" / "z.txt").rename(tmp_path / "sub" / "aside")
             (tmp_path / "sub" / "aside").rename(tmp_path / "sub" / "z.txt")
-        return Candidates([("a.txt", 100), ("sub/z.txt", 7)], 2, late=False)
+        return Candidates([("a.txt", 100), ("sub/z.txt", 7)], ["a.txt", "sub/z.txt"], late=False)
 
     monkeypatch.setattr("rightcall.execute.code.search.candidates", counted)
     assert search(Sight(tmp_path), SearchArguments(pattern="hit")).total_matches == (100 if swapped else 107)

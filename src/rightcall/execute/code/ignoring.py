@@ -14,6 +14,7 @@ from time import monotonic
 from typing import Any
 
 from rightcall.execute.code.ignoring_lines import IgnoreLine, ignore_lines
+from rightcall.execute.trace import current_trace
 from rightcall.fs.beneath import open_beneath
 
 _LARGEST = 1 << 20
@@ -78,6 +79,7 @@ class Ignoring:
 
     def below(self, path: str, folder: int, names: Sequence[str] = (".gitignore",)) -> "Ignoring":
         """What counts in a folder below, given its path, its descriptor and the names that are known to be in it."""
+        _trace(path, folder)
         found = [(0, _read(folder, ".ignore"))]
         if ".gitignore" in names:
             found.append((1, _read(folder, ".gitignore")))
@@ -161,6 +163,15 @@ def _read(folder: int, name: str) -> IgnoreFile | None:
         return None
     finally:
         os.close(file)
+
+
+def _trace(path: str, folder: int) -> None:
+    """Note the files that could leave something out, and those that are not there: they may come to be."""
+    trace = current_trace()
+    if trace is None:
+        return
+    for name in (".ignore", ".gitignore", *(() if path else (".git/", ".git/info/", EXCLUDE))):
+        trace.look(folder, name, f"{path}/{name}" if path else name)
 
 
 def _base(path: str) -> bytes:

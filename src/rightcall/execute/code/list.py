@@ -11,9 +11,10 @@ from rightcall.errors import ToolFailure
 from rightcall.execute.code.globbing import Globs, compile_globs
 from rightcall.execute.code.moments import utc
 from rightcall.execute.code.opening import Opener
-from rightcall.execute.code.tool import CodeTool
+from rightcall.execute.code.tool import CodeTool, begin_trace
 from rightcall.execute.code.walk import Place, walk
 from rightcall.execute.state import untold
+from rightcall.execute.trace import current_trace
 from rightcall.fs.names import shown_name
 from rightcall.fs.resolve import real_path
 from rightcall.fs.sight import Opened, Sight
@@ -66,10 +67,12 @@ def list_files(sight: Sight, asked: ListArguments) -> ListResult:
     if (asked.max_depth is not None and asked.max_depth < 1) or asked.limit < 1:
         raise ToolFailure("maxDepth and limit must be 1 or more; the directory's own entries are at depth 1")
     with sight.folder(asked.directory or ".") as start:
+        begin_trace(sight, asked.directory, start)
         search = _Search(sight, asked, start)
         late = search.late()
     search.sort()
     entries, gone = _entries(sight, search, min(asked.limit, MOST_FILES))
+    _trace(search, asked, late=late or gone > 0)
     total = len(search.found) - gone
     return ListResult(
         files=entries,
@@ -77,6 +80,18 @@ def list_files(sight: Sight, asked: ListArguments) -> ListResult:
         truncated=late or search.unvisited or len(entries) < total,
         note=_DEEPER if search.unvisited else UNSET,
     )
+
+
+def _trace(search: "_Search", asked: ListArguments, *, late: bool) -> None:
+    """Note what the answer depends on besides the folders: every file that was looked at. Where a link leads cannot be
+    told by looking at the link, nor where the root is by looking below it."""
+    trace = current_trace()
+    if trace is None:
+        return
+    if late or search.has_links or asked.pattern.startswith("/"):
+        trace.lose()
+    for path, look in search.looks.items():
+        trace.file(path, look)
 
 
 class _Search:
@@ -89,6 +104,8 @@ class _Search:
         self._globs = _globs(sight, asked, start)
         self._deadline = monotonic() + SECONDS
         self._deepest = DEEPEST if asked.max_depth is None else asked.max_depth
+        self.has_links = False
+        """Whether links match, which show as what they lead to."""
         self.unvisited = False
         """Whether folders were left out that nobody has asked to leave out."""
         self.found: list[str] = []
@@ -122,8 +139,9 @@ class _Search:
         top = whole[len(self._start.path) + 1 :] if self._start.path else whole
         globs = self._globs
         self._keep(place, whole, globs.among(top, place.folders + place.files))
-        if place.links:
-            self._keep_links(whole, globs.among(top, place.links))
+        if place.links and (links := globs.among(top, place.links)):
+            self.has_links = True
+            self._keep_links(whole, links)
         place.folders[:] = [name for name in place.folders if globs.reaches(top + name)]
         if top.count("/") + 1 >= self._deepest:
             self.unvisited = self.unvisited or (self._asked.max_depth is None and bool(place.folders))
@@ -207,6 +225,7 @@ def _entries(sight: Sight, search: _Search, limit: int) -> tuple[list[FileEntry]
             if look is None:
                 gone += 1
                 continue
+            search.looks[path] = look
             entry = _entry(path, look)
             if not room.take(entry):
                 break
@@ -229,4 +248,4 @@ def _size(look: os.stat_result) -> int:
     return 0 if S_ISDIR(look.st_mode) else look.st_size
 
 
-TOOL = CodeTool(name="code/list", arguments=ListArguments, run=list_files, seconds=SECONDS, state=untold, cached=False)
+TOOL = CodeTool(name="code/list", arguments=ListArguments, run=list_files, seconds=SECONDS, state=untold, traced=True)

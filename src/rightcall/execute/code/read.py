@@ -1,9 +1,11 @@
 """`code/read`: the lines of a file, exactly as they stand there."""
 
+from functools import partial
 from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
+from rightcall.config_hands import CodeSettings
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.decoding import decoded
 from rightcall.execute.code.moments import utc
@@ -13,11 +15,13 @@ from rightcall.fs.sight import Opened, Sight
 from rightcall.text.escape import escaped
 from rightcall.text.room import MOST_ANSWER, AnswerRoom, json_size, text_head
 
-MOST_BYTES = 1 << 20
 MOST_LINES = 500
 _MOST_STRUCTURE = MOST_ANSWER // 2
 """Bytes of a structure as JSON: the lines need room too."""
 SECONDS = 10.0
+_AROUND = 4
+"""Bytes around a line in a list: quotes, a comma, a blank."""
+_USUAL = CodeSettings()
 
 
 class ReadArguments(Struct, frozen=True, rename="camel", kw_only=True):
@@ -29,7 +33,9 @@ class ReadArguments(Struct, frozen=True, rename="camel", kw_only=True):
     max_lines: int = MOST_LINES
     syntax_highlight: bool = False
     include_metadata: bool = True
-    include_structure: bool = False
+    include_lines: bool = False
+    include_structure: bool | None = None
+    """None: as the policy says."""
 
 
 class ReadMetadata(Struct, frozen=True, rename="camel", kw_only=True):
@@ -52,6 +58,8 @@ class ReadResult(Struct, frozen=True, rename="camel", kw_only=True):
     success: bool = True
     path: str
     content: str
+    lines: list[str] | UnsetType = UNSET
+    """The same without line ends, where they were asked for."""
     metadata: ReadMetadata
     syntax_tokens: list[Any] | UnsetType = UNSET
     structure: Any = UNSET
@@ -59,17 +67,17 @@ class ReadResult(Struct, frozen=True, rename="camel", kw_only=True):
     """Why there is no structure, that a line is cut, or that not all tokens are here."""
 
 
-def read(sight: Sight, asked: ReadArguments) -> ReadResult:
+def read(sight: Sight, asked: ReadArguments, settings: CodeSettings = _USUAL) -> ReadResult:
     """The lines that were asked for. Raises ToolFailure. What stands in the file as a whole comes into the answer
     first, then as many lines as fit, then the tokens in them."""
     with sight.file(asked.path) as file:
-        text, encoding = _text(file, asked.path)
+        text, encoding = _text(file, asked.path, settings.largest_file)
     total = line_count(text)
     first, last = _range(asked, total)
     path, room = shown_name(file.path), AnswerRoom()
     room.take(path)
-    structure, no_structure = _structure(asked, text, file.path, room)
-    content, last, cut = _fitting(_lines(text, first, last, total), first, last, room)
+    structure, no_structure = _structure(asked, settings, text, file.path, room)
+    content, last, cut = _fitting(_lines(text, first, last, total), first, last, room, twice=asked.include_lines)
     tokens, no_tokens = _tokens(asked, text, file.path, first, last, room)
     told = asked.include_metadata
     metadata = ReadMetadata(
@@ -83,18 +91,19 @@ def read(sight: Sight, asked: ReadArguments) -> ReadResult:
     )
     note = "; ".join(one for one in (no_structure, cut, no_tokens) if one)
     return ReadResult(
-        path=path, content=content, metadata=metadata, syntax_tokens=tokens, structure=structure, note=note or UNSET
-    )
+        path=path, content=content, lines=bare_lines(content) if asked.include_lines else UNSET, metadata=metadata,
+        syntax_tokens=tokens, structure=structure, note=note or UNSET,
+    )  # fmt: skip
 
 
-def _text(file: Opened, written: str) -> tuple[str, str]:
+def _text(file: Opened, written: str, largest: int) -> tuple[str, str]:
     size = file.stat.st_size
-    data = file.read(size + 1) if size <= MOST_BYTES else b""
+    data = file.read(size + 1) if size <= largest else b""
     if len(data) > size:  # it has grown since we looked
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES or size > MOST_BYTES:
+        data = file.read(largest + 1)
+    if len(data) > largest or size > largest:
         raise ToolFailure(
-            f"{escaped(written, 200)} has {max(size, len(data)):,} bytes, code/read takes at most {MOST_BYTES:,}; "
+            f"{escaped(written, 200)} has {max(size, len(data)):,} bytes, code/read takes at most {largest:,}; "
             "code/search finds lines in it"
         )
     found = decoded(data)
@@ -129,11 +138,20 @@ def _lines(text: str, first: int, last: int, total: int) -> str:
     return text[start : _line_start(text, last - first + 1, start)]
 
 
-def _fitting(content: str, first: int, last: int, room: AnswerRoom) -> tuple[str, int, str | None]:
-    """As many of the lines as fit into an answer, and the last of them; of a single one that does not, the beginning,
-    and a note that says so."""
-    head = text_head(content, room.left)
-    room.left -= json_size(head)
+def bare_lines(content: str) -> list[str]:
+    """The lines of a text, one by one and without their ends.
+
+    >>> bare_lines("one\\r\\ntwo\\n"), bare_lines("")
+    (['one', 'two'], [])
+    """
+    return [line.removesuffix("\r") for line in content.removesuffix("\n").split("\n")] if content else []
+
+
+def _fitting(content: str, first: int, last: int, room: AnswerRoom, *, twice: bool) -> tuple[str, int, str | None]:
+    """As many of the lines as fit into an answer, `twice` where each is told by itself too, and the last of them; of a
+    single one that does not, the beginning, and a note that says so."""
+    head = text_head(content, (room.left - MOST_LINES * _AROUND) // 2 if twice else room.left)
+    room.left -= json_size(head) + (json_size(bare_lines(head)) if twice else 0)
     if len(head) == len(content):
         return content, last, None
     if head.endswith("\n"):
@@ -162,18 +180,22 @@ def _line_start(text: str, breaks: int, start: int) -> int:
     return high
 
 
-def _structure(asked: ReadArguments, text: str, path: str, room: AnswerRoom) -> tuple[Any, str | None]:
-    """The structure where it was asked for, or why there is none."""
-    if not asked.include_structure:
+def _structure(
+    asked: ReadArguments, settings: CodeSettings, text: str, path: str, room: AnswerRoom
+) -> tuple[Any, str | None]:
+    """The structure where it was asked for, or why there is none. Where only the policy asks for it, a file without any
+    needs no words."""
+    wanted = settings.structure if asked.include_structure is None else asked.include_structure
+    if not wanted:
         return UNSET, None
     from rightcall.execute.code.structure import structure_of
 
     structure, note = structure_of(text, path)
     size = json_size(structure)
     if size > _MOST_STRUCTURE:
-        return None, "no structure: it is too large for one answer"
+        structure, note, size = None, "no structure: it is too large for one answer", 0
     room.left -= size
-    return structure, note
+    return structure, note if asked.include_structure else None
 
 
 def _tokens(
@@ -188,4 +210,9 @@ def _tokens(
     return tokens, None if whole else f"only the first {len(tokens):,} syntax tokens are here; fewer lines have fewer"
 
 
-TOOL = CodeTool(name="code/read", arguments=ReadArguments, run=read, seconds=SECONDS)
+def tool(settings: CodeSettings) -> CodeTool:
+    """`code/read` as the policy wants it."""
+    return CodeTool("code/read", ReadArguments, partial(read, settings=settings), seconds=SECONDS)
+
+
+TOOL = tool(_USUAL)

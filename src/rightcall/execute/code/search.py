@@ -21,9 +21,10 @@ from rightcall.execute.code.search_candidates import Candidates, candidates
 from rightcall.execute.code.search_files import Wanted
 from rightcall.execute.code.search_lines import Effort, look_into
 from rightcall.execute.code.search_pattern import Pattern, read_pattern
-from rightcall.execute.code.search_showing import CodeMatch, shown
-from rightcall.execute.code.tool import CodeTool
+from rightcall.execute.code.search_showing import CodeMatch, Marker, shown
+from rightcall.execute.code.tool import CodeTool, begin_trace
 from rightcall.execute.state import untold
+from rightcall.execute.trace import Trace, current_trace
 from rightcall.fs.sight import Opened, Sight
 from rightcall.text.room import AnswerRoom
 
@@ -35,6 +36,8 @@ _COARSE = 20_000_000
 """Nanoseconds by which the times of files may be behind."""
 _MARGIN = 0.5
 """Seconds kept back for showing what was found."""
+_MOST_UNOPENED = 200
+"""Files that only ripgrep has looked into, for results to be kept: looking at each again costs what ripgrep does."""
 _LATE = "Time ran out: this is what was found until then. Narrow the search with paths or filePattern."
 _CUT = "For this pattern very long lines were not searched to their end; a shorter pattern is."
 _FULL = "No more matches fit into one answer. Ask for fewer contextLines, or narrow it with paths or filePattern."
@@ -74,6 +77,8 @@ def search(sight: Sight, asked: SearchArguments, *, engine: Engine | None = None
     pattern = read_pattern(asked.pattern, case_sensitive=asked.case_sensitive)
     wanted = _wanted(asked)
     starts = _opened(sight, asked)
+    for written, start in zip(asked.paths or ["."], starts, strict=True):
+        begin_trace(sight, written, start)
     try:
         ripgrep = engine != "linear" and not pattern.costly
         found = candidates(sight, starts, wanted, pattern, deadline, ripgrep=ripgrep)
@@ -89,8 +94,9 @@ def _looked_through(
     """Once enough lines are found, ripgrep's counts do for the rest, unless a folder has changed since it began: then
     it may have read something else, and is not believed."""
     matches: list[CodeMatch] = []
-    total, effort, room = 0, Effort(deadline), AnswerRoom()
+    total, effort, room, marker = 0, Effort(deadline), AnswerRoom(), Marker(pattern)
     effort.late = found.late
+    trace = current_trace()
     with Opener(sight) as opener:
         for path, count in found.files:
             left = 0 if room.full else asked.max_matches - len(matches)
@@ -101,21 +107,41 @@ def _looked_through(
             if file is None:
                 continue
             with file:
+                if trace is not None:
+                    trace.file(path, file.stat)
                 looked = look_into(file, pattern, left, effort)
                 if looked is None:
                     continue
                 total += looked.total
-                matches += takewhile(room.take, (shown(path, looked, hit, asked) for hit in looked.hits))
+                matches += takewhile(room.take, (shown(path, looked, hit, asked, marker) for hit in looked.hits))
             if effort.over():
                 break
+        if trace is not None:
+            _note_searched(trace, found, opener, whole=not (effort.late or effort.cut))
     return SearchResult(
         pattern=asked.pattern,
         matches=matches,
         total_matches=total,
-        files_searched=found.searched,
+        files_searched=len(found.searched),
         truncated=effort.late or effort.cut or total > len(matches),
         note=" ".join(_notes(effort, room)) or UNSET,
     )
+
+
+def _note_searched(trace: Trace, found: Candidates, opener: Opener, *, whole: bool) -> None:
+    """Note the files that only ripgrep has looked into, as they look now: none may have changed since the search
+    began."""
+    opened = set(trace.paths)
+    unopened = [path for path in found.searched if path not in opened]
+    if not whole or len(unopened) > _MOST_UNOPENED:
+        trace.lose()
+        return
+    for path in unopened:
+        look = opener.look(path)
+        if look is None:
+            trace.lose()
+            return
+        trace.file(path, look)
 
 
 def _notes(effort: Effort, room: AnswerRoom) -> Iterator[str]:
@@ -151,4 +177,4 @@ def _opened(sight: Sight, asked: SearchArguments) -> list[Opened]:
     return starts
 
 
-TOOL = CodeTool("code/search", SearchArguments, search, seconds=_SECONDS, state=untold, cached=False)
+TOOL = CodeTool("code/search", SearchArguments, search, seconds=_SECONDS, state=untold, traced=True)

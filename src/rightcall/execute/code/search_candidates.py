@@ -16,10 +16,10 @@ _MOST_AT_ONCE = 4
 
 class Candidates(Struct, frozen=True):
     """Files in the order of their paths, each with the number of its matching lines, None where nobody has looked yet;
-    those without any are left out. `searched` counts them too."""
+    those without any are left out. `searched` are all of them, in the same order."""
 
     files: list[tuple[str, int | None]]
-    searched: int
+    searched: list[str]
     late: bool
 
 
@@ -40,7 +40,8 @@ def candidates(
         found, was_late = _below(sight, start, wanted, pattern, deadline, program)
         known.update(found)
         late = late or was_late
-    return Candidates([(path, known[path]) for path in sorted(known) if known[path] != 0], len(known), late)
+    searched = sorted(known)
+    return Candidates([(path, known[path]) for path in searched if known[path] != 0], searched, late)
 
 
 def _below(

@@ -34,11 +34,15 @@ _TOO_LARGE = "pattern: is too large to be searched for; repeat less, or search f
 Finder = Callable[[bytes, int, int], int]
 """Where the first match in `text[start:end]` begins, or -1. What stands around is seen by `^`, `$` and `\\b`."""
 
+Spanner = Callable[[bytes, int, int], tuple[int, int]]
+"""The same, and where it ends."""
+
 
 class Pattern(Struct, frozen=True):
-    """One pattern for both engines: `find` is ours, `ripgrep` is what the other is given."""
+    """One pattern for both engines: `find` and `span` are ours, `ripgrep` is what the other is given."""
 
     find: Finder
+    span: Spanner
     ripgrep: str
     reach: int
     """Bytes of text that `find` may be given at one go."""
@@ -54,12 +58,12 @@ def read_pattern(written: str, *, case_sensitive: bool) -> Pattern:
         raise ToolFailure(f"pattern: has {len(written)} characters, {MOST_CHARACTERS} are possible")
     flags = "(?m)" if case_sensitive else "(?mi)"
     ours = flags + Reader(written, lambda letter: f"\\{letter}").read()
-    find, steps = _compiled(ours)
+    find, span, steps = _compiled(ours)
     theirs = flags + Reader(written, lambda letter: f"(?-u:\\{letter})").read()
-    return Pattern(find, theirs, min(max(_WORK // steps, _SHORTEST), _LONGEST), steps > _COSTLY)
+    return Pattern(find, span, theirs, min(max(_WORK // steps, _SHORTEST), _LONGEST), steps > _COSTLY)
 
 
-def _compiled(pattern: str) -> tuple[Finder, int]:
+def _compiled(pattern: str) -> tuple[Finder, Spanner, int]:
     """The engine for a pattern, and how many steps a character costs it at worst."""
     re2: Any = import_module("re2")  # late, for those who search; and it tells no types
     options: Any = re2.Options()
@@ -74,10 +78,10 @@ def _compiled(pattern: str) -> tuple[Finder, int]:
         re2.purge()  # it would keep every pattern, and what each has learned, for ever
     if compiled.programsize > _MOST_STEPS:
         raise ToolFailure(_TOO_LARGE)
-    return _finder(re2, compiled), max(compiled.programsize, 1)
+    return *_finders(re2, compiled), max(compiled.programsize, 1)
 
 
-def _finder(re2: Any, compiled: Any) -> Finder:
+def _finders(re2: Any, compiled: Any) -> tuple[Finder, Spanner]:
     try:  # the bare engine: what is wrapped around it costs more than a match
         match: Any = compiled._regexp.Match
         anywhere: Any = re2._Anchor.UNANCHORED
@@ -89,9 +93,16 @@ def _finder(re2: Any, compiled: Any) -> Finder:
             hit = search(text, start, end)
             return -1 if hit is None else hit.start()
 
-        return found
+        def spanned(text: bytes, start: int, end: int) -> tuple[int, int]:
+            hit = search(text, start, end)
+            return (-1, -1) if hit is None else hit.span()
+
+        return found, spanned
 
     def find(text: bytes, start: int, end: int) -> int:
         return match(anywhere, text, start, end)[0][0]
 
-    return find
+    def span(text: bytes, start: int, end: int) -> tuple[int, int]:
+        return match(anywhere, text, start, end)[0]
+
+    return find, span

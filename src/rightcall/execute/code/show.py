@@ -1,8 +1,11 @@
 """`code/show`: one commit with what it changed, or a file as it was then (`commit:path`)."""
 
+from functools import partial
+
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
+from rightcall.config_hands import CodeSettings
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.asking import in_time, run_log, unreadable
 from rightcall.execute.code.changes import GitCommit, View
@@ -24,7 +27,7 @@ _SECONDS = 10.0
 _MOST_OUTPUT = 32 << 20
 _LARGEST = 50 * 1024
 """Bytes of changes."""
-_LARGEST_FILE = 1 << 20
+_USUAL = CodeSettings()
 _NARROWER = "ask without includeDiff, or for single files with code/diff and paths"
 
 
@@ -47,12 +50,12 @@ class ShowResult(Struct, frozen=True, rename="camel", kw_only=True):
     note: str | UnsetType = UNSET
 
 
-def show(sight: Sight, asked: ShowArguments) -> ShowResult:
+def show(sight: Sight, asked: ShowArguments, settings: CodeSettings = _USUAL) -> ShowResult:
     """The commit against the first of its parents; against nothing when it is the first of all."""
     repository = repository_for(sight)
     ref, path = split_path(sight, asked.commit, repository)
     full = commit_of(repository, ref)
-    file = None if path is None else _file_at(repository, full, path, asked.commit)
+    file = None if path is None else _file_at(repository, full, path, asked.commit, settings.largest_file)
     found = _commit_at(sight, repository, full, path is None if asked.include_diff is None else asked.include_diff)
     commit = found.commits[0]
     truncated = found.cut or commit.more_files > 0
@@ -82,11 +85,13 @@ def _commit_at(sight: Sight, repository: Repository, full: str, with_diff: bool)
     return found if told == with_diff else replace(found, cut=True)
 
 
-def _file_at(repository: Repository, full: str, path: str, written: str) -> tuple[str, str]:
+def _file_at(repository: Repository, full: str, path: str, written: str, largest: int) -> tuple[str, str]:
     """The content of a file as it was at a commit, and its encoding."""
-    finished = run_git(repository, ["cat-file", "blob", f"{full}:{path}"], seconds=_SECONDS, most=_LARGEST_FILE)
+    finished = run_git(repository, ["cat-file", "blob", f"{full}:{path}"], seconds=_SECONDS, most=largest)
     if finished.full:
-        raise ToolFailure(f"{escaped(written, 200)} is larger than 1 MB; code/diff shows what changed in it")
+        raise ToolFailure(
+            f"{escaped(written, 200)} has more than {largest:,} bytes; code/diff shows what changed in it"
+        )
     if finished.code != 0 and not finished.late:
         raise Unseen(written)
     found = decoded(in_time(finished, _SECONDS, "ask for the commit alone"))
@@ -101,4 +106,9 @@ def _state(sight: Sight, asked: ShowArguments) -> object:
     return history_state(sight, repository_for(sight))
 
 
-TOOL = CodeTool("code/show", ShowArguments, show, _SECONDS, _state)
+def tool(settings: CodeSettings) -> CodeTool:
+    """`code/show` as the policy wants it."""
+    return CodeTool("code/show", ShowArguments, partial(show, settings=settings), _SECONDS, _state)
+
+
+TOOL = tool(_USUAL)

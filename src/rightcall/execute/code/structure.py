@@ -39,6 +39,11 @@ def structure_of(text: str, path: str) -> tuple[Structure | None, str | None]:
     return outline(language, grammar, answer.nodes, answer.more), None
 
 
+def has_parser() -> bool:
+    """Whether structures can be told here at all."""
+    return _installed() is not None
+
+
 def _installed() -> str | None:
     """The folder with the parser. The current folder does not count, where Python would look for it too: it may be the
     very one that is looked at."""

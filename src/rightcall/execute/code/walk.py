@@ -4,6 +4,7 @@ folder swapped for a link while we walk leads nowhere. Links are told, never fol
 import os
 from collections.abc import Generator
 
+from rightcall.execute.trace import Trace, current_trace
 from rightcall.fs.beneath import open_beneath
 from rightcall.fs.gitdirs import MARKS
 from rightcall.fs.sight import Opened, Sight
@@ -33,10 +34,10 @@ class Place:
 def walk(sight: Sight, start: Opened) -> Generator[Place, None, None]:
     """The folder and all below it, parents first, names in order. Two descriptors at most are open at once, however
     deep it goes; what has vanished meanwhile, or cannot be opened, is left out."""
-    root = sight.open_root()
+    root, trace = sight.open_root(), current_trace()
     try:
         place = Place(start.path, start.fd)
-        if not _looked(sight, place):
+        if not _looked(sight, place, trace):
             return
         yield place
         todo = _below(place)
@@ -45,10 +46,12 @@ def walk(sight: Sight, start: Opened) -> Generator[Place, None, None]:
             try:
                 fd = open_beneath(root, path, os.O_RDONLY | os.O_DIRECTORY)
             except (OSError, ValueError):
+                if trace is not None:
+                    trace.lose()  # it may be opened one day without looking any different
                 continue
             try:
                 place = Place(path, fd)
-                if _looked(sight, place):
+                if _looked(sight, place, trace):
                     yield place
                     todo += _below(place)
             finally:
@@ -63,12 +66,16 @@ def _below(place: Place) -> list[str]:
     return [top + name for name in reversed(place.folders)]
 
 
-def _looked(sight: Sight, place: Place) -> bool:
+def _looked(sight: Sight, place: Place, trace: Trace | None) -> bool:
     """Fill in what is there; False when the folder cannot be listed, or is one of git's own."""
+    if trace is not None:
+        trace.folder(place.path, os.fstat(place.fd))
     try:
         with os.scandir(place.fd) as entries:
             found = {entry.name: entry for entry in entries}
     except OSError:
+        if trace is not None:
+            trace.lose()
         return False
     if all(name in found for name in MARKS):
         return False

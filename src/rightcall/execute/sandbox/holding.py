@@ -49,8 +49,13 @@ class Server:
         self._socket = ours
         self._holder = os.getpid()
         self._lock = Lock()
-        self.groups: dict[str, int] = self._hello()
-        """What control groups can limit here, and the version of their interface."""
+        try:
+            self.groups: dict[str, int] = self._hello()
+            """What control groups can limit here, and the version of their interface."""
+        except BaseException:  # whoever waits may be stopped at any moment: then nobody would end it
+            self._process.kill()
+            self.close()
+            raise
 
     def _hello(self) -> dict[str, int]:
         """Its first words: it is ready, and which control groups it can use."""
@@ -59,7 +64,6 @@ class Server:
             message, _ = wire.receive(self._socket)
         except (EOFError, OSError):
             said = self._last_words()
-            self.close()
             raise NoSandbox(f"The fork server did not start with {self.python}{': ' if said else ''}{said}") from None
         self._socket.settimeout(None)
         return message["groups"]

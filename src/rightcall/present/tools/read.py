@@ -3,6 +3,7 @@
 from typing import Any
 
 from rightcall.present.fields import fields, number, own, text, with_truncated
+from rightcall.present.lines import Loss
 from rightcall.present.registry import Losses, View
 
 _PLAIN = ("utf-8", "utf8", "ascii", "us-ascii")
@@ -14,7 +15,7 @@ def shape(result: Any) -> dict[str, Any]:
     shaped: dict[str, Any] = {
         "path": text(result, "path"),
         "summary": f"{number(about, 'linesReturned')} lines ({number(about, 'totalLines')} total)",
-        "content": text(result, "content"),
+        **({"content": text(result, "content")} if "lines" not in result else {"lines": result["lines"]}),
         "lineRange": f"{number(about, 'startLine')}-{number(about, 'endLine')}",
     }
     if result.get("structure") is not None:
@@ -32,8 +33,8 @@ def summary(result: Any) -> str:
 
 def note(cut: dict[str, Any], losses: Losses) -> str | None:
     """Where to read on. `lineRange` becomes that of the lines that are left."""
-    loss = losses.get(("content",))
-    if loss is None or not cut.get("content"):
+    loss = losses.get(("content",)) or _loss_of_lines(cut, losses)
+    if loss is None or not (cut.get("content") or cut.get("lines")):
         return None
     start = int(text(cut, "lineRange").partition("-")[0])
     shown = max(loss.kept, 1)
@@ -42,8 +43,22 @@ def note(cut: dict[str, Any], losses: Losses) -> str | None:
     rest = f"{loss.total - shown} of {loss.total} lines left out: call code/read with startLine={following}"
     if not loss.line:
         return rest
-    inside = f"line {start} is cut after {len(cut['content']) - 1} of {loss.line} characters"
+    shown_text = cut["content"] if "content" in cut else cut["lines"][0]
+    inside = f"line {start} is cut after {len(shown_text) - 1} of {loss.line} characters"
     return f"{inside}; {rest}" if loss.total > 1 else f"{inside}: code/search finds what is further on in it"
+
+
+def _loss_of_lines(cut: dict[str, Any], losses: Losses) -> Loss | None:
+    """The same of a list of lines. One of which only the beginning is left is taken out, unless it is the first."""
+    loss = losses.get(("lines",))
+    lines: list[str] = cut.get("lines") or []
+    inside = losses.get(("lines", len(lines) - 1))
+    if loss is None or inside is None:
+        return loss
+    if len(lines) > 1:
+        lines.pop()
+        return Loss(loss.kept - 1, loss.total)
+    return Loss(0, loss.total, inside.line)
 
 
 VIEW = View("code/read", shape, summary, note)

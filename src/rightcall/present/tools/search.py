@@ -12,7 +12,7 @@ def shape(result: Any) -> dict[str, Any]:
     result = own(result)
     by_file: dict[str, list[Fields]] = {}
     for match in records(result, "matches"):
-        by_file.setdefault(text(match, "file"), []).append(match)
+        by_file.setdefault(text(match, "file"), []).append(_match(match))
     most = sorted(by_file.items(), key=lambda entry: -len(entry[1]))[:_TOP]
     shaped = {
         "summary": summary(result),
@@ -21,6 +21,11 @@ def shape(result: Any) -> dict[str, Any]:
         "topFiles": [{"file": file, "count": len(matches)} for file, matches in most],
     }
     return with_truncated(shaped, result)
+
+
+def _match(match: Fields) -> Fields:
+    """Without the places of the matches in the line: a model reads them in it, and they cost tokens."""
+    return {key: value for key, value in match.items() if key != "highlights"} if "highlights" in match else match
 
 
 def summary(result: Any) -> str:

@@ -1,0 +1,284 @@
+"""The arguments of a tool as options of `rightcall call`, made from its schema.
+
+    rightcall call code/read --path README.md --startLine 3
+
+Text becomes what the schema wants: a number, true or false, one of the choices, a list where an option is repeated, an
+object from JSON. What this leaves open, such as ranges, the gate checks as it does for any call. `--start-line` and
+`--start_line` are `--startLine` too. An argument that has the name of an option of the command itself, or a name that
+no option can have, is given as JSON.
+"""
+
+import json
+import re
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
+
+from rightcall.cli.lines import InputError
+from rightcall.text.escape import escaped, shown
+
+if TYPE_CHECKING:
+    from rightcall.catalog import Tool
+
+_HELP = ("-h", "--help")
+_NAME = re.compile(r"[A-Za-z][\w.-]*")
+_BEFORE = "argument "
+"""Where a tool's argument is kept among the options: no option of ours has a blank in it."""
+_KINDS = {
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list as JSON, or the option once for each item",
+    "object": "an object as JSON",
+    "null": "null",
+}
+_PLACES = {"integer": "N", "number": "NUMBER", "boolean": "true|false", "object": "JSON"}
+
+
+class ToolOption(Struct, frozen=True):
+    """One argument of a tool. `kinds` are the JSON types it may have, without any where the schema does not say."""
+
+    name: str
+    about: str
+    kinds: tuple[str, ...]
+    choices: tuple[Any, ...]
+    items: "ToolOption | None"
+    required: bool
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.name}"
+
+    @property
+    def is_switch(self) -> bool:
+        return "boolean" in self.kinds
+
+    @property
+    def placeholder(self) -> str:
+        """What stands for the value in the help."""
+        one = self.items or self
+        if one.choices:
+            return "{" + ",".join(_plain(choice) for choice in one.choices) + "}"
+        return next((_PLACES[kind] for kind in one.kinds if kind in _PLACES), "TEXT")
+
+
+def parse_call(parser: ArgumentParser, arguments: Sequence[str]) -> Namespace:
+    """The options of a call. Where arguments of the tool are among them, `args` is those as JSON. Raises InputError,
+    and SystemExit as argparse does."""
+    asks_help = any(word in _HELP for word in arguments)
+    plain = [word for word in arguments if word not in _HELP]
+    if asks_help and not plain:
+        parser.parse_args(["--help"])
+    known, unknown = parser.parse_known_args(plain)
+    if not unknown and not asks_help:
+        return known
+    tool, own = _tool(known), _own_flags(parser)
+    options = {option.name: option for option in tool_options(tool.schema, own)}
+    _add(parser, tool, options)
+    if asks_help:
+        parser.parse_args(["--help"])
+    found, left = parser.parse_known_args(_spelled(plain, options, own))
+    if left:
+        raise InputError(_unknown(left[0], tool, options, own))
+    if found.args != parser.get_default("args"):
+        raise InputError(
+            f"unexpected argument {shown(found.args, 60)}: give the arguments of `{tool.name}` as one JSON text or as "
+            "options, not both"
+        )
+    found.args = json.dumps(_values(found, tool, options), ensure_ascii=False)
+    return found
+
+
+def _own_flags(parser: ArgumentParser) -> frozenset[str]:
+    """The options that the command itself has."""
+    return frozenset(flag for action in parser._actions for flag in action.option_strings)
+
+
+def tool_options(schema: Mapping[str, Any], taken: frozenset[str] = frozenset()) -> Iterator[ToolOption]:
+    """The arguments that can be options: in the order of the schema, but those that are required first."""
+    properties: Mapping[str, Any] = schema.get("properties") or {}
+    required = schema.get("required") or ()
+    for name in sorted(properties, key=lambda name: name not in required):
+        if _NAME.fullmatch(name) and f"--{name}" not in taken:
+            yield _option(name, properties[name], schema, required=name in required)
+
+
+def _option(name: str, part: Any, schema: Mapping[str, Any], *, required: bool) -> ToolOption:
+    forms = list(_forms(part, schema))
+    items = next((form["items"] for form in forms if isinstance(form.get("items"), dict)), None)
+    return ToolOption(
+        name,
+        next((form["description"] for form in forms if isinstance(form.get("description"), str)), ""),
+        tuple(dict.fromkeys(kind for form in forms for kind in _types(form))),
+        tuple(choice for form in forms for choice in form.get("enum") or ([form["const"]] if "const" in form else [])),
+        None if items is None else _option(name, items, schema, required=False),
+        required,
+    )
+
+
+def _forms(part: Any, schema: Mapping[str, Any], depth: int = 0) -> Iterator[Mapping[str, Any]]:
+    """A schema and those it is made of, as far as they are here."""
+    if not isinstance(part, dict) or depth > 3:
+        return
+    form = cast("dict[str, Any]", part)
+    yield form
+    reference = form.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/$defs/"):
+        shared: dict[str, Any] = schema.get("$defs") or {}
+        yield from _forms(shared.get(reference[len("#/$defs/") :]), schema, depth + 1)
+    for key in ("anyOf", "oneOf", "allOf"):
+        for inner in form.get(key) or ():
+            yield from _forms(inner, schema, depth + 1)
+
+
+def _types(form: Mapping[str, Any]) -> Sequence[str]:
+    kind = form.get("type")
+    return [kind] if isinstance(kind, str) else cast("list[str]", kind) if isinstance(kind, list) else []
+
+
+def _tool(known: Namespace) -> "Tool":
+    """The tool of that name, as the policy and the packs in force define it."""
+    import sys
+    from contextlib import redirect_stdout
+
+    from rightcall.cli.call import load_functions
+    from rightcall.cli.store_options import policy_file
+    from rightcall.executor import Executor
+
+    with redirect_stdout(sys.stderr):  # what a module prints when it is loaded must not mix with what we print
+        gate = Executor.open(known.root, policy_file(known), tools=load_functions(known.tools), store="memory").gate
+    match = gate.catalog.find(known.tool)
+    if match.tool is None:
+        near = match.suggestions[:1]
+        hint = f"did you mean `{near[0]}`?" if near else "run `rightcall tools --pack code` to see those that ship"
+        raise InputError(f"unknown tool `{escaped(known.tool, 60)}`: {hint}")
+    return match.tool
+
+
+def _add(parser: ArgumentParser, tool: "Tool", options: Mapping[str, ToolOption]) -> None:
+    others = [escaped(name, 60) for name in tool.schema.get("properties") or () if name not in options]
+    about = escaped(tool.description, 300) + (f" Only as JSON: {', '.join(others)}." if others else "")
+    group = parser.add_argument_group(f"arguments of {tool.name}", about.replace("%(prog", "% (prog"))
+    for option in options.values():
+        about = f"{escaped(option.about, 300)}{' (required)' if option.required else ''}".replace("%", "%%")
+        repeatable = "; repeatable" if option.items is not None or "array" in option.kinds else ""
+        group.add_argument(
+            option.flag,
+            dest=_BEFORE + option.name,
+            action="append",
+            metavar=option.placeholder,
+            help=about + repeatable,
+        )
+
+
+def _spelled(words: Sequence[str], options: Mapping[str, ToolOption], own: frozenset[str]) -> list[str]:
+    """The words with the options of the tool as the schema spells them; one that is on or off gets its value."""
+    by_fold = {_folded(name): option for name, option in options.items()}
+    found: list[str] = []
+    for at, word in enumerate(words):
+        if word == "--":
+            return found + list(words[at:])
+        flag, equals, value = word.partition("=")
+        option = by_fold.get(_folded(flag[2:])) if flag.startswith("--") and flag not in own else None
+        if option is None:
+            found.append(word)
+            continue
+        alone = option.is_switch and not equals and words[at + 1 : at + 2] not in (["true"], ["false"])
+        found.append(f"{option.flag}=true" if alone else f"{option.flag}{equals}{value}")
+    return found
+
+
+def _folded(name: str) -> str:
+    return name.replace("-", "").replace("_", "").casefold()
+
+
+def _values(found: Namespace, tool: "Tool", options: Mapping[str, ToolOption]) -> dict[str, Any]:
+    given: dict[str, list[str] | None] = {name: getattr(found, _BEFORE + name) for name in options}
+    for name, option in options.items():
+        if option.required and given[name] is None:
+            about = f" ({escaped(option.about, 100).rstrip('.')})" if option.about else ""
+            raise InputError(
+                f"missing option `{option.flag}` of `{tool.name}`{about}; "
+                f"run `rightcall call {tool.name} --help` to see all of them"
+            )
+    return {name: _value(options[name], texts) for name, texts in given.items() if texts is not None}
+
+
+def _value(option: ToolOption, texts: list[str]) -> Any:
+    if "array" in option.kinds and ("string" not in option.kinds or len(texts) > 1):
+        if len(texts) == 1 and texts[0].lstrip().startswith("["):
+            value = _as_kind("array", texts[0])
+            if value is _UNFIT:
+                raise InputError(f"invalid value {shown(texts[0], 60)} for `{option.flag}`: expected {_KINDS['array']}")
+            return value
+        one = option.items or ToolOption(option.name, "", (), (), None, required=False)
+        return [_scalar(one, text) for text in texts]
+    if len(texts) > 1:
+        raise InputError(f"option `{option.flag}` is given {len(texts)} times; it takes one value")
+    return _scalar(option, texts[0])
+
+
+def _scalar(option: ToolOption, text: str) -> Any:
+    if option.choices:
+        return _choice(option, text)
+    if "string" in option.kinds:
+        return text
+    if not option.kinds:
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+    for kind in option.kinds:
+        value = _as_kind(kind, text)
+        if value is not _UNFIT:
+            return value
+    wanted = " or ".join(_KINDS[kind] for kind in option.kinds if kind in _KINDS and kind != "null")
+    raise InputError(f"invalid value {shown(text, 60)} for `{option.flag}`: expected {wanted}")
+
+
+def _choice(option: ToolOption, text: str) -> Any:
+    by_text = {_plain(choice): choice for choice in option.choices}
+    if text in by_text:
+        return by_text[text]
+    near = get_close_matches(text.casefold(), by_text, n=1)
+    hint = f"did you mean `{near[0]}`?" if near else f"expected one of {', '.join(by_text)}"
+    raise InputError(f"invalid value {shown(text, 60)} for `{option.flag}`: {hint}")
+
+
+_UNFIT: Any = object()
+_PYTHON: dict[str, tuple[type, ...]] = {"number": (int, float), "object": (dict,), "array": (list,)}
+_WORDS = {"boolean": {"true": True, "false": False}, "null": {"null": None}}
+
+
+def _as_kind(kind: str, text: str) -> Any:
+    try:
+        if kind in _WORDS:
+            return _WORDS[kind].get(text.casefold(), _UNFIT)
+        if kind == "integer":
+            return int(text) if re.fullmatch(r"[+-]?\d{1,100}", text.strip(), re.ASCII) else _UNFIT
+        value = json.loads(text)
+    except ValueError:
+        return _UNFIT
+    return value if type(value) in _PYTHON.get(kind, ()) else _UNFIT
+
+
+def _plain(choice: Any) -> str:
+    return choice if isinstance(choice, str) else json.dumps(choice)
+
+
+def _unknown(word: str, tool: "Tool", options: Mapping[str, ToolOption], own: frozenset[str]) -> str:
+    """What is wrong with a word that is no option, and what was probably meant."""
+    flag = word.partition("=")[0]
+    if not flag.startswith("-"):
+        return f"unexpected argument {shown(word, 60)}: an option takes one value; repeat the option for a list"
+    name = flag.lstrip("-")
+    meant = tool.rules.aliases.get(name)
+    if meant not in options:
+        by_fold = {_folded(one): one for one in (*options, *(flag.lstrip("-") for flag in own))}
+        near = get_close_matches(_folded(name), by_fold, n=1)
+        meant = by_fold[near[0]] if near else None
+    hint = f"did you mean `--{meant}`?" if meant else f"run `rightcall call {tool.name} --help` to see its options"
+    return f"unknown option `{escaped(flag, 60)}` for `{tool.name}`: {hint}"

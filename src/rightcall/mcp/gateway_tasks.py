@@ -1,0 +1,276 @@
+"""Tasks through the gateway: a call that has become one stays open in the record until its result has come, it was
+cancelled, or it has expired. Its id is its caller's alone: to any other it is as unknown as one that never was.
+
+A task keeps the id that its server gave it; only where two servers gave one caller the same is the second told apart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from time import monotonic
+from typing import Any, Final
+
+from msgspec import Raw, json
+
+from rightcall.door import Door
+from rightcall.door_passage import Passage
+from rightcall.mcp.answers import Outcome
+from rightcall.mcp.gateway_continuing import Continuations
+from rightcall.mcp.gateway_forward import Errand, era_of, forward
+from rightcall.mcp.messages import INVALID_PARAMS, fields, mapping, notification, value
+from rightcall.mcp.serving import Client, Exchange
+from rightcall.mcp.serving_answers import METHOD_NOT_FOUND, Answer, Refused, success
+from rightcall.mcp.tasks import (
+    EXPIRED,
+    EXTENSION,
+    STATUS,
+    Created,
+    created_by,
+    ending_of,
+    ending_told,
+    renamed,
+    with_warning,
+)
+from rightcall.mcp.upstream import Upstream
+from rightcall.mcp.upstream_link import ServerGone
+from rightcall.mcp.upstream_session import ServerSlow
+
+MOST: Final = 10_000
+MOST_OF_ONE: Final = 1_000
+"""Of one caller: its oldest makes room for its newest, never for another's."""
+LISTING: Final = 10.0
+PAGES: Final = 100
+MISSING_CAPABILITY: Final = -32021
+_NO_SUCH: Final = "Task not found"
+_CROWDED: Final = "Too many tasks were open; this one is not followed any more."
+_REUSED: Final = "The server gave the id of this task to another call."
+
+
+class Task:
+    """One that a server has begun for a call."""
+
+    __slots__ = ("began", "client", "is_open", "own", "passage", "stateless", "timer", "upstream", "wire")
+
+    def __init__(self, wire: str, own: str, upstream: Upstream, passage: Passage, exchange: Exchange) -> None:
+        self.wire = wire
+        """What its client calls it,"""
+        self.own = own
+        """and its server."""
+        self.upstream = upstream
+        self.passage = passage
+        self.client = exchange.client
+        self.stateless = exchange.peer.stateless
+        self.began = monotonic()
+        self.is_open = True
+        """Whether the record of its call waits for its end."""
+        self.timer: asyncio.TimerHandle | None = None
+
+
+class Tasks:
+    """Those of all clients, whichever sessions with servers they share. Used within one event loop."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._kept = Continuations()
+        self._tasks: dict[tuple[str, str], Task] = {}
+
+    def are_open_at(self, upstreams: Iterable[Upstream]) -> bool:
+        """Whether anybody may still ask these servers for one."""
+        return bool(self._tasks) and not {one.upstream for one in self._tasks.values()}.isdisjoint(upstreams)
+
+    def capabilities(self, upstreams: Iterable[Upstream], *, stateless: bool) -> dict[str, Any]:
+        """What clients of this era are told that servers of the same can do with tasks."""
+        told = [found for one in upstreams if (found := _capability(one, stateless=stateless))]
+        if not told:
+            return {}
+        if stateless:
+            return {"extensions": {EXTENSION: {}}}
+        joined: dict[str, Any] = {}
+        for one in told:
+            joined |= {key: one[key] for key in ("list", "cancel") if isinstance(one.get(key), dict)}
+            if isinstance(mapping(mapping(one.get("requests")).get("tools")).get("call"), dict):
+                joined["requests"] = {"tools": {"call": {}}}
+        return {"tasks": joined}
+
+    # ── a call becomes one ───────────────────────────────────────────────────────────────────────────────────────
+
+    async def begun(self, answer: Answer, errand: Errand, exchange: Exchange) -> Answer | None:
+        """What the client gets of an answer that is a task; None where it is none."""
+        wanted = "task" in errand.params
+        created = created_by(answer.result, wanted=wanted) if wanted or exchange.peer.stateless else None
+        if created is None or errand.passage is None or answer.result is None:
+            return None
+        await self._make_room(exchange.caller)
+        task = await self._added(created, errand.upstream, errand.passage, exchange)
+        return answer if task.wire == task.own else Answer(renamed(answer.result, task.wire))
+
+    async def _added(self, created: Created, upstream: Upstream, passage: Passage, exchange: Exchange) -> Task:
+        caller, wire = exchange.caller, created.id
+        known = self._tasks.get((caller, wire))
+        while known is not None and known.upstream is not upstream:
+            wire = f"{wire}.{upstream.name}"
+            known = self._tasks.get((caller, wire))
+        if known is not None:
+            await self._drop((caller, wire), Outcome(ok=False, error=_REUSED))
+        task = self._tasks[caller, wire] = Task(wire, created.id, upstream, passage, exchange)
+        task.timer = asyncio.get_running_loop().call_later(created.seconds, self._expire, (caller, wire), task)
+        return task
+
+    async def _make_room(self, caller: str) -> None:
+        own = [key for key in self._tasks if key[0] == caller]
+        full = own if len(own) >= MOST_OF_ONE else list(self._tasks) if len(self._tasks) >= MOST else []
+        if full:
+            await self._drop(full[0], Outcome(ok=False, error=_CROWDED))
+
+    # ── what clients ask about them ──────────────────────────────────────────────────────────────────────────────
+
+    async def ask(self, exchange: Exchange, upstreams: Iterable[Upstream]) -> Answer:
+        """`tasks/get`, `tasks/result`, `tasks/cancel` and `tasks/update`."""
+        self._check(exchange, upstreams)
+        task = self._of(exchange)
+        params = {**{key: raw for key, raw in exchange.params.items() if key != "_meta"}, "taskId": task.own}
+        seconds = None if exchange.method == "tasks/result" else task.upstream.server.timeout
+        errand = Errand(task.upstream, exchange.method, params, task.own, seconds=seconds)
+        answer = await forward(errand, exchange, self._kept)
+        return await self._told(task, exchange.method, answer)
+
+    async def list(self, exchange: Exchange, upstreams: Iterable[Upstream]) -> Answer:
+        """Those of this caller, as their servers describe them."""
+        self._check(exchange, upstreams)
+        own = {(one.upstream.name, one.own): one for key, one in self._tasks.items() if key[0] == exchange.caller}
+        wanted = {name: one.upstream for (name, _), one in own.items() if not one.stateless}
+        pages = await asyncio.gather(*map(self._listed, wanted.values()))
+        found = [
+            renamed(raw, task.wire) if task.wire != task.own else raw
+            for name, items in zip(wanted, pages, strict=True)
+            for raw in items
+            if (task := own.get((name, str(value(fields(raw).get("taskId", b"")))))) is not None
+        ]
+        return success({"tasks": found})
+
+    async def _listed(self, upstream: Upstream) -> list[Raw]:
+        session = upstream.session
+        if session is None or not isinstance(_capability(upstream, stateless=False).get("list"), dict):
+            return []
+        found: list[Raw] = []
+        cursor: Any = None
+        for _ in range(PAGES):
+            params = {} if cursor is None else {"cursor": cursor}
+            try:
+                answer = await session.request("tasks/list", params, LISTING)
+            except (ServerGone, ServerSlow):
+                break
+            page = fields(answer.result or b"")
+            found += _items(page.get("tasks", b"[]"))
+            cursor = value(page.get("nextCursor", b""))
+            if cursor is None:
+                break
+        return found
+
+    def _check(self, exchange: Exchange, upstreams: Iterable[Upstream]) -> None:
+        """Raises Refused where no server has tasks, or this client cannot have any."""
+        extensions = mapping(exchange.capabilities.get("extensions"))
+        told = self.capabilities(upstreams, stateless=exchange.peer.stateless)
+        if not told and not any(caller == exchange.caller for caller, _ in self._tasks):
+            raise Refused(METHOD_NOT_FOUND, "Method not found", exchange.method)
+        if exchange.peer.stateless and EXTENSION not in extensions:
+            needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
+            raise Refused(MISSING_CAPABILITY, "Missing required client capability", needed)
+
+    def _of(self, exchange: Exchange) -> Task:
+        wire = value(exchange.params.get("taskId", b""))
+        task = self._tasks.get((exchange.caller, wire)) if isinstance(wire, str) else None
+        if task is None or task.stateless != exchange.peer.stateless or task.upstream.state == "off":
+            raise Refused(INVALID_PARAMS, _NO_SUCH)
+        return task
+
+    async def _told(self, task: Task, method: str, answer: Answer) -> Answer:
+        ending = ending_of(method, answer.result, answer.error)
+        if ending is not None:
+            await self._close(task, ending)
+        result = answer.result
+        if result is None:
+            return answer
+        if task.passage.message:
+            result = with_warning(method, result, task.passage.message)
+        if task.wire != task.own:
+            result = renamed(result, task.wire)
+        return answer if result is answer.result else Answer(result)
+
+    # ── what servers say of them ─────────────────────────────────────────────────────────────────────────────────
+
+    def beginner(self, upstream: Upstream, id: str) -> Client | None:
+        """The client that began a task."""
+        task = self._found(upstream, id)
+        return task.client if task is not None else None
+
+    def notify(self, upstream: Upstream, params: Raw) -> bool:
+        """The status of a task, to the client that began it (2025-11-25). False where nobody has yet: a server may say
+        so before it answers the call."""
+        own = value(fields(params).get("taskId", b""))
+        task = self._found(upstream, own) if isinstance(own, str) else None
+        if task is None or task.stateless:
+            return False
+        if (ending := ending_told(params)) is not None and task.is_open:
+            task.is_open = False
+            self._door.ended(task.passage, ok=ending.ok, error=ending.error, seconds=monotonic() - task.began)
+        task.client.send(notification(STATUS, params if task.wire == task.own else renamed(params, task.wire)))
+        return True
+
+    def _found(self, upstream: Upstream, id: str) -> Task | None:
+        return next((one for one in self._tasks.values() if one.own == id and one.upstream is upstream), None)
+
+    # ── their end ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def end(self, upstream: Upstream, why: str) -> None:
+        """A server is not there any more, and its tasks with it."""
+        for key in [key for key, one in self._tasks.items() if one.upstream is upstream]:
+            self._forget(key, Outcome(ok=False, error=why))
+
+    def _expire(self, key: tuple[str, str], task: Task) -> None:
+        if self._tasks.get(key) is task:
+            self._forget(key, Outcome(ok=False, error=EXPIRED))
+
+    def _forget(self, key: tuple[str, str], ending: Outcome) -> None:
+        task = self._popped(key)
+        if task is not None and task.is_open:
+            task.is_open = False
+            self._door.ended(task.passage, ok=ending.ok, error=ending.error, seconds=monotonic() - task.began)
+
+    async def _drop(self, key: tuple[str, str], ending: Outcome) -> None:
+        task = self._popped(key)
+        if task is not None:
+            await self._close(task, ending)
+
+    def _popped(self, key: tuple[str, str]) -> Task | None:
+        task = self._tasks.pop(key, None)
+        if task is not None and task.timer is not None:
+            task.timer.cancel()
+        return task
+
+    async def _close(self, task: Task, ending: Outcome) -> None:
+        if not task.is_open:
+            return
+        task.is_open = False
+        await self._door.aended(
+            task.passage, ok=ending.ok, summary=ending.summary, error=ending.error, seconds=monotonic() - task.began
+        )
+
+
+def _capability(upstream: Upstream, *, stateless: bool) -> Mapping[str, Any]:
+    """What a server says of tasks; empty where it has none, or speaks another era than the client."""
+    session = upstream.session
+    if session is None or session.agreed is None or (era_of(upstream) == "new") is not stateless:
+        return {}
+    told = session.agreed.capabilities
+    if not stateless:
+        return mapping(told.get("tasks"))
+    return {EXTENSION: True} if EXTENSION in mapping(told.get("extensions")) else {}
+
+
+def _items(raw: Raw | bytes) -> list[Raw]:
+    try:
+        return json.decode(raw, type=list[Raw])
+    except (ValueError, RecursionError):
+        return []
