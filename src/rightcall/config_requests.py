@@ -57,6 +57,7 @@ _MEANINGS = (
     (("policy", "urls"), "asks less about addresses"),
     (("policy", "records"), "shows callers the records of others"),
     (("policy", "limits"), "allows more calls"),
+    (("policy", "repeatable"), "lets tools be called in a loop"),
     (("policy", "dry_run"), "lets tools write and execute"),
     (("code", "largest_file"), "opens larger files"),
     (("code", "structure"), "adds the structure to every read"),

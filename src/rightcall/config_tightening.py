@@ -220,6 +220,7 @@ _RULES: dict[type[Struct], dict[str, Rule]] = {
         "dry_run": _either,
         "rounds": min,
         "repeats": _limit,
+        "repeatable": _common,
         "quarantine": _limit,
         "deny": _both,
         "limits": _inner,

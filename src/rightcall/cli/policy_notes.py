@@ -56,6 +56,19 @@ def _gate(policy: Policy) -> Found:
     for name, server in policy.servers.items():
         if not server.effects and server.enabled:
             yield ("servers", name), "nobody says what its tools do (`effects`): every call of one asks a person"
+    yield from _prefixes(policy)
+
+
+def _prefixes(policy: Policy) -> Found:
+    """Servers whose tools stand under the same prefix in the gateway's list."""
+    owners: dict[str, str] = {name: name for name, server in policy.servers.items() if server.prefix is None}
+    for name, server in policy.servers.items():
+        if server.prefix is None or not server.enabled:
+            continue
+        other = owners.setdefault(server.prefix.rstrip("_"), name)
+        if other != name:
+            says = f"[servers.{other}] has the same: a tool whose name both have is listed as `{name}_TOOL`"
+            yield ("servers", name, "prefix"), says
 
 
 _STAGES = {

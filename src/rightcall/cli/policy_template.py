@@ -79,6 +79,8 @@ dry_run = true
 rounds = 5
 # The how many-th identical call within a minute is refused when nothing has changed; 0: none.
 repeats = 3
+# Tools that may be polled: the same call again and again is not a loop. Whole names, or patterns with `*`.
+repeatable = []
 # Refusals of the same call within an hour after which it is not even looked at; 0: never.
 quarantine = 5
 # Whose records a caller sees with `data/list`, `data/read` and `debug/logs`: "own", or "all" for everybody's.
