@@ -12,6 +12,7 @@ from bench.coding import coding
 from bench.executing import executing
 from bench.hook import hooking
 from bench.mcp import bridging
+from bench.normalizing import normalizing
 from bench.proxy import proxying
 from bench.reading import read_speed
 from bench.route import routing
@@ -33,6 +34,7 @@ PAGES = "pages"
 def measures(each: bool, corpora_folder: Path | None = None) -> dict[str, Callable[[], Iterator[Figure]]]:
     return {
         "fast": fast_path,
+        "normalize": normalizing,
         "small": lambda: broken_json(200, "200 B", each),
         "large": lambda: broken_json(10_000, "10 kB", each),
         "linear": linear,

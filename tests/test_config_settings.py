@@ -162,7 +162,7 @@ def test_each_stage_contains_the_one_before_and_has_the_designs_tools() -> None:
     assert read_only < sandbox < limited < full
     assert read_only == {
         "code/read", "code/search", "code/list", "code/diff", "code/log", "code/blame", "code/show", "data/list",
-        "data/read", "ping", "debug/logs", "ai/report", "system/monitor",
+        "data/read", "ping", "debug/logs", "ai/report", "system/monitor", "analytics/tool-usage",
     }  # fmt: skip
     assert sandbox - read_only == {"code/execute/python", "code/execute/javascript", "screenshot"}
     assert limited - sandbox == {"file/save", "code/create-branch", "code/create-test"}

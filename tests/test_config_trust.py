@@ -37,13 +37,15 @@ LOOSE = {
     "router": {"threshold": 0.1, "allow_write_tools": True, "prime": {"url": "http://127.0.0.1:1/v1"}},
     "sandbox": {"visible": ["/srv"], "python": "/bin/sh", "memory": 9999},
     "write": {"folders": ["/srv"], "locked": [], "protected": [], "check": {"command": ["true"]}},
+    "web": {"networks": ["0.0.0.0/0", "::/0"], "search": "http://127.0.0.1:1", "ports": [443, 80, 22], "seconds": 300,
+            "bytes": 50_000_000, "redirects": 20},
 }  # fmt: skip
 
 
 def test_a_policy_that_only_loosens_changes_no_default() -> None:
     tight, plain = tighten(load_policy(LOOSE)), Policy()
     assert replace(tight.settings, callers={}) == replace(plain.settings, callers={})
-    for name in ("mode", "unknown_tool", "unknown_argument", "packs", "max_text", "router", "sandbox"):
+    for name in ("mode", "unknown_tool", "unknown_argument", "packs", "max_text", "router", "sandbox", "web"):
         assert getattr(tight, name) == getattr(plain, name), name
     assert replace(tight.write, folders=plain.write.folders) == plain.write
     assert tight.write.folders == ()
@@ -60,8 +62,11 @@ def test_what_tightens_counts() -> None:
                        "approval": {"tools": ["code/read"]}, "budgets": {"seconds": 1}},
             "callers": {"c": {"only": ["code/read", "file/save"]}},
             "audit": {"redact": ["pin"], "path": "logs/audit.db"},
+            "web": {"seconds": 1, "ports": [443, 0], "sites": ["docs.python.org"], "redirects": 0},
         }
     )  # fmt: skip
+    web = tighten(said).web
+    assert (web.seconds, web.ports, web.sites, web.redirects) == (1, (443,), ("docs.python.org",), 0)
     settings = tighten(said).settings
     assert (settings.deny, settings.limits.caller.minute, settings.paths.deny) == (("ping",), 3, ("private/**",))
     assert (settings.approval.tools, settings.approval.effects) == (("code/read",), ("write", "execute"))

@@ -245,3 +245,41 @@ def test_an_error_of_ours_is_a_verdict_and_not_an_exception(gate: Gate, monkeypa
     verdict = gate.check("forecast", {"days": 1})
     assert (verdict.ok, [problem.code for problem in verdict.problems]) == (False, ["fault"])
     assert "ours" not in (verdict.hint or "")
+
+
+@pytest.mark.promise("N-11", "N-73")
+@pytest.mark.parametrize(
+    ("value", "ok"),
+    [
+        (3, True), (2**63, True), (2**64, True), (-(10**30), True), (1e30, True), (10**1000, True),
+        (10**2000, False), (-(10**2000), False), (float("nan"), False), (float("inf"), False),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", [{"type": "number"}, {"oneOf": [{"type": "number"}, {"type": "null"}]}])
+def test_numbers_of_any_size_that_a_tool_can_use_are_right(value: float, ok: bool, kind: dict[str, Any]) -> None:
+    gate = Gate([{"name": "measure", "parameters": {"type": "object", "properties": {"n": kind}}}])
+    given = {"n": value}
+    verdict = gate.check("measure", given)
+    assert verdict.ok is ok
+    assert verdict.strategy == ("direct" if ok else "failed")
+    assert not ok or (verdict.call is not None and verdict.call.arguments is given)
+
+
+@pytest.mark.promise("N-11", "N-73")
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ({"type": "string"}, "a\ud800"),
+        ({"type": "array", "items": {"type": "string"}}, ["\udfff"]),
+        ({"type": "object", "additionalProperties": {"type": "string"}}, {"a\ud800": "x"}),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "\ud800"),
+        ({"oneOf": [{"type": "string"}, {"type": "null"}]}, "\ud800"),
+        ({"type": ["string", "null"], "minLength": 1}, "\ud800"),
+        ({}, {"deep": ["\ud800"]}),
+    ],
+)
+def test_half_a_surrogate_pair_is_refused_wherever_a_text_may_stand(kind: dict[str, Any], value: Any) -> None:
+    gate = Gate([{"name": "note", "parameters": {"type": "object", "properties": {"v": kind}}}])
+    verdict = gate.check("note", {"v": value})
+    assert not verdict.ok
+    assert [problem.code for problem in verdict.problems] == ["text"]

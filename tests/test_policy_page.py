@@ -13,7 +13,7 @@ from rightcall.authorise import POLICIES
 from rightcall.commands import CommandRules, UrlRules
 from rightcall.commands.starter import WHY
 from rightcall.config import load_policy
-from rightcall.config_hands import CacheSettings, Check, CodeSettings, SandboxSettings, WriteSettings
+from rightcall.config_hands import CacheSettings, Check, CodeSettings, SandboxSettings, WebSettings, WriteSettings
 from rightcall.config_router import RouterSettings
 from rightcall.config_settings import (
     PRESETS,
@@ -50,6 +50,7 @@ SECTIONS: list[tuple[str, type[Struct], tuple[str, ...]]] = [
     ("[sandbox]", SandboxSettings, ("sandbox",)),
     ("[write]", WriteSettings, ("write",)),
     ("[write.check]", Check, ("write", "check")),
+    ("[web]", WebSettings, ("web",)),
 ]
 TABLES = {"limits", "approval", "budgets", "budgets_of_tools", "paths", "commands", "urls", "callers", "audit", "check"}
 """Fields of `Settings` and `WriteSettings` that are tables of their own."""

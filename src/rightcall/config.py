@@ -15,7 +15,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from rightcall.catalog import PackTool
-from rightcall.config_hands import CacheSettings, CodeSettings, SandboxSettings, WriteSettings
+from rightcall.config_hands import CacheSettings, CodeSettings, SandboxSettings, WebSettings, WriteSettings
 from rightcall.config_router import RouterSettings
 from rightcall.config_servers import Server
 from rightcall.config_settings import Settings
@@ -113,6 +113,8 @@ class Policy(Struct, frozen=True):
     """`[code]`: what the code tools read."""
     cache: CacheSettings = CacheSettings()
     """`[cache]`: the results that an executor keeps."""
+    web: WebSettings = WebSettings()
+    """`[web]`: what the tools that fetch may reach."""
     version: int = VERSION
     source: str = "default policy"
     digest: str = "e3b0c44298fc1c14"

@@ -1,5 +1,5 @@
-"""`[sandbox]`, `[write]`, `[code]` and `[cache]` of the policy file: what code may use that a model has written, where
-tools may write, what reading gives, and what is kept of results.
+"""`[sandbox]`, `[write]`, `[code]`, `[cache]` and `[web]` of the policy file: what code may use that a model has
+written, where tools may write, what reading gives, what is kept of results, and what may be fetched.
 
 The defaults are those of a file that says nothing. They permit nothing by themselves: which tools a caller may use,
 what needs a person and what is only rehearsed stands in `[policy]`.
@@ -102,3 +102,21 @@ class WriteSettings(Struct, frozen=True):
     reviews: int = 1
     """Approvals that a merge needs, each by somebody else than the author."""
     check: Check = Check()
+
+
+class WebSettings(Struct, frozen=True):
+    """`[web]`: what `web/fetch` and `web/search` may reach, and what one call may cost."""
+
+    seconds: float = 20.0
+    """From looking the name up to the last byte, redirects included."""
+    bytes: int = 2_000_000
+    """Of one answer, as it comes and unpacked."""
+    redirects: int = 5
+    ports: tuple[int, ...] = (80, 443)
+    """0 stands for any."""
+    sites: tuple[str, ...] = ()
+    """Where the list names any, nothing else is fetched; patterns as in `[policy.urls]`."""
+    networks: tuple[str, ...] = ()
+    """Ranges outside the public internet that may be reached all the same, such as 10.0.0.0/8."""
+    search: str = ""
+    """Address of a SearXNG-compatible server; empty: there is no `web/search`."""

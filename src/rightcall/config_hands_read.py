@@ -1,7 +1,8 @@
-"""Reads and checks `[sandbox]`, `[write]`, `[write.check]`, `[code]` and `[cache]`, key by key."""
+"""Reads and checks `[sandbox]`, `[write]`, `[write.check]`, `[code]`, `[cache]` and `[web]`, key by key."""
 
 import os
-from typing import Any
+from typing import Any, cast
+from urllib.parse import urlsplit
 
 from rightcall.config_hands import (
     SANDBOX_RANGES,
@@ -10,9 +11,20 @@ from rightcall.config_hands import (
     CodeSettings,
     LeastTier,
     SandboxSettings,
+    WebSettings,
     WriteSettings,
 )
-from rightcall.config_settings_values import Readers, flag, laid_over, number, path_patterns, whole, word
+from rightcall.config_settings_values import (
+    Readers,
+    flag,
+    laid_over,
+    number,
+    path_patterns,
+    url_patterns,
+    web_address,
+    whole,
+    word,
+)
 from rightcall.packs.lines import KeyPath
 from rightcall.packs.source import Source, Table
 from rightcall.text.escape import shown
@@ -36,6 +48,41 @@ def read_code(source: Source, document: Table) -> CodeSettings:
 def read_cache(source: Source, document: Table) -> CacheSettings:
     """What `[cache]` says, the defaults where it says nothing."""
     return laid_over(source, ("cache",), document.get("cache", {}), _CACHE, CacheSettings())
+
+
+def read_web(source: Source, document: Table) -> WebSettings:
+    """What `[web]` says, the defaults where it says nothing."""
+    return laid_over(source, ("web",), document.get("web", {}), _WEB, WebSettings())
+
+
+def _ports(source: Source, path: KeyPath, value: Any) -> tuple[int, ...]:
+    if not isinstance(value, list | tuple):
+        raise source.wrong(path, "must be a list of ports, such as [80, 443, 8080]")
+    return tuple(source.count((*path, at), one, 0, 65535) for at, one in enumerate(cast("list[Any]", value)))
+
+
+def _networks(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
+    from ipaddress import ip_network  # late: few policies have any
+
+    found: list[str] = []
+    for at, text in enumerate(source.texts(path, value)):
+        try:
+            found.append(str(ip_network(text)))
+        except ValueError:
+            raise source.wrong(
+                (*path, at), f'must be a range of addresses, such as "10.0.0.0/8" or "127.0.0.1", not {shown(text)}'
+            ) from None
+    return tuple(found)
+
+
+def _endpoint(source: Source, path: KeyPath, value: Any) -> str:
+    if value == "":
+        return ""
+    text: str = web_address("https://search.example.org")(source, path, value)
+    parts = urlsplit(text)
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise source.wrong(path, "must have no user, password, query or fragment: name scheme, host, port and path")
+    return text.rstrip("/")
 
 
 def _check(source: Source, path: KeyPath, value: Any) -> Check:
@@ -126,4 +173,13 @@ _WRITE: Readers = {
     "locked": path_patterns,
     "reviews": whole(1, 100),
     "check": _check,
+}
+_WEB: Readers = {
+    "seconds": number(0.1, 300),
+    "bytes": whole(1000, 50_000_000),
+    "redirects": whole(0, 20),
+    "ports": _ports,
+    "sites": url_patterns,
+    "networks": _networks,
+    "search": _endpoint,
 }

@@ -17,7 +17,7 @@ from rightcall.config import (
     Policy,
     ProviderSettings,
 )
-from rightcall.config_hands_read import read_cache, read_code, read_sandbox, read_write
+from rightcall.config_hands_read import read_cache, read_code, read_sandbox, read_web, read_write
 from rightcall.config_router_read import read_router
 from rightcall.config_servers_read import read_servers
 from rightcall.config_settings_read import TABLES, read_settings
@@ -52,7 +52,8 @@ def read_policy(source: Source, document: Table, folder: str) -> Policy:
             ("version",), f"this RightCall reads version {VERSION} of the policy file, not {shown(version)}"
         )
     router = read_router(source, document)
-    source.keys((), document, ("version", "gate", *TABLES, "servers", "router", "sandbox", "write", "code", "cache"))
+    known = ("version", "gate", *TABLES, "servers", "router", "sandbox", "write", "code", "cache", "web")
+    source.keys((), document, known)
     gate = source.table(("gate",), document.get("gate", {}))
     source.keys(("gate",), gate, _GATE)
     settings = {key: _GATE[key](source, ("gate", key), value) for key, value in gate.items()}
@@ -69,6 +70,7 @@ def read_policy(source: Source, document: Table, folder: str) -> Policy:
         write=read_write(source, document),
         code=read_code(source, document),
         cache=read_cache(source, document),
+        web=read_web(source, document),
         source=source.name,
         digest=_digest(source, document),
     )

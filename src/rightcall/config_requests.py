@@ -24,7 +24,7 @@ _NO_KEYS = ("standing", "source", "digest", "version", "within", "pack", "name",
 _TABLES: Mapping[type[Struct], Mapping[str, KeyPath]] = {
     Policy: {
         "settings": ("policy",), "servers": ("servers",), "router": ("router",), "sandbox": ("sandbox",),
-        "write": ("write",), "code": ("code",), "cache": ("cache",),
+        "write": ("write",), "code": ("code",), "cache": ("cache",), "web": ("web",),
     },
     Settings: {"callers": ("callers",), "audit": ("audit",), "budgets_of_tools": ("policy", "budgets", "tools")},
 }  # fmt: skip
@@ -44,6 +44,9 @@ _MEANINGS = (
     (("sandbox", "node"), "runs a program"),
     (("write", "check", "command"), "runs a command in the sandbox"),
     (("write", "folders"), "lets tools write there"),
+    (("web", "search"), "sends searches to a server"),
+    (("web", "networks"), "lets tools reach addresses that are not part of the public internet"),
+    (("web",), "lets tools fetch more"),
     (("audit", "path"), "keeps the audit log outside the folder"),
     (("gate", "packs"), "loads rules from a file"),
     (("policy", "stage"), "allows more tools"),
@@ -54,6 +57,7 @@ _MEANINGS = (
     (("policy", "urls"), "asks less about addresses"),
     (("policy", "records"), "shows callers the records of others"),
     (("policy", "limits"), "allows more calls"),
+    (("policy", "repeatable"), "lets tools be called in a loop"),
     (("policy", "dry_run"), "lets tools write and execute"),
     (("code", "largest_file"), "opens larger files"),
     (("code", "structure"), "adds the structure to every read"),

@@ -32,6 +32,8 @@ class Server(Struct, frozen=True):
     """By pattern, the first that fits counts. What none fits has all of them."""
     ask: tuple[str, ...] = ()
     dry_run: bool = False
+    prefix: str | None = None
+    """What stands before its tools in the gateway's list. None: its name; empty: nothing, they keep their names."""
     timeout: float = 60.0
     enabled: bool = True
 

@@ -65,6 +65,16 @@ def _effects(source: Source, path: KeyPath, value: Any) -> tuple[tuple[str, tupl
     return tuple((pattern, _WORDS(source, (*path, pattern), item)) for pattern, item in table.items())
 
 
+def _prefix(source: Source, path: KeyPath, value: Any) -> str:
+    text = source.text_of(path, value)
+    if text and not _NAME.fullmatch(text):
+        raise source.wrong(
+            path,
+            'has at most 40 letters, digits, `-` and `_`, the first a letter or digit; "" leaves the names as they are',
+        )
+    return text
+
+
 _WORDS = words(Effect)
 _SERVER: Readers = {
     "command": _command,
@@ -77,6 +87,7 @@ _SERVER: Readers = {
     "effects": _effects,
     "ask": patterns,
     "dry_run": flag,
+    "prefix": _prefix,
     "timeout": number(0.1, 86_400),
     "enabled": flag,
 }

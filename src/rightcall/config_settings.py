@@ -10,7 +10,7 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from rightcall.commands import CommandRules, UrlRules
-from rightcall.text.patterns import is_pattern
+from rightcall.text.patterns import is_pattern, matches
 from rightcall.types import Effect
 
 StageName = Literal["read-only", "sandbox", "limited-write", "full"]
@@ -21,7 +21,7 @@ Records = Literal["own", "all"]
 _READ_ONLY = frozenset(
     (
         "code/read", "code/search", "code/list", "code/diff", "code/log", "code/blame", "code/show",
-        "data/list", "data/read", "ping", "debug/logs", "system/monitor", "ai/report",
+        "data/list", "data/read", "ping", "debug/logs", "system/monitor", "ai/report", "analytics/tool-usage",
     )
 )  # fmt: skip
 _SANDBOX = _READ_ONLY | {"code/execute/python", "code/execute/javascript", "screenshot"}
@@ -146,6 +146,8 @@ class Settings(Struct, frozen=True):
     dry_run: bool = True
     rounds: int = 5
     repeats: int = 3
+    repeatable: tuple[str, ...] = ()
+    """Tools that clients may poll: the same call again and again is no loop. Names or patterns."""
     quarantine: int = 5
     """Refusals of the same call within an hour after which it is not even looked at; 0 means never."""
     records: Records = "own"
@@ -193,6 +195,7 @@ class Rights(Struct, frozen=True):
     records: Records = "own"
     commands: CommandRules = CommandRules()
     urls: UrlRules = UrlRules()
+    repeatable: tuple[str, ...] = ()
     digest: str = ""
     """Of everything above: results are cached by rights, and a record names them."""
 
@@ -229,8 +232,14 @@ def rights_of(settings: Settings, caller: str) -> Rights:
         records=records_of(settings, caller),
         commands=settings.commands,
         urls=settings.urls,
+        repeatable=settings.repeatable,
     )
     return with_digest(rights)
+
+
+def is_repeatable(rights: Rights, tool: str) -> bool:
+    """Whether the policy lets a tool be polled. As with permissions, the whole name counts (`jobs/status`)."""
+    return bool(rights.repeatable) and any(matches(pattern, tool) for pattern in rights.repeatable)
 
 
 def records_of(settings: Settings, caller: str) -> Records:

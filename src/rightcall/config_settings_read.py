@@ -126,6 +126,7 @@ _POLICY: Readers = {
     "dry_run": flag,
     "rounds": whole(1, 100),
     "repeats": whole_or_none(1000, "would refuse every call"),
+    "repeatable": patterns,
     "quarantine": whole_or_none(1000, "would leave a call that is refused once no second try"),
     "records": word(Records),
     "allow": patterns,

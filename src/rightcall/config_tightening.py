@@ -16,7 +16,7 @@ from rightcall.catalog import PackTool
 from rightcall.commands import CommandRules, UrlRules
 from rightcall.config import HostSettings, Policy, ProviderSettings
 from rightcall.config_found import leaves_folder
-from rightcall.config_hands import CacheSettings, CodeSettings, SandboxSettings, WriteSettings
+from rightcall.config_hands import CacheSettings, CodeSettings, SandboxSettings, WebSettings, WriteSettings
 from rightcall.config_router import RouterSettings
 from rightcall.config_servers import Server
 from rightcall.config_settings import (
@@ -92,6 +92,11 @@ def _both(default: tuple[Any, ...], said: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _common(default: tuple[Any, ...], said: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(one for one in default if one in said)
+
+
+def _nothing_else(default: tuple[Any, ...], said: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A list besides which nothing is allowed; the default is empty, and allows everything."""
+    return said or default
 
 
 def _either(default: bool, said: bool) -> bool:
@@ -208,12 +213,14 @@ _RULES: dict[type[Struct], dict[str, Rule]] = {
         "write": _inner,
         "code": _inner,
         "cache": _inner,
+        "web": _inner,
     },
     Settings: {
         "preset": _said,  # its limits count by themselves
         "dry_run": _either,
         "rounds": min,
         "repeats": _limit,
+        "repeatable": _common,
         "quarantine": _limit,
         "deny": _both,
         "limits": _inner,
@@ -271,5 +278,12 @@ _RULES: dict[type[Struct], dict[str, Rule]] = {
         "frozen": _both,
         "locked": _both,
         "reviews": max,
+    },
+    WebSettings: {  # `networks` and `search` open something, and so stay closed
+        "seconds": min,
+        "bytes": min,
+        "redirects": min,
+        "ports": _common,
+        "sites": _nothing_else,
     },
 }

@@ -23,13 +23,13 @@ from rightcall.authorise.quarantine import quarantine
 from rightcall.config import HOST_NAMES, Policy
 from rightcall.door_judging import Asked, Here, asked_of, noted
 from rightcall.door_passage import Passage, dry_run_text, passage
-from rightcall.door_repeats import decided
 from rightcall.door_rights import DoorRights, door_rights
-from rightcall.door_tools import NOT_TOLD, box_of, door_policy, hidden, known_tools, tool_name
+from rightcall.door_tools import NOT_TOLD, Place, box_of, door_policy, hidden, known_tools, tool_name
 from rightcall.errors import ConfigError, StoreError
 from rightcall.executor_calls import Who, checked_caller, end_body, faulty, hushed, unrecorded
 from rightcall.executor_opening import existing_folder, found_folder, guarded_paths, open_store, store_path
 from rightcall.executor_policy import PolicyInForce
+from rightcall.executor_repeats import LOOP, LoopNews, answer_digest, decided
 from rightcall.fs.guarded import guarded_files
 from rightcall.fs.readings import follow
 from rightcall.packs import pack_digests
@@ -112,6 +112,7 @@ class Door:
         self._guarded = guarded_files(self._file, path, _path_of(self.store))
         self._desk = None if remote else _desk(self._file, path, _path_of(self.store))
         self._redactor = self._new_redactor()
+        self._loops = LoopNews()
         self._note_policy("loaded")
 
     @classmethod
@@ -233,29 +234,34 @@ class Door:
 
     def ended(
         self, passage: Passage, *, ok: bool = True, summary: str = "", error: str | None = None,
-        seconds: float | None = None,
+        seconds: float | None = None, answer: Any = None,
     ) -> None:  # fmt: skip
         """What came of a call that was let through. The host has run it, so nobody waits for the disk and nothing is
-        raised; a second time changes nothing."""
+        raised; a second time changes nothing. `answer` is all that it gave, text, bytes or JSON, where that is known:
+        as long as it differs, making the call again is no loop."""
         if passage.admission.call == 0 or passage.action != "allow":
             return
-        self._later(self._ending(passage, _result(ok, error, seconds), summary))
+        request = passage.request
+        compared = request is not None and request.rights.repeats and not request.repeatable
+        digest = answer_digest(answer, self._redactor) if compared else ""
+        self._later(self._ending(passage, _result(ok, error, seconds), summary, digest))
 
     async def aended(
         self, passage: Passage, *, ok: bool = True, summary: str = "", error: str | None = None,
-        seconds: float | None = None,
+        seconds: float | None = None, answer: Any = None,
     ) -> None:  # fmt: skip
         """The same; it does not wait either."""
-        self.ended(passage, ok=ok, summary=summary, error=error, seconds=seconds)
+        self.ended(passage, ok=ok, summary=summary, error=error, seconds=seconds, answer=answer)
 
     def ended_elsewhere(
         self, context: str | None, step: str, *, ok: bool = True, summary: str = "", error: str | None = None,
-        seconds: float | None = None,
+        seconds: float | None = None, answer: Any = None,
     ) -> bool:  # fmt: skip
         """The same where another process judged the call: it is known by the context and step it was judged under. One
         that waited for a person ran all the same: somebody said yes in the host. False when there is no such call."""
         redactor = self._redactor
-        end = end_body(_result(ok, error, seconds), summary, 0, None, redactor)
+        digest = answer_digest(answer, redactor)
+        end = end_body(_result(ok, error, seconds), summary, 0, None, redactor, answer=digest)
         return self.store.transact(partial(noted, context=context, step=step, end=end, host=self.host))
 
     def answer(self, passage: Passage, said: Literal["approved", "denied"], *, by: str) -> Approval:
@@ -367,13 +373,15 @@ class Door:
     def _passage(self, asked: Asked, admission: Admission) -> Passage:
         request = None if isinstance(asked.request, Decision) else asked.request
         observed = asked.observed and admission.decision.rule != PAUSED.rule
+        if admission.decision.rule == LOOP and request is not None and not observed:
+            self._loops.tell(request.tool)
         return passage(
             asked.name, asked.arguments, asked.verdict, admission, request, observed=observed, desk=self._desk
         )
 
-    def _ending(self, passage: Passage, result: Result, summary: str) -> Callable[[Tables], object]:
+    def _ending(self, passage: Passage, result: Result, summary: str, answer: str) -> Callable[[Tables], object]:
         request = passage.request
-        end = end_body(result, summary, 0, passage.arguments, self._redactor)
+        end = end_body(result, summary, 0, passage.arguments, self._redactor, answer=answer)
         changed = request.digest if request is not None and request.side_effects else None
         return partial(finish_once, admission=passage.admission, end=end, changed=changed)
 
@@ -430,9 +438,8 @@ class Door:
             key = space, self._hidden(rights, space)
             box = self._boxes.get(key)
             if box is None:
-                box = self._boxes[key] = box_of(
-                    self._current, self.host, space, self._known.get(space, []), key[1], self._packs, self._provider
-                )
+                place = Place(self.host, space, self._fixed, self._packs, self._provider)
+                box = self._boxes[key] = box_of(self._current, place, self._known.get(space, []), key[1])
             if len(self._ready) >= _MOST_CALLERS:
                 self._ready = {}
             self._ready[caller, space] = box

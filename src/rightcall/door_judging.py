@@ -5,13 +5,13 @@ import logging
 from collections.abc import Iterator
 from typing import Any, cast
 
-from msgspec import Struct
+from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall.authorise.allowlist import denial, is_outside, not_whitelisted, permission
 from rightcall.authorise.limits import scopes_of
 from rightcall.config import Policy
-from rightcall.config_settings import Rights
+from rightcall.config_settings import Rights, is_repeatable
 from rightcall.door_guarding import guards, holds_credentials, touches
 from rightcall.door_rights import DoorRights
 from rightcall.door_tools import full_name, names_meant, unknown_tool
@@ -27,7 +27,7 @@ from rightcall.record.entries import UNASKED, AnswerBody, CallBody, EndBody, enc
 from rightcall.record.tables import Entry, Tables
 from rightcall.text.escape import escaped
 from rightcall.text.redact import Redactor
-from rightcall.types import Call, Verdict
+from rightcall.types import Call, Problem, Verdict
 from rightcall.types_running import Decision, Finding, Origin, Request
 
 log = logging.getLogger("rightcall")
@@ -132,7 +132,25 @@ def _checked(here: Here, name: str, arguments: Any, call_id: str | None) -> Verd
     if here.fixed and here.box.gate.catalog.get(name) is None:
         call = Call(name, arguments, call_id)
         return Verdict(True, call, call)
-    return here.box.gate.check(name, arguments, call_id=call_id)
+    verdict = here.box.gate.check(name, arguments, call_id=call_id)
+    call = verdict.call
+    return _moved(verdict, name) if here.fixed and call is not None and call.name != name else verdict
+
+
+def _moved(verdict: Verdict, name: str) -> Verdict:
+    """The host has chosen a tool that another one has replaced: its input can be changed, which tool runs cannot. Where
+    the model is only warned, it runs as it was written."""
+    warned = verdict.mode == "warn" and verdict.found is not None and type(verdict.found.arguments) is dict
+    new = escaped(verdict.call.name if verdict.call is not None else "", 100)
+    shown = json.encode(None if verdict.call is None else verdict.call.arguments, enc_hook=str).decode()
+    hint = (
+        f"⚠️ Invalid {escaped(name, 100)} call. It is deprecated: use `{new}` instead. Example: {escaped(shown, 2000)}"
+    )
+    problem = Problem("deprecated_tool", "", f"`{escaped(name, 100)}` is replaced by `{new}`")
+    return replace(
+        verdict, ok=warned, call=verdict.found, repairs=(), problems=(problem,), hint=hint, confidence=0.0,
+        strategy="failed", mode="warn" if warned else "block", retry=True,
+    )  # fmt: skip
 
 
 def _tool(here: Here, verdict: Verdict, name: str) -> Equipped:
@@ -178,12 +196,28 @@ def _request(
     if held is not None:
         why = f"`{escaped(held, 200)}` holds credentials"
         request = replace(request, findings=(*request.findings, Finding("ask", "path:credentials", why)))
+    if request.inner:
+        unoffered = _unoffered(here, request.inner)
+        if unoffered is not None:
+            return unoffered
+        others = (*others, *(name for tool in request.inner if tool for name in (tool, *names_meant(here.space, tool))))
     return replace(
         request, tool=whole, own=False, permit=here.rights.permit, called=_others(others, whole), origin=here.origin,
+        repeatable=tool.tool.rules.repeatable or is_repeatable(rights, whole),
+        inner=tuple(full_name(here.space, tool) if tool else tool for tool in request.inner),
         paths=_named_paths(request, rights) if request.paths else (),
         command_paths=tuple(path for path in request.command_paths if _is_named(path[1], rights)),
         dry_run=here.rights.dry_run and request.side_effects,
     )  # fmt: skip
+
+
+def _unoffered(here: Here, inner: tuple[str, ...]) -> Decision | None:
+    """A tool in a batch that the table of its server leaves out."""
+    server = here.policy.servers.get(here.space) if here.space else None
+    left_out = next((tool for tool in inner if tool and server is not None and not server.offers(tool)), None)
+    if left_out is None:
+        return None
+    return Decision("deny", f"server:{here.space}", not_whitelisted(full_name(here.space, left_out)))
 
 
 def _unexcepted(request: Request, rights: Rights) -> Iterator[tuple[str, str]]:

@@ -2,12 +2,13 @@
 change while it runs; what is compiled from them is kept until they do."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, cast
 
-from msgspec import json
+from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall.authorise.allowlist import denial, is_outside, permission
@@ -18,8 +19,8 @@ from rightcall.config_servers import Server
 from rightcall.door_rights import DoorRights, asked_effects
 from rightcall.errors import RightCallError
 from rightcall.executor_toolbox import Equipped, Toolbox, build_toolbox
-from rightcall.offering import arguments_of, name_of, readable, suited, told
-from rightcall.packs import load_pack
+from rightcall.offering import arguments_of, demanded, has_required, name_of, readable, suited, told
+from rightcall.packs import Pack, load_pack
 from rightcall.types import Effect, Mode
 
 log = logging.getLogger("rightcall")
@@ -27,10 +28,15 @@ log = logging.getLogger("rightcall")
 NAMELESS = "tool"
 _LONGEST_SPLIT = 1000
 """Characters of a name that is split; a longer one is meant by every denial."""
+_HARMLESS: frozenset[Effect] = frozenset[Effect](("read", "network"))
 _ANYTHING = {"type": "object", "additionalProperties": True}
 _STUB = build_catalog([{"name": NAMELESS, "parameters": _ANYTHING}]).tools[NAMELESS]
 UNKNOWN = Equipped(_STUB, None, "", "", side_effects=True, own=False, touches=False)
 """Stands for a tool of which nobody said anything: it counts as doing everything, and nothing of it is pinned."""
+
+_DESCRIBED = {"claude-code": "claude", "claude-agent-sdk": "claude"}
+"""Hosts whose own tools a pack describes. It is not laid over them, since a host knows better: only whether another
+pack means the same tool is seen from it."""
 
 HOST_OWN = "host"
 """The pack of a tool that is a host's own. What we say of it may change with our version, which is no news of it."""
@@ -46,6 +52,9 @@ def unknown_tool(server: Server | None, name: str, *, listed: bool = False) -> E
 
 _UNREADABLE_TEXT = '{"definition":"its server does not tell it, or it cannot be read"}'
 NOT_TOLD = sha256(_UNREADABLE_TEXT.encode()).hexdigest()
+_SAYING_ARGUMENTS = frozenset(
+    ("properties", "patternProperties", "required", "$ref", "allOf", "anyOf", "oneOf", "additionalProperties")
+)
 _ALSO = ("title", "annotations", "outputSchema", "execution", "icons")
 """What else of a server's definition clients and models read."""
 
@@ -105,26 +114,86 @@ def door_policy(policy: Policy, host: str, mode: Mode | None, *, strict: bool) -
     return replace(policy, hosts={**policy.hosts, host: here})
 
 
-def box_of(
-    policy: Policy, host: str, space: str, tools: list[Any], hidden: tuple[str, ...], packs: tuple[str, ...],
-    provider: str | None,
-) -> Toolbox:  # fmt: skip
+class Place(Struct, frozen=True):
+    """Whose tools they are: a host's own (`space` is empty), or those of one server."""
+
+    host: str
+    space: str
+    fixed: bool = False
+    """Whether the host has chosen the tool before it asks: then also tools that nobody has listed are called here."""
+    packs: tuple[str, ...] = ()
+    provider: str | None = None
+
+
+def box_of(policy: Policy, place: Place, tools: list[Any], hidden: tuple[str, ...]) -> Toolbox:
     """The tools of one space but for those that are hidden, compiled. Calls are judged as if nothing were only watched:
     what would have been done is to be told."""
+    host, space, packs = place.host, place.space, place.packs
     here = policy.hosts[host]
     if here.mode == "observe":
         policy = replace(policy, hosts={**policy.hosts, host: replace(here, mode="block")})
     server = policy.servers.get(space) if space else None
     if not tools and not space:
-        return build_toolbox(policy, (), packs=packs, provider=provider, host=host)
+        return build_toolbox(policy, (), packs=packs, provider=place.provider, host=host)
     given = [tool for tool in tools if tool_name(tool) not in hidden]
     stated = _stated(policy, space, given, packs)
-    policy, fitting = suited(_in_space(policy, space), {tool_name(tool): _arguments(tool) for tool in given})
-    box = build_toolbox(policy, (), known=given, packs=[*fitting, *packs], provider=provider, host=host)
+    whole = _in_space(policy, space)
+    policy, fitting = suited(whole, {tool_name(tool): _declared(tool) for tool in given})
+    if place.fixed:
+        policy = replace(policy, tools=whole.tools)
+    asked = Pack("asked", "", tuple(_asked_for(whole, place, given, hidden)), "")
+    box = build_toolbox(policy, (), known=given, packs=[*fitting, asked, *packs], provider=place.provider, host=host)
+    listed = {tool_name(tool) for tool in given}
     if space:
         box = replace(box, tools=MappingProxyType(_with_all_of(box.tools, given)))
     box = replace(box, tools=MappingProxyType({n: _doing(one, server, stated) for n, one in box.tools.items()}))
-    return _unpinned(box, {tool.name for tool in given if isinstance(tool, PackTool) and tool.pack == HOST_OWN})
+    box = _polled(box, {tool_name(tool) for tool in given if _is_pollable(tool)})
+    own = {tool.name for tool in given if isinstance(tool, PackTool) and tool.pack == HOST_OWN}
+    unlisted = set(box.tools) - listed
+    return _unpinned(_undescribed(box, unlisted) if space else box, own | unlisted)
+
+
+def _asked_for(policy: Policy, place: Place, given: list[Any], hidden: tuple[str, ...]) -> Iterator[PackTool]:
+    """What the policy's packs demand of tools whose arguments nobody has declared: somebody asked for these rules, so
+    they hold there too. Those of a host are known by name, and another tool of that name is left alone. On a server,
+    a name that a host's own tool has (`write`) may mean anything."""
+    tools = {tool_name(tool): tool for tool in given}
+    asked = [tool for pack in policy.packs for tool in load_pack(pack).tools if tool.name not in hidden]
+    common = _names_of_hosts() if place.space and asked else frozenset[str]()
+    for tool in asked:
+        known = tools.get(tool.name)
+        if isinstance(known, PackTool) and known.pack == HOST_OWN:
+            if has_required(tool, own_arguments(place.host, tool.name)):
+                yield demanded(tool)
+        elif known is not None:
+            if _is_open(known):
+                yield demanded(tool)
+        elif place.fixed and not place.space:
+            yield tool
+        elif place.fixed and tool.name.casefold() not in common:
+            yield demanded(tool)
+
+
+def own_arguments(host: str, tool: str) -> frozenset[str]:
+    """The arguments of a host's own tool, by the pack that describes it. Nothing where none does."""
+    pack = _DESCRIBED.get(host)
+    found = None if pack is None else next((one for one in load_pack(pack).tools if one.name == tool), None)
+    return frozenset() if found is None else _declared(found)
+
+
+@lru_cache(1)
+def _names_of_hosts() -> frozenset[str]:
+    tools = load_pack("claude").tools
+    return frozenset(name.casefold() for tool in tools for name in (tool.name, *tool.rules.names))
+
+
+def _is_open(tool: Any) -> bool:
+    """Whether a server says nothing of a tool's arguments."""
+    if not isinstance(tool, dict):
+        return False
+    about = cast("dict[str, Any]", tool)
+    schema: Any = about.get("inputSchema", about.get("parameters", {}))
+    return isinstance(schema, dict) and not cast("dict[str, Any]", schema).keys() & _SAYING_ARGUMENTS
 
 
 def _with_all_of(tools: Mapping[str, Equipped], given: list[Any]) -> dict[str, Equipped]:
@@ -137,6 +206,36 @@ def _with_all_of(tools: Mapping[str, Equipped], given: list[Any]) -> dict[str, E
 def _also(one: Equipped, more: dict[str, Any]) -> Equipped:
     described = json.encode({**json.decode(one.described), **more}, order="deterministic")
     return replace(one, definition=sha256(described).hexdigest(), described=described.decode())
+
+
+def _undescribed(box: Toolbox, names: set[str]) -> Toolbox:
+    """A server's tools of which only rules are known: what they demand describes no tool, so that paths and commands
+    are looked for in all its arguments as before."""
+    tools = {name: replace(box.tools[name], tool=replace(box.tools[name].tool, source="given")) for name in names}
+    return replace(box, tools=MappingProxyType({**box.tools, **tools})) if names else box
+
+
+def _is_pollable(tool: Any) -> bool:
+    """Whether a server says that calling a tool again is harmless. It must say both: most tools that read are
+    `readOnlyHint`, and a model that reads the same thing over and over is in a loop all the same."""
+    said: Any = cast("dict[str, Any]", tool).get("annotations") if isinstance(tool, dict) else None
+    if not isinstance(said, dict):
+        return False
+    hints = cast("dict[str, Any]", said)
+    return hints.get("readOnlyHint") is True and hints.get("idempotentHint") is True
+
+
+def _polled(box: Toolbox, names: set[str]) -> Toolbox:
+    """Tools that their servers call pollable: that takes the loop rule from them, and nothing else. Where the policy
+    says that a tool does more than read, its server's word does not count."""
+    if not names:
+        return box
+    tools = {
+        name: replace(one, tool=replace(one.tool, rules=replace(one.tool.rules, repeatable=True)))
+        for name, one in box.tools.items()
+        if name in names and (not one.tool.effects_declared or one.tool.effects <= _HARMLESS)
+    }
+    return replace(box, tools=MappingProxyType({**box.tools, **tools}))
 
 
 def _unpinned(box: Toolbox, names: set[str]) -> Toolbox:
@@ -160,12 +259,13 @@ def hidden(rights: DoorRights, space: str, tool: str, server: Server | None) -> 
 
 
 def _in_space(policy: Policy, space: str) -> Policy:
-    """What `[gate.tools."files/read_file"]` says of the tool that its server calls `read_file`."""
+    """What `[gate.tools."files/read_file"]` says of the tool that its server calls `read_file`; hosts write it
+    `mcp__files__read_file`."""
     if not space:
         return policy
-    start = f"{space}/"
     own = {
         name.removeprefix(start): replace(tool, name=tool.name.removeprefix(start))
+        for start in (f"mcp__{space}__", f"{space}/")
         for name, tool in policy.tools.items()
         if name.startswith(start)
     }
@@ -176,7 +276,7 @@ def tool_name(tool: Any) -> str:
     return tool.name if isinstance(tool, PackTool) else name_of(tool)
 
 
-def _arguments(tool: Any) -> frozenset[str]:
+def _declared(tool: Any) -> frozenset[str]:
     return arguments_of({"parameters": tool.schema} if isinstance(tool, PackTool) else tool)
 
 

@@ -35,6 +35,7 @@ from rightcall.executor_outcomes import equipped, nobody_answered
 from rightcall.executor_pipeline import Pipeline
 from rightcall.executor_policy import PolicyInForce
 from rightcall.executor_reading import groups, one_call, writings
+from rightcall.executor_repeats import LoopNews
 from rightcall.executor_request import Tighter
 from rightcall.executor_shipped import shipped_tools
 from rightcall.executor_toolbox import Toolbox, build_toolbox
@@ -115,6 +116,7 @@ class Executor:
         self._store: Store | None = None
         self._redactor: Redactor | None = None
         self._cache = Cache.of(self._policy.current.cache)
+        self._loops = LoopNews()
         self._ask = ask
         self._on_stage = on_stage
 
@@ -351,7 +353,9 @@ class Executor:
         toolbox, store = self._now(), self.store
         assert self._redactor is not None, "there is one as long as the store is open"
         until = None if tighter.seconds is None else perf_counter() + tighter.seconds
-        pipeline = Pipeline(toolbox, store, self._cache, self._redactor, self.root, self._on_stage, tighter, until)
+        pipeline = Pipeline(
+            toolbox, store, self._cache, self._redactor, self.root, self._on_stage, tighter, until, self._loops
+        )
         return await pipeline.run(
             written.checked_by(toolbox.gate), replace(who, policy=toolbox.policy.digest, packs=toolbox.packs), approval
         )

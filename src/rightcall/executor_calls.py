@@ -202,8 +202,9 @@ def _plain_inputs(
 
 
 def end_body(
-    result: Result, summary: str, tokens: int, arguments: Any, redactor: Redactor, sandbox: str | None = None
-) -> EndBody:
+    result: Result, summary: str, tokens: int, arguments: Any, redactor: Redactor, sandbox: str | None = None,
+    answer: str = "",
+) -> EndBody:  # fmt: skip
     """What came of a call; a tool that quotes its secret arguments is not quoted."""
     return EndBody(
         status="success" if result.ok else "failed",
@@ -213,6 +214,7 @@ def end_body(
         tokens=tokens,
         cached=result.cached,
         sandbox=sandbox,
+        answer=answer,
     )
 
 

@@ -46,7 +46,7 @@ def with_gaia(tools: Mapping[str, LocalTool], root: str, shell: LocalTool | None
     whole = {**{one.name: one for one in absent}, **tools}
     if shell is not None:
         whole[shell.name] = shell
-    return whole | {ours: _named(whole[ours], theirs) for theirs, ours in _SAME.items() if ours in whole}
+    return whole | {ours: also_named(whole[ours], theirs) for theirs, ours in _SAME.items() if ours in whole}
 
 
 def _tools_of(pack: str) -> dict[str, PackTool]:
@@ -71,7 +71,8 @@ def _absent(about: PackTool, why: str) -> LocalTool:
     )
 
 
-def _named(tool: LocalTool, name: str) -> LocalTool:
+def also_named(tool: LocalTool, name: str) -> LocalTool:
+    """The tool, which answers to this name too."""
     about = tool.about
     if about is None:
         return tool

@@ -18,7 +18,6 @@ from typing import Any, Literal, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.authorise import decide
 from rightcall.authorise.quarantine import quarantine
 from rightcall.config_settings import Budgets, Rights
 from rightcall.errors import StoreError
@@ -45,6 +44,7 @@ from rightcall.executor_calls import (
 )
 from rightcall.executor_hints import discreet
 from rightcall.executor_outcomes import equipped, objection, ran, refused
+from rightcall.executor_repeats import LOOP, LoopNews, answer_digest, decided
 from rightcall.executor_request import Tighter, TooManyPaths, build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.fs.guarded import is_another_name, is_guarded
@@ -52,7 +52,7 @@ from rightcall.fs.readings import follow
 from rightcall.parse.kinds import is_object
 from rightcall.present.marks import mark_as_data
 from rightcall.present.messages import Content, content, error_content
-from rightcall.record.admission import Admission, admit, finish_once, refuse
+from rightcall.record.admission import Admission, Decide, admit, finish_once, refuse
 from rightcall.record.asking import Question
 from rightcall.record.entries import UNASKED, CallBody, EndBody
 from rightcall.record.tables import Store, Tables
@@ -93,6 +93,7 @@ class Pipeline(Struct, frozen=True, eq=False):
     tighter: Tighter = Tighter()
     until: float | None = None
     """By `perf_counter`: when the time is over that its maker gives it."""
+    loops: LoopNews | None = None
 
     async def run(self, written: Written, who: Who, approval: str | None = None) -> Outcome:
         """The whole way of one call."""
@@ -105,6 +106,8 @@ class Pipeline(Struct, frozen=True, eq=False):
         admission = await self._admit(written, who, request, tool, rehearsal)
         if isinstance(request, Decision) or tool is None or admission.decision.kind in ("deny", "ask"):
             outcome = refused(written, admission, tool, rights, watch.taken)
+            if self.loops is not None and admission.decision.rule == LOOP and tool is not None:
+                self.loops.tell(tool.tool.name)
             if not isinstance(request, Decision) and admission.decision.rule == "approval:mismatch":
                 outcome = await self._shown_anew(request, tool, outcome)
             watch.stage("")
@@ -116,7 +119,8 @@ class Pipeline(Struct, frozen=True, eq=False):
         recorded = await self._complete(
             request, admission,
             end_body(
-                result, shown.summary, shown.tokens, request.arguments, self.redactor, _tier(tool, admission, result)
+                result, shown.summary, shown.tokens, request.arguments, self.redactor, _tier(tool, admission, result),
+                self._answer(request, result),
             ),
         )  # fmt: skip
         watch.stage("present")
@@ -229,12 +233,22 @@ class Pipeline(Struct, frozen=True, eq=False):
     def _decided(self, tables: Tables, request: Request, body: CallBody, asked: Question) -> Admission:
         """The time that counts is that of the transaction: a call may have waited for it."""
         now = self.store.clock.now()
-        return admit(tables, replace(request, at=now), hushed(decide, self.redactor), body, asked)
+        return admit(tables, replace(request, at=now), hushed(self._judged(tables), self.redactor), body, asked)
+
+    def _judged(self, tables: Tables) -> Decide:
+        return lambda request, _: decided(request, tables, runs_here=True)
+
+    def _answer(self, request: Request, result: Result) -> str:
+        """What is compared when the call is made again; not of a tool whose state says whether it would give another
+        answer."""
+        if request.repeatable or request.state or not request.rights.repeats:
+            return ""
+        return answer_digest(result.value if result.ok else result.error, self.redactor)
 
     async def _likely(self, request: Request) -> DecisionKind:
         """What will be decided, as far as one can tell: nothing of a tool runs for a call that is refused, neither its
         preview nor the function that tells its state."""
-        return (await asyncio.to_thread(self.store.look, partial(decide, request))).kind
+        return (await asyncio.to_thread(self.store.look, partial(decided, request, runs_here=True))).kind
 
     async def _state(self, request: Request, found: Equipped) -> str:
         """What the call touches, now. A tool's own word on it has the same time limit as the tool."""

@@ -10,7 +10,7 @@ from msgspec import Struct, json
 
 from rightcall.authorise.limits import scopes_of
 from rightcall.catalog import Tool
-from rightcall.config_settings import Rights
+from rightcall.config_settings import Rights, is_repeatable
 from rightcall.execute.places import values_at
 from rightcall.executor_batches import Inner, effects_inside, inner_calls, names_judged
 from rightcall.executor_commands import judged_arguments
@@ -129,7 +129,7 @@ def build_request(
         scopes=scopes_of(rights, tool.name) if scopes is None else scopes,
         own=equipped.own,
         called=rules.names,
-        repeatable=rules.repeatable,
+        repeatable=rules.repeatable or is_repeatable(rights, tool.name),
         dry_run=not effects.isdisjoint(REHEARSED | tighter.rehearse if rights.dry_run else tighter.rehearse),
         asks=tighter.ask,
         truncated=verdict.truncated,

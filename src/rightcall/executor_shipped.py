@@ -1,8 +1,11 @@
-"""The tools that an executor has without being given any: the code tools on its root, the small ones beside them, and
-those that run code and write."""
+"""The tools that an executor has without being given any: the code tools on its root, the small ones beside them, those
+of the web, and those that run code and write."""
 
 import os
 from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec.structs import replace
 
 from rightcall.config import Policy
 from rightcall.execute.functions import LocalTool
@@ -12,7 +15,8 @@ from rightcall.fs.sight import Sight
 from rightcall.packs import Pack
 from rightcall.record.tables import Store
 
-GAIA = "gaia"
+GAIA, EDIT_FILES = "gaia", "edit-files"
+_EDIT = "code/edit"
 
 
 def shipped_tools(
@@ -22,9 +26,11 @@ def shipped_tools(
     """By name; `packs` are those in force, of which one has names of its own for some of them; `desk` and `guarded` are
     for those that write (`Hands.tools`). All but the small ones
     need a system on which files can be opened beneath a folder, which Windows is not."""
-    from rightcall.executor_small import small_tools  # late: executors that are told to do without need none of it
+    from rightcall.executor_small import small_tools  # late, both: executors that are told to do without need neither
+    from rightcall.web.tools import web_tools
 
     tools = small_tools(store, root, desk, policy.settings)
+    tools += web_tools(root, policy)
     if os.name == "posix":
         from rightcall.execute.code.tools import code_tools
 
@@ -33,8 +39,21 @@ def shipped_tools(
         sight = Sight(root, rules)
         tools = [*code_tools(sight, policy.code), *tools, *hands.tools(sight, policy, desk, guarded)]
     found = {tool.name: tool for tool in tools}
+    if EDIT_FILES in packs and _EDIT in found:
+        found[_EDIT] = _with_edit_files(found[_EDIT])
     if GAIA not in packs:
         return found
     from rightcall.executor_gaia import with_gaia
 
     return with_gaia(found, root, hands.shell(policy) if os.name == "posix" else None)
+
+
+def _with_edit_files(edit: LocalTool) -> LocalTool:
+    """`edit_files` of design 003 is `code/edit` by another name; its result has the changes as `results`, too."""
+    from rightcall.executor_gaia import also_named
+
+    def edit_files(**given: Any) -> dict[str, Any]:
+        done = edit.function(**given)
+        return {**done, "results": done["files"]}
+
+    return also_named(replace(edit, function=edit_files), "edit_files")

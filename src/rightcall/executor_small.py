@@ -1,4 +1,5 @@
-"""The small read-only tools of an executor (C-11): ping, system/monitor, debug/logs, data/list, data/read, ai/report.
+"""The small read-only tools of an executor (C-11): ping, system/monitor, debug/logs, data/list, data/read, ai/report,
+analytics/tool-usage.
 
 What they are called, what they take and what they are for stands in the pack `code`. The store is asked for when one
 is called, since an executor opens it late.
@@ -50,6 +51,12 @@ class ReportArguments(Struct, frozen=True, kw_only=True):
     period: Period = "1day"
 
 
+class UsageArguments(Struct, frozen=True, kw_only=True, rename={"persona": "personaId"}):
+    caller: str
+    persona: str | None = None
+    period: Period = "1day"
+
+
 def small_tools(
     store: Callable[[], Store], root: str = ".", desk: str = "", settings: Settings | None = None
 ) -> list[LocalTool]:
@@ -74,6 +81,11 @@ def small_tools(
             lambda asked: _read(store(), asked, _pulls(root, desk), whose(rules, asked.caller)),
         ),
         ("ai/report", ReportArguments, lambda asked: _report(store(), asked)),
+        (
+            "analytics/tool-usage",
+            UsageArguments,
+            lambda asked: _usage(store(), asked, whose(rules, asked.caller) is None),
+        ),
     ]
     return [
         packed_tool(
@@ -127,6 +139,12 @@ def _read(store: Store, asked: ReadArguments, more: Mapping[str, Any], whose: st
 
 
 def _report(store: Store, asked: ReportArguments) -> Any:
-    from rightcall.record.own_report import own_report
+    from rightcall.record.usage import own_report
 
     return own_report(store, asked.caller, asked.period)
+
+
+def _usage(store: Store, asked: UsageArguments, all_records: bool) -> Any:
+    from rightcall.record.usage import tool_usage
+
+    return tool_usage(store, asked.caller, asked.persona, asked.period, all_records=all_records)

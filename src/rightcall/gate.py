@@ -37,7 +37,6 @@ log = logging.getLogger("rightcall")
 log.addHandler(logging.NullHandler())  # silent until the host configures logging
 
 _decode = msgspec.json.decode
-_encode = msgspec.msgpack.Encoder().encode  # raises on a lone surrogate, and is the cheapest thing that does
 
 
 class Gate:
@@ -83,16 +82,18 @@ class Gate:
         overlays = tuple(_under(here, tool) for pack in loaded for tool in pack.tools)
         unknown = here.unknown_argument or self.policy.unknown_argument
         self.catalog: Catalog = build_catalog(tools, (*overlays, *self.policy.tools.values()), unknown_argument=unknown)
+        self._max_text = self.policy.max_text
         self._on_event = on_event
         self._repairs = dict(repairs or {})
         self.formats = _formats(formats)
         self._open_stream: Callable[[bool], Stream] | None = None
         self._counters: dict[str, Counter] = {}
-        self._plain = {
-            name: (tool.accepts, self._counter(name), tool.open)
+        self.plain: dict[str, tuple[Callable[[Any], bool], Counter, bool]] = {
+            name: (decides, self._counter(name), tool.open)
             for name, tool in self.catalog.tools.items()
-            if tool.exact  # else `accepts` alone does not decide
+            if (decides := tool.decides) is not None
         }
+        """By tool: the check of arguments that need nothing, the counts, and whether more has to be looked for."""
 
     def check(self, name: str, arguments: Any, *, call_id: str | None = None) -> Verdict:
         """The verdict on one call. `arguments` may be a dict, JSON or broken text; whatever it is, nothing is raised.
@@ -101,14 +102,13 @@ class Gate:
         True
         """
         try:
-            accepts, counter, is_open = self._plain[name]
+            accepts, counter, is_open = self.plain[name]
             if type(arguments) is dict:
                 if accepts(arguments) and not (is_open and self._unsound(arguments)):
-                    _encode(arguments)
                     counter[0] += 1
                     call = Call(name, arguments, call_id)
                     return Verdict(True, call, call)
-            elif type(arguments) is str and len(arguments) <= self.policy.max_text:
+            elif type(arguments) is str and len(arguments) <= self._max_text:
                 value = _decode(arguments)
                 if (
                     accepts(value)

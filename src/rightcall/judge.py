@@ -105,7 +105,7 @@ def _brought_into_shape(tool: Tool, value: Any, log: Log, terms: Terms) -> Any:
 def fits(tool: Tool, value: Any) -> bool:
     """`tool.accepts`, and what a schema cannot say: that a text holds JSON, and what JSON."""
     try:
-        accepted = tool.accepts(value)
+        accepted = tool.fits(value)
     except ValueError:  # a subclass of a plain type that the validator does not take for one
         return False
     return accepted and all(_content_fits(tool, name, value.get(name)) for name in tool.rules.json_text)

@@ -14,6 +14,7 @@ from rightcall.config import Policy
 from rightcall.errors import RightCallError, ToolError
 from rightcall.packs import Pack, available_packs, load_pack
 from rightcall.text.escape import escaped
+from rightcall.types import Rules
 
 log = logging.getLogger("rightcall")
 
@@ -25,6 +26,17 @@ def suited(policy: Policy, offered: Mapping[str, frozenset[str]]) -> tuple[Polic
     """The policy and the packs, as far as they are about these tools; `offered` has the arguments of each by name."""
     packs = [pack for name in (*_automatic(), *policy.packs) if (pack := _fitting(name, offered)).tools]
     return replace(policy, packs=(), tools=_offered(policy.tools, offered)), packs
+
+
+def demanded(tool: PackTool) -> PackTool:
+    """What a pack demands of a call, for a tool whose definition nobody has seen: what must be there, and how long it
+    must be. Nothing that would change the call, or say what the tool does."""
+    said = tool.rules
+    rules = Rules(
+        required=said.required, required_any=said.required_any, required_unless=said.required_unless,
+        min_length=said.min_length, example=said.example, batch=said.batch, mode=said.mode, unknown_argument="keep",
+    )  # fmt: skip
+    return PackTool(tool.name, rules=rules, pack=tool.pack)
 
 
 def told(fault: Exception) -> str:
@@ -95,10 +107,12 @@ def _fitting(name: str, offered: Mapping[str, frozenset[str]]) -> Pack:
 
 def _is_offered(tool: PackTool, offered: Mapping[str, frozenset[str]]) -> bool:
     arguments = offered.get(tool.name)
-    if arguments is None:
-        return False
-    schema = tool.schema or {}
-    required = cast("list[str]", schema.get("required") or [])
+    return arguments is not None and has_required(tool, arguments)
+
+
+def has_required(tool: PackTool, arguments: frozenset[str]) -> bool:
+    """Whether a tool with these arguments has all that a pack's tool requires."""
+    required = cast("list[str]", (tool.schema or {}).get("required") or [])
     return arguments.issuperset((*required, *tool.rules.required))
 
 

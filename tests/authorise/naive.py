@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 READ = ["code/read", "code/search", "code/list", "code/diff", "code/log", "code/blame", "code/show", "data/list",
-        "data/read", "ping", "debug/logs", "system/monitor", "ai/report"]  # fmt: skip
+        "data/read", "ping", "debug/logs", "system/monitor", "ai/report", "analytics/tool-usage"]  # fmt: skip
 SANDBOX = [*READ, "code/execute/python", "code/execute/javascript", "screenshot"]
 WRITE = [*SANDBOX, "file/save", "code/create-branch", "code/create-test"]
 FULL = [*WRITE, "code/edit", "code/commit", "code/pull-request", "code/review", "code/merge"]

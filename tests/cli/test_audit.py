@@ -147,6 +147,14 @@ def test_show_tells_how_a_person_answered_but_not_what_is_redacted(run: Runner, 
     assert "unredacted" not in done.out + told.out
 
 
+@pytest.mark.promise("P-07", "H-72")
+def test_show_tells_an_operator_how_to_allow_a_client_that_polls(run: Runner, tmp_path: Path) -> None:
+    with opened("sqlite", tmp_path) as diary:
+        diary.refused("student", "jobs/status", "loop", reason="This is the same call for the third time")
+    shown = run("audit", "show", "1", "--db", str(tmp_path / "audit.db")).out
+    assert 'to allow polling it, add it to the policy: [policy] repeatable = ["jobs/status"]' in shown
+
+
 def test_show_tells_records_of_other_kinds_too(audit: Any) -> None:
     done = audit("show", "8")
     assert done.out.startswith("record 8: policy\n  when             2026-01-01 12:00:01.000 UTC\n")

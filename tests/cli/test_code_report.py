@@ -362,3 +362,44 @@ def test_what_was_written_is_told_in_a_line_with_its_diff_and_how_to_take_it_bac
 
 def test_a_result_of_another_form_is_left_to_be_shown_as_it_is() -> None:
     assert code_lines("code/merge", {"change": "c-1", "undo": ""}, PLAIN) is None
+
+
+@pytest.mark.promise("X-82")
+@pytest.mark.promise("X-83")
+def test_pages_and_searches_read_as_text_and_cannot_harm_the_terminal() -> None:
+    page = {
+        "url": "https://example.org/", "title": "Hi\x1b[2J", "content": "# Hello\n\nyou\x1b[31m", "start": 5,
+        "length": 90, "truncated": True,
+    }  # fmt: skip
+    assert code_lines("web/fetch", page, Style()) == [
+        "Hi\\u001b[2J", "https://example.org/", "# Hello", "", "you\\u001b[31m",
+        "… 90 characters in all; start 22 goes on",
+    ]  # fmt: skip
+    hits = [
+        {"title": "A\x07", "url": "https://a.example/", "snippet": "s"},
+        {"title": "B", "url": "https://b.example/"},
+    ]
+    assert code_lines("web/search", {"query": "x", "results": hits}, Style()) == [
+        "1. A\\u0007", "   https://a.example/", "   s", "2. B", "   https://b.example/",
+    ]  # fmt: skip
+    assert code_lines("web/search", {"query": "x", "results": []}, Style()) == ["no results"]
+
+
+@pytest.mark.promise("X-80")
+def test_usage_is_drawn_with_its_repair_rates() -> None:
+    share = {"calls": 4, "successRate": 75.0, "avgTime": 20.0}
+    rates = {"calls": 4, "direct": 3, "repaired": 1, "failed": 0, "repairRate": 25.0, "successRate": 100.0}
+    usage = {
+        "personaName": "All Callers", "period": "1day", "stats": {"totalCalls": 4, "successRate": 75.0},
+        "toolBreakdown": {"a\x1b": share}, "callers": {"ada": share | {"successRate": None, "avgTime": None}},
+        "providers": {"ollama": share}, "repairs": {"byTool": {"a\x1b": rates}, "byProvider": {"ollama": rates}},
+        "truncated": True,
+    }  # fmt: skip
+    lines = code_lines("analytics/tool-usage", usage, Style())
+    assert lines is not None
+    assert [line.replace("█", "").replace("#", "") for line in lines] == [
+        "All Callers, 1day", "4 calls, 75.0% success", "tools:",
+        "a\\u001b    (4 calls, 75% success, 20ms avg, 25% repaired)", "callers:", "ada    (4 calls)", "providers:",
+        "ollama    (4 calls, 75% success, 20ms avg, 25% repaired)",
+        "… there are more names; `rightcall stats --json` has them all",
+    ]  # fmt: skip

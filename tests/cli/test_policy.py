@@ -56,7 +56,7 @@ def test_a_right_file_is_summed_up(run: Runner, here: Path) -> None:
     assert (done.code, done.err) == (0, "")
     assert done.out == (
         "✓ rightcall.toml is right\n"
-        "  stage    read-only, 13 tools\n"
+        "  stage    read-only, 14 tools\n"
         "  dry run  on: tools that write or execute only show what they would do\n"
         "  preset   swarm; all callers 100 a minute, 2000 an hour\n"
         "           each caller 10 a minute, 200 an hour, 3 a second\n"
@@ -167,6 +167,12 @@ NOTES = [
     ('[callers.x]\nonly = ["*"]', "callers.x.only[0]", "`*` allows every tool there is"),
     ('[callers.x]\nstage = "full"', "callers.x.stage", '"full": files can be edited'),
     ("[callers.my-ai]\n[callers.My_AI]", "callers.My_AI", "differs from `my-ai` only in its spelling; they are two"),
+    ('[web]\nsearch = "https://s.example.org"', "web.search", "`web/fetch` and `web/search` are off"),
+    (
+        '[web]\nnetworks = ["10.0.0.0/8", "::/0"]\n[policy]\nallow = ["web/fetch"]',
+        "web.networks[1]",
+        "tools may fetch from every private network and from this machine",
+    ),
     ("[router]\nthreshold = 0.5", "router.threshold", "tools run with less confidence than usual (0.7)"),
     ("[router]\nallow_write_tools = true", "router.allow_write_tools", "tools that write are more than shown"),
     (

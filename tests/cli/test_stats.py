@@ -70,6 +70,25 @@ def test_all_callers_are_listed_where_none_is_named_and_ascii_does_where_blocks_
     assert text.isascii()
 
 
+@pytest.mark.promise("A-80")
+def test_repair_rates_stand_beside_each_provider_and_tool() -> None:
+    diary = Diary()
+    for number in range(8):
+        diary.ran(tool="code/read", provider="ollama", strategy="structure" if number < 2 else "direct")
+    diary.ran(tool="code/list", provider="anthropic")
+    diary.refused(tool="code/list", provider="ollama", strategy="failed")
+    text = shown(diary, 100, None)
+    assert text.partition("Repairs by Provider:\n")[2].partition("\n\nSuccess")[0] == (
+        "ollama  ████████████████████  (9 calls, 22% repaired, 11% failed)\n"
+        "\n"
+        "Repairs by Tool:\n"
+        "code/read  ████████████████████  (8 calls, 25% repaired)\n"
+        "code/list                        (2 calls, 0% repaired, 50% failed)"
+    )
+    diary.ran(provider="", strategy="structure")
+    assert "\n(not reported)  ████████████████████  (1 call, 100% repaired)\n" in shown(diary, 100, None)
+
+
 def test_an_empty_store_says_so_kindly_and_what_to_try() -> None:
     assert shown(Diary(), 100, None) == (
         "Nothing is recorded here yet.\n"
@@ -337,6 +356,10 @@ Repairs by Strategy:
 structure   ████████████████████  5
 python_ast  ████████              2
 
+Repairs by Tool:
+code/read    ████████████████████  (53 calls, 9% repaired)
+code/search  █████████████▋        (31 calls, 6% repaired)
+
 Errors:
 3x code/search: regex: look-around is not possible
 1x code/read: no reason given
@@ -381,6 +404,12 @@ path:outside       ███▋                1
 Repairs by Strategy:
 structure   ████████████████████  5
 python_ast  ████████              2
+
+Repairs by Tool:
+code/read    ████████████████████
+  (53 calls, 9% repaired)
+code/search  █████████████▋
+  (31 calls, 6% repaired)
 
 Errors:
 3x code/search: regex: look-around is
@@ -440,6 +469,10 @@ path:outside       ####                  1
 Repairs by Strategy:
 structure   ####################  5
 python_ast  ########              2
+
+Repairs by Tool:
+code/read    ####################  (53 calls, 9% repaired)
+code/search  ##############        (31 calls, 6% repaired)
 
 Errors:
 3x code/search: regex: look-around is not possible

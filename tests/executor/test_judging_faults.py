@@ -18,7 +18,7 @@ def raising(*_: Any, **__: Any) -> Any:
 
 
 PLACES = (
-    "rightcall.executor_pipeline.decide",  # inside the transaction, where everything is undone
+    "rightcall.executor_pipeline.decided",  # inside the transaction, where everything is undone
     "rightcall.executor_pipeline.build_request",
     "rightcall.executor_pipeline.question",
     "rightcall.executor_pipeline.admit",

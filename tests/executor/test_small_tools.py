@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 from hypothesis import given, settings
@@ -29,7 +30,7 @@ from rightcall.record.tables import Store
 
 pytestmark = pytest.mark.promise("C-11")
 
-NAMES = {"ping", "system/monitor", "debug/logs", "data/list", "data/read", "ai/report"}
+NAMES = {"ping", "system/monitor", "debug/logs", "data/list", "data/read", "ai/report", "analytics/tool-usage"}
 
 
 @pytest.fixture
@@ -244,6 +245,10 @@ def test_nothing_in_a_call_says_whose_records_are_shown(shop: Any) -> None:
         ("debug/logs", {"caller": "teacher", "limit": 500}),
         ("ai/report", {"caller": "teacher"}),
         ("ai/report", {"persona_id": "teacher"}),
+        ("analytics/tool-usage", {"personaId": "teacher"}),
+        ("analytics/tool-usage", {"caller": "teacher"}),
+        ("analytics/tool-usage", {"personaId": "*"}),
+        ("analytics/tool-usage", {}),
     ):
         outcome = shop.run(name, arguments, caller="student")
         assert "4711" not in outcome.content + json.dumps(outcome.result), name
@@ -307,3 +312,38 @@ def test_no_filter_makes_a_call_of_data_list_raise_or_show_more_than_its_limit(
         assert len(outcome.result["records"]) <= limit
     else:
         assert "`limit`" in outcome.content or "filter" in outcome.content
+
+
+@pytest.mark.promise("X-80")
+def test_usage_shows_a_caller_its_own_calls_and_all_to_who_may_see_them(workshop: Any, store: Store) -> None:
+    rules = load_policy({"callers": {"auditor": {"records": "all"}}}).settings
+    shop = workshop(tools=small_tools(lambda: store, settings=rules))
+    shop.run("add", {"a": 1, "b": 2}, caller="teacher")
+    shop.run("add", "{'a': 1, 'b': 2,}", caller="student")
+
+    def usage(caller: str, arguments: dict[str, Any]) -> Any:
+        return shop.run("analytics/tool-usage", arguments, caller=caller)
+
+    own = usage("student", {}).result
+    assert (own["personaId"], own["personaName"], own["callers"]) == ("student", "Student", {})
+    assert own["toolBreakdown"]["add"]["calls"] == 1
+    assert own["repairs"]["byTool"]["add"]["repairRate"] == 100.0
+    assert usage("student", {"personaId": "student"}).result["toolBreakdown"] == {
+        "add": own["toolBreakdown"]["add"],
+        "analytics/tool-usage": {"calls": 2, "successRate": 100.0, "avgTime": ANY},
+    }
+    for stranger in ("teacher", "nobody", "*", "Student", " student", ""):
+        refused = usage("student", {"personaId": stranger})
+        assert not refused.ok
+        assert refused.error == (
+            f"analytics/tool-usage: `personaId` is {json.dumps(stranger)}, but you may see your own usage only. "
+            "Leave `personaId` out."
+        )
+    everything = usage("auditor", {}).result
+    assert (everything["personaId"], everything["personaName"]) == ("*", "All Callers")
+    assert [*everything["callers"]] == ["student", "auditor", "teacher"]
+    assert everything["toolBreakdown"]["add"]["calls"] == 2
+    assert everything["repairs"]["byTool"]["add"]["repairRate"] == 50.0
+    assert usage("auditor", {"persona_id": "teacher", "period": "1hour"}).result["stats"]["totalCalls"] == 1
+    assert usage("auditor", {"caller": "teacher"}).result["personaId"] == "teacher"
+    assert usage("*", {}).result["stats"]["totalCalls"] == 1, "a name that stands for all elsewhere is a name here"

@@ -25,7 +25,7 @@ def hook(tool: str, arguments: Any, guardrail: SchemaGuardrail | None = None) ->
     return output.get("hookSpecificOutput", {})
 
 
-@pytest.mark.promise("V-03")
+@pytest.mark.promise("V-03", "G-75", "G-78")
 @pytest.mark.parametrize(
     ("tool", "arguments", "missing", "example"),
     [

@@ -104,6 +104,76 @@ def test_the_statistics_have_exactly_the_designs_keys() -> None:
     }
 
 
+@pytest.mark.promise("N-71")
+def test_the_metrics_are_the_designs_group_of_the_same_counts() -> None:
+    normalizer = ArgumentNormalizer("ollama", tools=[FORECAST])
+    normalizer.normalize_arguments({"city": "Bern"}, "forecast")
+    normalizer.normalize_arguments(r"{\'city\': \'Bern\'}", "forecast")
+    normalizer.normalize_arguments("no call", "forecast")
+    metrics = normalizer.get_metrics()
+    assert list(metrics) == ["argument_normalization"]
+    assert metrics["argument_normalization"] == normalizer.get_stats()
+    assert metrics["argument_normalization"] == {
+        "provider": "ollama",
+        "total_calls": 3,
+        "normalizations": {
+            "direct": 1,
+            "python_ast": 0,
+            "regex_quotes": 1,
+            "structure": 0,
+            "manual_repair": 0,
+            "failed": 1,
+        },
+        "failures": 1,
+        "success_rate": pytest.approx(200 / 3),
+    }
+    assert normalizer.stats == {
+        key: metrics["argument_normalization"][key] for key in ("total_calls", "normalizations", "failures")
+    }
+
+
+@pytest.mark.promise("N-73")
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("forecast", {"city": "Bern", "days": 3}),
+        ("edit_files", {"operations": OPERATIONS}),
+        ("edit_files", {"operations": json.dumps(OPERATIONS)}),
+        ("edit_files", {"operations": json.dumps([{"type": "modify", "path": "a:b", "content": "{'c': 1}"}])}),
+        ("edit_files", {"operations": json.dumps(OPERATIONS, indent=2)}),
+    ],
+)
+def test_a_right_call_never_takes_the_slow_way(
+    tool: str, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    normalizer = ArgumentNormalizer("ollama", tools=[FORECAST])
+    gate = Gate([FORECAST], packs=["edit-files"])
+    monkeypatch.setattr(Gate, "_judged", None)
+    assert normalizer.normalize_arguments(arguments, tool) == (arguments, NormalizationStrategy.DIRECT)
+    assert normalizer.get_stats()["normalizations"]["direct"] == 1
+    verdict = gate.check(tool, arguments)
+    assert verdict.ok
+    assert verdict.call is not None
+    assert verdict.call.arguments is arguments
+
+
+@pytest.mark.promise("N-73", "N-11", "N-13")
+@pytest.mark.parametrize(
+    "operations",
+    [
+        '[{"type": "delete", "path": "a", "path": "b"}]',
+        '[{"type": "explode", "path": "a"}]',
+        "delete it",
+        '[{"type": "delete", "path": "\\ud800"}]',
+        [{"type": "delete", "path": "a\ud800"}],
+    ],
+)
+def test_the_fast_way_takes_nothing_that_the_slow_way_refuses(operations: Any) -> None:
+    given = {"operations": operations}
+    assert ArgumentNormalizer().normalize_arguments(given, "edit_files")[1] is NormalizationStrategy.FAILED
+    assert not Gate(packs=["edit-files"]).check("edit_files", given).ok
+
+
 @pytest.mark.promise("N-15")
 def test_the_settings_are_the_designs_with_structure_beside_its_strategies() -> None:
     assert ARGUMENT_NORMALIZATION == {
@@ -198,6 +268,17 @@ def test_a_failure_is_logged_as_an_error(caplog: pytest.LogCaptureFixture) -> No
         "Failed to normalize forecast arguments after all strategies (provider=qwen). Original: {'days': 3}"
     )
     assert caplog.records[-1].levelname == "ERROR"
+
+
+def test_what_each_strategy_lacked_is_told_for_debugging(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "rightcall.hosts.normalizer"):
+        ArgumentNormalizer("qwen", tools=[FORECAST]).normalize_arguments({"days": 3}, "forecast")
+    told = [record.getMessage() for record in caplog.records if record.levelname == "DEBUG"]
+    assert told == [
+        "AST normalization failed: city missing",
+        "Regex normalization failed: city missing",
+        "Manual repair failed: city missing",
+    ]
 
 
 def test_logging_can_be_switched_off_and_is_bounded(caplog: pytest.LogCaptureFixture) -> None:

@@ -333,7 +333,7 @@ def test_codex_gets_a_file_of_its_own_unless_its_settings_hold_hooks(home: Path,
     done = run("install", "codex", "--yes")
     assert set(json.loads((folder / "hooks.json").read_text())) == {"hooks"}
     assert "hooks is false" in done.out
-    assert "/hooks and trust" in done.out
+    assert "choose to trust them, or type /hooks there" in done.out
     run("uninstall", "codex", "--yes")
     assert os.listdir(folder) == ["config.toml"]
     (folder / "config.toml").write_text("[[hooks.Stop]]\nhooks = []\n")

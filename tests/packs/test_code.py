@@ -6,6 +6,7 @@ import pytest
 
 from every import every
 from rightcall.catalog import PackTool
+from rightcall.config_settings import STAGES
 from rightcall.packs import load_pack
 
 # The seven tools: parameter, whether required, JSON type, and the default as the design writes it ("" for none).
@@ -86,10 +87,20 @@ LIMITS = {
     ("code/blame", "endLine"): {"minimum": 1},
 }
 
-READ_ONLY = {*SEVEN, "data/list", "data/read", "ping", "debug/logs", "ai/report", "system/monitor"}
+READ_ONLY = {
+    *SEVEN,
+    "data/list",
+    "data/read",
+    "ping",
+    "debug/logs",
+    "ai/report",
+    "system/monitor",
+    "analytics/tool-usage",
+}
 SANDBOX = {"code/execute/python", "code/execute/javascript", "screenshot"}
 LIMITED_WRITE = {"file/save", "code/create-branch", "code/create-test"}
 FULL = {"code/edit", "code/commit", "code/pull-request", "code/review", "code/merge"}
+WEB = {"web/fetch", "web/search"}
 
 PATHS = {
     "code/read": ("path",),
@@ -108,6 +119,16 @@ PATHS = {
 FILE: dict[str, str] = dict.fromkeys(("file", "filename", "file_path", "filepath"), "path")
 TEXT: dict[str, str] = dict.fromkeys(("text", "contents"), "content")
 ALIASES: dict[str, dict[str, str]] = {
+    "web/fetch": {
+        **dict.fromkeys(("uri", "link", "address"), "url"),
+        **dict.fromkeys(("offset", "start_index"), "start"),
+        "max_length": "maxLength",
+    },
+    "web/search": {
+        **dict.fromkeys(("q", "search"), "query"),
+        **dict.fromkeys(("max_results", "count"), "limit"),
+    },
+    "analytics/tool-usage": dict.fromkeys(("caller", "persona"), "personaId"),
     "code/read": {**FILE, "limit": "maxLines"},
     "code/search": {
         **dict.fromkeys(("query", "regex", "search"), "pattern"),
@@ -163,7 +184,8 @@ def properties(tool: PackTool) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.promise("V-08")
 def test_the_tools_are_those_of_every_stage_of_trust() -> None:
-    assert set(CODE) == READ_ONLY | SANDBOX | LIMITED_WRITE | FULL
+    assert set(CODE) == READ_ONLY | SANDBOX | LIMITED_WRITE | FULL | WEB
+    assert not any(WEB & names for names in STAGES.values()), "a policy has to name them"
 
 
 @pytest.mark.parametrize("name", SEVEN)
@@ -190,7 +212,7 @@ def test_a_default_of_the_design_is_told_and_not_filled_in() -> None:
     assert all("default" not in part for tool in CODE.values() for part in properties(tool).values())
 
 
-@every("name", sorted(READ_ONLY | SANDBOX | LIMITED_WRITE | FULL))
+@every("name", sorted(READ_ONLY | SANDBOX | LIMITED_WRITE | FULL | WEB))
 @pytest.mark.promise("V-08")
 def test_effects_paths_and_aliases_are_declared(name: str) -> None:
     tool = CODE[name]
@@ -198,9 +220,12 @@ def test_effects_paths_and_aliases_are_declared(name: str) -> None:
         assert tool.effects == ("read",)
     elif name in SANDBOX:
         assert tool.effects == ("execute",)
+    elif name in WEB:
+        assert tool.effects == ("read", "network")
     else:
         assert "write" in (tool.effects or ())
     assert tool.rules.paths == PATHS.get(name, ())
+    assert tool.rules.urls == (("url",) if name == "web/fetch" else ())
     assert tool.rules.aliases == ALIASES.get(name, {})
     assert tool.rules.names == ()
 
@@ -208,7 +233,7 @@ def test_effects_paths_and_aliases_are_declared(name: str) -> None:
 @pytest.mark.promise("V-08")
 def test_tools_that_are_asked_again_and_again_are_repeatable() -> None:
     polled = {name for name, tool in CODE.items() if tool.rules.repeatable}
-    assert polled == {"ping", "system/monitor", "debug/logs", "ai/report"}
+    assert polled == {"ping", "system/monitor", "debug/logs", "ai/report", "analytics/tool-usage"}
 
 
 EDIT_FILES = {tool.name: tool for tool in load_pack("edit-files").tools}
@@ -261,6 +286,29 @@ GAIA_ALIASES = {
         **dict.fromkeys(("k", "limit", "n"), "top_k"),
     },
 }
+
+
+@pytest.mark.promise("V-08")
+def test_gaia_describes_its_tools_in_the_designs_words() -> None:
+    tools = {tool.name: tool for tool in load_pack("gaia").tools}
+    told = {
+        name: [tool.description, *(part["description"] for part in properties(tool).values())]
+        for name, tool in tools.items()
+    }
+    assert told == {
+        "ai.read": ["Read a file from the filesystem", "Absolute path to the file to read"],
+        "ai.write": [
+            "Write content to a file on the filesystem",
+            "Absolute path to the file to write",
+            "Content to write to the file",
+        ],
+        "ai.execute": ["Execute a shell command", "Shell command to execute"],
+        "embedding.query": [
+            "Query the vector database for semantic search",
+            "Search query text",
+            "Number of results to return (default: 5)",
+        ],
+    }
 
 
 @pytest.mark.promise("V-08")

@@ -167,6 +167,20 @@ WRITTEN: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+def page_result(lines: int) -> dict[str, Any]:
+    content = "\n".join(f"line {number} of a page" for number in range(lines))
+    return {
+        "success": True, "url": "https://example.org/page", "redirects": ["https://example.org/"],
+        "contentType": "text/html", "title": "A page", "content": content, "start": 100, "length": len(content) + 500,
+        "truncated": True, "untrusted": True,
+    }  # fmt: skip
+
+
+def hits_result(count: int) -> dict[str, Any]:
+    hits = [{"title": f"Page {n}", "url": f"https://example.org/{n}", "snippet": "words " * 30} for n in range(count)]
+    return {"success": True, "query": "words", "results": hits, "untrusted": True}
+
+
 RESULTS: dict[str, dict[str, Any]] = {
     "code/read": read_result(200, 11, 900),
     "code/search": search_result({f"src/f{n}.py": n for n in range(1, 9)}),
@@ -180,6 +194,8 @@ RESULTS: dict[str, dict[str, Any]] = {
     "code/execute/python": ran_result(900),
     "code/execute/javascript": ran_result(900),
     "ai.execute": ran_result(900),
+    "web/fetch": page_result(900),
+    "web/search": hits_result(20),
     **WRITTEN,
 }
 """One of each, too long for a small budget."""

@@ -10,13 +10,12 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.authorise import decide
 from rightcall.authorise.allowlist import denial
 from rightcall.authorise.limits import scopes_of
 from rightcall.authorise.quarantine import quarantine
 from rightcall.config_settings import Rights
-from rightcall.door_repeats import decided
 from rightcall.door_tools import NOT_TOLD
+from rightcall.executor_repeats import decided
 from rightcall.executor_request import canonical
 from rightcall.keys import SERVER_CHANGED, binding, definition_binding, refused_scope, same_scope, server_key
 from rightcall.record.admission import UNCOUNTED
@@ -95,8 +94,7 @@ class Replay:
             return self._unread(entry, body)
         if not whole(body):
             return Again(entry.seq, "unknown")
-        judge = decided if body.wire else decide
-        decision = judge(request, self.tables)
+        decision = decided(request, self.tables, runs_here=not body.wire)
         if decision.kind == "ask":
             known = self.tables.answered(self._bound(decision.rule, request))
             if known is None or known.status != "waiting" or known.expires_at <= request.at:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from audit_writing import Diary
 from rightcall.errors import ConfigError, StoreError
-from rightcall.record.analytics import Analytics, Share, TopTool, analytics, as_design, percentile
+from rightcall.record.analytics import Analytics, Repairs, Share, TopTool, analytics, as_design, percentile
+from rightcall.record.entries import CallBody, encode
 from rightcall.record.period import Period
 from rightcall.record.sqlite import SqliteStore
 
@@ -375,3 +376,36 @@ def test_one_pass_counts_what_a_naive_recount_counts(rows: list[Any], caller: st
         )
     if caller is None:
         assert {name: one.calls for name, one in found.callers.items()} == Counter(row[0] for row in kept)
+
+
+@pytest.mark.promise("A-80")
+def test_repairs_are_counted_for_each_tool_provider_and_model_with_those_of_the_proxy(diary: Diary) -> None:
+    diary.ran(provider="ollama", strategy="python_ast")
+    diary.ran(provider="ollama", strategy="structure")
+    diary.ran(provider="ollama")
+    diary.ran(tool="code/list", provider="anthropic")
+    diary.refused(tool="code/list", provider="ollama", strategy="failed")
+    diary.ran(caller="bob", provider="openai", strategy="structure")
+    diary.ran(tool="code/list")
+    body = CallBody(
+        "ada", "Read", {}, "", "passed", "proxy:repaired", strategy="structure", model="m", provider="ollama"
+    )
+    diary.store.transact(lambda tables: tables.append("proxied", 0, encode(body)))
+    found = figures(diary)
+    assert [*found.repairs_by_provider] == ["ollama", "", "anthropic", "openai"]
+    assert found.repairs_by_provider["ollama"] == Repairs(
+        calls=5, direct=1, repaired=3, failed=1, repair_rate=60.0, success_rate=80.0,
+        strategies={"structure": 2, "python_ast": 1},
+    )  # fmt: skip
+    assert found.repairs_by_provider["anthropic"] == Repairs(1, 1, 0, 0, 0.0, 100.0, {})
+    assert {name: (one.calls, one.repaired, one.failed) for name, one in found.repairs_by_tool.items()} == {
+        "code/read": (4, 3, 0), "code/list": (3, 0, 1), "Read": (1, 1, 0),
+    }  # fmt: skip
+    assert {name: (one.calls, one.repaired) for name, one in found.repairs_by_model.items()} == {
+        "": (7, 3),
+        "m": (1, 1),
+    }
+    shares = {name: (one.calls, one.success_rate) for name, one in found.providers.items()}
+    assert shares == {"ollama": (4, 75.0), "": (1, 100.0), "anthropic": (1, 100.0), "openai": (1, 100.0)}
+    assert [*figures(diary, caller="bob").repairs_by_provider] == ["openai"]
+    assert figures(Diary()).repairs_by_tool == {}

@@ -11,8 +11,8 @@ from record.stores import KINDS, opened, tamper
 from rightcall.errors import ToolFailure
 from rightcall.record.entries import NoteBody, encode
 from rightcall.record.log_lines import MOST, log_lines
-from rightcall.record.own_report import own_report
 from rightcall.record.sqlite import SqliteStore
+from rightcall.record.usage import own_report
 
 pytestmark = pytest.mark.promise("C-11")
 

@@ -206,3 +206,27 @@ def _said(request: Received) -> list[Any]:
 def blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
     content = message["content"]
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+@pytest.mark.promise("G-70", "G-72", "G-75")
+def test_the_guardrails_hold_for_native_tools_and_servers_without_a_schema(judged: Host) -> None:
+    """Claude Code itself lets a short `Write` pass, and tells no hook the schema of a server's tool."""
+    file = judged.work / "rightcall.toml"
+    file.write_text('[gate]\npacks = ["guardrail"]\n[gate.tools."files/create_directory"]\nrequired = ["why"]\n')
+    host = judged.hooked("--policy", str(file), "--mode", "block")
+    turns = host.play(
+        ("Write", {"file_path": path(host, "short.txt"), "content": "x"}),
+        ("Write", {"file_path": path(host, "long.txt"), "content": "more than ten"}),
+        ("mcp__files__create_directory", {"path": path(host, "made")}),
+        ("mcp__files__list_directory", {"path": str(host.work)}),
+        allowed="mcp__files,Write",
+    )
+    short, long, demanded, listed = (turn.results[0] for turn in turns)
+    assert short.is_error
+    assert "⚠️ Invalid Write call. `content` must have at least 11 characters, has 1. Example: {" in short.text
+    assert not (host.work / "short.txt").exists()
+    assert (host.work / "long.txt").read_text() == "more than ten"
+    assert not long.is_error
+    assert "⚠️ Invalid create_directory call. Missing required fields: why. Example: {" in demanded.text
+    assert not (host.work / "made").exists()
+    assert not listed.is_error

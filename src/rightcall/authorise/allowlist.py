@@ -24,12 +24,12 @@ def denied(request: Request, _facts: Facts) -> Decision | None:
 
 def allowed(request: Request, _facts: Facts) -> Decision | None:
     """The tool must be on a list, and so must every tool that a batch would run; a call in it that names none, or more
-    than one, is on no list."""
+    than one, is on no list. Who permits all tools of a host or a server permits them in a batch too."""
     rule = permission(request.rights, request.tool, own=request.own) or request.permit
     if not rule:
         return _not_allowed("allowlist", request.tool)
     for tool in request.inner:
-        if not tool or permission(request.rights, tool) is None:
+        if not tool or not (permission(request.rights, tool) or request.permit):
             return _not_allowed("allowlist", tool)
     return Decision("allow", rule)
 

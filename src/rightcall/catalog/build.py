@@ -147,8 +147,8 @@ def _tool(key: bytes, unknown: UnknownArgument) -> Tool:
     schema = definition.schema if definition.schema is not None else schema_from_rules(rules)
     rules = replace(rules, json_text=tuple(dict.fromkeys((*rules.json_text, *_json_texts(schema)))))
     keep = (rules.unknown_argument or unknown) == "keep"
-    accepts, is_open = compile_accepts(schema, rules, keep_unknown=keep)
-    if rules.example is not None and not accepts({**rules.defaults, **rules.example}):
+    check = compile_accepts(schema, rules, keep_unknown=keep)
+    if rules.example is not None and not check.accepts({**rules.defaults, **rules.example}):
         rules = replace(rules, example=None)  # a hint must not teach a wrong call
     return Tool(
         name=definition.name,
@@ -157,9 +157,10 @@ def _tool(key: bytes, unknown: UnknownArgument) -> Tool:
         rules=rules,
         effects=ALL_EFFECTS if definition.effects is None else frozenset(definition.effects),
         effects_declared=definition.effects is not None,
-        accepts=accepts,
+        accepts=check.accepts,
+        accepts_large=check.accepts_large,
         exact=not rules.json_text and rules.batch is None and rules.replaced_by is None,
-        open=is_open,
+        open=check.open,
         unchecked=definition.unchecked,
         digest=_digest(key),
         source=definition.source,

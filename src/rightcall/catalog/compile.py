@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from rightcall.catalog.keywords import Part, Schema, as_schema, map_parts
+from rightcall.catalog.keywords import NESTING, Part, Schema, as_list, as_schema, map_parts, ref_name, types
 from rightcall.catalog.refs import recursive
 from rightcall.catalog.ruled import with_rules
 from rightcall.catalog.strict import RESERVED_KEYS, strict
@@ -21,6 +21,10 @@ DEPTH = 200
 """Deepest value handed to a schema that refers to itself: the compiled check would overflow the stack far deeper."""
 
 _ANYTHING = {"type": "object", "additionalProperties": True}
+_NUMERIC = frozenset(("integer", "number"))
+_BOUNDS: Schema = {"minimum": -(2**63), "maximum": 2**64 - 1}
+_DECIDING = frozenset(("not", "if", "contains", "propertyNames"))
+"""Keywords whose schemas decide something, and are not what a value must be."""
 
 
 def validator(schema: Schema, mask: str | None = None) -> "Draft202012Validator":
@@ -32,17 +36,124 @@ def validator(schema: Schema, mask: str | None = None) -> "Draft202012Validator"
     )
 
 
-def compile_accepts(schema: Schema, rules: Rules, *, keep_unknown: bool) -> tuple[Callable[[Any], bool], bool]:
-    """`Tool.accepts` and `Tool.open`; a ToolError where the schema is none."""
+class Check(NamedTuple):
+    """The compiled check of a tool's arguments, for those of a call that is probably right, and for any."""
+
+    accepts: Callable[[Any], bool]
+    accepts_large: Callable[[Any], bool] | None
+    open: bool
+
+
+def compile_accepts(schema: Schema, rules: Rules, *, keep_unknown: bool) -> Check:
+    """What is behind `Tool.accepts` and its neighbours; a ToolError where the schema is none."""
     closed, is_open = strict(schema, close=not keep_unknown)
     ruled = with_rules(closed, rules)
     if schema == _ANYTHING and ruled == closed:  # a hook's process would only load the compiler for this
-        return _is_object, is_open
+        return Check(_is_object, None, is_open)
+    watchful = Watchful()
+    seeing = watchful.visit(ruled)
+    shallow = _shallow_only if recursive(schema) else _as_it_is
     try:
-        is_valid = validator(ruled).is_valid
+        accepts = shallow(validator(seeing).is_valid)
     except ValueError as fault:
         raise _explained(schema, fault) from fault
-    return (_shallow_only(is_valid) if recursive(schema) else is_valid), is_open
+    if not watchful.bounded:
+        return Check(accepts, None, is_open or watchful.missed)
+
+    is_valid: Callable[[Any], bool] | None = None
+
+    def accepts_large(arguments: Any) -> bool:
+        nonlocal is_valid
+        if is_valid is None:  # few calls need it, and what it is made of is large: made again
+            again, _ = strict(schema, close=not keep_unknown)
+            is_valid = shallow(validator(with_rules(again, rules)).is_valid)
+        return is_valid(arguments)
+
+    return Check(accepts, accepts_large, is_open or watchful.missed)
+
+
+class Watchful:
+    """Makes a compiled check look at what it would only tell the type of: a text with a lone surrogate makes it raise,
+    and numbers beyond 64 bits do not pass."""
+
+    def __init__(self) -> None:
+        self.bounded = False
+        self.missed = False
+        """Whether there are numbers that cannot be bounded without changing what the schema says."""
+
+    def visit(self, schema: Schema, exclusive: bool = False) -> Schema:
+        """The schema with these demands; `exclusive` inside of alternatives of which just one may hold."""
+
+        def change(keyword: str, part: Part, _key: str) -> Part:
+            if keyword in _DECIDING or not isinstance(part, dict):
+                return part
+            return self.visit(part, exclusive or keyword == "oneOf")
+
+        seen = dict(schema) if NESTING.isdisjoint(schema) else map_parts(schema, change)
+        if "enum" in schema or "const" in schema:
+            return seen
+        kinds = types(schema) or ()
+        if "string" in kinds:
+            seen.setdefault("pattern", "^")
+        if not _NUMERIC.isdisjoint(kinds):
+            self.missed = self.missed or exclusive
+            self.bounded = self.bounded or not exclusive
+            seen = seen if exclusive else _BOUNDS | seen
+        return seen
+
+
+def accepts_with_text(accepts: Callable[[Any], bool], schema: Schema, name: str) -> Callable[[Any], bool]:
+    """`accepts`, and that the text of this argument, where it is one, holds JSON that its `contentSchema` accepts."""
+    accepts_text: Callable[[str], bool] | None = None
+
+    def decide(arguments: Any) -> bool:
+        nonlocal accepts_text
+        if not accepts(arguments):
+            return False
+        text = arguments.get(name)
+        kind = type(text)  # pyright: ignore[reportUnknownVariableType]
+        if kind is list or kind is dict or text is None:
+            return True
+        if kind is not str:
+            return False  # what only pretends to be a text
+        if accepts_text is None:
+            accepts_text = _compile_text(schema, name)
+        return accepts_text(text)
+
+    return decide
+
+
+def _compile_text(schema: Schema, name: str) -> Callable[[str], bool]:
+    """The check of a text that must hold JSON. It may raise ValueError, as for a text that does not."""
+    import msgspec  # late: few tools have such a text
+
+    from rightcall.parse.strict import duplicate_keys
+
+    decode = msgspec.json.decode
+    content = _content_schema(as_schema(schema.get("properties")).get(name))
+    if content is None:
+        return lambda text: not duplicate_keys(text, decode(text))
+    defs = as_schema(schema.get("$defs"))
+    is_valid = validator(strict({**content, "$defs": defs})[0]).is_valid
+    items = as_schema(content.get("items"))
+    items = as_schema(defs.get(ref_name(items["$ref"]))) if "$ref" in items else items
+    rows = types(content) == ("array",) and types(items) == ("object",)
+
+    def accepts(text: str) -> bool:
+        value = decode(text)
+        if not is_valid(value):
+            return False
+        # each key has a colon: with no more colons than keys, none stands twice
+        return (rows and text.count(":") == sum(map(len, value))) or not duplicate_keys(text, value)
+
+    return accepts
+
+
+def _content_schema(part: Any) -> Schema | None:
+    """What the JSON in a text must be: said by the argument, or by one of its alternatives."""
+    node = as_schema(part)
+    options = (node, *map(as_schema, (*as_list(node.get("anyOf")), *as_list(node.get("oneOf")))))
+    return next((as_schema(one["contentSchema"]) for one in options if "contentSchema" in one), None)
 
 
 def _is_object(value: Any) -> bool:
@@ -145,6 +256,10 @@ def _explained(schema: Schema, fault: ValueError) -> ToolError:
     place = "/".join(str(step) for step in getattr(fault, "instance_path", ()))
     at = f" at `{place}`" if place else ""
     return ToolError(f"the schema is not valid JSON Schema{at}: {getattr(fault, 'message', fault)!s:.200}")
+
+
+def _as_it_is(is_valid: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return is_valid
 
 
 def _shallow_only(is_valid: Callable[[Any], bool]) -> Callable[[Any], bool]:

@@ -20,6 +20,8 @@ _ONE = frozenset(
 )  # fmt: skip
 _LIST = frozenset((*IN_PLACE_LIST, "prefixItems"))
 _MAP = frozenset((*IN_PLACE_MAP, "properties", "patternProperties", "$defs"))
+NESTING = _ONE | _LIST | _MAP
+"""Every keyword that holds schemas."""
 DEPTH = 64
 """Deepest nesting of a tool's schema that is read."""
 

@@ -70,7 +70,7 @@ def _describes(overlay: Definition) -> bool:
 def merge_rules(under: Rules, over: Rules) -> Rules:
     """Later wins: key by key in tables, whole where it is a list; other names of the tool add up."""
     lists = ("required", "required_any", "json_text", "paths", "commands", "urls", "patches", "globs")
-    settings = ("example", "replaced_by", "batch", "mode", "unknown_argument", "strategies")
+    settings = ("example", "hint", "replaced_by", "batch", "mode", "unknown_argument", "strategies")
     changed: dict[str, Any] = {name: value for name in lists if (value := getattr(over, name))}
     changed |= {name: value for name in settings if (value := getattr(over, name)) is not None}
     return replace(

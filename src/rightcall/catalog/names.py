@@ -7,6 +7,7 @@ near but not certain becomes a suggestion.
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from itertools import pairwise
 from unicodedata import normalize
 
@@ -16,6 +17,8 @@ from rightcall.catalog.words import COMMON
 SUGGESTIONS = 3
 LONGEST = 200
 """A longer name is no name; it gets no search."""
+KEPT = 256
+"""Answers that are kept: a model that has a name wrong has it wrong again and again."""
 
 _NAMESPACE = re.compile(r"__|[./:]")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
@@ -74,10 +77,16 @@ class Names:
             for start in range(1, len(spaces)):
                 self.last.setdefault(key_of("/".join(spaces[start:])), set()).add(name)
 
+        self.searched = lru_cache(maxsize=KEPT)(self.search)
+
     def find(self, name: str) -> NameMatch:
         tool = self.tools.get(name)
         if tool is not None:
             return NameMatch("exact", tool)
+        return self.searched(name) if len(name) <= LONGEST else self.search(name)
+
+    def search(self, name: str) -> NameMatch:
+        """The tool that a name means which is no tool's own name."""
         bare = _CALL_NUMBER.sub("", name[: LONGEST + 1].strip(_AROUND))
         if not bare or len(bare) > LONGEST:
             return NameMatch("none", None, 0.0)
@@ -155,7 +164,12 @@ def may_name_tool(name: str) -> bool:
     >>> [may_name_tool(word) for word in ("get_weather", "0", "[1]", " ", "1e3", "True", "functions.tool_calls")]
     [True, False, False, False, False, False, False]
     """
-    bare = _FUNCTIONS.sub("", _CALL_NUMBER.sub("", name[: LONGEST + 1].strip(_AROUND)))
+    return _may_name(name[: LONGEST + 1])
+
+
+@lru_cache(maxsize=KEPT)
+def _may_name(name: str) -> bool:
+    bare = _FUNCTIONS.sub("", _CALL_NUMBER.sub("", name.strip(_AROUND)))
     if key_of(bare) in _ENVELOPE or _NUMBER.fullmatch(bare):
         return False
     return any(char.isalpha() for char in bare)

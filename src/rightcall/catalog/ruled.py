@@ -61,7 +61,7 @@ def _given(name: str) -> Schema:
 
 def _present(part: Part) -> Schema:
     """Not null and not blank; as little as the property's own type leaves open, for speed."""
-    kinds = types(part) if isinstance(part, dict) else None
+    kinds = _kinds(part) if isinstance(part, dict) else None
     if kinds is None:
         return {"not": {"type": "null"}, "pattern": NOT_BLANK}
     demand: Schema = {}
@@ -70,6 +70,15 @@ def _present(part: Part) -> Schema:
     if "string" in kinds and "enum" not in as_schema(part):
         demand["pattern"] = NOT_BLANK
     return demand
+
+
+def _kinds(part: Schema) -> tuple[str, ...] | None:
+    """The types that a property names, itself or in each of its alternatives; None where it leaves some open."""
+    named = types(part)
+    branches = [types(as_schema(one)) for one in as_list(part.get("anyOf"))]
+    if named is not None or not branches or None in branches:
+        return named
+    return tuple(dict.fromkeys(kind for kinds in branches for kind in kinds or ()))
 
 
 def _and(part: Part, demand: Schema) -> Part:

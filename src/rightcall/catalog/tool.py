@@ -37,9 +37,11 @@ class Tool(Struct, frozen=True, dict=True, eq=False):
     `accepts(arguments)` is one compiled check: true means the arguments fit schema and rules and nothing is to be
     done, apart from what a schema cannot say:
 
-    - it may raise ValueError on what is not JSON at all (bytes, sets, keys that are no text); the caller catches that;
-    - it does not see lone surrogates in text; and where `open` is true there are places without a type, in which NaN,
-      infinities and reserved keys below the first level pass: look deep there;
+    - it refuses numbers beyond 64 bits, for which there is `fits`;
+    - it may raise ValueError on what is not JSON at all (bytes, sets, keys that are no text, a lone surrogate in one);
+      the caller catches that;
+    - where `open` is true there are places without a type, in which lone surrogates, NaN, infinities and reserved keys
+      below the first level pass: look deep there;
     - where `exact` is false, more than the schema decides: texts that must hold JSON (`rules.json_text`), the inner
       calls of a batch, or a replacement for a deprecated tool.
     """
@@ -59,11 +61,32 @@ class Tool(Struct, frozen=True, dict=True, eq=False):
     digest: str
     source: str
     """`given`, `pack:NAME` or `policy`."""
+    accepts_large: Callable[[Any], bool] | None = None
+    """`accepts` for numbers of any size, where the schema has numbers; it does not see lone surrogates."""
 
     @property
     def deprecated(self) -> bool:
         """Whether another tool has taken this one's place."""
         return self.rules.replaced_by is not None
+
+    def fits(self, arguments: Any) -> bool:
+        """Whether `accepts` takes the arguments, or would, were a number in them not so large."""
+        return self.accepts(arguments) or (self.accepts_large is not None and self.accepts_large(arguments))
+
+    @cached_property
+    def decides(self) -> Callable[[Any], bool] | None:
+        """`accepts`, extended by a look into the texts that must hold JSON: true means that the call is right as it is.
+        None where more than arguments decides. It may raise ValueError, as `accepts` may."""
+        if self.exact:
+            return self.accepts
+        if self.rules.batch is not None or self.deprecated:
+            return None
+        from rightcall.catalog.compile import accepts_with_text  # late: most tools have no such text
+
+        decides = self.accepts
+        for name in self.rules.json_text:
+            decides = accepts_with_text(decides, self.schema, name)
+        return decides
 
     @cached_property
     def shape(self) -> "Shape":

@@ -9,6 +9,7 @@ from rightcall.cli.audit_lines import TINTS, call_lines, took
 from rightcall.cli.output import json_text
 from rightcall.cli.render import brief, confidence, cut, labelled, value_text, written_lines
 from rightcall.cli.terminal import Style, harmless_lines, many
+from rightcall.executor_repeats import LOOP, how_to_allow
 from rightcall.record.chain import START
 from rightcall.record.reading import CallRecord, call, neighbours
 from rightcall.record.tables import Entry, Tables
@@ -113,6 +114,7 @@ def _sections(view: View, record: CallRecord) -> Iterator[tuple[str, list[str]]]
     yield "approval", _approval(view, record)
     yield "grant", _given(record.grant and escaped(record.grant))
     yield "earlier", _given(record.earlier and f"the same call as record {record.earlier}")
+    yield "to allow it", _given(record.rule == LOOP and how_to_allow(record.tool))
     yield "outcome", _outcome(record)
     yield "error", harmless_lines(cut(record.error, _LONGEST)) if record.error and record.error != record.reason else []
     yield "digest", [escaped(record.digest)]

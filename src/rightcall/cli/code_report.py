@@ -10,6 +10,7 @@ from msgspec import Struct
 from rightcall.cli import code_report_changes as changes
 from rightcall.cli import code_report_ran as programs
 from rightcall.cli import code_report_search as matches
+from rightcall.cli import code_report_web as web
 from rightcall.cli import code_report_writes as writes
 from rightcall.cli.code_report_text import Fields, lines_of, safe
 from rightcall.cli.terminal import Style, many
@@ -122,6 +123,13 @@ _FORMS = {
     "code/show": Form({"commit": Mapping}, changes.show, changes.more_of_show),
     "code/blame": Form({"lines": list, "totalLines": int}, _blame, _more_blamed),
     "debug/logs": Form({"lines": list}, _logs, lambda _: "older lines exist; limit shows up to 500"),
+    "analytics/tool-usage": Form(
+        {"stats": Mapping, "toolBreakdown": Mapping, "callers": Mapping, "providers": Mapping, "repairs": Mapping},
+        web.usage,
+        lambda _: "there are more names; `rightcall stats --json` has them all",
+    ),
+    "web/fetch": Form({"url": str, "content": str, "start": int, "length": int}, web.page, web.page_goes_on),
+    "web/search": Form({"results": list, "query": str}, web.hits, lambda _: None),
     "code/execute/python": _RAN,
     "code/execute/javascript": _RAN,
     "ai.execute": _RAN,

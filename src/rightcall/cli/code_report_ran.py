@@ -5,6 +5,7 @@ from typing import Any
 
 from rightcall.cli.code_report_text import Fields, lines_of, safe
 from rightcall.cli.terminal import Style
+from rightcall.execute.sandbox.charts import LIBRARY
 from rightcall.present.tools.execute import shape, summary
 
 
@@ -16,6 +17,8 @@ def ran(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
         yield from _file(file, style)
     yield from (style.tint(f"left out: {safe(line)}", "dim") for line in shaped.get("filesLeftOut", ()))
     yield from (style.tint(safe(line), "red") for line in shaped.get("limits", ()))
+    if "hint" in shaped:
+        yield style.tint(f"{LIBRARY} is not available in the sandbox: pip install 'rightcall[charts]'", "yellow")
     yield style.tint(safe(summary(result)), "dim")
 
 

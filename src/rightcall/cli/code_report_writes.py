@@ -22,7 +22,8 @@ def saved(result: Fields, style: Style, arguments: Fields) -> Iterator[str]:
 def edited(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
     counts = [f"{file['status']} {safe(file['path'])} +{file['insertions']} -{file['deletions']}"
               for file in result["files"]]  # fmt: skip
-    yield f"on the branch {safe(result['branch'])}, not committed yet: {', '.join(counts)}"
+    where = f"on the branch {safe(result['branch'])}, not committed yet: " if result["branch"] else ""
+    yield f"{where}{', '.join(counts)}"
     yield from _diff(result, style)
 
 

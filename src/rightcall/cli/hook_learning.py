@@ -13,6 +13,7 @@ from msgspec import Raw, json
 from rightcall import __version__
 from rightcall.config_servers import Server
 from rightcall.errors import ConfigError
+from rightcall.mcp.eras import Era
 from rightcall.mcp.serving_answers import Answer
 from rightcall.mcp.upstream_greeting import Hello, greet
 from rightcall.mcp.upstream_link import ServerGone
@@ -62,16 +63,16 @@ def learnt(server: Server) -> list[dict[str, Any]]:
 async def _listed(server: Server) -> list[Raw]:
     hello = Hello({"name": "rightcall", "version": __version__}, {})
     try:
-        return await _asked(server, hello, probe=True)
+        return await _asked(server, hello)
     except ServerGone:  # some of the old era end at a question before the handshake
-        return await _asked(server, hello, probe=False)
+        return await _asked(server, hello, only="old")
 
 
-async def _asked(server: Server, hello: Hello, *, probe: bool) -> list[Raw]:
+async def _asked(server: Server, hello: Hello, *, only: Era | None = None) -> list[Raw]:
     session = Session(ProcessLink(server), _Nobody())
     await session.open()
     try:
-        await greet(session, hello, _STARTING, probe=probe)
+        await greet(session, hello, _STARTING, only=only)
         return await listed(session, hello, "tools/list", "tools", _STARTING)
     finally:
         await session.aclose()

@@ -2,12 +2,15 @@
 
 import os
 import shlex
+import shutil
+import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.install_options import (
+    YES,
     agreed,
     lock_folder,
     place_of,
@@ -90,7 +93,22 @@ def run(options: Namespace) -> int:
             return _nothing(fresh, wish)
         done = install(_same(change, fresh), state)
     say(*_told(change, done, wish, place_words(options)))
+    if host.name == "codex" and not options.yes:
+        _offer_trust(change.path)
     return OK
+
+
+def _offer_trust(path: str) -> None:
+    """Codex asks its user itself whether hooks are trusted. That is one start away, which can be now."""
+    from rightcall.cli.persons import at_a_terminal, typed
+
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(path)))
+    here = folder if os.path.basename(os.path.dirname(path)) == ".codex" and os.path.isdir(folder) else os.getcwd()
+    program = shutil.which("codex")
+    if program is None or not at_a_terminal() or os.path.dirname(os.path.abspath(program)) == os.getcwd():
+        return
+    if typed(f"start {escaped(program)} now, to trust the hooks? [y/N] ") in YES:
+        subprocess.run([program], cwd=here, check=False)
 
 
 def _wish(options: Namespace) -> Wish:
@@ -113,6 +131,7 @@ def _nothing(change: Change, wish: Wish) -> int:
     where = f"{change.host.title}: {escaped(change.path)}"
     if is_installed(change.host, change.path):
         say(f"{where} has it already; nothing was changed.", *_indented(notes_on(change, wish)))
+        say(*_indented(_untrusted(change)))
         return OK
     say(
         f"{where} {'is not there' if change.before is None else 'names no MCP server with a command'}; "
@@ -120,6 +139,17 @@ def _nothing(change: Change, wish: Wish) -> int:
         *_indented(notes_on(change, wish)),
     )
     return REFUSED
+
+
+def _untrusted(change: Change) -> list[str]:
+    """What is left to do, where the host does not run what is installed."""
+    if change.host.name != "codex":
+        return []
+    from rightcall.installing.codex_trust import why_not_run
+    from rightcall.installing.looking import installed_in
+
+    installed = installed_in(change.host, change.path)
+    return [] if installed is None or not (why := why_not_run(installed, os.environ)) else [f"{why}."]
 
 
 def _told(change: Change, done: "Done", wish: Wish, place: str) -> list[str]:

@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from shlex import quote
 from typing import Any, cast
 
@@ -21,11 +23,16 @@ from rightcall.config_settings import STAGES, Window
 from rightcall.config_tightening import tighten
 from rightcall.door_guarding import POLICY_FILE
 from rightcall.errors import ConfigError, PolicyError
+from rightcall.fs.guarded import state_folder
+from rightcall.hosts.enforcement import Unenforced, hosts_named, unenforced
+from rightcall.installing.manifest import read_manifest
 from rightcall.packs.lines import KeyPath, line_of
 from rightcall.packs.source import Source, dotted
 from rightcall.text.escape import escaped
 
 MOST_MISTAKES = 50
+_AS_WRAP = {"claude-desktop": "wrap", "cursor": "wrap"}
+"""Hosts that get their servers wrapped."""
 _ROLES = ("light", "prime")
 
 
@@ -50,6 +57,8 @@ class Answer(Struct, frozen=True):
     mistakes: tuple[ConfigError, ...] = ()
     ignored: tuple[str, ...] = ()
     """Keys that do not count here, since the file was only found and nobody has trusted it."""
+    unenforced: tuple[Unenforced, ...] = ()
+    """What does not hold at the hosts that the file speaks of, or that RightCall is installed in."""
 
 
 def examine(given: str | FoundPolicy) -> Answer:
@@ -74,7 +83,15 @@ def examine(given: str | FoundPolicy) -> Answer:
     if policy is None:
         return Answer(file, mistakes=tuple(sorted(mistakes, key=lambda error: error.line)))
     lined = [(line_of(source.lines, note.at), note) for note in notes]
-    return Answer(file, policy, tuple(sorted(lined, key=lambda pair: pair[0])), ignored=ignored)
+    noted = tuple(sorted(lined, key=lambda pair: pair[0]))
+    return Answer(file, policy, noted, ignored=ignored, unenforced=tuple(_unenforced(policy)))
+
+
+def _unenforced(policy: Policy) -> Iterator[Unenforced]:
+    with suppress(ConfigError):  # what is wrong with the notes of the installer is told by `status`
+        installed = [_AS_WRAP.get(one.host, one.host) for one in read_manifest(state_folder()).files]
+        for host in dict.fromkeys((*hosts_named(policy), *installed)):
+            yield from unenforced(policy, host)
 
 
 class _Source(Source):
@@ -158,6 +175,7 @@ def _record(answer: Answer) -> dict[str, Any]:
         "router": _router_record(policy.router),
         "notes": [{"line": line, "key": dotted(note.at), "note": note.says} for line, note in answer.notes],
         "ignored": list(answer.ignored),
+        "unenforced": [{"host": one.host, "rule": one.rule, "why": one.why} for one in answer.unenforced],
     }
 
 
@@ -191,11 +209,26 @@ def _report(answer: Answer, policy: Policy, style: Style) -> list[str]:
     for line, note in answer.notes:
         first, *more = wrap(f"{escaped(dotted(note.at))}: {escaped(note.says)}", style.width - 12)
         lines += [f"{style.tint('!', 'yellow')} {f'line {line}':<8}  {first}", *(" " * 12 + piece for piece in more)]
+    lines += unenforced_lines(answer.unenforced, style)
     if answer.ignored:
         keys = ", ".join(escaped(key, 60) for key in answer.ignored)
         first, *more = wrap(f"nobody has trusted this file, so these do not count: {keys}", style.width - 2)
         lines += [f"{style.tint('!', 'yellow')} {first}", *("  " + piece for piece in more)]
         lines += [f"  read and trust it: rightcall trust {escaped(quote(answer.file))}"]
+    return lines
+
+
+def unenforced_lines(found: Iterable[Unenforced], style: Style) -> list[str]:
+    """What does not hold, by host."""
+    by_host: dict[str, list[Unenforced]] = {}
+    for one in found:
+        by_host.setdefault(one.host, []).append(one)
+    lines: list[str] = []
+    for host, gaps in by_host.items():
+        lines.append(f"{style.tint('!', 'yellow')} not enforced at {escaped(host, 40)}:")
+        for gap in gaps:
+            first, *more = wrap(f"{gap.rule}: {gap.why}", style.width - 6)
+            lines += [f"    - {first}", *("      " + piece for piece in more)]
     return lines
 
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from rightcall.config import HOSTS, Policy
-from rightcall.config_hands import WriteSettings
+from rightcall.config_hands import WebSettings, WriteSettings
 from rightcall.config_router import ModelSettings, RouterSettings
 from rightcall.config_settings import PRESETS, STAGES, Settings, Window
 from rightcall.execute.code.structure import has_parser
@@ -35,6 +35,7 @@ def notes_on(policy: Policy) -> list[Note]:
         *_callers(settings),
         *_router(policy.router),
         *_hands(policy),
+        *_web(policy),
         *_names(policy),
     ]
     return [Note(at, says) for at, says in found]
@@ -55,6 +56,19 @@ def _gate(policy: Policy) -> Found:
     for name, server in policy.servers.items():
         if not server.effects and server.enabled:
             yield ("servers", name), "nobody says what its tools do (`effects`): every call of one asks a person"
+    yield from _prefixes(policy)
+
+
+def _prefixes(policy: Policy) -> Found:
+    """Servers whose tools stand under the same prefix in the gateway's list."""
+    owners: dict[str, str] = {name: name for name, server in policy.servers.items() if server.prefix is None}
+    for name, server in policy.servers.items():
+        if server.prefix is None or not server.enabled:
+            continue
+        other = owners.setdefault(server.prefix.rstrip("_"), name)
+        if other != name:
+            says = f"[servers.{other}] has the same: a tool whose name both have is listed as `{name}_TOOL`"
+            yield ("servers", name, "prefix"), says
 
 
 _STAGES = {
@@ -174,6 +188,21 @@ def _hands(policy: Policy) -> Found:
     gone = [name for name in usual.protected[:2] if name not in policy.write.protected + policy.write.frozen]
     if gone and policy.write.protected != usual.protected:
         yield ("write", "protected"), f"tools may commit to {' and '.join(gone)} without a review"
+
+
+def _web(policy: Policy) -> Found:
+    """What is set and has no effect, or reaches further than one may think."""
+    if policy.web == WebSettings():
+        return
+    callers = policy.settings.callers.values()
+    given = [*policy.settings.allow, *(name for one in callers for name in (*one.allow, *(one.only or ())))]
+    if not any(matches(name, tool) for name in given for tool in ("web/fetch", "web/search")):
+        usual = WebSettings()
+        key = next(name for name in usual.__struct_fields__ if getattr(policy.web, name) != getattr(usual, name))
+        yield ("web", key), '`web/fetch` and `web/search` are off: `[policy] allow = ["web/fetch"]` switches one on'
+    for at, network in enumerate(policy.web.networks):
+        if network.endswith("/0"):
+            yield ("web", "networks", at), "tools may fetch from every private network and from this machine"
 
 
 _MUCH = frozenset(("etc", "home", "root", "var", "run", "proc", "sys", "dev", "mnt", "srv", "opt"))

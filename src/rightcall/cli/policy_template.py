@@ -79,6 +79,8 @@ dry_run = true
 rounds = 5
 # The how many-th identical call within a minute is refused when nothing has changed; 0: none.
 repeats = 3
+# Tools that may be polled: the same call again and again is not a loop. Whole names, or patterns with `*`.
+repeatable = []
 # Refusals of the same call within an hour after which it is not even looked at; 0: never.
 quarantine = 5
 # Whose records a caller sees with `data/list`, `data/read` and `debug/logs`: "own", or "all" for everybody's.
@@ -287,6 +289,21 @@ enabled = true
 entries = 100
 bytes = 10_000_000
 seconds = 300
+
+# ── The web: what `web/fetch` and `web/search` may reach. They are off: `allow` above has to name them ───────
+
+[web]
+seconds = 20
+# Bytes of one answer.
+bytes = 2_000_000
+redirects = 5
+ports = [80, 443]
+# Where the list names any, nothing else is fetched, such as "docs.python.org" or "*.example.org".
+sites = []
+# Ranges of private addresses that may be reached all the same, such as "10.0.0.0/8".
+networks = []
+# A SearXNG-compatible server. Without one there is no `web/search`.
+search = ""
 
 # ── What is recorded ─────────────────────────────────────────────────────────────────────────────────────────
 

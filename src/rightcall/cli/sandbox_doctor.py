@@ -21,6 +21,7 @@ from rightcall.cli.sandbox_run import settings_of
 from rightcall.cli.terminal import Style, say, style_for
 from rightcall.config_hands import SandboxSettings
 from rightcall.errors import ToolFailure
+from rightcall.execute.sandbox.charts import LIBRARY, library_version
 from rightcall.execute.sandbox.languages import PLACE, Language, code_for, file_name, job_for
 from rightcall.execute.sandbox.sandbox import Sandbox
 from rightcall.execute.sandbox.types import Ended, Limits, NoSandbox, Tier
@@ -151,6 +152,7 @@ def machine(used: Examined | None) -> dict[str, Any]:
         "root": found.root,
         "python": sys.version.split()[0],
         "node": shutil.which("node") or "",
+        "charts": library_version(),
     }
 
 
@@ -187,7 +189,9 @@ def _report(
     landlock = f"Landlock ABI {about['landlock']}" if about["landlock"] else "no Landlock"
     who = "as root" if about["root"] else "as an ordinary user"
     yield f"machine: Linux {escaped(about['kernel'])} {about['architecture']}, {landlock}, {who}"
+    drawn = f"{LIBRARY} {about['charts']}" if about["charts"] else "not installed: pip install 'rightcall[charts]'"
     yield f"  user namespaces: {about['userNamespaces']}; control groups: {about['cgroup']}"
+    yield f"  charts: {drawn}"
     for one in tiers:
         yield ""
         yield from _tier_lines(one, style)

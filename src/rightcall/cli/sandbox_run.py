@@ -13,6 +13,7 @@ from rightcall.cli.sandbox import LOST, NO_SANDBOX, STOPPED, TOO_LONG, complain,
 from rightcall.cli.store_options import policy_file, policy_of
 from rightcall.config_hands import SandboxSettings
 from rightcall.errors import PolicyError
+from rightcall.execute.sandbox.charts import LIBRARY, is_missing, lend_library
 from rightcall.execute.sandbox.languages import PLACE, Language, code_for, file_name, job_for, language_of
 from rightcall.execute.sandbox.sandbox import Sandbox
 from rightcall.execute.sandbox.scratch import Left
@@ -22,6 +23,8 @@ from rightcall.text.escape import escaped
 
 _MOST_CODE = 10_000_000
 _SHOWN_LEFT = 10
+_END = 4000
+"""Bytes of standard error that are looked at."""
 _WORDS: dict[LimitName, str] = {
     "seconds": "stopped after {seconds:g} s (--seconds)",
     "memory": "it used more than {memory} MB of memory (--memory)",
@@ -98,6 +101,9 @@ class _Program:
         else:
             script = os.path.join(place, inside)
         self.job: Job = job_for(language, settings, place, script, tuple(options.args))
+        if language == "python":
+            anything = f"import {LIBRARY}".encode()  # another file in the folder may want it
+            self.job = lend_library(self.job, (code if self.folder is None else anything,), sandbox)
         self.elsewhere = False
         if self.folder is not None and sandbox.tier() == "landlock":  # nothing can be mounted
             self.elsewhere = not sandbox.can_bind(place)
@@ -133,6 +139,8 @@ def _run(program: _Program, sandbox: Sandbox, settings: SandboxSettings) -> int:
         lost = bool(program.folder.lost)
     if ended.limits:
         told.append(limits_told(ended, settings))
+    if ended.code and is_missing(output.errors.decode(errors="replace")):
+        told.append(f"{LIBRARY} is not available in the sandbox: pip install 'rightcall[charts]'")
     if program.elsewhere and status(ended):
         told.append(_ELSEWHERE)
     if told:
@@ -167,6 +175,8 @@ class _Output:
 
     def __init__(self) -> None:
         self._unfinished = {"stdout": False, "stderr": False}
+        self.errors = b""
+        """The end of what it said on standard error."""
 
     def pass_on(self, stream: Literal["stdout", "stderr"], part: bytes) -> None:
         target = (sys.stdout if stream == "stdout" else sys.stderr).buffer
@@ -174,6 +184,8 @@ class _Output:
         target.flush()
         if part:
             self._unfinished[stream] = not part.endswith(b"\n")
+        if stream == "stderr":
+            self.errors = (self.errors + part)[-_END:]
 
     def end_line(self) -> None:
         """On standard error; at a terminal standard output is on the same screen."""

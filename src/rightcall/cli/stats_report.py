@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rightcall.cli.bars import Row, Signs, chart, fitted, levels
 from rightcall.cli.terminal import Style, Tint, many, pad, visible_width, wrap
-from rightcall.record.analytics import Analytics, ErrorCount, Passed, persona_name
+from rightcall.record.analytics import Analytics, ErrorCount, Passed, Repairs, persona_name
 from rightcall.record.metrics import Metric
 from rightcall.record.period import Period
 from rightcall.text.escape import escaped
@@ -18,6 +18,7 @@ _METRIC = 19  # columns of the longest name of a metric
 _LEAST_HOW = 30  # columns below which what was counted stands on a line of its own
 _MOST_CALLERS = 10
 _MOST_MODELS = 5
+_MOST_REPAIRED = 10
 
 
 def report(figures: Analytics, metrics: Sequence[Metric], style: Style, signs: Signs) -> list[str]:
@@ -29,6 +30,8 @@ def report(figures: Analytics, metrics: Sequence[Metric], style: Style, signs: S
         _section("Through the Proxy:", _passed(figures.passed, style, signs), style),
         _section("Refusals by Rule:", _counted(figures.refusals, style, signs), style),
         _section("Repairs by Strategy:", _counted(figures.repairs, style, signs), style),
+        _section("Repairs by Provider:", _by_provider(figures, style, signs), style),
+        _section("Repairs by Tool:", _repaired(figures.repairs_by_tool, "tool", style, signs), style),
         _section("Errors:", _errors(figures.errors, style), style),
         _section("Success Metrics:", metric_lines(metrics, style, signs), style),
     ]
@@ -121,6 +124,26 @@ def _calls(number: int, success: float | None, time: float | None) -> str:
 
 def _counted(counts: Mapping[str, int], style: Style, signs: Signs) -> list[str]:
     return chart([Row(escaped(name), number, f"{number:,}") for name, number in counts.items()], style, signs)
+
+
+def _by_provider(figures: Analytics, style: Style, signs: Signs) -> list[str]:
+    """Left out where nobody told the provider: it would say the same as the whole."""
+    named = figures.repairs_by_provider
+    return _repaired(named, "provider", style, signs) if any(named) else []
+
+
+def _repaired(named: Mapping[str, Repairs], word: str, style: Style, signs: Signs) -> list[str]:
+    """Those of which a call was repaired or could not be."""
+    found = [(name, one) for name, one in named.items() if one.repaired or one.failed]
+    rows = [
+        Row(escaped(name or "(not reported)", 60), one.repair_rate, _rates(one)) for name, one in found[:_MOST_REPAIRED]
+    ]
+    return [*chart(rows, style, signs, indent=2), *_more(len(found) - len(rows), word, style)]
+
+
+def _rates(one: Repairs) -> str:
+    failed = f", {percent(100 - one.success_rate, 0)} failed" if one.failed else ""
+    return f"({many(one.calls, 'call')}, {percent(one.repair_rate, 0)} repaired{failed})"
 
 
 def _passed(passed: Passed, style: Style, signs: Signs) -> list[str]:

@@ -9,11 +9,13 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.install_options import lock_folder
 from rightcall.cli.options import json_option
 from rightcall.cli.output import json_text
-from rightcall.cli.terminal import Style, say, style_for
+from rightcall.cli.terminal import Style, say, style_for, wrap
 from rightcall.errors import ConfigError, StoreError
 from rightcall.hosts.hook_place import policy_of_project, project_folder, record_without_policy
 from rightcall.installing.looking import Installed, installed_in, places
@@ -43,8 +45,11 @@ def run(options: Namespace) -> int:
     stores = [*_stores()]
     paused = [one for path in stores if (one := _paused(path)) is not None] or _paused_everywhere()
     faults = [fault for path in stores if (fault := _fault(path)) is not None]
+    clashes = _clashes(stores[0])
     if options.json:
-        say(json_text({"installed": found, "server": server, "paused": paused, "faults": faults}))
+        say(json_text({
+            "installed": found, "server": server, "paused": paused, "faults": faults, "clashes": clashes
+        }))  # fmt: skip
     else:
         style = style_for(sys.stdout)
         say(*(style.tint(line, "red", "bold") for one in paused for line in _paused_lines(one)))
@@ -53,6 +58,7 @@ def run(options: Namespace) -> int:
         if not found:
             say("Nothing is installed. `rightcall install --help` shows what there is.")
         say(_server_line(server))
+        say(*(f"{style.tint('!', 'yellow')} gateway: {clash}" for clash in clashes))
     return REFUSED if faults or any(one["works"] is False for one in found) else OK
 
 
@@ -75,14 +81,41 @@ def _tried(installed: Installed, record: Record | None) -> Iterator[dict[str, An
     for entry in installed.servers:
         tried = try_server(entry, os.environ)
         modes = [mode for mode in (_mode(entry.ours),) if mode]
-        yield _of(tried, name, path, mode=modes, policy=policy, server=entry.name)
+        yield _of(tried, name, path, mode=modes, policy=policy, server=entry.name, unenforced=_gaps("wrap", policy))
     if installed.hooks:
         off = switched_off(installed.host, path, installed.settings)
         tried = Tried(off) if off else try_hook(installed, record, os.environ)
         missing = sorted(set(installed.host.events) - {one.event for one in installed.hooks})
         if missing and tried.works:
             tried = Tried(f"the hooks for {', '.join(missing)} are not there: install it again")
-        yield _of(tried, name, path, mode=installed.modes, policy=policy or policy_of_project(project_folder()))
+        if tried.works and (untrusted := _why_passed_over(installed)):
+            tried = Tried(untrusted)
+        used = policy or policy_of_project(project_folder())
+        gaps = _gaps(name, policy) if policy else _gaps(name, used, found=True)
+        yield _of(tried, name, path, mode=installed.modes, policy=used, unenforced=gaps)
+
+
+def _gaps(host: str, policy: str | None, *, found: bool = False) -> list[dict[str, str]]:
+    """What the policy says and the host cannot do. Without a policy there is nothing that it could not."""
+    if policy is None:
+        return []
+    from rightcall.config import load_policy
+    from rightcall.config_found import FoundPolicy
+    from rightcall.hosts.enforcement import unenforced
+
+    with suppress(ConfigError, OSError):  # a policy that is wrong is told of beside
+        said = load_policy(FoundPolicy(policy, quiet=True) if found else policy)
+        return [{"rule": one.rule, "why": one.why} for one in unenforced(said, host)]
+    return []
+
+
+def _why_passed_over(installed: Installed) -> str:
+    """Why the host runs none of our hooks although they work."""
+    if installed.host.name != "codex":
+        return ""
+    from rightcall.installing.codex_trust import why_not_run
+
+    return why_not_run(installed, os.environ)
 
 
 def _mode(words: tuple[str, ...]) -> str | None:
@@ -98,7 +131,7 @@ def _of(tried: "Tried", host: str, path: str, **more: Any) -> dict[str, Any]:
 
 
 def _record(host: str, path: str, **more: Any) -> dict[str, Any]:
-    usual: dict[str, Any] = {"mode": [], "policy": None, "server": None, "milliseconds": None}
+    usual: dict[str, Any] = {"mode": [], "policy": None, "server": None, "milliseconds": None, "unenforced": []}
     return {"host": host, "file": path} | usual | more
 
 
@@ -132,6 +165,32 @@ def _stores() -> Iterator[str]:
         refuse_leaving(path, found_folder(found, policy, project_folder()) or os.path.dirname(path))
         yield path
     yield record_without_policy()
+
+
+class _Beside(Struct, frozen=True):
+    """Stands for a store that need not be opened: only what lies beside it is read."""
+
+    path: str
+
+
+def _clashes(store: str) -> list[str]:
+    """Names that more than one tool would have in the gateway's list, by what its servers listed last."""
+    policy = policy_of_project(project_folder())
+    if policy is None:
+        return []
+    from rightcall.config import load_policy
+    from rightcall.config_found import FoundPolicy
+    from rightcall.mcp.naming import clash_words, name_tools
+    from rightcall.record.known_tools import remembered_tools
+
+    with suppress(ConfigError, OSError):
+        servers = [one for one in load_policy(FoundPolicy(policy, quiet=True)).servers.values() if one.enabled]
+        known = [(one.name, tool.get("name")) for one in servers for tool in remembered_tools(_Beside(store), one.name)]
+        pairs = [(server, tool) for server, tool in known if isinstance(tool, str) and tool]
+        named = name_tools(pairs, {one.name: one.prefix for one in servers if one.prefix is not None})
+        wires = {pair: wire for wire, pair in named.names.items()}
+        return [clash_words(clash, lambda server, tool: wires.get((server, tool))) for clash in named.clashes]
+    return []
 
 
 def _paused(path: str) -> dict[str, Any] | None:
@@ -203,4 +262,8 @@ def _lines(one: dict[str, Any], style: Style) -> list[str]:
     if one["works"] is None:
         state = style.tint(escaped(one["why"]), "yellow")
     facts = "" if one["host"] == "agent-zero" else f"  {escaped(f'{mode}, {policy}')}\n"
-    return [*f"{escaped(name)}  {escaped(one['file'])}\n{facts}  {state}".split("\n")]
+    lines = f"{escaped(name)}  {escaped(one['file'])}\n{facts}  {state}".split("\n")
+    for gap in one["unenforced"]:
+        first, *more = wrap(f"not enforced: {gap['rule']}: {gap['why']}", style.width - 4)
+        lines += [f"  {style.tint('!', 'yellow')} {first}", *(f"    {piece}" for piece in more)]
+    return lines

@@ -57,7 +57,7 @@ def values_at(arguments: _Object, place: str) -> list[str]:
 
 def found_at(arguments: _Object, place: str) -> list[Any]:
     """The values at a place, whatever they are. A text that hides what would be there ends in a NUL character."""
-    named = _named(arguments, place)
+    named = _named(arguments, place) if "[]" not in place else [arguments[place]] if place in arguments else []
     if "." not in place and "[]" not in place:
         return named
     found: list[Any] = [arguments]

@@ -296,7 +296,8 @@ async def arun_recorded(
 def _ended(door: "Door", passage: "Passage", result: Any, failure: str | None, seconds: float) -> None:
     """A door does not wait for the disk here, so this is for event loops too."""
     summary = "" if failure else summarise(passage.name, result)
-    door.ended(passage, ok=failure is None, summary=summary, error=failure, seconds=seconds)
+    answer = getattr(result, "content", result)  # frameworks wrap it in a message of their own
+    door.ended(passage, ok=failure is None, summary=summary, error=failure, seconds=seconds, answer=failure or answer)
 
 
 def described(error: BaseException) -> str:

@@ -68,7 +68,7 @@ async def before(
 async def after(agent: Any, response: Any, *, secrets: Any = None) -> None:
     """Complete the record of the call that this agent made last."""
     for guard in tuple(_guards.values()):
-        guard.after(agent, _masked(secrets, str(getattr(response, "message", "")))[:_LONGEST_SUMMARY])
+        guard.after(agent, _masked(secrets, str(getattr(response, "message", ""))))
 
 
 def tool_named(name: str, known: Iterable[str]) -> str | None:
@@ -142,8 +142,8 @@ class Guard:
         gate = self.door.gate()
         return frozenset() if space or gate.catalog.get(name) is None else undeclared(gate.check(name, written))
 
-    def after(self, agent: Any, summary: str) -> None:
-        self._end(agent, ok=True, summary=summary)
+    def after(self, agent: Any, answer: str) -> None:
+        self._end(agent, ok=True, summary=answer[:_LONGEST_SUMMARY], answer=answer)
 
     def _refused(self, agent: Any, passage: Passage) -> str | None:
         """Where the call could not be recorded or judged, `on_failure` decides."""
@@ -154,11 +154,14 @@ class Guard:
             return None
         return passage.message
 
-    def _end(self, agent: Any, *, ok: bool, summary: str = "", error: str | None = None) -> None:
+    def _end(
+        self, agent: Any, *, ok: bool, summary: str = "", error: str | None = None, answer: str | None = None
+    ) -> None:
         last = self._running.pop(agent, None)
         if last is not None:
             seconds = time.monotonic() - last.began
-            self.door.ended(last.passage, ok=ok, summary=last.beside + summary, error=error, seconds=seconds)
+            summary = last.beside + summary
+            self.door.ended(last.passage, ok=ok, summary=summary, error=error, seconds=seconds, answer=answer)
 
     def _place(self, tool_name: str) -> tuple[str, str]:
         """Server and tool of `files.read_file`, where Agent Zero has such a server; its schema is then known too."""

@@ -152,6 +152,7 @@ class RightCall:
         judged = self._judged.pop(happened.step, None)
         told: dict[str, Any] = {
             "ok": happened.ok, "summary": happened.summary, "error": happened.error, "seconds": happened.seconds,
+            "answer": happened.answer,
         }  # fmt: skip
         if judged is not None and judged.passage.action == "allow":
             await self.door.aended(judged.passage, **told)

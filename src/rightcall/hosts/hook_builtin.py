@@ -1,15 +1,18 @@
 """The tools that hosts bring along: what they do, and which of their arguments are paths, commands and addresses.
 
-Nothing else is checked of them: a host has checked its own tools before its hook is asked, and knows them better. Those
-of Claude Code stand in pack `claude`; the others have no pack, since no door but the hook sees their calls.
+Nothing else is checked of them, unless the policy asks for it (a pack, or `[gate.tools.NAME]`): a host has checked its
+own tools before its hook is asked, and knows them better. Those of Claude Code stand in pack `claude`; the others have
+no pack, since no door but the hook sees their calls.
 """
+
+from typing import Any
 
 from rightcall.catalog import PackTool
 from rightcall.door_tools import HOST_OWN
 from rightcall.packs import load_pack
 from rightcall.types import Effect, Rules
 
-_ANYTHING = {"type": "object", "additionalProperties": True}
+_ANYTHING: dict[str, Any] = {"type": "object", "additionalProperties": True}
 _ALL: tuple[Effect, ...] = ("read", "write", "execute", "network")
 
 

@@ -7,7 +7,7 @@ nothing leaves a call to them as well.
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from rightcall.hosts.hook_event import Happened, field, label, text_of, tool_and_space
+from rightcall.hosts.hook_event import Happened, answer_of, field, label, text_of, tool_and_space
 
 if TYPE_CHECKING:
     from rightcall.door_passage import Passage
@@ -33,6 +33,7 @@ def happened(event: dict[str, Any], servers: Iterable[str] = ()) -> Happened:
         "after", tool, event.get("tool_input"), space, context, step,
         ok=name == "PostToolUse", error=None if name == "PostToolUse" else text_of(event.get("error")) or None,
         summary=text_of(event.get("tool_response")), seconds=took / 1000 if isinstance(took, (int, float)) else None,
+        answer=answer_of(event.get("tool_response" if name == "PostToolUse" else "error")),
     )  # fmt: skip
 
 

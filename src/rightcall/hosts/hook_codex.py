@@ -7,7 +7,7 @@ still holds. It cannot ask, so that a call which needs a person is denied with t
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from rightcall.hosts.hook_event import Happened, field, inside, label, text_of, tool_and_space
+from rightcall.hosts.hook_event import Happened, answer_of, field, inside, label, text_of, tool_and_space
 
 if TYPE_CHECKING:
     from rightcall.door_passage import Passage
@@ -34,6 +34,7 @@ def happened(event: dict[str, Any], servers: Iterable[str] = ()) -> Happened:
     return Happened(
         "after", tool, event.get("tool_input"), space, context, step,
         ok=not failed, error=text_of(given) or None if failed else None, summary=text_of(given),
+        answer=answer_of(given),
     )  # fmt: skip
 
 

@@ -28,6 +28,8 @@ class Happened(NamedTuple):
     """How that server is reached, where the host tells: `command`, `args`, `cwd`, `url`."""
     cwd: str | None = None
     """The folder that the host works in at the moment."""
+    answer: Any = None
+    """All that the tool gave, as the host tells it."""
 
 
 class WrongEvent(Exception):
@@ -75,6 +77,28 @@ def text_of(value: object, most: int = 300) -> str:
             if found := text_of(value.get(key), most):  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
                 return found
     return ""
+
+
+_TIMINGS = ("duration", "elapsed")
+_DEEPEST = 20
+
+
+def answer_of(value: Any, depth: int = 0) -> Any:
+    """What a tool gave, without what a host says beside it: how long it took is no part of the answer.
+
+    >>> answer_of({"stdout": "ok", "durationMs": 12, "_meta": {}})
+    {'stdout': 'ok'}
+    """
+    if depth < _DEEPEST and isinstance(value, dict):
+        table = cast("dict[str, Any]", value)
+        return {key: answer_of(one, depth + 1) for key, one in table.items() if not _is_beside(key)}
+    if depth < _DEEPEST and isinstance(value, list):
+        return [answer_of(one, depth + 1) for one in cast("list[Any]", value)]
+    return value
+
+
+def _is_beside(key: str) -> bool:
+    return key == "_meta" or key.casefold().startswith(_TIMINGS)
 
 
 def inside(value: Any, key: str) -> Any:

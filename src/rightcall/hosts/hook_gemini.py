@@ -7,7 +7,7 @@ read beside a result is taken from AfterTool alone.
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
-from rightcall.hosts.hook_event import Happened, field, inside, label, text_of, tool_and_space
+from rightcall.hosts.hook_event import Happened, answer_of, field, inside, label, text_of, tool_and_space
 
 if TYPE_CHECKING:
     from rightcall.door_passage import Passage
@@ -32,7 +32,7 @@ def happened(event: dict[str, Any], servers: Iterable[str] = ()) -> Happened:
     error = inside(given, "error")
     return Happened(
         "after", tool, event.get("tool_input"), space, context,
-        ok=not error, error=text_of(error) or None if error else None, summary=text_of(given),
+        ok=not error, error=text_of(error) or None if error else None, summary=text_of(given), answer=answer_of(given),
     )  # fmt: skip
 
 

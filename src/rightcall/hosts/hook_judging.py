@@ -164,7 +164,7 @@ class Hooks:
         if step:
             self.door.ended_elsewhere(
                 happened.context, step, ok=happened.ok, summary=happened.summary, error=happened.error,
-                seconds=happened.seconds,
+                seconds=happened.seconds, answer=happened.answer,
             )  # fmt: skip
         if self._wire is not hook_gemini or self._mode_of(happened) != "warn":
             return ""

@@ -47,8 +47,9 @@ HOSTS: Mapping[str, Host] = {
         Host(
             "codex", "Codex", "hooks",
             {"PreToolUse": 30, "PostToolUse": 30, "SessionEnd": 3}, filters=_TOOLS,
-            after="Codex runs no hook that you have not trusted: start it, type /hooks and trust those of rightcall. "
-            "Every change of them, also of their mode, asks for that again.",
+            after="Codex runs no hook that you have not trusted: start `codex` and choose to trust them, or type "
+            "/hooks there. Every change of them, also of their mode, asks for that again. `rightcall status` says "
+            "whether they are trusted.",
         ),
         Host("claude-desktop", "Claude Desktop", "servers", scopes=("user",), after="Start Claude Desktop again."),
         Host("cursor", "Cursor", "servers", after="Cursor takes it up when its MCP servers are started again."),

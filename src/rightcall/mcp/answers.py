@@ -22,12 +22,15 @@ class Outcome(Struct, frozen=True):
     error: str | None = None
     asks: bool = False
     """It is no result yet: the server asks for more before it goes on."""
+    answer: bytes | None = None
+    """All that the model may read of it."""
 
 
 class _Result(Struct, frozen=True, rename="camel"):
     is_error: Any = False
     result_type: Any = None
     content: Raw = ABSENT
+    structured_content: Raw = ABSENT
 
 
 class _Block(Struct, frozen=True):
@@ -45,7 +48,8 @@ def outcome_of(result: Raw | None, error: Raw | None) -> Outcome:
     """Of a response's two fields, of which one is there."""
     if error:
         told = mapping(value(error)).get("message")
-        return Outcome(ok=False, error=told[:GENEROUS] if isinstance(told, str) else "The server reported an error.")
+        said = told[:GENEROUS] if isinstance(told, str) else "The server reported an error."
+        return Outcome(ok=False, error=said, answer=bytes(error))
     try:
         found = _results.decode(result or b"")
     except _WRONG:
@@ -53,7 +57,10 @@ def outcome_of(result: Raw | None, error: Raw | None) -> Outcome:
     if found.result_type == "input_required":
         return Outcome(ok=True, summary="The server asks for input", asks=True)
     text = _text(found.content)
-    return Outcome(ok=False, error=text or "It failed.") if found.is_error is True else Outcome(ok=True, summary=text)
+    answer = b"%b\0%b" % (bytes(found.content), bytes(found.structured_content))
+    if found.is_error is True:
+        return Outcome(ok=False, error=text or "It failed.", answer=answer)
+    return Outcome(ok=True, summary=text, answer=answer)
 
 
 def _text(content: Raw) -> str:

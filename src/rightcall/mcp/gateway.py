@@ -87,7 +87,7 @@ class Gateway:
         era: Era = "new" if shared is None else shared.era
         self.hello = Hello({"name": "rightcall", "version": __version__}, capabilities or {}, era)
         self.news = News()
-        self.table = Table()
+        self.table = Table(is_taken=lambda name: own is not None and own.has(name))
         self._kept = Continuations()
         self._own = own
         self._joins = joins
@@ -172,6 +172,9 @@ class Gateway:
         if wanted is self._servers:
             return
         self._servers = wanted
+        prefixes = {name: server.prefix for name, server in wanted.items() if server.prefix is not None}
+        self.table.name_by(prefixes)
+        self._library.name_by(prefixes)
         for name, one in list(self._upstreams.items()):
             if not one.takes(wanted.get(name)):
                 self._stop(self._upstreams.pop(name))

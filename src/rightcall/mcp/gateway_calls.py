@@ -260,7 +260,8 @@ class Calls:
             return task
         outcome = outcome_of(answer.result, answer.error)
         await self._door.aended(
-            passage, ok=outcome.ok, summary=outcome.summary, error=outcome.error, seconds=monotonic() - began
+            passage, ok=outcome.ok, summary=outcome.summary, error=outcome.error, seconds=monotonic() - began,
+            answer=outcome.answer,
         )  # fmt: skip
         if answer.result is None or not passage.message:
             return answer

@@ -15,6 +15,7 @@ from rightcall.mcp.gateway_looking import Looks
 from rightcall.mcp.gateway_news import LISTS, TOOLS, News
 from rightcall.mcp.gateway_table import Entry, Table, read_entries
 from rightcall.mcp.messages import mapping, value
+from rightcall.mcp.naming import Clash, clash_words
 from rightcall.mcp.upstream import Upstream
 from rightcall.mcp.upstream_greeting import Hello
 from rightcall.mcp.upstream_link import ServerGone
@@ -63,6 +64,7 @@ class Joining:
         self._open: dict[str, tuple[Upstream, Session]] = {}
         self._resting: dict[str, float] = {}
         self._left_out: dict[str, bool] = {}
+        self._clashes: frozenset[Clash] = frozenset()
 
     def cancel(self) -> None:
         for task in list(self._tasks):
@@ -94,6 +96,16 @@ class Joining:
             self._problems[upstream.name] = why
             self._say(f"mcp: {upstream.name} is not there: {why}{upstream.words}; it is tried again from time to time")
 
+    def _tell_clashes(self) -> None:
+        """Names that more than one tool would have are told when they come up."""
+        table = self._host.table
+        new = [one for one in table.clashes if one not in self._clashes]
+        self._clashes = frozenset(table.clashes)
+        for one in new[:_MOST_NAMED]:
+            self._say(f"mcp: {clash_words(one, table.wire)}")
+        if len(new) > _MOST_NAMED:
+            self._say(f"mcp: more such names: {len(new) - _MOST_NAMED}")
+
     def told(self, upstream: Upstream) -> dict[str, Any]:
         session = upstream.session
         agreed = session.agreed if session is not None else None
@@ -101,6 +113,7 @@ class Joining:
             "state": upstream.state,
             "tools": len(self._host.table.of(upstream.name)),
             **({"left_out": f"tools after the first {MOST_TOOLS}"} if self._left_out.get(upstream.name) else {}),
+            **({"clashes": clashes} if (clashes := clashes_of(upstream.name, self._host.table)) else {}),
             "protocol": agreed.version if agreed is not None else None,
             "starts": upstream.starts,
             "problem": f"{upstream.problem}{upstream.words}" or None,
@@ -150,6 +163,7 @@ class Joining:
         entries = await asyncio.to_thread(self._learnt, name, found[:MOST_TOOLS])
         if entries is not None:
             self._host.table.take(name, entries)
+            self._tell_clashes()
             self._host.news.changed(TOOLS)
         if upstream not in self._host.upstreams():  # taken out of the policy meanwhile
             self._host.table.drop(name)
@@ -264,6 +278,16 @@ def introduced(upstream: Upstream, tools: list[str], version: str) -> str:
             "# one for each tool that only reads; the rest goes on asking"
         )
     return "\n".join(lines)
+
+
+def clashes_of(server: str, table: Table) -> dict[str, str]:
+    """What tools of a server are called instead of the names that others have or want too."""
+    return {
+        escaped(clash.name, 128): escaped(table.wire(space, tool) or "", 128)
+        for clash in table.clashes
+        for space, tool in clash.tools
+        if space == server
+    }
 
 
 def _nobodys(tools: list[str]) -> str:

@@ -53,7 +53,10 @@ class Naming:
         entry = self._table.find(match.tool.name) if match.tool is not None else None
         if entry is None or self._names_another(name, entry):
             return None
-        return Meant(entry, entry.name if match.kind != "typo" else _without_server(name, entry.space))
+        if match.kind != "typo":
+            return Meant(entry, entry.name)
+        wire = self._table.wire(entry.space, entry.name) or ""
+        return Meant(entry, _without_server(name, entry.space, wire.removesuffix(entry.name)))
 
     def near(self, name: str, caller: str) -> list[str]:
         """Names that may have been meant, of tools that this caller may know of."""
@@ -94,12 +97,12 @@ def _others(entry: Entry, policy: Policy) -> Iterator[str]:
             yield from said.rules.names
 
 
-def _without_server(name: str, space: str) -> str:
+def _without_server(name: str, space: str, prefix: str = "") -> str:
     """
     >>> _without_server("notes_save_ntoe", "notes"), _without_server("save_ntoe", "notes")
     ('save_ntoe', 'save_ntoe')
     """
-    for start in (f"mcp__{space}__", f"{space}__", f"{space}_", f"{space}/", f"{space}."):
-        if name.casefold().startswith(start.casefold()):
+    for start in (f"mcp__{space}__", f"{space}__", f"{space}_", f"{space}/", f"{space}.", prefix):
+        if start and name.casefold().startswith(start.casefold()):
             return name[len(start) :]
     return name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import Raw, json
@@ -15,6 +16,7 @@ from rightcall.mcp.messages import INVALID_PARAMS, tool_call, value
 from rightcall.mcp.naming import wire_names
 from rightcall.mcp.serving import Exchange
 from rightcall.mcp.serving_answers import Answer, Refused, success
+from rightcall.packs import load_pack
 from rightcall.types_running import Approval
 
 _FOR: Final[ContextVar[Exchange | None]] = ContextVar("for whose call somebody is asked", default=None)
@@ -35,7 +37,8 @@ class CodeTools:
         return self._listed[key]
 
     def has(self, name: str) -> bool:
-        return name in self._known() or name in self._known().values()
+        """Also of a tool that not every caller may use: no server's tool is ever called like one of ours."""
+        return name in _shipped() or name in self._known() or name in self._known().values()
 
     async def call(self, exchange: Exchange) -> Answer:
         """What the executor makes of it: a name or arguments that are almost right are repaired there."""
@@ -78,6 +81,12 @@ class CodeTools:
         if not self._names:
             self._definitions("default")
         return self._names
+
+
+@lru_cache(1)
+def _shipped() -> frozenset[str]:
+    names = [tool.name for tool in load_pack("code").tools]
+    return frozenset((*names, *wire_names(("", name) for name in names)))
 
 
 class NobodyThere(Exception):

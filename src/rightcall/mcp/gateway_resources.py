@@ -1,8 +1,8 @@
 """Resources, prompts and completion through the gateway: joined lists, and each request to the server it is about.
 
-A prompt is called `server_prompt`, as tools are. A resource keeps its address; where two servers have the same, that of
-the first one in the policy file counts. An address that no list names goes to the servers one after the other, those
-whose templates fit first.
+A prompt is called as tools are (`server_prompt`, unless the server has another prefix). A resource keeps its address;
+where two servers have the same, that of the first one in the policy file counts. An address that no list names goes to
+the servers one after the other, those whose templates fit first.
 """
 
 from __future__ import annotations
@@ -61,6 +61,10 @@ class Library:
         self._templates: dict[str, list[str]] = {}
         self._silent: dict[tuple[str, str], tuple[Session, float]] = {}
         """Which list of which server did not come, and until when it is not asked for again."""
+
+    def name_by(self, prefixes: Mapping[str, str]) -> None:
+        """What stands before the prompts of some servers, as before their tools."""
+        self._prompts.name_by(prefixes)
 
     # ── lists ────────────────────────────────────────────────────────────────────────────────────────────────────
 

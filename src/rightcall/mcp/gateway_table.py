@@ -10,7 +10,7 @@ from msgspec import Raw, Struct, json
 
 from rightcall.door_tools import full_name
 from rightcall.mcp.messages import fields, value
-from rightcall.mcp.naming import wire_names
+from rightcall.mcp.naming import Clash, IsTaken, name_tools
 from rightcall.mcp.upstream_listing import Mirror, mirrors
 from rightcall.text.alike import skeleton
 
@@ -33,7 +33,11 @@ class Entry(Struct, frozen=True):
 class Table:
     """What is offered, by server; what is put in takes the place of what was known of that server."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_taken: IsTaken = lambda _: False) -> None:
+        """`is_taken`: names that are not to be had, since they are others' already."""
+        self._is_taken = is_taken
+        self._prefixes: Mapping[str, str] = {}
+        self.clashes: tuple[Clash, ...] = ()
         self._by_space: dict[str, dict[str, Entry]] = {}
         self._by_wire: dict[str, Entry] = {}
         self._wires: dict[tuple[str, str], str] = {}
@@ -55,6 +59,12 @@ class Table:
     def take(self, space: str, entries: dict[str, Entry]) -> None:
         self._by_space[space] = entries
         self._rebuild()
+
+    def name_by(self, prefixes: Mapping[str, str]) -> None:
+        """What stands before the tools of some servers, in the place of the server's name."""
+        if prefixes != self._prefixes:
+            self._prefixes = dict(prefixes)
+            self._rebuild()
 
     def drop(self, space: str) -> None:
         if self._by_space.pop(space, None):
@@ -95,9 +105,10 @@ class Table:
 
     def _rebuild(self) -> None:
         pairs = {(one.space, one.name): one for entries in self._by_space.values() for one in entries.values()}
-        by_wire = wire_names(pairs)
-        self._by_wire = {wire: pairs[pair] for wire, pair in by_wire.items()}
-        self._wires = {pair: wire for wire, pair in by_wire.items()}
+        named = name_tools(pairs, self._prefixes, self._is_taken)
+        self.clashes = named.clashes
+        self._by_wire = {wire: pairs[pair] for wire, pair in named.names.items()}
+        self._wires = {pair: wire for wire, pair in named.names.items()}
         self._loose = {}
         for wire, entry in self._by_wire.items():
             for spelling in {_spelling(wire), _spelling(full_name(entry.space, entry.name)), _spelling(entry.name)}:

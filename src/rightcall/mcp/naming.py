@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from rightcall.door_tools import full_name
+from rightcall.text.escape import escaped
 from rightcall.text.wire import LONGEST, wire_name
 
 UNNAMED: Final = "server"
@@ -31,6 +36,9 @@ _VERSION: Final = re.compile(r"(?<=.)(@[^/@]*|==.*|[<>~!]=.*|\[[^\]]*\])$")
 _AFFIXES: Final = re.compile(r"^(?:mcp[-_])?server[-_](?=.)|^mcp[-_](?=.)|[-_]mcp(?:[-_]server)?$|[-_]server$", re.I)
 _GENERIC: Final = frozenset(("index", "main", "__main__", "cli", "mcp", "dist", "build", "src", "bin", "lib", "out"))
 _PLAIN: Final = re.compile(r"[^A-Za-z0-9_.-]+")
+_ALLOWED: Final = re.compile(r"[A-Za-z0-9_./-]{1,128}")
+"""What the protocol allows as a tool's name."""
+IsTaken = Callable[[str], bool]
 
 
 def server_name(command: Sequence[str]) -> str:
@@ -98,25 +106,128 @@ def _plain(name: str) -> str:
     return _PLAIN.sub("_", name).strip("_.-")[:LONGEST] or UNNAMED
 
 
-def wire_names(tools: Iterable[tuple[str, str]]) -> Mapping[str, tuple[str, str]]:
+Pair = tuple[str, str]
+"""A server, and what it calls its tool."""
+
+
+class Clash(Struct, frozen=True):
+    """A name that more than one tool would have in a list, and what they are called there instead."""
+
+    name: str
+    tools: tuple[Pair, ...]
+    """Those that did not get it."""
+    holder: Pair | None = None
+    """The one that has it: a tool under its own server's name."""
+    is_ours: bool = False
+    """Whether it is the name of one of RightCall's own tools."""
+
+
+class WireNames(Struct, frozen=True):
+    names: Mapping[str, Pair]
+    clashes: tuple[Clash, ...] = ()
+
+
+def wire_names(tools: Iterable[Pair]) -> Mapping[str, Pair]:
     """From what each tool is called in a list that several servers share to (server, tool): letters, digits, `_` and
     `-`, at most 64 of them, no name twice, and the same names whatever the order.
 
     >>> wire_names([("files", "read_file")])
     {'files_read_file': ('files', 'read_file')}
     """
-    plain: dict[str, list[tuple[str, str]]] = {}
-    for pair in sorted(set(tools)):
-        plain.setdefault(wire_name(full_name(*pair)), []).append(pair)
-    found: dict[str, tuple[str, str]] = {}
-    for name, pairs in plain.items():
-        for pair in pairs:
-            whole = len(pairs) == 1 and len(full_name(*pair)) <= LONGEST
-            found[name if whole else told_apart(name, pair)] = pair
-    return found
+    return name_tools(tools).names
 
 
-def told_apart(name: str, pair: tuple[str, str]) -> str:
+def name_tools(
+    tools: Iterable[Pair], prefixes: Mapping[str, str] = MappingProxyType({}), is_taken: IsTaken = lambda _: False
+) -> WireNames:
+    """The same, where some servers have another prefix than their name: none (`""`) leaves the names as they are.
+
+    Nobody takes a name from another. Tools under their server's own name come first, so that a server without a prefix
+    renames no tool of theirs. Two that want the same name have it neither: they are listed under their servers' names.
+
+    >>> name_tools([("files", "read"), ("files", "wiki_read"), ("wiki", "read")], {"files": ""}).names
+    {'wiki_read': ('wiki', 'read'), 'read': ('files', 'read'), 'files_wiki_read': ('files', 'wiki_read')}
+    """
+    naming = _Naming(is_taken)
+    pairs = sorted(set(tools))
+    naming.place({pair: _usual(pair) for pair in pairs if pair[0] not in prefixes})
+    naming.place({pair: _wanted(pair, prefixes[pair[0]]) for pair in pairs if pair[0] in prefixes})
+    return WireNames(naming.found, tuple(naming.clashes))
+
+
+class _Wish(NamedTuple):
+    name: str
+    is_whole: bool
+    """Whether nothing of it was cut off."""
+
+
+class _Naming:
+    def __init__(self, is_taken: IsTaken) -> None:
+        self.found: dict[str, Pair] = {}
+        self.clashes: list[Clash] = []
+        self._is_taken = is_taken
+
+    def place(self, wishes: Mapping[Pair, _Wish]) -> None:
+        """First those that get the name they want, so that no replacement is another's wish."""
+        groups: dict[str, list[Pair]] = {}
+        for pair, wish in wishes.items():
+            groups.setdefault(wish.name, []).append(pair)
+        left: list[Pair] = []
+        for name, pairs in groups.items():
+            if len(pairs) > 1 or self._is_used(name):
+                self.clashes.append(Clash(name, tuple(pairs), self.found.get(name), self._is_taken(name)))
+                left += pairs
+            elif wishes[pairs[0]].is_whole:
+                self.found[name] = pairs[0]
+            else:
+                left += pairs
+        for pair in left:
+            self.found[self._instead(pair, groups)] = pair
+
+    def _instead(self, pair: Pair, wanted: Container[str]) -> str:
+        usual = _usual(pair)
+        if usual.is_whole and usual.name not in wanted and not self._is_used(usual.name):
+            return usual.name
+        marks = (told_apart(usual.name, pair, count) for count in itertools.count())
+        return next(one for one in marks if one not in wanted and not self._is_used(one))
+
+    def _is_used(self, name: str) -> bool:
+        return name in self.found or self._is_taken(name)
+
+
+def _usual(pair: Pair) -> _Wish:
+    return _wish(full_name(*pair))
+
+
+def _wanted(pair: Pair, prefix: str) -> _Wish:
+    """A name that the protocol allows stays as it is, also where a model's API would want another."""
+    tool = pair[1]
+    if not prefix:
+        return _Wish(tool, True) if _ALLOWED.fullmatch(tool) else _wish(tool)
+    return _wish(f"{prefix}{tool}" if prefix[-1] in "_-" else f"{prefix}_{tool}")
+
+
+def _wish(written: str) -> _Wish:
+    return _Wish(wire_name(written), len(written) <= LONGEST)
+
+
+def clash_words(clash: Clash, wire: Callable[[str, str], str | None]) -> str:
+    """What a person reads of a name that several tools would have; `wire` says what a server's tool is called."""
+    whose = " and ".join(_whole_name(pair) for pair in clash.tools)
+    listed = " and ".join(escaped(wire(*pair) or "", 70) for pair in clash.tools)
+    name, verb = f"`{escaped(clash.name, 70)}`", "is" if len(clash.tools) == 1 else "are"
+    if clash.holder is None and not clash.is_ours:
+        return f"{name} would be the name of {whose}; they are listed as {listed}"
+    holder = "a tool of RightCall itself" if clash.holder is None else _whole_name(clash.holder)
+    return f"{name} is the name of {holder}; {whose} {verb} listed as {listed}"
+
+
+def _whole_name(pair: Pair) -> str:
+    return f"{escaped(pair[0], 40)}/{escaped(pair[1], 60)}"
+
+
+def told_apart(name: str, pair: Pair, count: int = 0) -> str:
     """The same name with a few letters behind it that only this tool has."""
-    mark = sha256("\0".join(pair).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    told = "\0".join((*pair, *([str(count)] if count else [])))
+    mark = sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{name[: LONGEST - len(mark) - 1]}_{mark}"

@@ -126,7 +126,8 @@ class Calls:
         if self.tasks.begun(pending, message):
             return line
         self._door.ended(
-            passage, ok=outcome.ok, summary=outcome.summary, error=outcome.error, seconds=pending.seconds
+            passage, ok=outcome.ok, summary=outcome.summary, error=outcome.error, seconds=pending.seconds,
+            answer=outcome.answer,
         )  # fmt: skip
         if not passage.message or not message.result:
             return line

@@ -4,6 +4,7 @@ at the end of a program, and the system's lookup can hang for minutes."""
 import asyncio
 import socket
 import ssl
+from collections.abc import Sequence
 from functools import partial
 from ipaddress import ip_address
 
@@ -12,9 +13,12 @@ from rightcall.execute.own_thread import in_own_thread
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-async def connected(host: str, port: int, trust: ssl.SSLContext | None, limit: int) -> Streams:
-    """By the first of its addresses that answers. Raises OSError; UnicodeError for a name that DNS cannot have."""
-    addresses = [host] if _is_address(host) else await _looked_up(host, port)
+async def connected(
+    host: str, port: int, trust: ssl.SSLContext | None, limit: int, at: Sequence[str] | None = None
+) -> Streams:
+    """By the first of its addresses that answers: of those `at` which it is said to be, or else those that its name is
+    looked up to. Raises OSError; UnicodeError for a name that DNS cannot have."""
+    addresses = at if at is not None else await looked_up(host, port)
     failed: OSError = OSError(f"{host} has no address")
     for address in addresses:
         try:
@@ -28,7 +32,10 @@ async def connected(host: str, port: int, trust: ssl.SSLContext | None, limit: i
     raise failed
 
 
-async def _looked_up(host: str, port: int) -> list[str]:
+async def looked_up(host: str, port: int) -> list[str]:
+    """The addresses of a name; what is an address already is its own."""
+    if _is_address(host):
+        return [host]
     look = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
     found = await asyncio.wrap_future(in_own_thread(look, "rightcall-lookup"))
     return list(dict.fromkeys(str(place[0]) for *_, place in found))

@@ -17,6 +17,7 @@ from rightcall.parse.kinds import is_list, is_object
 from rightcall.text.addresses import Address
 from rightcall.text.escape import escaped
 
+MOST_BODY = 20_000_000
 _LONGEST_NAME, _LONGEST_MESSAGE = 80, 300
 _SHORTEST_SECRET = 6
 """A header of fewer characters is no key, and hiding it would blot out words."""
@@ -44,6 +45,8 @@ class Whom(Struct, frozen=True):
     address: Address
     model: str = ""
     secrets: tuple[str, ...] = ()
+    most: int = MOST_BODY
+    unpacks: frozenset[str] = frozenset(("identity",))
 
     def error(self, what: str, fault: ModelFault = "unreadable", status: int = 0) -> ModelError:
         name = escaped(self.model, _LONGEST_NAME) or "the model"
@@ -63,6 +66,12 @@ class Whom(Struct, frozen=True):
             f"the server cannot be reached ({escaped(str(told), 100)}); does it run, and is the url right?",
             "unreachable",
         )
+
+    def not_found(self) -> ModelError:
+        return self.error("its name cannot be looked up; is the url right?", "unreachable")
+
+    def not_http(self) -> ModelError:
+        return self.error("what came back is not HTTP; is this the port of a model's server, and http:// right?")
 
     def late(self, seconds: float) -> ModelError:
         return self.error(

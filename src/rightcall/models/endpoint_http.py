@@ -1,4 +1,4 @@
-"""As much of HTTP/1.1 as asking a model needs, with the standard library alone.
+"""As much of HTTP/1.1 as asking a model or fetching a page needs, with the standard library alone.
 
 **One connection for each question.** A model's answer takes hundreds of milliseconds, a connection to a server nearby a
 fraction of one; and without a pool nothing is bound to an event loop, nothing is left open, and no question is lost on
@@ -9,29 +9,59 @@ used: a key goes where the url says and nowhere else. Nothing here keeps time: w
 import asyncio
 import re
 import ssl
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from typing import Protocol
 
+from rightcall.errors import RightCallError
 from rightcall.models.endpoint_connecting import connected
-from rightcall.models.endpoint_errors import Whom
+from rightcall.text.addresses import Address
 
 MOST_HEAD = 64_000
-MOST_BODY = 20_000_000
 _PIECE = 64_000
 _STATUS = re.compile(rb"HTTP/1\.[01] ([1-5]\d\d)(?: |\r?\n)")
 _LENGTH = re.compile(r"\d{1,15}\Z", re.ASCII)
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\r?\n\Z", re.DOTALL)
 
 
+class Asked(Protocol):
+    """A server, and the errors for when asking it fails."""
+
+    @property
+    def address(self) -> Address: ...
+
+    @property
+    def most(self) -> int:
+        """Bytes of a body that are read."""
+        ...
+
+    @property
+    def unpacks(self) -> frozenset[str]:
+        """The encodings of a body that are understood; `read` gives it as it comes."""
+        ...
+
+    def not_found(self) -> RightCallError:
+        """Its name is one that DNS cannot have."""
+        ...
+
+    def not_http(self) -> RightCallError: ...
+
+    def unreachable(self, why: OSError) -> RightCallError: ...
+
+    def too_large(self, what: str, most: int) -> RightCallError: ...
+
+    def broken(self, what: str) -> RightCallError: ...
+
+
 class Response:
     """An answer whose head has come; `read` gives the body as it arrives. Names of headers are in lower case."""
 
-    def __init__(self, whom: Whom, reader: asyncio.StreamReader, status: int, headers: Mapping[str, str]) -> None:
+    def __init__(self, whom: Asked, reader: asyncio.StreamReader, status: int, headers: Mapping[str, str]) -> None:
         self.status = status
         self.headers = headers
         self._whom = whom
         self._reader = reader
-        self._room = MOST_BODY
+        self._room = whom.most
         self._chunked, self._left = _framing(whom, headers)
         """Bytes that are still to come, of the body or of the chunk; None: until the connection ends."""
         self._is_over = status in (204, 304)
@@ -61,7 +91,7 @@ class Response:
             raise self._broke_off()
         self._room -= size
         if self._room < 0:
-            raise self._whom.too_large("an answer", MOST_BODY)
+            raise self._whom.too_large("an answer", self._whom.most)
         if self._left is not None:
             self._left -= size
 
@@ -79,9 +109,9 @@ class Response:
         return self._whom.broken("broke off in the middle of its answer")
 
 
-def _framing(whom: Whom, headers: Mapping[str, str]) -> tuple[bool, int | None]:
+def _framing(whom: Asked, headers: Mapping[str, str]) -> tuple[bool, int | None]:
     """Whether the body comes in chunks, and its length where that is known."""
-    if headers.get("content-encoding", "identity").lower() != "identity":
+    if headers.get("content-encoding", "identity").lower() not in whom.unpacks:
         raise whom.broken("compressed its answer although it was not asked to")
     encoding = headers.get("transfer-encoding", "identity").lower()
     if encoding == "chunked":
@@ -93,21 +123,24 @@ def _framing(whom: Whom, headers: Mapping[str, str]) -> tuple[bool, int | None]:
         return False, None
     if not _LENGTH.match(length):
         raise whom.broken("sent an answer whose length is no number")
-    if int(length) > MOST_BODY:
-        raise whom.too_large("an answer", MOST_BODY)
+    if int(length) > whom.most:
+        raise whom.too_large("an answer", whom.most)
     return False, int(length)
 
 
 @asynccontextmanager
-async def exchanged(whom: Whom, request: bytes, body: bytes, trust: ssl.SSLContext | None) -> AsyncGenerator[Response]:
-    """Sends a request and gives its answer; the connection is gone when the block ends, however it ends."""
+async def exchanged(
+    whom: Asked, request: bytes, body: bytes, trust: ssl.SSLContext | None, at: Sequence[str] | None = None
+) -> AsyncGenerator[Response]:
+    """Sends a request and gives its answer; the connection is gone when the block ends, however it ends. `at` are the
+    addresses that its name was looked up to already: then it is not looked up again."""
     address = whom.address
     try:
-        reader, writer = await connected(address.host, address.port, trust, MOST_HEAD)
+        reader, writer = await connected(address.host, address.port, trust, MOST_HEAD, at)
     except OSError as why:
         raise whom.unreachable(why) from None
-    except UnicodeError:  # of a name that DNS cannot have
-        raise whom.error("its name cannot be looked up; is the url right?", "unreachable") from None
+    except UnicodeError:
+        raise whom.not_found() from None
     try:
         with suppress(ConnectionError):  # who refuses a long question may answer before all of it is there
             writer.write(request + body)
@@ -117,7 +150,7 @@ async def exchanged(whom: Whom, request: bytes, body: bytes, trust: ssl.SSLConte
         writer.transport.abort()
 
 
-async def _answer(whom: Whom, reader: asyncio.StreamReader) -> Response:
+async def _answer(whom: Asked, reader: asyncio.StreamReader) -> Response:
     left = MOST_HEAD
     while True:
         lines: list[bytes] = []
@@ -131,14 +164,14 @@ async def _answer(whom: Whom, reader: asyncio.StreamReader) -> Response:
             lines.append(line)
         status = _STATUS.match(lines[0])
         if status is None:
-            raise whom.error("what came back is not HTTP; is this the port of a model's server, and http:// right?")
+            raise whom.not_http()
         if not status[1].startswith(b"1"):
             return Response(whom, reader, int(status[1]), _headers(whom, lines[1:-1]))
         if status[1] == b"101":
             raise whom.broken("wanted to change to another protocol")
 
 
-async def _line(whom: Whom, reader: asyncio.StreamReader) -> bytes:
+async def _line(whom: Asked, reader: asyncio.StreamReader) -> bytes:
     """A line with its end; what came of it where the connection ended."""
     try:
         return await reader.readuntil(b"\n")
@@ -150,7 +183,7 @@ async def _line(whom: Whom, reader: asyncio.StreamReader) -> bytes:
         raise whom.broken("broke the connection off") from None
 
 
-def _headers(whom: Whom, lines: list[bytes]) -> dict[str, str]:
+def _headers(whom: Asked, lines: list[bytes]) -> dict[str, str]:
     headers: dict[str, str] = {}
     for line in lines:
         name, colon, value = line.decode("latin-1").partition(":")

@@ -18,7 +18,7 @@ class Strategy(NamedTuple):
 STRATEGIES: tuple[Strategy, ...] = (
     Strategy("direct", "the call fits as it is"),
     Strategy("python_ast", "Python literals: single quotes, True, None, tuples, a call's arguments"),
-    Strategy("regex_quotes", "quotes of another kind: typographic quotes, backticks"),
+    Strategy("regex_quotes", "quotes of another kind: typographic quotes, backticks, escaped quotes"),
     Strategy("structure", "the schema-led reader and the schema's names, values and types"),
     Strategy("manual_repair", "what packs, the policy or a registered repair say of this one tool"),
     Strategy("failed", "no strategy gave a certain result"),

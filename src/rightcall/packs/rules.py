@@ -155,6 +155,7 @@ _READERS: dict[str, Callable[[Source, KeyPath, Any], Any]] = {
     "min_length": _lengths,
     "json_text": Source.texts,
     "example": _plain,
+    "hint": Source.text_of,
     "replaced_by": Source.text_of,
     "replacement_arguments": Source.text_map,
     "batch": _batch,

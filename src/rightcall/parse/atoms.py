@@ -40,6 +40,7 @@ _SURE = {
 }
 """A string that is followed by just what should follow it there needs no further thought."""
 
+_ESCAPED_STRING = Late(r"\\([\"'])([^\\]*)\\\1(?=\s*(?:[,:}\])]|$))")
 _PLAIN_WORD = Late(r"\w+")
 _OPERATOR = Late(
     r"(?:\s|\\\r?\n|#[^\n]*\n)*(?:[-+*/%@&|^<>.\[(]|[=!]=|(?:if|for|or|and|in|is|not)\b)|\s+[rR]?[fF][rR]?[\"']|\s*\\\r?\n"
@@ -85,6 +86,16 @@ class Atoms(Cursor):
         if _CONTROL.search(raw):
             self.mark("raw_newline", at)
         return self.decoded(raw, at) if "\\" in raw else raw
+
+    def escaped_string(self, at: int) -> str:
+        """The string whose quotes are escaped, as if it stood inside another one: `\\'a.py\\'`. One with a backslash of
+        its own has more than one reading, and none is taken."""
+        match = _ESCAPED_STRING.match(self.text, at)
+        if match is None:
+            raise Unreadable("a backslash stands where a value is due", at)
+        self.mark("escaped_quotes", at)
+        self.at, self.solid = match.end(), True
+        return match[2]
 
     def _triple(self, at: int, quotes: str) -> str:
         end = self.text.find(quotes, at + 3)

@@ -20,7 +20,7 @@ _STARTS = re.compile(
 _LEFTOVER = re.compile(r"[\s,;)}\]`]*")
 _CONTAINER = Late(r"[{\[]")
 _ESCAPED = Late(r"\s*(?:[\[{]\s*)*\\+[\"']")
-_ESCAPE = Late(r'\\(["\\/])')
+_ESCAPE = Late(r"\\([\"'\\/])")
 _AROUND = "\ufeff \t\r\n\x00"
 _STRUCTURE = Late(r"[\"{}\[\]]")
 _BETWEEN = Late(r"[\s,;]*")
@@ -95,13 +95,14 @@ def _inner(value: str, shape: Shape, max_depth: int) -> Read:
 
 
 def _unescaped(body: str, shape: Shape, max_depth: int) -> Read:
-    """`{\\"a\\": 1}`: the whole text went through one encoding too many."""
+    """`{\\"a\\": 1}` and `{\\'a\\': 1}`: the text was written inside a string, and the string's own quotes are gone."""
     plain = _ESCAPE.sub(r"\1", body)
     if plain == body:
         raise Unreadable("a backslash stands where a value is due", 0)
     read = read_value(plain, shape, max_depth=max_depth)
     dropped = sum(match.start() - nth < read.end for nth, match in enumerate(_ESCAPE.finditer(body)))
-    return read._replace(end=read.end + dropped, marks={"escaped_text": 0, **read.marks})
+    rule = "escaped_quotes" if _ESCAPED.match(body)[0].endswith("'") else "escaped_text"  # type: ignore[index]
+    return read._replace(end=read.end + dropped, marks={rule: 0, **read.marks})
 
 
 def _at_start(body: str, shape: Shape, max_depth: int) -> Read | None:

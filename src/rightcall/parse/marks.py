@@ -39,6 +39,7 @@ RULES: dict[str, Rule] = {
     "odd_space": Rule(_STRUCTURE, 1.0, "white space that JSON does not have left out"),
     "comment": Rule(_STRUCTURE, 1.0, "a comment left out"),
     "fence": Rule(_STRUCTURE, 1.0, "a code fence left out"),
+    "escaped_quotes": Rule(("regex_quotes", "structure"), 0.95, "escaped quotes around keys and values read as quotes"),
     "escaped_text": Rule(_STRUCTURE, 0.95, "the whole text was escaped once more"),
     "double_encoded": Rule(_STRUCTURE, 1.0, "JSON inside a JSON string read as JSON"),
     "unquoted_key": Rule(_STRUCTURE, 1.0, "a key without quotes"),

@@ -205,6 +205,8 @@ class Reader(Brackets):
             return self._brace(frame, at)
         if text[at] in QUOTES:
             key = self.string(at, "key")
+        elif text[at] == "\\":
+            key = self.escaped_string(at)
         else:
             word = (WORD_KEY.match(text, at) and _WORD.match(text, at)) or _PHRASE_KEY.match(text, at)
             word = word or _WORD.match(text, at)
@@ -306,7 +308,8 @@ class Reader(Brackets):
             return None
         if context == "top":
             raise Unreadable("there is no value", at)
-        return self.put(self.bare_text(at, shape, context))
+        escaped = self.text.startswith(('\\"', "\\'"), at)
+        return self.put(self.escaped_string(at) if escaped else self.bare_text(at, shape, context))
 
     def _call(self, at: int, shape: Shape, context: Context) -> bool:
         """`name(...)`: named arguments are an object, one plain argument is the value itself."""

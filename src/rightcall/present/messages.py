@@ -104,7 +104,19 @@ def message(outcome: Outcome, shape: MessageShape = "text") -> Any:
         pictures, data = _pictures(outcome.tool, outcome.result)
         told["content"] += pictures
         told |= _structured(data)
+    elif shape == "anthropic" and outcome.ok and (shown := _anthropic_images(outcome)):
+        told["content"] = [{"type": "text", "text": text}, *shown]
     return told
+
+
+def _anthropic_images(outcome: Outcome) -> list[dict[str, Any]]:
+    """The pictures of a kind that these models take."""
+    pictures, _ = _pictures(outcome.tool, outcome.result)
+    return [
+        {"type": "image", "source": {"type": "base64", "media_type": one["mimeType"], "data": one["data"]}}
+        for one in pictures
+        if one["type"] == "image"
+    ]
 
 
 def _pictures(tool: str, result: Any) -> tuple[list[dict[str, Any]], Any]:

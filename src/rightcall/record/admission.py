@@ -20,7 +20,7 @@ from rightcall.types_running import HOUR, PAUSED, Decision, Facts, Request
 
 Decide = Callable[[Request, Facts], Decision]
 
-UNCOUNTED = ("limit:", "store:", "quarantine", "approval:", "paused", "fault")
+UNCOUNTED = ("limit:", "loop", "store:", "quarantine", "approval:", "paused", "fault")
 """Refusals that say nothing against the call itself: repeating it later can be right, so they do not add up."""
 
 MOST_REFUSALS = 100

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
-from rightcall.record.counting import Counts, Tally, count
+from rightcall.record.counting import Counts, Part, Tally, count
 from rightcall.record.period import Period
 from rightcall.record.tables import Tables
 
@@ -44,6 +44,25 @@ class Share(Struct, frozen=True):
     success_rate: float | None
     avg_time: float | None
     p95: float | None
+
+
+class Repairs(Struct, frozen=True):
+    """Calls of one tool, provider, model or caller, by how they were made to fit. Those that passed through the proxy
+    are among them."""
+
+    calls: int
+    """= `direct` + `repaired` + `failed`"""
+    direct: int
+    """They fitted as they were written."""
+    repaired: int
+    failed: int
+    """No strategy made them fit."""
+    repair_rate: float
+    """Of all calls, those that were repaired."""
+    success_rate: float
+    """Of all calls, those that fitted in the end (design 003): direct or repaired."""
+    strategies: Mapping[str, int]
+    """Of the repaired ones, how many by which."""
 
 
 class Passed(Struct, frozen=True):
@@ -99,6 +118,11 @@ class Analytics(Struct, frozen=True):
     """Empty when one caller was asked for."""
     passed: Passed
     """Not among `total_calls`."""
+    providers: Mapping[str, Share] = {}
+    """By the provider of the model that wrote the call; "" where nobody told."""
+    repairs_by_tool: Mapping[str, Repairs] = {}
+    repairs_by_provider: Mapping[str, Repairs] = {}
+    repairs_by_model: Mapping[str, Repairs] = {}
 
 
 def analytics(tables: Tables, *, period: Period, caller: str | None = None, now: str) -> Analytics:
@@ -142,6 +166,10 @@ def analytics_of(counts: Counts) -> Analytics:
         tool_breakdown=shares,
         callers={} if counts.caller is not None else {who: _share(one) for who, one in _largest(counts.by_caller())},
         passed=_passed(counts),
+        providers={name: _share(tally) for name, tally in _largest(counts.by_provider())},
+        repairs_by_tool=_repairs_by(counts, "tool"),
+        repairs_by_provider=_repairs_by(counts, "provider"),
+        repairs_by_model=_repairs_by(counts, "model"),
     )
 
 
@@ -207,13 +235,31 @@ def _passed(counts: Counts) -> Passed:
     tools: Counter[str] = Counter()
     models: Counter[str] = Counter()
     callers: Counter[str] = Counter()
-    for (rule, _, tool, model, caller), times in counts.passed.items():
-        fates[rule.removeprefix("proxy:")] += times
-        tools[tool] += times
-        models[model] += times
-        callers[caller] += times
+    for key, times in counts.passed.items():
+        fates[key.rule.removeprefix("proxy:")] += times
+        tools[key.tool] += times
+        models[key.model] += times
+        callers[key.caller] += times
     named = (dict(_most_first(counter)) for counter in (fates, tools, models, callers))
     return Passed(counts.passed.total(), *named)
+
+
+def _repairs_by(counts: Counts, part: Part) -> dict[str, Repairs]:
+    found = {name: _repairs(strategies) for name, strategies in counts.strategies_by(part).items()}
+    return dict(sorted(found.items(), key=lambda pair: (-pair[1].calls, pair[0])))
+
+
+def _repairs(strategies: Counter[str]) -> Repairs:
+    calls, direct, failed = strategies.total(), strategies["direct"], strategies["failed"]
+    return Repairs(
+        calls=calls,
+        direct=direct,
+        repaired=calls - direct - failed,
+        failed=failed,
+        repair_rate=100 * (calls - direct - failed) / calls,
+        success_rate=100 * (calls - failed) / calls,
+        strategies={name: times for name, times in _most_first(strategies) if name not in ("direct", "failed")},
+    )
 
 
 def _success_rate(tally: Tally) -> float | None:

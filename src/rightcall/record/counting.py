@@ -10,7 +10,8 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Final
+from itertools import chain
+from typing import Final, Literal, NamedTuple
 
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
@@ -28,12 +29,31 @@ Asker = tuple[str, str | None]
 """A caller, and the context it works in."""
 
 
-Key = tuple[bool, str, str, str, str]
-"""What calls are counted by: whether they were refused, caller, tool, rule, strategy."""
+class Key(NamedTuple):
+    """What calls are counted by."""
+
+    refused: bool
+    caller: str
+    tool: str
+    rule: str
+    strategy: str
+    provider: str
+    model: str
 
 
-Passing = tuple[str, str, str, str, str]
-"""What calls that passed through the proxy are counted by: rule, strategy, tool, model, caller."""
+class Passing(NamedTuple):
+    """What calls that passed through the proxy are counted by."""
+
+    rule: str
+    strategy: str
+    tool: str
+    model: str
+    caller: str
+    provider: str
+
+
+Part = Literal["tool", "provider", "model", "caller"]
+"""By what repairs are counted, of the calls that were decided here and of those that passed through the proxy."""
 
 
 class Tally:
@@ -112,20 +132,31 @@ class Counts:
         self._at_last_message: dict[Asker, int] = {}
 
     def by_caller(self) -> dict[str, Tally]:
-        return self._added_by(lambda key: key[1])
+        return self._added_by(lambda key: key.caller)
 
     def by_tool(self) -> dict[str, Tally]:
-        return self._added_by(lambda key: key[2])
+        return self._added_by(lambda key: key.tool)
+
+    def by_provider(self) -> dict[str, Tally]:
+        return self._added_by(lambda key: key.provider)
 
     def rules(self, *, refused: bool) -> Counter[str]:
         """Calls by the rule that refused them, or that let them begin."""
-        return _calls((key[3], tally) for key, tally in self.tallies.items() if key[0] is refused)
+        return _calls((key.rule, tally) for key, tally in self.tallies.items() if key.refused is refused)
 
     def strategies(self) -> Counter[str]:
         """Calls by how they were made to fit, those that passed through the proxy included."""
-        found = _calls((key[4], tally) for key, tally in self.tallies.items())
-        for (_, strategy, _, _, _), times in self.passed.items():
-            found[strategy] += times
+        found = _calls((key.strategy, tally) for key, tally in self.tallies.items())
+        for key, times in self.passed.items():
+            found[key.strategy] += times
+        return found
+
+    def strategies_by(self, part: Part) -> dict[str, Counter[str]]:
+        """The same, for each tool, provider, model or caller."""
+        found: dict[str, Counter[str]] = {}
+        calls = ((key, tally.calls) for key, tally in self.tallies.items())
+        for key, times in chain(calls, self.passed.items()):
+            found.setdefault(getattr(key, part), Counter())[key.strategy] += times
         return found
 
     def _added_by(self, part: Callable[[Key], str]) -> dict[str, Tally]:
@@ -155,13 +186,14 @@ class Counts:
             self.waiting += 1
             return
         if entry.kind == "proxied":
-            self.passed[call.rule, call.strategy, call.tool, call.model, caller] += 1
+            self.passed[Passing(call.rule, call.strategy, call.tool, call.model, caller, call.provider)] += 1
             return
         refused = entry.kind == "refused"
-        key = (refused, caller, call.tool, call.rule, call.strategy)
-        tally = self.tallies.get(key)
+        # a plain tuple finds it as well, and is made in a third of the time
+        key = (refused, caller, call.tool, call.rule, call.strategy, call.provider, call.model)
+        tally = self.tallies.get(key)  # pyright: ignore[reportArgumentType]
         if tally is None:
-            tally = self.tallies[key] = Tally()
+            tally = self.tallies[Key(*key)] = Tally()
         tally.calls += 1
         self.slots[bisect_right(self.window.slots, entry.at) - 1] += 1
         if refused:
@@ -193,7 +225,7 @@ class Counts:
         caller, context = asker
         if context is not None:
             return self.begun.get(asker, 0)
-        return sum(tally.calls for key, tally in self.tallies.items() if key[1] == caller and not key[0])
+        return sum(tally.calls for key, tally in self.tallies.items() if key.caller == caller and not key.refused)
 
     def close(self, tables: Tables) -> None:
         """Nothing more comes. What has begun, has not ended and runs in no living process was interrupted."""
@@ -244,6 +276,7 @@ class _Call(Struct, frozen=True, gc=False):
     context: str | None = None
     strategy: str = "direct"
     model: str = ""
+    provider: str = ""
 
 
 class _End(Struct, frozen=True, gc=False):

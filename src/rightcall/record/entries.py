@@ -116,6 +116,8 @@ class EndBody(Struct, frozen=True, omit_defaults=True):
     cached: bool = False
     sandbox: str | None = None
     """The tier that was used, where there was one."""
+    answer: str = ""
+    """Keyed digest of all that it gave, where somebody saw that: the same call with another answer is no loop."""
 
 
 class AnswerBody(Struct, frozen=True, omit_defaults=True):

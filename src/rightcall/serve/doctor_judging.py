@@ -108,7 +108,7 @@ def _streamed_object(wire: Wire, text: str) -> Any:
 
 def _misfits(tool: Tool, arguments: dict[str, Any]) -> set[Damage]:
     try:
-        if tool.accepts(arguments):
+        if tool.fits(arguments):
             return set()
         kinds = {str(cast("Any", error.kind).name) for error in tool.errors(arguments)}
     except ValueError:

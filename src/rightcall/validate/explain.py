@@ -47,7 +47,7 @@ def _all(tool: Tool, arguments: dict[Any, Any]) -> Iterator[Problem]:
 
 def _accepted(tool: Tool, arguments: dict[Any, Any]) -> bool:
     try:
-        return tool.accepts(arguments)
+        return tool.fits(arguments)
     except ValueError:  # what it says of values that are no JSON
         return False
 

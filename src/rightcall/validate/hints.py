@@ -13,6 +13,8 @@ from rightcall.validate.wording import joined
 
 NAMES = 30
 """So many tool names are listed; a longer list would drown the rest."""
+LONGEST = 300
+"""Characters of a sentence that a pack adds."""
 _FINAL = frozenset({"fault"})
 """Problems that no other wording of the call can solve."""
 
@@ -28,6 +30,8 @@ def hint(tool: Tool, problems: Sequence[Problem], *, allowed: Collection[str] | 
     if missing:
         sentences.append(f"Missing required fields: {', '.join(missing)}.")
     sentences += [f"{one.message}." for one in told if one.code not in ("missing", "missing_any")]
+    if tool.rules.hint is not None:
+        sentences.append(f"{escaped(tool.rules.hint, LONGEST).rstrip('.')}.")
     shown = example_text(tool, allowed)
     if shown is not None:
         sentences.append(f"Example: {shown}")

@@ -155,3 +155,67 @@ def test_no_content_makes_it_fail(content: bytes, name: str, signed: bool) -> No
 def test_a_file_that_is_not_looked_into_has_its_name_and_size() -> None:
     told: dict[str, Any] = to_builtins(name_only("deep/a.PDF", 5 << 40))
     assert told == {"path": "deep/a.PDF", "size": 5 << 40, "type": "binary", "mediaType": "application/pdf"}
+
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" {head}>{body}</svg>'
+PLAIN_DRAWINGS = {
+    'width="10" height="20"': (10, 20),
+    'width="72pt" height="36pt" viewBox="0 0 1 1"': (96, 48),
+    'width="100%" height="100%" viewBox="0 0 30 40"': (30, 40),
+    'viewBox="0,0,5.4,6"': (5, 6),
+}
+PLAIN_PARTS = (
+    '<g><path d="M0 0L1 1" style="stroke: url(#a)"/></g>',
+    '<defs><linearGradient id="a"/></defs><use xlink:href="#a"/><use href="#b"/>',
+    "<style>*{stroke-linejoin: round} .a{fill:url(#x)}</style>",
+    '<image href="data:image/png;base64,AAAA"/>',
+    '<metadata><r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" r:resource="http://x.example"/></metadata>',
+    "<text>on click url(http://x.example) @import</text><!-- <script/> -->",
+)
+HOSTILE_PARTS = (
+    "<script>alert(1)</script>", "<SCRIPT/>", "<foreignObject/>", '<set attributeName="href" to="javascript:x"/>',
+    "<animate/>", '<g onclick="x()"/>', '<g ONLOAD="x()"/>', '<a href="#a"/>', '<use href="http://x.example/a#b"/>',
+    '<use xlink:href="//x.example"/>', '<image href="file:///etc/passwd"/>', '<image href="data:image/svg+xml,x"/>',
+    '<image href="data:text/html;base64,AAAA"/>', '<rect style="fill:url(http://x.example)"/>',
+    "<rect style=\"fill: URL( 'http://x.example')\"/>", '<rect fill="url(&#x68;ttp://x.example)"/>',
+    "<style>@import 'http://x.example';</style>", "<style>@im<!-- -->port 'x'</style>", "<style>u\\72l(x)</style>",
+    '<h:script xmlns:h="http://www.w3.org/1999/xhtml"/>',
+    '<metadata><h:script xmlns:h="http://www.w3.org/1999/xhtml">x</h:script></metadata>',
+    "<metadata><script/></metadata>", "<?xml-stylesheet href='x'?>", "<g>", "&nbsp;", '<g xml:base="http://x.example"/>',
+    "<g>" * 300 + "</g>" * 300,
+)  # fmt: skip
+
+
+@pytest.mark.promise("X-81")
+def test_an_svg_that_only_draws_is_a_picture() -> None:
+    for head, size in PLAIN_DRAWINGS.items():
+        for body in PLAIN_PARTS:
+            text = SVG.format(head=head, body=body)
+            found = look_into("a/b.SVG", text.encode(), 100_000)
+            assert (found.type, found.media_type, found.text) == ("image", "image/svg+xml", text), body
+            assert (found.width, found.height, found.data, found.truncated) == (*size, None, False)
+    doctype = '<?xml version="1.0" encoding="utf-8"?><!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://x.example/svg.dtd">'
+    drawn = SVG.format(head='width="1" height="1"', body="")
+    assert look_into("x.svg", (doctype + drawn).encode(), 100_000).type == "image"
+    large = SVG.format(head='width="1" height="1"', body="<g/>" * 100_000).encode()
+    found = look_into("x.svg", large, 10_000_000)
+    assert (found.type, found.text, found.truncated) == ("image", None, True), "too large to be handed on"
+    assert look_into("x.svg", drawn.encode(), 50).text is None, "no room is left"
+    assert look_into("x.txt", drawn.encode(), 1000).type == "text"
+
+
+@pytest.mark.promise("X-81")
+def test_an_svg_that_could_do_more_than_draw_is_only_text() -> None:
+    head = 'width="1" height="1"'
+    bodies = [SVG.format(head=head, body=body) for body in HOSTILE_PARTS]
+    bodies += [
+        SVG.format(head="", body=""), SVG.format(head='width="0" height="5"', body=""),
+        SVG.format(head='width="1e9" height="5"', body=""), SVG.format(head='onload="x()" ' + head, body=""),
+        "<html/>", "<svg/>", "", "\x00", '<svg xmlns="http://x.example" width="1" height="1"/>',
+        '<!DOCTYPE svg [<!ENTITY a "b">]>' + SVG.format(head=head, body="&a;"),
+        '<!DOCTYPE svg [<!ENTITY a SYSTEM "file:///etc/passwd">]>' + SVG.format(head=head, body="&a;"),
+        '<!DOCTYPE svg [<!ENTITY % a SYSTEM "http://x.example"> %a;]>' + SVG.format(head=head, body=""),
+    ]  # fmt: skip
+    for text in bodies:
+        found = look_into("x.svg", text.encode(), 100_000)
+        assert found.type != "image", text

@@ -37,8 +37,8 @@ LIBC = ctypes.CDLL(None)
 LIBC.mmap.restype = ctypes.c_void_p
 REQUEST = Request(
     tier="landlock", argv=["/bin/x", "/place/a", "/placement", "/place"], place="/place", bind=False,
-    script="/place/main.py", code="", visible=[], env={"A": "/place/b", "B": "see /place"}, seconds=1.0,
-    memory=1, processes=1, scratch=1,
+    script="/place/main.py", code="", visible=[], env={"A": "/place/b", "B": "see /place"}, packages={},
+    seconds=1.0, memory=1, processes=1, scratch=1,
 )  # fmt: skip
 
 

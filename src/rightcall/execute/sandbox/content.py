@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.json import encode
 
+from rightcall.execute.sandbox.content_drawings import svg_size
 from rightcall.execute.sandbox.content_tables import Table, csv_table, json_table
 
 LOOKED_INTO = 4_000_000
@@ -33,7 +34,8 @@ _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
 class File(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One file, as it stands in a result. `text` is a text's own, or a table's first rows; `data` is base64."""
+    """One file, as it stands in a result. `text` is a text's own, an SVG's, or a table's first rows; `data` is
+    base64."""
 
     path: str
     size: int
@@ -52,7 +54,7 @@ class File(Struct, frozen=True, rename="camel", omit_defaults=True):
 def look_into(path: str, content: bytes, room: int) -> File:
     """A file whose whole content is at hand. `room`: bytes that its text or data may take as JSON."""
     named = name_only(path, len(content))
-    picture = _picture(named, content, room) if content.startswith(_SIGNATURE) else None
+    picture = _picture(named, content, room) if content.startswith(_SIGNATURE) else _drawing(named, content, room)
     if picture is not None:
         return picture
     text = _text(content)
@@ -137,6 +139,18 @@ def _picture(named: File, content: bytes, room: int) -> File | None:
         data = b64encode(content).decode()
     path, media = named.path, "image/png"
     return File(path, named.size, "image", media, data=data, width=width, height=height, truncated=data is None)
+
+
+def _drawing(named: File, content: bytes, room: int) -> File | None:
+    """An SVG that does nothing but draw; any other is shown as the text it is."""
+    if _ending(named.path) != "svg" or len(content) > LOOKED_INTO:
+        return None
+    size, text = svg_size(content), _text(content)
+    if size is None or text is None:
+        return None
+    kept = text if len(content) <= MOST_IMAGE and json_size(text) <= room else None
+    path, media, (width, height) = named.path, "image/svg+xml", size
+    return File(path, named.size, "image", media, text=kept, width=width, height=height, truncated=kept is None)
 
 
 def png_size(content: bytes) -> tuple[int, int] | None:

@@ -196,6 +196,7 @@ def _request(job: Job, tier: Tier) -> dict[str, Any]:
         "code": "" if job.code is None else job.code.path,
         "visible": [os.path.normpath(path) for path in job.visible],
         "env": dict(job.env),
+        "packages": dict(job.packages),
         "seconds": limits.seconds,
         "memory": limits.memory << 20,
         "processes": limits.processes,

@@ -6,6 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from rightcall.errors import ToolFailure
+from rightcall.execute.sandbox.charts import FOLDER
 from rightcall.execute.sandbox.content import LOOKED_INTO, File, fitting, json_size, look_into, name_only, taken
 from rightcall.execute.sandbox.sandbox import Sandbox
 from rightcall.execute.sandbox.scratch import Left, Mark, changed, given_marks, listing, put, read, shown_path
@@ -19,7 +20,7 @@ _ROOM, _ROOM_FILES = 900_000, 500_000
 """Bytes of a result as JSON, below what any result may have; and of the files in it."""
 
 
-class Ran(Struct, frozen=True, rename="camel"):
+class Ran(Struct, frozen=True, rename="camel", omit_defaults=True):
     """What came of a program. It is no failure of the call when the program fails: `exit_code` and `stderr` say so."""
 
     success: bool
@@ -38,6 +39,8 @@ class Ran(Struct, frozen=True, rename="camel"):
     """Milliseconds."""
     truncated: bool
     """Something of its output or files is not in here."""
+    hint: str = ""
+    """What a model can do about how it ended."""
 
 
 class Output:
@@ -99,8 +102,9 @@ class Collected:
 
 
 def _is_cache(path: str) -> bool:
-    """What Python writes by itself beside modules that it loads."""
-    return "__pycache__" in path.split("/")[:-1]
+    """What Python and the plotting library write by themselves."""
+    folders = path.split("/")[:-1]
+    return "__pycache__" in folders or folders[:1] == [FOLDER]
 
 
 def run_program(

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from rightcall.config_hands import SandboxSettings
 from rightcall.errors import ToolFailure
 from rightcall.execute.diff import one_line
 from rightcall.execute.functions import LocalTool
 from rightcall.execute.packed import packed_tool
+from rightcall.execute.sandbox.charts import MISSING, draws, font_files, is_missing, lend_library, with_fonts
 from rightcall.execute.sandbox.languages import PLACE, Language, file_name, job_for
 from rightcall.execute.sandbox.running import Ran, run_program
 from rightcall.execute.sandbox.sandbox import Sandbox
@@ -48,8 +50,16 @@ def _run(language: Language, settings: SandboxSettings, sandbox: Lender, given: 
     files = checked_files(given.files, settings.scratch)
     name = file_name(language, given.code, frozenset(path.split("/")[0] for path in files))
     files[name] = given.code.encode(errors="backslashreplace")
-    job = job_for(language, settings, PLACE, f"{PLACE}/{name}")
-    return run_program(sandbox(), job, files, given.stdin.encode(errors="backslashreplace") or None)
+    lent, job = sandbox(), job_for(language, settings, PLACE, f"{PLACE}/{name}")
+    stdin = given.stdin.encode(errors="backslashreplace") or None
+    if language != "python":
+        return run_program(lent, job, files, stdin)
+    job = lend_library(job, files.values(), lent)
+    if job.packages and draws(files.values()):
+        files |= {path: text for path, text in font_files(job, lent).items() if path not in files}
+        job = with_fonts(job)
+    ran = run_program(lent, job, files, stdin)
+    return replace(ran, hint=MISSING) if ran.exit_code and is_missing(ran.stderr) else ran
 
 
 def _preview(language: Language, settings: SandboxSettings, sandbox: Lender, given: Arguments) -> str:

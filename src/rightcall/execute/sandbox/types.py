@@ -34,10 +34,11 @@ class Code(Struct, frozen=True):
 class Job(Struct, frozen=True):
     """A program to run. `argv` is the program by its whole path and its arguments, as seen inside. `place` is the path
     at which the scratch folder is seen inside: its working folder and HOME. `visible` are further paths that can be
-    read inside, besides the system's own and the interpreter's. `env` is laid over the few variables of our own.
-    `script` is a Python file inside that the warm interpreter runs itself; argv is then what sys.argv shall be.
-    `code` is the program's own file, in a folder beside the scratch folder that is there for this run alone. `bind`
-    makes the folder at `place` itself the scratch, instead of a sized one in memory."""
+    read inside, besides the system's own and the interpreter's; `packages` are those among them that a script can
+    import, by name. `env` is laid over the few variables of our own. `script` is a Python file inside that the warm
+    interpreter runs itself; argv is then what sys.argv shall be. `code` is the program's own file, in a folder beside
+    the scratch folder that is there for this run alone. `bind` makes the folder at `place` itself the scratch, instead
+    of a sized one in memory."""
 
     argv: tuple[str, ...]
     place: str
@@ -47,6 +48,7 @@ class Job(Struct, frozen=True):
     script: str | None = None
     code: Code | None = None
     bind: bool = False
+    packages: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class Ended(Struct, frozen=True):

@@ -56,7 +56,7 @@ class EditResult(Struct, frozen=True, kw_only=True):
     diff: str
 
 
-class _Item(Struct, frozen=True):
+class Item(Struct, frozen=True):
     path: str
     before: Seen | None
     after: bytes | None
@@ -84,7 +84,7 @@ class Plan(Struct, frozen=True):
 
     record: BranchRecord
     tip: str
-    items: tuple[_Item, ...]
+    items: tuple[Item, ...]
 
     def state(self) -> str:
         found = tuple((item.path, told(item.before)) for item in self.items)
@@ -138,11 +138,9 @@ class Edit:
                 tool=self._tool, caller=self._caller, summary=_summary(plan), files=_steps(desk, plan),
                 repository=plan.record.repository, branch=plan.record.name,
             )  # fmt: skip
-        diff = shown_text("\n".join(item.diff for item in plan.items))
-        shown = text_head(diff, _MOST_DIFF)
         return EditResult(
             branch=plan.record.name, files=plan.told(), change=change.id,
-            undo=f"rightcall undo {change.id}", diff=shown if len(shown) == len(diff) else f"{shown}\n… cut here",
+            undo=f"rightcall undo {change.id}", diff=cut_diff(plan.items),
         )  # fmt: skip
 
     def _planned(self, writer: Writer) -> Plan:
@@ -155,10 +153,10 @@ class Edit:
         check_apart(paths, self._argument)
         there = exists(writer, record)
         check_ways(writer, tip, paths, record.tree if there else None)
-        items: list[_Item] = []
+        items: list[Item] = []
         for at, (path, one) in enumerate(zip(paths, self._operations, strict=True)):
             before = seen_file(record.tree, path) if there else _committed(writer, tip, path)
-            items.append(_Item(path, before, _after(one, before is not None, self._named(at))))
+            items.append(Item(path, before, content_after(one, before is not None, self._named(at))))
         return Plan(record, tip, tuple(items))
 
     def _named(self, at: int) -> str:
@@ -175,7 +173,7 @@ def _permissions(mode: int) -> int:
     return 0o755 if mode & 0o100 else 0o644
 
 
-def _after(one: Operation, there: bool, argument: str) -> bytes | None:
+def content_after(one: Operation, there: bool, argument: str) -> bytes | None:
     shown = escaped(one.path, _SHOWN)
     if one.type == "insert" and there:
         how = "type modify" if argument.startswith("operations") else "code/edit"
@@ -214,5 +212,16 @@ def _steps(desk: "Desk", plan: Plan) -> list[FileStep]:
 
 def _summary(plan: Plan) -> str:
     names = [item.path for item in plan.items if item.changes]
+    return f"change {short_list(names)} on {plan.record.name}"
+
+
+def short_list(names: Sequence[str]) -> str:
     more = f" and {len(names) - _MOST_SUMMARY} more" if len(names) > _MOST_SUMMARY else ""
-    return f"change {', '.join(names[:_MOST_SUMMARY])}{more} on {plan.record.name}"
+    return f"{', '.join(names[:_MOST_SUMMARY])}{more}"
+
+
+def cut_diff(items: Sequence[Item]) -> str:
+    """The diff for a result, of bounded length."""
+    diff = shown_text("\n".join(item.diff for item in items))
+    shown = text_head(diff, _MOST_DIFF)
+    return shown if len(shown) == len(diff) else f"{shown}\n… cut here"

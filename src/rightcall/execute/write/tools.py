@@ -18,4 +18,4 @@ def write_tools(
 ) -> list[LocalTool]:
     """All of them. `sandbox` is where checks run, `visible` what they can read besides; `guarded` are the true paths of
     files that none may write, wherever they lie."""
-    return [*saving_tools(desk, guarded=guarded), *branch_tools(desk), *pull_tools(desk, sandbox, visible)]
+    return [*saving_tools(desk, guarded=guarded), *branch_tools(desk, guarded), *pull_tools(desk, sandbox, visible)]

@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Sequence
 from typing import Any, cast
+from urllib.parse import quote
 
 from rightcall.present.fields import Fields, number, own, records, text
 from rightcall.present.registry import Losses, View
@@ -14,7 +15,7 @@ _HIT = {
     "scratch": "its scratch folder is full",
     "output": "stopped: it printed more than it may",
 }
-_PNG = "image/png"
+_PNG, _SVG = "image/png", "image/svg+xml"
 _ERRORS = 6000
 """Characters of standard error that a model is shown."""
 
@@ -23,6 +24,8 @@ def shape(result: Any) -> dict[str, Any]:
     result = own(result)
     text(result, "tier")
     shaped: dict[str, Any] = {"summary": f"{_end(result)} in {_took(result)}"}
+    if hint := result.get("hint"):
+        shaped["hint"] = str(hint)
     limits = [_hit(name, result) for name in _names(result, "limits")]
     if limits:
         shaped["limits"] = limits
@@ -77,7 +80,7 @@ def _file(file: Fields) -> Any:
     """An object with the content of a text or table, a line for anything else."""
     kind, path, size = text(file, "type"), text(file, "path"), _size(number(file, "size"))
     if kind == "image":
-        left = "" if file.get("data") is not None else ", too large to be shown"
+        left = ", too large to be shown" if file.get("data") is None and file.get("text") is None else ""
         return f"[image {path} {number(file, 'width')}×{number(file, 'height')}, {size}{left}]"
     if kind == "table":
         about = f"{_many(number(file, 'rows'), 'row')}, {_many(number(file, 'columns'), 'column')}"
@@ -119,13 +122,25 @@ def images(result: Any) -> tuple[list[dict[str, Any]], Any]:
     """The pictures, as a client can show them; and the result without their data, which need not be there twice."""
     result = own(result)
     files = records(result, "files")
-    blocks = [
-        {"type": "image", "data": file["data"], "mimeType": _PNG}
+    blocks = [block for file in files if (block := _block(file)) is not None]
+    rest = [
+        {key: value for key, value in file.items() if key != "data" and (key != "text" or file.get("type") != "image")}
         for file in files
-        if file.get("type") == "image" and file.get("mediaType") == _PNG and isinstance(file.get("data"), str)
     ]
-    rest = [{key: value for key, value in file.items() if key != "data"} for file in files]
     return blocks, {**result, "files": rest}
 
 
-VIEWS = tuple(View(tool, shape, summary, note, first=("summary", "limits"), images=images) for tool in _TOOLS)
+def _block(file: Fields) -> dict[str, Any] | None:
+    """A PNG is an image. An SVG is a resource: clients hand images on to models, of which none takes that kind."""
+    data, drawn = file.get("data"), file.get("text")
+    if file.get("type") != "image":
+        return None
+    if file.get("mediaType") == _PNG and isinstance(data, str):
+        return {"type": "image", "data": data, "mimeType": _PNG}
+    if file.get("mediaType") == _SVG and isinstance(drawn, str):
+        uri = f"sandbox:///{quote(text(file, 'path'))}"
+        return {"type": "resource", "resource": {"uri": uri, "mimeType": _SVG, "text": drawn}}
+    return None
+
+
+VIEWS = tuple(View(tool, shape, summary, note, first=("summary", "hint", "limits"), images=images) for tool in _TOOLS)

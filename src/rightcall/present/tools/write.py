@@ -22,7 +22,8 @@ def _branched(result: Fields) -> str:
 def _edited(result: Fields) -> str:
     files = records(result, "files")
     first = f" ({text(files[0], 'path')})" if len(files) == 1 else ""
-    return f"Changed {_files(len(files))}{first} on branch {text(result, 'branch')}"
+    branch = text(result, "branch")
+    return f"Changed {_files(len(files))}{first}" + (f" on branch {branch}" if branch else "")
 
 
 def _committed(result: Fields) -> str:

@@ -70,6 +70,7 @@ program.reset_signals(warm=True)
 program.set_environment(inner.environment(_run))
 _run.channel.close()
 inner.adapt_library(_run)
+program.lend_packages(_run.request.packages)
 _start = program.prepared(str(_run.request.script), _run.request.argv, _STARTED_WITH)
 if _start() != 0 and not program.was_interrupted():  # called from here: the fewer frames of ours the program sees
     sys.exit(1)

@@ -154,6 +154,8 @@ def environment(run: Run) -> dict[str, str]:
         "LOGNAME": "sandbox",  # where users have no names, programs ask here
         "TMPDIR": run.temporary,
         "LANG": "C.UTF-8",
+        "XDG_CACHE_HOME": f"{run.temporary}/cache",  # what libraries keep for themselves is none of the result
+        "XDG_CONFIG_HOME": f"{run.temporary}/config",
         "OPENSSL_CONF": "/dev/null",  # the system's own cannot be read, which OpenSSL takes for a fault
         **run.request.env,
     }

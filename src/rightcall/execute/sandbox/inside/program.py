@@ -53,6 +53,35 @@ def prepared(path: str, argv: list[str], started_with: frozenset[str]) -> Callab
     return partial(run, file, os.fsencode(path), ctypes.c_int(1), ctypes.c_void_p())
 
 
+def lend_packages(packages: dict[str, str]) -> None:
+    """Let the script import these by name, behind everything that the interpreter has itself. The folder that they lie
+    in may hold others, and is not on the path: where nothing can be mounted it cannot even be listed."""
+    if packages:
+        sys.meta_path.append(_LentFinder(packages))
+
+
+class _LentFinder:
+    def __init__(self, packages: dict[str, str]) -> None:
+        self._packages = packages
+
+    def find_spec(
+        self, name: str, path: object = None, _target: object = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        place = self._packages.get(name)
+        if path is not None or place is None:
+            return None
+        from importlib.util import spec_from_file_location
+
+        first = os.path.join(place, "__init__.py")
+        if os.path.exists(first):
+            return spec_from_file_location(name, first, submodule_search_locations=[place])
+        if not os.path.isdir(place):
+            return spec_from_file_location(name, place)
+        spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = [place]
+        return spec
+
+
 def was_interrupted() -> bool:
     """Whether it ended by Ctrl-C: the interpreter knows that, and ends by that signal itself."""
     return getattr(sys, "last_type", None) is KeyboardInterrupt

@@ -18,6 +18,8 @@ class Request(NamedTuple):
     """Where the file is seen whose content came along; empty: none did."""
     visible: list[str]
     env: dict[str, str]
+    packages: dict[str, str]
+    """What a script can import besides the interpreter's own: where it is, by name."""
     seconds: float
     memory: int
     """Bytes, as are `scratch` and the sizes below."""

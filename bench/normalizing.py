@@ -1,0 +1,67 @@
+"""The argument normaliser's fast path: a right call beside the plain check of the same arguments by the same schema.
+
+`python -m bench.normalizing` needs none of the peers.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jsonschema_rs
+import msgspec
+
+from bench.inputs import RIGHT, SEARCH
+from bench.table import Figure, micro, render
+from bench.timing import best, one_core
+from rightcall.hosts.normalizer import ArgumentNormalizer, NormalizationStrategy
+from rightcall.packs import load_pack
+
+OPERATIONS = [
+    {"type": "modify", "path": "fibonacci.sh", "content": "echo 1 1 2 3 5"},
+    {"type": "delete", "path": "old/fibonacci.sh"},
+]
+MOST = 2.0
+
+
+def normalizing() -> Iterator[Figure]:
+    normalizer = ArgumentNormalizer("ollama", {"log_normalizations": False}, tools=[SEARCH])
+    edit = load_pack("edit-files").tools[0].schema or {}
+    valid_edit = jsonschema_rs.Draft202012Validator(edit).is_valid
+    listed = edit["properties"]["operations"]["anyOf"][0]
+    valid_inside = jsonschema_rs.Draft202012Validator({**listed, "$defs": edit["$defs"]}).is_valid
+    valid_search = jsonschema_rs.Draft202012Validator(SEARCH["parameters"]).is_valid
+    decode = msgspec.json.decode
+
+    def text_is_valid(arguments: dict[str, Any]) -> bool:
+        return valid_edit(arguments) and valid_inside(decode(arguments["operations"]))
+
+    as_list, as_text = {"operations": OPERATIONS}, {"operations": json.dumps(OPERATIONS)}
+    yield _figure("search_flights", normalizer, "search_flights", RIGHT, valid_search)
+    yield _figure("edit_files, a list", normalizer, "edit_files", as_list, valid_edit)
+    yield _figure("edit_files, JSON text, decoded and both checked", normalizer, "edit_files", as_text, text_is_valid)
+
+
+def _figure(
+    shown: str, normalizer: ArgumentNormalizer, tool: str, arguments: dict[str, Any], valid: Callable[[Any], bool]
+) -> Figure:
+    normalize = normalizer.normalize_arguments
+    assert valid(arguments)
+    assert normalize(arguments, tool) == (arguments, NormalizationStrategy.DIRECT)
+    taken = best(
+        {"ours": lambda: normalize(arguments, tool), "plain": lambda: valid(arguments), "nothing": lambda: None},
+        repeats=40,
+    )
+    ours, plain = taken["ours"] - taken["nothing"], taken["plain"] - taken["nothing"]
+    return Figure(
+        f"right call: normalize_arguments / is_valid, {shown}",
+        micro(ours),
+        micro(plain),
+        f"{ours / plain:.2f} x",
+        f"<= {MOST:.0f} x",
+        ours <= MOST * plain,
+    )
+
+
+if __name__ == "__main__":
+    one_core()
+    print(render(list(normalizing())))

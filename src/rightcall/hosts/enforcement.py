@@ -1,0 +1,197 @@
+"""What a policy says and a host cannot do: which of its rules do not hold at which host, and why.
+
+One table for `rightcall policy check`, `rightcall status` and docs/hosts.md, so that no rule is passed over in silence.
+A row says by which keys a rule is written, at which hosts it does not hold, and when a policy says such a thing at all.
+"""
+
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from rightcall.config import HostSettings, Policy
+from rightcall.config_settings import CallerSettings
+from rightcall.door_tools import own_arguments
+from rightcall.offering import has_required
+from rightcall.packs import load_pack
+from rightcall.text.escape import escaped
+
+HOOKS = ("claude-code", "gemini", "codex")
+_CLAUDE = ("claude-code", "claude-agent-sdk")
+_CHOSEN = (*HOOKS, "claude-agent-sdk", "agent-zero")
+_FRAMEWORKS = ("pydantic-ai", "langchain", "openai-agents", "smolagents", "litellm")
+_SILENT = ("codex", "agent-zero", "litellm")
+_ELSEWHERE = (*_CHOSEN, *_FRAMEWORKS, "fastmcp", "wrap")
+Says = Callable[[Policy, str], bool]
+
+
+class Gap(Struct, frozen=True):
+    """A rule that does not hold somewhere."""
+
+    rule: str
+    """The keys, as people write them."""
+    hosts: tuple[str, ...]
+    why: str
+    says: Says
+    """Whether a policy says such a thing of a host."""
+
+
+class Unenforced(Struct, frozen=True):
+    host: str
+    rule: str
+    why: str
+
+
+def _here(policy: Policy, host: str) -> HostSettings:
+    return policy.hosts.get(host) or HostSettings()
+
+
+def _is_unbound(policy: Policy, host: str) -> bool:
+    """Whether nothing names the tools that the host may use."""
+    own = policy.settings.callers.get(host) or CallerSettings()
+    return own.only is None and own.stage is None
+
+
+def _always(_policy: Policy, _host: str) -> bool:
+    return True
+
+
+def _asks(policy: Policy, host: str) -> bool:
+    asked = policy.settings.approval.tools or _here(policy, host).ask
+    return bool(asked) or any(server.ask for server in policy.servers.values())
+
+
+def _renames(policy: Policy, _host: str) -> bool:
+    tools = [*policy.tools.values(), *(tool for pack in policy.packs for tool in load_pack(pack).tools)]
+    return any(tool.rules.names or tool.rules.replaced_by for tool in tools)
+
+
+def _repairs(policy: Policy, _host: str) -> bool:
+    rules = [tool.rules for tool in policy.tools.values()]
+    return any(one.aliases or one.values or one.defaults for one in rules)
+
+
+def _judges_unknown_tools(policy: Policy, host: str) -> bool:
+    return _here(policy, host).unknown_tool not in (None, "pass")
+
+
+def _judges_unknown_arguments(policy: Policy, host: str) -> bool:
+    said = _here(policy, host).unknown_argument or policy.unknown_argument
+    return said != "drop" or any(tool.rules.unknown_argument == "refuse" for tool in policy.tools.values())
+
+
+def _names_servers(policy: Policy, _host: str) -> bool:
+    return bool(policy.servers) or any("/" in name or name.startswith("mcp__") for name in policy.tools)
+
+
+def _denies_paths(policy: Policy, _host: str) -> bool:
+    return bool(policy.settings.paths.deny)
+
+
+def _counts_repeats(policy: Policy, _host: str) -> bool:
+    return bool(policy.settings.repeats)
+
+
+GAPS: tuple[Gap, ...] = (
+    Gap(
+        "`[policy]` `stage`, `allow`, `dry_run`; `[policy.approval]` `effects`; `[policy.budgets]`", _ELSEWHERE,
+        "the host runs its own tools, so these hold for RightCall's own tools alone; "
+        "`[callers.HOST]` `only` and `deny` and `[gate.hosts.HOST]` `ask` hold there", _is_unbound,
+    ),
+    Gap(
+        "`[policy]` `stage`, `allow`, `dry_run`; `[policy.budgets]`", ("gateway",),
+        "the table of a server permits its tools; `[servers.NAME]` `allow`, `deny`, `dry_run` and `timeout` hold there",
+        _is_unbound,
+    ),
+    Gap(
+        "`[policy]`, `[callers]`, `[servers]`", ("proxy",),
+        "it runs nothing and decides on nothing; only `[gate]` and `[audit]` concern it", _always,
+    ),
+    Gap(
+        "`[policy.approval]` `tools`; `[gate.hosts.HOST]` `ask`; `[servers.NAME]` `ask`", _SILENT,
+        "the host cannot ask, so such a call is denied; a person approves its id, and the model calls again", _asks,
+    ),
+    Gap(
+        "`[gate.tools.NAME]` `names`, `replaced_by`", _CHOSEN,
+        "the host has chosen the tool before it asks; a replaced tool is refused with the name of the new one, "
+        "and a name that the host does not know never comes", _renames,
+    ),
+    Gap(
+        "`[gate.tools.NAME]` `aliases`, `values`, `defaults`", _CLAUDE,
+        "Claude Code checks the arguments of its own tools before any hook; those of MCP tools are repaired", _repairs,
+    ),
+    Gap(
+        "`[gate.tools.NAME]` `aliases`, `values`, `defaults`", ("gemini",),
+        "Gemini CLI refuses arguments that do not fit before any hook, those of MCP tools too", _repairs,
+    ),
+    Gap(
+        "`[gate.hosts.HOST]` `unknown_tool`", _CHOSEN,
+        "a tool that RightCall does not know is the host's own business: its call passes", _judges_unknown_tools,
+    ),
+    Gap(
+        "`unknown_argument`", (*HOOKS, "claude-agent-sdk"),
+        "which arguments the host's own tools take is not known; for MCP tools it holds once their definitions are",
+        _judges_unknown_arguments,
+    ),
+    Gap(
+        "types and names of the arguments of a server's tools", HOOKS,
+        "hosts do not tell definitions; what `[gate.tools]` and packs require holds, and the rest once "
+        "`rightcall hook learn`, `wrap` or the gateway has seen the server", _names_servers,
+    ),
+    Gap(
+        "`[policy.paths]` `deny`", (*_ELSEWHERE, "gateway"),
+        "an argument that neither a pack nor `[gate.tools.NAME]` `paths` declares to be a path is known for one by its "
+        "name alone (`path`, `file`, …)", _denies_paths,
+    ),
+    Gap(
+        "`[policy.approval]` `definitions`, of servers", ("claude-code", "claude-agent-sdk", "codex"),
+        "the host does not tell how a server is reached; `wrap` and the gateway notice when that changes",
+        _names_servers,
+    ),
+    Gap(
+        "`[policy]` `repeats`, by answers", ("litellm",),
+        "the client runs the tools, so answers are not seen: the third identical call is refused whatever it gave",
+        _counts_repeats,
+    ),
+    Gap(
+        "every rule, for tools that the provider runs itself", _FRAMEWORKS,
+        "such calls (a provider's own web search or code interpreter) never come by", _always,
+    ),
+)  # fmt: skip
+
+
+def unenforced(policy: Policy, host: str) -> list[Unenforced]:
+    """What this policy says and this host cannot do."""
+    found = [Unenforced(host, gap.rule, gap.why) for gap in GAPS if host in gap.hosts and gap.says(policy, host)]
+    return [*found, *_packs(policy, host)]
+
+
+def _packs(policy: Policy, host: str) -> Iterator[Unenforced]:
+    """Packs whose rules miss a host's own tools: another tool of the same name, or none at all."""
+    from rightcall.hosts.hook_builtin import builtin_tools  # late: whoever has no packs needs none of it
+
+    if host not in HOOKS:
+        return
+    own = {tool.name for tool in builtin_tools("claude" if host == "claude-code" else host)}
+    for name in policy.packs:
+        tools = [tool for tool in load_pack(name).tools if tool.rules.required or tool.rules.required_any]
+        shared = [tool for tool in tools if tool.name in own]
+        missed = [tool.name for tool in shared if not has_required(tool, own_arguments(host, tool.name))]
+        rule = f"pack `{escaped(name, 60)}`"
+        if tools and not shared:
+            yield Unenforced(host, rule, "it names none of the host's own tools; tools of MCP servers are checked")
+        elif missed:
+            which = ", ".join(f"`{escaped(one, 60)}`" for one in missed)
+            yield Unenforced(host, rule, f"the host's own {which} may have other arguments, so it is not checked")
+
+
+def hosts_named(policy: Policy) -> list[str]:
+    """The hosts that a policy speaks of."""
+    known = {host for gap in GAPS for host in gap.hosts}
+    named = [*policy.hosts, *policy.settings.callers, *(["gateway"] if policy.servers else [])]
+    return [host for host in dict.fromkeys(named) if host in known]
+
+
+def table_lines() -> list[str]:
+    """The table of docs/hosts.md."""
+    rows = [f"| {gap.rule} | {', '.join(gap.hosts)} | {gap.why} |" for gap in GAPS]
+    return ["| rule | does not hold at | why, and what holds instead |", "|---|---|---|", *rows]

@@ -1,0 +1,217 @@
+"""Where an address leads: spelled in one way, looked up once, and refused where it leads into a network of one's own.
+
+What is judged is what is connected to. A name is looked up once, each of its addresses is judged, and the connection
+goes to one of those that passed; so a name that changes its address in between gains nothing. Addresses that carry
+another one inside (IPv4 in IPv6, NAT64) are judged by both.
+"""
+
+import re
+from contextlib import suppress
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from rightcall.commands import UrlRules
+from rightcall.commands.judging import judge_url
+from rightcall.commands.places import Place
+from rightcall.commands.urls import Address as JudgedAddress
+from rightcall.commands.urls import canonical_host, first_url_hit
+from rightcall.config_hands import WebSettings
+from rightcall.errors import ToolFailure
+from rightcall.models.endpoint_connecting import looked_up
+from rightcall.text.addresses import Address
+from rightcall.text.escape import escaped
+
+Ip = IPv4Address | IPv6Address
+LONGEST_URL: Final = 4000
+
+_NO_INTERNET: Final = {
+    "0.0.0.0/8": "this host", "10.0.0.0/8": "private", "100.64.0.0/10": "shared", "127.0.0.0/8": "loopback",
+    "168.63.129.16/32": "cloud metadata", "169.254.0.0/16": "link-local", "172.16.0.0/12": "private",
+    "192.0.0.0/24": "reserved", "192.0.2.0/24": "reserved", "192.88.99.0/24": "reserved", "192.168.0.0/16": "private",
+    "198.18.0.0/15": "reserved", "198.51.100.0/24": "reserved", "203.0.113.0/24": "reserved",
+    "224.0.0.0/4": "multicast", "240.0.0.0/4": "reserved",
+    "::/128": "this host", "::1/128": "loopback", "fe80::/10": "link-local", "fec0::/10": "private",
+    "fc00::/7": "private", "ff00::/8": "multicast", "2001::/23": "reserved", "2001:db8::/32": "reserved",
+    "2002::/16": "reserved", "3fff::/20": "reserved",
+}  # fmt: skip
+"""What is not part of the public internet, or leads through a tunnel to where nobody can tell, and its name."""
+_UNICAST = IPv6Network("2000::/3")
+"""The only part of IPv6 that is given out at all."""
+_NAT64 = IPv6Network("64:ff9b::/96")
+"""How IPv6-only networks name addresses of the old internet."""
+_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)\Z")
+_NUMBER = re.compile(r"\d+\Z|0x[0-9a-f]*\Z")
+_UNFIT = re.compile(r"[^\x21-\x7e]|[\"<>\\^`{|}]")
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+class Target(Struct, frozen=True):
+    """An address as it is asked for: its host in one spelling, a port, and what stands behind it."""
+
+    host: str
+    port: int
+    secure: bool
+    path: str
+    """With the query."""
+
+    @property
+    def address(self) -> Address:
+        return Address(self.host, self.port, self.secure, "")
+
+    def __str__(self) -> str:
+        return f"{'https' if self.secure else 'http'}://{self.address.authority}{self.path}"
+
+
+def read_target(url: str) -> Target:
+    """The parts of a whole http or https address. Raises ToolFailure, which never repeats it: it may hold a key."""
+    if len(url) > LONGEST_URL:
+        raise ToolFailure(f"`url` has {len(url):,} characters. Pass at most {LONGEST_URL:,}.")
+    text = url.strip().partition("#")[0]
+    if any(character.isspace() or not character.isprintable() for character in text) or "\\" in text:
+        raise ToolFailure("`url` holds blanks, control characters or backslashes. Percent-encode them.")
+    try:
+        parts = urlsplit(text)
+        port, name = parts.port, parts.hostname or ""
+    except ValueError:
+        raise ToolFailure(_WRONG) from None
+    if parts.scheme not in _PORTS:
+        raise ToolFailure(_WRONG)
+    if "@" in parts.netloc:
+        raise ToolFailure("`url` holds a user name or password. Pass the address without them.")
+    if port == 0 or not name:
+        raise ToolFailure(_WRONG)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Target(_host(name), port or _PORTS[parts.scheme], parts.scheme == "https", _UNFIT.sub(_quoted, path))
+
+
+_WRONG = "`url` must be a whole address that begins with http:// or https://, e.g. https://example.org/page."
+
+
+def _quoted(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "replace"))
+
+
+def _host(name: str) -> str:
+    """In lower case, without a dot at its end; a number in any notation (octal, hexadecimal, fewer parts) as it is
+    usual. What only looks like one is refused: the system might read it as another."""
+    if ":" in name:
+        try:
+            return str(IPv6Address(name if "%" not in name else ""))  # a zone would name a network card
+        except ValueError:
+            raise ToolFailure(_WRONG) from None
+    host = canonical_host(name)
+    labels = host.split(".")
+    if ":" in host or len(host) > 253 or not all(map(_LABEL.match, labels)):
+        raise ToolFailure(_WRONG)
+    if _NUMBER.match(labels[-1]) and not _is_ipv4(host):
+        raise ToolFailure(_WRONG)
+    return host
+
+
+def _is_ipv4(host: str) -> bool:
+    try:
+        IPv4Address(host)
+    except ValueError:
+        return False
+    return True
+
+
+# ── what may be reached ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Rules(Struct, frozen=True):
+    """What the policy says of addresses: `[web]` and `[policy.urls]`."""
+
+    web: WebSettings
+    urls: UrlRules
+    root: str = "/"
+
+    def check_target(self, target: Target, *, redirected: bool) -> None:
+        """Raises ToolFailure for a target that the policy keeps from being fetched. The target of a call was judged by
+        `[policy.urls]` when the call was, and a person may have allowed it; that of a redirect was not."""
+        if 0 not in self.web.ports and target.port not in self.web.ports:
+            raise ToolFailure(f"Port {target.port} may not be fetched from. Use another address.")
+        written = _judged(target, target.host)
+        if self.web.sites and first_url_hit(self.web.sites, written, surely=True) is None:
+            raise ToolFailure(f"{_named(target)} is not among the sites that may be fetched. Use another site.")
+        if redirected and judge_url(str(target), self.urls, Place.at(self.root)).findings:
+            raise ToolFailure(f"The page redirects to {_named(target)}, which may not be fetched.")
+
+    async def reachable(self, target: Target) -> list[str]:
+        """Those addresses of a target that may be connected to, from one look-up. Raises ToolFailure where there is
+        none."""
+        found: list[str] = []
+        with suppress(OSError, UnicodeError):
+            found = await looked_up(target.host, target.port)
+        addresses = [self._usable(target, one) for one in found]
+        usable = [one for one in addresses if one is not None]
+        if not usable:
+            raise ToolFailure(  # the same for a name that does not exist: names of a private network are its own
+                f"{_named(target)} is not a public internet address, or does not exist. Check the name. Addresses of "
+                "private networks may not be fetched."
+            )
+        return usable
+
+    def _usable(self, target: Target, found: str) -> str | None:
+        ip = ip_address(found.partition("%")[0])
+        if first_url_hit(self.urls.deny, _judged(target, str(ip))) is not None:
+            return None
+        return str(ip) if all(self._may_be_reached(one) for one in meanings_of(ip)) else None
+
+    def _may_be_reached(self, ip: Ip) -> bool:
+        allowed = any(ip in network for network in _networks(self.web.networks) if network.version == ip.version)
+        return allowed or why_not_public(ip) is None
+
+
+def _judged(target: Target, host: str) -> JudgedAddress:
+    return JudgedAddress("https" if target.secure else "http", host, target.port, target.path)
+
+
+def _named(target: Target) -> str:
+    return escaped(target.address.authority, 100)
+
+
+@lru_cache(8)
+def _networks(texts: tuple[str, ...]) -> tuple[IPv4Network | IPv6Network, ...]:
+    return tuple(ip_network(text) for text in texts)
+
+
+def meanings_of(ip: Ip) -> tuple[Ip, ...]:
+    """Every address that a connection to this one may reach.
+
+    >>> meanings_of(ip_address("::ffff:127.0.0.1")), meanings_of(ip_address("64:ff9b::a00:1"))
+    ((IPv4Address('127.0.0.1'),), (IPv4Address('10.0.0.1'),))
+    """
+    if isinstance(ip, IPv4Address):
+        return (ip,)
+    if ip.ipv4_mapped is not None:
+        return (ip.ipv4_mapped,)
+    inner = IPv4Address(int(ip) & 0xFFFFFFFF)
+    if ip in _NAT64:
+        return (inner,)
+    if int(ip) >> 32 in (0, 0xFFFF << 16) and int(ip) > 0xFFFF:  # old forms of the same
+        return ip, inner
+    if (int(ip) >> 32) & 0xFDFFFFFF == 0x00005EFE:  # ISATAP
+        return ip, inner
+    return (ip,)
+
+
+def why_not_public(ip: Ip) -> str | None:
+    """What an address is that is not part of the public internet; None for one that is.
+
+    >>> why_not_public(ip_address("10.1.2.3")), why_not_public(ip_address("93.184.216.34"))
+    ('private', None)
+    """
+    for network, name in _known():
+        if network.version == ip.version and ip in network:
+            return name
+    return "reserved" if isinstance(ip, IPv6Address) and ip not in _UNICAST else None
+
+
+@lru_cache(1)
+def _known() -> tuple[tuple[IPv4Network | IPv6Network, str], ...]:
+    return tuple((ip_network(text), name) for text, name in _NO_INTERNET.items())

@@ -1,0 +1,168 @@
+"""`edit_files` of design 003 on an executor: the name that models know, and the tool that writes."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightcall import Executor, tool
+from rightcall.record.entries import read_call
+
+pytestmark = pytest.mark.promise("N-72")
+
+FREE: dict[str, Any] = {"stage": "full", "dry_run": False, "approval": {"effects": []}}
+FIBONACCI = {"type": "insert", "path": "experimental/fibonacci.sh", "content": "echo '1 1 2'\n"}
+EMPTY = {"type": "insert", "path": "experimental/empty"}
+
+
+def opened(root: Path, policy: dict[str, Any] = FREE, **more: Any) -> Any:
+    settings = {"version": 1, "gate": {"packs": ["edit-files"]}, "policy": policy}
+    return Executor.open_sync(root, {**settings, **more}, store="memory")
+
+
+def edit(operations: Any) -> dict[str, Any]:
+    return {"name": "edit_files", "arguments": {"operations": operations}}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda operations: operations,
+        json.dumps,
+        repr,
+        lambda operations: repr(operations).replace("\\", "\\\\").replace("'", "\\'"),
+    ],
+    ids=["list", "json", "python", "escaped"],
+)
+def test_operations_run_however_they_are_written(tmp_path: Path, written: Any) -> None:
+    with opened(tmp_path) as ex:
+        made = ex.run(edit(written([FIBONACCI, EMPTY])))
+        record = read_call(ex.store.look(lambda tables: tables.entry(made.metadata.call)).body)
+        changed = ex.run(
+            edit(written([{**FIBONACCI, "type": "modify", "content": "2\n"}, {**EMPTY, "type": "delete"}]))
+        )
+    assert made.result["success"] is True
+    assert [(one["path"], one["status"]) for one in made.result["results"]] == [
+        ("experimental/fibonacci.sh", "added"),
+        ("experimental/empty", "added"),
+    ]
+    assert (record.tool, "edit_files" in str(record.emission)) == ("code/edit", True)
+    assert [one["status"] for one in changed.result["results"]] == ["modified", "deleted"]
+    assert sorted(one.name for one in (tmp_path / "experimental").iterdir()) == ["fibonacci.sh"]
+    assert (tmp_path / "experimental" / "fibonacci.sh").read_text(encoding="utf-8") == "2\n"
+    assert changed.content.count("Changed 2 files") == 1
+
+
+@pytest.mark.promise("W-05")
+@pytest.mark.parametrize(
+    ("operations", "why"),
+    [
+        ([FIBONACCI, {"type": "modify", "path": "experimental/none", "content": "x"}], "there is no file"),
+        ([FIBONACCI, FIBONACCI], "is there twice"),
+        ([FIBONACCI, {"type": "insert", "path": "app.py", "content": "x"}], "no git repository"),
+        (
+            [{"type": "insert", "path": f"experimental/r/{name}"} for name in ("HEAD", "objects/a", "refs/b")],
+            "repository",
+        ),
+        ([FIBONACCI, {"type": "insert", "path": "experimental/.env", "content": "x"}], "No such file"),
+        ([FIBONACCI, {"type": "explode", "path": "experimental/a"}], "type"),
+        ([FIBONACCI, {"type": "modify", "path": "experimental/a"}], "no file"),
+        ("delete everything", "operations"),
+        ([], "operations"),
+    ],
+)
+def test_all_of_a_call_is_done_or_nothing(tmp_path: Path, operations: Any, why: str) -> None:
+    with opened(tmp_path) as ex:
+        outcome = ex.run(edit(operations))
+    assert not outcome.ok
+    assert why in outcome.content
+    assert not (tmp_path / "experimental").exists()
+
+
+def test_it_is_a_dry_run_that_asks_a_person_until_the_policy_says_otherwise(tmp_path: Path) -> None:
+    with opened(tmp_path, {"stage": "full"}) as ex:
+        rehearsed = ex.run(edit([FIBONACCI]))
+    with opened(tmp_path, {"stage": "full", "dry_run": False}) as ex:
+        asked = ex.run(edit([FIBONACCI]))
+        waiting = [one.tool for one in ex.waiting()]
+    assert rehearsed.decision.kind == "dry_run"
+    assert "+echo '1 1 2'" in rehearsed.content
+    assert (asked.ok, waiting) == (False, ["code/edit"])
+    assert not (tmp_path / "experimental").exists()
+
+
+@pytest.mark.promise("P-01")
+def test_whoever_may_not_use_code_edit_may_not_use_it_by_this_name(tmp_path: Path) -> None:
+    with opened(tmp_path, {**FREE, "stage": "limited-write"}) as ex:
+        assert ex.run(edit([FIBONACCI])).decision.rule == "allowlist"
+    for name in ("code/edit", "edit_files"):
+        with opened(tmp_path, callers={"default": {"deny": [name]}}) as ex:
+            assert ex.run(edit([FIBONACCI])).decision.kind == "deny"
+    with Executor.open_sync(tmp_path, {"policy": FREE}, store="memory") as ex:
+        decision = ex.run(edit([FIBONACCI])).decision
+    assert decision is not None
+    assert decision.rule == "unknown_tool"
+
+
+def test_with_a_branch_open_it_edits_there(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("one\n", encoding="utf-8")
+    start = "git init -q . && git add -A && git -c user.name=a -c user.email=a@b commit -qm one"
+    subprocess.run(start, shell=True, cwd=tmp_path, check=True)
+    change = [{"type": "modify", "path": "app.py", "content": "two\n"}, FIBONACCI]
+    with opened(tmp_path) as ex:
+        early = ex.run(edit(change))
+        assert ex.run({"name": "code/create-branch", "arguments": {"name": "fix"}}).ok
+        outcome = ex.run(edit(change))
+    assert "code/create-branch" in early.error
+    assert (outcome.result["branch"], len(outcome.result["results"])) == ("fix", 2)
+    assert (tmp_path / "app.py").read_text(encoding="utf-8") == "one\n"
+    assert not (tmp_path / "experimental").exists()
+
+
+def test_a_function_of_the_programs_own_keeps_its_name(tmp_path: Path) -> None:
+    @tool(effects=["read"])
+    def edit_files(operations: Any) -> str:
+        """Only looks."""
+        return "mine"
+
+    settings = {"gate": {"packs": ["edit-files"]}, "policy": {**FREE, "allow": ["edit_files"]}}
+    with Executor.open_sync(tmp_path, settings, tools=[edit_files], store="memory") as ex:
+        outcome = ex.run(edit([FIBONACCI]))
+    assert (outcome.tool, outcome.result) == ("edit_files", "mine")
+
+
+@pytest.mark.parametrize("packs", [["edit-files", "gaia"], ["gaia", "edit-files", "code"]])
+def test_it_runs_beside_other_packs(tmp_path: Path, packs: list[str]) -> None:
+    with Executor.open_sync(tmp_path, {"gate": {"packs": packs}, "policy": FREE}, store="memory") as ex:
+        assert ex.run(edit(repr([FIBONACCI]))).ok
+        assert ex.run({"name": "ai.read", "arguments": {"path": "experimental/fibonacci.sh"}}).ok
+
+
+@pytest.mark.promise("N-75")
+@pytest.mark.parametrize(
+    ("operations", "strategy", "ok"),
+    [
+        ([FIBONACCI], "direct", True),
+        (r"[{\'type\': \'insert\', \'path\': \'experimental/a\'}]", "structure", True),
+        ({"type": "insert", "path": "experimental/a"}, "structure", True),
+        ([{"type": "modify", "path": "experimental/none", "content": "x"}], "direct", False),
+        (repr([{"type": "modify", "path": "experimental/none", "content": "x"}]), "structure", False),
+        ("delete everything", "failed", False),
+    ],
+)
+def test_an_outcome_names_the_strategy(tmp_path: Path, operations: Any, strategy: str, ok: bool) -> None:
+    with opened(tmp_path) as ex:
+        outcome = ex.run(edit(operations))
+        unknown = ex.run({"name": "no_such_tool", "arguments": {}})
+    assert (outcome.normalization_strategy, outcome.ok) == (strategy, ok)
+    assert unknown.normalization_strategy == "failed"
+
+
+@pytest.mark.promise("N-74")
+def test_a_wrong_call_is_answered_with_the_designs_hint(tmp_path: Path) -> None:
+    with opened(tmp_path) as ex:
+        outcome = ex.run(edit("delete everything"))
+    assert "Check argument format - operations should be valid JSON array." in outcome.hint
+    assert outcome.content.startswith("Error: ")
