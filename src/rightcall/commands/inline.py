@@ -126,6 +126,8 @@ _WRITES_BEHIND = Late(
     r"|shutil\.(?:copy\w*|move)|write-region|spit|writeLines|renameSync|rename|unlink\w*)\s{0,3}\(?\s{0,9}(['\"`])?"
 )
 """The same for what stands behind: `writeFileSync('x', …)`."""
+_MAY_WRITE = re.compile(r"open|rite|touch|link|chmod|append|cop|output|contents|cp|mv|ln|mk|make|move|spit|name|>")
+"""A look before the longer expressions are compiled."""
 _WRITES_SHELL = Late(r"['\"]\s{0,3}\+?>{1,2}|>{1,2}\s{0,3}['\"]")
 """As awk and perl do: `print > "x"`, `open(F, ">x")`."""
 _AWK_STARTS = Late(r"\bsystem\s*\(|\|\s*getline|\|&|/inet/|print[^;}]{0,300}\|\s*\w|\|\s*\"")
@@ -323,6 +325,8 @@ def is_written(program: str, code: str) -> Callable[[str], bool]:
     """Whether code may write to a path that is a text in it: one in the same statement as what writes. Where that
     takes the path from a variable, it may be any."""
     written: set[str] = set()
+    if not _MAY_WRITE.search(code):
+        return written.__contains__
     for statement in re.split(r"[;\n]", code[:LONGEST_CODE]):
         found = [*_WRITES_BEFORE.finditer(statement), *_WRITES_BEHIND.finditer(statement)]
         if any(not any(one.groups()) for one in found):
