@@ -28,6 +28,7 @@ from rightcall.mcp.messages import (
     read_batch,
     value,
 )
+from rightcall.mcp.mirrors import HEADER_MISMATCH, header_text
 from rightcall.mcp.serving import UNSUPPORTED_VERSION, Client
 from rightcall.mcp.serving_answers import METHOD_NOT_FOUND, a_response, failure
 from rightcall.serve.addresses import header_of
@@ -35,7 +36,6 @@ from rightcall.serve.callers import entered
 from rightcall.serve.mcp_sessions import Session, Sessions
 from rightcall.serve.mcp_stream import Gone, Reply, body_of, plain, stream
 
-HEADER_MISMATCH: Final = -32020
 _STATUS: Final = {
     PARSE_ERROR: 400, INVALID_REQUEST: 400, INVALID_PARAMS: 400, HEADER_MISMATCH: 400, -32021: 400,
     UNSUPPORTED_VERSION: 400, METHOD_NOT_FOUND: 404,
@@ -64,7 +64,7 @@ class Endpoint:
         await asyncio.to_thread(self.gateway.door.close)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        version = header_of(scope["headers"], _VERSION).decode("latin-1")
+        version = _said(scope["headers"], _VERSION)
         try:
             if version and version not in HANDSHAKE:
                 await self._new(scope, receive, send)
@@ -93,6 +93,7 @@ class Endpoint:
             return
         client = Client(self.gateway, entered(scope).caller, lambda _: None)
         client.decides_for_all = entered(scope).operator
+        client.headers = scope["headers"]
         reply = Reply(client, body, message)
         try:
             await stream(reply, scope, receive, send, status=_status, cancel=True)
@@ -170,30 +171,23 @@ def _mismatch(message: Message, headers: list[tuple[bytes, bytes]]) -> str | Non
     """What routes a request must be what it says (2026-07-28)."""
     for name in (_VERSION, _METHOD, _NAME):
         if sum(key == name for key, _ in headers) > 1:
-            return f"the header {name.decode()} stands twice"
+            return f"Header mismatch: {name.decode()} is there twice"
     params = fields(message.params)
     meta = mapping(value(params.get("_meta", b"")))
-    if VERSION_KEY in meta and header_of(headers, _VERSION).decode("latin-1") != meta[VERSION_KEY]:
-        return "the header mcp-protocol-version is another than that of the request's _meta"
-    if header_of(headers, _METHOD).decode("latin-1") != message.method:
-        return "the header mcp-method is another than the request's method"
+    if VERSION_KEY in meta and _said(headers, _VERSION) != meta[VERSION_KEY]:
+        return "Header mismatch: mcp-protocol-version does not match the version in the request's _meta"
+    if _said(headers, _METHOD) != message.method:
+        return "Header mismatch: mcp-method does not match the request's method"
     key = _NAMED.get(message.method)
     named = value(params.get(key, b"")) if key else None
-    if named is not None and _decoded(header_of(headers, _NAME)) != named:
-        return f"the header mcp-name is another than the request's {key}"
+    if named is not None and header_text(header_of(headers, _NAME)) != named:
+        return f"Header mismatch: mcp-name does not match the request's {key}"
     return None
 
 
-def _decoded(given: bytes) -> str | None:
-    from base64 import b64decode
-
-    text = given.decode("latin-1")
-    if not (text.startswith("=?base64?") and text.endswith("?=")):
-        return text
-    try:
-        return b64decode(text[9:-2], validate=True).decode()
-    except ValueError:
-        return None
+def _said(headers: list[tuple[bytes, bytes]], name: bytes) -> str:
+    """Without the blanks around it, which mean nothing in HTTP."""
+    return header_of(headers, name).strip(b" \t").decode("latin-1")
 
 
 def _status(response: bytes) -> int:
