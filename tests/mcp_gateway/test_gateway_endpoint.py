@@ -50,7 +50,7 @@ class Answer:
 
     @property
     def events(self) -> list[Any]:
-        return [json.decode(line[6:]) for line in self.body.split(b"\n") if line.startswith(b"data: ")]
+        return [json.decode(line[6:]) for line in self.body.split(b"\n") if line.startswith(b"data: {")]
 
 
 class Site:

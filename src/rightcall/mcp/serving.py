@@ -92,6 +92,8 @@ class Client:
         """Of the log messages it wants to hear."""
         self.headers: Headers | None = None
         """Those of a client that is a single request over HTTP, which repeat parts of it."""
+        self.pausing: Callable[[Raw, float], None] = lambda _, __: None
+        """Told that the answer to a request (its id) is to come later, so that nobody need hold a connection for it."""
         self.subscribed: set[str] = set()
         self.is_greeted = False
         self.decides_for_all = True
@@ -230,6 +232,10 @@ class Exchange:
 
     def progress(self, params: dict[str, Raw]) -> None:
         self.emit(notification(PROGRESS, {**params, _PROGRESS_KEY: self.token}))
+
+    def paused(self, seconds: float) -> None:
+        """The server will go on with this request later, and has closed the connection until then."""
+        self.client.pausing(self.id, seconds)
 
     def can(self, capability: str) -> bool:
         return isinstance(self.capabilities.get(capability), dict)

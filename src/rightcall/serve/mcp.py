@@ -1,7 +1,7 @@
 """The gateway's endpoint, `/mcp`: streamable HTTP, in both eras.
 
     POST    one message; a request is answered with JSON, or with a stream where something comes before the answer
-    GET     old era: the stream for what has to do with no request
+    GET     old era: the stream for what has to do with no request; with `Last-Event-ID` any stream, from there on
     DELETE  old era: the end of a session
 
 Token, Host and Origin are checked before anything comes here (`rightcall.serve.access`). Whose rights count is said by
@@ -40,6 +40,8 @@ _STATUS: Final = {
     PARSE_ERROR: 400, INVALID_REQUEST: 400, INVALID_PARAMS: 400, HEADER_MISMATCH: 400, -32021: 400,
     UNSUPPORTED_VERSION: 400, METHOD_NOT_FOUND: 404,
 }  # fmt: skip
+PRIMED_SINCE: Final = "2025-11-25"
+"""The first revision whose clients know that a stream may begin with an event that says nothing."""
 _NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _VERSION, _METHOD, _NAME = b"mcp-protocol-version", b"mcp-method", b"mcp-name"
 
@@ -116,7 +118,11 @@ class Endpoint:
             self.sessions.close(session)
             await plain(send, 200)
         else:
-            await session.standing(receive, send, entered(scope).still)
+            place = session.place(header_of(scope["headers"], b"last-event-id").decode("latin-1"))
+            if place is None:
+                await _fail(send, 400, INVALID_REQUEST, "Last-Event-ID names no stream of this session, or no longer")
+                return
+            await session.follow(place, receive, send, entered(scope).still)
 
     async def _post(self, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
         body = await body_of(receive)
@@ -135,8 +141,9 @@ class Endpoint:
         if message.is_request:
             session.touch()
             extra = [(b"mcp-session-id", session.id.encode())] if message.method == "initialize" else []
-            reply = Reply(session.client, body, message)
-            await stream(reply, scope, receive, send, status=lambda _: 200, cancel=False, headers=extra)
+            primed = session.client.peer.version >= PRIMED_SINCE
+            reply = session.reply(body, message)
+            await stream(reply, scope, receive, send, status=lambda _: 200, cancel=False, headers=extra, primed=primed)
             session.touch()
         elif message.is_response or isinstance(message.method, str):
             (session.client.answered if message.is_response else session.client.notified)(message)
