@@ -15,7 +15,7 @@ from rightcall.serve.mcp_channels import Channel, Ended, place_of
 
 pytestmark = pytest.mark.promise("H-52")
 
-BOTH = {"accept": "application/json, text/event-stream"}
+BOTH: dict[str, Any] = {"accept": "application/json, text/event-stream"}
 TOOLS = "notifications/tools/list_changed"
 PROMPTS = "notifications/prompts/list_changed"
 
@@ -90,7 +90,7 @@ def test_an_answer_is_a_stream_for_clients_that_know_how_to_come_back(
     async def work(site: Site) -> Answer:
         hello = {**HELLO, "protocolVersion": version}
         opened = await site.ask(body={"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello})
-        own = {"mcp_session_id": opened.headers["mcp-session-id"], "accept": accept}
+        own: dict[str, Any] = {"mcp_session_id": opened.headers["mcp-session-id"], "accept": accept}
         return await site.ask(body=call(), **own)
 
     answer = run(work)
