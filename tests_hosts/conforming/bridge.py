@@ -130,19 +130,19 @@ class Bridge:
 
     async def __call__(self, request: Request) -> Response:
         is_new = request.headers.get("mcp-protocol-version", HANDSHAKE) > HANDSHAKE
-        id = request.headers.get("mcp-session-id")
-        child = await self._shared() if is_new else self._sessions.get(id or "")
+        session = request.headers.get("mcp-session-id", "")
+        child = await self._shared() if is_new else self._sessions.get(session)
         if request.method == "POST":
             message = await request.json()
             if child is None and message.get("method") == "initialize":
-                id = uuid4().hex
-                child = self._sessions[id] = Child(self._command)
+                session = uuid4().hex
+                child = self._sessions[session] = Child(self._command)
             if child is not None:
-                return await self._post(child, message, {} if is_new else {"mcp-session-id": id or ""})
+                return await self._post(child, message, {} if is_new else {"mcp-session-id": session})
         if child is None or is_new:
-            return Response(status_code=404 if id else 405)
+            return Response(status_code=404 if session else 405)
         if request.method == "DELETE":
-            await self._sessions.pop(id or "").aclose()
+            await self._sessions.pop(session).aclose()
             return Response()
         return StreamingResponse(_events(child.unasked, None), media_type="text/event-stream")
 

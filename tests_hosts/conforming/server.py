@@ -206,16 +206,18 @@ class Defaults(BaseModel):
     verified: bool = True
 
 
-def titled(*values: str) -> list[dict[str, str]]:
+def titled(*values: str) -> Any:
     return [{"const": value, "title": value.title()} for value in values]
 
 
-class Choices(BaseModel):
-    untitledSingle: str = Field(json_schema_extra={"enum": ["a", "b"]})
-    titledSingle: str = Field(json_schema_extra={"oneOf": titled("a", "b")})
-    untitledMulti: list[str] = Field(json_schema_extra={"items": {"type": "string", "enum": ["a", "b"]}})
-    titledMulti: list[str] = Field(json_schema_extra={"items": {"anyOf": titled("a", "b")}})
-    legacyEnum: str = Field(json_schema_extra={"enum": ["a", "b"], "enumNames": ["A", "B"]})
+Choices = create_model(
+    "Choices",
+    untitledSingle=(str, Field(json_schema_extra={"enum": ["a", "b"]})),
+    titledSingle=(str, Field(json_schema_extra={"oneOf": titled("a", "b")})),
+    untitledMulti=(list[str], Field(json_schema_extra={"items": {"type": "string", "enum": ["a", "b"]}})),
+    titledMulti=(list[str], Field(json_schema_extra={"items": {"anyOf": titled("a", "b")}})),
+    legacyEnum=(str, Field(json_schema_extra={"enum": ["a", "b"], "enumNames": ["A", "B"]})),
+)
 
 
 async def asked(ctx: Context, message: str, schema: type[BaseModel]) -> str:
@@ -251,6 +253,8 @@ def add_asking(mcp: MCPServer) -> None:
             return asking("begun", confirm=form("Is that right?", ok="boolean"))
         return "state-ok"
 
+
+def add_asking_more(mcp: MCPServer) -> None:
     @mcp.tool()
     async def test_input_required_result_multiple_inputs(ctx: Context) -> Any:
         if given(ctx, "user_name", "greeting", "client_roots") is None:
@@ -324,7 +328,7 @@ def add_library(mcp: MCPServer) -> None:
         return [UserMessage(text(f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"))]
 
     @mcp.prompt()
-    def test_prompt_with_embedded_resource(resourceUri: str) -> list[UserMessage]:
+    def test_prompt_with_embedded_resource(resourceUri: str) -> list[UserMessage]:  # noqa: N803 - its name there
         return [UserMessage(embedded(resourceUri, "Embedded")), UserMessage(text("Please process it."))]
 
     @mcp.prompt()
@@ -377,7 +381,7 @@ def add_the_rest(mcp: MCPServer) -> None:
 def server() -> MCPServer:
     sealing = RequestStateSecurity(keys=[b"k" * 32])
     mcp = MCPServer("conforming", version="1", request_state_security=sealing, log_level="CRITICAL")
-    for add in (add_contents, add_talking, add_asking, add_library, add_the_rest):
+    for add in (add_contents, add_talking, add_asking, add_asking_more, add_library, add_the_rest):
         add(mcp)
     return mcp
 

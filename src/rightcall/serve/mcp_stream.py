@@ -11,7 +11,6 @@ from starlette.types import Receive, Scope, Send
 from rightcall.errors import StoreError
 from rightcall.mcp.messages import Message
 from rightcall.mcp.serving import Client
-from rightcall.mcp.serving_answers import a_response, failure
 from rightcall.serve.addresses import header_of, length_of
 from rightcall.serve.callers import entered
 from rightcall.serve.mcp_channels import RETRY, Channel, retry
@@ -41,6 +40,7 @@ class Reply:
         self.id = message.id
         self.channel = Channel(name)
         self.answer: bytes | None = None
+        """None as long as it is not there, and for a request that the client has cancelled, which gets none."""
         self.can_pause = False
         """Whether its client is given a number to come back with before anything is said."""
         self.is_followed = False
@@ -57,14 +57,10 @@ class Reply:
         if not self.task.done():
             self.channel.put(message)
 
-    def result(self) -> bytes:
-        """The response; one that the client has cancelled is told so, since HTTP wants an answer."""
-        return self.answer or a_response(self.id, failure(0, "Request cancelled"))
-
     def _ended(self, task: asyncio.Task[bytes | None]) -> None:
-        if not task.cancelled():
-            self.answer = task.result()
-            self.channel.put(self.result(), always=True)
+        if not task.cancelled() and (answer := task.result()) is not None:
+            self.answer = answer
+            self.channel.put(answer, always=True)
         self.channel.end()
 
 
@@ -85,9 +81,12 @@ async def stream(
             if not await _either(channel, watch, SOON if eager else None):
                 break
         if not eager and not (takes_events and reply.has_news):
-            body = reply.result()
-            await plain(send, status(body), body, headers)
-            return
+            if reply.answer is not None:
+                await plain(send, status(reply.answer), reply.answer, headers)
+                return
+            if not takes_events:
+                await plain(send, 202, b"", headers)
+                return
         reply.is_followed = bool(channel.name)
         await send({"type": "http.response.start", "status": 200, "headers": [*_EVENTS, *headers]})
         await _follow(channel, 0, watch, send, entered(scope).still, channel.priming() if primed else b"")
