@@ -196,6 +196,34 @@ def test_clients_that_could_not_come_back_keep_their_connection() -> None:
     assert run(work, ScriptedLink(silent)).json["result"]["content"][0]["text"] == "done"
 
 
+@pytest.mark.parametrize("accept", ["application/json", "application/json; q=1, text/html"])
+def test_a_client_that_takes_no_streams_waits_for_its_answer(accept: str) -> None:
+    async def work(site: Site) -> Answer:
+        calls = Calling(site, {**await site.session(), "accept": accept})
+        number = await calls.begun()
+        calls.progress(number, 1)
+        await asyncio.sleep(0.01)
+        calls.answer(number)
+        assert calls.first is not None
+        return await calls.first
+
+    assert run(work, ScriptedLink(silent)).json["result"]["content"][0]["text"] == "done"
+
+
+@pytest.mark.parametrize("accept", ["application/json, text/event-stream", "application/json"])
+def test_a_call_that_its_client_has_cancelled_gets_no_answer(accept: str) -> None:
+    async def work(site: Site) -> Answer:
+        calls = Calling(site, {**await site.session(), "accept": accept})
+        await calls.begun()
+        cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+        await site.ask(body=cancel, **calls.own)
+        assert calls.first is not None
+        return await calls.first
+
+    answer = run(work, ScriptedLink(silent))
+    assert (answer.events, answer.is_over, answer.status) == ([], True, 200 if "stream" in accept else 202)
+
+
 def test_an_event_id_is_worth_nothing_to_another_session_or_another_caller() -> None:
     async def work(calls: Calling) -> list[Answer]:
         number = await calls.begun()

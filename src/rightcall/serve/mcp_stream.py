@@ -78,7 +78,7 @@ async def stream(
     watch = asyncio.ensure_future(_left(receive))
     try:
         while not channel.is_over and channel.pause is None and not (takes_events and reply.has_news):
-            if not await _either(channel, watch, SOON if eager else None):
+            if not await _either(channel, watch, SOON if eager else None, channel.last):
                 break
         if not eager and not (takes_events and reply.has_news):
             if reply.answer is not None:
