@@ -1,4 +1,5 @@
-"""The answer to one POST: JSON, or a stream of events where something has to be said before the answer is there."""
+"""The answer to one POST: JSON, or a stream of events where something has to be said before the answer is there, or
+where the client can come back for what it has missed; and what it gets when it does."""
 
 from __future__ import annotations
 
@@ -58,10 +59,12 @@ class Reply:
             self.channel.put(message)
 
     def _ended(self, task: asyncio.Task[bytes | None]) -> None:
-        if not task.cancelled() and (answer := task.result()) is not None:
-            self.answer = answer
-            self.channel.put(answer, always=True)
-        self.channel.end()
+        try:
+            self.answer = None if task.cancelled() else task.result()
+            if self.answer is not None:
+                self.channel.put(self.answer, always=True)
+        finally:
+            self.channel.end()
 
 
 async def stream(
@@ -135,7 +138,7 @@ async def _follow(
             return
         if data:
             await _put(send, data)
-        if not await _either(channel, watch, PING, number):
+        if channel.turn == turn and not await _either(channel, watch, PING, number):
             await _put(send, b": ping\n\n")
     raise Gone
 
