@@ -55,8 +55,7 @@ class Session:
         """Answer a request. Its client may come back for the answer until some time after it is there."""
         self._opened += 1
         name = str(self._opened)
-        reply = self._running[name] = Reply(self.client, body, message, name)
-        reply.task.add_done_callback(lambda _: self._finished(name))
+        reply = self._running[name] = Reply(self.client, body, message, name, self._finished)
         return reply
 
     def place(self, event_id: str) -> tuple[Channel, int] | None:
@@ -82,8 +81,9 @@ class Session:
         self._standing.end()
         self._ended.forget(self)
 
-    def _finished(self, name: str) -> None:
-        reply = self._running.pop(name)
+    def _finished(self, reply: Reply) -> None:
+        name = reply.channel.name
+        del self._running[name]
         if reply.is_followed:
             self._ended.keep(self, name, reply, reply.channel.size)
 

@@ -35,10 +35,14 @@ class Gone(Exception):
 
 
 class Reply:
-    """One request under way, and what has been said to it so far. With a `name` its client may come back for it."""
+    """One request under way, and what has been said to it so far. With a `name` its client may come back for it;
+    `over` hears when there is nothing more to say."""
 
-    def __init__(self, client: Client, body: bytes, message: Message, name: str = "") -> None:
+    def __init__(
+        self, client: Client, body: bytes, message: Message, name: str = "", over: Callable[[Reply], None] | None = None
+    ) -> None:
         self.id = message.id
+        self._over = over
         self.channel = Channel(name)
         self.answer: bytes | None = None
         """None as long as it is not there, and for a request that the client has cancelled, which gets none."""
@@ -65,6 +69,8 @@ class Reply:
                 self.channel.put(self.answer, always=True)
         finally:
             self.channel.end()
+            if self._over is not None:
+                self._over(self)
 
 
 async def stream(
@@ -78,11 +84,14 @@ async def stream(
     takes_events = not accept or b"event-stream" in accept or b"*/*" in accept
     eager = reply.can_pause = primed and b"event-stream" in accept
     channel = reply.channel
+    await _begun(reply, cancel=cancel)
+    if eager and channel.is_over:
+        await plain(send, 200, channel.priming() + channel.after(0)[0], [*_EVENTS, *headers], kind=())
+        return
     watch = asyncio.ensure_future(_left(receive))
     try:
-        while not channel.is_over and channel.pause is None and not (takes_events and reply.has_news):
-            if not await _either(channel, watch, SOON if eager else None, channel.last):
-                break
+        while not eager and not channel.is_over and not (takes_events and reply.has_news):
+            await _either(channel, watch, None, channel.last)
         if not eager and not (takes_events and reply.has_news):
             if reply.answer is not None:
                 await plain(send, status(reply.answer), reply.answer, headers)
@@ -99,6 +108,21 @@ async def stream(
         raise
     finally:
         watch.cancel()
+
+
+async def _begun(reply: Reply, *, cancel: bool) -> None:
+    """Waits for the first that is said, for a moment in which nobody looks whether the client is still there: most
+    answers come within it."""
+    channel = reply.channel
+    timer = asyncio.get_running_loop().call_later(SOON, channel.news.set)
+    try:
+        await channel.news.wait()
+    except asyncio.CancelledError:
+        if cancel:
+            reply.task.cancel()
+        raise
+    finally:
+        timer.cancel()
 
 
 async def resumed(channel: Channel, number: int, receive: Receive, send: Send, still: Still) -> None:
@@ -166,9 +190,11 @@ async def counts(still: Still) -> bool:
         return False
 
 
-async def plain(send: Send, status: int, body: bytes = b"", headers: Sequence[Header] = ()) -> None:
-    kind = [_JSON] if body else []
-    await send({"type": "http.response.start", "status": status, "headers": [*kind, length_of(body), *headers]})
+async def plain(
+    send: Send, status: int, body: bytes = b"", headers: Sequence[Header] = (), kind: Sequence[Header] = (_JSON,)
+) -> None:
+    about = kind if body else ()
+    await send({"type": "http.response.start", "status": status, "headers": [*about, length_of(body), *headers]})
     await send({"type": "http.response.body", "body": body})
 
 
