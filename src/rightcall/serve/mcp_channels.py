@@ -131,14 +131,14 @@ class Ended(Generic[Stream]):
 
     def __init__(self) -> None:
         self._of: dict[Hashable, dict[str, tuple[Stream, int]]] = {}
-        self._order: deque[tuple[Hashable, str, float]] = deque()
+        self._since: dict[tuple[Hashable, str], float] = {}
         self._bytes = 0
 
     def keep(self, owner: Hashable, name: str, stream: Stream, size: int) -> None:
         own = self._of.setdefault(owner, {})
         own[name] = stream, size
         self._bytes += size
-        self._order.append((owner, name, monotonic()))
+        self._since[owner, name] = monotonic()
         while len(own) > OVER:
             self._drop(owner, next(iter(own)))
         self.tidy()
@@ -153,14 +153,15 @@ class Ended(Generic[Stream]):
 
     def tidy(self) -> None:
         now = monotonic()
-        while self._order and (self._bytes > OVER_BYTES or now - self._order[0][2] > AGE):
-            owner, name, _ = self._order.popleft()
-            self._drop(owner, name)
+        while self._since:
+            oldest, since = next(iter(self._since.items()))
+            if self._bytes <= OVER_BYTES and now - since <= AGE:
+                break
+            self._drop(*oldest)
 
     def _drop(self, owner: Hashable, name: str) -> None:
-        own = self._of.get(owner, {})
-        found = own.pop(name, None)
-        if found is not None:
-            self._bytes -= found[1]
+        own = self._of[owner]
+        self._bytes -= own.pop(name)[1]
+        del self._since[owner, name]
         if not own:
-            self._of.pop(owner, None)
+            del self._of[owner]
