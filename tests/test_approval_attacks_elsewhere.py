@@ -17,12 +17,15 @@ from msgspec.structs import replace
 
 from approval_running import SETTINGS, START, Desk, request_of, say
 from rightcall.config_settings import Asking, Settings
+from rightcall.door import Door
 from rightcall.door_origin import Way, origin_of, way_of, way_told
+from rightcall.hosts.hook_builtin import builtin_tools
 from rightcall.keys import binding
 from rightcall.record import memory_tables, schema
 from rightcall.record.clock import ManualClock
 from rightcall.record.entries import read_note
 from rightcall.record.sqlite import SqliteStore
+from rightcall.text.question import question_lines
 from rightcall.text.redact import Redactor
 from rightcall.types_running import Origin
 
@@ -358,3 +361,27 @@ def test_the_key_of_a_call_without_conversation_and_server_is_what_it_always_was
 
 def test_there_are_enough_of_them() -> None:
     assert len(OTHER_CONTEXTS) + len(OTHER_SERVERS) + len(BEYOND) >= 44
+
+
+def test_a_yes_counts_in_the_folder_it_was_given_in_and_nowhere_else(tmp_path: Path) -> None:
+    """`rm -rf *` is another call in another folder; the root by another name is the root."""
+    root, src, other = tmp_path / "project", tmp_path / "project" / "src", tmp_path / "documents"
+    for folder in (src, other):
+        folder.mkdir(parents=True)
+    (tmp_path / "linked").symlink_to(root)
+    call = ("Bash", {"command": "rm -rf *"})
+    with Door.open("claude-code", tools=builtin_tools("claude"), root=str(root), fixed_names=True) as door:
+        for given, elsewhere in ((src, other), (src, root), (root, src)):
+            asked = door.judge(*call, context="c", cwd=str(given))
+            assert asked.action == "ask"
+            door.answer(asked, "approved", by="anna")
+            assert door.judge(*call, context="c", cwd=str(elsewhere)).action == "ask"
+            assert door.judge(*call, context="c", cwd=str(given)).action == "allow"
+        assert asked.approval is not None
+        asked = door.judge(*call, context="c", cwd=str(tmp_path / "linked"))
+        door.answer(asked, "approved", by="anna")
+        assert door.judge(*call, context="c").action == "allow"
+        shown = door.judge(*call, context="c", cwd=str(src)).approval
+        assert shown is not None
+        (approval,) = [one for one in door.store.look(lambda tables: tables.approvals("waiting")) if one.id == shown]
+        assert f'in folder   "{src}"' in "\n".join(question_lines(approval, now=0, width=200))

@@ -78,3 +78,15 @@ def test_a_host_has_one_name_and_settings_of_its_own() -> None:
         load_policy({"gate": {"hosts": {"claude-code": {}, "claude": {}}}})
     with pytest.raises(PolicyError, match="on_failure"):
         load_policy({"gate": {"hosts": {"codex": {"on_failure": "ask"}}}})
+
+
+def test_a_name_in_an_error_stays_in_its_line(tmp_path: Path) -> None:
+    folder = tmp_path / "a\nb"
+    folder.mkdir()
+    file = folder / "rightcall.toml"
+    file.write_text('[servers."x\\nrightcall: all is well\\u001b\\u202e"]\ncommand = ["y"]\n', encoding="utf-8")
+    with pytest.raises(PolicyError) as fault:
+        load_policy(file)
+    said = str(fault.value)
+    assert said.isprintable()
+    assert r'servers."x\nrightcall: all is well\u001b\u202e"' in said

@@ -31,6 +31,7 @@ from rightcall.executor_calls import Who, checked_caller, end_body, faulty, hush
 from rightcall.executor_opening import existing_folder, found_folder, guarded_paths, open_store, store_path
 from rightcall.executor_policy import PolicyInForce
 from rightcall.fs.guarded import guarded_files
+from rightcall.fs.readings import follow
 from rightcall.packs import pack_digests
 from rightcall.record.admission import Admission, Decide, admit, count_start, finish, finish_once, refuse
 from rightcall.record.asking import answer
@@ -292,7 +293,7 @@ class Door:
             self.host, space, self._current, box, self._rights_of(who.caller, space), self.root,
             self._fixed, self._redactor, bool(space) and space in self._known, self._guarded,
             self._origin(space) if space in self._ways else None,
-            self._twins.get(space, frozenset()), self._folders(space, cwd),
+            self._twins.get(space, frozenset()), self._folders(space, cwd), self._elsewhere_than_root(cwd),
         )  # fmt: skip
         asked = asked_of(here, who, name, arguments, call_id, approval, self.store.clock.now())
         if self._pins or isinstance(asked.request, Decision):
@@ -308,6 +309,13 @@ class Door:
         except Exception:
             log.exception("rightcall: a refusal could not be recorded")
             return Admission(fault, 0)
+
+    def _elsewhere_than_root(self, cwd: str | None) -> str:
+        """Where a host works, after every link; empty where that is the root, or nobody says."""
+        if not cwd or cwd == self.root:
+            return ""
+        true = follow(cwd)
+        return "" if true == follow(self.root) else true
 
     def _folders(self, space: str, cwd: str | None) -> tuple[str, ...]:
         server = self._current.servers.get(space) if space else None

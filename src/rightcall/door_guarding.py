@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 
 from rightcall.fs.guarded import is_another_name, is_guarded
-from rightcall.fs.readings import follow
 
 POLICY_FILE = "rightcall.toml"
 STATE_FOLDER = ".rightcall"
@@ -14,14 +13,13 @@ _MAY_GUARD = re.compile(r"(?:^|[/\\])[.~]|^/|^[A-Za-z]:|customize\.py|authorized
 """A look at a path before anything is loaded to judge it."""
 
 
-def touches(guarded: tuple[str, ...], root: str, paths: Iterable[tuple[str, str]]) -> str | None:
+def touches(guarded: tuple[str, ...], base: str, paths: Iterable[tuple[str, str]]) -> str | None:
     """The first path, as it is written, that is one of these, or that could become one: a policy anywhere holds for
-    what lies below it.
+    what lies below it. `base` is the true folder that they are below.
 
     >>> touches((), "/work", [("notes.txt", "notes.txt"), ("sub/rightcall.toml", "sub/rightcall.toml")])
     'sub/rightcall.toml'
     """
-    base = follow(root)
     for written, resolved in paths:
         if "\0" in resolved:  # it leads nowhere
             continue

@@ -58,6 +58,8 @@ class Here(Struct, frozen=True):
     """Tools of this space whose names only look like another one's."""
     folders: tuple[str, ...] = ()
     """Where relative paths may count from besides the root: the folder that the host, or the server, works in."""
+    cwd: str = ""
+    """The folder that the host works in, where that is not the root."""
 
 
 class Asked(Struct, frozen=True):
@@ -154,7 +156,7 @@ def _request(
     if not verdict.ok or type(arguments) is not dict:
         return _invalid(verdict)
     try:
-        exact = canonical(whole, cast("dict[str, Any]", arguments))
+        exact = canonical(whole, cast("dict[str, Any]", arguments), here.cwd)
         request = build_request(
             tool, exact, rights, toolbox=here.box, at=at, root=here.root, verdict=verdict, approval=approval,
             scopes=scopes_of(rights, whole), folders=here.folders, context=who.context,
@@ -164,7 +166,7 @@ def _request(
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
         return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
     seen = (*request.paths, *((written, resolved) for written, resolved, _ in request.command_paths))
-    touched = touches(here.guarded, here.root, seen) if seen else None
+    touched = touches(here.guarded, request.root, seen) if seen else None
     if touched is not None:
         return Decision("deny", "path:deny", f"No such file or folder: {escaped(touched, 200)}")
     guarding = guards(here.root, request.paths) if request.paths and _writes_files(tool, request) else None

@@ -72,7 +72,9 @@ class ConfigError(RightCallError, ValueError):
     """A setting is wrong. `source` is the file (or a word for it), `line` its line, 0 when unknown."""
 
     def __init__(self, message: str, *, source: str = "", line: int = 0) -> None:
-        where = f"{source}:{line}: " if source and line else f"{source}: " if source else ""
+        # a folder that somebody else made may be called anything
+        named = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in source)
+        where = f"{named}:{line}: " if source and line else f"{named}: " if source else ""
         super().__init__(where + message)
         self.source = source
         self.line = line

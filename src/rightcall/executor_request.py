@@ -76,13 +76,14 @@ class _Path(NamedTuple):
     linked: bool
 
 
-def canonical(tool: str, arguments: Mapping[str, Any]) -> Canonical:
-    """Raises ValueError or TypeError for what JSON cannot carry.
+def canonical(tool: str, arguments: Mapping[str, Any], folder: str = "") -> Canonical:
+    """Raises ValueError or TypeError for what JSON cannot carry. `folder`: where it would run, if not in the root: the
+    same words there are another call.
 
     >>> canonical("add", {"b": 1, "a": 2}).raw
     b'{"arguments":{"a":2,"b":1},"name":"add"}'
     """
-    raw = _encode({"name": tool, "arguments": arguments})
+    raw = _encode({"name": tool, "arguments": arguments} | ({"folder": folder} if folder else {}))
     return Canonical(raw, sha256(raw).hexdigest(), json.decode(raw)["arguments"])
 
 
@@ -101,13 +102,15 @@ def build_request(
     effects = tool.effects | effects_inside(inner) if inner else tool.effects
     foreign = equipped.local is None or not equipped.local.rooted
     named = rules.paths or rules.patches or inner
-    paths = _paths(_places(tool, call.arguments, inner), (root, *folders), foreign) if named else ()
+    base, paths = _paths(_places(tool, call.arguments, inner), (root, *folders), foreign) if named else ("", ())
     judged = judged_arguments(tool, call.arguments, inner, rights, (root, *folders))
     if rules.globs or inner:
         starts = tuple(dict.fromkeys((".", *(path.resolved for path in paths))))
         judged = judged._replace(
             findings=(*_globbed(tool, call.arguments, inner, rights, root, starts), *judged.findings)
         )
+    if judged.paths:
+        base = base or follow(root)
     return Request(
         caller=rights.caller,
         tool=tool.name,
@@ -129,18 +132,20 @@ def build_request(
         repaired=bool(verdict.repairs) and verdict.mode != "observe",
         confidence=verdict.confidence,
         paths=tuple((path.written, path.resolved) for path in paths) if paths else (),
+        root=base,
         outside=equipped.local.outside if equipped.local is not None else (),
         linked=bool(paths) and any(path.linked for path in paths),
         findings=judged.findings,
         commanded=judged.arguments,
-        command_paths=_command_paths(judged.paths, root) if judged.paths else (),
+        command_paths=_command_paths(judged.paths, base) if judged.paths else (),
         inner=names_judged(toolbox, inner) if inner else (),
         approval=approval,
         context=context,
     )
 
 
-def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> tuple[_Path, ...]:
+def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> tuple[str, tuple[_Path, ...]]:
+    """Where they lead, after the folder that they are below."""
     bases: tuple[str, ...] = ()
     found: dict[_Path, None] = {}
     for count, one in enumerate(written, 1):
@@ -148,13 +153,14 @@ def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> t
         found.update(dict.fromkeys(_readings(bases, one, foreign)))
         if count > MOST_PATHS or len(found) > _MOST_READINGS:
             raise TooManyPaths(TOO_MANY_PATHS)
-    return tuple(found)
+    return bases[0] if bases else "", tuple(found)
 
 
-def _command_paths(paths: Iterable[tuple[str, str, bool]], root: str) -> tuple[tuple[str, str, bool], ...]:
+def _command_paths(paths: Iterable[tuple[str, str, bool]], base: str) -> tuple[tuple[str, str, bool], ...]:
     """The same for those in a command, which stand there from the root of the file system on."""
-    bases = (follow(root),)
-    led = ((written, one.resolved, writes) for written, whole, writes in paths for one in _readings(bases, whole, True))
+    led = (
+        (written, one.resolved, writes) for written, whole, writes in paths for one in _readings((base,), whole, True)
+    )
     return tuple(dict.fromkeys(led))
 
 

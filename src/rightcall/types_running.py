@@ -107,6 +107,8 @@ class Request(Struct, frozen=True):
     confidence: float = 1.0
     paths: tuple[tuple[str, str], ...] = ()
     """The arguments that are paths: as written, and resolved below the root (one that starts with `/` is outside)."""
+    root: str = ""
+    """What they are below: the root after every link. Empty where no path had to be followed."""
     outside: tuple[str, ...] = ()
     """Folders outside the root, below which the tool's paths may be too."""
     linked: bool = False

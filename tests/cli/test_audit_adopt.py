@@ -44,7 +44,7 @@ def test_a_lost_audit_is_told_by_every_command_until_a_new_one_is_begun(
     done = run("audit", "adopt", "--yes", "--reason", "a fresh disk", "--by", "anna")
     assert done.code == 0
     assert "A new audit was begun.\nIt is not paused and holds no tokens, approvals or grants.\n" in done.out
-    assert "A pause, tokens, approvals and grants in the lost audit log do not hold" in done.out
+    assert "Tokens, approvals and grants in the lost audit log do not hold" in done.out
     assert f"pause them again: rightcall pause --db {database}" in done.out
     shown = run("audit", "show", "1").out
     assert "begun anew" in shown
@@ -98,3 +98,11 @@ def test_an_older_copy_that_was_paused_stays_paused(run: Runner, database: Path)
     run("resume", "--db", str(database), "--by", "anna")
     database.write_bytes(older)
     assert "Calls are paused; 0 tokens can be used." in run("audit", "adopt", "--yes", "--by", "anna").out
+
+
+def test_nothing_is_made_where_there_is_no_audit(run: Runner, tmp_path: Path) -> None:
+    for options in (["--db", str(tmp_path / "typo" / "audit.db")], ["--root", str(tmp_path)]):
+        done = run("audit", "adopt", "--yes", *options)
+        assert (done.code, done.out) == (2, "")
+        assert "there is no audit log at" in done.err
+    assert not list(tmp_path.rglob("audit.db*"))

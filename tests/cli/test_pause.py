@@ -2,6 +2,7 @@
 
 from contextlib import closing
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
@@ -85,11 +86,51 @@ def test_everywhere_also_reaches_the_hooks_of_projects_without_a_policy(run: Run
     assert (passage.action, passage.decision.rule, passage.observed) == ("deny", "paused", False)
 
 
+def test_everywhere_reaches_what_has_no_store_and_what_is_made_later(
+    run: Runner, project: Path, tmp_path: Path
+) -> None:
+    whole = run("pause", "--everywhere", "--json", "--by", "anna", "--reason", "smoke").json["everywhere"]
+    assert (whole["paused"], whole["changed"], whole["by"], whole["reason"]) == (True, True, "anna", "smoke")
+    assert run("pause", "--everywhere", "--json", "--by", "berta").json["everywhere"]["by"] == "anna"
+    other = tmp_path / "other"
+    other.mkdir()
+    with Door.open("wrap", {"version": 1}, root=str(other)) as door:  # in memory, as `wrap` without a policy
+        assert door.judge("read", {}).decision.rule == "paused"
+    called = run("call", "code/list", '{"pattern": "*"}', "--root", str(other))
+    assert "paused by the operator" in called.out + called.err
+    left = run("resume", "--by", "anna")
+    assert "rightcall resume --everywhere" in left.out
+    ended = run("resume", "--everywhere", "--json", "--by", "anna").json["everywhere"]
+    assert (ended["paused"], ended["changed"]) == (False, True)
+    assert run("call", "code/list", '{"pattern": "*"}', "--root", str(other)).code == 0
+
+
+def test_a_stop_that_cannot_be_read_still_stops(run: Runner, tmp_path: Path) -> None:
+    run("pause", "--everywhere", "--by", "anna")
+    run("resume", "--by", "anna")
+    (tmp_path / "state" / "rightcall" / "stops" / "everywhere.json").write_text("{")
+    assert run("call", "code/list", '{"pattern": "*"}').code == 1
+    assert run("resume", "--everywhere", "--by", "anna").code == 0
+    assert run("call", "code/list", '{"pattern": "*"}').code == 0
+
+
+def test_whoever_removes_the_store_does_not_lift_the_stop(run: Runner, project: Path) -> None:
+    run("pause", "--by", "anna", "--reason", "smoke")
+    rmtree(project / ".rightcall")
+    called = run("call", "code/list", '{"pattern": "*"}')
+    assert called.code == 1
+    assert "paused by the operator" in called.out
+    assert "by anna: smoke" in run("pause", "--status", columns=200).out
+    run("resume", "--by", "anna")
+    rmtree(project / ".rightcall")
+    assert run("call", "code/list", '{"pattern": "*"}').code == 0
+
+
 def test_without_a_policy_both_stores_of_this_folder_are_paused(run: Runner, project: Path, tmp_path: Path) -> None:
     (project / "rightcall.toml").unlink()
     alone = run("pause", "--json", "--by", "anna")
     assert [one["store"] for one in alone.json["stores"]] == [str(hooks_record(tmp_path))]
-    assert "reaches only hooks without a policy file" in alone.err
+    assert "has no policy file, here or above, so this is meant for everything that you run" in alone.err
     assert not (project / ".rightcall").exists()  # nobody records there
     store_at(project / ".rightcall" / "audit.db")
     stores = run("pause", "--json", "--by", "anna").json["stores"]

@@ -35,8 +35,9 @@ def hook(root: Path, command: str) -> str | None:
 
 @pytest.mark.promise("P-16")
 def test_the_hooks_process_stops_what_the_file_tools_stop(tmp_path: Path) -> None:
-    answers = {command: hook(tmp_path, command) for command in ("cat .env", "git push --force", "git status")}
-    assert answers == {"cat .env": "deny", "git push --force": "ask", "git status": None}
+    own = "python -c \"from rightcall import Executor; Executor.open_sync().resume(by='me')\""
+    answers = {command: hook(tmp_path, command) for command in ("cat .env", "git push --force", "git status", own)}
+    assert answers == {"cat .env": "deny", "git push --force": "ask", "git status": None, own: "deny"}
 
 
 @pytest.mark.promise("P-16")
@@ -125,6 +126,9 @@ SPELLINGS = [
     ("deploy.sh", ["bash deploy.sh", "./deploy.sh", "sh -x ops/deploy.sh --now"], ["cat deploy.sh", "bash -c 'ls'"]),
     ("python manage.py flush", ["python3 manage.py flush", "python3.12 manage.py flush"], ["python manage.py test"]),
     ("manage.py flush", ["python3 -u manage.py flush", "./manage.py flush"], ["python manage.py test"]),
+    ("git {pull,push}", ["git pull", "git -C d push"], ["git status"]),
+    ("docker{,-compose} up", ["docker up", "docker-compose up -d"], ["docker ps"]),
+    ("{rm,rmdir} {a,b}|c", ["rm a", "rmdir c"], ["rm d", "ls a"]),
     ("pip install", ["pip3 install x", "python -m pip install x", "python3.11 -m pip install x"], ["pip list"]),
 ]
 
@@ -143,6 +147,21 @@ def test_a_host_is_denied_by_every_name(tmp_path: Path) -> None:
     for url in ("http://127.0.0.1:8000/", "http://[::1]/", "http://localhost/", "https://a.example.com", "example.com"):
         assert desk.judge(url, "url")[1] == "url:deny", url
     assert desk.judge("https://notexample.com", "url")[0] == "allow"
+
+
+@pytest.mark.promise("P-16")
+@pytest.mark.parametrize(("pattern", "means", "others"), [
+    ("https://x.com/{a,b}", ["https://x.com/a", "https://x.com/b/c"], ["https://x.com/c", "http://x.com/a"]),
+    ("*.{a,b}.com", ["https://w.a.com", "https://b.com"], ["https://c.com"]),
+    ("*.b\u00fccher.de", ["https://www.xn--bcher-kva.de", "https://www.B\u00dcCHER.de/x"], ["https://bucher.de"]),
+    ("x.com/a%20b", ["https://x.com/%61%20b", "https://x.com/a%20b/c"], ["https://x.com/a"]),
+    ("x.com//a/./b/../c", ["https://x.com/a/c"], ["https://x.com/a/b"]),
+    ("http://[::1]:8080", ["http://[::1]:8080/x"], ["http://[::1]/x"]),
+])  # fmt: skip
+def test_a_pattern_means_every_address(tmp_path: Path, pattern: str, means: list[str], others: list[str]) -> None:
+    desk = Desk(tmp_path, policy={"urls": {"deny": [pattern]}})
+    assert [desk.judge(url, "url")[1] for url in means] == ["url:deny"] * len(means)
+    assert "url:deny" not in [desk.judge(url, "url")[1] for url in others]
 
 
 @pytest.mark.promise("P-16")
@@ -165,7 +184,13 @@ def test_without_the_starter_list_only_the_lists_and_the_paths_count(tmp_path: P
     [("commands", 'deny = ["--force"]'), ("commands", 'ask = ["git \'push\'"]'), ("commands", 'allow = ["/bin/rm"]'),
      ("commands", "starter = 1"), ("urls", 'deny = ["https://a@b"]'), ("urls", 'deny = ["https://b:0"]'),
      ("commands", 'deny = ["FOO=1 rm"]'), ("commands", 'deny = ["time"]'), ("commands", 'deny = ["time rm"]'),
-     ("commands", 'deny = ["sh -c rm"]'), ("commands", 'ask = ["bash -lc rm"]')],
+     ("commands", 'deny = ["sh -c rm"]'), ("commands", 'ask = ["bash -lc rm"]'),
+     *(("commands", f"deny = ['{one}']") for one in (
+         "[g]it status", "g?t status", "pip install x[y]", "| sh", "curl | sh", "a||b", "ls #", "# ls", "{ a, b} x",
+         "git {push", "{x} y", "rm{1..30}", "{if,rm} x", "rm|if", "git/ status", "{a,b}{,} {,}")),
+     *(("urls", f"deny = ['{one}']") for one in (
+         "https://x.com/[a]", "http://[::1", "[::zz]", "[x].com", "{a,b", "x{1..3}.com", "https:/x.com", "a..com",
+         "bü*.de", "ht_tp://x.com", "x.com\\\\a"))],
 )  # fmt: skip
 def test_a_pattern_that_can_match_nothing_is_an_error_with_its_line(tmp_path: Path, table: str, line: str) -> None:
     file = tmp_path / "rightcall.toml"

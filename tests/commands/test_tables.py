@@ -75,6 +75,44 @@ def test_a_project_in_a_folder_of_the_system_is_a_project(folder: str) -> None:
     assert {line: [one.answer for one in found.findings] for line, found in judged.items()} == lines
 
 
+TAKEN = (
+    "rm -rf /tmp/*", "rm -rf /tmp/**", "rm -rf /tmp/w*", "rm -rf /tmp/work/*", "rm -rf /tmp/work/r*",
+    "rm -rf /tmp/*/root", "rm -rf /tmp/[w]ork", "rm -rf /tmp/{work,x}", "rm -rf /tmp/**/root", "rm -rf /tmp/$X",
+    "rm -rf /tmp/@(work|x)", "rm -rf /tmp/x/../*", "rm -rf /tmp/work/root", "rm -rf /tmp/work", "rm -rf /tmp",
+    "rm -rf ../*", "chmod -R 700 /tmp/*", "find /tmp/* -delete", "find /tmp -name 'w*' -exec rm -rf {} +",
+    "mv /tmp/w* /tmp/z", "mv /tmp/work/root /tmp/z", "mv ../root /tmp/z", "mv /tmp/work /tmp/z",
+    "mv -t /tmp/z /tmp/work/root", "mv --target-directory=/tmp/z /tmp/work/root", "cd /tmp && mv work z",
+    "mv $PWD /tmp/z",
+)  # fmt: skip
+LEFT = (
+    "rm -rf /tmp/x", "rm -rf /tmp/x/*", "rm -f /tmp/*.log", "rm -rf /tmp/work/other", "rm -rf /tmp/x*",
+    "rm -rf /tmp/work/root/build", "mv src lib", "mv /tmp/x /tmp/work/root/x", "mv -t lib src", "find /tmp/x -delete",
+    "rm -rf /tmp/**/*.log",
+)  # fmt: skip
+
+
+@pytest.mark.promise("P-16")
+def test_a_wildcard_that_stands_for_the_project_or_a_folder_above_it_asks() -> None:
+    place = Place("/spare/work/root", "/home/me", ("/spare/work/root",), ("/spare",))  # as it may be with `/tmp`
+    lines = {line: line.replace("/tmp", "/spare") for line in (*TAKEN, *LEFT)}
+    answers = {line: judge_command(lines[line], CommandRules(), UrlRules(), place).answer for line in lines}
+    assert answers == {**dict.fromkeys(TAKEN, "ask"), **dict.fromkeys(LEFT, "allow")}
+
+
+@pytest.mark.promise("P-16")
+def test_a_link_among_temporary_files_leads_back_into_the_project(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "src").mkdir(parents=True)
+    (tmp_path / "spare").mkdir()
+    (tmp_path / "spare" / "link").symlink_to(root)
+    place = Place(str(root), "/home/me", (str(root),), (str(tmp_path / "spare"),))
+    lines = {"rm -rf {}/link/*": "ask", "rm -rf {}/link/src": "ask", "rm -rf {}/x/*": "allow", "rm -rf {}/*": "allow"}
+    spare = str(tmp_path / "spare")
+    assert lines == {
+        line: judge_command(line.format(spare), CommandRules(), UrlRules(), place).answer for line in lines
+    }
+
+
 @pytest.mark.promise("P-16")
 def test_a_command_starts_in_the_folder_that_its_host_works_in(tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()

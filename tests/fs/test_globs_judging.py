@@ -40,7 +40,7 @@ def test_a_pattern_that_means_what_the_policy_denies_or_our_own_files_is_refused
     [
         "*", "**", "**/*", "*.py", "**/*.py", "src/**", "**/*.{ts,tsx}", "*.json", "**/test_*.py", ".*", "*.*",
         "data/**", "deploy/**", "!.env", "**/*.toml", "[a-z]*.go", "certs/*.pem", "secrets.py", "**/*secret*.py", "",
-        "*key*",
+        "*key*", "app/(group)/**", "*(1).txt",
     ],
 )  # fmt: skip
 def test_a_broad_pattern_passes(pattern: str) -> None:
@@ -52,6 +52,9 @@ def test_a_pattern_counts_from_every_folder_that_the_call_names_and_from_the_roo
     assert rule("/Work/private/*", root="/work") == "path:deny"
 
 
-@pytest.mark.parametrize("pattern", ["{a", "a" * 5000, "{a,b}" * 40, ", ".join(map(str, range(300)))])
+@pytest.mark.parametrize(
+    "pattern",
+    ["{a", "a" * 5000, "{a,b}" * 40, ", ".join(map(str, range(300))), ".en[[:alpha:]]", ".@(env|x)", ".en{u..w}"],
+)
 def test_a_pattern_that_cannot_be_judged_is_refused(pattern: str) -> None:
     assert rule(pattern) == "path:unjudged"

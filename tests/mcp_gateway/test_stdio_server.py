@@ -134,15 +134,21 @@ def test_a_client_that_reads_nothing_can_be_left(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(stdio_server, "FLUSHING", 0.05)
     monkeypatch.setattr(stdio_sink, "MOST", 300_000)
 
+    go_on = asyncio.Event()
+
     async def work(exchange: Exchange) -> Answer:
+        await go_on.wait()
         return success({"text": "x" * 200_000})
 
     async def main() -> tuple[int, bool]:
         async with serving(work) as (pipes, backend, running):
             for number in range(5):
                 pipes.say(number + 1, "tools/call")
-            while backend.count < 5:  # the loop is free though nobody reads
+            while backend.count < 5:
                 await asyncio.sleep(0.001)
+            go_on.set()
+            for _ in range(50):  # until they are answered: the loop is free though nobody reads
+                await asyncio.sleep(0)
             for number in range(20):
                 pipes.say(number + 10, "tools/call")
             await asyncio.sleep(0.05)

@@ -14,9 +14,11 @@ import pytest
 from record.refusing import not_opened
 from record.test_sqlite_processes import Start, heard, start  # noqa: F401 - a fixture
 from record.works import OpenSqlite, add, records
+from rightcall.errors import StoreError
 from rightcall.record.clock import ManualClock
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.sqlite_identity import kept_head
+from rightcall.record.tokens import make_token, revoke_tokens
 from rightcall.record.verify import verify
 from rightcall.trust import ledger
 from rightcall.types_running import Grant
@@ -236,3 +238,23 @@ def test_a_database_of_an_earlier_version_is_taken_as_it_is(database: Path) -> N
     filled(database)
     another_key(database)
     not_opened(database, "replaced")
+
+
+@pytest.mark.promise("P-08", "A-03")
+def test_what_was_taken_back_does_not_return_with_an_older_copy_of_the_whole_folder(tmp_path: Path) -> None:
+    """Everything beside the database is as old as it is; only the user's own ledger knows better."""
+    path = tmp_path / "kept" / "audit.db"
+    with closing(SqliteStore(path)) as store:
+        store.transact(lambda tables: make_token(tables, "ann", "anna"))
+    shutil.copytree(path.parent, tmp_path / "copy")
+    with closing(SqliteStore(path)) as store:
+        store.transact(lambda tables: revoke_tokens(tables, "anna", caller="ann"))
+    shutil.rmtree(path.parent)
+    shutil.copytree(tmp_path / "copy", path.parent)
+    with pytest.raises(StoreError, match="older copy") as refused, closing(SqliteStore(path)) as store:
+        store.transact(lambda tables: tables.tokens())
+    assert refused.value.fault == "replaced"
+    with closing(SqliteStore(path, adopting=("anna", ""))) as store:
+        store.transact(lambda tables: tables.append("message", 0, b'{"what":"message"}'))
+    with closing(SqliteStore(path)) as store:
+        assert store.look(lambda tables: len(tables.tokens())) == 1  # a person has taken it as it is

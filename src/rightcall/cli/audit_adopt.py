@@ -12,9 +12,9 @@ from typing import Any
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.output import is_unicode, json_text
 from rightcall.cli.persons import at_a_terminal, typed, who
-from rightcall.cli.store_options import database_of
+from rightcall.cli.store_options import database_of, found_in
 from rightcall.cli.terminal import many, say
-from rightcall.errors import AnswerError, StoreError
+from rightcall.errors import AnswerError, ConfigError, StoreError
 from rightcall.record.asking import person
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.sqlite_identity import lost
@@ -22,13 +22,15 @@ from rightcall.text.escape import escaped
 
 _YES = ("y", "yes")
 _BESIDE = ("", "-wal", "-shm")
-_LOST = "A pause, tokens, approvals and grants in the lost audit log do not hold in the new one."
+_LOST = "Tokens, approvals and grants in the lost audit log do not hold in the new one."
 _UNSURE = "What was paused, approved, granted or revoked after this copy was made does not hold in it."
 
 
 def adopt_audit(options: Namespace) -> int:
     path = Path(database_of(options)).resolve()
-    problem = _problem(path)
+    if not path.exists() and not lost(path):
+        raise ConfigError(f"there is no audit log at {escaped(str(path))}; nothing was changed. Check `--db`")
+    problem = _problem(path, found=found_in(options) is not None)
     if problem is None:
         _tell(options, {"adopted": False}, ["The audit is the one that was there before. Nothing was changed."])
         return OK
@@ -64,8 +66,8 @@ def _after(path: Path, record: dict[str, Any]) -> list[str]:
     if record["new"]:
         return [
             "A new audit was begun.",
-            "It is not paused and holds no tokens, approvals or grants.",
-            f"If calls were paused, pause them again: rightcall pause {where}",
+            f"It is {'still' if record['paused'] else 'not'} paused and holds no tokens, approvals or grants.",
+            *([] if record["paused"] else [f"If calls were paused, pause them again: rightcall pause {where}"]),
             f"For each client make a token again: rightcall token new --as CALLER {where}",
         ]
     return [
@@ -83,10 +85,10 @@ def _tell(options: Namespace, record: dict[str, Any], lines: list[str]) -> None:
         say(*lines)
 
 
-def _problem(path: Path) -> StoreError | None:
+def _problem(path: Path, *, found: bool) -> StoreError | None:
     """What is wrong with it, where that is for a person to decide; any other fault is raised."""
     try:
-        SqliteStore(path).close()
+        SqliteStore(path, found=found).close()
     except StoreError as error:
         if error.fault in ("replaced", "corrupt"):
             return error

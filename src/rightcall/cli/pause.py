@@ -18,11 +18,13 @@ from rightcall.cli.store_options import Looking, store_options
 from rightcall.cli.terminal import say
 from rightcall.errors import ConfigError, StoreError
 from rightcall.text.escape import escaped
+from rightcall.trust.stops import put_stop, stopped
 from rightcall.trust.telling import speak_on_stderr, warn
 from rightcall.types_running import Pause
 
 if TYPE_CHECKING:
     from rightcall.record.tables import Store
+    from rightcall.text.redact import Redactor
 
 EXAMPLES = """\
 examples:
@@ -43,7 +45,7 @@ def common_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--everywhere",
         action="store_true",
-        help="also the hooks of projects without a policy file, which share a store",
+        help="all that you run on this machine, also what has no policy file and no store",
     )
     person_option(parser)
     json_option(parser, "the state of each store")
@@ -54,9 +56,11 @@ def run(options: Namespace) -> int:
     places = places_of(options, "pause")
     if options.status:
         return report_each(options, places, _state, only_looks=True)
-    from rightcall.record.pause import pause
+    from rightcall.record.pause import check_operator, pause
 
     callers = tuple(places.settings.callers)
+    check_operator(who(options), "", callers)
+    changed = places.everywhere and stop_everywhere(options, places)
 
     def stop(store: "Store") -> dict[str, Any]:
         reason = said_reason(options, places, store)
@@ -64,7 +68,31 @@ def run(options: Namespace) -> int:
         kept = reason if not new and reason and reason != held.reason else ""
         return state_record(held) | {"changed": new} | ({"unused_reason": kept} if kept else {})
 
-    return report_each(options, places, stop, create=True)
+    return report_each(options, places, stop, create=True, changed=changed)
+
+
+def stop_everywhere(options: Namespace, places: Places) -> bool:
+    """Before any store: what has one then finds the stop at once. Whether there was none yet."""
+    from datetime import UTC, datetime
+
+    from rightcall.text.redact import Redactor
+
+    if stopped() is not None:
+        return False
+    at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
+    reason = _plain_reason(options.reason, Redactor(os.urandom(32), places.settings.audit.redact))
+    keep_everywhere(Pause(who(options), at, reason))
+    return True
+
+
+def keep_everywhere(pause: Pause | None) -> None:
+    try:
+        put_stop(pause)
+    except OSError as fault:
+        raise ConfigError(
+            f"the state folder cannot be written, so this does not hold everywhere: {fault.strerror or fault}. "
+            "Stop each store by itself: rightcall pause --db FILE"
+        ) from None
 
 
 def _state(store: "Store | Looking") -> dict[str, Any]:
@@ -76,16 +104,20 @@ def said_reason(options: Namespace, places: Places, store: "Store") -> str:
     with it stops nothing."""
     if not options.reason:
         return ""
-    from rightcall.record.pause import LONGEST_REASON
     from rightcall.text.redact import Redactor
 
-    redactor = Redactor(store.key(), places.settings.audit.redact)
-    plain = "".join(one if one.isprintable() else " " for one in str(redactor.value(options.reason))).strip()
+    return _plain_reason(options.reason, Redactor(store.key(), places.settings.audit.redact))
+
+
+def _plain_reason(reason: str, redactor: "Redactor") -> str:
+    from rightcall.record.pause import LONGEST_REASON
+
+    plain = "".join(one if one.isprintable() else " " for one in str(redactor.value(reason))).strip()
     plain = str(redactor.value(plain))
     if len(plain) > LONGEST_REASON:
         warn(f"the reason was shortened to {LONGEST_REASON} characters")
         plain = plain[: LONGEST_REASON - 1].rstrip() + "…"
-    if not options.reason.strip().isprintable():
+    if not reason.strip().isprintable():
         warn("the reason was recorded on one line: line breaks and control characters became spaces")
     return plain
 
@@ -98,7 +130,7 @@ def state_record(held: Pause | None) -> dict[str, Any]:
 
 def report_each(
     options: Namespace, places: Places, work: Callable[[Any], dict[str, Any]], *, create: bool = False,
-    only_looks: bool = False,
+    only_looks: bool = False, changed: bool = False,
 ) -> int:  # fmt: skip
     """Do it to every store the options reach, also when one of them cannot be used; that one is told last. Where there
     is none, only a stop makes one: it holds for whoever comes."""
@@ -128,17 +160,25 @@ def report_each(
                 done.append({"store": place.path} | work(opened))
         except StoreError as fault:
             faults.append(fault)
+    whole = state_record(stopped()) | {"changed": changed}
     if options.json:
-        say(json_text({"stores": done}, ascii_only=not is_unicode(sys.stdout)))
+        say(json_text({"stores": done, "everywhere": whole}, ascii_only=not is_unicode(sys.stdout)))
     else:
-        say(*(line for one in done for line in _lines(one)))
+        say(*_told(done, whole))
     faults += [] if places.fault is None else [places.fault]
     if faults:
         raise faults[0]
     return OK
 
 
-def _lines(one: dict[str, Any]) -> Iterator[str]:
+def _told(stores: list[dict[str, Any]], whole: dict[str, Any]) -> Iterator[str]:
+    if whole["paused"] or whole["changed"]:
+        yield from _lines({"store": "everything that you run on this machine", **whole}, " --everywhere")
+    for one in stores:
+        yield from _lines(one)
+
+
+def _lines(one: dict[str, Any], reach: str = "") -> Iterator[str]:
     if not one["paused"]:
         yield f"{'Calls may run again' if one.get('changed') else 'Calls are not paused'}: {escaped(one['store'])}"
         return
@@ -147,7 +187,7 @@ def _lines(one: dict[str, Any]) -> Iterator[str]:
     yield f"All calls are {state} since {one['since']} UTC by {escaped(one['by'])}{why} ({escaped(one['store'])})"
     if one.get("unused_reason"):
         yield "The first reason stays on record; yours was not recorded. To change it, resume and pause again."
-    yield "Run `rightcall resume` with the same options to let calls run again."
+    yield f"Run `rightcall resume{reach}`{'' if reach else ' with the same options'} to let calls run again."
 
 
 def paused_line(held: Pause | None) -> list[str]:

@@ -4,7 +4,8 @@ fail over a typing error.
     --db FILE ───────────────────────▶ that store, which must be there
     a policy, here or above ─────────▶ the store that it names, which a stop may make
     a policy that cannot be read ────▶ every store that it is likely to mean and that is there
-    no policy ───────────────────────▶ the store of this folder, where there is one, and that of hooks without a policy
+    no policy ───────────────────────▶ the store of this folder, where there is one, that of hooks without a policy, and
+                                       everything else of this user: `wrap` and `proxy` may have no store here
 """
 
 import os
@@ -45,6 +46,8 @@ class Places(Struct, frozen=True):
 
     places: tuple[Place, ...]
     settings: "Settings"
+    everywhere: bool = False
+    """Whether all processes of this user are meant."""
     notes: tuple[str, ...] = ()
     fault: ConfigError | None = None
 
@@ -77,22 +80,21 @@ def _named(options: Namespace) -> Places:
         settings = policy_of(options).settings
     except ConfigError:
         settings = DEFAULT_POLICY.settings
-    return Places((Place(path), *_of_hooks(options)), settings)
+    return Places((Place(path), *_of_hooks(options)), settings, options.everywhere)
 
 
 def _without_policy(looked: str) -> Places:
-    """Hooks of projects without a policy share one store, which is this project's too."""
+    """Hooks of projects without a policy share one store, which is this project's too; and what has no store at all is
+    reached with everything else only."""
     from rightcall.config import DEFAULT_POLICY
 
     own = _store_above(looked)
-    hooks = _hooks_place()
-    if own is not None:
-        return Places((_found(own), hooks), DEFAULT_POLICY.settings)
+    stores = (*([] if own is None else [_found(own)]), _hooks_place())
     note = (
-        f"{escaped(looked)} has no policy file and no audit log, here or above, so this reaches only hooks without a "
-        "policy file. For another project pass `--root DIR`, for another store `--db FILE`"
+        f"{escaped(looked)} has no policy file, here or above, so this is meant for everything that you run on this "
+        "machine. For one project pass `--root DIR`, for one store `--db FILE`"
     )
-    return Places((hooks,), DEFAULT_POLICY.settings, (note,))
+    return Places(stores, DEFAULT_POLICY.settings, True, (note,))
 
 
 def _with_policy(options: Namespace, word: str, looked: str) -> Places:
@@ -106,7 +108,23 @@ def _with_policy(options: Namespace, word: str, looked: str) -> Places:
     path = os.path.abspath(database_of(options))
     folder = found_folder(policy, policy_path(options), options.root)
     places = [Place(path, folder, create=True), *(_found(one) for one in nearer if one != path)]
-    return Places((*places, *_of_hooks(options)), policy.settings, fault=_untrusted(options, word, path))
+    notes = (
+        ()
+        if options.everywhere or options.policy is not None or looked == os.path.abspath(options.root)
+        else (_below(looked, word),)
+    )
+    return Places(
+        (*places, *_of_hooks(options)), policy.settings, options.everywhere, notes,
+        fault=_untrusted(options, word, path),
+    )  # fmt: skip
+
+
+def _below(looked: str, word: str) -> str:
+    """Hooks look for a policy above them, commands do not."""
+    return (
+        f"{escaped(looked)} has no policy file of its own, so what was started there without one (`wrap`, `serve`, "
+        f"`mcp`) is not reached. To reach everything that you run, use: rightcall {word} --everywhere"
+    )
 
 
 def _found(usual: str) -> Place:
@@ -157,7 +175,7 @@ def _despite(options: Namespace, word: str, wrong: ConfigError, nearer: list[str
     )
     named = options.policy is not None
     places = tuple(Place(one, None if named or not _lies_below(one, folder) else folder) for one in there)
-    return Places((*places, *_of_hooks(options)), DEFAULT_POLICY.settings, (note,))
+    return Places((*places, *_of_hooks(options)), DEFAULT_POLICY.settings, options.everywhere, (note,))
 
 
 def _of_hooks(options: Namespace) -> tuple[Place, ...]:

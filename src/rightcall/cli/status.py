@@ -6,6 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rightcall.cli import OK, REFUSED
@@ -39,17 +40,20 @@ def run(options: Namespace) -> int:
     manifest = read_manifest(lock_folder())
     found = [*_of_settings(manifest), *_of_agent_zero(manifest)]
     server = _server()
-    paused = [one for path in _stores() if (one := _paused(path)) is not None]
+    stores = [*_stores()]
+    paused = [one for path in stores if (one := _paused(path)) is not None] or _paused_everywhere()
+    faults = [fault for path in stores if (fault := _fault(path)) is not None]
     if options.json:
-        say(json_text({"installed": found, "server": server, "paused": paused}))
+        say(json_text({"installed": found, "server": server, "paused": paused, "faults": faults}))
     else:
         style = style_for(sys.stdout)
         say(*(style.tint(line, "red", "bold") for one in paused for line in _paused_lines(one)))
+        say(*(style.tint(fault, "red") for fault in faults))
         say(*(line for one in found for line in _lines(one, style)))
         if not found:
             say("Nothing is installed. `rightcall install --help` shows what there is.")
         say(_server_line(server))
-    return REFUSED if any(one["works"] is False for one in found) else OK
+    return REFUSED if faults or any(one["works"] is False for one in found) else OK
 
 
 def _of_settings(manifest: Manifest) -> Iterator[dict[str, Any]]:
@@ -140,6 +144,32 @@ def _paused(path: str) -> dict[str, Any] | None:
     with suppress(StoreError), closing(Looking(path, found=path != record_without_policy())) as store:
         held = store.look(lambda tables: tables.paused())
         return None if held is None else {"store": path} | state_record(held)
+    return None
+
+
+def _paused_everywhere() -> list[dict[str, Any]]:
+    from rightcall.cli.pause import state_record
+    from rightcall.trust.stops import stopped
+
+    held = stopped()
+    return [] if held is None else [{"store": "everywhere"} | state_record(held)]
+
+
+def _fault(path: str) -> str | None:
+    """Why a store cannot be used, where it is lost, replaced or damaged: then every call is refused."""
+    from rightcall.cli.store_options import Looking
+    from rightcall.record.sqlite_faults import unusable, way_out
+    from rightcall.record.sqlite_identity import lost
+
+    file = Path(path).resolve()
+    if problem := lost(file):
+        return str(unusable(file, problem, way_out(file), "replaced"))
+    try:
+        if os.path.exists(path):
+            with closing(Looking(path, found=path != record_without_policy())) as store:
+                store.look(lambda tables: tables.head())
+    except StoreError as fault:
+        return str(fault)
     return None
 
 

@@ -85,14 +85,14 @@ def database_of(options: Namespace) -> str:
     from rightcall.executor_opening import store_path
 
     path = store_path(policy_of(options), policy_path(options), options.root)
-    if (folder := _found_in(options)) is not None:
+    if (folder := found_in(options)) is not None:
         from rightcall.record.origin import refuse_leaving
 
         refuse_leaving(path, folder)
     return path
 
 
-def _found_in(options: Namespace) -> str | None:
+def found_in(options: Namespace) -> str | None:
     """The folder that the store may have come with; None where the options name it."""
     if options.db is not None:
         return None
@@ -109,7 +109,7 @@ def open_store(options: Namespace, *, create: bool = False) -> "Store":
     path = database_of(options) if create else _existing(options)
     from rightcall.record.sqlite import SqliteStore
 
-    return SqliteStore(path, found=_found_in(options) is not None)
+    return SqliteStore(path, found=found_in(options) is not None)
 
 
 def existing_place(options: Namespace) -> None:
@@ -147,7 +147,7 @@ class Looking:
 
 def look_into(options: Namespace) -> Looking:
     """The store, for a command that changes nothing in it."""
-    return Looking(_existing(options), found=_found_in(options) is not None)
+    return Looking(_existing(options), found=found_in(options) is not None)
 
 
 def _existing(options: Namespace) -> str:

@@ -94,6 +94,12 @@ def _new(store: "Store", options: Namespace) -> int:
         )
     )
     urls = _urls(options.address, text)
+    if not _counts(made, options):
+        store.transact(lambda tables: revoke_tokens(tables, by, id=made.id))
+        raise ConfigError(
+            "no token was made: your state folder cannot be written, so nothing could later tell that this audit log "
+            "is yours. Name it: rightcall token new --db FILE, and start the server with `--policy FILE`"
+        )
     try:
         if options.json:
             say(json_line(_record(made) | {"token": text, "urls": urls}))
@@ -106,6 +112,12 @@ def _new(store: "Store", options: Namespace) -> int:
             sys.stderr.write(f"rightcall: token {made.id} could not be printed, so it was revoked; make a new one\n")
         raise
     return OK
+
+
+def _counts(made: Token, options: Namespace) -> bool:
+    """Whether another process of this user will find it: in a store that was found, its word alone does not do."""
+    with closing(look_into(options)) as looking:
+        return any(one.id == made.id for one in looking.look(lambda tables: tables.tokens()))
 
 
 def _urls(address: str, text: str) -> dict[str, str]:

@@ -127,6 +127,8 @@ class Scanner:
                 pieces.names += inner.names
             else:
                 self.at += 1
+        if not listed:
+            pieces.texts[-1] = tuple(text[:-1] for text in pieces.texts[-1])  # the sign is no part of the name
         pieces.choice((HOLE,) if listed else ("*",), quoted=False)
 
     def _until(self, closing: str) -> str:

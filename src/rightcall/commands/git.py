@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 from rightcall.commands.places import Place
 from rightcall.commands.runs import Found, Run
-from rightcall.commands.words import Late
 from rightcall.commands.wrappers import action_at
+from rightcall.parse.late import Late
 
 _GIT_SET = Late(
     r"core\.(?:hookspath|fsmonitor|sshcommand|pager|editor|askpass|attributesfile|worktree|gitproxy)|alias\..*"
@@ -92,8 +92,8 @@ def _git_config(rest: list[str]) -> Iterator[Found]:
     )
     if names and sets and _GIT_SET.fullmatch(names[0]):
         yield Found("persists", f"git config {names[0]}")
-    elif "--system" in rest or "-e" in rest or "--edit" in rest:
-        yield Found("persists", "git config --system")
+    elif "--system" in rest or "-e" in rest or "--edit" in rest or (sets and "--global" in rest):
+        yield Found("persists", "git config --global" if "--global" in rest else "git config --system")
 
 
 def _git_clone(rest: list[str]) -> Iterator[Found]:

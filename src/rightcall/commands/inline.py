@@ -4,7 +4,8 @@ it names is looked at. What deletes, starts programs, sends or reads credentials
 import re
 from typing import Literal, NamedTuple
 
-from rightcall.commands.words import Late, Word, unversioned
+from rightcall.commands.words import Word, unversioned
+from rightcall.parse.late import Late
 
 
 class Interpreter(NamedTuple):
@@ -38,7 +39,7 @@ INTERPRETERS: dict[str, Interpreter] = {
     "osascript": Interpreter(("-e",)), "elixir": Interpreter(("-e", "--eval")), "erl": Interpreter(("-eval",), False),
     "ghc": Interpreter(("-e",), False), "scala": Interpreter(("-e",), False), "groovy": Interpreter(("-e",)),
     "tclsh": Interpreter(()), "expect": Interpreter(("-c",)), "jshell": Interpreter(()),
-    "deno": Interpreter((), False), "lldb": Interpreter(("-o", "--one-line"), False),
+    "deno": Interpreter((), False), "lldb": Interpreter(("-o", "--one-line"), False), "timeit": Interpreter((), False),
     "awk": _AWK, "gawk": _AWK, "mawk": _AWK, "nawk": _AWK, "sed": _AWK, "gsed": _AWK, "ed": Interpreter(()),
     "emacs": Interpreter(("--eval", "-eval"), False), "gdb": Interpreter(("-ex", "-eval-command"), False),
 }  # fmt: skip
@@ -92,9 +93,21 @@ _CREDENTIALS = Late(
 _OURSELVES = Late(
     r"\brightcall(?:\.cli\b|\.__main__\b|\s+import\s+(?:cli|__main__)\b)|runpy.{0,300}\brightcall\b", re.DOTALL
 )
-_OUR_INSIDE = Late(
-    r"\brightcall(?:\.|\s+import\s+)(?:config_trust|record|store|stores|door\w*|authorise|installing|people|serve|hosts)\b"
+_OUR_IMPORT = Late(r"\b(?:import|from)\b(?:\\\n|[^;\n]){0,300}?(?<![\w./-])rightcall\b")
+_BY_NAME = Late(r"__import__|importlib|import_module|runpy|pkgutil|sys\.modules|exec\s*\(|eval\s*\(")
+_OUR_NAME = Late(r"(?<![\w./-])rightcall(?![\w/-]|\.(?:toml|py|md)\b)")
+_LOOKS = r"(?:Gate|loads|tagged|__version__|__file__|__path__|__doc__)"
+_OUR_HARMLESS = Late(
+    rf"\bfrom\s+rightcall\s+import\s+(?:{_LOOKS}\s*,\s*){{0,9}}{_LOOKS}(?=\s*(?:[;#\n]|$))"
+    r"|\bimport\s+(?:[\w.]+\s*,\s*){0,9}rightcall(?:\s*,\s*(?!rightcall)[\w.]+){0,9}(?=\s*(?:[;#\n]|$))"
+    rf"|(?<![\w.])rightcall\.{_LOOKS}\b"
 )
+"""A look at what is installed, a gate, a parser: nothing of them answers for a person."""
+_DECIDES = Late(
+    r"(?:\.\s*|['\"]|\bimport\b\s*(?:\([^)]{0,500}?|[^;\n]{0,300}?)\b)"
+    r"(?:answer|approve|resume|pause|grant|trust|adopt)(?:_\w+)?\b"
+)
+"""What only a person does."""
 _STRINGS = re.compile(r"'((?:[^'\\\n]|\\.){1,300})'|\"((?:[^\"\\\n]|\\.){1,300})\"|`([^`\n]{1,300})`")
 _AWK_STARTS = Late(r"\bsystem\s*\(|\|\s*getline|\|&|/inet/|print[^;}]{0,300}\|\s*\w|\|\s*\"")
 _AWK_HARMLESS = Late(
@@ -143,6 +156,8 @@ def codes(program: str, arguments: list[Word]) -> list[Word]:
     if program == "deno":
         words = [word for word in arguments[1:] if not word.value.startswith("-")]
         return words[:1] if arguments and arguments[0].value == "eval" else []
+    if program == "timeit":
+        return [Word("\n".join(word.value for word in arguments if not word.value.startswith("-")))]
     found: list[Word] = []
     at = 0
     while at < len(arguments):
@@ -216,16 +231,21 @@ def is_fed(program: str, arguments: list[Word]) -> bool:
 
 
 def guards(code: str) -> Literal["ask", "deny", ""]:
-    """Whether code calls RightCall's own commands, or reaches for what decides about calls."""
+    """Whether code calls RightCall's own commands, or imports what decides about calls: a model does not answer its own
+    questions. A look at the version, or a gate, harms nobody."""
     if "rightcall" not in code:
         return ""
-    return "deny" if _OURSELVES.search(code) else "ask" if _OUR_INSIDE.search(code) else ""
+    if _OURSELVES.search(code):
+        return "deny"
+    if not (_OUR_IMPORT.search(code) or _BY_NAME.search(code)) or not _OUR_NAME.search(_OUR_HARMLESS.sub("", code)):
+        return ""
+    return "deny" if _DECIDES.search(code) else "ask"
 
 
 def judged(program: str, code: str) -> tuple[str, str] | None:
     """The rule and the word that make code a matter for a person; None for nothing."""
     if program in ("awk", "gawk", "mawk", "nawk"):
-        found = _AWK_STARTS.search(_AWK_HARMLESS.compiled.sub("", code))
+        found = _AWK_STARTS.search(_AWK_HARMLESS.sub("", code))
         if found:
             return "runs", found.group().strip()
         return ("credentials", "ENVIRON") if "ENVIRON" in code else None

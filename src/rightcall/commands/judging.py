@@ -8,7 +8,6 @@
 Never raises, and takes time in the length of the text: what is too long, too deep or cannot be read asks.
 """
 
-import os
 import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
@@ -20,7 +19,7 @@ from rightcall.commands.expansion import Budget
 from rightcall.commands.inline import LONGEST_CODE, codes, guards, interpreter, is_fed, judged, texts_in
 from rightcall.commands.paths import MOST_PATHS, Use, expanded, found_words, is_plain, parts, path_words, use_of
 from rightcall.commands.patterns import Pattern, first_hit
-from rightcall.commands.places import Place, is_device, is_disk
+from rightcall.commands.places import Place, followed, is_device, is_disk
 from rightcall.commands.rules import found_in
 from rightcall.commands.runs import FETCHERS, SECRET_NAME, Found, Run, why_dangerous, writes_to
 from rightcall.commands.sending import CONNECTS, addresses
@@ -565,7 +564,7 @@ class _Judge:
             self.add("ask", "command:credentials", f"`{shown}` holds credentials")
         if not writes:
             return
-        real = whole if unknown else _followed(whole)
+        real = whole if unknown else followed(whole)
         for path in {whole, real}:
             if is_disk(path):
                 self.add("deny", "command:catastrophic", f"`{shown}`: writing to a whole disk destroys what is on it")
@@ -669,13 +668,6 @@ def _replaced(run: Run) -> str:
         if value.startswith("-I"):
             return value[2:] or (run.values[at + 1] if at + 1 < len(run.values) else "{}")
     return "{}"
-
-
-def _followed(path: str) -> str:
-    try:
-        return os.path.realpath(path)
-    except (OSError, ValueError):
-        return path
 
 
 def _program_of(command: Simple) -> str:

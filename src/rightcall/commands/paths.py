@@ -10,9 +10,10 @@ from typing import Literal, NamedTuple
 
 from rightcall.commands.places import Place, is_cut, names_in
 from rightcall.commands.runs import Run, gives_pattern
-from rightcall.commands.words import HOLE, WILD, Late, Word, could_be
+from rightcall.commands.words import HOLE, WILD, Word, could_be
 from rightcall.commands.wrappers import action_at
 from rightcall.fs.refused import component
+from rightcall.parse.late import Late
 
 _TEXT_ONLY = frozenset(
     ("echo", "printf", "print", "man", "which", "type", "whereis", "whatis", "apropos", "info", "help", "true",

@@ -9,7 +9,8 @@
   short and the long spelling are one option (`TWINS`). Capital and small letters differ, but where both mean the same.
 - A script is a program, whoever runs it: `deploy.sh` means `bash deploy.sh`. `python` means `python3.11`.
 - A last word `*` means: at least one word more, whatever it is.
-- `|` separates choices in one word: `npm publish|unpublish`, `git clean -f|--force`.
+- `|` separates choices in one word: `npm publish|unpublish`, `git clean -f|--force`. Braces do the same within a word:
+  `docker{,-compose} up`. `?` and `[a-z]` are no wildcards here, since both stand in arguments (`pip install x[y]`).
 """
 
 import re
@@ -17,7 +18,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from rightcall.commands.words import basename, unversioned
+from rightcall.commands.words import alternatives, basename, unversioned
 from rightcall.commands.wrappers import SHELLS
 from rightcall.text.patterns import matches
 
@@ -198,22 +199,20 @@ def compiled(text: str) -> Pattern:
     for word in words:
         if not _PROGRAM.fullmatch(word):
             raise ValueError('has quotes or signs of the shell in it; a pattern has plain words, as in "git push"')
-    if "/" in words[0] and "*" not in words[0]:
-        raise ValueError(f'names a program by its folder, and can match nothing: write "{basename(words[0])}"')
     rest = len(words) > 1 and words[-1] == "*"
     body = words[1:-1] if rest else words[1:]
-    _can_match(words)
+    programs = _choices(words[0])
+    for program in programs:
+        _can_match([program, *words[1:]])
     whole = len(body)
     if words[0].casefold() not in _ONE_DASH:
         body = [one for word in body for one in ([f"-{x}" for x in word[1:]] if _BUNDLE.fullmatch(word) else [word])]
-    choices = [tuple(filter(None, word.split("|"))) for word in body]
-    if not all(choices):
-        raise ValueError('has an empty choice in it; write it as in "npm publish|unpublish"')
+    choices = [_choices(word) for word in body]
     if any(len({choice.startswith("-") for choice in one}) > 1 for one in choices):
         raise ValueError("has an option and a plain word as choices of one word; write a pattern for each")
     return Pattern(
         text,
-        tuple(filter(None, (basename(one) or one for one in words[0].casefold().split("|")))),
+        tuple(basename(one) or one for one in programs),
         tuple(one for one in choices if not one[0].startswith("-")),
         tuple(one for one in choices if one[0].startswith("-")),
         rest,
@@ -221,9 +220,27 @@ def compiled(text: str) -> Pattern:
     )
 
 
+def _choices(word: str) -> tuple[str, ...]:
+    """What one word of a pattern may be. Raises ValueError for what no word of a command is."""
+    if word.startswith("#"):
+        raise ValueError("has a `#` before a word, which begins a comment in a shell; leave out what follows it")
+    found = tuple(one for choice in alternatives(word) for one in choice.split("|"))
+    if not all(found):
+        raise ValueError(
+            'has an empty choice in it: `|` separates choices, as in "npm publish|unpublish"; '
+            "of a pipe, each command is judged by itself"
+        )
+    if any(one != "[" and re.search(r"[?\[\]]", one) for one in found):
+        better = re.sub(r"\?|\[[^\]]*\]?", "*", word)
+        raise ValueError(f'has a `?` or brackets in it, and `*` is the only wildcard: write "{better}"')
+    return found
+
+
 def _can_match(words: list[str]) -> None:
     """Raises ValueError for what no command is ever compared with, since it is seen through."""
     first = words[0].casefold()
+    if "/" in first and "*" not in first:
+        raise ValueError(f'names a program by its folder, and can match nothing: write "{basename(first) or "ls"}"')
     if re.match(r"[A-Za-z_]\w*=", words[0]):
         better = " ".join(words[1:]) or "env"
         raise ValueError(f'begins with a variable, and can match nothing: write "{better}"')

@@ -3,11 +3,13 @@ place of credentials, a file that something starts from, or part of the system."
 
 import os
 import re
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from msgspec import Struct
 
-from rightcall.commands.words import HOLE, Late
+from rightcall.commands.words import HOLE, WILD
+from rightcall.parse.late import Late
 
 _TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/dev/shm", "/var/folders", "/private/var/folders")
 _DEVICES = Late(r"/dev/(?:null|zero|stdin|stdout|stderr|tty|u?random|full|fd/.*|ptmx|pts/\d+)")
@@ -114,11 +116,29 @@ class Place(Struct, frozen=True):
     def root_is_temporary(self) -> bool:
         return any(self.root.startswith(one.rstrip("/") + "/") for one in self.temporary)
 
+    def is_above(self, path: str) -> bool:
+        """The project's folder or one that it lies in, also where only wildcards mean it: `/tmp/*`, `/home/*/work`."""
+        names = [name for name in self.root.casefold().split("/") if name]
+        reached = {0}
+        for part in path.casefold().replace(HOLE, "*").split("/"):
+            if part == "**":
+                reached = set(range(min(reached), len(names) + 1))
+            elif part:
+                ahead = (at for at in reached if at < len(names))
+                reached = {at + 1 for at in ahead if part == names[at] or fnmatchcase(names[at], part)}
+            if not reached:
+                return False
+        return True
+
     def is_temporary(self, path: str) -> bool:
-        """In the system's folder for such files; a project that lies there is a project all the same."""
+        """In the system's folder for such files, also behind links; a project that lies there is a project all the
+        same, and so is what it lies in."""
+        return self._is_in_temporary(path) and self._is_in_temporary(_followed_up_to_wildcards(path))
+
+    def _is_in_temporary(self, path: str) -> bool:
         if not any(path.startswith(one.rstrip("/") + "/") for one in self.temporary):
             return False
-        return not self.is_inside(path) and not self.root.startswith(path)
+        return not self.is_inside(path) and not self.is_above(path)
 
     def is_made_again(self, path: str) -> bool:
         """A folder or file that a build or a test writes, inside the project and not the project itself."""
@@ -164,7 +184,13 @@ class Place(Struct, frozen=True):
         short = self._short(os.path.normpath(bare) if bare != "/" else "/")
         return short in _EVERYTHING or re.fullmatch(r"[a-z]:[/\\]*\*?", path, re.IGNORECASE) is not None
 
+    def is_home_of_many(self, path: str) -> bool:
+        """A folder in which the credentials of many programs lie, among all else. The project's own is none."""
+        whole = os.path.normpath(path.rstrip("*") or "/")
+        return whole != self.root and self._short(whole) in _OF_MANY
 
+
+_OF_MANY = frozenset(("/", "~", "/home", "/users", "/root", "/etc", "~/.config", "~/library"))
 _EVERYTHING = frozenset(
     ("/", "~", "/home", "/users", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/var", "/opt",
      "/root", "/sys", "/proc", "/dev", "/system", "/library", "/applications", "/mnt", "/media", "/srv", "/usr/bin",
@@ -177,7 +203,25 @@ def _place(root: str, folders: tuple[str, ...], home: str, temporary: str) -> Pl
     base = os.path.realpath(root)
     starts = tuple(os.path.realpath(os.path.join(base, folder)) for folder in folders) or (base,)
     spare = (*_TEMPORARY, os.path.normpath(temporary)) if temporary.startswith("/") else _TEMPORARY
+    spare = tuple(dict.fromkeys((*spare, *map(os.path.realpath, spare))))
     return Place(base, os.path.normpath(home), starts, spare)
+
+
+def followed(path: str) -> str:
+    """Where the links in a path lead."""
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return path
+
+
+def _followed_up_to_wildcards(path: str) -> str:
+    """The same for the part of a path that is known."""
+    found = WILD.search(path.replace(HOLE, "*"))
+    if found is None:
+        return followed(path)
+    known = path.rfind("/", 0, found.start())
+    return followed(path[:known] or "/").rstrip("/") + path[known:]
 
 
 def is_device(path: str) -> bool:

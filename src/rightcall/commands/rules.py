@@ -20,8 +20,9 @@ from rightcall.commands.sending import (
     ssh_rules,
     wget_rules,
 )
-from rightcall.commands.words import HOLE, Late, Word, joined, unversioned
+from rightcall.commands.words import HOLE, Word, joined, unversioned
 from rightcall.commands.wrappers import SHELLS, option_value, shell_code
+from rightcall.parse.late import Late
 
 _DEPLOYS = Late(
     r"(?:^|[:_./-])(?:deploy|deployment|publish|release|ship|promote|rollback|destroy|wipe|nuke|purge|teardown"
@@ -168,17 +169,18 @@ def _mv(run: Run, place: Place) -> Iterator[Found]:
     operands = run.operands("-t -S --target-directory --suffix")
     if operands and operands[-1].value == "/dev/null":
         yield Found("destroys", "mv … /dev/null")
-    for word in operands[:-1]:
+    into = option_value(run.arguments, "-t", "--target-directory")
+    for word in operands if into is not None else operands[:-1]:
         for path in run.wholes(word, place):
-            if place.is_everything(path):
-                yield Found("destroys", f"mv {word.value}")
-                return
-            if not place.is_inside(path) and not place.is_temporary(path):
-                yield Found("destroys", f"mv {word.value}")
+            kept = (place.is_inside(path) and not place.is_above(path)) or place.is_temporary(path)
+            if not kept or place.is_everything(path):
+                yield Found("destroys", f"mv {word.value}".replace(HOLE, "…"))
                 return
 
 
-def _cp(run: Run, _place: Place) -> Iterator[Found]:
+def _cp(run: Run, place: Place) -> Iterator[Found]:
+    if run.has("-r", "-R", "-a", "--recursive", "--archive"):
+        yield from _takes_in(run, place)
     operands = run.operands("-t -S --target-directory --suffix -m -o -g --mode --owner --group")
     if operands and is_disk(operands[-1].value):
         yield Found("destroys", f"{run.program} {operands[-1].value}", deny=True)
@@ -390,7 +392,22 @@ def _redis(run: Run, _place: Place) -> Iterator[Found]:
         yield Found("destroys", "redis-cli")
 
 
+def _search(run: Run, place: Place) -> Iterator[Found]:
+    if "grep" not in run.program or run.has("-r", "-R", "--recursive", "--dereference-recursive"):
+        yield from _takes_in(run, place)
+
+
+def _takes_in(run: Run, place: Place) -> Iterator[Found]:
+    """All of a home folder or of the system: credentials are among it."""
+    for word in run.operands():
+        if any(map(place.is_home_of_many, run.wholes(word, place))):
+            yield Found("credentials", f"{run.program} {word.value}")
+            return
+
+
 def _tar(run: Run, place: Place) -> Iterator[Found]:
+    if re.match(r"-?[a-zA-Z]*[cru]|--(?:create|append|update)", run.values[0] if run.values else ""):
+        yield from _takes_in(run, place)
     if any(one.startswith(("--checkpoint-action", "--to-command")) for one in run.values):
         yield Found("runs", "tar --checkpoint-action")
     if run.has("--remove-files"):
@@ -471,6 +488,8 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     "gh": gh_rules,
     **dict.fromkeys(("aws", "gcloud", "gsutil", "rclone", "mc", "s3cmd", "s5cmd"), bucket_rules),
     **dict.fromkeys(("nc", "ncat", "netcat"), netcat_rules),
+    **dict.fromkeys(("grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "ugrep", "rga"), _search),
+    **dict.fromkeys(("zip", "7z", "7za"), _takes_in),
     **dict.fromkeys(("make", "gmake"), _make),
     **dict.fromkeys(("nslookup", "dig", "host", "ping", "drill", "getent"), lookup_rules),
     **dict.fromkeys(("tar", "bsdtar", "gtar"), _tar),

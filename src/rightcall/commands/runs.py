@@ -7,8 +7,9 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from rightcall.commands.places import Place
-from rightcall.commands.words import HOLE, Late, Word
+from rightcall.commands.words import HOLE, Word
 from rightcall.commands.wrappers import option_value, takes_value
+from rightcall.parse.late import Late
 
 SECRET_NAME = Late(
     r"(?:^|_)(?:SECRET|SECRETS|TOKEN|TOKENS|PASSW(?:OR)?D|PASSWD|PASS|PASSPHRASE|CREDENTIALS?|AUTH|PAT"

@@ -1,7 +1,7 @@
 """What leaves the machine: requests that change or carry something, copies to other machines and to buckets."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rightcall.commands.places import Place
 from rightcall.commands.runs import SECRET_NAME, Found, Run
@@ -20,6 +20,7 @@ _CURL_VALUED = (
     "--aws-sigv4 "
     "--netrc-file --oauth2-bearer --connect-to --dns-servers --retry-max-time --url-query --variable --socks5 --noproxy"
 )
+_SSH_VALUED = "-p -i -l -o -L -R -D -F -J -b -c -E -e -I -m -O -Q -S -W -w -B"
 _SENDING = ("-d", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "-F", "--form",
             "--form-string", "-T", "--upload-file", "--json")  # fmt: skip
 
@@ -41,36 +42,60 @@ def addresses(run: Run) -> list[Address]:
 
 def _hosts(run: Run) -> list[Address]:
     """Hosts that stand without a scheme, and those that a request is led through."""
-    found: list[str] = []
-    program = run.program
-    if program in ("curl", "curlie"):
-        for option in _LEADS:
-            value = option_value(run.arguments, option) if any(one.startswith(option) for one in run.values) else None
-            if value is not None:
-                text = value.value
-                if option in ("--connect-to", "--resolve"):
-                    pieces = re.findall(r"\[[^\]]*\]|[^:]*", text)
-                    found += [one for one in pieces if one and not one.isdigit()][-2:]
-                else:
-                    found.append(text)
-    elif program in ("ssh", "autossh", "mosh"):
-        operands = run.operands("-p -i -l -o -L -R -D -F -J -b -c -E -e -I -m -O -Q -S -W -w -B")
-        found += [one.value.rpartition("@")[2] for one in operands[:1]]
-        found += [one.value.rpartition("@")[2] for option in ("-J", "-W") if option in run.values
-                  and (one := option_value(run.arguments, option)) is not None]  # fmt: skip
-    elif program in ("scp", "rsync", "sftp", "git"):
-        found += [one[1] for value in run.values if not value.startswith(("-", "/", "."))
-                  and (one := _HOST.match(value)) and (program != "git" or "@" in value)]  # fmt: skip
-    elif program in ("lynx", "links", "w3m", "httpie"):
-        found += [one for one in run.values if not one.startswith("-")]
-    elif program in ("nc", "ncat", "netcat", "telnet", "ping"):
-        found += [one.value for one in run.operands("-p -s -w -i -X -x -q -I -O -c -W -t")[:1]]
-    elif program in ("psql", "mysql", "redis-cli"):
-        found += [one.value for option in ("-h", "--host") if any(v.startswith(option) for v in run.values)
-                  and (one := option_value(run.arguments, option)) is not None]  # fmt: skip
-    scheme = "ssh" if program in ("ssh", "scp", "sftp", "rsync", "git", "autossh", "mosh") else "http"
-    read = [parsed(one, scheme) for one in found[:20] if HOLE not in one]
+    reader = _HOSTS.get(run.program)
+    if reader is None:
+        return []
+    scheme = "ssh" if run.program in _OVER_SSH else "http"
+    read = [parsed(one, scheme) for one in reader(run)[:20] if HOLE not in one]
     return [one for one in read if one is not None]
+
+
+def _led_through(run: Run) -> list[str]:
+    """Of curl: proxies, and what stands in for a host."""
+    found: list[str] = []
+    for option, value in _given(run, *_LEADS):
+        if option in ("--connect-to", "--resolve"):
+            pieces = re.findall(r"\[[^\]]*\]|[^:]*", value)
+            found += [one for one in pieces if one and not one.isdigit()][-2:]
+        else:
+            found.append(value)
+    return found
+
+
+def _logged_into(run: Run) -> list[str]:
+    jumps = [value for option, value in _given(run, "-J", "-W") if option in run.values]
+    return [one.rpartition("@")[2] for one in (*(word.value for word in run.operands(_SSH_VALUED)[:1]), *jumps)]
+
+
+def _copied_between(run: Run) -> list[str]:
+    """`host:path`; of git only with a user, since a branch may have a colon too."""
+    values = [one for one in run.values if not one.startswith(("-", "/", ".")) and (run.program != "git" or "@" in one)]
+    return [found[1] for one in values if (found := _HOST.match(one))]
+
+
+def _given(run: Run, *options: str) -> Iterator[tuple[str, str]]:
+    """Those of some options that are there, each with its value."""
+    for option in options:
+        if any(one.startswith(option) for one in run.values):
+            value = option_value(run.arguments, option)
+            if value is not None:
+                yield option, value.value
+
+
+_OVER_SSH = frozenset(("ssh", "scp", "sftp", "rsync", "git", "autossh", "mosh"))
+_HOSTS: dict[str, Callable[[Run], list[str]]] = {
+    **dict.fromkeys(("curl", "curlie"), _led_through),
+    **dict.fromkeys(("ssh", "autossh", "mosh"), _logged_into),
+    **dict.fromkeys(("scp", "rsync", "sftp", "git"), _copied_between),
+    **dict.fromkeys(
+        ("lynx", "links", "w3m", "httpie"), lambda run: [one for one in run.values if not one.startswith("-")]
+    ),
+    **dict.fromkeys(
+        ("nc", "ncat", "netcat", "telnet", "ping"),
+        lambda run: [one.value for one in run.operands("-p -s -w -i -X -x -q -I -O -c -W -t")[:1]],
+    ),
+    **dict.fromkeys(("psql", "mysql", "redis-cli"), lambda run: [value for _, value in _given(run, "-h", "--host")]),
+}
 
 
 def _named_addresses(run: Run) -> list[Address]:
@@ -237,7 +262,9 @@ def netcat_rules(run: Run, _place: Place) -> Iterator[Found]:
 
 def ssh_rules(run: Run, _place: Place) -> Iterator[Found]:
     yield from _led_by_a_file(run)
-    if run.program == "ssh" and not run.operands("-p -i -l -o -L -R -D -F -J -b -c -E -e -I -m -O -Q -S -W -w -B"):
+    if run.program == "ssh" and not run.operands(_SSH_VALUED):
         return
     if run.fed or run.redirected:
         yield Found("publishes", "… | ssh")
+    if run.program == "ssh" and len(run.operands(_SSH_VALUED)) == 1 and not run.has("-T", "-N", "-G", "-O", "-W"):
+        yield Found("runs", "ssh")  # whatever is typed there

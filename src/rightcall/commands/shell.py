@@ -22,7 +22,6 @@ _FUNCTION = re.compile(r"[ \t]*\(\s*\)")
 _MOST_FOLDERS = 8
 _OPENING = frozenset(("if", "while", "until", "for", "case", "select", "{", "function", "[[", "time", "!", "coproc"))
 _CLOSING = frozenset(("then", "do", "done", "fi", "elif", "else", "esac", "}", "in"))
-_PRINTS_PLAIN = frozenset(("echo", "printf"))
 
 
 class Redirect(NamedTuple):
@@ -48,14 +47,6 @@ class Simple(Struct):
     depth: int = 0
     fed: tuple[int, ...] = ()
     """The commands whose output it reads, as positions in the list of all."""
-
-
-class Script(NamedTuple):
-    """All commands of a line, and what else is worth knowing of it."""
-
-    commands: list[Simple]
-    bombs: bool
-    """A function that starts itself twice in the background."""
 
 
 class _Here(NamedTuple):

@@ -97,6 +97,8 @@ _LISTS: dict[Kind, str] = {
         conda|mamba|micromamba env remove
         npm uninstall|remove|rm|un -g|--global
         cargo uninstall
+        rustup self|toolchain uninstall|remove
+        nvm|fnm|volta|pyenv|rbenv|asdf|mise|sdk uninstall
         dropdb|dropuser|pg_dropcluster
         mysqladmin drop|shutdown|flush*
         redis-cli ** FLUSHALL|FLUSHDB|flushall|flushdb|FlushAll|DEL|del
@@ -422,6 +424,7 @@ _LISTS: dict[Kind, str] = {
         history|fc
         tcpdump|tshark|wireshark|ettercap|dsniff|ngrep|bettercap *
         pbpaste|wl-paste|get-clipboard|screencapture|scrot|xwd
+        xsel -o|--output
         dscl . -read
         nmcli ** -s|--show-secrets
         wpa_passphrase *
@@ -547,6 +550,7 @@ _LISTS: dict[Kind, str] = {
         jupyter|ipython server|profile --allow-root
         brew tap
         npm link -g
+        pip|pip3 install --break-system-packages
     """,
     "guards": """
         claude --dangerously-skip-permissions|--permission-mode|--allow-dangerously-skip-permissions
@@ -558,7 +562,14 @@ _LISTS: dict[Kind, str] = {
         journalctl --vacuum*|--rotate|--flush
         wevtutil|clear-eventlog *
     """,
-    "runs": "",
+    "runs": """
+        git difftool -x|--extcmd*
+        git grep -O*|--open-files-in-pager*
+        git archive --exec*
+        git fetch|pull|clone|ls-remote|fetch-pack --upload-pack*|--exec*
+        vim|vi|nvim|gvim|view|ex ** *!*
+        wmic ** call
+    """,
 }
 
 _LOOKS = frozenset(

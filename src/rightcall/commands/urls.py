@@ -2,7 +2,8 @@
 
 A pattern of `[policy.urls]` is `[scheme://]host[:port][/path]`: `example.com` means every scheme, port and path there;
 `*.example.com` its subdomains (and, in `deny` and `ask`, itself); `*` in a path stands for any characters, and a path
-counts from its beginning. A host may be an address range such as `10.0.0.0/8` (then without a path).
+counts from its beginning. A host may be an address range such as `10.0.0.0/8` (then without a path). `{a,b}` is one or
+the other.
 """
 
 import re
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from rightcall.commands.words import Late
+from rightcall.parse.late import Late
 from rightcall.text.patterns import matches
 
 _SCHEME = Late(r"([A-Za-z][A-Za-z0-9+.-]*):")
@@ -142,14 +143,19 @@ def _split(rest: str) -> tuple[str, str]:
     return rest[: found.start()], path if path.startswith("/") else "/" + path
 
 
-def _host_and_port(place: str) -> tuple[str, int | None]:
+def _split_host(place: str) -> tuple[str, str]:
+    """A host and what stands behind its colon."""
     if place.startswith("["):
         host, _, after = place[1:].partition("]")
-        port = after.removeprefix(":")
-    elif place.count(":") > 1:
-        host, port = place, ""
-    else:
-        host, _, port = place.partition(":")
+        return host, after.removeprefix(":")
+    if place.count(":") > 1:
+        return place, ""
+    host, _, port = place.partition(":")
+    return host, port
+
+
+def _host_and_port(place: str) -> tuple[str, int | None]:
+    host, port = _split_host(place)
     return host, int(port) if port.isascii() and port.isdigit() and len(port) < 6 else None
 
 
@@ -281,22 +287,32 @@ def _path_hits(wanted: str, path: str, surely: bool) -> bool:
     clean = unquote(unquote(path)).partition("?")[0].partition("#")[0]
     if surely and (".." in clean or "\\" in clean):
         return False
+    whole = _resolved(clean)
+    return matches(wanted, whole) or matches(wanted + "/*", whole) or (not wanted)
+
+
+def _resolved(path: str) -> str:
+    """A path without `.`, `..` and empty parts."""
     parts: list[str] = []
-    for part in clean.split("/"):
+    for part in path.split("/"):
         if part == "..":
             parts[-1:] = []
         elif part not in ("", "."):
             parts.append(part)
-    whole = "/" + "/".join(parts)
-    wanted = wanted.rstrip("/")
-    return matches(wanted, whole) or matches(wanted + "/*", whole) or (not wanted)
+    return "/" + "/".join(parts)
 
 
 @lru_cache(1024)
-def compiled_url(text: str) -> UrlPattern:
-    """Raises ValueError with what is wrong, and an example."""
+def compiled_url(text: str) -> tuple[UrlPattern, ...]:
+    """What a pattern means: one, or several by its braces. Raises ValueError with what is wrong, and an example."""
     if not text or text != text.strip() or not text.isprintable() or " " in text:
         raise ValueError('must be an address or a part of one, such as "*.example.com" or "https://example.com/docs"')
+    from rightcall.commands.words import alternatives  # late: only policies need it
+
+    return tuple(map(_url_pattern, alternatives(text)))
+
+
+def _url_pattern(text: str) -> UrlPattern:
     scheme, found, rest = text.partition("://")
     if not found:
         scheme, rest = "", text
@@ -304,6 +320,8 @@ def compiled_url(text: str) -> UrlPattern:
         raise ValueError(
             "has a user, a query or a fragment, which are never compared; name scheme, host, port and path"
         )
+    if not re.fullmatch(r"[A-Za-z0-9+.*-]*", scheme) or re.search(r"[{}\\]", rest):
+        raise ValueError('is no address; write it as in "https://example.com/docs"')
     from ipaddress import ip_network
 
     if re.fullmatch(r"[0-9a-fA-F.:]+/\d{1,3}", rest):
@@ -312,27 +330,35 @@ def compiled_url(text: str) -> UrlPattern:
         except ValueError:
             raise ValueError('is not a range of addresses, such as "10.0.0.0/8"') from None
     authority, slash, path = rest.partition("/")
+    if re.search(r"[\[\]]", path):
+        raise ValueError("has brackets in its path, and `*` is the only wildcard: write `*` instead")
     host, port = _pattern_host(authority)
     if not host and scheme.casefold() != "file":
         raise ValueError('must name a host, such as "example.com" or "*"')
-    return UrlPattern(scheme.casefold(), host if "*" in host else canonical_host(host), port, slash + path)
+    return UrlPattern(scheme.casefold(), host, port, _resolved(unquote(unquote(path))).rstrip("/") if slash else "")
 
 
 def _pattern_host(authority: str) -> tuple[str, int | None]:
-    if authority.startswith("["):
-        host, _, after = authority[1:].partition("]")
-        port = after.removeprefix(":")
-    elif authority.count(":") > 1:
-        host, port = authority, ""
-    else:
-        host, _, port = authority.partition(":")
-    if port and port != "*" and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+    """Raises ValueError for a host that no address has."""
+    host, port = _split_host(authority)
+    if authority.endswith(":") or (
+        port and port != "*" and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536)
+    ):
         raise ValueError("has a port that is no number from 1 to 65535")
     if host.startswith("."):
         host = f"*{host}"  # as other lists write the subdomains
-    return host.casefold().rstrip("."), int(port) if port and port != "*" else None
+    if re.search(r"[\[\]]", authority) and not re.fullmatch(r"\[[^\[\]]+\](?::[\d*]+)?", authority):
+        raise ValueError('has brackets that are not around an IPv6 address, as in "http://[::1]:8080"')
+    if (":" in host or authority.startswith("[")) and "*" not in host and _six(host.partition("%")[0]) is None:
+        raise ValueError('has an IPv6 address that is none; write it as in "http://[::1]:8080"')
+    found = canonical_host(host)
+    if ".." in found or any("*" in label and not label.isascii() for label in host.split(".")):
+        raise ValueError("has a name that no host has; write its parts as letters, or a `*` for a whole part")
+    return found, int(port) if port and port != "*" else None
 
 
 def first_url_hit(patterns: Sequence[str], address: Address, *, surely: bool = False) -> str | None:
     """The first pattern of a list that means this address."""
-    return next((text for text in patterns if compiled_url(text).hits(address, surely=surely)), None)
+    return next(
+        (text for text in patterns if any(one.hits(address, surely=surely) for one in compiled_url(text))), None
+    )

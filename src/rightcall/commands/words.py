@@ -12,6 +12,8 @@ from itertools import islice, pairwise, product
 
 from msgspec import Struct
 
+from rightcall.parse.late import Late
+
 HOLE = "\ue000"
 """Stands for text that is known only when it runs."""
 CUT = "\ue001"
@@ -24,6 +26,7 @@ _MOST_NUMBERS = 10
 """Of a range that stand for all of them: what is protected has no number for a name."""
 WILD = re.compile(r"[*?\[]")
 _RANGE = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})(?:\.\.-?\d+)?|([A-Za-z])\.\.([A-Za-z])")
+_A_RANGE = re.compile(r"\{[^{},]*\.\.[^{},]*\}")
 _MARKS = {
     "*": "\ue010",
     "?": "\ue011",
@@ -44,32 +47,6 @@ _PATTERN = str.maketrans(
 
 class Unreadable(Exception):
     """The line cannot be judged; the text says why."""
-
-
-class Late:
-    """An expression that is compiled when it is first used: a hook judges one command, and needs few of them."""
-
-    __slots__ = ("_compiled", "_flags", "_text")
-
-    def __init__(self, text: str, flags: int = 0) -> None:
-        self._text = text
-        self._flags = flags
-        self._compiled: re.Pattern[str] | None = None
-
-    @property
-    def compiled(self) -> re.Pattern[str]:
-        if self._compiled is None:
-            self._compiled = re.compile(self._text, self._flags)
-        return self._compiled
-
-    def search(self, text: str) -> re.Match[str] | None:
-        return self.compiled.search(text)
-
-    def match(self, text: str) -> re.Match[str] | None:
-        return self.compiled.match(text)
-
-    def fullmatch(self, text: str) -> re.Match[str] | None:
-        return self.compiled.fullmatch(text)
 
 
 class Word(Struct, frozen=True):
@@ -179,6 +156,23 @@ def braces(text: str) -> list[str]:
         start, end, choices = opened
         todo += [one[:start] + choice + one[end:] for choice in reversed(choices)]
     return done
+
+
+def alternatives(pattern: str) -> list[str]:
+    """What a pattern of the policy means by its braces. Raises ValueError with what is wrong.
+
+    >>> alternatives("docker{,-compose}")
+    ['docker', 'docker-compose']
+    """
+    if _A_RANGE.search(pattern):
+        raise ValueError("has a range in its braces, of which there are none here; write {1,2,3}")
+    try:
+        found = braces(pattern)
+    except Unreadable:
+        raise ValueError("has braces that stand for too many; write a pattern for each") from None
+    if any(re.search(r"[{}]", one.replace("{}", "")) for one in found):
+        raise ValueError("has braces that are not closed, without a comma or with a blank in them; write {a,b}")
+    return found
 
 
 def _first_braces(text: str) -> tuple[int, int, list[str]] | None:

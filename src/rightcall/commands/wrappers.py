@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from rightcall.commands.words import HOLE, Late, Word, joined, unversioned
+from rightcall.commands.words import HOLE, Word, joined, unversioned
+from rightcall.parse.late import Late
 
 SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "rbash", "mksh", "yash", "csh", "tcsh"))
 _CODE_VARIABLES = Late(
@@ -261,6 +262,8 @@ def _behind(program: str, arguments: list[Word], prefix: _Prefix) -> Iterator[In
         if program in ("npx", "npm", "uvx", "pipx", "bunx", "pnpx", "pnpm", "yarn"):
             first = re.sub(r"(?<=.)@[^/]*$", "", rest[0].value)  # `npx eslint@8`
             rest = (Word(first), *rest[1:])
+        if program == "uv" and (rest[0].value == "-" or rest[0].value.endswith(".py")):
+            yield Inner((Word("python"), *rest), folder=folder)
         yield Inner(rest, more=prefix.more, elsewhere=prefix.elsewhere, folder=folder)
 
 

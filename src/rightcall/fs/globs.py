@@ -8,11 +8,28 @@ from functools import lru_cache
 
 from rightcall.fs.globs_parsing import ANY, STAR, GlobFault, Token, parsed
 
-__all__ = ["GlobFault", "check_pattern", "expression", "first_names", "folded", "path_matches", "plain_forms", "quoted"]
+__all__ = [
+    "EXTENDED",
+    "GlobFault",
+    "check_pattern",
+    "expression",
+    "first_names",
+    "folded",
+    "path_matches",
+    "plain_forms",
+    "quoted",
+]
 
 _PARSED = re.compile(r"[\[\]{}\\]")
 """What needs more than a look at each character."""
 _SPECIAL = re.compile(r"[][{}*?\\]")
+EXTENDED = re.compile(r"[@!+]\([^/]*\)|[*?]\([^/]*\|[^/]*\)")
+"""`@(a|b)` as some shells and search tools know it, and nothing here does."""
+_OF_A_SHELL = (
+    (EXTENDED, "`@(a|b)` has no meaning here; write `{a,b}`"),
+    (re.compile(r"\{\s|\{[^{}]*(?:,\s|\s,|\s\})"), "a blank in braces is part of a name; write `{a,b}`"),
+)
+"""Spellings that are names here and patterns elsewhere: whoever writes one in a policy means the pattern."""
 _ANY_FOLDERS = "(?:[^/]+/)*"
 _DEEP: list[Token] = [STAR, STAR]
 _CODE = re.compile(r"\\x\{([0-9a-f]+)\}")
@@ -44,7 +61,11 @@ def expression(pattern: str) -> str:
 
 
 def check_pattern(pattern: str) -> None:
-    """Raises GlobFault for a pattern that no path below a root can match, in one of its alternatives at least."""
+    """Raises GlobFault for a pattern that no path below a root can match, in one of its alternatives at least, or that
+    means something else than in a shell."""
+    for spelling, why in _OF_A_SHELL:
+        if spelling.search(pattern):
+            raise GlobFault(why)
     for tokens in _tokens(pattern):
         components = _components(tokens)
         if not components or tokens[0] == "/" or any(part in (["."], [".", "."]) for part in components):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice, product
 
-from rightcall.fs.globs import GlobFault, folded, path_matches, plain_forms
+from rightcall.fs.globs import EXTENDED, GlobFault, folded, path_matches, plain_forms
 from rightcall.fs.refused import SECRET_FILES, SECRET_FOLDERS
 from rightcall.fs.rules import UNJUDGED, PathRules, path_rules
 
@@ -46,7 +46,7 @@ def glob_rule(
     ['path:secret', 'path:deny', None, None]
     """
     pieces = dict.fromkeys((pattern, *_APART.split(pattern, _MOST_PIECES)))
-    if len(pattern) > _LONGEST or len(pieces) > _MOST_PIECES:
+    if len(pattern) > _LONGEST or len(pieces) > _MOST_PIECES or EXTENDED.search(pattern):
         return UNJUDGED
     judge = _judge(deny, allow, dotfiles)
     for piece in pieces:

@@ -1,8 +1,12 @@
 """A glob as tokens: braces become alternatives, everything else one token per character or class."""
 
+import re
+
 _MOST_CHARACTERS = 1_000
 _MOST_ALTERNATIVES = 256
 _DEEPEST = 8
+_NAMED = re.compile(r"\[([:=.])\w+\1\]")
+_RANGE = re.compile(r"(?:-?\d+|[A-Za-z])\.\.(?:-?\d+|[A-Za-z])(?:\.\.-?\d+)?\}")
 
 Token = str
 """One character that is meant itself, `STAR`, `ANY`, or a class as an expression of two characters at least."""
@@ -54,6 +58,8 @@ class _Parser:
     def _group(self, depth: int) -> list[list[Token]]:
         if depth == _DEEPEST:
             raise GlobFault(f"braces stand at most {_DEEPEST} deep in each other")
+        if _RANGE.match(self._text, self._at):
+            raise GlobFault("braces hold no range such as {1..3}; write {1,2,3}, or a class such as [1-3]")
         return self.alternatives(depth + 1)
 
     def _token(self, character: str) -> Token:
@@ -95,6 +101,8 @@ class _Parser:
     def _member(self, first: bool) -> int | None:
         """The next character of a class, None at its end; the first one may be a bracket."""
         unclosed = "a [ is not closed; for the character itself write \\["
+        if _NAMED.match(self._text, self._at):
+            raise GlobFault("a class has no names such as [:alpha:]; write its characters, such as [a-z] or [0-9]")
         character = self._next(unclosed)
         if character == "]" and not first:
             return None

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, TypeGuard, cast
 
 from rightcall.errors import ConfigError
 from rightcall.packs.lines import KeyPath, key_lines, line_of
-from rightcall.text.escape import shown
+from rightcall.text.escape import escaped, shown
 
 Table = Mapping[str, Any]
 
@@ -147,7 +147,7 @@ def dotted(path: KeyPath) -> str:
         if isinstance(part, int):
             out += f"[{part}]"
         else:
-            out += ("." if out else "") + (part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else f'"{part}"')
+            out += ("." if out else "") + (part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else shown(part))
     return out
 
 
@@ -157,7 +157,7 @@ def instead(word: str, known: Iterable[str]) -> str:
 
     known = sorted(known)
     near = get_close_matches(word, known, n=1) or [name for name in known if name.casefold() == word.casefold()]
-    choice = f"known are: {', '.join(known)}" if known else "nothing is known here"
+    choice = f"known are: {', '.join(map(escaped, known))}" if known else "nothing is known here"
     if near:
         return f"did you mean {near[0]!r}?" + (f" ({choice})" if len(known) <= 20 else "")
     return choice

@@ -6,23 +6,24 @@ granted before this user came does not count. Its tables must be ours before any
 triggers and views of somebody else would write, too. Whatever leads out of the folder is refused.
 """
 
-import logging
 import os
 import sqlite3
 import stat
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
+
+from msgspec.json import encode
 
 from rightcall.errors import ConfigError, StoreError
 from rightcall.record.schema import META, STEPS, version_of
 from rightcall.record.sqlite_faults import unusable, way_out
 from rightcall.text.escape import escaped
 from rightcall.trust import ledger
+from rightcall.trust.stops import stopped
 from rightcall.trust.telling import warn
-
-log = logging.getLogger("rightcall")
 
 _ALL = 2**63 - 1
 _WORD = "known_to:"
@@ -82,6 +83,10 @@ class Origin:
         if self._word() is not None and not self._adopting:
             warn(f"the audit log {escaped(str(self._path))}, which you used before, is gone: a new one begins")
         self._keep(self._mark(connection))
+        if (pause := stopped(str(self._path))) is not None:
+            connection.execute("INSERT INTO meta VALUES ('paused', ?)", (encode(pause).decode(),))
+            since = f"since {pause.since} UTC by {escaped(pause.by)}"
+            warn(f"calls are still paused in {escaped(str(self._path))}, {since}. To let them run: rightcall resume")
 
     def _mark(self, connection: sqlite3.Connection) -> str:
         """Inside a transaction: leave the word by which this user will know it."""
@@ -95,7 +100,25 @@ class Origin:
         try:
             ledger.note("stores", str(self._path), about)
         except ConfigError as fault:
-            log.debug("rightcall: %s", fault)  # then it is a stranger next time, which is the stricter
+            # then it is a stranger next time, which is the stricter
+            warn(f"{fault}. So {_PERMISSIONS} made now in {escaped(str(self._path))} will not count later. {_NAME_IT}")
+
+    def keep_head(self, head: tuple[int, bytes]) -> None:
+        """Something was taken back: from now on a copy that ends before this record is none of ours."""
+        about = ledger.recall("stores", str(self._path))
+        if about is not None:
+            with suppress(ConfigError):  # as above: then only what lies beside the file tells
+                ledger.note("stores", str(self._path), about | {"head": [head[0], head[1].hex()]})
+
+    def kept_head(self) -> tuple[int, bytes] | None:
+        about = ledger.recall("stores", str(self._path)) or {}
+        match about.get("head"):
+            case [int(seq), str(own)]:
+                with suppress(ValueError):
+                    return seq, bytes.fromhex(own)
+            case _:
+                pass
+        return None
 
     def take_over(self, connection: sqlite3.Connection) -> None:
         """A store that this user has not used yet: from now on, and with nothing that was said in it before."""

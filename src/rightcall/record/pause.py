@@ -1,5 +1,7 @@
 """The emergency stop in the tables: one word that every admission reads in its own transaction. Once `pause` has
-returned, no process on this store admits another call. Calls that run already end by themselves."""
+returned, no process on this store admits another call. Calls that run already end by themselves.
+
+The stop that holds for all processes of a user is `trust/stops.py`."""
 
 from collections.abc import Collection
 
@@ -16,8 +18,8 @@ def pause(tables: Tables, by: str, reason: str = "", callers: Collection[str] = 
     """Refuse every call from now on; who did so first stays the one who did. Whether this one did is the second value.
     `reason` is recorded as it is: whoever takes it from outside hides what is secret in it. Raises AnswerError for who
     is no person."""
-    _operator(by, reason, callers)
-    known = tables.paused()
+    check_operator(by, reason, callers)
+    known = tables.own_pause()
     if known is not None:
         return known, False
     made = Pause(by, tables.wall(), reason)
@@ -28,8 +30,8 @@ def pause(tables: Tables, by: str, reason: str = "", callers: Collection[str] = 
 
 def resume(tables: Tables, by: str, reason: str = "", callers: Collection[str] = ()) -> Pause | None:
     """Let calls go on; returns the stop that ends, None when there was none."""
-    _operator(by, reason, callers)
-    known = tables.paused()
+    check_operator(by, reason, callers)
+    known = tables.own_pause()
     if known is not None:
         tables.put_pause(None)
         data = {"since": known.since, "paused_by": known.by} | ({"reason": reason} if reason else {})
@@ -37,7 +39,7 @@ def resume(tables: Tables, by: str, reason: str = "", callers: Collection[str] =
     return known
 
 
-def _operator(by: str, reason: str, callers: Collection[str]) -> None:
+def check_operator(by: str, reason: str, callers: Collection[str]) -> None:
     """A caller can neither stop the others nor let itself go on."""
     person(by, "", callers)
     if len(reason) > LONGEST_REASON or not reason.isprintable():

@@ -155,10 +155,12 @@ def _compared(name: str, found: tuple[bytes | None, Head | None], tables: Identi
         return f"its key {name}.key is missing"
     if len(key) == KEY_BYTES and store != fingerprint(key):  # of a damaged one is told when it is needed
         return f"it is not the audit that {name}.key belongs to: one of the two was replaced"
-    return "" if head is None else _older(tables, head)
+    return "" if head is None else older(tables, head)
 
 
-def _older(tables: Identified, head: Head) -> str:
+def older(tables: Identified, head: Head) -> str:
+    """Why a database that lacks a record that stood in it is not the one that was used; empty where it is there, or was
+    pruned."""
     seq, known = head
     entry = tables.entry(seq)
     if tables.pruned()[0] >= seq if entry is None else entry.hash == known:

@@ -26,7 +26,7 @@ class PrivateTexts:
     """A few texts under a name each, for the owner's eyes only."""
 
     def __init__(self, database: Path) -> None:
-        self._database = database
+        self.database = database
         self._folder = f"{database}{FOLDER}"
 
     def put(self, name: str, *texts: str) -> None:
@@ -41,7 +41,7 @@ class PrivateTexts:
             with whole_file(path, path + _NEW) as stream:
                 stream.write(data)
         except OSError as error:
-            raise fault_of(error, self._database) from error
+            raise fault_of(error, self.database) from error
 
     def get(self, name: str) -> tuple[str, ...] | None:
         """None where nothing is kept under this name any more, or it cannot be read."""

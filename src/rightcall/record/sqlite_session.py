@@ -12,7 +12,7 @@ from rightcall.record.runs import Runs
 from rightcall.record.schema import VERSION, version_of
 from rightcall.record.sqlite_faults import empty, gone, replaced
 from rightcall.record.sqlite_file import Stamp, connect, examine, patiently, roll_back, stamp
-from rightcall.record.sqlite_identity import Identity
+from rightcall.record.sqlite_identity import Identity, older
 from rightcall.record.sqlite_private import PrivateTexts
 from rightcall.record.sqlite_tables import SqliteTables
 
@@ -78,6 +78,9 @@ class Session:
             raise gone(self._path)  # what was written went with it
         self._stamp, self._last = found, last
         tables.forget_private()
+        if tables.withdraws:
+            tables.withdraws = False
+            self._origin.keep_head(last)
 
     def give_up(self) -> None:
         """Nothing of this transaction happens. The next one begins with a new connection."""
@@ -122,8 +125,16 @@ class Session:
                 raise empty(self._path)
             self._recognise(tables)
             if self._others < 0:
-                self._identity.recognise(tables, self._origin.foreign)
+                self._identity.recognise(tables, self._origin.foreign or self._rolled_back(tables))
             self._others = others
+
+    def _rolled_back(self, tables: SqliteTables) -> str:
+        """Why a copy is older than what this user knows of it, also where all beside it was put back too."""
+        known = self._origin.kept_head()
+        problem = "" if known is None else older(tables, known)
+        if problem:
+            tables.withdraws = True  # whoever adopts it begins to count from here
+        return problem
 
     def close(self) -> None:
         if self._open is not None:

@@ -6,6 +6,7 @@ statements is what a transaction costs.
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from msgspec import json
@@ -16,6 +17,7 @@ from rightcall.record.clock import Clock
 from rightcall.record.runs import Runs
 from rightcall.record.sqlite_private import PrivateTexts
 from rightcall.record.tables import Entry, EntryKind, held_bytes
+from rightcall.trust.stops import place_of, put_stop, stop_at
 from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark, Pause, Token
 
 if TYPE_CHECKING:
@@ -82,6 +84,10 @@ class SqliteTables:
         """What is private and was put or may have to go: after the commit the rows say which."""
         self._do = connection.cursor().execute  # one cursor is enough: every answer is taken before the next question
         self._marked = 0
+        self._stops = place_of()
+        self.withdraws = False
+        """Whether something was taken back since the last commit that an older copy would bring back: a permission that
+        was used, denied or revoked, or a stop."""
         self.refresh()
 
     def refresh(self) -> None:
@@ -271,6 +277,7 @@ class SqliteTables:
     def put_approval(self, approval: Approval) -> None:
         name = _approval_name(approval.id)
         self._touched.add(name)
+        self.withdraws = self.withdraws or approval.status not in _OPEN
         if approval.status in _OPEN and approval.canonical:
             self._private.put(name, approval.canonical, approval.details)
             approval = replace(approval, canonical="", details="")
@@ -317,6 +324,7 @@ class SqliteTables:
         self._do(_PUT_GRANT, (name, caller, tool, where, *rest))
 
     def drop_grant(self, id: str) -> None:
+        self.withdraws = True
         self._touched.add(_grant_name(id))
         self._do("DELETE FROM grants WHERE id = ?", (id,))
 
@@ -356,14 +364,21 @@ class SqliteTables:
     # The emergency stop
 
     def paused(self) -> Pause | None:
+        return self.own_pause() or stop_at(self._stops)
+
+    def own_pause(self) -> Pause | None:
         if self._pause is None:
             said = self.meta("paused")
             self._pause = (json.decode(said, type=Pause) if said else None,)
         return self._pause[0]
 
     def put_pause(self, pause: Pause | None) -> None:
+        """It is also kept outside: whoever removes the store does not lift the stop."""
+        self.withdraws = True
         self.put_meta("paused", "" if pause is None else json.encode(pause).decode())
         self._pause = (pause,)
+        with suppress(OSError):  # then it lasts as long as the store does
+            put_stop(pause, str(self._private.database))
 
     # Tokens
 
@@ -371,6 +386,7 @@ class SqliteTables:
         self._do(_PUT_TOKEN, astuple(token))
 
     def drop_token(self, id: str) -> None:
+        self.withdraws = True
         self._do("DELETE FROM tokens WHERE id = ?", (id,))
 
     def tokens(self) -> list[Token]:

@@ -130,6 +130,10 @@ class Tables(Facts, Protocol):
 
     def all_grants(self) -> list[Grant]: ...
 
+    def own_pause(self) -> Pause | None:
+        """That of this store alone, not the one that holds for all of this user."""
+        ...
+
     def put_pause(self, pause: Pause | None) -> None:
         """Stop every call from now on, or let them go on."""
         ...

@@ -27,6 +27,7 @@ from rightcall.serve.metrics import Metrics, added
 from rightcall.serve.policy_watch import PolicyWatch
 from rightcall.serve.recording import Recording
 from rightcall.serve.upstream import Upstream
+from rightcall.trust.stops import stopped
 
 if TYPE_CHECKING:
     from rightcall.serve.mcp import Endpoint
@@ -71,6 +72,7 @@ def assemble(
     if recording is not None:
         callers = callers or Callers(recording.store)
         metrics.audit_failures = lambda: recording.failures + recording.lost
+    paused = stopped if recording is None else recording.paused
     hooks = [partial(count, metrics)]
     hooks += [] if recording is None else [recording.told]
     hooks += [] if watcher is None else [watcher]
@@ -81,7 +83,7 @@ def assemble(
 
     def state() -> dict[str, Any]:
         audit = asdict(recording.state) if recording is not None else None
-        held = recording.paused() if recording is not None else None
+        held = paused()
         ready = audit is None or audit["ok"]
         servers = {} if mcp is None else mcp.gateway.state()
         if mcp is not None and audit is not None:
@@ -95,9 +97,7 @@ def assemble(
         watch.look()
         await proxy(scope, receive, send)
 
-    proxy = Proxy(
-        upstream, rules.gates(), options, told=partial(_tell, hooks), paused=recording.paused if recording else None
-    )
+    proxy = Proxy(upstream, rules.gates(), options, told=partial(_tell, hooks), paused=paused)
     watch = PolicyWatch(in_force, lambda new: rules.take(new, proxy), rules.note)
     metrics.streams = lambda: proxy.streams
     about = {"version": __version__, "upstream": upstream.host, "provider": provider}

@@ -33,6 +33,7 @@ from rightcall.serve.facts import Facts
 from rightcall.serve.noting import Told, made, parts_of, weight_of
 from rightcall.text.escape import escaped
 from rightcall.text.redact import Redactor
+from rightcall.trust.stops import stopped
 from rightcall.types_running import Pause
 
 log = logging.getLogger("rightcall")
@@ -123,12 +124,12 @@ class Recording:
         return "" if path is None else wrong_with(path, cast("Identified", tables))
 
     def paused(self) -> Pause | None:
-        """The emergency stop, while it holds. Where the store cannot be read nobody can tell, and answers pass: the
-        proxy runs nothing."""
+        """The emergency stop, while it holds. Where the store cannot be read nobody can tell whether it has one of its
+        own, and answers pass: the proxy runs nothing."""
         try:
             return self.store.look(lambda tables: tables.paused())
         except StoreError:
-            return None
+            return stopped()
 
     def told(self, facts: Facts) -> None:
         """A request is over: every call of its answer is recorded. Never waits and never raises."""

@@ -52,7 +52,7 @@ def view(
     paper = Paper(wide - _MARGIN, None if full else _LONGEST_TEXT, ascii_only)
     details, value = _details(approval.details), _value(approval.canonical)
     cut_off = is_cut_off(approval)
-    head = list(_head(approval, details, now, paper))
+    head = list(_head(approval, details, _folder(value), now, paper))
     body = [*_call(approval, value, paper), *_changes(approval, before, paper), *_beside(details, paper)]
     complete = not any(isinstance(line, Hidden) for line in body)
     lines = [*head, *body, *_warnings(approval, value, paper), *_end(approval, complete, cut_off, paper)]
@@ -87,7 +87,12 @@ def state_of(approval: Approval, now: int) -> str:
     return approval.status
 
 
-def _head(approval: Approval, details: dict[str, Any], now: int, paper: Paper) -> Iterator[str]:
+def _folder(value: Any) -> str:
+    """Where a call would run, if not in the root."""
+    return str(cast("dict[str, Any]", value).get("folder", "")) if isinstance(value, dict) else ""
+
+
+def _head(approval: Approval, details: dict[str, Any], folder: str, now: int, paper: Paper) -> Iterator[str]:
     asked = "a call" if approval.kind == "call" else f"a changed {approval.kind}"
     yield from _labelled("question", f"{paper.visible(approval.id)} about {asked}: {state_of(approval, now)}", paper)
     if approval.by:
@@ -97,6 +102,8 @@ def _head(approval: Approval, details: dict[str, Any], now: int, paper: Paper) -
     yield from _labelled("who asks", paper.quoted(approval.caller), paper)
     if approval.context is not None:
         yield from _labelled("in context", paper.quoted(approval.context), paper)
+    if folder:
+        yield from _labelled("in folder", paper.quoted(folder), paper)
     yield from _labelled("server" if approval.kind == "server" else "tool", paper.quoted(approval.tool), paper)
     yield from _labelled("why", paper.visible(approval.why), paper)
     effects = details.pop("effects", None)
@@ -131,11 +138,11 @@ def _call(approval: Approval, value: Any, paper: Paper) -> Iterator[str]:
 
 
 def _arguments(value: Any, approval: Approval) -> Any:
-    """The arguments alone where the rest is what the head says already, otherwise everything."""
+    """The arguments alone where the head says the rest, otherwise everything."""
     if (
         approval.kind == "call"
         and isinstance(value, dict)
-        and value.keys() == {"name", "arguments"}
+        and value.keys() - {"folder"} == {"name", "arguments"}
         and value["name"] == approval.tool
     ):
         return cast("dict[str, Any]", value)["arguments"]
@@ -200,6 +207,7 @@ def _warnings(approval: Approval, value: Any, paper: Paper) -> Iterator[str]:
     told = [
         *_foreign("the caller's name", approval.caller),
         *_foreign("the context's name", approval.context or ""),
+        *_foreign("the folder's name", _folder(value)),
         *_foreign(f"the {'server' if approval.kind == 'server' else 'tool'}'s name", approval.tool),
         *(f"the {approval.kind} has {found}" for found in suspicions("\n".join(texts_in(_arguments(value, approval))))),
     ]
