@@ -9,7 +9,7 @@ from msgspec import json
 from mcp_gateway_asking import gateway_of, policy
 from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
 from mcp_gateway_site import META, Answer, Site, call, run
-from rightcall.mcp import gateway_joining
+from rightcall.mcp import gateway_joining, gateway_looking
 from rightcall.mcp.messages import read
 from rightcall.mcp.serving import Client
 from rightcall.mcp.upstream_link import ServerGone
@@ -57,7 +57,7 @@ class Listening:
         self._news.set()
 
     async def next(self) -> str:
-        async with asyncio.timeout(1.0):
+        async with asyncio.timeout(10):  # a busy machine is no reason to fail; what waits on purpose is below
             while not self.heard:
                 self._news.clear()
                 await self._news.wait()
@@ -67,7 +67,7 @@ class Listening:
 @pytest.mark.promise("H-51")
 @pytest.mark.parametrize("server", [old_server, new_server])
 @pytest.mark.parametrize("method", LISTS)
-def test_a_change_that_a_server_tells_of_is_told_within_a_second_also_where_nothing_seems_different(
+def test_a_change_that_a_server_tells_of_is_told_at_once_also_where_nothing_seems_different(
     method: str, server: Any
 ) -> None:
     async def main() -> list[str]:
@@ -86,7 +86,10 @@ def test_a_change_that_a_server_tells_of_is_told_within_a_second_also_where_noth
 
 
 @pytest.mark.promise("H-51")
-def test_each_of_several_changes_is_told_within_a_second() -> None:
+def test_each_of_several_changes_is_told_and_none_waits_for_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert gateway_looking.FIRST_PAUSE <= gateway_looking.LONGEST_PAUSE < 1
+    monkeypatch.setattr(gateway_looking, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(gateway_looking, "SHARE", 0)
     count = 0
 
     def growing(method: str, params: dict[str, Any]) -> Any:

@@ -1,13 +1,16 @@
 """Headers that repeat a part of a request (2026-07-28): how they are written and read, and when they differ."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from msgspec import Raw, json
 
+from mcp_gateway_asking import asked, gateway_of, policy
 from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
 from mcp_gateway_site import META, ROUTED, Answer, Site, call, run
 from rightcall.mcp.mirrors import header_text, header_value, mirrors, mismatch
+from rightcall.mcp.serving import Client
 
 pytestmark = pytest.mark.promise("H-50")
 
@@ -120,6 +123,24 @@ def test_a_call_through_the_gateway_has_the_headers_of_its_arguments(
 
     answer = run(work, ScriptedLink(marked_server))
     assert (answer.status, answer.json.get("error", {}).get("code")) == (status, code)
+
+
+def test_a_call_within_another_has_no_headers_of_its_own() -> None:
+    def two_tools(method: str, params: dict[str, Any]) -> Any:
+        found = marked_server(method, params)
+        return {"tools": [*found["tools"], {**TOOL, "name": "other"}]} if method == "tools/list" else found
+
+    async def main() -> Any:
+        async with gateway_of(policy("a", router={"search": 1}), a=ScriptedLink(two_tools)) as gateway:
+            client = Client(gateway, "gateway", lambda _: None)
+            client.headers = []
+            inner = {"name": "a_echo", "arguments": {"text": "hi"}}
+            run = await asked(client, "tools/call", name="tools_run", arguments=inner, _meta=META)
+            return run, await asked(client, "tools/call", **inner, _meta=META)
+
+    run_within, directly = asyncio.run(main())
+    assert run_within["content"] == [{"type": "text", "text": "hi"}]
+    assert directly["code"] == -32020
 
 
 def test_where_no_revision_wants_them_calls_need_no_such_headers() -> None:
