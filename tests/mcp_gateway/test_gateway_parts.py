@@ -14,11 +14,12 @@ from rightcall.mcp.gateway_continuing import MARK, Continuations, Kept, binding_
 from rightcall.mcp.gateway_resources import fits
 from rightcall.mcp.gateway_table import Table
 from rightcall.mcp.messages import read, value
+from rightcall.mcp.mirrors import mirrored, mirrors
 from rightcall.mcp.serving import Client
 from rightcall.mcp.upstream_env import environment, filled
 from rightcall.mcp.upstream_greeting import Hello, greet
 from rightcall.mcp.upstream_link import ServerGone
-from rightcall.mcp.upstream_listing import listed, mirrored, mirrors
+from rightcall.mcp.upstream_listing import listed
 from rightcall.mcp.upstream_process import Tail
 from rightcall.mcp.upstream_session import ServerSlow, Session
 

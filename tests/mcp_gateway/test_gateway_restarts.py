@@ -78,6 +78,8 @@ def test_one_that_answered_before_it_ended_is_back_after_the_shortest_pause() ->
 
         def progress(self, params: Any) -> None: ...
 
+        def paused(self, seconds: float) -> None: ...
+
     async def main() -> tuple[list[float], int]:
         host = Host(3)
         upstream = Upstream(Server("a", command=("a",)), opened, HELLO, host)

@@ -44,6 +44,9 @@ class Cause:
     def progress(self, params: dict[str, Any]) -> None:
         self.seen.append({key: value(raw) for key, raw in params.items()})
 
+    def paused(self, seconds: float) -> None:
+        self.seen.append(seconds)
+
 
 def silent(method: str, params: dict[str, Any]) -> Any:
     return None if method == "tools/call" else old_server(method, params)

@@ -308,12 +308,15 @@ class Gateway:
         return list_result("prompts", await self._library.prompts(), exchange)
 
     async def read_resource(self, exchange: Exchange) -> Answer:
+        await self.settled()
         return await self._library.read(exchange)
 
     async def get_prompt(self, exchange: Exchange) -> Answer:
+        await self.settled()
         return await self._library.get_prompt(exchange)
 
     async def complete(self, exchange: Exchange) -> Answer:
+        await self.settled()
         return await self._library.complete(exchange)
 
     async def subscribe(self, exchange: Exchange) -> Answer:

@@ -20,17 +20,17 @@ from rightcall.mcp.answers import outcome_of, with_note
 from rightcall.mcp.approving import Approver, is_ours, said
 from rightcall.mcp.eras import complete, refusal
 from rightcall.mcp.gateway_continuing import MARK, Continuations, Kept, Pending, binding_of
-from rightcall.mcp.gateway_forward import Errand, asks, era_of, forward, question_result
+from rightcall.mcp.gateway_forward import Errand, asks, era_of, forward, question_result, responses_of
 from rightcall.mcp.gateway_judging import Judging
 from rightcall.mcp.gateway_naming import Meant, Naming
 from rightcall.mcp.gateway_table import LONGEST_NAME, Table
 from rightcall.mcp.gateway_tasks import Tasks
 from rightcall.mcp.messages import INVALID_PARAMS, ToolCall, mapping, value
+from rightcall.mcp.mirrors import HEADER_MISMATCH, mirrored, mismatch
 from rightcall.mcp.serving import Exchange
 from rightcall.mcp.serving_answers import Answer, Refused, failure, success
 from rightcall.mcp.upstream import Upstream
 from rightcall.mcp.upstream_link import ServerGone
-from rightcall.mcp.upstream_listing import mirrored
 from rightcall.mcp.upstream_session import ServerSlow
 from rightcall.text.escape import escaped
 
@@ -73,6 +73,7 @@ class Calls:
         upstream = self._servers.upstream(meant.entry.space) if meant is not None else None
         if meant is None or upstream is None:
             return await self._unknown(call, exchange)
+        _check_headers(call, meant, exchange)
         if call.state is not None and call.state.startswith(MARK):
             return await self._continued(call.state, call, meant, upstream, exchange)
         passage = await self._judged(call, meant, exchange)
@@ -164,7 +165,10 @@ class Calls:
     async def _run(
         self, passage: Passage, call: ToolCall, meant: Meant, upstream: Upstream, exchange: Exchange
     ) -> Answer:
-        errand = self._errand(passage, meant, upstream, self._params(passage, call, upstream, exchange))
+        params = self._params(passage, call, upstream, exchange)
+        if call.state is None and era_of(upstream) != "old":  # which a server may ask for without a state of its own
+            params |= responses_of(exchange)
+        errand = self._errand(passage, meant, upstream, params)
         if not exchange.peer.stateless or era_of(upstream) == "new":
             return await self._made(errand, exchange)
 
@@ -266,6 +270,14 @@ class Calls:
         if answer.result is None or not passage.message:
             return answer
         return Answer(with_note(answer.result, passage.message))
+
+
+def _check_headers(call: ToolCall, meant: Meant, exchange: Exchange) -> None:
+    """Raises Refused where the headers of a call tell of other arguments than it has."""
+    if meant.entry.mirrors and exchange.headers is not None:
+        wrong = mismatch(meant.entry.mirrors, mapping(call.arguments), exchange.headers)
+        if wrong is not None:
+            raise Refused(HEADER_MISMATCH, wrong)
 
 
 def called_by(exchange: Exchange) -> str:

@@ -29,12 +29,12 @@ from rightcall.mcp.eras import (
 from rightcall.mcp.gateway_continuing import Continuations, Kept, binding_of
 from rightcall.mcp.gateway_news import LOG_LEVEL
 from rightcall.mcp.messages import SERVER_GONE, fields, mapping, value
+from rightcall.mcp.mirrors import header_value
 from rightcall.mcp.serving import Exchange
 from rightcall.mcp.serving_answers import Answer, failure, success
 from rightcall.mcp.upstream import Upstream
 from rightcall.mcp.upstream_greeting import headers_for
 from rightcall.mcp.upstream_link import SessionExpired
-from rightcall.mcp.upstream_listing import header_value
 from rightcall.mcp.upstream_session import Agreed, Session
 
 ROUNDS: Final = 10
@@ -157,6 +157,12 @@ def era_of(upstream: Upstream) -> Era | None:
     """The era that is spoken with a server; None where it is not there."""
     session = upstream.session
     return session.agreed.era if session is not None and session.agreed is not None else None
+
+
+def responses_of(exchange: Exchange) -> dict[str, Any]:
+    """The answers that came with a request: the server's to read, which ignores those it has not asked for."""
+    given = exchange.params.get("inputResponses")
+    return {} if given is None or not exchange.peer.stateless else {"inputResponses": given}
 
 
 def asks(answer: Answer) -> bool:

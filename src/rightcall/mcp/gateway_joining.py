@@ -33,8 +33,8 @@ _LOOKING = 2.0
 """Seconds that a client waits for another look at a list that is known already."""
 _RESTING = 60.0
 """Seconds for which a list that took longer than that is taken as it is known."""
-_AGAIN = 5.0
-"""Seconds before a server of the new era is asked again for its news."""
+_AGAIN, _LONGEST = 0.5, 30.0
+"""Seconds before a server of the new era is asked again for its news; twice as long each time, at most."""
 _MOST_NAMED = 12
 """Tools that are named in a line for people."""
 
@@ -65,6 +65,8 @@ class Joining:
         self._resting: dict[str, float] = {}
         self._left_out: dict[str, bool] = {}
         self._clashes: frozenset[Clash] = frozenset()
+        self._announced: set[str] = set()
+        """Servers that say that their tools have changed, and have not been looked at since."""
 
     def cancel(self) -> None:
         for task in list(self._tasks):
@@ -121,6 +123,7 @@ class Joining:
 
     def list_changed(self, upstream: Upstream, method: str) -> None:
         if method == TOOLS and upstream.name in self._open:
+            self._announced.add(upstream.name)
             if (look := self._looks_at(upstream.name).wanted()) is not None:
                 self._follow(look)
         elif method in LISTS:
@@ -152,8 +155,11 @@ class Joining:
 
     async def _look(self, name: str) -> None:
         """The door knows a list before clients do: what they call is judged by the definition that they were shown, or
-        by a newer one. One look at a time, so that an older list never takes the place of a newer."""
+        by a newer one. One look at a time, so that an older list never takes the place of a newer. What a server has
+        announced is passed on, also where we see no difference."""
         upstream, session = self._open[name]
+        announced = name in self._announced
+        self._announced.discard(name)
         agreed = session.agreed
         assert agreed is not None
         found = []
@@ -164,6 +170,7 @@ class Joining:
         if entries is not None:
             self._host.table.take(name, entries)
             self._tell_clashes()
+        if entries is not None or announced:
             self._host.news.changed(TOOLS)
         if upstream not in self._host.upstreams():  # taken out of the policy meanwhile
             self._host.table.drop(name)
@@ -221,22 +228,31 @@ class Joining:
 
     def _listen(self, upstream: Upstream, session: Session) -> None:
         before = self._listening.pop(upstream.name, None)
-        self._listening[upstream.name] = self._later(self._listened(session))
+        self._listening[upstream.name] = self._later(self._listened(upstream, session))
         if before is not None:
             before.cancel()
 
-    async def _listened(self, session: Session) -> None:
+    async def _listened(self, upstream: Upstream, session: Session) -> None:
+        """For as long as the session lasts. What has changed while nobody listened is seen by another look."""
         agreed = session.agreed
         assert agreed is not None
         wanted: dict[str, Any] = dict.fromkeys(LISTS.values(), True)
         if uris := sorted(self._host.news.watched()):
             wanted["resourceSubscriptions"] = uris
+        pause = _AGAIN
         while True:
             params = {"notifications": wanted}
-            answer = await own_request(session, self._host.hello, "subscriptions/listen", params, None)
-            if answer.result is None:
-                return  # it has no news to tell
-            await asyncio.sleep(_AGAIN)
+            try:
+                answer = await own_request(session, self._host.hello, "subscriptions/listen", params, None)
+                if answer.result is None:
+                    return  # it has no news to tell
+            except ServerGone:
+                if upstream.session is not session:
+                    return
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST)
+            if (look := self._looks_at(upstream.name).wanted()) is not None:
+                self._follow(look)
 
     def _later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         return self._follow(asyncio.get_running_loop().create_task(work))

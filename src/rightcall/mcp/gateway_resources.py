@@ -16,7 +16,7 @@ from msgspec import Raw, json
 
 from rightcall.mcp.eras import complete
 from rightcall.mcp.gateway_continuing import MARK, Continuations, Kept, Pending, binding_of
-from rightcall.mcp.gateway_forward import Errand, forward, question_result
+from rightcall.mcp.gateway_forward import Errand, forward, question_result, responses_of
 from rightcall.mcp.gateway_table import Table
 from rightcall.mcp.messages import INVALID_PARAMS, SERVER_GONE, fields, mapping, value
 from rightcall.mcp.serving import Exchange
@@ -205,6 +205,8 @@ class Library:
                 return await self._until_asked(kept.pending, upstream, exchange)
             params |= {"inputResponses": responses} if responses else {}
             params |= {"requestState": kept.state} if kept.state is not None else {}
+        else:
+            params |= responses_of(exchange)
         errand = Errand(upstream, exchange.method, params, name)
         if not exchange.peer.stateless:
             return await forward(errand, exchange, self._kept)

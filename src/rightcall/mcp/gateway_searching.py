@@ -142,7 +142,9 @@ class Searching:
         line = changed(exchange.line, parts, ("arguments",))
         message = read(line)
         assert message is not None, "it is a message that was read before"
-        return Exchange(exchange.client, line, message, exchange.emit)
+        inner = Exchange(exchange.client, line, message, exchange.emit)
+        inner.headers = None  # they are about the arguments of the call around it
+        return inner
 
     def _checking(self) -> Gate:
         if self._gate is None:

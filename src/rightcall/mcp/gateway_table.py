@@ -10,8 +10,8 @@ from msgspec import Raw, Struct, json
 
 from rightcall.door_tools import full_name
 from rightcall.mcp.messages import fields, value
+from rightcall.mcp.mirrors import Mirror, mirrors
 from rightcall.mcp.naming import Clash, IsTaken, name_tools
-from rightcall.mcp.upstream_listing import Mirror, mirrors
 from rightcall.text.alike import skeleton
 
 LONGEST_NAME: Final = 256

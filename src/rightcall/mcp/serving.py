@@ -33,9 +33,11 @@ from rightcall.mcp.messages import (
     request,
     value,
 )
+from rightcall.mcp.mirrors import Headers
 from rightcall.mcp.serving_answers import (
     CANCELLED,
     INTERNAL,
+    METHOD_NOT_FOUND,
     PROGRESS,
     Answer,
     Refused,
@@ -88,6 +90,10 @@ class Client:
         self.info: Mapping[str, Any] = {}
         self.level: str | None = None
         """Of the log messages it wants to hear."""
+        self.headers: Headers | None = None
+        """Those of a client that is a single request over HTTP, which repeat parts of it."""
+        self.pausing: Callable[[Raw, float], None] = lambda _, __: None
+        """Told that the answer to a request (its id) is to come later, so that nobody need hold a connection for it."""
         self.subscribed: set[str] = set()
         self.is_greeted = False
         self.decides_for_all = True
@@ -158,9 +164,11 @@ class Client:
 
     async def _answer(self, line: Bytes, message: Message, emit: Emit) -> Answer:
         try:
-            if message.method == "initialize":
+            if message.method == "initialize" and not self._is_modern(message):
                 return await self._greet(message)
             exchange = Exchange(self, line, message, emit)
+            if message.method == "initialize":
+                raise Refused(METHOD_NOT_FOUND, "Method not found", "initialize")
             if message.method == "server/discover":
                 return await self._discover(exchange)
             answer = await self.backend.answer(exchange)
@@ -175,6 +183,10 @@ class Client:
             log.exception("rightcall: an MCP request failed")
             return failure(INTERNAL, "RightCall could not handle this request; its log says more")
 
+    def _is_modern(self, message: Message) -> bool:
+        """Whether a request is of the era that shakes no hands."""
+        return self.headers is not None or VERSION_KEY in mapping(value(fields(message.params).get("_meta", b"")))
+
     async def _greet(self, message: Message) -> Answer:
         params = mapping(value(message.params))
         wanted = params.get("protocolVersion")
@@ -187,7 +199,7 @@ class Client:
 
     async def _discover(self, exchange: Exchange) -> Answer:
         if not exchange.peer.stateless:
-            raise Refused(-32601, "Method not found", "server/discover")
+            raise Refused(METHOD_NOT_FOUND, "Method not found", "server/discover")
         told = await self.backend.introduction(self, exchange.capabilities)
         info = {"_meta": {"io.modelcontextprotocol/serverInfo": told.pop("serverInfo")}}
         fresh = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
@@ -205,6 +217,7 @@ class Exchange:
         self.line = line
         self.params = fields(message.params)
         self.emit = emit
+        self.headers = client.headers
         self.meta: Mapping[str, Any] = mapping(value(self.params.get("_meta", b"")))
         self.peer = _checked(client, self.meta)
         self.capabilities = mapping(self.meta.get(CAPABILITIES_KEY)) if self.peer.stateless else client.capabilities
@@ -226,6 +239,10 @@ class Exchange:
 
     def progress(self, params: dict[str, Raw]) -> None:
         self.emit(notification(PROGRESS, {**params, _PROGRESS_KEY: self.token}))
+
+    def paused(self, seconds: float) -> None:
+        """The server will go on with this request later, and has closed the connection until then."""
+        self.client.pausing(self.id, seconds)
 
     def can(self, capability: str) -> bool:
         return isinstance(self.capabilities.get(capability), dict)

@@ -32,6 +32,10 @@ class Heard(Protocol):
         """No answer will come to this request."""
         ...
 
+    def paused(self, id: int, seconds: float) -> None:
+        """The server goes on with this request after so many seconds, and has closed the stream until then."""
+        ...
+
     def lost(self, why: str, words: str = "") -> None:
         """The server is gone, and every request with it. Told once. `words`: what it wrote last to standard error,
         without secrets. That is for the operator alone: it may tell of any caller's call."""

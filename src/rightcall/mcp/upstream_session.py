@@ -49,6 +49,8 @@ class Cause(Protocol):
 
     def progress(self, params: dict[str, Raw]) -> None: ...
 
+    def paused(self, seconds: float) -> None: ...
+
 
 class Owner(Protocol):
     """What a session belongs to."""
@@ -182,6 +184,11 @@ class Session:
         pending = self._pending.get(id)
         if pending is not None and not pending.future.done():
             pending.future.set_exception(why)
+
+    def paused(self, id: int, seconds: float) -> None:
+        pending = self._pending.get(id)
+        if pending is not None and pending.cause is not None:
+            pending.cause.paused(seconds)
 
     def lost(self, why: str, words: str = "") -> None:
         self._end(why)

@@ -1,7 +1,7 @@
 """The gateway's endpoint, `/mcp`: streamable HTTP, in both eras.
 
     POST    one message; a request is answered with JSON, or with a stream where something comes before the answer
-    GET     old era: the stream for what has to do with no request
+    GET     old era: the stream for what has to do with no request; with `Last-Event-ID` any stream, from there on
     DELETE  old era: the end of a session
 
 Token, Host and Origin are checked before anything comes here (`rightcall.serve.access`). Whose rights count is said by
@@ -28,6 +28,7 @@ from rightcall.mcp.messages import (
     read_batch,
     value,
 )
+from rightcall.mcp.mirrors import HEADER_MISMATCH, header_text
 from rightcall.mcp.serving import UNSUPPORTED_VERSION, Client
 from rightcall.mcp.serving_answers import METHOD_NOT_FOUND, a_response, failure
 from rightcall.serve.addresses import header_of
@@ -35,11 +36,12 @@ from rightcall.serve.callers import entered
 from rightcall.serve.mcp_sessions import Session, Sessions
 from rightcall.serve.mcp_stream import Gone, Reply, body_of, plain, stream
 
-HEADER_MISMATCH: Final = -32020
 _STATUS: Final = {
     PARSE_ERROR: 400, INVALID_REQUEST: 400, INVALID_PARAMS: 400, HEADER_MISMATCH: 400, -32021: 400,
     UNSUPPORTED_VERSION: 400, METHOD_NOT_FOUND: 404,
 }  # fmt: skip
+PRIMED_SINCE: Final = "2025-11-25"
+"""The first revision whose clients know that a stream may begin with an event that says nothing."""
 _NAMED: Final = {
     "tools/call": "name", "prompts/get": "name", "resources/read": "uri",
     "tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId",
@@ -67,7 +69,7 @@ class Endpoint:
         await asyncio.to_thread(self.gateway.door.close)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        version = header_of(scope["headers"], _VERSION).decode("latin-1")
+        version = _said(scope["headers"], _VERSION)
         try:
             if version and version not in HANDSHAKE:
                 await self._new(scope, receive, send)
@@ -96,6 +98,7 @@ class Endpoint:
             return
         client = Client(self.gateway, entered(scope).caller, lambda _: None)
         client.decides_for_all = entered(scope).operator
+        client.headers = scope["headers"]
         reply = Reply(client, body, message)
         try:
             await stream(reply, scope, receive, send, status=_status, cancel=True)
@@ -118,7 +121,11 @@ class Endpoint:
             self.sessions.close(session)
             await plain(send, 200)
         else:
-            await session.standing(receive, send, entered(scope).still)
+            place = session.place(header_of(scope["headers"], b"last-event-id").decode("latin-1"))
+            if place is None:
+                await _fail(send, 400, INVALID_REQUEST, "Last-Event-ID names no stream of this session, or no longer")
+                return
+            await session.follow(place, receive, send, entered(scope).still)
 
     async def _post(self, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
         body = await body_of(receive)
@@ -137,8 +144,9 @@ class Endpoint:
         if message.is_request:
             session.touch()
             extra = [(b"mcp-session-id", session.id.encode())] if message.method == "initialize" else []
-            reply = Reply(session.client, body, message)
-            await stream(reply, scope, receive, send, status=lambda _: 200, cancel=False, headers=extra)
+            primed = session.client.peer.version >= PRIMED_SINCE
+            reply = session.reply(body, message)
+            await stream(reply, scope, receive, send, status=lambda _: 200, cancel=False, headers=extra, primed=primed)
             session.touch()
         elif message.is_response or isinstance(message.method, str):
             (session.client.answered if message.is_response else session.client.notified)(message)
@@ -173,30 +181,23 @@ def _mismatch(message: Message, headers: list[tuple[bytes, bytes]]) -> str | Non
     """What routes a request must be what it says (2026-07-28)."""
     for name in (_VERSION, _METHOD, _NAME):
         if sum(key == name for key, _ in headers) > 1:
-            return f"the header {name.decode()} stands twice"
+            return f"Header mismatch: {name.decode()} is there twice"
     params = fields(message.params)
     meta = mapping(value(params.get("_meta", b"")))
-    if VERSION_KEY in meta and header_of(headers, _VERSION).decode("latin-1") != meta[VERSION_KEY]:
-        return "the header mcp-protocol-version is another than that of the request's _meta"
-    if header_of(headers, _METHOD).decode("latin-1") != message.method:
-        return "the header mcp-method is another than the request's method"
+    if VERSION_KEY in meta and _said(headers, _VERSION) != meta[VERSION_KEY]:
+        return "Header mismatch: mcp-protocol-version does not match the version in the request's _meta"
+    if _said(headers, _METHOD) != message.method:
+        return "Header mismatch: mcp-method does not match the request's method"
     key = _NAMED.get(message.method)
     named = value(params.get(key, b"")) if key else None
-    if named is not None and _decoded(header_of(headers, _NAME)) != named:
-        return f"the header mcp-name is another than the request's {key}"
+    if named is not None and header_text(header_of(headers, _NAME)) != named:
+        return f"Header mismatch: mcp-name does not match the request's {key}"
     return None
 
 
-def _decoded(given: bytes) -> str | None:
-    from base64 import b64decode
-
-    text = given.decode("latin-1")
-    if not (text.startswith("=?base64?") and text.endswith("?=")):
-        return text
-    try:
-        return b64decode(text[9:-2], validate=True).decode()
-    except ValueError:
-        return None
+def _said(headers: list[tuple[bytes, bytes]], name: bytes) -> str:
+    """Without the blanks around it, which mean nothing in HTTP."""
+    return header_of(headers, name).strip(b" \t").decode("latin-1")
 
 
 def _status(response: bytes) -> int:

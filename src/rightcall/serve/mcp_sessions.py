@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 from secrets import token_urlsafe
 from time import monotonic
 from typing import Final
 
+from msgspec import Raw
 from starlette.types import Receive, Send
 
 from rightcall.mcp.gateway_shared import SharedGateway
+from rightcall.mcp.messages import Message
 from rightcall.mcp.serving import Client, new_context
 from rightcall.serve.callers import Entered
-from rightcall.serve.mcp_stream import Still, standing_stream
+from rightcall.serve.mcp_channels import Channel, Ended, place_of
+from rightcall.serve.mcp_stream import Reply, Still, resumed
 
 MOST: Final = 1_000
 IDLE: Final = 3_600.0
 """Seconds after which a session without a request or a stream is forgotten; its client opens another."""
+_STANDING: Final = "standing"
+"""The name of the stream for what has to do with no request."""
 _WAITING: Final = 1_000
 _FEW, _SMALL = 4, 10_000
 """Large messages wait only where few do; a client that never listens must not fill our memory."""
@@ -25,12 +29,16 @@ _FEW, _SMALL = 4, 10_000
 class Session:
     """One client, with its place for news."""
 
-    def __init__(self, gateway: SharedGateway, opened_by: Entered) -> None:
+    def __init__(self, gateway: SharedGateway, opened_by: Entered, ended: Ended[Reply]) -> None:
         self.id = token_urlsafe(24)
         self.client = Client(gateway, opened_by.caller, self._send, new_context())
         self.client.decides_for_all = opened_by.operator
+        self.client.pausing = self._pause
         self.seen = monotonic()
-        self._news: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._standing = Channel(_STANDING)
+        self._ended = ended
+        self._running: dict[str, Reply] = {}
+        self._opened = 0
         self._listens = 0
 
     @property
@@ -43,25 +51,51 @@ class Session:
     def touch(self) -> None:
         self.seen = monotonic()
 
-    async def standing(self, receive: Receive, send: Send, still: Still) -> None:
-        """A second one takes the place of the first: clients open it anew when a connection breaks."""
-        if self._listens:
-            self._news.put_nowait(None)
-        self._news = asyncio.Queue() if self._listens else self._news
+    def reply(self, body: bytes, message: Message) -> Reply:
+        """Answer a request. Its client may come back for the answer until some time after it is there."""
+        self._opened += 1
+        name = str(self._opened)
+        reply = self._running[name] = Reply(self.client, body, message, name, self._finished)
+        return reply
+
+    def place(self, event_id: str) -> tuple[Channel, int] | None:
+        """The stream and the number that its client has heard last; without an id the standing stream, and all that
+        was not sent yet. None where there is no such stream, or no longer."""
+        if not event_id:
+            return self._standing, self._standing.sent
+        name, number = place_of(event_id) or ("", 0)
+        if name == _STANDING:
+            return self._standing, number
+        reply = self._running.get(name) or self._ended.find(self, name)
+        return (reply.channel, number) if reply is not None else None
+
+    async def follow(self, place: tuple[Channel, int], receive: Receive, send: Send, still: Still) -> None:
         self._listens += 1
         try:
-            await standing_stream(self._news, receive, send, still)
+            await resumed(*place, receive, send, still)
         finally:
             self._listens -= 1
             self.touch()
 
     def end(self) -> None:
-        self._news.put_nowait(None)
+        self._standing.end()
+        self._ended.forget(self)
+
+    def _finished(self, reply: Reply) -> None:
+        name = reply.channel.name
+        del self._running[name]
+        if reply.is_followed:
+            self._ended.keep(self, name, reply, reply.channel.size)
+
+    def _pause(self, id: Raw, seconds: float) -> None:
+        for reply in self._running.values():
+            if bytes(reply.id) == bytes(id) and reply.can_pause:
+                reply.channel.suspend(seconds)
 
     def _send(self, message: bytes) -> None:
-        waiting = self._news.qsize()
+        waiting = self._standing.waiting
         if waiting < _FEW or (waiting < _WAITING and len(message) < _SMALL):
-            self._news.put_nowait(message)
+            self._standing.put(message)
 
 
 class Sessions:
@@ -70,6 +104,7 @@ class Sessions:
     def __init__(self, gateway: SharedGateway) -> None:
         self._gateway = gateway
         self._open: dict[str, Session] = {}
+        self._ended = Ended[Reply]()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -80,11 +115,12 @@ class Sessions:
             self.tidy()
         if len(self._open) >= MOST:
             return None
-        session = Session(self._gateway, entered)
+        session = Session(self._gateway, entered, self._ended)
         self._open[session.id] = session
         return session
 
     def tidy(self) -> None:
+        self._ended.tidy()
         for session in [one for one in self._open.values() if one.is_idle]:
             self.close(session)
 

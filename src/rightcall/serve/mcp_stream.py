@@ -1,4 +1,5 @@
-"""The answer to one POST: JSON, or a stream of events where something has to be said before the answer is there."""
+"""The answer to one POST: JSON, or a stream of events where something has to be said before the answer is there, or
+where the client can come back for what it has missed; and what it gets when it does."""
 
 from __future__ import annotations
 
@@ -11,15 +12,14 @@ from starlette.types import Receive, Scope, Send
 from rightcall.errors import StoreError
 from rightcall.mcp.messages import Message
 from rightcall.mcp.serving import Client
-from rightcall.mcp.serving_answers import one_line
 from rightcall.serve.addresses import header_of, length_of
 from rightcall.serve.callers import entered
-from rightcall.text.framing import sse
+from rightcall.serve.mcp_channels import RETRY, Channel, retry
 
 PING: Final = 15.0
 """Seconds of silence after which a stream shows that it is alive."""
-MOST_BYTES: Final = 32_000_000
-"""Of events that may wait for a client that takes none; further ones are left out."""
+SOON: Final = 0.05
+"""Seconds that an answer has before a stream for it opens, where its client can come back to one."""
 _EVENTS: Final = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
@@ -35,69 +35,73 @@ class Gone(Exception):
 
 
 class Reply:
-    """One request under way, and what has been said to it so far."""
+    """One request under way, and what has been said to it so far. With a `name` its client may come back for it;
+    `over` hears when there is nothing more to say."""
 
-    def __init__(self, client: Client, body: bytes, message: Message) -> None:
-        self.events: list[bytes] = []
-        self._bytes = 0
-        self.news = asyncio.Event()
+    def __init__(
+        self, client: Client, body: bytes, message: Message, name: str = "", over: Callable[[Reply], None] | None = None
+    ) -> None:
+        self.id = message.id
+        self._over = over
+        self.channel = Channel(name)
+        self.answer: bytes | None = None
+        """None as long as it is not there, and for a request that the client has cancelled, which gets none."""
+        self.can_pause = False
+        """Whether its client is given a number to come back with before anything is said."""
+        self.is_followed = False
+        """Whether it was given any."""
         self.task = asyncio.get_running_loop().create_task(client.request(body, message, self.emit))
-        self.task.add_done_callback(lambda _: self.news.set())
+        self.task.add_done_callback(self._ended)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether anything came before the answer."""
+        return self.channel.last > (self.answer is not None)
 
     def emit(self, message: bytes) -> None:
-        if self._bytes < MOST_BYTES and not self.task.done():
-            self.events.append(message)
-            self._bytes += len(message) + 100
-            self.news.set()
+        if not self.task.done():
+            self.channel.put(message)
 
-    def taken(self) -> list[bytes]:
-        events, self.events = self.events, []
-        self._bytes = 0
-        self.news.clear()
-        if self.task.done():
-            self.news.set()
-        return events
-
-    def result(self) -> bytes | None:
-        """The response; None for a request that the client has cancelled, which gets none."""
-        return self.task.result()
+    def _ended(self, task: asyncio.Task[bytes | None]) -> None:
+        try:
+            self.answer = None if task.cancelled() else task.result()
+            if self.answer is not None:
+                self.channel.put(self.answer, always=True)
+        finally:
+            self.channel.end()
+            if self._over is not None:
+                self._over(self)
 
 
 async def stream(
     reply: Reply, scope: Scope, receive: Receive, send: Send, *, status: Callable[[bytes], int], cancel: bool,
-    headers: Sequence[Header] = (),
+    headers: Sequence[Header] = (), primed: bool = False,
 ) -> None:  # fmt: skip
     """`cancel`: a client that closes the connection cancels its request (new era); else it runs on, and its answer is
-    lost (old era). A stream whose token was revoked meanwhile ends like one whose client has left."""
-    still = entered(scope).still
+    kept for a while (old era). `primed`: a client that knows such streams can come back from the first moment. A stream
+    whose token was revoked meanwhile ends like one whose client has left."""
     accept = header_of(scope["headers"], b"accept")
     takes_events = not accept or b"event-stream" in accept or b"*/*" in accept
+    eager = reply.can_pause = primed and b"event-stream" in accept
+    channel = reply.channel
+    await _begun(reply, cancel=cancel)
+    if eager and channel.is_over:
+        await plain(send, 200, channel.priming() + channel.after(0)[0], [*_EVENTS, *headers], kind=())
+        return
     watch = asyncio.ensure_future(_left(receive))
     try:
-        while not reply.task.done() and not (takes_events and reply.events):
-            await _either(reply, watch)
-        if reply.task.done() and not (takes_events and reply.events):
-            body = reply.result()
-            if body is not None:
-                await plain(send, status(body), body, headers)
-            elif takes_events:
-                await send({"type": "http.response.start", "status": 200, "headers": [*_EVENTS, *headers]})
-                await send({"type": "http.response.body", "body": b""})
-            else:
+        while not eager and not channel.is_over and not (takes_events and reply.has_news):
+            await _either(channel, watch, None, channel.last)
+        if not eager and not (takes_events and reply.has_news):
+            if reply.answer is not None:
+                await plain(send, status(reply.answer), reply.answer, headers)
+                return
+            if not takes_events:
                 await plain(send, 202, b"", headers)
-            return
+                return
+        reply.is_followed = bool(channel.name)
         await send({"type": "http.response.start", "status": 200, "headers": [*_EVENTS, *headers]})
-        while True:
-            if not await counts(still):
-                raise Gone
-            for event in reply.taken():
-                await _put(send, sse(one_line(event), "message"))
-            if reply.task.done():
-                break
-            if not await _either(reply, watch, PING):
-                await _put(send, b": ping\n\n")
-        last = reply.result()
-        await send({"type": "http.response.body", "body": b"" if last is None else sse(one_line(last), "message")})
+        await _follow(channel, 0, watch, send, entered(scope).still, channel.priming() if primed else b"")
     except (Gone, asyncio.CancelledError):
         if cancel:
             reply.task.cancel()
@@ -106,40 +110,76 @@ async def stream(
         watch.cancel()
 
 
-async def _either(reply: Reply, watch: asyncio.Future[None], seconds: float | None = None) -> bool:
-    """Waits for news; False when the time was over first. Raises Gone."""
-    news = asyncio.ensure_future(reply.news.wait())
+async def _begun(reply: Reply, *, cancel: bool) -> None:
+    """Waits for the first that is said, for a moment in which nobody looks whether the client is still there: most
+    answers come within it."""
+    channel = reply.channel
+    timer = asyncio.get_running_loop().call_later(SOON, channel.news.set)
+    try:
+        await channel.news.wait()
+    except asyncio.CancelledError:
+        if cancel:
+            reply.task.cancel()
+        raise
+    finally:
+        timer.cancel()
+
+
+async def resumed(channel: Channel, number: int, receive: Receive, send: Send, still: Still) -> None:
+    """A stream, from a number on: one of a request, or the standing one, for what has to do with none."""
+    watch = asyncio.ensure_future(_left(receive))
+    await send({"type": "http.response.start", "status": 200, "headers": _EVENTS})
+    channel.pause = None
+    first = b": listening\n\n" + retry(RETRY / 1000)
+    await _put(send, first)
+    try:
+        await _follow(channel, number, watch, send, still)
+    except Gone:
+        if not watch.done():
+            await send({"type": "http.response.body", "body": b""})
+    finally:
+        watch.cancel()
+
+
+async def _follow(
+    channel: Channel, number: int, watch: asyncio.Future[None], send: Send, still: Still, first: bytes = b""
+) -> None:
+    """Until the stream is over, another connection follows it, or it is to be taken up again later. Raises Gone, also
+    where the client's token counts no longer."""
+    turn = channel.take()
+    is_new = True
+    while is_new or await counts(still):
+        is_new = False
+        if channel.turn != turn:
+            await send({"type": "http.response.body", "body": b""})
+            return
+        events, number = channel.after(number)
+        data = first + events
+        first = b""
+        if channel.is_over or channel.pause is not None:
+            data += b"" if channel.is_over else retry(channel.pause or 0.0)
+            await send({"type": "http.response.body", "body": data})
+            return
+        if data:
+            await _put(send, data)
+        if channel.turn == turn and not await _either(channel, watch, PING, number):
+            await _put(send, b": ping\n\n")
+    raise Gone
+
+
+async def _either(channel: Channel, watch: asyncio.Future[None], seconds: float | None = None, number: int = 0) -> bool:
+    """Waits for what comes after a number; False when the time was over first. Raises Gone."""
+    if channel.last > number or channel.is_over or channel.pause is not None:
+        return True
+    channel.news.clear()
+    news = asyncio.ensure_future(channel.news.wait())
     try:
         done, _ = await asyncio.wait((news, watch), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:
         news.cancel()
-    if watch in done and not reply.task.done():
+    if watch in done and not channel.is_over:
         raise Gone
     return bool(done)
-
-
-async def standing_stream(queue: asyncio.Queue[bytes | None], receive: Receive, send: Send, still: Still) -> None:
-    """What has to do with no request, for as long as the client listens and its token counts (`still`); None in the
-    queue ends it."""
-    watch = asyncio.ensure_future(_left(receive))
-    await send({"type": "http.response.start", "status": 200, "headers": _EVENTS})
-    await _put(send, b": listening\n\n")
-    try:
-        while not watch.done() and await counts(still):
-            news = asyncio.ensure_future(queue.get())
-            done, _ = await asyncio.wait((news, watch), timeout=PING, return_when=asyncio.FIRST_COMPLETED)
-            if news not in done:
-                news.cancel()
-                if watch not in done:
-                    await _put(send, b": ping\n\n")
-                continue
-            event = news.result()
-            if event is None or not await counts(still):
-                break
-            await _put(send, sse(one_line(event), "message"))
-        await send({"type": "http.response.body", "body": b""})
-    finally:
-        watch.cancel()
 
 
 async def counts(still: Still) -> bool:
@@ -150,9 +190,11 @@ async def counts(still: Still) -> bool:
         return False
 
 
-async def plain(send: Send, status: int, body: bytes = b"", headers: Sequence[Header] = ()) -> None:
-    kind = [_JSON] if body else []
-    await send({"type": "http.response.start", "status": status, "headers": [*kind, length_of(body), *headers]})
+async def plain(
+    send: Send, status: int, body: bytes = b"", headers: Sequence[Header] = (), kind: Sequence[Header] = (_JSON,)
+) -> None:
+    about = kind if body else ()
+    await send({"type": "http.response.start", "status": status, "headers": [*about, length_of(body), *headers]})
     await send({"type": "http.response.body", "body": body})
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from msgspec import json
@@ -35,7 +35,15 @@ _LIMITS = UpstreamLimits(first_byte_seconds=_FOREVER, between_seconds=_FOREVER, 
 _AFTER_CANCEL = 30.0
 _RESUMES: Final = 2
 _PAUSE = 1.0
-_LONGEST_PAUSE = 30.0
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 30.0
+_DIGITS: Final = 12
+
+
+class _Place(NamedTuple):
+    """In a stream of a server's: where it can be taken up again, and when."""
+
+    last: str = ""
+    pause: float = _PAUSE
 
 
 class HttpLink:
@@ -130,7 +138,7 @@ class HttpLink:
         elif kind == b"application/json":
             await self._whole(id, incoming)
         elif status < 300 and kind == b"text/event-stream":
-            await self._events(id, incoming)
+            await self._followed(id, incoming)
         else:
             self._refused(id, incoming)
 
@@ -165,30 +173,36 @@ class HttpLink:
         self._session = None
         self._lose(FORGOTTEN)
 
-    async def _events(self, id: int | None, incoming: Incoming, *, last: str = "", tries: int = 0) -> None:
-        """What comes on a stream, until the answer has; one that breaks off before is taken up again."""
+    async def _followed(self, id: int, incoming: Incoming) -> None:
+        """What comes on a stream, until the answer has. One that ends before is taken up again where its events have
+        numbers: servers close a connection on purpose where an answer takes its time."""
         assert self._heard is not None
-        framing, pause = ServerSentEvents(), _PAUSE
+        place = await self._events(id, incoming, _Place())
+        tries = 0
+        while place.last and self._heard.waits(id) and tries < _RESUMES:
+            self._heard.paused(id, place.pause)
+            await asyncio.sleep(place.pause)
+            again = await self._send("GET", b"", {"last-event-id": place.last})
+            try:
+                if again.status != 200:
+                    return
+                before, place = place, await self._events(id, again, place)
+            finally:
+                again.release()
+            tries = 0 if place.last != before.last else tries + 1
+
+    async def _events(self, id: int | None, incoming: Incoming, place: _Place) -> _Place:
+        """Where a stream was when it ended, or when the answer was there."""
+        assert self._heard is not None
+        framing = ServerSentEvents()
         while data := await incoming.read():
             for event in framing.feed(data):
-                numbered, retry = _marks(event)
-                last, pause = numbered or last, pause if retry is None else retry
+                place = _marked(event, place)
                 if (message := payload(event)) and message.strip():
                     self._heard.message(message, id)
-                    tries = 0
             if id is not None and not self._heard.waits(id):
-                return
-        if id is not None and last and self._heard.waits(id) and tries < _RESUMES:
-            await asyncio.sleep(pause)
-            await self._resume(id, last, tries + 1)
-
-    async def _resume(self, id: int, last: str, tries: int) -> None:
-        incoming = await self._send("GET", b"", {"last-event-id": last})
-        try:
-            if incoming.status == 200:
-                await self._events(id, incoming, last=last, tries=tries)
-        finally:
-            incoming.release()
+                break
+        return place
 
     # ── what needs no answer ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -200,20 +214,23 @@ class HttpLink:
 
     async def _listen(self) -> None:
         """The standing stream. Servers need not have one."""
-        pause = _PAUSE
+        place, pause = _Place(), _PAUSE
         while not self._is_lost:
             try:
-                incoming = await self._send("GET", b"", {})
+                incoming = await self._send("GET", b"", {"last-event-id": place.last} if place.last else {})
                 try:
-                    if incoming.status != 200:
+                    if incoming.status == 200:
+                        pause = _PAUSE
+                        place = await self._events(None, incoming, place)
+                    elif place.last:
+                        place = _Place()  # it has forgotten where we were
+                    else:
                         return
-                    pause = _PAUSE
-                    await self._events(None, incoming)
                 finally:
                     incoming.release()
             except (UpstreamError, CallError, TooLong):
                 pass
-            await asyncio.sleep(pause)
+            await asyncio.sleep(max(pause, place.pause))
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     # ── the connection ───────────────────────────────────────────────────────────────────────────────────────────
@@ -252,15 +269,15 @@ def _plain(error: Exception) -> str:
     return escaped(str(error).partition(": ")[0], 300)
 
 
-def _marks(event: bytes) -> tuple[str, float | None]:
-    """An event's number, and after how many seconds the server wants to be asked again."""
+def _marked(event: bytes, place: _Place) -> _Place:
+    """With the event's number, and after how many seconds the server wants to be asked again."""
     if b"id:" not in event and b"retry:" not in event:
-        return "", None
-    number, retry = "", None
+        return place
+    last, pause = place.last, place.pause
     for line in event.splitlines():
         name, _, rest = line.partition(b":")
         if name == b"id":
-            number = rest.strip().decode("latin-1")
-        elif name == b"retry" and rest.strip().isdigit():
-            retry = min(int(rest) / 1000, _LONGEST_PAUSE)
-    return number, retry
+            last = rest.strip().decode("latin-1") or last
+        elif name == b"retry" and rest.strip().isdigit() and len(rest) < _DIGITS:
+            pause = min(max(int(rest) / 1000, _SHORTEST_PAUSE), _LONGEST_PAUSE)
+    return _Place(last, pause)

@@ -1,0 +1,123 @@
+"""Servers over HTTP that close their streams and mean to go on: polled until they answer, from where they were."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec import json
+from starlette.types import Receive, Scope, Send
+
+from rightcall.config_servers import Server
+from rightcall.mcp.upstream_link import ServerGone
+from rightcall.serve.mcp_upstream import HttpLink
+from rightcall.serve.running import running
+
+pytestmark = pytest.mark.promise("H-52")
+
+EVENTS = [(b"content-type", b"text/event-stream")]
+
+
+class Scripted:
+    """Answers each request with the next of its bodies (or statuses); `asked` is what it was asked."""
+
+    def __init__(self, *script: bytes | int) -> None:
+        self._script = list(script)
+        self.asked: list[tuple[str, str]] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        headers = dict(scope["headers"])
+        self.asked.append((scope["method"], headers.get(b"last-event-id", b"").decode()))
+        told = self._script.pop(0) if self._script else 404
+        status, body = (told, b"") if isinstance(told, int) else (200, told)
+        opened = [*EVENTS, (b"mcp-session-id", b"s")]
+        await send({"type": "http.response.start", "status": status, "headers": opened})
+        await send({"type": "http.response.body", "body": body})
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.heard: list[Any] = []
+        self.pauses: list[float] = []
+        self.over = asyncio.Event()
+
+    def message(self, data: bytes, related: int | None) -> None:
+        message = json.decode(data)
+        self.heard.append(message.get("method", message.get("result")))
+        if "id" in message:
+            self.over.set()
+
+    def waits(self, id: int) -> bool:
+        return not self.over.is_set()
+
+    def failed(self, id: int, why: ServerGone) -> None:
+        if not self.over.is_set():
+            self.heard.append(str(why))
+            self.over.set()
+
+    def paused(self, id: int, seconds: float) -> None:
+        self.pauses.append(seconds)
+
+    def lost(self, why: str, words: str = "") -> None: ...
+
+
+def asked(server: Scripted, done: Callable[[Listener], bool], *, listen: bool = False) -> Listener:
+    async def main(port: int) -> Listener:
+        listener = Listener()
+        link = HttpLink(Server("a", url=f"http://127.0.0.1:{port}/mcp"))
+        await link.open(listener)
+        link.request(1, b"{}", {})
+        async with asyncio.timeout(10):
+            await listener.over.wait()
+            if listen:
+                link.agreed("2025-11-25", listen=True)
+            while not done(listener):
+                await asyncio.sleep(0.005)
+        await link.aclose()
+        return listener
+
+    with running(server) as (_, port):
+        return asyncio.run(main(port))
+
+
+def priming(number: int, retry: int = 0) -> bytes:
+    return b"id: %d\nretry: %d\ndata: \n\n" % (number, retry)
+
+
+ANSWER = b'id: 9\ndata: {"jsonrpc": "2.0", "id": 1, "result": "done"}\n\n'
+
+
+def test_a_server_may_close_the_stream_as_often_as_it_likes_while_it_goes_on() -> None:
+    server = Scripted(*(priming(number) for number in range(1, 7)), ANSWER)
+    listener = asked(server, lambda _: True)
+    assert listener.heard == ["done"]
+    assert server.asked[:7] == [("POST", ""), *(("GET", str(number)) for number in range(1, 7))]
+    assert listener.pauses == [0.05] * 6  # a server that says 0 does not make us run in circles
+
+
+@pytest.mark.parametrize(
+    ("script", "requests"),
+    [
+        ((priming(1), b"", b"", b""), 3),  # nothing new, twice
+        ((priming(1), 400), 2),
+        ((b": nothing to come back to\n\n",), 1),
+    ],
+)
+def test_a_stream_that_leads_nowhere_is_given_up(script: tuple[bytes | int, ...], requests: int) -> None:
+    server = Scripted(*script)
+    listener = asked(server, lambda _: True)
+    assert listener.heard == ["it closed the stream without an answer"]
+    assert [method for method, _ in server.asked if method != "DELETE"] == ["POST", *["GET"] * (requests - 1)]
+
+
+def test_the_standing_stream_is_taken_up_where_it_was_and_anew_where_the_server_has_forgotten() -> None:
+    news = b'id: 5\nretry: 10\ndata: {"jsonrpc": "2.0", "method": "notifications/x"}\n\n'
+    server = Scripted(ANSWER, news, 400, news)
+    module = "rightcall.serve.mcp_upstream._PAUSE"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, 0.01)
+        listener = asked(server, lambda listener: listener.heard.count("notifications/x") == 2, listen=True)
+    assert listener.heard == ["done", "notifications/x", "notifications/x"]
+    assert server.asked[1:4] == [("GET", ""), ("GET", "5"), ("GET", "")]
