@@ -1,13 +1,13 @@
 """Which paths below the root may be touched, by their names alone. The path is the resolved one, relative to the root,
 with `/` between its components: what a link or `..` hides has been followed before."""
 
-import re
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
 
 from rightcall.fs.globs import GlobFault, expression, first_names, folded
 from rightcall.fs.refused import OUTSIDE, PLAIN, Component, component, is_source, unusual
+from rightcall.parse.late import Late
 
 DOTFILES = (
     ".gitignore", ".gitattributes", ".editorconfig", ".prettierrc*", ".eslintrc*", ".github/**",
@@ -154,10 +154,11 @@ def path_rules(deny: tuple[str, ...], allow: tuple[str, ...], dotfiles: tuple[st
     return PathRules(deny, allow, dotfiles)
 
 
-def _any_of(patterns: Iterable[str], above: str = "") -> re.Pattern[str] | None:
-    """One expression for folded paths that end in `/`; None for no pattern at all. Raises GlobFault."""
+def _any_of(patterns: Iterable[str], above: str = "") -> Late | None:
+    """One expression for folded paths that end in `/`; None for no pattern at all. Raises GlobFault. It is compiled
+    when a path needs it: a hook judges one."""
     made = [above + expression(folded(pattern)) for pattern in patterns]
-    return re.compile("|".join(made)) if made else None
+    return Late("|".join(made)) if made else None
 
 
 def _and_their_looks(patterns: Iterable[str]) -> tuple[str, ...]:

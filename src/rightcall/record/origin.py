@@ -12,7 +12,6 @@ import stat
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 from msgspec.json import encode
@@ -90,7 +89,7 @@ class Origin:
 
     def _mark(self, connection: sqlite3.Connection) -> str:
         """Inside a transaction: leave the word by which this user will know it."""
-        token = token_hex(16)
+        token = os.urandom(16).hex()
         connection.execute("INSERT INTO meta VALUES (?, '')", (f"{_WORD}{token}",))
         return token
 
