@@ -117,7 +117,7 @@ def retry(seconds: float) -> bytes:
 def place_of(event_id: str) -> tuple[str, int] | None:
     """The stream and the number that a client has heard last; None for what is no event id of ours.
 
-    >>> place_of("3-17"), place_of("17"), place_of("3--1")
+    >>> place_of("3-17"), place_of("17"), place_of("3-x")
     (('3', 17), None, None)
     """
     name, _, number = event_id.rpartition("-")
