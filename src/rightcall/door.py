@@ -37,7 +37,6 @@ from rightcall.record.admission import Admission, Decide, admit, count_start, fi
 from rightcall.record.asking import answer
 from rightcall.record.entries import EndBody, encode
 from rightcall.record.notes import note_policy, packs_digest, policy_note
-from rightcall.record.pause import pause, resume
 from rightcall.record.tables import Store, Tables
 from rightcall.text.patterns import twins
 from rightcall.text.redact import Redactor
@@ -280,11 +279,15 @@ class Door:
     def pause(self, reason: str = "", *, by: str) -> Pause:
         """The emergency stop: every process on this store refuses every call, until `resume`. `by` is the person who
         says so. Raises AnswerError or StoreError."""
+        from rightcall.record.pause import pause  # late: a hook judges one call
+
         told, callers = str(self._redactor.value(reason)), tuple(self._policy.current.settings.callers)
         return self.store.transact(lambda tables: pause(tables, by, told, callers))[0]
 
     def resume(self, reason: str = "", *, by: str) -> Pause | None:
         """Let calls run again; returns the pause that ends, None when there was none."""
+        from rightcall.record.pause import resume  # late: as above
+
         told, callers = str(self._redactor.value(reason)), tuple(self._policy.current.settings.callers)
         return self.store.transact(lambda tables: resume(tables, by, told, callers))
 

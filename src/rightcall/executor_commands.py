@@ -11,7 +11,7 @@ from rightcall.catalog import Tool
 from rightcall.config_settings import Rights
 from rightcall.execute.places import found_at, plain_name
 from rightcall.executor_batches import Inner
-from rightcall.executor_guesses import UNREADABLE, kind_of, may_be_json, nobody_described, opened, spots
+from rightcall.executor_guesses import UNREADABLE, kind_of, may_be_json, opened, spots
 from rightcall.types_running import Finding
 
 _WORDS = frozenset(("args", "arguments", "argv", "parameters", "params", "flags", "options", "argumentlist"))
@@ -62,7 +62,7 @@ def judged_arguments(
     """Nothing is loaded, and next to nothing is done, for a call without a command or an address. `bases` are the root
     and, where that is known, the folders in which a command starts."""
     rules = tool.rules
-    if not inner and not rules.commands and not rules.urls and not (nobody_described(tool) and _may_hold(arguments)):
+    if not inner and not rules.commands and not rules.urls and not (not tool.is_described and _may_hold(arguments)):
         return NOTHING
     given = list(_given(tool, arguments))
     for one in inner:
@@ -107,7 +107,7 @@ def _given(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[_Given]:
             name = place.split(".")[0].split("[")[0]
             for value in found_at(arguments, place):
                 yield from _values(_Beside(tool.name, arguments), name, value, url, True)
-    if not rules.commands and not rules.urls and nobody_described(tool):
+    if not rules.commands and not rules.urls and not tool.is_described:
         patches = {plain_name(place) for place in rules.patches}
         kept = {name: one for name, one in arguments.items() if plain_name(name) not in patches}
         yield from _by_name(tool.name, kept if patches else arguments)

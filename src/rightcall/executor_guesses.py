@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, cast
 
-from rightcall.catalog import Tool
 from rightcall.errors import RightCallError
 from rightcall.execute.places import plain_name
 from rightcall.parse.late import Late
@@ -58,10 +57,6 @@ class Spot(NamedTuple):
     name: str
     value: Any
     around: Mapping[str, Any]
-
-
-def nobody_described(tool: Tool) -> bool:
-    return not tool.source.startswith(("pack:", "policy"))
 
 
 @lru_cache(1024)

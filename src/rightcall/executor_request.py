@@ -13,8 +13,6 @@ from rightcall.catalog import Tool
 from rightcall.config_settings import Rights, is_repeatable
 from rightcall.execute.places import values_at
 from rightcall.executor_batches import Inner, effects_inside, inner_calls, names_judged
-from rightcall.executor_commands import judged_arguments
-from rightcall.executor_guesses import guessed_paths, nobody_described
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.fs.globs import folded
 from rightcall.fs.readings import NOWHERE, Unjudged, destinations, follow, spellings
@@ -104,16 +102,14 @@ def build_request(
     inner = tuple(inner_calls(toolbox, rules.batch, call.arguments)) if rules.batch is not None else ()
     effects = tool.effects | effects_inside(inner) if inner else tool.effects
     foreign = equipped.local is None or not equipped.local.rooted
-    named = rules.paths or rules.patches or inner or (guesses and nobody_described(tool))
+    named = rules.paths or rules.patches or inner or (guesses and not tool.is_described)
     written = _places(tool, call.arguments, inner, guesses) if named else iter(())
     base, paths = _paths(written, (root, *folders), foreign) if named else ("", ())
-    judged = judged_arguments(tool, call.arguments, inner, rights, (root, *folders))
+    findings, commanded, visible = _judged(tool, call.arguments, inner, rights, (root, *folders))
     if rules.globs or inner:
         starts = tuple(dict.fromkeys((".", *(path.resolved for path in paths))))
-        judged = judged._replace(
-            findings=(*_globbed(tool, call.arguments, inner, rights, root, starts), *judged.findings)
-        )
-    if judged.paths:
+        findings = (*_globbed(tool, call.arguments, inner, rights, root, starts), *findings)
+    if visible:
         base = base or follow(root)
     return Request(
         caller=rights.caller,
@@ -139,13 +135,24 @@ def build_request(
         root=base,
         outside=equipped.local.outside if equipped.local is not None else (),
         linked=bool(paths) and any(path.linked for path in paths),
-        findings=judged.findings,
-        commanded=judged.arguments,
-        command_paths=_command_paths(judged.paths, base) if judged.paths else (),
+        findings=findings,
+        commanded=commanded,
+        command_paths=_command_paths(visible, base) if visible else (),
         inner=names_judged(toolbox, inner) if inner else (),
         approval=approval,
         context=context,
     )
+
+
+def _judged(
+    tool: Tool, arguments: dict[str, Any], inner: tuple[Inner, ...], rights: Rights, bases: tuple[str, ...]
+) -> tuple[tuple[Finding, ...], tuple[str, ...], tuple[tuple[str, str, bool], ...]]:
+    """What is found in the arguments that are commands or addresses, which they are, and the paths in them."""
+    if tool.is_described and not (inner or tool.rules.commands or tool.rules.urls):
+        return (), (), ()
+    from rightcall.executor_commands import judged_arguments  # late: a hook judges one call, and few have a command
+
+    return judged_arguments(tool, arguments, inner, rights, bases)
 
 
 def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> tuple[str, tuple[_Path, ...]]:
@@ -171,7 +178,9 @@ def _command_paths(paths: Iterable[tuple[str, str, bool]], base: str) -> tuple[t
 def _places(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner], guesses: bool) -> Iterator[str]:
     """The paths as they are written, in the call and in the calls within it."""
     for called, given in _calls(tool, arguments, inner):
-        if guesses and not called.rules.paths and nobody_described(called):
+        if guesses and not called.rules.paths and not called.is_described:
+            from rightcall.executor_guesses import guessed_paths  # late: as above
+
             yield from guessed_paths(given)
         for place in called.rules.paths:
             yield from values_at(given, place)

@@ -65,6 +65,11 @@ class Tool(Struct, frozen=True, dict=True, eq=False):
     """`accepts` for numbers of any size, where the schema has numbers; it does not see lone surrogates."""
 
     @property
+    def is_described(self) -> bool:
+        """Whether a pack or the policy says what its arguments are: which of them is a path or a command, too."""
+        return self.source.startswith(("pack:", "policy"))
+
+    @property
     def deprecated(self) -> bool:
         """Whether another tool has taken this one's place."""
         return self.rules.replaced_by is not None
