@@ -2,7 +2,6 @@
 
 import os
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 from rightcall.config_hands import (
     SANDBOX_RANGES,
@@ -79,6 +78,8 @@ def _endpoint(source: Source, path: KeyPath, value: Any) -> str:
     if value == "":
         return ""
     text: str = web_address("https://search.example.org")(source, path, value)
+    from urllib.parse import urlsplit  # late: few policies name an address
+
     parts = urlsplit(text)
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise source.wrong(path, "must have no user, password, query or fragment: name scheme, host, port and path")

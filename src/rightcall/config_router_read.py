@@ -3,7 +3,6 @@
 import re
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import urlsplit
 
 from rightcall.config_router import Below, IntentMode, ModelSettings, RouterSettings
 from rightcall.config_settings_values import Readers, flag, header_values, laid_over, number, web_address, whole, word
@@ -53,6 +52,8 @@ def _model(source: Source, path: KeyPath, value: Any) -> ModelSettings:
 
 def _url(source: Source, path: KeyPath, value: Any) -> str:
     text: str = _ADDRESS(source, path, value)
+    from urllib.parse import urlsplit  # late: few policies name an address
+
     parts = urlsplit(text)
     if "@" in parts.netloc:
         raise source.wrong(path, f"holds a name or password, which stands in no file: {_USE_KEY_ENV}")

@@ -5,7 +5,6 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, get_args
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -147,6 +146,8 @@ def web_address(example: str) -> Reader:
     """A whole address, such as the example."""
 
     def read(source: Source, path: KeyPath, value: Any) -> str:
+        from urllib.parse import urlsplit  # late: few policies name an address
+
         text = source.text_of(path, value)
         try:
             parts = urlsplit(text)

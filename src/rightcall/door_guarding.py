@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable
 
 from rightcall.fs.guarded import is_another_name, is_guarded
+from rightcall.parse.late import Late
 
 POLICY_FILE = "rightcall.toml"
 STATE_FOLDER = ".rightcall"
-_MAY_GUARD = re.compile(r"(?:^|[/\\])[.~]|^/|^[A-Za-z]:|customize\.py|authorized_keys|managed-settings", re.IGNORECASE)
+_MAY_GUARD = Late(r"(?:^|[/\\])[.~]|^/|^[A-Za-z]:|customize\.py|authorized_keys|managed-settings", re.IGNORECASE)
 """A look at a path before anything is loaded to judge it."""
 _ODD_STARTS = (".", "/etc/", "/proc/", "/run/", "/var/", "/dev/", "/root")
 _ODD_PARTS = ("/.", "library/", "snap/")

@@ -6,7 +6,6 @@ sees (the client runs it) the summary has to do.
 """
 
 import logging
-import re
 import threading
 from typing import Any
 
@@ -15,6 +14,7 @@ from msgspec.structs import replace
 
 from rightcall.authorise import decide
 from rightcall.keys import same_scope
+from rightcall.parse.late import Late
 from rightcall.record.entries import read_end
 from rightcall.record.tables import Tables
 from rightcall.text.escape import escaped
@@ -30,7 +30,7 @@ _MOST = 1 << 20
 _SHORT = slice(len("keyed:"), len("keyed:") + 16)
 """Of a keyed digest: two answers of one call need no more to be told apart, and a record is small."""
 _MOST_TOLD = 1_000
-_NAME = re.compile(r"[A-Za-z0-9_./:-]{1,200}")
+_NAME = Late(r"[A-Za-z0-9_./:-]{1,200}")
 """Of a tool, where it can be copied into a policy as it is: no pattern, no quotes."""
 
 

@@ -13,6 +13,7 @@ from unicodedata import normalize
 
 from rightcall.catalog.tool import NameKind, NameMatch, Tool
 from rightcall.catalog.words import COMMON
+from rightcall.parse.late import Late
 
 SUGGESTIONS = 3
 LONGEST = 200
@@ -23,8 +24,8 @@ KEPT = 256
 _NAMESPACE = re.compile(r"__|[./:]")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _AROUND = " \t\r\n\"'`“”‘’«»<>"
-_CALL_NUMBER = re.compile(r"(?:[:#]\d+|\(\))$")
-_FUNCTIONS = re.compile(r"^(?:functions\.)+")
+_CALL_NUMBER = Late(r"(?:[:#]\d+|\(\))$")
+_FUNCTIONS = Late(r"^(?:functions\.)+")
 _ENVELOPE = frozenset((
     "name", "toolname", "functionname", "recipientname", "tool", "tools", "function", "functions", "action",
     "type", "arguments", "argument", "parameters", "parameter", "params", "param", "args", "arg", "kwargs",
@@ -34,7 +35,7 @@ _ENVELOPE = frozenset((
 ))  # fmt: skip
 """The words of which calls are made: they stand around a name, in whatever case or style, and are none."""
 
-_NUMBER = re.compile(r"[-+]?(?:0[xob][0-9a-f_]+|[\d_]*\.?\d[\d_]*(?:e[-+]?\d+)?j?)", re.IGNORECASE)
+_NUMBER = Late(r"[-+]?(?:0[xob][0-9a-f_]+|[\d_]*\.?\d[\d_]*(?:e[-+]?\d+)?j?)", re.IGNORECASE)
 """`1e3` and `0x0` have letters, and are numbers."""
 
 _CONFIDENCE: Mapping[NameKind, float] = {"alias": 1.0, "namespace": 0.98, "style": 0.97, "typo": 0.9}

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from rightcall.fs.globs_parsing import ANY, STAR, GlobFault, Token, parsed
+from rightcall.parse.late import Late
 
 __all__ = [
     "EXTENDED",
@@ -23,16 +24,16 @@ __all__ = [
 _PARSED = re.compile(r"[\[\]{}\\]")
 """What needs more than a look at each character."""
 _SPECIAL = re.compile(r"[][{}*?\\]")
-EXTENDED = re.compile(r"[@!+]\([^/]*\)|[*?]\([^/]*\|[^/]*\)")
+EXTENDED = Late(r"[@!+]\([^/]*\)|[*?]\([^/]*\|[^/]*\)")
 """`@(a|b)` as some shells and search tools know it, and nothing here does."""
 _OF_A_SHELL = (
     (EXTENDED, "`@(a|b)` has no meaning here; write `{a,b}`"),
-    (re.compile(r"\{\s|\{[^{}]*(?:,\s|\s,|\s\})"), "a blank in braces is part of a name; write `{a,b}`"),
+    (Late(r"\{\s|\{[^{}]*(?:,\s|\s,|\s\})"), "a blank in braces is part of a name; write `{a,b}`"),
 )
 """Spellings that are names here and patterns elsewhere: whoever writes one in a policy means the pattern."""
 _ANY_FOLDERS = "(?:[^/]+/)*"
 _DEEP: list[Token] = [STAR, STAR]
-_CODE = re.compile(r"\\x\{([0-9a-f]+)\}")
+_CODE = Late(r"\\x\{([0-9a-f]+)\}")
 _LONGEST_NAME = 255
 
 Component = list[Token]

@@ -1,12 +1,12 @@
 """A glob as tokens: braces become alternatives, everything else one token per character or class."""
 
-import re
+from rightcall.parse.late import Late
 
 _MOST_CHARACTERS = 1_000
 _MOST_ALTERNATIVES = 256
 _DEEPEST = 8
-_NAMED = re.compile(r"\[([:=.])\w+\1\]")
-_RANGE = re.compile(r"(?:-?\d+|[A-Za-z])\.\.(?:-?\d+|[A-Za-z])(?:\.\.-?\d+)?\}")
+_NAMED = Late(r"\[([:=.])\w+\1\]")
+_RANGE = Late(r"(?:-?\d+|[A-Za-z])\.\.(?:-?\d+|[A-Za-z])(?:\.\.-?\d+)?\}")
 
 Token = str
 """One character that is meant itself, `STAR`, `ANY`, or a class as an expression of two characters at least."""

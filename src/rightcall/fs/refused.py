@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from rightcall.fs.globs import expression, folded
+from rightcall.parse.late import Late
 
 REFUSED_FOLDERS = frozenset(("node_modules", ".git", ".hg", ".svn"))
 SECRET_FOLDERS = frozenset(("secrets",))
@@ -55,9 +56,9 @@ _ELSEWHERE = re.compile(r"(?:[A-Za-z]:)?\\|[A-Za-z]:\Z" if os.name == "nt" else 
 where there are no drives."""
 _HIDDEN = re.compile(r"\.[^.]|\.{3,}\Z")
 """`.ssh` is hidden; `..config.py` only begins with dots. Nothing but dots leads upwards on some systems."""
-_STREAM = re.compile(r"::?\$.*", re.DOTALL)
+_STREAM = Late(r"::?\$.*", re.DOTALL)
 """`a.pem::$DATA` is `a.pem` on NTFS, as is `a.pem.` and `a.pem` with a blank behind it."""
-_UNSEEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u206a-\u206f\ufeff]")
+_UNSEEN = Late("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u206a-\u206f\ufeff]")
 """Characters that nobody sees; HFS+ takes a name with them for the name without."""
 _LONGEST = 255
 """No file has a longer name, so no judgement of one is worth keeping."""

@@ -9,6 +9,7 @@ text to whoever reads it; elsewhere it is plain to see what stands there.
 import re
 from hashlib import sha256
 
+from rightcall.parse.late import Late
 from rightcall.text.escape import escaped
 
 _TAGS = (
@@ -19,7 +20,7 @@ _TAGS = (
 """Tags that open or close a call, a result, a thought or a turn in the template of some model."""
 
 _BRACKETS = ("TOOL_", "AVAILABLE_TOOLS", "INST]", "SYSTEM_PROMPT", "THINK]", "ARGS]", "CALL_ID]")
-_SPECIAL = re.compile(
+_SPECIAL = Late(
     r"<(?=/?[|｜][^\s|｜>])"  # <|im_start|>, </｜DSML｜…>
     rf"|<(?=/?(?:[\w.\-]{{1,20}}:)?(?i:{'|'.join(_TAGS)}))"  # <tool_call>, </seed:think>
     r"|<(?=</?SYS>>)"
@@ -27,15 +28,15 @@ _SPECIAL = re.compile(
     r"|\](?=<\]\w{1,20}\[>\[)"  # ]<]minimax[>[
     r"|\[(?=Tool: )(?<![^\n]\[)"  # the head of another result. Each begins with a sign of its own: that is quick
 )
-_TICKS = re.compile(r"`{3,}")
+_TICKS = Late(r"`{3,}")
 _MOST_TICKS = 16
-_ROW = re.compile(f"(`{{{_MOST_TICKS - 1}}})`")
+_ROW = Late(f"(`{{{_MOST_TICKS - 1}}})`")
 """A longer row of backticks is broken by an escape, so that a longer fence is always possible."""
 
-_UNSEEN = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\r(?!\n)")
+_UNSEEN = Late("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\r(?!\n)")
 """Terminal sequences begin with some of these, others turn the reading direction. Line breaks and tabs stay."""
 
-_NO_NAME = re.compile(r"[^\w./:@-]")
+_NO_NAME = Late(r"[^\w./:@-]")
 
 
 def neutral(text: str) -> str:
