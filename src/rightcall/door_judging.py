@@ -124,7 +124,8 @@ def _asked_of(
         shown = question(request, verdict, tool.described, "")
     tool_name = verdict.call.name if verdict.call is not None else called
     observed = here.policy.mode_for(tool_name, here.host) == "observe"
-    return Asked(called, arguments, verdict, request, here.rights.rights, body, shown, written.digest, observed)
+    digest = written.digest if judged is None else judged.digest
+    return Asked(called, arguments, verdict, request, here.rights.rights, body, shown, digest, observed)
 
 
 def _checked(here: Here, name: str, arguments: Any, call_id: str | None) -> Verdict:
@@ -167,7 +168,7 @@ def _request(
     call = verdict.call or verdict.found
     bare = call.name if call is not None else name
     whole = full_name(here.space, bare)
-    others = (*names_meant(here.space, bare), *names_meant(here.space, name), name)
+    others = (*names_meant(here.space, bare), *(names_meant(here.space, name) if name != bare else ()), name)
     against = _not_permitted(here, whole, bare, written.name, others)
     if against is not None:
         return against
@@ -184,7 +185,9 @@ def _request(
         return Decision("deny", "validation", str(fault), "Make several calls instead.")
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
         return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
-    seen = (*request.paths, *((written, resolved) for written, resolved, _ in request.command_paths))
+    seen = request.paths
+    if request.command_paths:
+        seen = (*seen, *((written, resolved) for written, resolved, _ in request.command_paths))
     touched = touches(here.guarded, request.root, seen) if seen else None
     if touched is not None:
         return Decision("deny", "path:deny", f"No such file or folder: {escaped(touched, 200)}")
@@ -204,9 +207,9 @@ def _request(
     return replace(
         request, tool=whole, own=False, permit=here.rights.permit, called=_others(others, whole), origin=here.origin,
         repeatable=tool.tool.rules.repeatable or is_repeatable(rights, whole),
-        inner=tuple(full_name(here.space, tool) if tool else tool for tool in request.inner),
+        inner=tuple([full_name(here.space, tool) if tool else tool for tool in request.inner]),
         paths=_named_paths(request, rights) if request.paths else (),
-        command_paths=tuple(path for path in request.command_paths if _is_named(path[1], rights)),
+        command_paths=tuple([path for path in request.command_paths if _is_named(path[1], rights)]),
         dry_run=here.rights.dry_run and request.side_effects,
     )  # fmt: skip
 
