@@ -167,7 +167,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             return request
         known = found.local is None or telling(found.local, request.arguments, self.root)
         state = await self._state(request, found)
-        return replace(request, state=state, repeatable=request.repeatable or not known)
+        return replace(request, state=state, unsure=not known or state.startswith(UNKNOWN))
 
     def _request(
         self, written: Written, found: Equipped | None, rights: Rights, approval: str | None, context: str | None
@@ -241,7 +241,7 @@ class Pipeline(Struct, frozen=True, eq=False):
     def _answer(self, request: Request, result: Result) -> str:
         """What is compared when the call is made again; not of a tool whose state says whether it would give another
         answer."""
-        if request.repeatable or request.state or not request.rights.repeats:
+        if request.repeatable or (request.state and not request.unsure) or not request.rights.repeats:
             return ""
         return answer_digest(result.value if result.ok else result.error, self.redactor)
 

@@ -36,14 +36,14 @@ _NAME = Late(r"[A-Za-z0-9_./:-]{1,200}")
 
 def decided(request: Request, tables: Tables, *, runs_here: bool = False) -> Decision:
     """The decision on a request, where a repeated call is only refused if it gave the same each time. `runs_here`: we
-    run the tool ourselves. Then the state that it declares says more than its answer, and a call that still runs has
+    run the tool ourselves. Then a state that is known says more than its answer, and a call that still runs has
     changed nothing; a host may never tell how one ended."""
     decision = decide(request, tables)
-    if decision.rule != LOOP or (runs_here and request.state):
+    if decision.rule != LOOP or (runs_here and request.state and not request.unsure):
         return decision
     if not _gave_the_same(request, tables, pending=runs_here):
         return decide(replace(request, repeatable=True), tables)
-    if runs_here:
+    if runs_here and not request.unsure:
         return decision
     return replace(decision, reason=decision.reason.replace("nothing has changed since", "it gave the same each time"))
 

@@ -21,7 +21,7 @@ _CALLER = "caller"
 """The argument in which a tool is told who calls; no schema has one of that name."""
 
 _LIVELY = frozenset(("data/list", "data/read"))
-"""They show the audit, which grows with every call: asking again is no loop."""
+"""They show the audit, which grows with every call: asking again is a loop only if they give the same all the same."""
 
 
 class NoArguments(Struct, frozen=True):

@@ -4,12 +4,14 @@ from hashlib import sha256
 
 from msgspec.json import encode
 
-from rightcall.types_running import Facts, Request
+from rightcall.types_running import UNKNOWN, Facts, Request
 
 
 def same_scope(request: Request, changes: int) -> str:
-    """Where identical calls are counted, as long as nothing changes."""
-    return f"same\0{request.caller}\0{request.digest}\0{request.state}\0{changes}"
+    """Where identical calls are counted, as long as nothing changes. A state that could not be told is like no other,
+    and says nothing here: what such calls gave is compared instead."""
+    state = UNKNOWN if request.state.startswith(UNKNOWN) else request.state
+    return f"same\0{request.caller}\0{request.digest}\0{state}\0{changes}"
 
 
 def refused_scope(caller: str, digest: str) -> str:

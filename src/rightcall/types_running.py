@@ -70,6 +70,10 @@ class Origin(Struct, frozen=True):
     """JSON, without secrets."""
 
 
+UNKNOWN = "unknown"
+"""How a state begins that could not be told."""
+
+
 class Request(Struct, frozen=True):
     """Everything a decision is made of, apart from the shared tables. Frozen: a decision can be replayed from it."""
 
@@ -99,6 +103,8 @@ class Request(Struct, frozen=True):
     called: tuple[str, ...] = ()
     """Other names under which a rule may deny it or have it ask: without the server before it."""
     repeatable: bool = False
+    unsure: bool = False
+    """The state may hide a change: whether there was one is seen from what the same call gave before."""
     dry_run: bool = False
     asks: frozenset[Effect] = frozenset()
     """Effects for which its maker wants a person asked, also where the policy would not."""

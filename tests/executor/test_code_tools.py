@@ -10,7 +10,6 @@ import pytest
 from rightcall import Executor
 from rightcall.execute.code.tools import code_tools
 from rightcall.fs.sight import Sight
-from rightcall.record.clock import ManualClock
 from rightcall.record.tables import Store
 
 NAMES = ["code/read", "code/search", "code/list", "code/diff", "code/log", "code/blame", "code/show"]
@@ -186,12 +185,35 @@ def test_a_history_is_kept_until_a_commit_is_made(opened: Any, project: Path, tm
     assert [commit["message"] for commit in third.result["commits"]] == ["Second", "First"]
 
 
+LOOPING = FREE | {"policy": FREE["policy"] | {"repeats": 3}}
+LOOKS: list[tuple[str, dict[str, Any]]] = [
+    ("code/read", {"path": "src/app.py"}), ("code/search", {"pattern": "main"}), ("code/list", {"pattern": "**/*.py"}),
+    ("code/diff", {}), ("code/log", {}), ("code/log", {"since": "1 day ago"}), ("code/show", {"commit": "HEAD"}),
+]  # fmt: skip
+
+
 @pytest.mark.promise("P-07")
-def test_searching_again_is_no_loop_but_reading_the_same_unchanged_file_is(opened: Any, clock: ManualClock) -> None:
-    policy = FREE | {"policy": FREE["policy"] | {"repeats": 3}}
-    with opened(policy) as executor:
-        assert all(call(executor, "code/search", pattern="main").ok for _ in range(4))
-        assert [call(executor, "code/read", path="src/app.py").ok for _ in range(4)] == [True, True, False, False]
+@pytest.mark.parametrize("kept", [True, False])
+def test_the_same_look_at_the_same_files_is_a_loop_whoever_says_that_nothing_changed(opened: Any, kept: bool) -> None:
+    with opened(LOOPING | {"cache": {"enabled": kept}}) as executor:
+        for name, arguments in LOOKS:
+            outcomes = [call(executor, name, **arguments) for _ in range(4)]
+            assert [outcome.ok for outcome in outcomes] == [True, True, False, False], (name, arguments)
+            assert {outcome.decision.rule for outcome in outcomes[2:]} == {"loop"}
+
+
+@pytest.mark.promise("P-07")
+def test_a_look_that_sees_something_new_each_time_is_no_loop(opened: Any, project: Path) -> None:
+    with opened(LOOPING) as executor:
+        for number in range(4):
+            (project / "src" / "app.py").write_text("main\n" * (number + 1))
+            (project / "src" / f"{number}.py").touch()
+            assert call(executor, "code/search", pattern="main", path="src").ok
+            assert call(executor, "code/list", pattern="src/*.py").ok
+            assert call(executor, "code/diff").ok
+        assert call(executor, "code/search", pattern="main", path="src").ok
+        third = call(executor, "code/search", pattern="main", path="src")
+        assert "it gave the same each time" in third.error
 
 
 @pytest.mark.promise("P-08")

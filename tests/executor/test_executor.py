@@ -407,6 +407,8 @@ def test_a_folder_is_never_said_to_be_unchanged(workshop: Any, tmp_path: Any) ->
     for number in range(4):
         (tmp_path / "sub" / "a.txt").write_text(str(number))
         assert shop.run("read", {"folder": "sub"}).result == [str(number)]
+    assert shop.run("read", {"folder": "sub"}).ok
+    assert shop.run("read", {"folder": "sub"}).decision.rule == "loop"  # but what it gives may be the same
 
 
 @pytest.mark.promise("X-03", "P-03")

@@ -19,11 +19,10 @@ from rightcall.errors import ToolFailure
 from rightcall.execute.functions import LocalTool, own_copy
 from rightcall.execute.places import found_at, values_at
 from rightcall.text.faults import fault_text
+from rightcall.types_running import UNKNOWN
 
 __all__ = ["UNKNOWN", "Untold", "found_at", "keepable", "state_of", "telling", "untold", "values_at"]
 
-UNKNOWN = "unknown"
-"""How a state begins that could not be told."""
 _SETTLED = 20_000_000
 """Nanoseconds. File times are coarse (up to 10 ms on Linux): a file that was changed a moment ago could change again
 without looking any different."""
