@@ -179,6 +179,11 @@ class Gate:
         """
         return statistics(self.provider, self._counters)
 
+    def count_direct(self, tool: Any) -> None:
+        """Count a call that goes on as it came, without a look at it."""
+        known = isinstance(tool, str) and tool in self.catalog.tools
+        self._counter(tool if known else "(unknown)")[0] += 1
+
     @property
     def counters(self) -> Mapping[str, Counter]:
         """The counts themselves, by tool, for whoever adds up several gates."""

@@ -192,13 +192,45 @@ def test_a_provider_that_emits_clean_json_skips_repair() -> None:
     normalizer = ArgumentNormalizer("anthropic", tools=[FORECAST])
     assert normalizer.normalize_arguments({"city": "Bern"}, "forecast")[1] is NormalizationStrategy.DIRECT
     broken = "{'city': 'Bern'}"
-    assert normalizer.normalize_arguments(broken, "forecast") == (broken, NormalizationStrategy.FAILED)
+    assert normalizer.normalize_arguments(broken, "forecast") == (broken, NormalizationStrategy.DIRECT)
 
 
-@pytest.mark.promise("N-15")
-def test_enabled_false_switches_repair_off_for_every_provider() -> None:
-    normalizer = ArgumentNormalizer("qwen", {"enabled": False})
-    assert normalizer.normalize_arguments(PYTHON_TEXT, "edit_files") == (PYTHON_TEXT, NormalizationStrategy.FAILED)
+@pytest.mark.promise("N-15", "N-16")
+@pytest.mark.parametrize(("provider", "config"), [("anthropic", {}), ("qwen", {"enabled": False})])
+def test_a_normaliser_that_is_switched_off_tries_nothing_and_fails_at_nothing(
+    provider: str, config: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    normalizer = ArgumentNormalizer(provider, {"fail_on_normalization_failure": True, **config})
+    with caplog.at_level(logging.DEBUG, "rightcall"):
+        for given, tool in ((PYTHON_TEXT, "edit_files"), ("no call", "edit_files"), ({"a": "{'b': 1}"}, "other")):
+            arguments, strategy = normalizer.normalize_arguments(given, tool)
+            assert arguments is given
+            assert strategy is NormalizationStrategy.DIRECT
+    assert caplog.messages == []
+    stats = normalizer.get_stats()
+    assert (stats["total_calls"], stats["normalizations"]["direct"], stats["failures"]) == (3, 3, 0)
+
+
+@pytest.mark.promise("N-14", "N-15")
+@pytest.mark.parametrize("strategies", [["manual"], ["ast", "regex", "manual"]])
+@pytest.mark.parametrize(
+    "operations",
+    [
+        "[{'type': 'delete', 'path': 'a.sh'}]",
+        "[{type: 'delete', path: 'a.sh'}]",
+        '[{type: "delete", path: "a.sh"}]',
+        "({'type': 'delete', 'path': 'a.sh',},)",
+    ],
+)
+def test_manual_repair_reads_the_operations_of_edit_files(strategies: list[str], operations: str) -> None:
+    def normalized(strategies: list[str]) -> tuple[Any, NormalizationStrategy]:
+        config = {"provider_overrides": {"ollama": {"strategies": strategies}}}
+        return ArgumentNormalizer("ollama", config).normalize_arguments({"operations": operations}, "edit_files")
+
+    arguments, strategy = normalized(strategies)
+    assert json.loads(arguments["operations"]) == [{"type": "delete", "path": "a.sh"}]
+    by_hand = "ast" not in strategies or normalized(["ast", "regex"])[1] is NormalizationStrategy.FAILED
+    assert strategy is (NormalizationStrategy.MANUAL_REPAIR if by_hand else NormalizationStrategy.PYTHON_AST)
 
 
 @pytest.mark.promise("N-15", "N-02")
@@ -278,6 +310,15 @@ def test_what_each_strategy_lacked_is_told_for_debugging(caplog: pytest.LogCaptu
         "AST normalization failed: city missing",
         "Regex normalization failed: city missing",
         "Manual repair failed: city missing",
+    ]
+
+
+def test_no_strategy_is_said_to_have_failed_that_was_not_tried(caplog: pytest.LogCaptureFixture) -> None:
+    config = {"provider_overrides": {"qwen": {"strategies": ["regex"]}}}
+    with caplog.at_level(logging.DEBUG, "rightcall.hosts.normalizer"):
+        ArgumentNormalizer("qwen", config, tools=[FORECAST]).normalize_arguments({"days": 3}, "forecast")
+    assert [record.getMessage() for record in caplog.records if record.levelname == "DEBUG"] == [
+        "Regex normalization failed: city missing"
     ]
 
 

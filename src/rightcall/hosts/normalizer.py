@@ -50,6 +50,11 @@ VIA = {
     NormalizationStrategy.STRUCTURE: "structure",
     NormalizationStrategy.MANUAL_REPAIR: "manual repair",
 }
+_TRIED = {
+    "python_ast": "AST normalization",
+    "regex_quotes": "Regex normalization",
+    "manual_repair": "Manual repair",
+}
 
 
 class NormalizationError(RightCallError, ValueError):
@@ -89,10 +94,14 @@ class ArgumentNormalizer:
         self._raises = bool(settings["fail_on_normalization_failure"])
         self._gate = gate if gate is not None else _gate_of(provider_name, settings, tools)
         self._plain = self._gate.plain
+        ours = self._gate.policy.for_provider(self._gate.provider)
+        self._skips = not ours.enabled
+        self._tried = [told for name, told in _TRIED.items() if ours.strategies is None or name in ours.strategies]
         self.provider_name = provider_name if gate is None else str(gate.stats()["provider"])
 
     def normalize_arguments(self, arguments: Any, tool_name: str) -> tuple[Any, NormalizationStrategy]:
-        """The arguments and how they were made to fit. `FAILED` returns what was given, untouched."""
+        """The arguments and how they were made to fit. `FAILED` returns what was given, untouched; so does `DIRECT`,
+        which is also what comes of a provider for which this is switched off: nothing is tried, so nothing fails."""
         try:  # what `Gate.check` does first, without the record of a verdict
             accepts, counter, is_open = self._plain[tool_name]
             if type(arguments) is dict and not is_open and accepts(arguments):
@@ -100,6 +109,9 @@ class ArgumentNormalizer:
                 return arguments, _DIRECT  # pyright: ignore[reportUnknownVariableType]
         except Exception:  # noqa: BLE001 - not plainly right
             pass
+        if self._skips:
+            self._gate.count_direct(tool_name)
+            return arguments, _DIRECT  # pyright: ignore[reportUnknownVariableType]
         verdict = self._gate.check(tool_name, arguments)
         strategy = NormalizationStrategy(verdict.strategy)
         if not verdict.ok or verdict.call is None or strategy is NormalizationStrategy.FAILED:
@@ -138,7 +150,7 @@ class ArgumentNormalizer:
     def _failed(self, verdict: Verdict, arguments: Any, tool_name: str) -> tuple[Any, NormalizationStrategy]:
         if logger.isEnabledFor(logging.DEBUG):
             reason = "; ".join(f"{one.path} {one.code}".strip() for one in verdict.problems)  # no values
-            for tried in ("AST normalization", "Regex normalization", "Manual repair"):
+            for tried in self._tried:
                 logger.debug("%s failed: %s", tried, reason)
         logger.error(
             "Failed to normalize %s arguments after all strategies (provider=%s). Original: %s",

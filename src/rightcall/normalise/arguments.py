@@ -195,7 +195,7 @@ def _json_texts(arguments: dict[str, Any], names: tuple[str, ...], shape: Shape,
         value, part = arguments.get(name), shape.props.get(name, ANY)
         if value is None or (not isinstance(value, str) and part.types and part.allows(json_type(value))):
             continue
-        text = json_text(value, name, log, part.text_content)
+        text = json_text(value, name, log, part.text_content, declared=True)
         if text is not value:
             arguments = {**arguments, name: text}
     return arguments

@@ -54,9 +54,10 @@ class Log:
         self.attempts[0] -= alternatives
         return self.attempts[0] >= 0
 
-    def read(self, path: str, text: str, read: Read) -> bool:
-        """Note what the lenient reader needed for a text; false if that is not allowed."""
-        repairs, forbidden = repairs_of(read.marks, text, path, self.strategies)
+    def read(self, path: str, text: str, read: Read, *, declared: bool = False) -> bool:
+        """Note what the lenient reader needed for a text; false if that is not allowed. `declared`: a pack or the
+        policy says of this tool that there is such a text."""
+        repairs, forbidden = repairs_of(read.marks, text, path, self.strategies, declared=declared)
         self.repairs.extend(() if forbidden else repairs)
         return not forbidden
 

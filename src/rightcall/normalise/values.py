@@ -321,8 +321,9 @@ def _listed(text: str, body: str, shape: Shape, path: str, log: Log, depth: int)
     return fitted
 
 
-def json_text(value: Any, path: str, log: Log, content: Shape | None = None) -> Any:
-    """Text that is declared to hold JSON: made JSON where it is Python, or a list or an object already."""
+def json_text(value: Any, path: str, log: Log, content: Shape | None = None, *, declared: bool = False) -> Any:
+    """Text that holds JSON: made JSON where it is Python, or a list or an object already. `declared`: a pack or the
+    policy says so of this tool, beside its schema."""
     found, trial = attempt(value) if isinstance(value, str) else value, log.trial()
     if found is NO_JSON:
         try:
@@ -334,7 +335,7 @@ def json_text(value: Any, path: str, log: Log, content: Shape | None = None) -> 
             or read.duplicates
             or not (is_object(read.value) or is_list(read.value))
             or unsound(read.value, MAX_DEPTH)
-            or not trial.read(path, value, read)
+            or not trial.read(path, value, read, declared=declared)
         ):
             return value
         found = cast("Any", read.value)

@@ -81,17 +81,27 @@ RULES: dict[str, Rule] = {
     "bare_text": Rule(_STRUCTURE, 0.9, "the whole text taken as the value"),
 }
 
+_MANUAL = frozenset(name for name, rule in RULES.items() if "python_ast" in rule.strategies) | {"unquoted_key"}
+"""What manual repair reads where a pack or the policy says that a text holds JSON: Python, and names without quotes."""
+
 
 def repairs_of(
-    marks: Mapping[str, int], text: str, path: str = "", strategies: frozenset[StrategyName] = REPAIRING
+    marks: Mapping[str, int],
+    text: str,
+    path: str = "",
+    strategies: frozenset[StrategyName] = REPAIRING,
+    *,
+    declared: bool = False,
 ) -> tuple[tuple[Repair, ...], tuple[Rule, ...]]:
     """A record for each rule that was needed, with the place where it was needed first, under the first strategy that
-    may carry it out; and the rules that none of `strategies` may carry out."""
+    may carry it out; and the rules that none of `strategies` may carry out. `declared`: somebody says of this one tool
+    what the text holds, so that manual repair may read it too."""
     repairs: list[Repair] = []
     forbidden: list[Rule] = []
     for name, at in marks.items():
         rule = RULES[name]
-        allowed: list[StrategyName] = [strategy for strategy in rule.strategies if strategy in strategies]
+        able = (*rule.strategies, "manual_repair") if declared and name in _MANUAL else rule.strategies
+        allowed: list[StrategyName] = [strategy for strategy in able if strategy in strategies]
         if not allowed:
             forbidden.append(rule)
         else:
