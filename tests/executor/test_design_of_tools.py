@@ -107,6 +107,16 @@ def test_every_field_of_the_designs_results_is_there(executor: Any) -> None:
 
 
 @pytest.mark.promise("C-76")
+def test_a_commit_has_one_short_name_in_every_tool(executor: Any) -> None:
+    asked = {tool: arguments for tool, arguments, _ in FIELDS}
+    commits = [
+        at(executor.run({"name": tool, "arguments": asked[tool]}, caller="teacher").result, path)
+        for tool, path in (("code/log", "commits.0"), ("code/show", "commit"), ("code/blame", "lines.0.commit"))
+    ]
+    assert [commit["shortHash"] for commit in commits] == [commit["hash"][:10] for commit in commits]
+
+
+@pytest.mark.promise("C-76")
 def test_every_argument_of_the_design_is_there_with_its_type_and_limit(tmp_path: Path) -> None:
     for tool in code_tools(Sight(tmp_path)):
         schema = tool.definition["parameters"]

@@ -32,7 +32,7 @@ def test_a_commit_has_all_that_git_knows_of_it(repository: Made) -> None:
         "commits": [
             {
                 "hash": full,
-                "shortHash": repository.git("rev-parse", "--short", "HEAD"),
+                "shortHash": repository.git("rev-parse", "--short=10", "HEAD"),
                 "author": "Ada",
                 "email": "ada@example.org",
                 "date": "2023-11-14T22:13:20Z",

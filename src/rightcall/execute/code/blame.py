@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.asking import in_time, named_paths, unreadable
-from rightcall.execute.code.changes import text_of
+from rightcall.execute.code.changes import SHORT_HASH, text_of
 from rightcall.execute.code.commit_reading import bounded
 from rightcall.execute.code.git.refs import commit_of
 from rightcall.execute.code.git.repository import Repository, repository_for
@@ -27,7 +27,6 @@ _MOST_LINES = 500
 """Without a range."""
 _MOST_ASKED = 5000
 _MOST_OUTPUT = 32 << 20
-_SHORT = 10
 _LONGEST_WORDS = 1_000
 """Characters of an author, and of a message: they come with every line."""
 _NOT_YET = "Not committed yet"
@@ -194,11 +193,11 @@ def _lines(output: bytes, file: _File, *, with_content: bool) -> list[BlameLine]
 
 def _commit(full: str, about: dict[bytes, bytes], file: _File) -> BlameCommit:
     if not full.strip("0"):
-        return BlameCommit(full, full[:_SHORT], _NOT_YET, utc(file.seconds), _NOT_YET)
+        return BlameCommit(full, full[:SHORT_HASH], _NOT_YET, utc(file.seconds), _NOT_YET)
     seconds = about.get(b"author-time", b"")
     date = utc(int(seconds) if seconds.isdigit() else 0)
     message = bounded(text_of(about.get(b"summary", b"")), _LONGEST_WORDS)
-    return BlameCommit(full, full[:_SHORT], bounded(text_of(about[b"author"]), _LONGEST_WORDS), date, message)
+    return BlameCommit(full, full[:SHORT_HASH], bounded(text_of(about[b"author"]), _LONGEST_WORDS), date, message)
 
 
 def _state(sight: Sight, asked: BlameArguments) -> object:

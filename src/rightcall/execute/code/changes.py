@@ -10,6 +10,8 @@ from rightcall.fs.sight import Sight
 
 LineType = Literal["context", "addition", "deletion"]
 Status = Literal["added", "modified", "deleted", "renamed"]
+SHORT_HASH = 10
+"""Digits of a commit's short name, the same in every tool and every repository."""
 
 
 class DiffLine(Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -1,9 +1,9 @@
-"""Reads commits as `git log -z` writes them in a format of our own: six fields, each ended by a NUL, which neither a
+"""Reads commits as `git log -z` writes them in a format of our own: five fields, each ended by a NUL, which neither a
 name nor a message can hold; then what the commit changed, behind a line end."""
 
 from msgspec import Struct
 
-from rightcall.execute.code.changes import FileDiff, GitCommit, Stats, View, text_of
+from rightcall.execute.code.changes import SHORT_HASH, FileDiff, GitCommit, Stats, View, text_of
 from rightcall.execute.code.diff_reading import DiffReader, Garbled, Room
 from rightcall.execute.code.file_diffs import DIFF_OPTIONS, read_changes, read_names
 from rightcall.execute.code.moments import utc
@@ -16,7 +16,7 @@ _LONGEST_NAME = 1_000
 answer."""
 
 LOG_OPTIONS = (
-    "--format=%H%x00%h%x00%an%x00%ae%x00%at%x00%B", "--encoding=UTF-8", "--no-mailmap", "--no-notes",
+    "--format=%H%x00%an%x00%ae%x00%at%x00%B", "--encoding=UTF-8", "--no-mailmap", "--no-notes",
     "--no-show-signature", "--no-decorate", "--numstat", *DIFF_OPTIONS,
 )  # fmt: skip
 MERGES = "--diff-merges=first-parent"
@@ -55,7 +55,7 @@ def read_commits(output: bytes, view: View, *, most: int, room: Room | None, who
 
 
 def _commit(reader: DiffReader, view: View, room: Room | None) -> tuple[GitCommit, bool]:
-    full, short, author, email, seconds, message = (text_of(reader.field()) for _ in range(6))
+    full, author, email, seconds, message = (text_of(reader.field()) for _ in range(5))
     changed = reader.skipped(b"\n")
     if room is None or not changed:
         named = read_names(reader, view)
@@ -67,7 +67,7 @@ def _commit(reader: DiffReader, view: View, room: Room | None) -> tuple[GitCommi
         totals, diffs, cut = changes.totals, changes.diffs, changes.truncated
     commit = GitCommit(
         hash=full,
-        short_hash=short,
+        short_hash=full[:SHORT_HASH],
         author=bounded(author, _LONGEST_NAME),
         email=bounded(email, _LONGEST_NAME),
         date=utc(int(seconds) if seconds.isdecimal() else 0),

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rightcall.errors import ToolFailure
+from rightcall.execute.code.changes import SHORT_HASH
 from rightcall.execute.diff import one_line
 from rightcall.execute.write.branches import BranchRecord, branch_for, dirty_step
 from rightcall.execute.write.changes import RefStep
@@ -96,7 +97,7 @@ def commit(desk: "Desk", asked: CommitArguments) -> CommitResult:
         settle(writer, record)
         counted = counts(writer, plan.tip, made)
     return CommitResult(
-        commit=made, short_hash=made[:_SHORT], branch=record.name, files_changed=counted.files,
+        commit=made, short_hash=made[:SHORT_HASH], branch=record.name, files_changed=counted.files,
         insertions=counted.insertions, deletions=counted.deletions, change=change.id,
         undo=f"rightcall undo {change.id}",
     )  # fmt: skip
