@@ -21,10 +21,20 @@ OPERATIONS = [
     {"type": "delete", "path": "old/fibonacci.sh"},
 ]
 MOST = 2.0
+OPEN: dict[str, dict[str, Any]] = {
+    "open_object": {"type": "object"},
+    "open_rest": {"type": "object", "properties": {"city": {"type": "string"}}, "additionalProperties": True},
+}
+MOST_OPEN = 5e-6
+"""Seconds, where a schema leaves a place open: then more is looked for than the schema says."""
 
 
 def normalizing() -> Iterator[Figure]:
-    normalizer = ArgumentNormalizer("ollama", {"log_normalizations": False}, tools=[SEARCH])
+    normalizer = ArgumentNormalizer(
+        "ollama",
+        {"log_normalizations": False},
+        tools=[SEARCH, *({"name": name, "parameters": one} for name, one in OPEN.items())],
+    )
     edit = load_pack("edit-files").tools[0].schema or {}
     valid_edit = jsonschema_rs.Draft202012Validator(edit).is_valid
     listed = edit["properties"]["operations"]["anyOf"][0]
@@ -39,10 +49,18 @@ def normalizing() -> Iterator[Figure]:
     yield _figure("search_flights", normalizer, "search_flights", RIGHT, valid_search)
     yield _figure("edit_files, a list", normalizer, "edit_files", as_list, valid_edit)
     yield _figure("edit_files, JSON text, decoded and both checked", normalizer, "edit_files", as_text, text_is_valid)
+    for name, schema in OPEN.items():
+        valid = jsonschema_rs.Draft202012Validator(schema).is_valid
+        yield _figure(name, normalizer, name, {"city": "Bern", "days": 3}, valid, MOST_OPEN)
 
 
 def _figure(
-    shown: str, normalizer: ArgumentNormalizer, tool: str, arguments: dict[str, Any], valid: Callable[[Any], bool]
+    shown: str,
+    normalizer: ArgumentNormalizer,
+    tool: str,
+    arguments: dict[str, Any],
+    valid: Callable[[Any], bool],
+    most: float | None = None,
 ) -> Figure:
     normalize = normalizer.normalize_arguments
     assert valid(arguments)
@@ -57,8 +75,8 @@ def _figure(
         micro(ours),
         micro(plain),
         f"{ours / plain:.2f} x",
-        f"<= {MOST:.0f} x",
-        ours <= MOST * plain,
+        f"<= {MOST:.0f} x" if most is None else f"<= {micro(most)}",
+        ours <= (MOST * plain if most is None else most),
     )
 
 

@@ -21,7 +21,7 @@ from rightcall.config import HostSettings, Policy, load_policy
 from rightcall.errors import ConfigError
 from rightcall.normalise.strategies import NAMES
 from rightcall.packs import Pack, load_pack
-from rightcall.parse.hygiene import unsound
+from rightcall.parse.hygiene import is_plain, unsound
 from rightcall.parse.marks import REPAIRING
 from rightcall.parse.strict import duplicate_keys
 from rightcall.stats import Counter, statistics
@@ -37,6 +37,9 @@ log = logging.getLogger("rightcall")
 log.addHandler(logging.NullHandler())  # silent until the host configures logging
 
 _decode = msgspec.json.decode
+_RESERVED = frozenset(RESERVED_KEYS)
+_SHALLOW = 2
+"""Levels below the arguments that are looked at the quick way."""
 
 
 class Gate:
@@ -104,7 +107,7 @@ class Gate:
         try:
             accepts, counter, is_open = self.plain[name]
             if type(arguments) is dict:
-                if accepts(arguments) and not (is_open and self._unsound(arguments)):
+                if accepts(arguments) and (not is_open or self.is_sound(arguments)):
                     counter[0] += 1
                     call = Call(name, arguments, call_id)
                     return Verdict(True, call, call)
@@ -113,7 +116,7 @@ class Gate:
                 if (
                     accepts(value)
                     and (arguments.count(":") == len(value) or not duplicate_keys(arguments, value))
-                    and not (is_open and self._unsound(value))
+                    and (not is_open or self.is_sound(value))
                 ):
                     counter[0] += 1
                     call = Call(name, value, call_id)
@@ -179,6 +182,11 @@ class Gate:
         """
         return statistics(self.provider, self._counters)
 
+    def is_sound(self, arguments: Any) -> bool:
+        """Where the schema leaves a place open, what no argument may hold has to be looked for."""
+        deepest = self.policy.max_depth
+        return is_plain(arguments, min(deepest, _SHALLOW), _RESERVED) or not unsound(arguments, deepest, _RESERVED)
+
     def count_direct(self, tool: Any) -> None:
         """Count a call that goes on as it came, without a look at it."""
         known = isinstance(tool, str) and tool in self.catalog.tools
@@ -188,10 +196,6 @@ class Gate:
     def counters(self) -> Mapping[str, Counter]:
         """The counts themselves, by tool, for whoever adds up several gates."""
         return self._counters
-
-    def _unsound(self, arguments: Any) -> bool:
-        """Where the schema leaves a place open, what no argument may hold has to be looked for."""
-        return bool(unsound(arguments, self.policy.max_depth, RESERVED_KEYS))
 
     def _counter(self, tool: str) -> Counter:
         return self._counters.setdefault(tool, [0, 0, 0, 0, 0, 0])

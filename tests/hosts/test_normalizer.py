@@ -24,6 +24,7 @@ FORECAST = {
         "required": ["city"],
     },
 }
+OPEN = {"name": "open", "parameters": {"type": "object"}}
 
 
 @pytest.mark.promise("N-14", "N-03")
@@ -137,6 +138,7 @@ def test_the_metrics_are_the_designs_group_of_the_same_counts() -> None:
     ("tool", "arguments"),
     [
         ("forecast", {"city": "Bern", "days": 3}),
+        ("open", {"city": "Bern", "rows": [{"n": 1.5}], "ü": None}),
         ("edit_files", {"operations": OPERATIONS}),
         ("edit_files", {"operations": json.dumps(OPERATIONS)}),
         ("edit_files", {"operations": json.dumps([{"type": "modify", "path": "a:b", "content": "{'c': 1}"}])}),
@@ -146,8 +148,8 @@ def test_the_metrics_are_the_designs_group_of_the_same_counts() -> None:
 def test_a_right_call_never_takes_the_slow_way(
     tool: str, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    normalizer = ArgumentNormalizer("ollama", tools=[FORECAST])
-    gate = Gate([FORECAST], packs=["edit-files"])
+    normalizer = ArgumentNormalizer("ollama", tools=[FORECAST, OPEN])
+    gate = Gate([FORECAST, OPEN], packs=["edit-files"])
     monkeypatch.setattr(Gate, "_judged", None)
     assert normalizer.normalize_arguments(arguments, tool) == (arguments, NormalizationStrategy.DIRECT)
     assert normalizer.get_stats()["normalizations"]["direct"] == 1

@@ -93,7 +93,7 @@ class ArgumentNormalizer:
         self._logs = bool(settings["log_normalizations"])
         self._raises = bool(settings["fail_on_normalization_failure"])
         self._gate = gate if gate is not None else _gate_of(provider_name, settings, tools)
-        self._plain = self._gate.plain
+        self._plain, self._is_sound = self._gate.plain, self._gate.is_sound
         ours = self._gate.policy.for_provider(self._gate.provider)
         self._skips = not ours.enabled
         self._tried = [told for name, told in _TRIED.items() if ours.strategies is None or name in ours.strategies]
@@ -104,7 +104,7 @@ class ArgumentNormalizer:
         which is also what comes of a provider for which this is switched off: nothing is tried, so nothing fails."""
         try:  # what `Gate.check` does first, without the record of a verdict
             accepts, counter, is_open = self._plain[tool_name]
-            if type(arguments) is dict and not is_open and accepts(arguments):
+            if type(arguments) is dict and accepts(arguments) and (not is_open or self._is_sound(arguments)):
                 counter[0] += 1
                 return arguments, _DIRECT  # pyright: ignore[reportUnknownVariableType]
         except Exception:  # noqa: BLE001 - not plainly right
