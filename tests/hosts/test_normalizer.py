@@ -2,17 +2,20 @@
 
 import json
 import logging
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from rightcall import ConfigError, Gate
+from rightcall.catalog import RESERVED_KEYS
 from rightcall.hosts.normalizer import (
     ARGUMENT_NORMALIZATION,
     ArgumentNormalizer,
     NormalizationError,
     NormalizationStrategy,
 )
+from rightcall.parse.hygiene import is_plain, unsound
 
 PYTHON_TEXT = {"operations": "[{'type': 'modify', 'path': 'fibonacci.sh', 'content': 'echo 1'}]"}
 OPERATIONS = [{"type": "modify", "path": "fibonacci.sh", "content": "echo 1"}]
@@ -151,12 +154,28 @@ def test_a_right_call_never_takes_the_slow_way(
     normalizer = ArgumentNormalizer("ollama", tools=[FORECAST, OPEN])
     gate = Gate([FORECAST, OPEN], packs=["edit-files"])
     monkeypatch.setattr(Gate, "_judged", None)
+    monkeypatch.setattr("rightcall.gate.unsound", None)
     assert normalizer.normalize_arguments(arguments, tool) == (arguments, NormalizationStrategy.DIRECT)
     assert normalizer.get_stats()["normalizations"]["direct"] == 1
     verdict = gate.check(tool, arguments)
     assert verdict.ok
     assert verdict.call is not None
     assert verdict.call.arguments is arguments
+
+
+@pytest.mark.promise("N-73", "N-11")
+def test_what_is_plain_is_sound() -> None:
+    odd: list[Any] = [
+        float("nan"), float("inf"), 2**64, 10**2000, "\ud800", b"x", (1,), {1: 2}, {"\ud800": 1}, {"__proto__": 1},
+        {"a": {"constructor": 1}}, [[["\udfff"]]], [[[[1]]]], object(), {1}, Counter("a"),
+    ]  # fmt: skip
+    for value in odd:
+        assert not is_plain({"v": value}, 2, RESERVED_KEYS), value
+    for value in (None, True, 3, -(2**63), 1.5, "ü", [], {}, [[1]], {"a": {"b": "c"}}):
+        assert is_plain({"v": value}, 2, RESERVED_KEYS), value
+        assert not unsound({"v": value}, 2, RESERVED_KEYS), value
+    assert not is_plain({"v": [0] * 41}, 2)
+    assert not is_plain({"v": [[1]]}, 1)
 
 
 @pytest.mark.promise("N-73", "N-11", "N-13")

@@ -76,7 +76,7 @@ def is_plain(value: Any, depth: int, reserved: Container[str] = ()) -> bool:
     children = value
     if _type(value) is dict:
         for key in value:
-            if _type(key) is not str or not key.isascii() or key in reserved:
+            if _type(key) is not str or key in reserved or (not key.isascii() and _SURROGATE.search(key)):
                 return False
         children = value.values()
     for child in children:
