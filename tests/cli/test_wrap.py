@@ -143,8 +143,9 @@ def test_the_operator_reads_on_stderr_what_was_refused_and_how_to_allow_it(tmp_p
             *[("tools/call", {"name": name, "arguments": {"path": "notes.py"}})] * 3,
         ]
         answers: list[Any] = []
-        for id, (method, params) in enumerate(asked):
-            wrapped.stdin.write(json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params}) + "\n")
+        for number, (method, params) in enumerate(asked):
+            line = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            wrapped.stdin.write(json.dumps(line) + "\n")
             wrapped.stdin.flush()
             answers.append(json.loads(wrapped.stdout.readline())["result"])
         wrapped.stdin.close()
@@ -152,8 +153,8 @@ def test_the_operator_reads_on_stderr_what_was_refused_and_how_to_allow_it(tmp_p
     assert [bool(one.get("isError")) for one in answers[2:]] == [True, False, False, True]
     assert "repeatable" not in json.dumps(answers)
     called = name if door == "wrap" else tool
+    allowing = f'to allow polling it, add it to the policy: [policy] repeatable = ["{tool}"]'
     assert told == [
         f"rightcall: tool_validation_failed: {called}: path missing",
-        f"rightcall: repeated calls of {tool} are refused as a loop; "
-        f'to allow polling it, add it to the policy: [policy] repeatable = ["{tool}"]',
+        f"rightcall: repeated calls of {tool} are refused as a loop; {allowing}",
     ]
