@@ -88,6 +88,13 @@ def test_a_host_has_chosen_the_tool_before_it_asks() -> None:
     policy = {"gate": {"tools": {"fetch_old": {"replaced_by": "Read", "example": {"file_path": "a"}}}}}
     assert at_hook(policy, "fetch_old", {"file_path": "a"}).action == "deny"
     assert any("`replaced_by`" in one for one in rules(policy, "claude-code"))
+    packed = {"gate": {"packs": ["guardrail"]}}
+    assert at_hook(packed, "read_local_file", {"path": "a"}).action == "deny"
+    assert at_hook(packed, "read_local_file", {"path": "a"}, space="local").action == "allow"
+    assert any("of a pack, for tools of servers" in one for one in rules(packed, "claude-code"))
+    assert not any("of a pack, for tools of servers" in one for one in rules(policy, "claude-code"))
+    told = {"gate": {"tools": {"local/read_local_file": {"replaced_by": "Read", "example": {"path": "a"}}}}}
+    assert at_hook(told, "read_local_file", {"path": "a"}, space="local").action == "deny"
     unknown = {"gate": {"hosts": {"claude-code": {"unknown_tool": "refuse"}}}}
     assert at_hook(unknown, "NobodyKnowsThis", {}).action == "allow"
     assert any("`unknown_tool`" in one for one in rules(unknown, "claude-code"))

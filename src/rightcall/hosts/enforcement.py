@@ -20,6 +20,8 @@ _CLAUDE = ("claude-code", "claude-agent-sdk")
 _CHOSEN = (*HOOKS, "claude-agent-sdk", "agent-zero")
 _FRAMEWORKS = ("pydantic-ai", "langchain", "openai-agents", "smolagents", "litellm")
 _SILENT = ("codex", "agent-zero", "litellm")
+_JOINED = (*HOOKS, "claude-agent-sdk", "fastmcp", "wrap", "gateway")
+"""Where tools of MCP servers come by."""
 _ELSEWHERE = (*_CHOSEN, *_FRAMEWORKS, "fastmcp", "wrap")
 _OTHERS = (*_ELSEWHERE, "gateway")
 """Where tools run that are not RightCall's own; at the gateway these are the servers' tools."""
@@ -66,6 +68,10 @@ def _asks(policy: Policy, host: str) -> bool:
 def _renames(policy: Policy, _host: str) -> bool:
     tools = [*policy.tools.values(), *(tool for pack in policy.packs for tool in load_pack(pack).tools)]
     return any(tool.rules.names or tool.rules.replaced_by for tool in tools)
+
+
+def _packs_retire(policy: Policy, _host: str) -> bool:
+    return any(tool.rules.replaced_by for pack in policy.packs for tool in load_pack(pack).tools)
 
 
 def _repairs(policy: Policy, _host: str) -> bool:
@@ -137,6 +143,11 @@ GAPS: tuple[Gap, ...] = (
         "`[gate.tools.NAME]` `names`, `replaced_by`", _CHOSEN,
         "the host has chosen the tool before it asks; a replaced tool is refused with the name of the new one, "
         "and a name that the host does not know never comes", _renames,
+    ),
+    Gap(
+        "`replaced_by` of a pack, for tools of servers", _JOINED,
+        "a tool that a server offers is there, so its call passes; what the pack requires of it holds, and "
+        "`[gate.tools.\"SERVER/TOOL\"]` `replaced_by` does too", _packs_retire,
     ),
     Gap(
         "`[gate.tools.NAME]` `aliases`, `values`, `defaults`", _CLAUDE,
