@@ -71,5 +71,5 @@ def arguments_text(arguments: dict[str, Any]) -> str | None:
     """Arguments as one line of JSON; None where they are too long to show."""
     import json  # late: only a refusal pays for it
 
-    text = escaped(json.dumps(arguments, ensure_ascii=False))
+    text = escaped(json.dumps(arguments, ensure_ascii=False, default=str))
     return text if len(text) <= LONGEST else None
