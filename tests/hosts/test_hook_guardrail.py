@@ -83,9 +83,8 @@ def denial(answer: dict[str, Any]) -> str:
 def test_every_row_of_the_design_is_demanded_at_the_hook(tmp_path: Path, every_tool: bool) -> None:
     with hooks_of(tmp_path, PACK, every_tool) as hooks:
         for tool, wrong, missing, right in ROWS:
-            bare = tool.rpartition("__")[2]
             told = denial(asked(hooks, tool, wrong))
-            assert told.startswith(f"⚠️ Invalid {bare} call. Missing required fields: {missing}. Example: {{"), tool
+            assert told.startswith(f"⚠️ Invalid {tool} call. Missing required fields: {missing}. Example: {{"), tool
             assert asked(hooks, tool, right) == {}, tool
 
 
