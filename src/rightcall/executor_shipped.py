@@ -56,4 +56,4 @@ def _with_edit_files(edit: LocalTool) -> LocalTool:
         done = edit.function(**given)
         return {**done, "results": done["files"]}
 
-    return also_named(replace(edit, function=edit_files), "edit_files")
+    return also_named(replace(edit, function=edit_files, offered=("edit_files",)), "edit_files")

@@ -13,6 +13,7 @@ from rightcall.errors import Unreadable
 from rightcall.normalise.choices import Choice, choose
 from rightcall.normalise.log import Log
 from rightcall.normalise.numbers import number_in
+from rightcall.normalise.strategies import used
 from rightcall.parse.find import read_value
 from rightcall.parse.hygiene import unsound
 from rightcall.parse.kinds import is_list, is_object, json_type
@@ -288,8 +289,11 @@ def _structured(text: str, shape: Shape, path: str, log: Log, depth: int) -> Any
         if read.cut or read.duplicates or "prose" in read.marks or not shape.allows(json_type(read.value)):
             return text
         strategy = _first(("structure", "python_ast", "regex_quotes"), log)
+        before = len(log.repairs)
         if strategy is None or unsound(read.value, MAX_DEPTH) or (read.marks and not log.read(path, text, read)):
             return text
+        if len(log.repairs) > before:  # what the text needed says more than that it was one
+            strategy = used(log.repairs[before:])
         log.add(path, text, read.value, "text_to_value", 1.0, strategy)
         return fit(read.value, shape, path, log, depth + 1)
     if not body or len(body) > _LONGEST_LIST or not shape.allows("array") or not log.led:
