@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from rightcall import Executor, Gate, tool
+from rightcall import Executor, tool
+from rightcall.hosts.normalizer import ArgumentNormalizer
 from rightcall.record.entries import read_call
 
 pytestmark = pytest.mark.promise("N-72")
@@ -164,8 +165,9 @@ def test_models_are_offered_it_and_refused_by_the_name_they_used(tmp_path: Path)
 def test_a_right_call_by_this_name_counts_as_direct(tmp_path: Path) -> None:
     with opened(tmp_path) as ex:
         ex.run(edit([FIBONACCI]))
+        ex.run(edit(json.dumps([EMPTY])))
         usage = ex.run({"name": "analytics/tool-usage", "arguments": {}}).result["repairs"]["byTool"]["code/edit"]
-    assert (usage["direct"], usage["repaired"], usage["strategies"]) == (1, 0, {})
+    assert (usage["direct"], usage["repaired"], usage["strategies"]) == (2, 0, {})
 
 
 @pytest.mark.promise("N-74")
@@ -222,7 +224,7 @@ def test_it_runs_beside_other_packs(tmp_path: Path, packs: list[str]) -> None:
     ("operations", "strategy", "ok"),
     [
         ([FIBONACCI], "direct", True),
-        (json.dumps([FIBONACCI]), "structure", True),
+        (json.dumps([FIBONACCI]), "direct", True),
         (r"[{\'type\': \'insert\', \'path\': \'experimental/a\'}]", "regex_quotes", True),
         ({"type": "insert", "path": "experimental/a"}, "structure", True),
         ([{"type": "modify", "path": "experimental/none", "content": "x"}], "direct", False),
@@ -237,7 +239,7 @@ def test_an_outcome_names_the_strategy(tmp_path: Path, operations: Any, strategy
         recorded = read_call(ex.store.look(lambda tables: tables.entry(outcome.metadata.call)).body).strategy
     assert (outcome.normalization_strategy, outcome.ok) == (strategy, ok)
     assert recorded == strategy
-    assert Gate(packs=["code"]).check("code/edit", {"operations": operations}).strategy == strategy
+    assert ArgumentNormalizer().normalize_arguments({"operations": operations}, "edit_files")[1].value == strategy
     assert unknown.normalization_strategy == "failed"
 
 

@@ -59,7 +59,7 @@ def _literal(value: Any, shape: Shape, path: str, log: Log, depth: int) -> Any:
     """Without the schema's lead: only text that holds a list or an object, where one is wanted."""
     if isinstance(value, str) and shape.types and not shape.allows("string"):
         return _structured(value, shape, path, log, depth)
-    return json_text(value, path, log, shape.content) if shape.json_text else value
+    return json_text(value, path, log, shape.content) if shape.json_text and shape.allows("string") else value
 
 
 def conforms(value: Any, shape: Shape, depth: int = 0, *, whole: bool = True) -> bool:
@@ -294,6 +294,8 @@ def _structured(text: str, shape: Shape, path: str, log: Log, depth: int) -> Any
             return text
         if len(log.repairs) > before:  # what the text needed says more than that it was one
             strategy = used(log.repairs[before:])
+        elif shape.json_text:  # a list that may be written as JSON text: to open it mends nothing
+            strategy = "direct"
         log.add(path, text, read.value, "text_to_value", 1.0, strategy)
         return fit(read.value, shape, path, log, depth + 1)
     if not body or len(body) > _LONGEST_LIST or not shape.allows("array") or not log.led:
