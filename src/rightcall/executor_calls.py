@@ -187,16 +187,18 @@ def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
     def hide(text: str) -> str:
         return text if whole else str(redactor.beside(text, request.arguments))
 
-    paths = tuple((hide(written), hide(resolved)) for written, resolved in request.paths)
-    seen = tuple((hide(written), hide(resolved), writes) for written, resolved, writes in request.command_paths)
-    partial = sum(len(path[0]) + len(path[1]) for path in (*paths, *seen)) > LONGEST_VALUE
+    paths, seen = request.paths, request.command_paths
+    if not whole:
+        paths = tuple([(hide(written), hide(resolved)) for written, resolved in paths])
+        seen = tuple([(hide(written), hide(resolved), writes) for written, resolved, writes in seen])
+    partial = sum([len(path[0]) + len(path[1]) for path in (*paths, *seen)]) > LONGEST_VALUE
     return Inputs(
         own=request.own, permit=request.permit, called=request.called, repeatable=request.repeatable,
         dry_run=request.dry_run, asks=tuple(sorted(request.asks)), repaired=request.repaired,
-        paths=() if partial else tuple(path[0] if path[0] == path[1] else path for path in paths),
+        paths=() if partial else tuple([path[0] if path[0] == path[1] else path for path in paths]),
         outside=request.outside, linked=request.linked, inner=request.inner, approval=request.approval,
         partial=partial, commanded=request.commanded, command_paths=() if partial else seen,
-        findings=tuple((one.answer, one.rule, hide(one.why)) for one in request.findings),
+        findings=tuple([(one.answer, one.rule, hide(one.why)) for one in request.findings]),
         server=("", "") if request.origin is None else (request.origin.server, request.origin.digest),
     )  # fmt: skip
 

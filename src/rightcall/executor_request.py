@@ -2,9 +2,10 @@
 are the bytes made here."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct, json
 
@@ -19,6 +20,9 @@ from rightcall.fs.readings import NOWHERE, Unjudged, destinations, follow, spell
 from rightcall.text.escape import escaped
 from rightcall.types import Effect, Verdict
 from rightcall.types_running import Finding, Request, Scope
+
+if TYPE_CHECKING:
+    from rightcall.executor_commands import Judged
 
 _encode = json.Encoder(order="deterministic").encode
 _PLAIN = Verdict(True, None)
@@ -146,13 +150,18 @@ def build_request(
 
 def _judged(
     tool: Tool, arguments: dict[str, Any], inner: tuple[Inner, ...], rights: Rights, bases: tuple[str, ...]
-) -> tuple[tuple[Finding, ...], tuple[str, ...], tuple[tuple[str, str, bool], ...]]:
+) -> "Judged | tuple[tuple[()], tuple[()], tuple[()]]":
     """What is found in the arguments that are commands or addresses, which they are, and the paths in them."""
     if tool.is_described and not (inner or tool.rules.commands or tool.rules.urls):
         return (), (), ()
+    return _judge_of_arguments()(tool, arguments, inner, rights, bases)
+
+
+@cache
+def _judge_of_arguments() -> "Callable[..., Judged]":
     from rightcall.executor_commands import judged_arguments  # late: a hook judges one call, and few have a command
 
-    return judged_arguments(tool, arguments, inner, rights, bases)
+    return judged_arguments
 
 
 def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> tuple[str, tuple[_Path, ...]]:
