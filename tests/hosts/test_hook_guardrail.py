@@ -103,6 +103,24 @@ def test_calls_inside_a_batch_are_checked_at_the_hook(tmp_path: Path, every_tool
         assert "in `tools[0]` (GMAIL_SEND_EMAIL): `body` is missing" in told
 
 
+@pytest.mark.promise("G-73", "V-06")
+def test_the_same_holds_however_a_batch_is_written(tmp_path: Path, every_tool: bool) -> None:
+    wrong, right = {"subject": "a"}, {"subject": "a", "body": "b", "to": "c"}
+    name = "mcp__composio__COMPOSIO_MULTI_EXECUTE_TOOL"
+    with hooks_of(tmp_path, PACK, every_tool) as hooks:
+        for written in (lambda call: json.dumps([call]), lambda call: call):
+            told = denial(asked(hooks, name, {"tools": written({"tool_slug": "GMAIL_SEND_EMAIL", "arguments": wrong})}))
+            assert told.startswith("⚠️ Invalid COMPOSIO_MULTI_EXECUTE_TOOL call. in `tools[0]` (GMAIL_SEND_EMAIL): ")
+        call = {"tool_slug": "GMAIL_SEND_EMAIL", "arguments": right}
+        assert asked(hooks, name, {"tools": json.dumps([call])}) == {}
+        fixed = asked(hooks, name, {"tools": call})["hookSpecificOutput"]
+        assert fixed["updatedInput"] == {"tools": [call]}
+        for other, shown in (("garbage", 'the text "garbage"'), (5, "the number 5"), (None, None)):
+            told = denial(asked(hooks, name, {"tools": other}))
+            why = "Missing required fields: tools" if shown is None else f"`tools` must be a list, got {shown}"
+            assert told.startswith(f"⚠️ Invalid COMPOSIO_MULTI_EXECUTE_TOOL call. {why}. Example: {{")
+
+
 @pytest.mark.promise("G-73", "P-01")
 @pytest.mark.parametrize(
     "rule",
