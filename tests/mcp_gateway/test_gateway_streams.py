@@ -372,8 +372,8 @@ def test_for_a_client_that_has_left_little_is_kept() -> None:
 def test_calls_whose_clients_have_left_take_little_room() -> None:
     async def work(calls: Calling) -> tuple[int, int]:
         numbers: list[int] = []
-        for id in range(1, 6):
-            number = await calls.begun(id)
+        for request in range(1, 6):
+            number = await calls.begun(request)
             calls.gone.set()
             assert calls.first is not None
             await calls.first

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Generator, Hashable
 from contextlib import contextmanager
 from itertools import islice
 from time import monotonic
@@ -97,7 +97,7 @@ class Channel:
         return b"id: %b\nretry: %d\ndata: \n\n" % (self._number(0), RETRY)
 
     @contextmanager
-    def attended(self) -> Iterator[None]:
+    def attended(self) -> Generator[None]:
         """While a connection of its client is there."""
         self._connections = (self._connections or 0) + 1
         try:
