@@ -98,7 +98,7 @@ def parsed(text: str, scheme: str = "") -> Address | None:
     if not (text.isascii() and text.isprintable()) or " " in text:
         text = _ODD.sub("", text)
     text = text.lstrip(_QUOTES)
-    if (before := _BEFORE.match(text)) is not None:
+    if not text.startswith(("https:", "http:")) and (before := _BEFORE.match(text)) is not None:
         text = text[before.end() :]
     for _ in range(8):
         around = _AROUND.match(text[:40].casefold())
