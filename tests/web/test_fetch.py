@@ -328,7 +328,11 @@ def test_a_long_text_is_read_piece_by_piece(site: Site) -> None:
     assert "the text goes on: call web/fetch with start=" in first.content
     following = int(first.content.rpartition("start=")[2].rstrip("]. \n"))
     assert first.result["content"][:following].endswith("word ")
-    assert run(site.url(), start=10**9).result["content"] == ""
+    for beyond in (len(whole), 10**9):
+        told = f"start {beyond} lies beyond the end; the text has {len(whole):,} characters"
+        assert run(site.url(), start=beyond).error == told
+    site.pages["/"] = answered(b"")
+    assert run(site.url()).result["content"] == ""
 
 
 def test_instructions_and_markup_in_a_page_stay_data(site: Site) -> None:

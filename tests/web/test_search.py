@@ -77,18 +77,36 @@ def test_answers_are_bounded_and_checked(site: Site) -> None:
     assert not any(word in shown for word in ("<|im_start|>", "<tool_call>", "\x1b"))
 
 
-def test_a_server_that_fails_is_said_to_and_nothing_of_it_is_told(site: Site) -> None:
+def test_a_server_that_fails_is_said_to_and_only_the_operator_reads_why(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
     deep = b"[" * 200_000
-    for answer in (
-        answered(b"<html>secret</html>", "text/html"), answered(b"{}"), answered(b'{"results": {"a": 1}}'),
-        answered(b"[]"), answered(deep), answered(b"\xff\xfe{"), answered(b"", status="403 Forbidden"),
-        answered(b"x", status="429 Too Many Requests"), moved("http://169.254.169.254/"), moved("/base/other"),
-        answered(b"x" * 20_000), b"garbage",
+    json_off = "SearXNG does that until its settings.yml allows json: search: formats: [html, json]"
+    for answer, why in (
+        (answered(b"<html>secret", "text/html"), f"it answered with text/html that is not JSON; {json_off}"),
+        (answered(b"", status="403 Forbidden"), f"the status 403; {json_off}"),
+        (answered(b"x", status="429 Too Many Requests"), "it answered with the status 429"),
+        (moved("http://169.254.169.254/?secret=1"), "it redirects to http://169.254.169.254/, which is not followed"),
+        (moved("/base/other"), "it redirects to /base/other, which is not followed"),
+        (answered(b"{}"), "no list of `results`"), (answered(b'{"results": {"a": 1}}'), "no list of `results`"),
+        (answered(b"[]"), "no list of `results`"), (answered(deep), "not JSON"),
+        (answered(b"\xff\xfe{", "\x1b[2J"), "not JSON"), (answered(b"x" * 20_000), "more than 10,000 bytes"),
+        (b"garbage", "gave no answer"),
     ):  # fmt: skip
+        caplog.clear()
         site.pages["/base/search"] = answer
-        outcome = run(site, {"query": "x"}, bytes=10_000 if answer != answered(deep) else 2_000_000)
+        outcome = run(site, {"query": "private words"}, bytes=10_000 if answer != answered(deep) else 2_000_000)
         assert (outcome.ok, outcome.error) == (False, FAILED), answer[:60]
+        (line,) = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+        assert line.startswith(f"rightcall: web/search got no results from 127.0.0.1:{site.port}: ")
+        assert why in line
+        assert not any(word in line for word in ("secret", "private", "\x1b"))
     assert not any("GET /base/other" in one for one in site.asked)
+    caplog.clear()
+    policy = {"policy": {"allow": ["web/*"]}, "web": {"search": "http://127.0.0.1:1"}}
+    with Executor.open_sync(".", policy, store="memory") as ex:
+        assert ex.run({"name": "web/search", "arguments": {"query": "x"}}, caller="ada").error == FAILED
+    assert "127.0.0.1:1 cannot be reached" in caplog.text
 
 
 def test_without_a_server_or_a_permission_there_is_no_search(site: Site) -> None:
