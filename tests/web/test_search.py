@@ -1,13 +1,17 @@
 """`web/search`: a server that the policy names, and answers that nobody should believe."""
 
 import json
+import logging
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from cli_running import Runner
 from rightcall import Executor
+from rightcall.trust import telling
 from web.site import Site, answered, moved, open_site
 
 pytestmark = pytest.mark.promise("X-83")
@@ -78,9 +82,10 @@ def test_answers_are_bounded_and_checked(site: Site) -> None:
 
 
 def test_a_server_that_fails_is_said_to_and_only_the_operator_reads_why(
-    site: Site, caplog: pytest.LogCaptureFixture
+    site: Site, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deep = b"[" * 200_000
+    monkeypatch.setattr(logging.getLogger("rightcall.trust"), "propagate", True)  # a command in this process ends that
     json_off = "SearXNG does that until its settings.yml allows json: search: formats: [html, json]"
     for answer, why in (
         (answered(b"<html>secret", "text/html"), f"it answered with text/html that is not JSON; {json_off}"),
@@ -91,9 +96,10 @@ def test_a_server_that_fails_is_said_to_and_only_the_operator_reads_why(
         (answered(b"{}"), "no list of `results`"), (answered(b'{"results": {"a": 1}}'), "no list of `results`"),
         (answered(b"[]"), "no list of `results`"), (answered(deep), "not JSON"),
         (answered(b"\xff\xfe{", "\x1b[2J"), "not JSON"), (answered(b"x" * 20_000), "more than 10,000 bytes"),
-        (b"garbage", "gave no answer"),
+        (b"garbage", "it gave no answer"),
     ):  # fmt: skip
         caplog.clear()
+        monkeypatch.setattr(telling, "_said", set[str]())  # each is told once in a process
         site.pages["/base/search"] = answer
         outcome = run(site, {"query": "private words"}, bytes=10_000 if answer != answered(deep) else 2_000_000)
         assert (outcome.ok, outcome.error) == (False, FAILED), answer[:60]
@@ -106,7 +112,21 @@ def test_a_server_that_fails_is_said_to_and_only_the_operator_reads_why(
     policy = {"policy": {"allow": ["web/*"]}, "web": {"search": "http://127.0.0.1:1"}}
     with Executor.open_sync(".", policy, store="memory") as ex:
         assert ex.run({"name": "web/search", "arguments": {"query": "x"}}, caller="ada").error == FAILED
-    assert "127.0.0.1:1 cannot be reached" in caplog.text
+    assert "127.0.0.1:1: it cannot be reached" in caplog.text
+
+
+def test_at_a_command_line_the_reason_is_on_standard_error(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.pages["/base/search"] = answered(b"", status="403 Forbidden")
+    monkeypatch.setattr(telling, "_said", set[str]())
+    policy = tmp_path / "policy.toml"
+    policy.write_text(f'policy.allow = ["web/*"]\nweb.search = "{site.url("/base")}"\n')
+    done = Runner(capsys, monkeypatch)(
+        "call", "web/search", "--query=x", "--root", str(tmp_path), "--policy", str(policy)
+    )
+    assert "answered with the status 403; SearXNG does that until its settings.yml allows json" in done.err
+    assert "403" not in done.out
 
 
 def test_without_a_server_or_a_permission_there_is_no_search(site: Site) -> None:

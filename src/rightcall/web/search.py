@@ -4,7 +4,6 @@ Its address is the policy's own word, and so may be one of a private network; no
 it answers was written by anybody: texts are cut, other addresses than those of pages left out.
 """
 
-import logging
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -16,11 +15,10 @@ from rightcall.errors import ToolFailure
 from rightcall.models.endpoint_connecting import looked_up
 from rightcall.parse.kinds import is_list, is_object
 from rightcall.text.escape import escaped
+from rightcall.trust.telling import warn
 from rightcall.web.client import Page, StatusFailure, ask_server, within
 from rightcall.web.targets import Target, read_target
 from rightcall.web.tools import SearchArguments
-
-log = logging.getLogger("rightcall")
 
 MOST: Final = 20
 """Results of one answer."""
@@ -71,7 +69,7 @@ async def _asked(target: Target, settings: WebSettings) -> Page:
         hint = _NEEDS_JSON if failed.status == _FORBIDDEN else ""
         raise _failure(f"it answered with the status {failed.status}{hint}", target) from None
     except ToolFailure as failed:
-        raise _failure(str(failed).rstrip("."), target) from None
+        raise _failure(str(failed).rstrip(".").replace(target.address.authority, "it", 1), target) from None
     if isinstance(found, str):
         whither = escaped(found.partition("?")[0], 200)
         raise _failure(
@@ -81,8 +79,8 @@ async def _asked(target: Target, settings: WebSettings) -> Page:
 
 
 def _failure(why: str, target: Target) -> ToolFailure:
-    """The operator reads why in the log; a model could do nothing about it."""
-    log.warning("rightcall: web/search got no results from %s: %s", escaped(target.address.authority, 100), why)
+    """The operator is told why, in the log or on standard error; a model could do nothing about it."""
+    warn(f"web/search got no results from {escaped(target.address.authority, 100)}: {why}")
     return ToolFailure(
         "The search server gave no answer that can be used. Go on without searching, or try again later."
     )
