@@ -13,15 +13,17 @@ from msgspec import Raw
 
 from cli_running import Runner
 from mcp_gateway_asking import gateway_of, once, text_of
-from mcp_gateway_scripted import ScriptedLink, old_server
+from mcp_gateway_scripted import ScriptedLink, old_server, opening
 from rightcall.cli.policy_notes import notes_on
 from rightcall.config import load_policy
 from rightcall.config_tightening import tighten
+from rightcall.door import Door
 from rightcall.errors import PolicyError
 from rightcall.executor import Executor
+from rightcall.mcp.gateway import Gateway
 from rightcall.mcp.gateway_own import CodeTools
 from rightcall.mcp.naming import name_tools
-from rightcall.record.known_tools import remember_tools
+from rightcall.record.known_tools import remember_tools, remembered_servers, remembered_tools
 from rightcall.record.sqlite import SqliteStore
 from trusting import write_trusted
 
@@ -221,6 +223,24 @@ def test_policy_check_says_which_servers_share_a_prefix() -> None:
     assert found["servers", "b", "prefix"] == (
         "[servers.a] has the same: a tool whose name both have is listed as `b_TOOL`"
     )
+
+
+def test_a_gateway_for_one_client_leaves_what_its_servers_list_for_status(tmp_path: Path) -> None:
+    async def main() -> None:
+        with (
+            closing(SqliteStore(str(tmp_path / "audit.db"))) as store,
+            Door.open("gateway", rules({"a": "", "b": ""}), strict=True, store=store) as door,
+        ):
+            gateway = Gateway(door, opening(a=server("a", "read"), b=server("b", "read", "write")), capabilities={})
+            gateway.start()
+            try:
+                await names(gateway)
+            finally:
+                await gateway.aclose()
+            kept = {one: [tool["name"] for tool in remembered_tools(store, one)] for one in remembered_servers(store)}
+            assert kept == {"a": ["read"], "b": ["read", "write"]}
+
+    asyncio.run(main())
 
 
 def test_status_tells_clashes_by_what_the_servers_listed_last(

@@ -41,6 +41,7 @@ from rightcall.mcp.tasks import STATUS
 from rightcall.mcp.upstream import STARTING, Opening, Upstream
 from rightcall.mcp.upstream_greeting import Hello
 from rightcall.mcp.upstream_session import Cause, Session
+from rightcall.record.known_tools import remember_tools
 
 log = logging.getLogger("rightcall")
 
@@ -92,7 +93,7 @@ class Gateway:
         self._own = own
         self._joins = joins
         self._awaits_client = capabilities is None
-        self.know = know or door.know
+        self.know = know or self._know
         self._tasks = Tasks(door) if shared is None else shared.tasks
         alone = capabilities is None if shared is None else shared.alone
         self._questions = Questions(self.news, self._tasks.beginner, alone=alone)
@@ -109,6 +110,10 @@ class Gateway:
         self._closing: set[asyncio.Task[None]] = set()
         self._lists: dict[tuple[str, int, str], list[Raw]] = {}
         self._following = Following(door, self.follow) if follows else None
+
+    def _know(self, definitions: list[Any], space: str) -> None:
+        self.door.know(definitions, space)
+        remember_tools(self.door.store, space, definitions)  # for `status`, and hooks of hosts that use the same server
 
     # ── the servers ──────────────────────────────────────────────────────────────────────────────────────────────
 
