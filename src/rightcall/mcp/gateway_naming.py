@@ -70,21 +70,21 @@ class Naming:
         if len(name) > LONGEST_NAME:
             return None
         known = await self._ready()
-        owners, is_typo = known.owners.get(skeleton(name), ()), False
+        owners: tuple[str, ...] = known.owners.get(skeleton(name), ())
+        is_typo = False
         if not owners:
             match = known.names.find(name)
-            owners, is_typo = (
-                (match.tool.name,) if match.tool is not None else _rivals(name, known),
-                match.kind == "typo",
-            )
+            is_typo = match.kind == "typo"
+            owners = (match.tool.name,) if match.tool is not None else _rivals(name, known)
         if len(owners) > 1:
             return Unsure(owners)
-        entry = self._table.wires().get(owners[0]) if owners else None
+        wire = next(iter(owners), "")
+        entry = self._table.wires().get(wire)
         if entry is None or self._names_another(name, entry):
             return None
         if not is_typo:
             return Meant(entry, entry.name)
-        return Meant(entry, _without_server(name, entry.space, owners[0].removesuffix(entry.name)))
+        return Meant(entry, _without_server(name, entry.space, wire.removesuffix(entry.name)))
 
     def known(self, names: tuple[str, ...], caller: str) -> list[str]:
         """A few of them that this caller may know of; first one of each server."""
