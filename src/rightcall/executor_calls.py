@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from rightcall.errors import CallError, StoreError
 from rightcall.executor_request import TOO_MANY_PATHS
 from rightcall.gate import Gate
+from rightcall.normalise.strategies import used
 from rightcall.present.summary import LONGEST as LONGEST_SUMMARY
 from rightcall.present.summary import short
 from rightcall.record.admission import Admission, Decide
@@ -21,7 +22,7 @@ from rightcall.record.entries import NO_INPUTS, CallBody, EndBody, Inputs
 from rightcall.text.escape import shown
 from rightcall.text.patterns import loosely
 from rightcall.text.redact import Redactor
-from rightcall.types import Problem, Repair, Verdict
+from rightcall.types import Problem, Repair, StrategyName, Verdict
 from rightcall.types_running import Decision, Facts, Request, Result
 
 LONGEST_EMISSION = 4000
@@ -162,10 +163,17 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
         body = replace(
             body, emission=_emission(written, redactor),
             repairs=kept_repairs(verdict.repairs, written.arguments, redactor),
-            strategy=verdict.strategy, confidence=verdict.confidence, truncated=verdict.truncated,
+            strategy=_strategy(verdict), confidence=verdict.confidence, truncated=verdict.truncated,
             origin=call.origin if call else "native",
         )  # fmt: skip
     return body
+
+
+def _strategy(verdict: Verdict) -> StrategyName:
+    """The strategy that a record counts the call under: to call a tool by another of its names is no mistake."""
+    if verdict.strategy == "failed":
+        return "failed"
+    return used(repair for repair in verdict.repairs if repair.rule != "tool_alias")
 
 
 def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:

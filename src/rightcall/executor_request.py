@@ -109,7 +109,9 @@ def build_request(
     named = rules.paths or rules.patches or inner or (guesses and not tool.is_described)
     written = _places(tool, call.arguments, inner, guesses) if named else iter(())
     base, paths = _paths(written, (root, *folders), foreign) if named else ("", ())
-    findings, commanded, visible = _judged(tool, call.arguments, inner, rights, (root, *folders))
+    findings, commanded, visible = (), (), ()
+    if inner or rules.commands or rules.urls or (foreign and not tool.is_described):  # ours declare what they take
+        findings, commanded, visible = _judge_of_arguments()(tool, call.arguments, inner, rights, (root, *folders))
     if rules.globs or inner:
         starts = tuple(dict.fromkeys((".", *(path.resolved for path in paths))))
         findings = (*_globbed(tool, call.arguments, inner, rights, root, starts), *findings)
@@ -146,15 +148,6 @@ def build_request(
         approval=approval,
         context=context,
     )
-
-
-def _judged(
-    tool: Tool, arguments: dict[str, Any], inner: tuple[Inner, ...], rights: Rights, bases: tuple[str, ...]
-) -> "Judged | tuple[tuple[()], tuple[()], tuple[()]]":
-    """What is found in the arguments that are commands or addresses, which they are, and the paths in them."""
-    if tool.is_described and not (inner or tool.rules.commands or tool.rules.urls):
-        return (), (), ()
-    return _judge_of_arguments()(tool, arguments, inner, rights, bases)
 
 
 @cache
