@@ -1,5 +1,6 @@
 """Tools that run other tools, and tools that have given way to others."""
 
+import json
 from typing import Any
 
 import pytest
@@ -81,6 +82,22 @@ def test_a_wrong_inner_call_refuses_the_batch_and_says_which(gate: Gate, inner: 
 def test_all_wrong_inner_calls_are_told_at_once(gate: Gate) -> None:
     verdict = gate.check("run_all", {"calls": [call("send_mail", {"to": "a"}), call("send_mail", {"body": "x"})]})
     assert {problem.path for problem in verdict.problems} == {"calls[0].body", "calls[1].to"}
+
+
+@pytest.mark.promise("V-06")
+def test_a_batch_that_its_schema_wants_as_text_is_looked_into_and_stays_text() -> None:
+    gate = Gate([SEND, {"name": "run_all", "parameters": {"type": "object", "properties": {"calls": TEXT}}}], POLICY)
+
+    def check(calls: Any) -> Any:
+        return gate.check("run_all", {"calls": json.dumps(calls)})
+
+    assert [problem.path for problem in check([call("send_mail", {"to": "a"})]).problems] == ["calls[0].body"]
+    assert check([call("send_mail", {"to": "a", "body": "x"})]).strategy == "direct"
+    fixed = check([call("sendMail", {"to": "a", "body": "x"})]).call.arguments["calls"]
+    assert json.loads(fixed) == [call("send_mail", {"to": "a", "body": "x"})]
+    twice = gate.check("run_all", {"calls": '[{"tool": "send_mail", "tool": "other", "arguments": {}}]'})
+    assert not twice.ok
+    assert not check(call("send_mail", {"to": "a"})).ok
 
 
 @pytest.mark.promise("V-06", "N-13")

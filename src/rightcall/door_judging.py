@@ -5,16 +5,17 @@ import logging
 from collections.abc import Iterator
 from typing import Any, cast
 
-from msgspec import Struct, json
+from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.authorise.allowlist import denial, is_outside, not_whitelisted, permission
 from rightcall.authorise.limits import scopes_of
+from rightcall.catalog import Tool
 from rightcall.config import Policy
 from rightcall.config_settings import Rights, is_repeatable
 from rightcall.door_guarding import guards, holds_credentials, touches
 from rightcall.door_rights import DoorRights
-from rightcall.door_tools import full_name, names_meant, unknown_tool
+from rightcall.door_tools import full_name, names_meant, own_name, unknown_tool
 from rightcall.door_unsure import as_it_was, unsure
 from rightcall.executor_calls import Who, Written, call_body, fault_body, faulty, question, reason_told
 from rightcall.executor_request import TooManyPaths, build_request, canonical
@@ -29,6 +30,7 @@ from rightcall.text.escape import escaped
 from rightcall.text.redact import Redactor
 from rightcall.types import Call, Problem, Verdict
 from rightcall.types_running import Decision, Finding, Origin, Request
+from rightcall.validate import deprecated_hint
 
 log = logging.getLogger("rightcall")
 
@@ -134,20 +136,33 @@ def _checked(here: Here, name: str, arguments: Any, call_id: str | None) -> Verd
         call = Call(name, arguments, call_id)
         return Verdict(True, call, call)
     verdict = here.box.gate.check(name, arguments, call_id=call_id)
-    call = verdict.call
-    return _moved(verdict, name) if here.fixed and call is not None and call.name != name else verdict
+    if not here.fixed:
+        return verdict
+    tool = here.box.gate.catalog.get(name)
+    return _moved(here, verdict, tool) if tool is not None and tool.deprecated and _is_told(verdict, name) else verdict
 
 
-def _moved(verdict: Verdict, name: str) -> Verdict:
+def _is_told(verdict: Verdict, name: str) -> bool:
+    """Whether the model is to read that another tool has replaced this one."""
+    is_other = verdict.call is not None and verdict.call.name != name
+    return is_other or any(problem.code == "deprecated_tool" for problem in verdict.problems)
+
+
+def _moved(here: Here, verdict: Verdict, tool: Tool) -> Verdict:
     """The host has chosen a tool that another one has replaced: its input can be changed, which tool runs cannot. Where
     the model is only warned, it runs as it was written."""
+    new = own_name(here.host, tool.rules.replaced_by or "")
+    tool = replace(tool, rules=replace(tool.rules, replaced_by=new))
+    target = here.box.gate.catalog.get(new)
+    problem = Problem("deprecated_tool", "", f"`{escaped(tool.name, 100)}` is replaced by `{escaped(new, 100)}`")
+    call = verdict.call
+    if call is None or call.name == tool.name:
+        others = (one for one in verdict.problems if one.code != "deprecated_tool")
+        return replace(verdict, problems=(problem, *others), hint=deprecated_hint(tool, target))
+    renamed = tool.rules.replacement_arguments
+    is_whole = all(call.arguments.get(renamed.get(one, one)) for one in tool.rules.required)
+    hint = deprecated_hint(tool, target, call.arguments if is_whole else None)
     warned = verdict.mode == "warn" and verdict.found is not None and type(verdict.found.arguments) is dict
-    new = escaped(verdict.call.name if verdict.call is not None else "", 100)
-    shown = json.encode(None if verdict.call is None else verdict.call.arguments, enc_hook=str).decode()
-    hint = (
-        f"⚠️ Invalid {escaped(name, 100)} call. It is deprecated: use `{new}` instead. Example: {escaped(shown, 2000)}"
-    )
-    problem = Problem("deprecated_tool", "", f"`{escaped(name, 100)}` is replaced by `{new}`")
     return replace(
         verdict, ok=warned, call=verdict.found, repairs=(), problems=(problem,), hint=hint, confidence=0.0,
         strategy="failed", mode="warn" if warned else "block", retry=True,

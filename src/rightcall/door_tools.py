@@ -181,6 +181,17 @@ def own_arguments(host: str, tool: str) -> frozenset[str]:
     return frozenset() if found is None else _declared(found)
 
 
+def own_name(host: str, tool: str) -> str:
+    """As the host itself writes the name of its tool, where a pack describes the host's own.
+
+    >>> own_name("claude-code", "write"), own_name("codex", "write")
+    ('Write', 'write')
+    """
+    pack = _DESCRIBED.get(host)
+    own = [] if pack is None else [one.name for one in load_pack(pack).tools]
+    return tool if tool in own else next((one for one in own if one.casefold() == tool.casefold()), tool)
+
+
 @lru_cache(1)
 def _names_of_hosts() -> frozenset[str]:
     tools = load_pack("claude").tools

@@ -9,7 +9,7 @@ from msgspec import Struct
 from rightcall.catalog import ALL_EFFECTS, Tool
 from rightcall.catalog.names import key_of
 from rightcall.executor_toolbox import Toolbox
-from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
+from rightcall.parse.strict import opened
 from rightcall.types import Batch, Effect
 
 DEEPEST = 8
@@ -38,9 +38,9 @@ def inner_calls(toolbox: Toolbox, batch: Batch, arguments: Mapping[str, Any], de
     if depth >= DEEPEST or (arguments and not lists):
         yield Inner()
         return
-    for calls in map(_opened, lists):
+    for calls in map(opened, lists):
         for call in cast("list[Any]", calls) if isinstance(calls, list) else [None]:
-            yield from _inner(toolbox, batch, _opened(call), depth)
+            yield from _inner(toolbox, batch, opened(call), depth)
 
 
 def _inner(toolbox: Toolbox, batch: Batch, call: Any, depth: int) -> Iterator[Inner]:
@@ -50,7 +50,7 @@ def _inner(toolbox: Toolbox, batch: Batch, call: Any, depth: int) -> Iterator[In
     table = cast("dict[str, Any]", call)
     written = _at(table, batch.name)
     names = tuple(dict.fromkeys(one for one in written if isinstance(one, str) and one.strip()))
-    given: list[Any] = [{} if one is None else _opened(one) for one in _at(table, batch.arguments)]
+    given: list[Any] = [{} if one is None else opened(one) for one in _at(table, batch.arguments)]
     readable = tuple(cast("dict[str, Any]", one) for one in given if isinstance(one, dict))
     told = len(names) == 1 and all(one in names for one in written) and len(readable) == len(given)
     tools = tuple(tool for name in names if (tool := _known(toolbox, name)) is not None)
@@ -98,11 +98,3 @@ def _at(table: Mapping[str, Any], keys: tuple[str, ...]) -> list[Any]:
     """The values under these keys, in any spelling of them."""
     wanted = {key_of(key) for key in keys}
     return [value for key, value in table.items() if key in keys or key_of(key) in wanted]
-
-
-def _opened(value: Any) -> Any:
-    """A value, or what a JSON text holds; a text that is no JSON, or has a key twice, stays a text."""
-    if not isinstance(value, str):
-        return value
-    inside = attempt(value)
-    return value if inside is NO_JSON or duplicate_keys(value, inside) else inside

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from rightcall.errors import CallError, StoreError
 from rightcall.executor_request import TOO_MANY_PATHS
 from rightcall.gate import Gate
+from rightcall.normalise.strategies import used
 from rightcall.present.summary import LONGEST as LONGEST_SUMMARY
 from rightcall.present.summary import short
 from rightcall.record.admission import Admission, Decide
@@ -21,7 +22,7 @@ from rightcall.record.entries import NO_INPUTS, CallBody, EndBody, Inputs
 from rightcall.text.escape import shown
 from rightcall.text.patterns import loosely
 from rightcall.text.redact import Redactor
-from rightcall.types import Problem, Repair, Verdict
+from rightcall.types import Problem, Repair, StrategyName, Verdict
 from rightcall.types_running import Decision, Facts, Request, Result
 
 LONGEST_EMISSION = 4000
@@ -162,10 +163,17 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
         body = replace(
             body, emission=_emission(written, redactor),
             repairs=kept_repairs(verdict.repairs, written.arguments, redactor),
-            strategy=verdict.strategy, confidence=verdict.confidence, truncated=verdict.truncated,
+            strategy=_strategy(verdict), confidence=verdict.confidence, truncated=verdict.truncated,
             origin=call.origin if call else "native",
         )  # fmt: skip
     return body
+
+
+def _strategy(verdict: Verdict) -> StrategyName:
+    """The strategy that a record counts the call under: to call a tool by another of its names is no mistake."""
+    if verdict.strategy == "failed":
+        return "failed"
+    return used(repair for repair in verdict.repairs if repair.rule != "tool_alias")
 
 
 def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
@@ -179,16 +187,18 @@ def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
     def hide(text: str) -> str:
         return text if whole else str(redactor.beside(text, request.arguments))
 
-    paths = tuple((hide(written), hide(resolved)) for written, resolved in request.paths)
-    seen = tuple((hide(written), hide(resolved), writes) for written, resolved, writes in request.command_paths)
-    partial = sum(len(path[0]) + len(path[1]) for path in (*paths, *seen)) > LONGEST_VALUE
+    paths, seen = request.paths, request.command_paths
+    if not whole:
+        paths = tuple([(hide(written), hide(resolved)) for written, resolved in paths])
+        seen = tuple([(hide(written), hide(resolved), writes) for written, resolved, writes in seen])
+    partial = sum([len(path[0]) + len(path[1]) for path in (*paths, *seen)]) > LONGEST_VALUE
     return Inputs(
         own=request.own, permit=request.permit, called=request.called, repeatable=request.repeatable,
         dry_run=request.dry_run, asks=tuple(sorted(request.asks)), repaired=request.repaired,
-        paths=() if partial else tuple(path[0] if path[0] == path[1] else path for path in paths),
+        paths=() if partial else tuple([path[0] if path[0] == path[1] else path for path in paths]),
         outside=request.outside, linked=request.linked, inner=request.inner, approval=request.approval,
         partial=partial, commanded=request.commanded, command_paths=() if partial else seen,
-        findings=tuple((one.answer, one.rule, hide(one.why)) for one in request.findings),
+        findings=tuple([(one.answer, one.rule, hide(one.why)) for one in request.findings]),
         server=("", "") if request.origin is None else (request.origin.server, request.origin.digest),
     )  # fmt: skip
 

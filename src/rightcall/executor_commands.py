@@ -150,7 +150,7 @@ class _Beside(NamedTuple):
 def _named(beside: _Beside, top: str, name: str, value: Any) -> Iterator[_Given]:
     kind, unsure = kind_of(name), plain_name(name) in _UNSURE
     if kind == "url":
-        if not unsure or "://" in str(value)[:2000]:
+        if not unsure or ":/" in (text := str(value)) or ":\\" in text:
             yield from _values(beside, top, value, True, True)
     elif (
         kind == "command"

@@ -5,8 +5,8 @@
     ai.execute       itself         runs in the sandbox or not at all; shown, not run, where there is none
     embedding.query  itself         a host provides it
 
-Lists of the policy speak of our names: whoever may use `code/read` may call it `ai.read`, and the audit says
-`code/read`.
+Lists of the policy may use either name: whoever may use `code/read` may call it `ai.read`, and the other way round; the
+audit says `code/read`.
 """
 
 from collections.abc import Mapping

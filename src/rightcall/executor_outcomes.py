@@ -17,7 +17,7 @@ from rightcall.record.admission import Admission
 from rightcall.text.escape import escaped
 from rightcall.types import Call, Verdict
 from rightcall.types_running import Decision, Metadata, Outcome, Result
-from rightcall.validate import unknown_tool_hint
+from rightcall.validate import hint, unknown_tool_hint
 
 STUBBORN = 3
 """Refusals of the same call from which on the hint changes."""
@@ -47,7 +47,7 @@ def objection(written: Written, found: Equipped | None, toolbox: Toolbox, rights
     if inside is not None:
         return inside
     if not verdict.ok or verdict.call is None or type(verdict.call.arguments) is not dict:
-        return _invalid(verdict, found, toolbox, rights)
+        return _invalid(written, found, toolbox, rights)
     if found.local is None:
         return Decision("deny", "unavailable", f"Tool '{escaped(name, 100)}' is known, but nothing here can run it")
     if found.local.absent and not (rights.dry_run and REHEARSED & found.tool.effects):
@@ -73,14 +73,18 @@ def _unknown(name: str, toolbox: Toolbox, rights: Rights) -> Decision:
     return Decision("deny", "unknown_tool", reason, unknown_tool_hint(name, near, names))
 
 
-def _invalid(verdict: Verdict, found: Equipped, toolbox: Toolbox, rights: Rights) -> Decision:
+def _invalid(written: Written, found: Equipped, toolbox: Toolbox, rights: Rights) -> Decision:
     other = found.tool.rules.replaced_by
     usable = {one.tool.name for one in toolbox.usable(rights)}
     if other is not None and other not in usable:
         return Decision("deny", "deprecated", f"Tool '{escaped(found.tool.name, 100)}' is no longer there")
-    verdict = discreet(verdict, found, toolbox, rights)
+    verdict = discreet(written.verdict, found, toolbox, rights)
+    told = verdict.hint
+    called = as_written(written, found.tool.name)
+    if told and called in found.tool.rules.names:
+        told = hint(replace(found.tool, name=called), verdict.problems)
     problems = "; ".join(problem.message for problem in verdict.problems) or "the arguments cannot be read"
-    return Decision("deny", "validation", f"Validation failed: {problems}", verdict.hint)
+    return Decision("deny", "validation", f"Validation failed: {problems}", told)
 
 
 def refused(

@@ -41,20 +41,19 @@ def decided(request: Request, tables: Tables, *, runs_here: bool = False) -> Dec
     decision = decide(request, tables)
     if decision.rule != LOOP or (runs_here and request.state and not request.unsure):
         return decision
-    if not _gave_the_same(request, tables, pending=runs_here):
+    given = _given_before(request, tables)
+    ended = given - {None}
+    if len(ended) > 1 or (not runs_here and (not ended or given != ended)):
         return decide(replace(request, repeatable=True), tables)
-    if runs_here and not request.unsure:
+    if not ended or given != ended:  # one still runs, and what it will give nobody knows
         return decision
     return replace(decision, reason=decision.reason.replace("nothing has changed since", "it gave the same each time"))
 
 
-def _gave_the_same(request: Request, tables: Tables, *, pending: bool) -> bool:
+def _given_before(request: Request, tables: Tables) -> set[tuple[str, str | None, str] | None]:
     scope = same_scope(request, tables.changes())
     marks = [tables.nth_last(scope, number) for number in range(1, request.rights.repeats)]
-    given = {_given(tables, mark.call) for mark in marks if mark is not None}
-    if pending:
-        return len(given - {None}) <= 1
-    return len(given) == 1 and None not in given
+    return {_given(tables, mark.call) for mark in marks if mark is not None}
 
 
 def _given(tables: Tables, call: int) -> tuple[str, str | None, str] | None:

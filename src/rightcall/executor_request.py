@@ -2,9 +2,10 @@
 are the bytes made here."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct, json
 
@@ -19,6 +20,9 @@ from rightcall.fs.readings import NOWHERE, Unjudged, destinations, follow, spell
 from rightcall.text.escape import escaped
 from rightcall.types import Effect, Verdict
 from rightcall.types_running import Finding, Request, Scope
+
+if TYPE_CHECKING:
+    from rightcall.executor_commands import Judged
 
 _encode = json.Encoder(order="deterministic").encode
 _PLAIN = Verdict(True, None)
@@ -105,7 +109,9 @@ def build_request(
     named = rules.paths or rules.patches or inner or (guesses and not tool.is_described)
     written = _places(tool, call.arguments, inner, guesses) if named else iter(())
     base, paths = _paths(written, (root, *folders), foreign) if named else ("", ())
-    findings, commanded, visible = _judged(tool, call.arguments, inner, rights, (root, *folders))
+    findings, commanded, visible = (), (), ()
+    if inner or rules.commands or rules.urls or (foreign and not tool.is_described):  # ours declare what they take
+        findings, commanded, visible = _judge_of_arguments()(tool, call.arguments, inner, rights, (root, *folders))
     if rules.globs or inner:
         starts = tuple(dict.fromkeys((".", *(path.resolved for path in paths))))
         findings = (*_globbed(tool, call.arguments, inner, rights, root, starts), *findings)
@@ -144,15 +150,11 @@ def build_request(
     )
 
 
-def _judged(
-    tool: Tool, arguments: dict[str, Any], inner: tuple[Inner, ...], rights: Rights, bases: tuple[str, ...]
-) -> tuple[tuple[Finding, ...], tuple[str, ...], tuple[tuple[str, str, bool], ...]]:
-    """What is found in the arguments that are commands or addresses, which they are, and the paths in them."""
-    if tool.is_described and not (inner or tool.rules.commands or tool.rules.urls):
-        return (), (), ()
+@cache
+def _judge_of_arguments() -> "Callable[..., Judged]":
     from rightcall.executor_commands import judged_arguments  # late: a hook judges one call, and few have a command
 
-    return judged_arguments(tool, arguments, inner, rights, bases)
+    return judged_arguments
 
 
 def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> tuple[str, tuple[_Path, ...]]:

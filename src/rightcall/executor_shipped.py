@@ -49,11 +49,20 @@ def shipped_tools(
 
 
 def _with_edit_files(edit: LocalTool) -> LocalTool:
-    """`edit_files` of design 003 is `code/edit` by another name; its result has the changes as `results`, too."""
+    """`edit_files` of design 003 is `code/edit` by another name; its operations may be JSON text, its result has the
+    changes as `results`, too."""
     from rightcall.executor_gaia import also_named
 
     def edit_files(**given: Any) -> dict[str, Any]:
         done = edit.function(**given)
         return {**done, "results": done["files"]}
 
-    return also_named(replace(edit, function=edit_files), "edit_files")
+    named = also_named(replace(edit, function=edit_files, offered=("edit_files",)), "edit_files")
+    about = named.about
+    if about is None or about.schema is None:
+        return named
+    properties = about.schema["properties"]
+    operations = {**properties["operations"], "contentMediaType": "application/json"}
+    return replace(
+        named, about=replace(about, schema={**about.schema, "properties": {**properties, "operations": operations}})
+    )

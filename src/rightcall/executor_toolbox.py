@@ -3,7 +3,7 @@ one takes its place when a tool is registered or the policy changes; calls that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from rightcall.authorise.allowlist import denial, may_use
+from rightcall.authorise.allowlist import denial, is_outside, may_use, permission
 from rightcall.authorise.limits import scopes_of
 from rightcall.catalog import PackTool, Tool
 from rightcall.config import Policy
-from rightcall.config_settings import Rights, rights_of, with_digest
+from rightcall.config_settings import Rights, Window, rights_of, with_digest
 from rightcall.errors import ToolError
 from rightcall.gate import Gate
 from rightcall.text.patterns import twins
@@ -70,9 +70,41 @@ class Toolbox(Struct, frozen=True, eq=False):
             if self.protected:
                 deny = (*known.paths.deny, *self.protected)
                 known = with_digest(replace(known, paths=replace(known.paths, deny=deny)))
+            known = self._by_any_name(known)
             if len(self.rights) < _MOST_CALLERS:
                 self.rights[caller] = known
         return known
+
+    def _by_any_name(self, rights: Rights) -> Rights:
+        """What the policy says of another name of a tool that ships with us it says of the tool."""
+        listed, within = dict[str, str](), list[str]()
+        limits = dict(rights.tools)
+        for name, other in self._other_names():
+            rule = permission(rights, other)
+            if rule is not None and permission(rights, name) is None:
+                listed[name] = rule
+            if rights.within is not None and not is_outside(rights, other):
+                within.append(name)
+            if other in rights.tools:
+                limits[name] = _stricter(limits.get(name), rights.tools[other])
+        if not (listed or within or limits != rights.tools):
+            return rights
+        return with_digest(
+            replace(
+                rights,
+                listed=rights.listed | listed.keys(),
+                origin=MappingProxyType({**rights.origin, **listed}),
+                within=None if rights.within is None else (*rights.within, *within),
+                tools=MappingProxyType(limits),
+            )
+        )
+
+    def _other_names(self) -> Iterator[tuple[str, str]]:
+        """The tools that ship with us, each with another of its names; one that a tool has for its own is that tool's.
+        Names that a pack or a server makes up for other tools give nobody a right."""
+        for name, one in self.tools.items():
+            if one.local is not None and one.local.about is not None:
+                yield from ((name, other) for other in one.local.about.rules.names if other not in self.tools)
 
     def scopes_of(self, rights: Rights, tool: str) -> tuple[Scope, ...]:
         key = rights.caller, tool
@@ -86,20 +118,35 @@ class Toolbox(Struct, frozen=True, eq=False):
     def usable(self, rights: Rights, only: Iterable[str] | None = None) -> list[Equipped]:
         """The tools that can run here and that a caller may know of; `only` those of these names, in this order."""
         found = [
-            one
+            named
             for one in self.tools.values()
             if one.local is not None and not one.local.absent and self._offers(one, rights)
+            for named in self._by_offered_names(one)
         ]
         if only is None:
             return found
         named = {one.tool.name: one for one in found}
         return [named[name] for name in dict.fromkeys(only) if name in named]
 
+    def _by_offered_names(self, one: Equipped) -> Iterator[Equipped]:
+        yield one
+        for other in one.local.offered if one.local is not None else ():
+            if other not in self.tools:
+                yield replace(one, tool=replace(one.tool, name=other))
+
     def _offers(self, one: Equipped, rights: Rights) -> bool:
         """A denial of one of its other names hits the tool."""
         return may_use(rights, one.tool.name, own=one.own) and not any(
             denial(rights, name) for name in one.tool.rules.names
         )
+
+
+def _stricter(one: Window | None, other: Window) -> Window:
+    if one is None:
+        return other
+    periods = Window.__struct_fields__
+    both = {period: {getattr(one, period), getattr(other, period)} for period in periods}
+    return Window(**{period: min(said - {0}, default=0) for period, said in both.items()})
 
 
 def build_toolbox(

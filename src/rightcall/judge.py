@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
+from msgspec import json
 from msgspec.structs import replace
 
 from rightcall.catalog import RESERVED_KEYS, Catalog, NameMatch, Tool, may_name_tool
@@ -21,11 +22,12 @@ from rightcall.parse.hygiene import unsound
 from rightcall.parse.kinds import is_list, is_object
 from rightcall.parse.marks import RULES
 from rightcall.parse.shape import ANY
-from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys
+from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys, opened
 from rightcall.reading import Found, read_arguments
 from rightcall.text.escape import escaped
 from rightcall.types import Call, Problem, Repair, StrategyName, Verdict
 from rightcall.validate import can_retry, deprecated_hint, hint, nameless_hint, problems, unknown_tool_hint
+from rightcall.validate.wording import got
 
 CERTAIN = 0.7
 """A call whose least certain repair is below this is refused: another reading is nearly as likely."""
@@ -145,8 +147,8 @@ def _content_problems(tool: Tool, value: dict[str, Any], log: Log) -> tuple[Prob
         inside = attempt(value[name])
         if inside is NO_JSON:
             return (Problem("value", name, f"`{name}` must be JSON text"),)
-        opened = problems(tool, {**value, name: inside}, unknown=log.unknown)
-        return opened or (Problem("value", name, f"the JSON in `{name}` is not what the tool wants"),)
+        wrong = problems(tool, {**value, name: inside}, unknown=log.unknown)
+        return wrong or (Problem("value", name, f"the JSON in `{name}` is not what the tool wants"),)
     return ()
 
 
@@ -163,14 +165,30 @@ def _inner_calls(tool: Tool, value: Any, terms: Terms, log: Log, depth: int) -> 
         log.problem("inner_call", batch.list, f"batches are nested deeper than {_BATCH_DEPTH} levels")
         return value
     outer = value
-    calls: Any = outer.get(batch.list)
-    if not is_list(calls):
-        return value
+    written = outer.get(batch.list)
+    calls = _batched(tool, outer, batch.list, log)
     result: list[Any] = []
     for at, call in enumerate(calls):
         result.append(_inner_call(call, f"{batch.list}[{at}]", batch.name, batch.arguments, terms, log, depth))
-    changed = any(new is not old for new, old in zip(result, calls, strict=True))
-    return {**outer, batch.list: result} if changed else value
+    wrapped = is_object(written) and bool(calls)
+    if not wrapped and all(new is old for new, old in zip(result, calls, strict=True)):
+        return value
+    return {**outer, batch.list: json.encode(result).decode() if isinstance(written, str) else result}
+
+
+def _batched(tool: Tool, outer: dict[str, Any], key: str, log: Log) -> list[Any]:
+    """The calls of a batch, also where the list is JSON text, or one call stands in its place. What is no list is a
+    problem even where no schema says so: nobody could tell which calls it would run."""
+    written = outer.get(key)
+    calls = opened(written)
+    if is_list(calls):
+        return calls
+    if is_object(written) and log.led and fits(tool, {**outer, key: [written]}):
+        log.add(key, written, [written], "wrapped_in_list", 0.95)
+        return [written]
+    if key in outer and fits(tool, outer):  # else the schema, or a rule, says what is wrong with it
+        log.problem("type", key, f"`{key}` must be a list, got {got(written)}")
+    return []
 
 
 def _inner_call(

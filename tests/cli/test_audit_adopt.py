@@ -100,6 +100,16 @@ def test_an_older_copy_that_was_paused_stays_paused(run: Runner, database: Path)
     assert "Calls are paused; 0 tokens can be used." in run("audit", "adopt", "--yes", "--by", "anna").out
 
 
+def test_a_file_that_was_never_an_audit_is_left_alone(run: Runner, tmp_path: Path) -> None:
+    other = tmp_path / "passwords.txt"
+    other.write_text("root:x:0:0\n")
+    done = run("audit", "adopt", "--yes", "--db", str(other))
+    assert (done.code, done.out) == (2, "")
+    assert "is not an audit log; nothing was changed" in done.err
+    assert [file.name for file in tmp_path.iterdir() if "passwords" in file.name] == ["passwords.txt"]
+    assert "chmod" not in run("stats", "--db", "/dev/null").err
+
+
 def test_nothing_is_made_where_there_is_no_audit(run: Runner, tmp_path: Path) -> None:
     for options in (["--db", str(tmp_path / "typo" / "audit.db")], ["--root", str(tmp_path)]):
         done = run("audit", "adopt", "--yes", *options)

@@ -148,6 +148,7 @@ WRONG: list[tuple[str, str]] = [
         "--text x --zzzzzz=1",
         "unknown option `--zzzzzz` for `told`: run `rightcall call told --help` to see its options",
     ),
+    ("--txt=x\u2003y", "unknown option `--txt` for `told`: did you mean `--text`?"),
     ("--count 1", "missing option `--text` of `told`; run `rightcall call told --help` to see all of them"),
     ("--text x --count one", 'invalid value "one" for `--count`: expected a whole number'),
     ("--text x --count 1.5", 'invalid value "1.5" for `--count`: expected a whole number'),
@@ -180,8 +181,12 @@ def test_the_arguments_of_a_tool_are_options_of_their_types(told: Caller) -> Non
         ran = told("told", *words.split(" "), "--json")
         assert ran.code == 0, (words, ran.err)
         assert json.loads(ran.out)["result"] == DEFAULT | given, words
-    ran = told("TOLD", "--text", "two words", "--json")
-    assert json.loads(ran.out)["call"]["arguments"] == {"text": "two words"}
+    for text in ("two words", "a\nb", 'find {"text": "x"}', '{"text": "x"}', "--count=2 x"):
+        for words in (["--text", text], [f"--text={text}"]):
+            if text.startswith("--") and len(words) == 2:
+                continue  # as with any option: what looks like one needs `=`
+            ran = told("TOLD", *words, "--json")
+            assert json.loads(ran.out)["call"]["arguments"] == {"text": text}, words
 
 
 @pytest.mark.promise("C-72")

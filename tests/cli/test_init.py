@@ -10,8 +10,9 @@ import pytest
 
 from cli_running import Runner
 from rightcall.cli.policy_template import template
-from rightcall.config import DEFAULT_POLICY, Policy, load_policy
+from rightcall.config import DEFAULT_POLICY, HostSettings, Policy, ProviderSettings, load_policy
 from rightcall.config_router import ModelSettings, RouterSettings
+from rightcall.config_servers import Server
 from rightcall.config_settings import (
     PRESETS,
     Asking,
@@ -67,8 +68,11 @@ def test_with_every_example_switched_on_it_still_loads(preset: Preset, stage: St
 @pytest.mark.promise("P-09")
 def test_every_key_there_is_stands_in_it() -> None:
     text = EXAMPLE.sub("", template())
-    records = (Settings, Asking, Budgets, Paths, CallerSettings, Audit, Window, RouterSettings, ModelSettings)
-    keys = {key for record in records for key in record.__struct_fields__} - {"budgets_of_tools", "within"}
+    records = (
+        Settings, Asking, Budgets, Paths, CallerSettings, Audit, Window, RouterSettings, ModelSettings, Server,
+        HostSettings, ProviderSettings,
+    )  # fmt: skip
+    keys = {key for record in records for key in record.__struct_fields__} - {"budgets_of_tools", "within", "name"}
     keys |= set(Policy.__struct_fields__) - {"settings", "source", "digest", "standing"}
     missing = [key for key in sorted(keys) if not re.search(rf"\b{key}\b *(=|\]|\.)|\[{key}", text)]
     assert missing == []

@@ -9,6 +9,7 @@ import pytest
 from cli_running import Runner
 from rightcall.door import Door
 from rightcall.record.sqlite import SqliteStore
+from rightcall.trust.stops import stop_at
 
 pytestmark = pytest.mark.promise("P-17")
 
@@ -112,6 +113,16 @@ def test_a_stop_that_cannot_be_read_still_stops(run: Runner, tmp_path: Path) -> 
     assert run("call", "code/list", '{"pattern": "*"}').code == 1
     assert run("resume", "--everywhere", "--by", "anna").code == 0
     assert run("call", "code/list", '{"pattern": "*"}').code == 0
+
+
+def test_a_stop_that_is_a_link_to_nowhere_stops(tmp_path: Path) -> None:
+    stop = tmp_path / "everywhere.json"
+    assert stop_at(str(stop)) is None
+    for target in (tmp_path / "gone", stop):
+        stop.symlink_to(target)
+        assert stop_at(str(stop)) is not None, target
+        stop.unlink()
+    assert stop_at(str(stop)) is None
 
 
 def test_whoever_removes_the_store_does_not_lift_the_stop(run: Runner, project: Path) -> None:

@@ -86,7 +86,7 @@ def test_repair_rates_stand_beside_each_provider_and_tool() -> None:
         "code/list                        (2 calls, 0% repaired, 50% failed)"
     )
     diary.ran(provider="", strategy="structure")
-    assert "\n(not reported)  ████████████████████  (1 call, 100% repaired)\n" in shown(diary, 100, None)
+    assert "\nnot reported  ████████████████████  (1 call, 100% repaired)\n" in shown(diary, 100, None)
 
 
 def test_an_empty_store_says_so_kindly_and_what_to_try() -> None:

@@ -41,9 +41,10 @@ def test_calls_are_repaired_recorded_and_named_and_the_code_is_the_servers(tmp_p
     answers = {answer["id"]: answer["result"] for answer in map(json.loads, done.stdout.splitlines())}
     assert answers[1]["content"][0]["text"] == "a"
     assert answers[2]["isError"] is True
-    assert (done.returncode, done.stderr) == (
-        5, "rightcall wrap: in the policy its tools are notes/…; --name changes that\n",
-    )  # fmt: skip
+    assert (done.returncode, done.stderr.splitlines()) == (5, [
+        "rightcall wrap: in the policy its tools are notes/…; --name changes that",
+        "rightcall: tool_validation_failed: read_file: path missing",
+    ])  # fmt: skip
     tail = run("audit", "tail", "--policy", str(tmp_path / "rightcall.toml")).out
     assert "notes/read_file" in tail
     assert "desk" in tail
@@ -114,3 +115,46 @@ def test_a_policy_that_merely_lies_in_the_folder_keeps_its_record_there(
     assert f"Ignored: audit.path. To read and trust it: rightcall trust {project}/rightcall.toml" in told.decode()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["project"]
     assert (project / ".rightcall" / "audit.db").is_file()
+
+
+@pytest.mark.promise("H-72", "G-75")
+@pytest.mark.parametrize("door", ["wrap", "mcp"])
+def test_the_operator_reads_on_stderr_what_was_refused_and_how_to_allow_it(tmp_path: Path, door: str) -> None:
+    """One call at a time: only answers that have come can be the same."""
+    (tmp_path / "notes.py").write_text(SERVER)
+    command, name, tool = {
+        "wrap": (["wrap", "--name", "notes", "--", sys.executable, "notes.py"], "read_file", "notes/read_file"),
+        "mcp": (["mcp"], "code_read", "code/read"),
+    }[door]
+    (tmp_path / "mine.toml").write_text("version = 1\n")
+    wrapped = subprocess.Popen(
+        [sys.executable, "-m", "rightcall.cli", command[0], "--policy", "mine.toml", *command[1:]],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+        env=environment(),
+    )  # fmt: skip
+    assert wrapped.stdin is not None
+    assert wrapped.stdout is not None
+    assert wrapped.stderr is not None
+    with wrapped:
+        asked: list[tuple[str, dict[str, Any]]] = [
+            ("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a"}}),
+            ("tools/list", {}),
+            ("tools/call", {"name": name, "arguments": {}}),
+            *[("tools/call", {"name": name, "arguments": {"path": "notes.py"}})] * 3,
+        ]
+        answers: list[Any] = []
+        for number, (method, params) in enumerate(asked):
+            line = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            wrapped.stdin.write(json.dumps(line) + "\n")
+            wrapped.stdin.flush()
+            answers.append(json.loads(wrapped.stdout.readline())["result"])
+        wrapped.stdin.close()
+        told = wrapped.stderr.read().splitlines()
+    assert [bool(one.get("isError")) for one in answers[2:]] == [True, False, False, True]
+    assert "repeatable" not in json.dumps(answers)
+    called = name if door == "wrap" else tool
+    allowing = f'to allow polling it, add it to the policy: [policy] repeatable = ["{tool}"]'
+    assert told == [
+        f"rightcall: tool_validation_failed: {called}: path missing",
+        f"rightcall: repeated calls of {tool} are refused as a loop; {allowing}",
+    ]

@@ -11,6 +11,9 @@ from msgspec import json
 
 from command_judging import Desk
 from rightcall import Executor, tool
+from rightcall.commands import UrlRules
+from rightcall.commands.judging import judge_url
+from rightcall.commands.places import Place
 from rightcall.config import load_policy
 from rightcall.config_found import FoundPolicy
 from rightcall.door import Door
@@ -147,6 +150,60 @@ def test_a_host_is_denied_by_every_name(tmp_path: Path) -> None:
     for url in ("http://127.0.0.1:8000/", "http://[::1]/", "http://localhost/", "https://a.example.com", "example.com"):
         assert desk.judge(url, "url")[1] == "url:deny", url
     assert desk.judge("https://notexample.com", "url")[0] == "allow"
+
+
+BEFORE = (
+    *"\u00a0\u0085\u1680\u2003\u2028\u3000\x1f\ufeff\u200b\u2060\u202e\ufe0f\U000e0020", "\u2003" * 9000, '"', "'", "<",
+    "(", "\u201c", "\u2022", "\u00e9", "/", "\\", " \u2003", "view-source:",
+)  # fmt: skip
+SPELLED = (
+    "http://denied.example:8080/", "HTTP:\\\\denied.example:8080", "ht\u2003tp://den\u200bied\ufe0f.example:8080/",
+    "http://denied%E2%80%83.example:8080/", "http://x@denied.example:00008080/",
+    f"http://denied.example:{'0' * 99}8080",
+    "\uff48\uff54\uff54\uff50\uff1a\uff0f\uff0fdenied.example:8080/", f"http://{'a' * 9000}@denied.example:8080/",
+    "http://denied.example:8080:8080/", "http://denied.example:8080/a b", "http://denied.example:8080\u3000",
+)  # fmt: skip
+
+
+@pytest.mark.promise("P-16")
+def test_nothing_before_or_within_an_address_hides_where_it_leads() -> None:
+    rules, place = UrlRules(deny=("denied.example:8080",)), Place.at("/project")
+    texts = [before + text for before in ("", *BEFORE) for text in SPELLED]
+    texts += [
+        "denied.example:8080/a b",
+        '"denied.example:8080"',
+        "\u2003//denied.example:8080/",
+        "link: http://denied.example:8080",
+    ]
+    assert [text for text in texts if judge_url(text, rules, place).answer != "deny"] == []
+    metadata = [before + "http://169.254.169.254/latest" for before in BEFORE]
+    assert [text for text in metadata if judge_url(text, UrlRules(), place).answer != "ask"] == []
+
+
+@pytest.mark.promise("P-16")
+def test_an_address_without_a_host_asks_and_a_place_on_a_site_does_not() -> None:
+    place = Place.at("/project")
+    answers = {
+        **dict.fromkeys(("http://", "https:", "\u2003http://", "http://@/", f"http://{'0' * 1100}1/"), "ask"),
+        **dict.fromkeys(
+            ("", " ", "/", "?page=2", "#top", "about:blank", "http://ok.example/a b", "ok.example"), "allow"
+        ),
+    }
+    assert {text: judge_url(text, UrlRules(), place).answer for text in answers} == answers
+
+
+@pytest.mark.promise("P-16")
+def test_blanks_in_the_name_of_a_file_stay_in_its_address() -> None:
+    for text in ("file:///project/my keys/a", "file:///project/my\u3000keys/a", " FILE:///project/my keys/a"):
+        wanted = "/project/my\u3000keys/a" if "\u3000" in text else "/project/my keys/a"
+        assert wanted in [path.whole for path in judge_url(text, UrlRules(), Place.at("/project")).paths], text
+
+
+@pytest.mark.promise("P-16")
+def test_a_link_is_an_address_however_far_in_it_stands(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, policy={"urls": {"deny": ["denied.example"]}})
+    for link in ("\u2003" * 3000 + "http://denied.example/", "http:/denied.example", "http:\\\\denied.example"):
+        assert desk.door.judge("open", {"link": link}).decision.rule == "url:deny", link[-30:]
 
 
 @pytest.mark.promise("P-16")

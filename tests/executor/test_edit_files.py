@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rightcall import Executor, tool
+from rightcall.hosts.normalizer import ArgumentNormalizer
 from rightcall.record.entries import read_call
 
 pytestmark = pytest.mark.promise("N-72")
@@ -106,6 +107,77 @@ def test_whoever_may_not_use_code_edit_may_not_use_it_by_this_name(tmp_path: Pat
     assert decision.rule == "unknown_tool"
 
 
+ASKING_NOBODY: dict[str, Any] = {"dry_run": False, "approval": {"effects": []}}
+
+
+@pytest.mark.promise("P-01")
+def test_who_may_use_it_by_this_name_may_use_it(tmp_path: Path) -> None:
+    rows: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+        ({"allow": ["edit_files"]}, {}, "policy:allow"),
+        ({"allow": ["edit_*"]}, {}, "policy:allow"),
+        ({}, {"default": {"allow": ["edit_files"]}}, "caller:allow"),
+        ({}, {"default": {"only": ["edit_files"]}}, "caller:only"),
+        ({"allow": ["code/edit"]}, {}, "policy:allow"),
+    ]
+    for number, (said, callers, rule) in enumerate(rows):
+        (root := tmp_path / str(number)).mkdir()
+        with opened(root, {**ASKING_NOBODY, **said}, callers=callers) as ex:
+            outcome = ex.run(edit([FIBONACCI]))
+            offered = [one["name"] for one in ex.definitions(shape="mcp")]
+        assert (outcome.ok, outcome.decision.rule) == (True, rule), (said, callers)
+        assert {"code/edit", "edit_files"} <= set(offered)
+        assert rule != "caller:only" or set(offered) == {"code/edit", "edit_files"}
+    with opened(
+        tmp_path, {**ASKING_NOBODY, "allow": ["edit_files"]}, callers={"default": {"deny": ["code/edit"]}}
+    ) as ex:
+        assert ex.run(edit([FIBONACCI])).decision.kind == "deny"
+        assert not any("edit" in one["name"] for one in ex.definitions(shape="mcp"))
+
+
+@pytest.mark.promise("P-02")
+def test_limits_of_either_name_count_for_both_and_the_stricter_wins(tmp_path: Path) -> None:
+    for tools in (
+        {"edit_files": {"minute": 1}},
+        {"edit_files": {"minute": 5}, "code/edit": {"minute": 1}},
+        {"edit_files": {"minute": 1, "hour": 9}, "code/edit": {"hour": 5}},
+    ):
+        with opened(tmp_path, {**FREE, "limits": {"tools": tools}}) as ex:
+            ex.run(edit([FIBONACCI]))
+            again = ex.run({**edit([EMPTY]), "name": "code/edit"})
+        assert again.decision.rule == "limit:tool:minute", tools
+
+
+def test_models_are_offered_it_and_refused_by_the_name_they_used(tmp_path: Path) -> None:
+    with opened(tmp_path) as ex:
+        offered = {one["function"]["name"]: one["function"]["parameters"] for one in ex.definitions()}
+        prompt = ex.prompt()
+        alone = [one["name"] for one in ex.definitions(shape="mcp", only=["edit_files"])]
+        for name in ("edit_files", "code/edit"):
+            assert ex.run({**edit(5), "name": name}).hint.startswith(f"⚠️ Invalid {name} call. `operations` must")
+    assert offered["edit_files"] == offered["code_edit"]
+    assert "edit_files" in prompt
+    assert alone == ["edit_files"]
+    with Executor.open_sync(tmp_path, {"policy": FREE}, store="memory") as ex:
+        assert "edit_files" not in {one["name"] for one in ex.definitions(shape="mcp")}
+
+
+@pytest.mark.promise("N-16")
+def test_a_right_call_by_this_name_counts_as_direct(tmp_path: Path) -> None:
+    with opened(tmp_path) as ex:
+        ex.run(edit([FIBONACCI]))
+        ex.run(edit(json.dumps([EMPTY])))
+        usage = ex.run({"name": "analytics/tool-usage", "arguments": {}}).result["repairs"]["byTool"]["code/edit"]
+    assert (usage["direct"], usage["repaired"], usage["strategies"]) == (2, 0, {})
+
+
+@pytest.mark.promise("N-74")
+def test_a_refusal_makes_one_demand(tmp_path: Path) -> None:
+    with opened(tmp_path) as ex:
+        for given, shown in ((5, "the number 5"), ("garbage", 'the text "garbage"'), ("5", 'the text "5"')):
+            told = ex.run(edit(given)).error
+            assert told == f"Validation failed: `operations` must be a list, got {shown}"
+
+
 def test_with_a_branch_open_it_edits_there(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text("one\n", encoding="utf-8")
     start = "git init -q . && git add -A && git -c user.name=a -c user.email=a@b commit -qm one"
@@ -130,7 +202,14 @@ def test_a_function_of_the_programs_own_keeps_its_name(tmp_path: Path) -> None:
     settings = {"gate": {"packs": ["edit-files"]}, "policy": {**FREE, "allow": ["edit_files"]}}
     with Executor.open_sync(tmp_path, settings, tools=[edit_files], store="memory") as ex:
         outcome = ex.run(edit([FIBONACCI]))
+        offered = [one["name"] for one in ex.definitions(shape="mcp")]
     assert (outcome.tool, outcome.result) == ("edit_files", "mine")
+    assert offered.count("edit_files") == 1
+    limited = {**settings, "policy": {**ASKING_NOBODY, "allow": ["edit_files"]}}
+    with Executor.open_sync(tmp_path, limited, tools=[edit_files], store="memory") as ex:
+        other = ex.run({**edit([FIBONACCI]), "name": "code/edit"})
+    assert other.decision is not None
+    assert other.decision.rule == "allowlist"
 
 
 @pytest.mark.parametrize("packs", [["edit-files", "gaia"], ["gaia", "edit-files", "code"]])
@@ -145,10 +224,11 @@ def test_it_runs_beside_other_packs(tmp_path: Path, packs: list[str]) -> None:
     ("operations", "strategy", "ok"),
     [
         ([FIBONACCI], "direct", True),
-        (r"[{\'type\': \'insert\', \'path\': \'experimental/a\'}]", "structure", True),
+        (json.dumps([FIBONACCI]), "direct", True),
+        (r"[{\'type\': \'insert\', \'path\': \'experimental/a\'}]", "regex_quotes", True),
         ({"type": "insert", "path": "experimental/a"}, "structure", True),
         ([{"type": "modify", "path": "experimental/none", "content": "x"}], "direct", False),
-        (repr([{"type": "modify", "path": "experimental/none", "content": "x"}]), "structure", False),
+        (repr([{"type": "modify", "path": "experimental/none", "content": "x"}]), "python_ast", False),
         ("delete everything", "failed", False),
     ],
 )
@@ -156,7 +236,10 @@ def test_an_outcome_names_the_strategy(tmp_path: Path, operations: Any, strategy
     with opened(tmp_path) as ex:
         outcome = ex.run(edit(operations))
         unknown = ex.run({"name": "no_such_tool", "arguments": {}})
+        recorded = read_call(ex.store.look(lambda tables: tables.entry(outcome.metadata.call)).body).strategy
     assert (outcome.normalization_strategy, outcome.ok) == (strategy, ok)
+    assert recorded == strategy
+    assert ArgumentNormalizer().normalize_arguments({"operations": operations}, "edit_files")[1].value == strategy
     assert unknown.normalization_strategy == "failed"
 
 

@@ -55,6 +55,24 @@ def test_what_protects_our_own_tools_does_not_hold_where_a_host_runs_its_own() -
     assert not [one for one in rules(bound, "claude-code") if "`stage`" in one]
 
 
+def test_settings_of_our_own_tools_are_named_where_others_run() -> None:
+    """Each table that binds only our own tools, by the call that it would stop and that the host makes all the same."""
+    rows: tuple[tuple[dict[str, Any], str, str, dict[str, Any]], ...] = (
+        ({"policy": {"rounds": 1}}, "`[policy]` `rounds`", "Read", {"file_path": "a"}),
+        ({"write": {"folders": ["out"]}}, "`[write]`", "Write", {"file_path": "src/a", "content": "x"}),
+        ({"write": {"locked": ["src/**"]}}, "`[write]`", "Write", {"file_path": "src/a", "content": "x"}),
+        ({"write": {"protected": ["stable"]}}, "`[write]`", "Bash", {"command": "git commit -m x"}),
+        ({"web": {"sites": ["example.com"]}}, "`[web]`", "WebFetch", {"url": "https://example.org/", "prompt": "x"}),
+        ({"code": {"largest_file": 1000}}, "`[code]`", "Read", {"file_path": "a"}),
+        ({"sandbox": {"seconds": 1}}, "`[sandbox]`", "Bash", {"command": "ls"}),
+    )
+    for policy, rule, tool, arguments in rows:
+        assert at_hook(policy, tool, arguments).action == "allow", policy
+        for host in ("claude-code", "codex", "wrap", "gateway", "langchain"):
+            assert [one for one in rules(policy, host) if one.startswith(rule)], (policy, host)
+            assert not [one for one in rules({"version": 1}, host) if one.startswith(rule)], (rule, host)
+
+
 def test_a_host_that_cannot_ask_denies() -> None:
     policy = {"policy": {"approval": {"tools": ["Bash"]}}}
     passage = at_hook(policy, "Bash", {"command": "ls"}, "codex")
@@ -70,6 +88,13 @@ def test_a_host_has_chosen_the_tool_before_it_asks() -> None:
     policy = {"gate": {"tools": {"fetch_old": {"replaced_by": "Read", "example": {"file_path": "a"}}}}}
     assert at_hook(policy, "fetch_old", {"file_path": "a"}).action == "deny"
     assert any("`replaced_by`" in one for one in rules(policy, "claude-code"))
+    packed = {"gate": {"packs": ["guardrail"]}}
+    assert at_hook(packed, "read_local_file", {"path": "a"}).action == "deny"
+    assert at_hook(packed, "read_local_file", {"path": "a"}, space="local").action == "allow"
+    assert any("of a pack, for tools of servers" in one for one in rules(packed, "claude-code"))
+    assert not any("of a pack, for tools of servers" in one for one in rules(policy, "claude-code"))
+    told = {"gate": {"tools": {"local/read_local_file": {"replaced_by": "Read", "example": {"path": "a"}}}}}
+    assert at_hook(told, "read_local_file", {"path": "a"}, space="local").action == "deny"
     unknown = {"gate": {"hosts": {"claude-code": {"unknown_tool": "refuse"}}}}
     assert at_hook(unknown, "NobodyKnowsThis", {}).action == "allow"
     assert any("`unknown_tool`" in one for one in rules(unknown, "claude-code"))

@@ -83,9 +83,8 @@ def denial(answer: dict[str, Any]) -> str:
 def test_every_row_of_the_design_is_demanded_at_the_hook(tmp_path: Path, every_tool: bool) -> None:
     with hooks_of(tmp_path, PACK, every_tool) as hooks:
         for tool, wrong, missing, right in ROWS:
-            bare = tool.rpartition("__")[2]
             told = denial(asked(hooks, tool, wrong))
-            assert told.startswith(f"⚠️ Invalid {bare} call. Missing required fields: {missing}. Example: {{"), tool
+            assert told.startswith(f"⚠️ Invalid {tool} call. Missing required fields: {missing}. Example: {{"), tool
             assert asked(hooks, tool, right) == {}, tool
 
 
@@ -102,6 +101,24 @@ def test_calls_inside_a_batch_are_checked_at_the_hook(tmp_path: Path, every_tool
     with hooks_of(tmp_path, PACK, every_tool) as hooks:
         told = denial(asked(hooks, "mcp__composio__COMPOSIO_MULTI_EXECUTE_TOOL", batch))
         assert "in `tools[0]` (GMAIL_SEND_EMAIL): `body` is missing" in told
+
+
+@pytest.mark.promise("G-73", "V-06")
+def test_the_same_holds_however_a_batch_is_written(tmp_path: Path, every_tool: bool) -> None:
+    wrong, right = {"subject": "a"}, {"subject": "a", "body": "b", "to": "c"}
+    name = "mcp__composio__COMPOSIO_MULTI_EXECUTE_TOOL"
+    with hooks_of(tmp_path, PACK, every_tool) as hooks:
+        for written in (lambda call: json.dumps([call]), lambda call: call):
+            told = denial(asked(hooks, name, {"tools": written({"tool_slug": "GMAIL_SEND_EMAIL", "arguments": wrong})}))
+            assert told.startswith("⚠️ Invalid COMPOSIO_MULTI_EXECUTE_TOOL call. in `tools[0]` (GMAIL_SEND_EMAIL): ")
+        call = {"tool_slug": "GMAIL_SEND_EMAIL", "arguments": right}
+        assert asked(hooks, name, {"tools": json.dumps([call])}) == {}
+        fixed = asked(hooks, name, {"tools": call})["hookSpecificOutput"]
+        assert fixed["updatedInput"] == {"tools": [call]}
+        for other, shown in (("garbage", 'the text "garbage"'), (5, "the number 5"), (None, None)):
+            told = denial(asked(hooks, name, {"tools": other}))
+            why = "Missing required fields: tools" if shown is None else f"`tools` must be a list, got {shown}"
+            assert told.startswith(f"⚠️ Invalid COMPOSIO_MULTI_EXECUTE_TOOL call. {why}. Example: {{")
 
 
 @pytest.mark.promise("G-73", "P-01")
@@ -128,9 +145,16 @@ def test_a_batch_runs_no_tool_that_is_denied_alone(rule: dict[str, Any]) -> None
 @pytest.mark.promise("G-71", "V-07")
 def test_a_deprecated_tool_that_no_server_has_is_told_its_replacement(tmp_path: Path, every_tool: bool) -> None:
     with hooks_of(tmp_path, PACK, every_tool) as hooks:
+        for old, new in (("write_local_file", "Write"), ("read_local_file", "Read")):
+            for given in ({}, {"path": "a.md"}, {"path": "a.md", "content": LONG}):
+                told = denial(asked(hooks, old, given))
+                assert f"use `{new}` instead" in told, (old, given)
+                assert 'Example: {"file_path":' in told, (old, given)
+    with hooks_of(tmp_path, PACK, every_tool, "codex") as hooks:  # which has neither
         for old, new in (("write_local_file", "write"), ("read_local_file", "Read")):
-            for given in ({"path": "a.md"}, {"path": "a.md", "content": LONG}):
-                assert f"use `{new}` instead" in denial(asked(hooks, old, given))
+            told = denial(asked(hooks, old, {"path": "a.md"}))
+            assert f"use `{new}` instead" in told, old
+            assert 'Example: {"file_path":' in told, old
 
 
 @pytest.mark.promise("G-75", "V-05", "A-02")

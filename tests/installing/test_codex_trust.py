@@ -74,7 +74,7 @@ def test_hooks_are_trusted_one_by_one_and_as_they_are(home: Path, file: Path, ru
     noted.write_text(noted.read_text().replace("trusted_hash", "enabled = false\ntrusted_hash", 1))
     assert trusts(file, home) == {"trusted", "off"}
     noted.write_text("not = = toml")
-    assert trusts(file, home) == {"untrusted"}
+    assert trusts(file, home) == {"unreadable"}
 
 
 def test_hooks_of_a_project_need_a_trusted_project_too(home: Path, run: Runner, tmp_path: Path) -> None:
@@ -109,6 +109,20 @@ def test_hooks_of_a_project_need_a_trusted_project_too(home: Path, run: Runner, 
 def test_settings_that_codex_would_not_write_trust_nothing(home: Path, file: Path, strange: str) -> None:
     (home / ".codex" / "config.toml").write_text(strange)
     assert trusts(file, home) == {"untrusted"}
+
+
+def test_what_cannot_be_read_is_said_so_and_waited_for_by_nobody(home: Path, file: Path, run: Runner) -> None:
+    real_program(home)
+    config = home / ".codex" / "config.toml"
+    for broken in (b"[hooks", b"\xff", b"a = " + b"[" * 100_000):
+        config.write_bytes(broken)
+        assert trusts(file, home) == {"unreadable"}, broken[:9]
+    config.unlink()
+    os.mkfifo(config)
+    done = run("status", "--json")
+    (one,) = done.json["installed"]
+    assert (done.code, one["works"]) == (1, False)
+    assert one["why"].startswith("Codex's config.toml cannot be read")
 
 
 def test_status_says_that_nothing_runs_until_it_is_trusted(home: Path, file: Path, run: Runner) -> None:

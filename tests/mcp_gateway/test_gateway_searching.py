@@ -83,6 +83,9 @@ class Own:
     def has(self, name: str) -> bool:
         return name == "ping"
 
+    def names(self) -> dict[str, tuple[str, ...]]:
+        return {"ping": ()}
+
     async def call(self, _: Any) -> Any:
         raise NotImplementedError
 

@@ -11,7 +11,7 @@ from msgspec import json
 from mcp_gateway_scripted import ScriptedLink, old_server
 from mcp_gateway_site import HELLO, META, ROUTED, Answer, Site, call, run
 from rightcall.serve import mcp_channels
-from rightcall.serve.mcp_channels import Channel, Ended, place_of
+from rightcall.serve.mcp_channels import Channel, Ended, Room, place_of
 
 pytestmark = pytest.mark.promise("H-52")
 
@@ -324,6 +324,75 @@ def test_what_nobody_takes_is_left_out_when_it_is_too_much_but_never_the_answer(
     events, last = channel.after(0)
     assert (events.count(b"data: "), last) == (4, 4)
     assert events.endswith(b'data: {"answer": 1}\n\n')
+
+
+def test_all_streams_together_have_room_for_so_much_and_those_who_listen_hear_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mcp_channels, "ALL_BYTES", 1_000)
+    room = Room()
+    many = [Channel(str(number), room) for number in range(20)]
+    for channel in many:
+        channel.put(b"{}")
+    assert (sum(channel.waiting for channel in many), room.taken) == (9, 918)
+    listening = Channel("x", room)
+    with listening.attended():
+        for _ in range(5):
+            listening.put(b"{}")
+            listening.put(b"{}")
+            assert listening.after(0)[0].endswith(b"data: {}\n\n")
+        assert (listening.last, room.taken) == (5, 918 + 510), "one at a time"
+    many[-1].put(b'{"answer": 1}', always=True)
+    assert many[-1].waiting == 1
+    for channel in [*many, listening, *many]:
+        channel.end()
+    assert room.taken == 0
+    many[0].after(0)  # kept by others by now
+    assert room.taken == 0
+
+
+def test_for_a_client_that_has_left_little_is_kept() -> None:
+    def waiting(channel: Channel) -> int:
+        for _ in range(5):
+            channel.put(b"x" * 400_000)
+        return channel.waiting
+
+    never, left, back, expected = (Channel(name) for name in "abcd")
+    for channel in (left, back, expected):
+        with channel.attended():
+            pass
+    expected.suspend(1.0)
+    with back.attended():
+        found = [waiting(channel) for channel in (never, left, back, expected)]
+    assert found == [5, 2, 5, 5]
+    left.put(b'{"answer": 1}', always=True)
+    assert left.after(0)[0].endswith(b'data: {"answer": 1}\n\n')
+
+
+def test_calls_whose_clients_have_left_take_little_room() -> None:
+    async def work(calls: Calling) -> tuple[int, int]:
+        numbers: list[int] = []
+        for request in range(1, 6):
+            number = await calls.begun(request)
+            calls.gone.set()
+            assert calls.first is not None
+            await calls.first
+            calls.gone = asyncio.Event()
+            for step in range(4):
+                params = {"progressToken": number, "progress": step, "message": "x" * 400_000}
+                calls.site.link.say({"method": "notifications/progress", "params": params})
+            await asyncio.sleep(0)
+            numbers.append(number)
+        room = calls.site.endpoint.sessions.room
+        await until(lambda: room.taken)
+        taken = room.taken
+        for number in numbers:
+            calls.answer(number)
+        await until(lambda: not room.taken)
+        return taken, room.taken
+
+    taken, after = calling(work)
+    assert (4_000_000 < taken <= 5_000_000, after) == (True, 0)
 
 
 def test_streams_that_are_over_make_room_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> None:

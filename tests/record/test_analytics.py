@@ -392,7 +392,7 @@ def test_repairs_are_counted_for_each_tool_provider_and_model_with_those_of_the_
     )
     diary.store.transact(lambda tables: tables.append("proxied", 0, encode(body)))
     found = figures(diary)
-    assert [*found.repairs_by_provider] == ["ollama", "", "anthropic", "openai"]
+    assert [*found.repairs_by_provider] == ["ollama", "not reported", "anthropic", "openai"]
     assert found.repairs_by_provider["ollama"] == Repairs(
         calls=5, direct=1, repaired=3, failed=1, repair_rate=60.0, success_rate=80.0,
         strategies={"structure": 2, "python_ast": 1},
@@ -402,10 +402,10 @@ def test_repairs_are_counted_for_each_tool_provider_and_model_with_those_of_the_
         "code/read": (4, 3, 0), "code/list": (3, 0, 1), "Read": (1, 1, 0),
     }  # fmt: skip
     assert {name: (one.calls, one.repaired) for name, one in found.repairs_by_model.items()} == {
-        "": (7, 3),
+        "not reported": (7, 3),
         "m": (1, 1),
     }
     shares = {name: (one.calls, one.success_rate) for name, one in found.providers.items()}
-    assert shares == {"ollama": (4, 75.0), "": (1, 100.0), "anthropic": (1, 100.0), "openai": (1, 100.0)}
+    assert shares == {"ollama": (4, 75.0), "not reported": (1, 100.0), "anthropic": (1, 100.0), "openai": (1, 100.0)}
     assert [*figures(diary, caller="bob").repairs_by_provider] == ["openai"]
     assert figures(Diary()).repairs_by_tool == {}

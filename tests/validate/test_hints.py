@@ -96,6 +96,13 @@ def test_a_deprecated_tool_is_told_its_replacement() -> None:
         'Example: {"file_path": "notes.md", "content": "Grüße an alle"}'
     )
     assert deprecated_hint(old).endswith("`path` is `file_path` there.")
+    told = {"replaced_by": "Read", "replacement_arguments": {"path": "file_path"}, "example": {"path": "a.md"}}
+    old = tool_of("read_local_file", {"type": "object", "properties": {"path": {"type": "string"}}}, **told)
+    bare = tool_of("Read", {"type": "object", "additionalProperties": True})
+    for known in (None, bare):  # nothing is known of the new tool, or nothing of its arguments
+        assert deprecated_hint(old, known).endswith(
+            'use `Read` instead. `path` is `file_path` there. Example: {"file_path": "a.md"}'
+        )
 
 
 def test_problems_of_the_call_as_a_whole_are_always_told() -> None:

@@ -328,7 +328,21 @@ def test_a_long_text_is_read_piece_by_piece(site: Site) -> None:
     assert "the text goes on: call web/fetch with start=" in first.content
     following = int(first.content.rpartition("start=")[2].rstrip("]. \n"))
     assert first.result["content"][:following].endswith("word ")
-    assert run(site.url(), start=10**9).result["content"] == ""
+    for beyond in (len(whole), 10**9):
+        told = f"start {beyond} lies beyond the end; the text has {len(whole):,} characters"
+        assert run(site.url(), start=beyond).error == told
+    site.pages["/"] = answered(b"")
+    assert run(site.url()).result["content"] == ""
+
+
+@pytest.mark.promise("P-07")
+def test_the_same_page_again_is_refused_for_what_is_known_of_it(site: Site) -> None:
+    site.pages["/"] = answered(b"same")
+    policy = {**POLICY, "policy": {**POLICY["policy"], "repeats": 3}}
+    with Executor.open_sync(".", policy, store="memory") as ex:
+        *_, last = [ex.run({"name": "web/fetch", "arguments": {"url": site.url()}}, caller="ada") for _ in range(3)]
+    assert "the third time within a minute, and it gave the same each time" in last.content
+    assert "nothing has changed" not in last.content
 
 
 def test_instructions_and_markup_in_a_page_stay_data(site: Site) -> None:

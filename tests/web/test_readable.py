@@ -45,6 +45,24 @@ CASES = {
     "<input hidden>yes": "yes",
     "<textarea><p>no</textarea>yes": "yes",
     "<P>A</P>": "A",
+    "<table><tr><td>1<td>2<tr><td>30<td>40</table>": "1 | 2 |\n30 | 40 |",
+    "<table><tr><th>a<td>b<tbody><tr><td>c<table><tr><td>in</table>d</table>": "a | b |\nc\n\nin |\n\nd",
+    "<table><tr><td>1<td hidden>no<b>no</b><td>2<tr hidden><td>no<td>no<tr><td>3</table>4": "1 | 2 |\n3 |\n\n4",
+    "<table><tr><td hidden>no<table><tr><td>no</table>no<td>1</table>": "1 |",
+    "<table><tbody hidden><tr><td>no<tbody><tr><td>1</table>": "1 |",
+    "<!doctype html><head><title>T</title><p>Hello": "Hello",
+    "<head hidden><meta x><link y><style>no</style><template><p>no</p></template>Hello": "Hello",
+    "<p hidden>x<p>Visible price 5<p>More": "Visible price 5\n\nMore",
+    "<p>5<p hidden>no</p>0": "5\n\n0",
+    "<p hidden>no<b>no</b><p hidden>no<h2>yes</h2>": "## yes",
+    "<div><p hidden>no</div>yes": "yes",
+    "<ul><li hidden>x<li>y</ul><p>rest": "- y\n\nrest",
+    "<ul><li hidden>no<ul><li>no<li>no</ul>no</ul><p>rest": "rest",
+    "<ol><li hidden>no</li><li>y</ol>": "- y",
+    "<dl><dt hidden>no<dd>d<dd hidden>no<dl><dt>no</dl>no</dl>e": "d\n\ne",
+    "<datalist><option hidden>no<option>y</datalist>z": "yz",
+    "<!-->Visible<p>a <!-- c --> b": "Visible\n\na  b",
+    "<!--->a<!---->b<!-- > --!>c<!--!>no-->d": "abcd",
 }
 
 
@@ -70,6 +88,7 @@ def test_whatever_the_page_there_is_a_text(html: str) -> None:
 PIECES = (
     "<", "<a", '<a"', "<a '\"", "<!--", "<!", "<script>", "<div>", "<div hidden>", "&", "&#9", "<a href=x>", "</a>",
     "<a href=x>y</a>", "<p>", " ", "<title>", "<main>", "</main>", "<svg/>", "<a " + "x " * 50, "<![CDATA[", "\n ", "x",
+    "<p hidden>", "<ul><li hidden>", "<table><td>", "<td hidden><table>", "<!-->", "<!--->", "--!", "<head>",
 )  # fmt: skip
 
 

@@ -1,13 +1,17 @@
 """`web/search`: a server that the policy names, and answers that nobody should believe."""
 
 import json
+import logging
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from cli_running import Runner
 from rightcall import Executor
+from rightcall.trust import telling
 from web.site import Site, answered, moved, open_site
 
 pytestmark = pytest.mark.promise("X-83")
@@ -77,18 +81,52 @@ def test_answers_are_bounded_and_checked(site: Site) -> None:
     assert not any(word in shown for word in ("<|im_start|>", "<tool_call>", "\x1b"))
 
 
-def test_a_server_that_fails_is_said_to_and_nothing_of_it_is_told(site: Site) -> None:
+def test_a_server_that_fails_is_said_to_and_only_the_operator_reads_why(
+    site: Site, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     deep = b"[" * 200_000
-    for answer in (
-        answered(b"<html>secret</html>", "text/html"), answered(b"{}"), answered(b'{"results": {"a": 1}}'),
-        answered(b"[]"), answered(deep), answered(b"\xff\xfe{"), answered(b"", status="403 Forbidden"),
-        answered(b"x", status="429 Too Many Requests"), moved("http://169.254.169.254/"), moved("/base/other"),
-        answered(b"x" * 20_000), b"garbage",
+    monkeypatch.setattr(logging.getLogger("rightcall.trust"), "propagate", True)  # a command in this process ends that
+    json_off = "SearXNG does that until its settings.yml allows json: search: formats: [html, json]"
+    for answer, why in (
+        (answered(b"<html>secret", "text/html"), f"it answered with text/html that is not JSON; {json_off}"),
+        (answered(b"", status="403 Forbidden"), f"the status 403; {json_off}"),
+        (answered(b"x", status="429 Too Many Requests"), "it answered with the status 429"),
+        (moved("http://169.254.169.254/?secret=1"), "it redirects to http://169.254.169.254/, which is not followed"),
+        (moved("/base/other"), "it redirects to /base/other, which is not followed"),
+        (answered(b"{}"), "no list of `results`"), (answered(b'{"results": {"a": 1}}'), "no list of `results`"),
+        (answered(b"[]"), "no list of `results`"), (answered(deep), "not JSON"),
+        (answered(b"\xff\xfe{", "\x1b[2J"), "not JSON"), (answered(b"x" * 20_000), "more than 10,000 bytes"),
+        (b"garbage", "it gave no answer"),
     ):  # fmt: skip
+        caplog.clear()
+        monkeypatch.setattr(telling, "_said", set[str]())  # each is told once in a process
         site.pages["/base/search"] = answer
-        outcome = run(site, {"query": "x"}, bytes=10_000 if answer != answered(deep) else 2_000_000)
+        outcome = run(site, {"query": "private words"}, bytes=10_000 if answer != answered(deep) else 2_000_000)
         assert (outcome.ok, outcome.error) == (False, FAILED), answer[:60]
+        (line,) = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+        assert line.startswith(f"rightcall: web/search got no results from 127.0.0.1:{site.port}: ")
+        assert why in line
+        assert not any(word in line for word in ("secret", "private", "\x1b"))
     assert not any("GET /base/other" in one for one in site.asked)
+    caplog.clear()
+    policy = {"policy": {"allow": ["web/*"]}, "web": {"search": "http://127.0.0.1:1"}}
+    with Executor.open_sync(".", policy, store="memory") as ex:
+        assert ex.run({"name": "web/search", "arguments": {"query": "x"}}, caller="ada").error == FAILED
+    assert "127.0.0.1:1: it cannot be reached" in caplog.text
+
+
+def test_at_a_command_line_the_reason_is_on_standard_error(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.pages["/base/search"] = answered(b"", status="403 Forbidden")
+    monkeypatch.setattr(telling, "_said", set[str]())
+    policy = tmp_path / "policy.toml"
+    policy.write_text(f'policy.allow = ["web/*"]\nweb.search = "{site.url("/base")}"\n')
+    done = Runner(capsys, monkeypatch)(
+        "call", "web/search", "--query=x", "--root", str(tmp_path), "--policy", str(policy)
+    )
+    assert "answered with the status 403; SearXNG does that until its settings.yml allows json" in done.err
+    assert "403" not in done.out
 
 
 def test_without_a_server_or_a_permission_there_is_no_search(site: Site) -> None:

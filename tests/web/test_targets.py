@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from every import every
 from rightcall.commands import UrlRules
+from rightcall.commands.judging import judge_url
+from rightcall.commands.places import Place
 from rightcall.config_hands import WebSettings
 from rightcall.errors import ToolFailure
 from rightcall.web.targets import Rules, meanings_of, read_target, why_not_public
@@ -45,7 +47,7 @@ WRONG = (
     "http://1.2.3.4.5/", "http://999.1.1.1/", "http://a..b/", "http://-a.b/", "http://a/" + "x" * 5000,
     "http://exam\u200bple.org\u0000", "gopher://127.0.0.1/", "http://a_b!.org/", f"http://{'a' * 64}.org/",
     f"http://{'a.' * 130}org/", "http://1.2.3.0x100/", "jar:http://example.org", "http//example.org",
-    "http:example.org",
+    "http:example.org", "http://example%20.org", "http://example%00.org", "http://example%E2%80%83.org",
 )  # fmt: skip
 
 
@@ -141,6 +143,46 @@ def test_of_a_name_s_addresses_those_that_passed_are_used(monkeypatch: pytest.Mo
         with pytest.raises(ToolFailure, match="not a public internet address, or does not exist"):
             asyncio.run(Rules(WebSettings(), UrlRules()).reachable(read_target("http://name.test/")))
     assert reached(monkeypatch, ["::1", "127.0.0.1"], networks=("127.0.0.0/8",)) == ["127.0.0.1"]
+
+
+def test_a_denied_range_is_denied_in_every_form_of_its_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    forms = ("93.184.216.34", "::ffff:93.184.216.34", "64:ff9b::93.184.216.34", "2a00:1450::5efe:93.184.216.34")
+    for form in forms:
+        with pytest.raises(ToolFailure, match="not a public internet address"):
+            reached(monkeypatch, [form])
+    rules = Rules(WebSettings(), UrlRules(deny=("::ffff:0:0/96",)))
+    assert rules._usable(read_target("http://name.test"), "::ffff:8.8.8.8") is None, "nor is its own form forgotten"
+
+
+def test_what_is_judged_is_what_is_fetched() -> None:
+    """Whatever stands before an address: it is refused, or the rules understand it as the client does."""
+    place = Place.at("/project")
+    blanks = [chr(code) for code in range(0x110000) if chr(code).isspace() or chr(code) in "\ufeff\u200b\ufe0f\"'<\\"]
+    for before in (*blanks, *(blank * 3 for blank in blanks)):
+        for url in (
+            f"{before}http://a.test:0080/x",
+            f"http://a.test:0000080/x{before}",
+            f"http://a.test{before}/x",
+            f"http://a.test%2541{before}/",
+        ):
+            try:
+                target = read_target(url)
+            except ToolFailure:
+                continue
+            rules = UrlRules(deny=(f"{target.host}:{target.port}",))
+            assert judge_url(url, rules, place).answer == "deny", ascii(url)
+
+
+def test_what_is_denied_is_not_fetched_and_what_asks_was_asked_before() -> None:
+    target = read_target("\u2003http://name.test:00080/")
+    denied = Rules(WebSettings(), UrlRules(deny=("name.test:80",)))
+    for redirected in (False, True):
+        with pytest.raises(ToolFailure, match=r"name\.test(, which)? may not be fetched"):
+            denied.check_target(target, redirected=redirected)
+    asks = Rules(WebSettings(), UrlRules(ask=("name.test",)))
+    asks.check_target(target, redirected=False)
+    with pytest.raises(ToolFailure, match=r"redirects to name\.test"):
+        asks.check_target(target, redirected=True)
 
 
 def test_ports_and_sites_are_the_policy_s() -> None:

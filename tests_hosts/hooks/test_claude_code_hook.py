@@ -227,6 +227,6 @@ def test_the_guardrails_hold_for_native_tools_and_servers_without_a_schema(judge
     assert not (host.work / "short.txt").exists()
     assert (host.work / "long.txt").read_text() == "more than ten"
     assert not long.is_error
-    assert "⚠️ Invalid create_directory call. Missing required fields: why. Example: {" in demanded.text
+    assert "⚠️ Invalid mcp__files__create_directory call. Missing required fields: why. Example: {" in demanded.text
     assert not (host.work / "made").exists()
     assert not listed.is_error

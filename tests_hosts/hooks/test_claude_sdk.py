@@ -13,7 +13,8 @@ from serve.claude_code import TOKENS, Conversation
 from serve.scripted import Answer, NativeCall, ScriptedUpstream
 
 MISSING = (
-    '⚠️ Invalid book_table call. Missing required fields: guests. Example: {"restaurant": "<restaurant>", "guests": 1}'
+    "⚠️ Invalid mcp__desk__book_table call. Missing required fields: guests. "
+    'Example: {"restaurant": "<restaurant>", "guests": 1}'
 )
 EXAMPLE = Path(__file__).parents[2] / "examples" / "claude_sdk_agent.py"
 

@@ -10,24 +10,23 @@ def unchanged(request: Request, facts: Facts) -> Decision | None:
     if not request.rights.approval.definitions:
         return None
     origin = request.origin
-    if origin is not None:
+    if origin is not None and _is_another(facts, key := server_key(origin.server), origin.digest):
         told = f"The server '{escaped(origin.server, 100)}' is not the one that was first used"
-        asked = _changed(
-            request, facts, server_key(origin.server), origin.digest, Decision("ask", SERVER_CHANGED, told)
-        )
-        if asked is not None:
-            return asked
-    if not request.definition:
+        return _asked(request, facts, definition_binding(key, origin.digest), Decision("ask", SERVER_CHANGED, told))
+    if not request.definition or not _is_another(facts, request.tool, request.definition):
         return None
     told = f"The definition of '{escaped(request.tool, 100)}' has changed since it was first seen"
-    return _changed(request, facts, request.tool, request.definition, Decision("ask", "definition:changed", told))
+    asking = Decision("ask", "definition:changed", told)
+    return _asked(request, facts, definition_binding(request.tool, request.definition), asking)
 
 
-def _changed(request: Request, facts: Facts, key: str, now: str, asking: Decision) -> Decision | None:
+def _is_another(facts: Facts, key: str, now: str) -> bool:
     known = facts.definition(key)
-    if known is None or known == now:
-        return None
-    answer = facts.answered(definition_binding(key, now))
+    return known is not None and known != now
+
+
+def _asked(request: Request, facts: Facts, binding: str, asking: Decision) -> Decision:
+    answer = facts.answered(binding)
     if answer is not None and answer.status == "denied" and answer.expires_at > request.at:
         return Decision("deny", "approval:denied", f"{asking.reason}, and a person has refused the change")
     return asking

@@ -176,5 +176,6 @@ def _digest(key: bytes) -> str:
 def _json_texts(schema: Schema) -> Iterable[str]:
     """Arguments that are text and must hold JSON, as the schema itself says."""
     for name, part in as_schema(schema.get("properties")).items():
-        if "json" in str(as_schema(part).get("contentMediaType", "")):
+        about = as_schema(part)
+        if "json" in str(about.get("contentMediaType", "")) and "string" in str(about.get("type", "string")):
             yield name

@@ -104,7 +104,7 @@ def fitted(rules: Rules, schema: Schema) -> Rules:
             name: kept for name, excuses in _of(rules.required_unless, known).items() if (kept := _of(excuses, known))
         },
         min_length=_of(rules.min_length, known),
-        json_text=_listed(rules.json_text, known),
+        json_text=_texts(_listed(rules.json_text, known), schema),
         batch=rules.batch if rules.batch is not None and rules.batch.list in known else None,
         paths=_listed(rules.paths, known),
         commands=_listed(rules.commands, known),
@@ -141,6 +141,16 @@ def _fits(value: Any, name: str, schema: Schema) -> bool:
     if not isinstance(part, dict):
         return part is not False
     return validator({**cast("Schema", part), "$defs": as_schema(schema.get("$defs"))}).is_valid(value)
+
+
+def _texts(names: tuple[str, ...], schema: Schema) -> tuple[str, ...]:
+    """Those of the arguments that may be text at all: of a list, nobody should ask that it be JSON text."""
+    if not names:
+        return ()
+    from rightcall.parse.shape import ANY, shape_of  # late: few tools have such an argument
+
+    props = shape_of(schema).props
+    return tuple(name for name in names if props.get(name, ANY).allows("string"))
 
 
 def _of(table: Mapping[str, V], known: frozenset[str]) -> dict[str, V]:

@@ -30,6 +30,8 @@ def adopt_audit(options: Namespace) -> int:
     path = Path(database_of(options)).resolve()
     if not path.exists() and not lost(path):
         raise ConfigError(f"there is no audit log at {escaped(str(path))}; nothing was changed. Check `--db`")
+    if not lost(path) and not _was_a_store(path):
+        raise ConfigError(f"{escaped(str(path))} is not an audit log; nothing was changed. Check `--db`")
     problem = _problem(path, found=found_in(options) is not None)
     if problem is None:
         _tell(options, {"adopted": False}, ["The audit is the one that was there before. Nothing was changed."])
@@ -94,6 +96,17 @@ def _problem(path: Path, *, found: bool) -> StoreError | None:
             return error
         raise
     return None
+
+
+def _was_a_store(path: Path) -> bool:
+    """Whether a file is, or was, one of ours: a database, or a file with a key or a note of ours."""
+    from rightcall.trust.ledger import recall
+
+    beside = any(path.with_name(f"{path.name}{end}").exists() for end in (".key", "-head"))
+    if beside or recall("stores", str(path)) is not None:
+        return True
+    with open(path, "rb") as file:
+        return file.read(16) == b"SQLite format 3\0"
 
 
 def _move_aside(path: Path) -> list[str]:

@@ -72,17 +72,20 @@ def parse_call(parser: ArgumentParser, arguments: Sequence[str]) -> Namespace:
     plain = [word for word in arguments if word not in _HELP]
     if asks_help and not plain:
         parser.parse_args(["--help"])
-    known, unknown = parser.parse_known_args(plain)
+    own = _own_flags(parser)
+    known, unknown = parser.parse_known_args(list(_without_values(plain, own)))
     if not unknown and not asks_help:
         return known
-    tool, own = _tool(known), _own_flags(parser)
+    tool = _tool(known)
     options = {option.name: option for option in tool_options(tool.schema, own)}
     _add(parser, tool, options)
     if asks_help:
         parser.parse_args(["--help"])
-    found, left = parser.parse_known_args(_spelled(plain, options, own))
+    spelled = _spelled(plain, options, own)
+    _, left = parser.parse_known_args(list(_without_values(spelled, own | {one.flag for one in options.values()})))
     if left:
         raise InputError(_unknown(left[0], tool, options, own))
+    found = parser.parse_args(spelled)
     if found.args != parser.get_default("args"):
         raise InputError(
             f"unexpected argument {shown(found.args, 60)}: give the arguments of `{tool.name}` as one JSON text or as "
@@ -90,6 +93,17 @@ def parse_call(parser: ArgumentParser, arguments: Sequence[str]) -> Namespace:
         )
     found.args = json.dumps(_values(found, tool, options), ensure_ascii=False)
     return found
+
+
+def _without_values(words: Sequence[str], own: frozenset[str]) -> Iterator[str]:
+    """The words, with nothing behind `=` of an option that is none of these: argparse takes a word with a blank in it
+    for no option at all."""
+    for at, word in enumerate(words):
+        if word == "--":
+            yield from words[at:]
+            return
+        flag, equals, _ = word.partition("=")
+        yield f"{flag}=" if equals and flag.startswith("--") and " " not in flag and flag not in own else word
 
 
 def _own_flags(parser: ArgumentParser) -> frozenset[str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 
 from rightcall.cli import OK
 from rightcall.cli.store_options import policy_file
@@ -40,15 +41,20 @@ def run(options: Namespace) -> int:
 
     if options.no_code and not options.servers:
         raise ConfigError("--no-code leaves nothing to serve: it goes with --servers")
+    from rightcall.cli.serving_lines import lines_and_log
     from rightcall.cli.wrap import protocol_files
 
     source, target = protocol_files()
-    with os.fdopen(source, "rb", buffering=0, closefd=False) as given, os.fdopen(target, "wb", buffering=0) as answers:
-        asyncio.run(_serve(options, given, answers))
+    with (
+        os.fdopen(source, "rb", buffering=0, closefd=False) as given,
+        os.fdopen(target, "wb", buffering=0) as answers,
+        lines_and_log(sys.stderr) as lines,
+    ):
+        asyncio.run(_serve(options, given, answers, lines.say))
     return OK
 
 
-async def _serve(options: Namespace, source: object, target: object) -> None:
+async def _serve(options: Namespace, source: object, target: object, tell: Callable[[str], None]) -> None:
     from typing import BinaryIO, cast
 
     from rightcall.cli.serving_mcp import open_link
@@ -65,7 +71,7 @@ async def _serve(options: Namespace, source: object, target: object) -> None:
         if own is not None:
             own.executor = executor
         door = Door.open("gateway", policy, strict=True, root=options.root, store=executor.store)
-        gateway = Gateway(door, open_link, own=own, joins=options.servers, news=_tell)
+        gateway = Gateway(door, open_link, own=own, joins=options.servers, news=tell)
         caller = options.caller or CALLER
         ends = cast("BinaryIO", source), cast("BinaryIO", target)
         server = StdioServer(gateway, caller, *ends, ending=gateway.news.end)
@@ -74,7 +80,3 @@ async def _serve(options: Namespace, source: object, target: object) -> None:
         finally:
             await gateway.aclose()
             door.close()
-
-
-def _tell(text: str) -> None:
-    sys.stderr.write(f"{text}\n")

@@ -56,15 +56,22 @@ max_depth = 200
 reasoning = "auto"
 
 # Who emitted the call, which model, what one tool needs beside its schema, what one host does differently.
+# All that can be said of a tool is in docs/packs.md.
 #[gate.providers.ollama]
+#enabled = true
 #strategies = ["python_ast", "regex_quotes", "structure", "manual_repair"]
+#reasoning = "auto"
 #[gate.models."deepseek-r1*"]
 #reasoning = "open"
 #[gate.tools.my_tool]
 #aliases = { message = "text" }
 #[gate.hosts.claude-code]
 #mode = "block"
+#unknown_tool = "pass"
+#unknown_argument = "drop"
 #ask = ["execute"]
+#on_failure = "deny"
+#deadline = 5
 
 # ── What may run ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -83,7 +90,8 @@ repeats = 3
 repeatable = []
 # Refusals of the same call within an hour after which it is not even looked at; 0: never.
 quarantine = 5
-# Whose records a caller sees with `data/list`, `data/read` and `debug/logs`: "own", or "all" for everybody's.
+# Whose records a caller sees with `data/list`, `data/read`, `debug/logs` and `analytics/tool-usage`: "own", or "all"
+# for everybody's.
 records = "own"
 # Tools that everybody may use besides the stage's, and tools that nobody may use. Names, or patterns with `*`.
 # A denial beats every permission, in every spelling of the name.
@@ -173,8 +181,24 @@ starter = true
 
 #[servers.git]
 #command = ["mcp-server-git", "--repository", "."]
+#env = { GIT_PAGER = "cat" }
+#cwd = "."
 #effects = { "git_log" = ["read"], "git_status" = ["read"], "git_diff*" = ["read"] }
+# Its tools that are offered, those that are not, those that always ask. Its own names, or patterns with `*`.
+#allow = ["*"]
 #deny = ["git_reset"]
+#ask = ["git_commit"]
+# true: its calls that do more than read are shown and not made.
+#dry_run = false
+# What stands before its tools in the gateway's list, its name if nothing is said; "": they keep their names.
+#prefix = "git"
+# Seconds for one call.
+#timeout = 60
+#enabled = true
+
+#[servers.search]
+#url = "http://127.0.0.1:8000/mcp"
+#headers = { x-team = "tools" }
 
 # ── The router: does a request need a tool, which one, and is it sure enough? ────────────────────────────────
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rightcall.cli.bars import Row, Signs, chart, fitted, levels
 from rightcall.cli.terminal import Style, Tint, many, pad, visible_width, wrap
-from rightcall.record.analytics import Analytics, ErrorCount, Passed, Repairs, persona_name
+from rightcall.record.analytics import UNTOLD, Analytics, ErrorCount, Passed, Repairs, persona_name
 from rightcall.record.metrics import Metric
 from rightcall.record.period import Period
 from rightcall.text.escape import escaped
@@ -129,15 +129,13 @@ def _counted(counts: Mapping[str, int], style: Style, signs: Signs) -> list[str]
 def _by_provider(figures: Analytics, style: Style, signs: Signs) -> list[str]:
     """Left out where nobody told the provider: it would say the same as the whole."""
     named = figures.repairs_by_provider
-    return _repaired(named, "provider", style, signs) if any(named) else []
+    return _repaired(named, "provider", style, signs) if any(name != UNTOLD for name in named) else []
 
 
 def _repaired(named: Mapping[str, Repairs], word: str, style: Style, signs: Signs) -> list[str]:
     """Those of which a call was repaired or could not be."""
     found = [(name, one) for name, one in named.items() if one.repaired or one.failed]
-    rows = [
-        Row(escaped(name or "(not reported)", 60), one.repair_rate, _rates(one)) for name, one in found[:_MOST_REPAIRED]
-    ]
+    rows = [Row(escaped(name, 60), one.repair_rate, _rates(one)) for name, one in found[:_MOST_REPAIRED]]
     return [*chart(rows, style, signs, indent=2), *_more(len(found) - len(rows), word, style)]
 
 

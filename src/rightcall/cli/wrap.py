@@ -51,6 +51,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from rightcall.cli.serving_lines import lines_and_log
     from rightcall.cli.store_options import found_policy
     from rightcall.door import Door
     from rightcall.mcp.naming import server_name
@@ -63,7 +64,7 @@ def run(options: Namespace) -> int:
     if policy is None and os.path.lexists(POLICY_FILE):
         policy = found_policy(POLICY_FILE, options.mode or "block")
     space = server_name(command) if options.name is None else _checked(options.name)
-    with Door.open("wrap", policy, caller=options.caller, mode=options.mode) as door:
+    with lines_and_log(sys.stderr), Door.open("wrap", policy, caller=options.caller, mode=options.mode) as door:
         if policy is not None and options.name is None:
             _say_name(space)
         source, target = protocol_files()

@@ -47,6 +47,8 @@ Against = Literal["ask", "deny"]
 _STRENGTH = {"allow": 0, "ask": 1, "deny": 2}
 _URLS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}:/[^\s<>\"']+")
 """Addresses within a text, such as a prompt that says what to fetch."""
+_WITHIN = re.compile(r"\s*(?:[/?#](?![/\\]).*)?\Z", re.DOTALL)
+"""Nothing, or a place on a site that the tool knows: `/`, `?page=2`, `#top`."""
 _PATH_LIKE = re.compile(r"[~/].*|[^\s/]+(?:/[^\s/]+)*/?(?<=[\w/])")
 """A text in code that may be a file: a path from the root on, or one word."""
 _UPWARDS = re.compile(r"\A[./]*/")
@@ -135,11 +137,14 @@ def judge_url(text: str, urls: UrlRules, place: Place, scheme: str = "https") ->
                 "ask", "url:unreadable", "the address cannot be read: it is too long, or has a NUL character in it"
             )
             return Judgement(tuple(judge.findings))
-        for one in _URLS.findall(text) if " " in text.strip() else (text,):
+        for one in (*_URLS.findall(text), text) if " " in text.strip() else (text,):
             if re.match(r"[/~](?!/)", one):  # a client may take it for a file
                 judge.see(Word(one), place.folders, "reads")
-            for address in readings(one, scheme):
+            meant = readings(one, scheme)
+            for address in meant:
                 judge.address(address)
+            if not meant and not _WITHIN.match(one):
+                judge.add("ask", "url:unreadable", "the address cannot be read: it names no host")
     except Exception as fault:  # noqa: BLE001 - as above
         judge.add("ask", "url:unreadable", f"the address cannot be judged ({type(fault).__name__})")
     return Judgement(tuple(judge.findings), tuple(judge.paths.values()))

@@ -15,7 +15,16 @@ from rightcall.parse.late import Late
 from rightcall.text.patterns import matches
 
 _SCHEME = Late(r"([A-Za-z][A-Za-z0-9+.-]*):")
-_ODD = re.compile(r"[\x00-\x20\x7f\u00ad\u200b-\u200f\u2060\ufeff]")
+_ODD = Late(
+    r"[\s\x00-\x20\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    r"\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
+)
+"""What clients drop: blanks, control characters, and those of Unicode that nobody sees."""
+_BEFORE = Late(r"(?:[/\\]+|[^/\\?#]*[^A-Za-z0-9+.:/\\?#-])(?=[A-Za-z][A-Za-z0-9+.-]*:[/\\]{2})")
+"""What stands before a scheme and cannot be part of it: else the scheme would be taken for the host."""
+_QUOTES = "\"'`<>()\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a"
+"""Signs that some clients take off an address."""
+_LONGEST_HOST = 1024
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21, "ssh": 22, "sftp": 22}
 _METADATA = frozenset(
     ("169.254.169.254", "169.254.170.2", "169.254.170.23", "169.254.169.253", "169.254.169.123", "100.100.100.200",
@@ -79,14 +88,18 @@ class Address(NamedTuple):
 
 def parsed(text: str, scheme: str = "") -> Address | None:
     """What a lenient client makes of an address; None where there is no host to be found. `scheme` is taken where the
-    text has none.
+    text has none. Raises ValueError for a host that is too long to be judged.
 
     >>> str(parsed("HTTP://a:b@0x7f.1:80/x"))
     'http://127.0.0.1/x'
     >>> str(parsed("https://EXAMPLE.com.:8443")), parsed("not an address")
     ('https://example.com:8443/', None)
     """
-    text = _ODD.sub("", text[:8192]) if not text.isprintable() or " " in text.strip() else text.strip()
+    if not (text.isascii() and text.isprintable()) or " " in text:
+        text = _ODD.sub("", text)
+    text = text.lstrip(_QUOTES)
+    if not text.startswith(("https:", "http:")) and (before := _BEFORE.match(text)) is not None:
+        text = text[before.end() :]
     for _ in range(8):
         around = _AROUND.match(text[:40].casefold())
         if around is None:
@@ -110,18 +123,27 @@ def parsed(text: str, scheme: str = "") -> Address | None:
     rest = rest.replace("\\", "/").lstrip("/")
     authority, path = _split(rest)
     user, _, place = authority.rpartition("@")
-    host, port = _host_and_port(place)
+    host, port = _host_and_port(place.strip(_QUOTES))
     if not host:
         return None
+    if len(host) > _LONGEST_HOST:
+        raise ValueError(f"a host of {len(host)} characters")
     return Address(scheme, canonical_host(host), port if port is not None else _PORTS.get(scheme), path or "/", user)
 
 
 def readings(text: str, scheme: str = "") -> list[Address]:
-    """Everything that clients make of an address: `\\` before `@` is a slash to some, and part of a name to others."""
+    """Everything that clients make of an address: `\\` before `@` is a slash to some, and part of a name to others;
+    wide letters and signs are the usual ones to some; and a file may have blanks in its name."""
     found = [parsed(text, scheme)]
     if "\\" in text and "@" in text:
         found.append(parsed(text.replace("\\", "%5C"), scheme))
-    return [one for one in found if one is not None]
+    if not text.isascii():
+        from unicodedata import normalize
+
+        found.append(parsed(normalize("NFKC", text), scheme))
+    if found[0] is not None and found[0].scheme == "file" and _ODD.search(text.strip()):
+        found.append(_file(re.split("(?i)file:", text.strip(), maxsplit=1)[-1]))
+    return [one for one in dict.fromkeys(found) if one is not None]
 
 
 def _file(rest: str) -> Address:
@@ -156,6 +178,9 @@ def _split_host(place: str) -> tuple[str, str]:
 
 def _host_and_port(place: str) -> tuple[str, int | None]:
     host, port = _split_host(place)
+    if ":" in host and not place.startswith("[") and _six(host.partition("%")[0]) is None:
+        host, port = place.split(":")[:2]
+    port = port.lstrip("0") or port[:1]  # as many zeros as one likes
     return host, int(port) if port.isascii() and port.isdigit() and len(port) < 6 else None
 
 
@@ -166,7 +191,10 @@ def canonical_host(host: str) -> str:
     >>> canonical_host("2852039166"), canonical_host("0xA9FEA9FE"), canonical_host("[::ffff:a9fe:a9fe]")
     ('169.254.169.254', '169.254.169.254', '169.254.169.254')
     """
-    host = unquote(host[:1024]).strip().strip("[]").partition("%")[0]
+    host = unquote(host[:_LONGEST_HOST])
+    if not (host.isascii() and host.isprintable()) or " " in host:
+        host = _ODD.sub("", host)
+    host = host.strip("[]").partition("%")[0]
     if not host.isascii():
         from unicodedata import normalize
 

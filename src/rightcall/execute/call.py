@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Mapping
+from types import FunctionType
 from typing import Any, cast
 
 from msgspec import Struct
@@ -41,6 +42,8 @@ class _UnfitError(Exception):
 
 def is_asynchronous(function: Function) -> bool:
     """Whether calling it gives something to await: also an object whose `__call__` is asynchronous."""
+    if type(function) is FunctionType and not function.__dict__:  # most of them, and nothing marks it otherwise
+        return bool(function.__code__.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR))
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         return True
     if inspect.isroutine(function):

@@ -70,6 +70,8 @@ class LocalTool(Struct, frozen=True, eq=False):
     """It notes what it looks at (`execute/trace.py`): its results are kept by that."""
     about: PackTool | None = None
     """The pack's own word on a tool that ships with us: more rules than a function can declare."""
+    offered: tuple[str, ...] = ()
+    """Other names of it under which models are offered it too."""
     absent: str = ""
     """Why it cannot run here, for whoever calls it all the same. It is offered to nobody; a dry run shows what it is
     about."""

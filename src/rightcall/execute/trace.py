@@ -8,6 +8,11 @@ is written into a file, or done to its rights, changes the times of the file. Bo
 and on others nobody can rely on it: a network share may answer from its own memory, and a bucket that is mounted as a
 folder has no times of folders at all. And times are coarse: what changed a moment before the call began could change
 again and look the same, so then nothing is kept.
+
+What it cannot see: a program that has a file mapped into its memory and writes to it there. The kernel sets the times
+when a page is first written to, and again only after that page was written back to the disk (on tmpfs never); until
+then the content changes and nothing else does. A kept result may be older than such a write, but no older than results
+may be at all (`[cache] seconds`).
 """
 
 import os

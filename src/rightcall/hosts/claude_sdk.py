@@ -14,12 +14,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from msgspec import Struct, json
+from msgspec.structs import replace
 
 from rightcall.errors import AnswerError
 from rightcall.hosts import hook_claude
 from rightcall.hosts.adapting import door_for, missing
 from rightcall.hosts.hook_builtin import builtin_tools
-from rightcall.hosts.hook_event import Happened, WrongEvent, label, tool_and_space
+from rightcall.hosts.hook_event import Happened, WrongEvent, as_called, label, tool_and_space
 
 try:
     from claude_agent_sdk import HookMatcher, PermissionResultAllow, PermissionResultDeny, SdkMcpTool
@@ -110,7 +111,8 @@ class RightCall:
         judged = self._judged.get(step)
         if judged is None or not _is_of(judged, tool, space, given):  # no hook was asked about this one
             before = judged.happened.context if judged is not None else None
-            judged = await self._judged_anew(Happened("before", tool, given, space, before, label(step) or ""), judged)
+            asked = Happened("before", tool, given, space, before, label(step) or "", called=name)
+            judged = await self._judged_anew(asked, judged)
         passage = judged.passage
         if passage.action == "ask":
             passage = await self._answered(judged)
@@ -142,6 +144,7 @@ class RightCall:
             happened.tool, happened.arguments, context=happened.context, step=happened.step or None,
             call_id=happened.step or None, space=happened.space,
         )  # fmt: skip
+        passage = replace(passage, message=as_called(passage.message, happened))
         if happened.step:
             while len(self._judged) >= _MOST:
                 del self._judged[next(iter(self._judged))]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from rightcall.config import HostSettings, Policy
+from rightcall.config import DEFAULT_POLICY, HostSettings, Policy
 from rightcall.config_settings import CallerSettings
 from rightcall.door_tools import own_arguments
 from rightcall.offering import has_required
@@ -20,7 +20,12 @@ _CLAUDE = ("claude-code", "claude-agent-sdk")
 _CHOSEN = (*HOOKS, "claude-agent-sdk", "agent-zero")
 _FRAMEWORKS = ("pydantic-ai", "langchain", "openai-agents", "smolagents", "litellm")
 _SILENT = ("codex", "agent-zero", "litellm")
+_JOINED = (*HOOKS, "claude-agent-sdk", "fastmcp", "wrap", "gateway")
+"""Where tools of MCP servers come by."""
 _ELSEWHERE = (*_CHOSEN, *_FRAMEWORKS, "fastmcp", "wrap")
+_OTHERS = (*_ELSEWHERE, "gateway")
+"""Where tools run that are not RightCall's own; at the gateway these are the servers' tools."""
+_OWN_TOOLS = "it holds for RightCall's own tools alone"
 Says = Callable[[Policy, str], bool]
 
 
@@ -65,6 +70,10 @@ def _renames(policy: Policy, _host: str) -> bool:
     return any(tool.rules.names or tool.rules.replaced_by for tool in tools)
 
 
+def _packs_retire(policy: Policy, _host: str) -> bool:
+    return any(tool.rules.replaced_by for pack in policy.packs for tool in load_pack(pack).tools)
+
+
 def _repairs(policy: Policy, _host: str) -> bool:
     rules = [tool.rules for tool in policy.tools.values()]
     return any(one.aliases or one.values or one.defaults for one in rules)
@@ -91,6 +100,26 @@ def _counts_repeats(policy: Policy, _host: str) -> bool:
     return bool(policy.settings.repeats)
 
 
+def _limits_rounds(policy: Policy, _host: str) -> bool:
+    return policy.settings.rounds != DEFAULT_POLICY.settings.rounds
+
+
+def _sets_write(policy: Policy, _host: str) -> bool:
+    return policy.write != DEFAULT_POLICY.write
+
+
+def _sets_web(policy: Policy, _host: str) -> bool:
+    return policy.web != DEFAULT_POLICY.web
+
+
+def _sets_code(policy: Policy, _host: str) -> bool:
+    return policy.code != DEFAULT_POLICY.code
+
+
+def _sets_sandbox(policy: Policy, _host: str) -> bool:
+    return policy.sandbox != DEFAULT_POLICY.sandbox
+
+
 GAPS: tuple[Gap, ...] = (
     Gap(
         "`[policy]` `stage`, `allow`, `dry_run`; `[policy.approval]` `effects`; `[policy.budgets]`", _ELSEWHERE,
@@ -103,7 +132,7 @@ GAPS: tuple[Gap, ...] = (
         _is_unbound,
     ),
     Gap(
-        "`[policy]`, `[callers]`, `[servers]`", ("proxy",),
+        "`[policy]`, `[callers]`, `[servers]`, `[write]`, `[web]`, `[code]`, `[sandbox]`", ("proxy",),
         "it runs nothing and decides on nothing; only `[gate]` and `[audit]` concern it", _always,
     ),
     Gap(
@@ -114,6 +143,11 @@ GAPS: tuple[Gap, ...] = (
         "`[gate.tools.NAME]` `names`, `replaced_by`", _CHOSEN,
         "the host has chosen the tool before it asks; a replaced tool is refused with the name of the new one, "
         "and a name that the host does not know never comes", _renames,
+    ),
+    Gap(
+        "`replaced_by` of a pack, for tools of servers", _JOINED,
+        "a tool that a server offers is there, so its call passes; what the pack requires of it holds, and "
+        "`[gate.tools.\"SERVER/TOOL\"]` `replaced_by` does too", _packs_retire,
     ),
     Gap(
         "`[gate.tools.NAME]` `aliases`, `values`, `defaults`", _CLAUDE,
@@ -151,6 +185,22 @@ GAPS: tuple[Gap, ...] = (
         "`[policy]` `repeats`, by answers", ("litellm",),
         "the client runs the tools, so answers are not seen: the third identical call is refused whatever it gave",
         _counts_repeats,
+    ),
+    Gap(
+        "`[policy]` `rounds`", _OTHERS,
+        "the host decides how often its model may call tools; this holds for RightCall's own loop alone",
+        _limits_rounds,
+    ),
+    Gap(
+        "`[write]` (`folders`, `locked`, `protected`, …)", _OTHERS,
+        f"{_OWN_TOOLS}; `[policy.paths]` `deny` and `[policy.commands]` hold there too", _sets_write,
+    ),
+    Gap("`[web]`", _OTHERS, f"{_OWN_TOOLS}; `[policy.urls]` holds there too", _sets_web),
+    Gap("`[code]`", _OTHERS, f"{_OWN_TOOLS}; the host reads files by its own rules", _sets_code),
+    Gap(
+        "`[sandbox]`", _OTHERS,
+        f"{_OWN_TOOLS}; what the host runs is isolated by the host or not at all; "
+        "`[policy.commands]` holds there too", _sets_sandbox,
     ),
     Gap(
         "every rule, for tools that the provider runs itself", _FRAMEWORKS,

@@ -25,10 +25,11 @@ def happened(event: dict[str, Any], servers: Iterable[str] = ()) -> Happened:
         return Happened("over", context=context)
     if name not in ("PreToolUse", "PostToolUse"):
         return Happened("other")
-    tool, space = tool_and_space(field(event, "tool_name", str), servers)
+    called = field(event, "tool_name", str)
+    tool, space = tool_and_space(called, servers)
     step = label(event.get("tool_use_id")) or ""
     if name == "PreToolUse":
-        return Happened("before", tool, event.get("tool_input"), space, context, step)
+        return Happened("before", tool, event.get("tool_input"), space, context, step, called=called)
     given: Any = event.get("tool_response")
     failed = bool(inside(given, "isError"))
     return Happened(

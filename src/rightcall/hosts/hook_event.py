@@ -30,10 +30,26 @@ class Happened(NamedTuple):
     """The folder that the host works in at the moment."""
     answer: Any = None
     """All that the tool gave, as the host tells it."""
+    called: str = ""
+    """The tool by the name that the model calls it, where a word on it follows."""
 
 
 class WrongEvent(Exception):
     """The event is not what the host says it sends; the text says what is wrong."""
+
+
+def as_called(message: str, happened: Happened) -> str:
+    """A refusal for the model, which knows a server's tool by the host's name for it.
+
+    >>> as_called("⚠️ Invalid read call.", Happened("before", "read", space="files", called="mcp__files__read"))
+    '⚠️ Invalid mcp__files__read call.'
+    """
+    if not message or not happened.space or not happened.called:
+        return message
+    from rightcall.text.escape import escaped  # late: a call that passes says nothing
+
+    tool, called = (f"⚠️ Invalid {escaped(name, 100)} call." for name in (happened.tool, happened.called))
+    return message.replace(tool, called, 1)
 
 
 def tool_and_space(name: str, servers: Iterable[str] = ()) -> tuple[str, str]:

@@ -23,22 +23,23 @@ def happened(event: dict[str, Any], servers: Iterable[str] = ()) -> Happened:
         return Happened("over", context=context)
     if name not in ("BeforeTool", "AfterTool"):
         return Happened("other")
-    tool, space = _tool(event, servers)
+    called = field(event, "tool_name", str)
+    tool, space = _tool(event, called, servers)
     if name == "BeforeTool":
         told = event.get("mcp_context")
         reached = cast("dict[str, Any]", told) if isinstance(told, dict) else None
-        return Happened("before", tool, event.get("tool_input"), space, context, reached=reached)
+        return Happened("before", tool, event.get("tool_input"), space, context, reached=reached, called=called)
     given: Any = event.get("tool_response")
     error = inside(given, "error")
     return Happened(
         "after", tool, event.get("tool_input"), space, context,
         ok=not error, error=text_of(error) or None if error else None, summary=text_of(given), answer=answer_of(given),
+        called=called,
     )  # fmt: skip
 
 
-def _tool(event: dict[str, Any], servers: Iterable[str]) -> tuple[str, str]:
+def _tool(event: dict[str, Any], name: str, servers: Iterable[str]) -> tuple[str, str]:
     """For a server's tool the host says which server and which tool; the name alone would not tell them apart."""
-    name = field(event, "tool_name", str)
     server, tool = (inside(event.get("mcp_context"), key) for key in ("server_name", "tool_name"))
     if isinstance(server, str) and isinstance(tool, str) and server and tool:
         return tool, server

@@ -22,7 +22,7 @@ from rightcall.door import Door
 from rightcall.door_passage import Passage
 from rightcall.hosts import hook_claude, hook_codex, hook_gemini
 from rightcall.hosts.hook_builtin import builtin_tools
-from rightcall.hosts.hook_event import CANNOT_JUDGE, Happened, WrongEvent, denies_unjudged, is_unjudged
+from rightcall.hosts.hook_event import CANNOT_JUDGE, Happened, WrongEvent, as_called, denies_unjudged, is_unjudged
 from rightcall.hosts.hook_place import record_without_policy
 from rightcall.record.admission import finish
 from rightcall.record.entries import EndBody, read_call
@@ -157,7 +157,7 @@ class Hooks:
         )  # fmt: skip
         if is_unjudged(passage.decision.rule) and not passage.observed:
             raise self._failed(passage.decision.reason)
-        return passage
+        return replace(passage, message=as_called(passage.message, happened)) if passage.message else passage
 
     def _after(self, happened: Happened) -> str:
         step = happened.step or self._step(happened, happened.arguments)
@@ -170,7 +170,8 @@ class Hooks:
             return ""
         self._know(happened)
         verdict = self.door.gate(space=happened.space).check(happened.tool, happened.arguments)
-        return _text(hook_gemini.said_after(verdict.hint or "" if verdict.problems else ""))
+        told = verdict.hint or "" if verdict.problems else ""
+        return _text(hook_gemini.said_after(as_called(told, happened)))
 
     def _fitted(self, happened: Happened) -> Any:
         """The input that a call will run with: what its end will be known by, where the host numbers no calls."""

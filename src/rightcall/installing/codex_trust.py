@@ -17,12 +17,14 @@ from typing import Any, Literal, cast
 
 from msgspec import json
 
+from rightcall.errors import ConfigError
 from rightcall.installing.hooks import Found
 from rightcall.installing.looking import Installed
-from rightcall.installing.places import HOSTS, settings_file, toml_settings
+from rightcall.installing.places import HOSTS, read_toml, settings_file
 
-Trust = Literal["trusted", "untrusted", "changed", "off", "project"]
-"""`off`: its user has switched it off. `project`: Codex reads nothing of this project."""
+Trust = Literal["trusted", "untrusted", "changed", "off", "project", "unreadable"]
+"""`off`: its user has switched it off. `project`: Codex reads nothing of this project. `unreadable`: what its user
+trusts cannot be read."""
 
 _USUAL_SECONDS = 600
 _SESSION_END = "SessionEnd"
@@ -36,6 +38,8 @@ _WHY: Mapping[Trust, str] = {
     "untrusted": f"Codex runs no hook that you have not trusted, and these are new to it: {_STEP}",
     "changed": f"Codex runs no hook that you have not trusted, and these have changed since: {_STEP}",
     "off": "its hooks are switched off in Codex: start `codex`, type /hooks and switch them on",
+    "unreadable": "Codex's config.toml cannot be read, so whether it runs these hooks is not known: start `codex`, "
+    "which says what is wrong in it, and correct that",
     "project": "Codex reads no hooks of a project that you have not trusted: start `codex` in its folder, trust the "
     "project, then trust the hooks",
 }
@@ -44,13 +48,17 @@ _WHY: Mapping[Trust, str] = {
 def why_not_run(installed: Installed, environment: Mapping[str, str]) -> str:
     """Why Codex passes over our hooks, and what to do; empty where it runs them."""
     found = set(hook_trusts(installed, environment))
-    return next((_WHY[one] for one in ("project", "untrusted", "changed", "off") if one in found), "")
+    return next((_WHY[one] for one in ("unreadable", "project", "untrusted", "changed", "off") if one in found), "")
 
 
 def hook_trusts(installed: Installed, environment: Mapping[str, str]) -> Iterator[Trust]:
     """Of each hook of ours in the file."""
     own = os.path.dirname(settings_file(HOSTS["codex"], "user", os.getcwd(), environment))
-    known = toml_settings(os.path.join(own, "config.toml"))
+    try:
+        known = read_toml(os.path.join(own, "config.toml"))
+    except ConfigError:
+        yield "unreadable"
+        return
     folder = os.path.dirname(os.path.abspath(installed.path))
     if os.path.realpath(folder) != os.path.realpath(own) and not _is_trusted_project(os.path.dirname(folder), known):
         yield "project"

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from rightcall.errors import ConfigError
+from rightcall.installing.files import contents, text_of
 from rightcall.installing.toml_edits import block_of
 
 Kind = Literal["hooks", "servers", "files"]
@@ -99,9 +100,8 @@ def _codex(folder: str) -> str:
 
 def _has_our_block(file: str) -> bool:
     try:
-        with open(file, encoding="utf-8", newline="") as stream:
-            return block_of(stream.read()) is not None
-    except (OSError, ValueError):
+        return block_of(_text(file)) is not None
+    except ConfigError:
         return False
 
 
@@ -113,13 +113,24 @@ def _has_inline_hooks(file: str) -> bool:
 
 def toml_settings(file: str) -> dict[str, Any]:
     """What a TOML file holds; nothing where it cannot be read."""
+    try:
+        return read_toml(file)
+    except ConfigError:
+        return {}
+
+
+def read_toml(file: str) -> dict[str, Any]:
+    """What a TOML file holds; nothing where there is none. Raises ConfigError."""
     import tomllib
 
     try:
-        with open(file, encoding="utf-8-sig") as stream:
-            return tomllib.loads(stream.read())
-    except (OSError, ValueError):
-        return {}
+        return tomllib.loads(_text(file).removeprefix("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"is not valid TOML: {error}", source=file) from None
+
+
+def _text(file: str) -> str:
+    return text_of(contents(file) or b"", file)
 
 
 def _folder(name: str, variable: str, scope: Scope, folder: str, environment: Mapping[str, str]) -> str:

@@ -35,12 +35,14 @@ from rightcall.mcp.gateway_searching import Searching
 from rightcall.mcp.gateway_table import Entry, Table
 from rightcall.mcp.gateway_tasks import Tasks
 from rightcall.mcp.messages import INVALID_PARAMS, notification, value
+from rightcall.mcp.naming import spelling_of
 from rightcall.mcp.serving import Client, Exchange
 from rightcall.mcp.serving_answers import METHOD_NOT_FOUND, Answer, Refused, success
 from rightcall.mcp.tasks import STATUS
 from rightcall.mcp.upstream import STARTING, Opening, Upstream
 from rightcall.mcp.upstream_greeting import Hello
 from rightcall.mcp.upstream_session import Cause, Session
+from rightcall.record.known_tools import remember_tools
 
 log = logging.getLogger("rightcall")
 
@@ -58,6 +60,8 @@ class OwnTools(Protocol):
     def listed(self, caller: str) -> list[Raw]: ...
 
     def has(self, name: str) -> bool: ...
+
+    def names(self) -> Mapping[str, tuple[str, ...]]: ...
 
     def call(self, exchange: Exchange) -> Coroutine[Any, Any, Answer]: ...
 
@@ -87,12 +91,13 @@ class Gateway:
         era: Era = "new" if shared is None else shared.era
         self.hello = Hello({"name": "rightcall", "version": __version__}, capabilities or {}, era)
         self.news = News()
-        self.table = Table(is_taken=lambda name: own is not None and own.has(name))
+        self.table = Table(is_taken=self._is_ours)
         self._kept = Continuations()
         self._own = own
+        self._spellings: tuple[Mapping[str, tuple[str, ...]], frozenset[str]] | None = None
         self._joins = joins
         self._awaits_client = capabilities is None
-        self.know = know or door.know
+        self.know = know or self._know
         self._tasks = Tasks(door) if shared is None else shared.tasks
         alone = capabilities is None if shared is None else shared.alone
         self._questions = Questions(self.news, self._tasks.beginner, alone=alone)
@@ -101,6 +106,7 @@ class Gateway:
         self._calls = Calls(door, self.table, self, self._kept, self._tasks)
         self._searching = Searching(door, self.table)
         self._calls.finding = self._searching.finding
+        self._calls.naming.ours = self._names_of_ours
         self._library = Library(self, self._kept)
         self._joining = Joining(self, news)
         self._open_link = open_link
@@ -109,6 +115,10 @@ class Gateway:
         self._closing: set[asyncio.Task[None]] = set()
         self._lists: dict[tuple[str, int, str], list[Raw]] = {}
         self._following = Following(door, self.follow) if follows else None
+
+    def _know(self, definitions: list[Any], space: str) -> None:
+        self.door.know(definitions, space)
+        remember_tools(self.door.store, space, definitions)  # for `status`, and hooks of hosts that use the same server
 
     # ── the servers ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -283,11 +293,25 @@ class Gateway:
         name = called_by(exchange)
         own = self._own
         is_own = own is not None and own.has(name)
-        if not is_own and self.table.find(name) is None:
+        if not is_own and name not in self.table.wires():
             await self.settled(STARTING)  # it may be a tool of a server that is just starting
         if own is not None and (is_own or await self._calls.naming.find(name) is None):
             return await self._calls.made_here(exchange, lambda: own.call(exchange))
         return await self._calls.call(exchange)
+
+    def _is_ours(self, name: str) -> bool:
+        """Whether it can be taken for a name of a tool of our own, in whatever spelling."""
+        if self._own is None:
+            return False
+        names = self._own.names()
+        if self._spellings is None or self._spellings[0] is not names:
+            found = frozenset(spelling_of(one) for wire, others in names.items() for one in (wire, *others[:2]))
+            self._spellings = names, found
+        return spelling_of(name) in self._spellings[1]
+
+    def _names_of_ours(self) -> Mapping[str, tuple[str, ...]]:
+        searching = dict.fromkeys(self._searching.names(), ())
+        return searching if self._own is None else {**searching, **self._own.names()}
 
     async def _search(self, exchange: Exchange) -> Answer:
         call = await self._calls.read(exchange)

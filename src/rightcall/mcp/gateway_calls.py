@@ -22,7 +22,7 @@ from rightcall.mcp.eras import complete, refusal
 from rightcall.mcp.gateway_continuing import MARK, Continuations, Kept, Pending, binding_of
 from rightcall.mcp.gateway_forward import Errand, asks, era_of, forward, question_result, responses_of
 from rightcall.mcp.gateway_judging import Judging
-from rightcall.mcp.gateway_naming import Meant, Naming
+from rightcall.mcp.gateway_naming import Meant, Naming, Unsure
 from rightcall.mcp.gateway_table import LONGEST_NAME, Table
 from rightcall.mcp.gateway_tasks import Tasks
 from rightcall.mcp.messages import INVALID_PARAMS, ToolCall, mapping, value
@@ -70,6 +70,9 @@ class Calls:
     async def call(self, exchange: Exchange) -> Answer:
         call = await self.read(exchange)
         meant = await self.naming.find(call.name)
+        if isinstance(meant, Unsure):
+            await self._judging.judge_unknown(call, exchange)
+            return _refused(self._may_mean(call, meant, exchange), exchange)
         upstream = self._servers.upstream(meant.entry.space) if meant is not None else None
         if meant is None or upstream is None:
             return await self._unknown(call, exchange)
@@ -154,6 +157,13 @@ class Calls:
         """Recorded like any refusal; the hint names only what this caller may use."""
         await self._judging.judge_unknown(call, exchange)
         return _refused(self._no_such(call, exchange), exchange)
+
+    def _may_mean(self, call: ToolCall, unsure: Unsure, exchange: Exchange) -> str:
+        names = self.naming.known(unsure.names, exchange.caller)
+        if not names:
+            return self._no_such(call, exchange)
+        told = " or ".join(escaped(name, 128) for name in names)
+        return f"There is no tool {escaped(call.name, 100)!r}, and it may mean more than one. Did you mean {told}?"
 
     def _no_such(self, call: ToolCall, exchange: Exchange) -> str:
         near = self.naming.near(call.name, exchange.caller)

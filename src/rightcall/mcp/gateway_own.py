@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import Raw, json
 
+from rightcall.door_tools import other_names
 from rightcall.executor import Executor
 from rightcall.mcp.approving import form_for, person, said
 from rightcall.mcp.eras import complete
@@ -28,6 +30,7 @@ class CodeTools:
     def __init__(self) -> None:
         self.executor: Executor | None = None
         self._names: dict[str, str] = {}
+        self._called: tuple[dict[str, str], dict[str, tuple[str, ...]]] | None = None
         self._listed: dict[tuple[str, str], list[Raw]] = {}
 
     def listed(self, caller: str) -> list[Raw]:
@@ -38,7 +41,17 @@ class CodeTools:
 
     def has(self, name: str) -> bool:
         """Also of a tool that not every caller may use: no server's tool is ever called like one of ours."""
-        return name in _shipped() or name in self._known() or name in self._known().values()
+        shipped = _shipped_wires()
+        return name in shipped or name in shipped.values() or name in self._known() or name in self._known().values()
+
+    def names(self) -> Mapping[str, tuple[str, ...]]:
+        """By the name it is listed under, whatever else each of our tools is called, hidden ones too."""
+        names = self._known()
+        if self._called is None or self._called[0] is not names:
+            known = {tool: wire for wire, tool in names.items()}
+            both = _shipped_wires() | known
+            self._called = names, {wire: _others(tool, in_short=tool in known) for tool, wire in both.items()}
+        return self._called[1]
 
     async def call(self, exchange: Exchange) -> Answer:
         """What the executor makes of it: a name or arguments that are almost right are repaired there."""
@@ -84,9 +97,21 @@ class CodeTools:
 
 
 @lru_cache(1)
-def _shipped() -> frozenset[str]:
-    names = [tool.name for tool in load_pack("code").tools]
-    return frozenset((*names, *wire_names(("", name) for name in names)))
+def _shipped_wires() -> dict[str, str]:
+    """What the tools are listed under, by their names."""
+    return {tool: wire for wire, (_, tool) in wire_names(("", one.name) for one in load_pack("code").tools).items()}
+
+
+def _others(tool: str, *, in_short: bool) -> tuple[str, ...]:
+    """
+    >>> _others("code/read", in_short=True)
+    ('code/read', 'mcp__code__read', 'read')
+    """
+    space, _, rest = tool.partition("/")
+    if not rest:
+        return (tool,)
+    short, whole = other_names(space, rest)
+    return (tool, whole, short) if in_short else (tool, whole)
 
 
 class NobodyThere(Exception):

@@ -81,13 +81,17 @@ class Searching:
             return None
         for kind in _NAMES:
             ours = self.name_of(kind)
-            if name == ours or (skeleton(name) == skeleton(ours) and self._table.find(name) is None):
+            if name == ours or (skeleton(name) == skeleton(ours) and not self._table.may_mean(name)):
                 return kind
         return None
 
     def name_of(self, kind: Kind) -> str:
         plain = _NAMES[kind]
         return plain if plain not in self._table.wires() else told_apart(plain, ("", plain))
+
+    def names(self) -> list[str]:
+        """What the two are called; nothing where they are switched off."""
+        return [self.name_of(kind) for kind in _NAMES] if self._door.policy.router.search else []
 
     def finding(self, caller: str) -> str:
         """How a caller finds the tools there are: by what it was shown."""

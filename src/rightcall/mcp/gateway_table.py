@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import Raw, Struct, json
 
-from rightcall.door_tools import full_name
+from rightcall.door_tools import full_name, other_names
 from rightcall.mcp.messages import fields, value
 from rightcall.mcp.mirrors import Mirror, mirrors
-from rightcall.mcp.naming import Clash, IsTaken, name_tools
+from rightcall.mcp.naming import Clash, IsTaken, name_tools, spelling_of
 from rightcall.text.alike import skeleton
 
 LONGEST_NAME: Final = 256
 """Characters of the name of a tool or a prompt; nothing looks for a longer one."""
-_spelling = lru_cache(maxsize=20_000)(skeleton)
 
 
 class Entry(Struct, frozen=True):
@@ -79,6 +77,10 @@ class Table:
             return None
         return self._by_wire.get(name) or self._loose.get(skeleton(name))
 
+    def may_mean(self, name: str) -> bool:
+        """Whether it is a spelling of any of them, be it of several."""
+        return len(name) <= LONGEST_NAME and (name in self._by_wire or skeleton(name) in self._loose)
+
     def wires(self) -> dict[str, Entry]:
         """By the names they are listed under."""
         return self._by_wire
@@ -111,9 +113,14 @@ class Table:
         self._wires = {pair: wire for wire, pair in named.names.items()}
         self._loose = {}
         for wire, entry in self._by_wire.items():
-            for spelling in {_spelling(wire), _spelling(full_name(entry.space, entry.name)), _spelling(entry.name)}:
+            for spelling in map(spelling_of, (wire, *names_of(entry))):
                 self._loose[spelling] = entry if self._loose.get(spelling, entry) is entry else None
         self.version += 1
+
+
+def names_of(entry: Entry) -> tuple[str, ...]:
+    """What it is called beside the name it is listed under."""
+    return full_name(entry.space, entry.name), *other_names(entry.space, entry.name)
 
 
 def read_entries(space: str, definitions: Iterable[Raw]) -> dict[str, Entry]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import PurePosixPath, PureWindowsPath
 from types import MappingProxyType
@@ -12,7 +13,8 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from rightcall.door_tools import full_name
+from rightcall.door_tools import full_name, other_names
+from rightcall.text.alike import skeleton
 from rightcall.text.escape import escaped
 from rightcall.text.wire import LONGEST, wire_name
 
@@ -39,6 +41,8 @@ _PLAIN: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _ALLOWED: Final = re.compile(r"[A-Za-z0-9_./-]{1,128}")
 """What the protocol allows as a tool's name."""
 IsTaken = Callable[[str], bool]
+spelling_of = lru_cache(maxsize=20_000)(skeleton)
+"""Of the names that tools have, which are few; what clients write is not kept."""
 
 
 def server_name(command: Sequence[str]) -> str:
@@ -144,6 +148,7 @@ def name_tools(
 
     Nobody takes a name from another. Tools under their server's own name come first, so that a server without a prefix
     renames no tool of theirs. Two that want the same name have it neither: they are listed under their servers' names.
+    A name that another server's is easily taken for (`Wiki.Read`) is the same name here.
 
     >>> name_tools([("files", "read"), ("files", "wiki_read"), ("wiki", "read")], {"files": ""}).names
     {'wiki_read': ('wiki', 'read'), 'read': ('files', 'read'), 'files_wiki_read': ('files', 'wiki_read')}
@@ -151,7 +156,7 @@ def name_tools(
     naming = _Naming(is_taken)
     pairs = sorted(set(tools))
     naming.place({pair: _usual(pair) for pair in pairs if pair[0] not in prefixes})
-    naming.place({pair: _wanted(pair, prefixes[pair[0]]) for pair in pairs if pair[0] in prefixes})
+    naming.place_beside({pair: _wanted(pair, prefixes[pair[0]]) for pair in pairs if pair[0] in prefixes})
     return WireNames(naming.found, tuple(naming.clashes))
 
 
@@ -169,20 +174,43 @@ class _Naming:
 
     def place(self, wishes: Mapping[Pair, _Wish]) -> None:
         """First those that get the name they want, so that no replacement is another's wish."""
+        self._place(wishes, _grouped(wishes, lambda wish: wish.name), self.found.get)
+
+    def place_beside(self, wishes: Mapping[Pair, _Wish]) -> None:
+        """The same for names that are their servers' choice: none is like the whole name of another server's tool."""
+        held: dict[str, dict[str, Pair]] = {}
+        whole = [(name, pair) for pair in wishes for name in _whole_names(pair)]
+        whole += [(name, pair) for wire, pair in self.found.items() for name in (wire, *_whole_names(pair))]
+        for name, pair in whole if wishes else ():
+            held.setdefault(spelling_of(name), {}).setdefault(pair[0], pair)
         groups: dict[str, list[Pair]] = {}
-        for pair, wish in wishes.items():
-            groups.setdefault(wish.name, []).append(pair)
+        for pairs in _grouped(wishes, lambda wish: spelling_of(wish.name)).values():
+            several = len({space for space, _ in pairs}) > 1
+            for pair in pairs:
+                groups.setdefault(wishes[pairs[0] if several else pair].name, []).append(pair)
+
+        def holder(name: str) -> Pair | None:
+            spaces = {space for space, _ in groups[name]}
+            others = held.get(spelling_of(name), {})
+            return self.found.get(name) or next((others[space] for space in others if space not in spaces), None)
+
+        self._place(wishes, groups, holder)
+
+    def _place(
+        self, wishes: Mapping[Pair, _Wish], groups: Mapping[str, list[Pair]], holder: Callable[[str], Pair | None]
+    ) -> None:
         left: list[Pair] = []
+        wanted = {wish.name for wish in wishes.values()}
         for name, pairs in groups.items():
-            if len(pairs) > 1 or self._is_used(name):
-                self.clashes.append(Clash(name, tuple(pairs), self.found.get(name), self._is_taken(name)))
+            if len(pairs) > 1 or holder(name) is not None or self._is_taken(name):
+                self.clashes.append(Clash(name, tuple(pairs), holder(name), self._is_taken(name)))
                 left += pairs
             elif wishes[pairs[0]].is_whole:
                 self.found[name] = pairs[0]
             else:
                 left += pairs
         for pair in left:
-            self.found[self._instead(pair, groups)] = pair
+            self.found[self._instead(pair, wanted)] = pair
 
     def _instead(self, pair: Pair, wanted: Container[str]) -> str:
         usual = _usual(pair)
@@ -193,6 +221,18 @@ class _Naming:
 
     def _is_used(self, name: str) -> bool:
         return name in self.found or self._is_taken(name)
+
+
+def _grouped(wishes: Mapping[Pair, _Wish], key: Callable[[_Wish], str]) -> dict[str, list[Pair]]:
+    groups: dict[str, list[Pair]] = {}
+    for pair, wish in wishes.items():
+        groups.setdefault(key(wish), []).append(pair)
+    return groups
+
+
+def _whole_names(pair: Pair) -> tuple[str, ...]:
+    """What it is called with its server's name: its bare name is for anybody to have."""
+    return full_name(*pair), *other_names(*pair)[1:]
 
 
 def _usual(pair: Pair) -> _Wish:
@@ -213,16 +253,16 @@ def _wish(written: str) -> _Wish:
 
 def clash_words(clash: Clash, wire: Callable[[str, str], str | None]) -> str:
     """What a person reads of a name that several tools would have; `wire` says what a server's tool is called."""
-    whose = " and ".join(_whole_name(pair) for pair in clash.tools)
+    whose = " and ".join(_told_name(pair) for pair in clash.tools)
     listed = " and ".join(escaped(wire(*pair) or "", 70) for pair in clash.tools)
     name, verb = f"`{escaped(clash.name, 70)}`", "is" if len(clash.tools) == 1 else "are"
     if clash.holder is None and not clash.is_ours:
         return f"{name} would be the name of {whose}; they are listed as {listed}"
-    holder = "a tool of RightCall itself" if clash.holder is None else _whole_name(clash.holder)
+    holder = "a tool of RightCall itself" if clash.holder is None else _told_name(clash.holder)
     return f"{name} is the name of {holder}; {whose} {verb} listed as {listed}"
 
 
-def _whole_name(pair: Pair) -> str:
+def _told_name(pair: Pair) -> str:
     return f"{escaped(pair[0], 40)}/{escaped(pair[1], 60)}"
 
 

@@ -85,6 +85,7 @@ class Pump:
 
     def _finish(self) -> None:
         """One side has ended: what is on its way arrives, then the server ends too."""
+        by_itself = self._server_done and not self.was_deaf
         leaves = not self._server_done and not self.was_deaf
         if leaves:
             self._why = _CLIENT_LEFT
@@ -96,7 +97,7 @@ class Pump:
             self._server.close_input()
         self._server.end(HURRY if self._server_done else GRACE if told and leaves else 0.0)
         self._down.join(HURRY)  # somebody whom the server has started may still hold its output open
-        if self._server_done and self._server.code:
+        if by_itself and self._server.code:
             log.warning("rightcall: the MCP server ended (exit code %d)", self._server.code)
 
     def _until_over(self, pump: Callable[[], None]) -> None:

@@ -13,6 +13,7 @@ from rightcall.errors import Unreadable
 from rightcall.normalise.choices import Choice, choose
 from rightcall.normalise.log import Log
 from rightcall.normalise.numbers import number_in
+from rightcall.normalise.strategies import used
 from rightcall.parse.find import read_value
 from rightcall.parse.hygiene import unsound
 from rightcall.parse.kinds import is_list, is_object, json_type
@@ -58,7 +59,7 @@ def _literal(value: Any, shape: Shape, path: str, log: Log, depth: int) -> Any:
     """Without the schema's lead: only text that holds a list or an object, where one is wanted."""
     if isinstance(value, str) and shape.types and not shape.allows("string"):
         return _structured(value, shape, path, log, depth)
-    return json_text(value, path, log, shape.content) if shape.json_text else value
+    return json_text(value, path, log, shape.content) if shape.json_text and shape.allows("string") else value
 
 
 def conforms(value: Any, shape: Shape, depth: int = 0, *, whole: bool = True) -> bool:
@@ -288,8 +289,13 @@ def _structured(text: str, shape: Shape, path: str, log: Log, depth: int) -> Any
         if read.cut or read.duplicates or "prose" in read.marks or not shape.allows(json_type(read.value)):
             return text
         strategy = _first(("structure", "python_ast", "regex_quotes"), log)
+        before = len(log.repairs)
         if strategy is None or unsound(read.value, MAX_DEPTH) or (read.marks and not log.read(path, text, read)):
             return text
+        if len(log.repairs) > before:  # what the text needed says more than that it was one
+            strategy = used(log.repairs[before:])
+        elif shape.json_text:  # a list that may be written as JSON text: to open it mends nothing
+            strategy = "direct"
         log.add(path, text, read.value, "text_to_value", 1.0, strategy)
         return fit(read.value, shape, path, log, depth + 1)
     if not body or len(body) > _LONGEST_LIST or not shape.allows("array") or not log.led:

@@ -69,6 +69,14 @@ def duplicate_keys(text: str, value: Any) -> tuple[str, ...]:
     return _scan(text) if len(text) <= _LONG else ("",)
 
 
+def opened(value: Any) -> Any:
+    """A value, or what a JSON text holds; a text that is no JSON, or has a key twice, stays a text."""
+    if not isinstance(value, str):
+        return value
+    inside = attempt(value)
+    return value if inside is NO_JSON or duplicate_keys(value, inside) else inside
+
+
 def _count_keys(value: Any) -> int:
     count = 0
     todo: list[Any] = [value]

@@ -28,15 +28,15 @@ _SPECIAL = Late(
     r"|\](?=<\]\w{1,20}\[>\[)"  # ]<]minimax[>[
     r"|\[(?=Tool: )(?<![^\n]\[)"  # the head of another result. Each begins with a sign of its own: that is quick
 )
-_TICKS = Late(r"`{3,}")
+_TICKS = re.compile(r"`{3,}")
 _MOST_TICKS = 16
-_ROW = Late(f"(`{{{_MOST_TICKS - 1}}})`")
+_ROW = re.compile(f"(`{{{_MOST_TICKS - 1}}})`")
 """A longer row of backticks is broken by an escape, so that a longer fence is always possible."""
 
-_UNSEEN = Late("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\r(?!\n)")
+_UNSEEN = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\r(?!\n)")
 """Terminal sequences begin with some of these, others turn the reading direction. Line breaks and tabs stay."""
 
-_NO_NAME = Late(r"[^\w./:@-]")
+_NO_NAME = re.compile(r"[^\w./:@-]")
 
 
 def neutral(text: str) -> str:

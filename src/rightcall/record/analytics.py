@@ -20,6 +20,8 @@ Key = TypeVar("Key", str, tuple[str, str])
 
 TOP: Final = 10
 """Tools in `top_tools`; `tool_breakdown` has them all."""
+UNTOLD: Final = "not reported"
+"""In place of a provider or a model that nobody told."""
 EVERYONE: Final = "*"
 """In place of a caller, where all are counted together."""
 
@@ -119,7 +121,7 @@ class Analytics(Struct, frozen=True):
     passed: Passed
     """Not among `total_calls`."""
     providers: Mapping[str, Share] = {}
-    """By the provider of the model that wrote the call; "" where nobody told."""
+    """By the provider of the model that wrote the call; `UNTOLD` where nobody told."""
     repairs_by_tool: Mapping[str, Repairs] = {}
     repairs_by_provider: Mapping[str, Repairs] = {}
     repairs_by_model: Mapping[str, Repairs] = {}
@@ -166,7 +168,7 @@ def analytics_of(counts: Counts) -> Analytics:
         tool_breakdown=shares,
         callers={} if counts.caller is not None else {who: _share(one) for who, one in _largest(counts.by_caller())},
         passed=_passed(counts),
-        providers={name: _share(tally) for name, tally in _largest(counts.by_provider())},
+        providers={name or UNTOLD: _share(tally) for name, tally in _largest(counts.by_provider())},
         repairs_by_tool=_repairs_by(counts, "tool"),
         repairs_by_provider=_repairs_by(counts, "provider"),
         repairs_by_model=_repairs_by(counts, "model"),
@@ -246,7 +248,7 @@ def _passed(counts: Counts) -> Passed:
 
 def _repairs_by(counts: Counts, part: Part) -> dict[str, Repairs]:
     found = {name: _repairs(strategies) for name, strategies in counts.strategies_by(part).items()}
-    return dict(sorted(found.items(), key=lambda pair: (-pair[1].calls, pair[0])))
+    return {name or UNTOLD: one for name, one in sorted(found.items(), key=lambda pair: (-pair[1].calls, pair[0]))}
 
 
 def _repairs(strategies: Counter[str]) -> Repairs:

@@ -9,12 +9,12 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from rightcall.record.analytics import mean, rate
+from rightcall.record.analytics import UNTOLD, mean, rate
 from rightcall.record.counting import Counts, Tally, count
 from rightcall.record.period import Period
 from rightcall.record.tables import Tables
 
-NOT_REPORTED: Final = "not reported"
+NOT_REPORTED: Final = UNTOLD
 NO_CALLS: Final = "no calls"
 
 Unit = Literal["%", "s", ""]

@@ -3,6 +3,7 @@ of it. SQLite's own locks end when any other descriptor of the file is closed: n
 
 import os
 import sqlite3
+import stat
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -80,7 +81,7 @@ def connect(path: Path, deadline: float, origin: "Origin", *, new: bool) -> sqli
 def _refuse_shared(path: Path) -> None:
     """What others may write proves nothing: neither what ran, nor what was approved."""
     found = os.stat(path)
-    if not found.st_mode & 0o022:
+    if not found.st_mode & 0o022 or not stat.S_ISREG(found.st_mode):  # what is no file is told by whoever opens it
         return
     from rightcall.trust.modes import modes_mean_nothing, others_may_write  # late: hardly any file needs it
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 from rightcall.errors import ToolFailure
 from rightcall.record.analytics import (
     EVERYONE,
+    UNTOLD,
     Analytics,
     ErrorCount,
     Repairs,
@@ -30,8 +31,6 @@ from rightcall.text.escape import shown
 T = TypeVar("T")
 
 USUAL: Final[Period] = "1day"
-UNTOLD: Final = "not reported"
-"""In place of a provider or a model that nobody told."""
 _MOST, _MOST_ERRORS = 50, 20
 
 

@@ -99,7 +99,7 @@ class Endpoint:
         client = Client(self.gateway, entered(scope).caller, lambda _: None)
         client.decides_for_all = entered(scope).operator
         client.headers = scope["headers"]
-        reply = Reply(client, body, message)
+        reply = Reply(client, body, message, self.sessions.room)
         try:
             await stream(reply, scope, receive, send, status=_status, cancel=True)
         finally:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Generator, Hashable
+from contextlib import contextmanager
 from itertools import islice
 from time import monotonic
 from typing import Final, Generic, TypeVar
@@ -22,6 +23,10 @@ RETRY: Final = 1_000
 """Milliseconds after which a client is to come back, where nobody has said otherwise."""
 MOST_BYTES: Final = 32_000_000
 """Of messages that may wait on one stream for a client that takes none; further ones are left out."""
+LEFT_BYTES: Final = 1_000_000
+"""The same once that client has left, and is not expected: it may come back, and mostly does not."""
+ALL_BYTES: Final = 128_000_000
+"""Of messages on all streams that are not over."""
 SENT, SENT_BYTES = 100, 256_000
 """Messages that are kept of one stream after they were sent."""
 AGE: Final = 300.0
@@ -35,11 +40,23 @@ _EACH: Final = 100
 Stream = TypeVar("Stream")
 
 
-class Channel:
-    """One stream: messages with numbers from 1. Without a `name` they have none, and none is kept once it was sent."""
+class Room:
+    """What all streams have together for messages."""
 
-    def __init__(self, name: str = "") -> None:
+    def __init__(self) -> None:
+        self.taken = 0
+
+
+class Channel:
+    """One stream: messages with numbers from 1. Without a `name` they have none, and none is kept once it was sent.
+    `left` bytes may wait once its client has left."""
+
+    def __init__(self, name: str = "", room: Room | None = None, left: int = LEFT_BYTES) -> None:
         self.name = name
+        self._room = room if room is not None else Room()
+        self._left = left
+        self._connections: int | None = None
+        """That follow it now; None before the first."""
         self.news = asyncio.Event()
         self.last = 0
         """The number of the newest message."""
@@ -58,10 +75,11 @@ class Channel:
         return self.last - self.sent
 
     def put(self, message: bytes, *, always: bool = False) -> None:
-        if always or self.size < MOST_BYTES:
+        weight = len(message) + _EACH
+        if always or self._has_room(weight):
             self.last += 1
             self._kept.append(message)
-            self.size += len(message) + _EACH
+            self._grow(weight)
         self.news.set()
 
     def after(self, number: int) -> tuple[bytes, int]:
@@ -78,6 +96,15 @@ class Channel:
         """The first event: it says nothing, but has a number to come back with."""
         return b"id: %b\nretry: %d\ndata: \n\n" % (self._number(0), RETRY)
 
+    @contextmanager
+    def attended(self) -> Generator[None]:
+        """While a connection of its client is there."""
+        self._connections = (self._connections or 0) + 1
+        try:
+            yield
+        finally:
+            self._connections -= 1
+
     def take(self) -> int:
         """Whoever follows this stream up to now is to stop."""
         self.turn += 1
@@ -90,8 +117,23 @@ class Channel:
         self.news.set()
 
     def end(self) -> None:
+        """Whoever keeps it from now on has room of their own for it."""
+        if not self.is_over:
+            self._room.taken -= self.size
         self.is_over = True
         self.news.set()
+
+    def _has_room(self, weight: int) -> bool:
+        if self._connections == 0 and self.pause is None and self.size + weight > self._left:
+            return False
+        if self._connections and not self.waiting:
+            return True  # it is sent at once: whoever fills the room silences nobody that listens
+        return self.size < MOST_BYTES and self._room.taken + weight <= ALL_BYTES
+
+    def _grow(self, by: int) -> None:
+        self.size += by
+        if not self.is_over:
+            self._room.taken += by
 
     def _event(self, number: int, message: bytes) -> bytes:
         event = sse(one_line(message), "message")
@@ -106,7 +148,7 @@ class Channel:
             spare = len(self._kept) - self.waiting
             if spare <= most and self.size <= bytes_most:
                 break
-            self.size -= len(self._kept.popleft()) + _EACH
+            self._grow(-len(self._kept.popleft()) - _EACH)
 
 
 def retry(seconds: float) -> bytes:

@@ -13,7 +13,7 @@ from rightcall.mcp.gateway_shared import SharedGateway
 from rightcall.mcp.messages import Message
 from rightcall.mcp.serving import Client, new_context
 from rightcall.serve.callers import Entered
-from rightcall.serve.mcp_channels import Channel, Ended, place_of
+from rightcall.serve.mcp_channels import MOST_BYTES, Channel, Ended, Room, place_of
 from rightcall.serve.mcp_stream import Reply, Still, resumed
 
 MOST: Final = 1_000
@@ -29,13 +29,14 @@ _FEW, _SMALL = 4, 10_000
 class Session:
     """One client, with its place for news."""
 
-    def __init__(self, gateway: SharedGateway, opened_by: Entered, ended: Ended[Reply]) -> None:
+    def __init__(self, gateway: SharedGateway, opened_by: Entered, ended: Ended[Reply], room: Room) -> None:
         self.id = token_urlsafe(24)
         self.client = Client(gateway, opened_by.caller, self._send, new_context())
         self.client.decides_for_all = opened_by.operator
         self.client.pausing = self._pause
         self.seen = monotonic()
-        self._standing = Channel(_STANDING)
+        self._standing = Channel(_STANDING, room, MOST_BYTES)  # what waits there is limited by `_send`
+        self._room = room
         self._ended = ended
         self._running: dict[str, Reply] = {}
         self._opened = 0
@@ -55,7 +56,7 @@ class Session:
         """Answer a request. Its client may come back for the answer until some time after it is there."""
         self._opened += 1
         name = str(self._opened)
-        reply = self._running[name] = Reply(self.client, body, message, name, self._finished)
+        reply = self._running[name] = Reply(self.client, body, message, self._room, name, self._finished)
         return reply
 
     def place(self, event_id: str) -> tuple[Channel, int] | None:
@@ -105,6 +106,7 @@ class Sessions:
         self._gateway = gateway
         self._open: dict[str, Session] = {}
         self._ended = Ended[Reply]()
+        self.room = Room()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -115,7 +117,7 @@ class Sessions:
             self.tidy()
         if len(self._open) >= MOST:
             return None
-        session = Session(self._gateway, entered, self._ended)
+        session = Session(self._gateway, entered, self._ended, self.room)
         self._open[session.id] = session
         return session
 

@@ -14,7 +14,7 @@ from rightcall.mcp.messages import Message
 from rightcall.mcp.serving import Client
 from rightcall.serve.addresses import header_of, length_of
 from rightcall.serve.callers import entered
-from rightcall.serve.mcp_channels import RETRY, Channel, retry
+from rightcall.serve.mcp_channels import RETRY, Channel, Room, retry
 
 PING: Final = 15.0
 """Seconds of silence after which a stream shows that it is alive."""
@@ -39,11 +39,12 @@ class Reply:
     `over` hears when there is nothing more to say."""
 
     def __init__(
-        self, client: Client, body: bytes, message: Message, name: str = "", over: Callable[[Reply], None] | None = None
-    ) -> None:
+        self, client: Client, body: bytes, message: Message, room: Room, name: str = "",
+        over: Callable[[Reply], None] | None = None,
+    ) -> None:  # fmt: skip
         self.id = message.id
         self._over = over
-        self.channel = Channel(name)
+        self.channel = Channel(name, room)
         self.answer: bytes | None = None
         """None as long as it is not there, and for a request that the client has cancelled, which gets none."""
         self.can_pause = False
@@ -90,18 +91,19 @@ async def stream(
         return
     watch = asyncio.ensure_future(_left(receive))
     try:
-        while not eager and not channel.is_over and not (takes_events and reply.has_news):
-            await _either(channel, watch, None, channel.last)
-        if not eager and not (takes_events and reply.has_news):
-            if reply.answer is not None:
-                await plain(send, status(reply.answer), reply.answer, headers)
-                return
-            if not takes_events:
-                await plain(send, 202, b"", headers)
-                return
-        reply.is_followed = bool(channel.name)
-        await send({"type": "http.response.start", "status": 200, "headers": [*_EVENTS, *headers]})
-        await _follow(channel, 0, watch, send, entered(scope).still, channel.priming() if primed else b"")
+        with channel.attended():
+            while not eager and not channel.is_over and not (takes_events and reply.has_news):
+                await _either(channel, watch, None, channel.last)
+            if not eager and not (takes_events and reply.has_news):
+                if reply.answer is not None:
+                    await plain(send, status(reply.answer), reply.answer, headers)
+                    return
+                if not takes_events:
+                    await plain(send, 202, b"", headers)
+                    return
+            reply.is_followed = bool(channel.name)
+            await send({"type": "http.response.start", "status": 200, "headers": [*_EVENTS, *headers]})
+            await _follow(channel, 0, watch, send, entered(scope).still, channel.priming() if primed else b"")
     except (Gone, asyncio.CancelledError):
         if cancel:
             reply.task.cancel()
@@ -133,7 +135,8 @@ async def resumed(channel: Channel, number: int, receive: Receive, send: Send, s
     first = b": listening\n\n" + retry(RETRY / 1000)
     await _put(send, first)
     try:
-        await _follow(channel, number, watch, send, still)
+        with channel.attended():
+            await _follow(channel, number, watch, send, still)
     except Gone:
         if not watch.done():
             await send({"type": "http.response.body", "body": b""})

@@ -3,7 +3,7 @@
     <state>/rightcall/stops/everywhere.json      `rightcall pause --everywhere`: every process of this user refuses
     <state>/rightcall/stops/<digest>.json        the store of a path is paused: one that is made anew there begins so
 
-A stop that is there and cannot be read still stops.
+A stop that is there and cannot be read still stops, also one that is a link to nowhere.
 """
 
 import os
@@ -32,7 +32,7 @@ def place_of(store: str = EVERYWHERE) -> str:
 
 def stop_at(file: str) -> Pause | None:
     """Asked before every call, so it is quick where there is none."""
-    return _read(file) if file and os.access(file, os.F_OK) else None
+    return _read(file) if file and os.path.lexists(file) else None
 
 
 def put_stop(pause: Pause | None, store: str = EVERYWHERE) -> None:
@@ -59,8 +59,8 @@ def _read(file: str) -> Pause | None:
     try:
         with open(file, "rb") as opened:
             return json.decode(opened.read(10_000), type=Pause)
-    except FileNotFoundError:  # it has just ended
-        return None
+    except FileNotFoundError:  # it has just ended, or it is a link to nowhere
+        return _UNREADABLE if os.path.lexists(file) else None
     except (OSError, MsgspecError):
         return _UNREADABLE
 

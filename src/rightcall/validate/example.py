@@ -61,10 +61,15 @@ def _fits(tool: Tool, made: dict[str, Any]) -> bool:
 
 def example_text(tool: Tool, allowed: Collection[str] | None = None) -> str | None:
     """The example as one line of JSON; None where there is none to show."""
-    import json  # late: only a refusal pays for it
-
     found = example(tool)
     if found is None or (allowed is not None and any(name not in allowed for name in found)):
         return None
-    text = escaped(json.dumps(found, ensure_ascii=False))
+    return arguments_text(found)
+
+
+def arguments_text(arguments: dict[str, Any]) -> str | None:
+    """Arguments as one line of JSON; None where they are too long to show."""
+    import json  # late: only a refusal pays for it
+
+    text = escaped(json.dumps(arguments, ensure_ascii=False, default=str))
     return text if len(text) <= LONGEST else None

@@ -4,17 +4,20 @@ The form is the guardrail's: `⚠️ Invalid write call. Missing required fields
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from rightcall.catalog import Tool
 from rightcall.text.escape import escaped
 from rightcall.types import Problem
-from rightcall.validate.example import example_text
+from rightcall.validate.example import arguments_text, example_text
 from rightcall.validate.wording import joined
 
 NAMES = 30
 """So many tool names are listed; a longer list would drown the rest."""
 LONGEST = 300
 """Characters of a sentence that a pack adds."""
+_NOTHING = "{}"
+"""An example that shows nothing."""
 _FINAL = frozenset({"fault"})
 """Problems that no other wording of the call can solve."""
 
@@ -74,15 +77,26 @@ def _listed(names: Iterable[str]) -> str:
     return f" Tools: {', '.join(known[:NAMES])}{more}" if known else ""
 
 
-def deprecated_hint(tool: Tool, replacement: Tool | None = None) -> str:
-    """What to tell the model of a tool that another one has replaced."""
+def deprecated_hint(tool: Tool, replacement: Tool | None = None, meant: dict[str, Any] | None = None) -> str:
+    """What to tell the model of a tool that another one has replaced. `meant` are its own arguments in the words of the
+    new tool, where they would do."""
     new = tool.rules.replaced_by or ""
     text = f"⚠️ Invalid {escaped(tool.name, 100)} call. It is deprecated: use `{escaped(new, 100)}` instead."
-    renamed = [f"`{old}` is `{now}` there" for old, now in tool.rules.replacement_arguments.items() if old != now]
-    if renamed:
-        text += f" {', '.join(renamed)}."
-    shown = example_text(replacement) if replacement is not None else None
+    shown = arguments_text(meant) if meant else None
+    if shown is None:
+        renamed = [f"`{old}` is `{now}` there" for old, now in tool.rules.replacement_arguments.items() if old != now]
+        text += f" {', '.join(renamed)}." if renamed else ""
+        shown = _example_instead(tool, replacement)
     return f"{text} Example: {shown}" if shown is not None else text
+
+
+def _example_instead(tool: Tool, replacement: Tool | None) -> str | None:
+    """A call of the new tool; where nobody has said what that takes, the old one's example in its words."""
+    known = example_text(replacement) if replacement is not None else None
+    if known is not None and known != _NOTHING:
+        return known
+    renamed, old = tool.rules.replacement_arguments, tool.rules.example
+    return arguments_text({renamed.get(key, key): old[key] for key in old}) if old else None
 
 
 def can_retry(problems: Iterable[Problem]) -> bool:

@@ -27,6 +27,14 @@ _PACKED: Final = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 """How zlib is told to unpack each; 47: with a head or without."""
 
 
+class StatusFailure(ToolFailure):
+    """The server answered, with another status than 200."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 class Server(Struct, frozen=True):
     """The server that is asked, and what to say when that fails (`endpoint_http.Asked`)."""
 
@@ -59,7 +67,7 @@ class Server(Struct, frozen=True):
         return self._failure(f"{what}.")
 
     def status(self, status: int) -> ToolFailure:
-        return self._failure(f"answered with the status {status}.")
+        return StatusFailure(str(self._failure(f"answered with the status {status}.")), status)
 
 
 class Page(Struct, frozen=True):

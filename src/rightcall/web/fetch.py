@@ -58,6 +58,8 @@ async def fetch(asked: FetchArguments, rules: Rules) -> Fetched:
         readable = read_html(text, str(page.target))
         title, text = readable.title, readable.text
     start, most = max(asked.start, 0), min(max(asked.most, 1), MOST)
+    if start and start >= len(text):
+        raise ToolFailure(f"start {start} lies beyond the end; the text has {len(text):,} characters")
     content = text[start : start + most]
     return Fetched(
         url=str(page.target),

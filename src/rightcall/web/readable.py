@@ -19,9 +19,10 @@ _ATTRIBUTE = re.compile(r"([^\s=/\"'<>]{1,60})(?:\s{0,9}=\s{0,9}(?:\"([^\"]*)\"|
 _HIDDEN = re.compile(r"display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden", re.IGNORECASE)
 _BLANKS = re.compile(r"[ \t\r\n\f\v\u00a0]+")
 _LINES = re.compile(r"\n{3,}")
+_EMPTY_COMMENT, _COMMENT_END = re.compile(r"<!---?>"), re.compile(r"--!?>")
 _RAW: Final = frozenset(("script", "style", "textarea", "iframe", "noembed", "noframes", "xmp"))
 """Until their own end nothing in them is a tag."""
-_UNSEEN: Final = frozenset(("head", "template", "noscript", "svg", "math", "object", "canvas", "select", "dialog"))
+_UNSEEN: Final = frozenset(("template", "noscript", "svg", "math", "object", "canvas", "select", "dialog"))
 _VOID: Final = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
 )
@@ -31,9 +32,36 @@ _BLOCKS: Final = frozenset(
      "ul")
 )  # fmt: skip
 _HEADINGS: Final = {f"h{level}": "#" * level for level in range(1, 7)}
+_LISTS: Final = frozenset(("ul", "ol", "menu"))
+_ROWS: Final = frozenset(("tr", "thead", "tbody", "tfoot"))
+_CELLS: Final = frozenset(("td", "th"))
 _LONGEST_ATTRIBUTES, _LONGEST_LINK = 8000, 1000
 _LEAST_MAIN = 200
 """Characters from which the main part of a page counts as the whole."""
+
+
+class _Ends(NamedTuple):
+    """What ends an element whose end tag may be left out, unless that lies in another `around` within it: the start of
+    one of `next`, the end of one of `around` or `outer`."""
+
+    next: frozenset[str]
+    around: frozenset[str]
+    outer: frozenset[str] = frozenset()
+
+
+def _left_out_ends() -> Iterator[tuple[str, _Ends]]:
+    table, described, choices = frozenset(("table",)), frozenset(("dt", "dd")), frozenset(("option", "optgroup"))
+    blocks = _BLOCKS | _LISTS | _ROWS | _CELLS | described | {*_HEADINGS, "caption", "center", "dialog", "hgroup", "li"}
+    yield "p", _Ends(blocks, frozenset(), blocks)
+    yield "li", _Ends(frozenset(("li",)), _LISTS)
+    yield "tr", _Ends(_ROWS, table, _ROWS - {"tr"})
+    yield from ((name, _Ends(_ROWS - {"tr"}, table)) for name in ("thead", "tbody", "tfoot"))
+    yield from ((name, _Ends(_CELLS | _ROWS, table, _ROWS)) for name in _CELLS)
+    yield from ((name, _Ends(described, frozenset(("dl",)))) for name in described)
+    yield "option", _Ends(choices, frozenset(("select", "datalist")), frozenset(("optgroup",)))
+
+
+_LEFT_OUT: Final = dict(_left_out_ends())
 
 
 class Readable(Struct, frozen=True):
@@ -65,8 +93,8 @@ def _tokens(html: str) -> Iterator[str | _Tag]:
         if start > at:
             yield html[at:start]
         if html.startswith("<!--", start):
-            end = html.find("-->", start + 4)
-            at = end + 3
+            ended = _EMPTY_COMMENT.match(html, start) or _COMMENT_END.search(html, start + 4)
+            end = at = -1 if ended is None else ended.end()
         elif html.startswith(("<!", "<?"), start):
             end = html.find(">", start)
             at = end + 1
@@ -143,7 +171,8 @@ class _Page:
         self._hidden = ""
         """The tag that began what is not shown, and"""
         self._depth = 0
-        """how many of its name are open in it."""
+        """how many of its name are open in it; of one whose end may be left out, how many around others of it."""
+        self._in_cell = False
         self._open_link: tuple[str, int] | None = None
         """Where it leads, and where its text begins. There is one at a time, as in browsers."""
         self._preformatted = 0
@@ -164,19 +193,36 @@ class _Page:
         elif not tag.closing and self._is_unseen(tag):
             if tag.name not in _VOID and not (tag.attributes.endswith("/") and tag.name in ("svg", "math")):
                 self._hidden, self._depth = tag.name, 1
+                self._parts.append("\n\n" if tag.name in _BLOCKS and tag.name != "tr" else "")
         else:
             self._shown(tag)
 
     def _tag_in_hidden(self, tag: _Tag) -> None:
-        """A head that nobody closed ends where the body begins."""
+        ends = _LEFT_OUT.get(self._hidden)
+        if ends is not None:
+            self._tag_in_left_out(tag, ends)
+            return
         if tag.name == self._hidden:
             self._depth += -1 if tag.closing else 1
-        if self._depth == 0 or (self._hidden == "head" and tag.name == "body"):
+        if self._depth == 0:
             self._hidden = ""
+
+    def _tag_in_left_out(self, tag: _Tag, ends: _Ends) -> None:
+        if tag.name in ends.around:
+            self._depth += -1 if tag.closing else 1
+        if self._depth > 1:
+            return
+        if tag.closing and tag.name == self._hidden:
+            self._hidden = ""
+        elif self._depth == 0 or tag.name in (ends.outer if tag.closing else ends.next):
+            self._hidden = ""
+            self.tag(tag)  # it belongs to what comes after
 
     def _is_unseen(self, tag: _Tag) -> bool:
         if tag.name in _UNSEEN or tag.name in _RAW:
             return True
+        if tag.name == "head":  # of what belongs there nothing is shown, and what does not belong there ends it
+            return False
         text = tag.attributes
         if "idden" not in text and "isplay" not in text.lower() and "HIDDEN" not in text:
             return False
@@ -195,8 +241,9 @@ class _Page:
             parts.append("\n")
         elif name == "li":
             parts.append("" if tag.closing else "\n- ")
-        elif name in ("td", "th"):
-            parts.append(" | " if tag.closing else "")
+        elif name in _CELLS:
+            parts.append(" | " if tag.closing or self._in_cell else "")
+            self._in_cell = not tag.closing
         elif name == "img" and (told := attributes_in(tag.attributes).get("alt", "").strip()):
             parts.append(f"[image: {_BLANKS.sub(' ', told)[:200]}]")
         elif name in _BLOCKS:
@@ -207,6 +254,9 @@ class _Page:
             self._preformatted = max(0, self._preformatted + (-1 if tag.closing else 1))
         if tag.name == "main":
             self._mark_main(tag.closing)
+        if tag.name in ("tr", "table"):
+            self._parts.append(" | " if self._in_cell and (tag.closing or tag.name == "tr") else "")
+            self._in_cell = False
         self._parts.append("\n" if tag.name == "tr" else "\n\n")
 
     def _mark_main(self, closing: bool) -> None:

@@ -14,7 +14,9 @@ from rightcall.config_hands import WebSettings
 from rightcall.errors import ToolFailure
 from rightcall.models.endpoint_connecting import looked_up
 from rightcall.parse.kinds import is_list, is_object
-from rightcall.web.client import Page, ask_server, within
+from rightcall.text.escape import escaped
+from rightcall.trust.telling import warn
+from rightcall.web.client import Page, StatusFailure, ask_server, within
 from rightcall.web.targets import Target, read_target
 from rightcall.web.tools import SearchArguments
 
@@ -24,6 +26,8 @@ LONGEST_QUERY: Final = 500
 _TITLE, _SNIPPET, _URL = 200, 500, 2000
 _LOOKED_AT = 200
 """Results of the server that are looked at."""
+_FORBIDDEN: Final = 403
+_NEEDS_JSON: Final = "; SearXNG does that until its settings.yml allows json: search: formats: [html, json]"
 
 
 class Hit(Struct, frozen=True, omit_defaults=True):
@@ -58,27 +62,39 @@ async def _asked(target: Target, settings: WebSettings) -> Page:
     try:
         at = await looked_up(target.host, target.port)
     except (OSError, UnicodeError):
-        raise ToolFailure(_FAILED) from None
+        raise _failure("its name cannot be found", target) from None
     try:
         found = await ask_server(target, at, settings.bytes, "application/json")
-    except ToolFailure:
-        raise ToolFailure(_FAILED) from None
+    except StatusFailure as failed:
+        hint = _NEEDS_JSON if failed.status == _FORBIDDEN else ""
+        raise _failure(f"it answered with the status {failed.status}{hint}", target) from None
+    except ToolFailure as failed:
+        raise _failure(str(failed).rstrip(".").replace(target.address.authority, "it", 1), target) from None
     if isinstance(found, str):
-        raise ToolFailure(_FAILED)
+        whither = escaped(found.partition("?")[0], 200)
+        raise _failure(
+            f"it redirects to {whither}, which is not followed; set `search` in [web] to its address", target
+        )
     return found
 
 
-_FAILED = "The search server gave no answer that can be used. Go on without searching, or try again later."
+def _failure(why: str, target: Target) -> ToolFailure:
+    """The operator is told why, in the log or on standard error; a model could do nothing about it."""
+    warn(f"web/search got no results from {escaped(target.address.authority, 100)}: {why}")
+    return ToolFailure(
+        "The search server gave no answer that can be used. Go on without searching, or try again later."
+    )
 
 
 def _results(page: Page, limit: int) -> list[Hit]:
+    kind = escaped(page.headers.get("content-type", "no type").partition(";")[0], 60)
     try:
         answer: Any = decode(page.body)
     except (DecodeError, UnicodeDecodeError, RecursionError):
-        raise ToolFailure(_FAILED) from None
+        raise _failure(f"it answered with {kind} that is not JSON{_NEEDS_JSON}", page.target) from None
     listed: Any = answer.get("results") if is_object(answer) else None
     if not is_list(listed):
-        raise ToolFailure(_FAILED)
+        raise _failure("its JSON has no list of `results`, so it may be no SearXNG-compatible server", page.target)
     found: dict[str, Hit] = {}
     for one in listed[:_LOOKED_AT]:
         hit = _hit(one)

@@ -18,7 +18,7 @@ from rightcall.commands import UrlRules
 from rightcall.commands.judging import judge_url
 from rightcall.commands.places import Place
 from rightcall.commands.urls import Address as JudgedAddress
-from rightcall.commands.urls import canonical_host, first_url_hit
+from rightcall.commands.urls import canonical_host, first_url_hit, unquote
 from rightcall.config_hands import WebSettings
 from rightcall.errors import ToolFailure
 from rightcall.models.endpoint_connecting import looked_up
@@ -103,6 +103,8 @@ def _host(name: str) -> str:
             return str(IPv6Address(name if "%" not in name else ""))  # a zone would name a network card
         except ValueError:
             raise ToolFailure(_WRONG) from None
+    if any(sign.isspace() or not sign.isprintable() for sign in unquote(name)):
+        raise ToolFailure(_WRONG)
     host = canonical_host(name)
     labels = host.split(".")
     if ":" in host or len(host) > 253 or not all(map(_LABEL.match, labels)):
@@ -132,14 +134,18 @@ class Rules(Struct, frozen=True):
 
     def check_target(self, target: Target, *, redirected: bool) -> None:
         """Raises ToolFailure for a target that the policy keeps from being fetched. The target of a call was judged by
-        `[policy.urls]` when the call was, and a person may have allowed it; that of a redirect was not."""
+        `[policy.urls]` when the call was, as it was written, and a person may have allowed what asks; what is denied is
+        so in the spelling that is fetched too. The target of a redirect was not judged at all."""
         if 0 not in self.web.ports and target.port not in self.web.ports:
             raise ToolFailure(f"Port {target.port} may not be fetched from. Use another address.")
         written = _judged(target, target.host)
         if self.web.sites and first_url_hit(self.web.sites, written, surely=True) is None:
             raise ToolFailure(f"{_named(target)} is not among the sites that may be fetched. Use another site.")
-        if redirected and judge_url(str(target), self.urls, Place.at(self.root)).findings:
+        answer = judge_url(str(target), self.urls, Place.at(self.root)).answer
+        if redirected and answer != "allow":
             raise ToolFailure(f"The page redirects to {_named(target)}, which may not be fetched.")
+        if answer == "deny":
+            raise ToolFailure(f"{_named(target)} may not be fetched. Use another site.")
 
     async def reachable(self, target: Target) -> list[str]:
         """Those addresses of a target that may be connected to, from one look-up. Raises ToolFailure where there is
@@ -158,9 +164,11 @@ class Rules(Struct, frozen=True):
 
     def _usable(self, target: Target, found: str) -> str | None:
         ip = ip_address(found.partition("%")[0])
-        if first_url_hit(self.urls.deny, _judged(target, str(ip))) is not None:
-            return None
-        return str(ip) if all(self._may_be_reached(one) for one in meanings_of(ip)) else None
+        meanings = meanings_of(ip)
+        for host in {str(one) for one in (ip, *meanings)}:
+            if first_url_hit(self.urls.deny, _judged(target, host)) is not None:
+                return None
+        return str(ip) if all(self._may_be_reached(one) for one in meanings) else None
 
     def _may_be_reached(self, ip: Ip) -> bool:
         allowed = any(ip in network for network in _networks(self.web.networks) if network.version == ip.version)

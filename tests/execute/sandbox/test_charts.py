@@ -10,7 +10,7 @@ import pytest
 
 from rightcall.config_hands import SandboxSettings
 from rightcall.execute.sandbox import charts
-from rightcall.execute.sandbox.content import png_size
+from rightcall.execute.sandbox.content_drawings import png_size
 from rightcall.execute.sandbox.sandbox import Sandbox
 from rightcall.execute.sandbox.tools import execute_tools
 from rightcall.execute.sandbox.types import Job, NoSandbox, Tier
@@ -25,8 +25,12 @@ SETTINGS = SandboxSettings(seconds=20.0)
 DRAWS = """
 import os, sys
 import matplotlib.pyplot as plt
-plt.plot([1, 2, 3], [1, 4, 9])
-plt.title("Squares")
+plt.plot([1, 2, 3], [1, 4, 9], "o-", label="a --> <b> & 'c'")
+plt.bar([1], [2], hatch="/")
+plt.scatter(range(50), range(50), c=range(50))
+plt.imshow([[1, 2], [3, 4]])
+plt.title("Squares $x^2$ url(http://x.example)")
+plt.legend()
 plt.savefig("squares.svg")
 plt.show()
 print(os.environ["MPLCONFIGDIR"], sorted(os.listdir(".")))

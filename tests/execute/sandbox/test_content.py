@@ -2,7 +2,7 @@
 
 import struct
 import zlib
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from typing import Any
 
 import pytest
@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from msgspec import to_builtins
 from msgspec.json import encode
 
-from rightcall.execute.sandbox.content import MOST_IMAGE, MOST_TEXT, File, look_into, name_only, png_size, taken
+from rightcall.execute.sandbox.content import MOST_IMAGE, MOST_TEXT, File, look_into, name_only, taken
+from rightcall.execute.sandbox.content_drawings import png_size
 
 ROOM = 500_000
+DC = "http://purl.org/dc/elements/1.1/"
 
 
 def chunk(kind: bytes, body: bytes) -> bytes:
@@ -163,14 +165,16 @@ PLAIN_DRAWINGS = {
     'width="72pt" height="36pt" viewBox="0 0 1 1"': (96, 48),
     'width="100%" height="100%" viewBox="0 0 30 40"': (30, 40),
     'viewBox="0,0,5.4,6"': (5, 6),
+    'width="50" viewBox="0 0 5 6"': (50, 60),
+    'height="60" viewBox="0 0 5 6"': (50, 60),
 }
 PLAIN_PARTS = (
     '<g><path d="M0 0L1 1" style="stroke: url(#a)"/></g>',
     '<defs><linearGradient id="a"/></defs><use xlink:href="#a"/><use href="#b"/>',
-    "<style>*{stroke-linejoin: round} .a{fill:url(#x)}</style>",
-    '<image href="data:image/png;base64,AAAA"/>',
+    "<style>*{stroke-linejoin: round} .a{fill:url(#x)} .b{fill:url( '#x')}</style><linearGradient id='x'/>",
+    f'<image href="data:image/png;base64,{b64encode(png(3, 2)).decode()}"/>',
     '<metadata><r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" r:resource="http://x.example"/></metadata>',
-    "<text>on click url(http://x.example) @import</text><!-- <script/> -->",
+    "<text>on click url(http://x.example) @import</text><!-- a - b &amp; c -->",
 )
 HOSTILE_PARTS = (
     "<script>alert(1)</script>", "<SCRIPT/>", "<foreignObject/>", '<set attributeName="href" to="javascript:x"/>',
@@ -183,6 +187,25 @@ HOSTILE_PARTS = (
     '<metadata><h:script xmlns:h="http://www.w3.org/1999/xhtml">x</h:script></metadata>',
     "<metadata><script/></metadata>", "<?xml-stylesheet href='x'?>", "<g>", "&nbsp;", '<g xml:base="http://x.example"/>',
     "<g>" * 300 + "</g>" * 300,
+    # what HTML reads in another way than XML
+    "<!--><img src=x onerror=alert(1)>-->", "<!-- --!><img src=x onerror=alert(1)> -->", "<!-- <script/> -->",
+    "<desc><![CDATA[><img src=x onerror=alert(1)>]]></desc>", "<style><![CDATA[a{}]]></style>",
+    f'<metadata><p xmlns="{DC}"><iframe srcdoc="&lt;script&gt;x&lt;/script&gt;"/></p></metadata>',
+    f'<metadata xmlns:d="{DC}"><d:script>alert(1)</d:script></metadata>',
+    f'<metadata><title xmlns="{DC}"><d:title xmlns:d="{DC}"/></title></metadata>',
+    '<desc><image srcset="http://x.example 1x"/></desc>', "<title><style>a{}</style></title>",
+    '<s:g xmlns:s="http://www.w3.org/2000/svg"/>', '<image srcset="http://x.example 1x"/>',
+    # styles
+    '<style>svg{background-image:image-set("http://x.example" 1x)}</style>', "<style>a{b:src('x')}</style>",
+    "<rect style=\"cursor:-webkit-image-set('x' 1x)\"/>", "<rect style=\"x:image('//x.example')\"/>",
+    "<style>a{fill:y('http://x.example')}</style>", '<rect fill="url(#%61)"/>', '<use href="#%61"/>',
+    # too much to draw or to unpack
+    "<defs>" + "".join(f'<g id="a{at}">' + f'<use href="#a{at + 1}"/>' * 10 + "</g>" for at in range(12)) + "</defs>",
+    '<g id="a"><use href="#a"/></g>', '<pattern id="a"><rect fill="url(#b)"/></pattern><g id="b" mask="url(#a)"/>',
+    '<pattern id="a"/><style>.a{fill:url(#a)}</style>', "<style>.a{fill:url(#a)}</style>",
+    f'<image href="data:image/png;base64,{b64encode(png(30_000, 30_000)).decode()}"/>',
+    f'<image href="data:image/png;base64,{b64encode(png(6_000, 6_000)).decode()}"/>' * 2,
+    '<image href="data:image/png;base64,AAAA"/>', '<image href="data:image/jpeg;base64,AAAA"/>',
 )  # fmt: skip
 
 
@@ -202,6 +225,9 @@ def test_an_svg_that_only_draws_is_a_picture() -> None:
     assert (found.type, found.text, found.truncated) == ("image", None, True), "too large to be handed on"
     assert look_into("x.svg", drawn.encode(), 50).text is None, "no room is left"
     assert look_into("x.txt", drawn.encode(), 1000).type == "text"
+    for sides in ('width="100000" height="100000"', 'width="20000" viewBox="0 0 1 1"', 'width="9000" height="9000"'):
+        found = look_into("x.svg", SVG.format(head=sides, body="").encode(), 1000)
+        assert (found.type, found.text, found.truncated) == ("image", None, True), "too many pixels"
 
 
 @pytest.mark.promise("X-81")
@@ -210,11 +236,15 @@ def test_an_svg_that_could_do_more_than_draw_is_only_text() -> None:
     bodies = [SVG.format(head=head, body=body) for body in HOSTILE_PARTS]
     bodies += [
         SVG.format(head="", body=""), SVG.format(head='width="0" height="5"', body=""),
-        SVG.format(head='width="1e9" height="5"', body=""), SVG.format(head='onload="x()" ' + head, body=""),
+        SVG.format(head='width="1e9" height="5"', body=""), SVG.format(head='width="9em" viewBox="0 0 1 1"', body=""),
+        SVG.format(head='onload="x()" ' + head, body=""),
         "<html/>", "<svg/>", "", "\x00", '<svg xmlns="http://x.example" width="1" height="1"/>',
         '<!DOCTYPE svg [<!ENTITY a "b">]>' + SVG.format(head=head, body="&a;"),
         '<!DOCTYPE svg [<!ENTITY a SYSTEM "file:///etc/passwd">]>' + SVG.format(head=head, body="&a;"),
         '<!DOCTYPE svg [<!ENTITY % a SYSTEM "http://x.example"> %a;]>' + SVG.format(head=head, body=""),
+        '<!DOCTYPE svg SYSTEM "><img src=x onerror=alert(1)>">' + SVG.format(head=head, body=""),
+        '<!DOCTYPE svg SYSTEM "x">' + SVG.format(head=head, body='<rect fill="url&lpar;http://x.example)"/>'),
+        f'<s:svg xmlns:s="http://www.w3.org/2000/svg" {head}/>',
     ]  # fmt: skip
     for text in bodies:
         found = look_into("x.svg", text.encode(), 100_000)

@@ -2,16 +2,13 @@
 everything else its name and size. Nothing in a file can make this take long, take much, or fail."""
 
 import csv
-import struct
-import zlib
 from base64 import b64encode
-from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.json import encode
 
-from rightcall.execute.sandbox.content_drawings import svg_size
+from rightcall.execute.sandbox.content_drawings import SIGNATURE, is_shown, png_size, svg_size
 from rightcall.execute.sandbox.content_tables import Table, csv_table, json_table
 
 LOOKED_INTO = 4_000_000
@@ -19,8 +16,6 @@ LOOKED_INTO = 4_000_000
 MOST_TEXT = 100_000
 """Bytes of a text that are kept, of each file."""
 MOST_IMAGE = 300_000
-_MOST_PIXELS, _LONGEST_SIDE = 50_000_000, 16_384
-"""Of a picture that is handed on: whoever shows it must unpack it."""
 
 Kind = Literal["text", "table", "image", "binary"]
 _MEDIA = {
@@ -30,7 +25,6 @@ _MEDIA = {
     "mjs": "text/javascript", "css": "text/css", "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg",
     "gif": "image/gif", "pdf": "application/pdf", "zip": "application/zip", "gz": "application/gzip",
 }  # fmt: skip
-_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
 class File(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -54,7 +48,7 @@ class File(Struct, frozen=True, rename="camel", omit_defaults=True):
 def look_into(path: str, content: bytes, room: int) -> File:
     """A file whose whole content is at hand. `room`: bytes that its text or data may take as JSON."""
     named = name_only(path, len(content))
-    picture = _picture(named, content, room) if content.startswith(_SIGNATURE) else _drawing(named, content, room)
+    picture = _picture(named, content, room) if content.startswith(SIGNATURE) else _drawing(named, content, room)
     if picture is not None:
         return picture
     text = _text(content)
@@ -135,7 +129,7 @@ def _picture(named: File, content: bytes, room: int) -> File | None:
     width, height = size
     data = None
     fits = len(content) <= MOST_IMAGE and (len(content) + 2) // 3 * 4 <= room
-    if fits and max(size) <= _LONGEST_SIDE and width * height <= _MOST_PIXELS:
+    if fits and is_shown(size):
         data = b64encode(content).decode()
     path, media = named.path, "image/png"
     return File(path, named.size, "image", media, data=data, width=width, height=height, truncated=data is None)
@@ -148,37 +142,7 @@ def _drawing(named: File, content: bytes, room: int) -> File | None:
     size, text = svg_size(content), _text(content)
     if size is None or text is None:
         return None
-    kept = text if len(content) <= MOST_IMAGE and json_size(text) <= room else None
+    fits = len(content) <= MOST_IMAGE and json_size(text) <= room
+    kept = text if fits and is_shown(size) else None
     path, media, (width, height) = named.path, "image/svg+xml", size
     return File(path, named.size, "image", media, text=kept, width=width, height=height, truncated=kept is None)
-
-
-def png_size(content: bytes) -> tuple[int, int] | None:
-    """Width and height of a whole PNG picture; None for anything else. Nothing of it is unpacked."""
-    size: tuple[int, int] | None = None
-    pixels = False
-    for kind, body, end in _chunks(content):
-        if size is None:
-            if kind != b"IHDR" or len(body) != 13:
-                return None
-            width, height = struct.unpack(">II", body[:8])
-            if not (0 < width < 1 << 31 and 0 < height < 1 << 31):
-                return None
-            size = width, height
-        pixels |= kind == b"IDAT"
-        if kind == b"IEND":
-            return size if pixels and end == len(content) else None
-    return None
-
-
-def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes, int]]:
-    """Kind, body and end of each part whose checksum is right; ends with the first that is not."""
-    at = len(_SIGNATURE)
-    view = memoryview(content)
-    while at + 12 <= len(content):
-        (length,) = struct.unpack_from(">I", content, at)
-        end = at + 12 + length
-        if end > len(content) or zlib.crc32(view[at + 4 : end - 4]) != struct.unpack_from(">I", content, end - 4)[0]:
-            return
-        yield content[at + 4 : at + 8], bytes(view[at + 8 : end - 4]), end
-        at = end

@@ -1,31 +1,94 @@
-"""Whether an SVG does nothing but draw. Whoever shows one may do more with it than that: run its scripts, follow its
-addresses. So one that could is never handed on as a picture."""
+"""What is handed on as a picture: a PNG that can be unpacked without harm, and an SVG that does nothing but draw.
+Whoever shows an SVG may do more with it than that: run its scripts, follow its addresses, read it as HTML where it is
+put into a page. So one that could is never handed on as a picture."""
 
 import re
+import struct
+import zlib
+from base64 import b64decode
+from collections import Counter
+from collections.abc import Iterator
 from typing import Final, NoReturn
 from xml.parsers import expat
 
+SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
+_MOST_PIXELS, _LONGEST_SIDE = 50_000_000, 16_384
+"""Of a picture that is handed on: whoever shows it must unpack it."""
+_MOST_DRAWN: Final = 500_000
+"""Elements that an SVG draws, each as often as others refer to it."""
+_DEEPEST: Final = 200
 _LENGTH = re.compile(r"\s*(\d{1,6}(?:\.\d{1,9})?)\s*(px|pt|in|mm|cm|)\s*\Z", re.ASCII)
 _PIXELS: Final = {"": 1.0, "px": 1.0, "pt": 96 / 72, "in": 96.0, "mm": 96 / 25.4, "cm": 96 / 2.54}
+_SVG: Final = "http://www.w3.org/2000/svg"
 _DRAWING: Final = frozenset(
     ("svg", "g", "defs", "style", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text", "tspan",
      "textPath", "title", "desc", "metadata", "use", "symbol", "clipPath", "mask", "linearGradient", "radialGradient",
      "stop", "pattern", "marker", "image", "filter", "feGaussianBlur", "feOffset", "feBlend", "feColorMatrix",
      "feComposite", "feFlood", "feMerge", "feMergeNode", "feMorphology", "switch")
 )  # fmt: skip
-_SVG: Final = "http://www.w3.org/2000/svg"
-_DESCRIBING: Final = frozenset(
-    ("http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://purl.org/dc/elements/1.1/",
-     "http://creativecommons.org/ns#", "http://web.resource.org/cc/")
+_WORDS: Final = frozenset(("title", "desc", "style"))
+"""They hold text only: for HTML what stands in a title or a description is HTML again."""
+_GRADIENTS: Final = frozenset(("linearGradient", "radialGradient"))
+_CC: Final = frozenset(
+    ("Work", "Agent", "License", "license", "permits", "requires", "prohibits", "Reproduction", "Distribution",
+     "DerivativeWorks", "Notice", "Attribution", "ShareAlike")
 )  # fmt: skip
-"""Namespaces of what `metadata` may hold. A script of HTML would run there too."""
-_INNER = re.compile(r"\s*(?:#[^\s]*|data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]*)?\s*\Z")
-_REACHES = re.compile(r"url\(\s*['\"]?\s*(?!#|['\"]?\s*#)|@import|expression\s*\(|\\", re.IGNORECASE)
-_DEEPEST = 200
+_DESCRIBING: Final = {
+    "http://www.w3.org/1999/02/22-rdf-syntax-ns#": frozenset(("RDF", "Description", "Bag", "Seq", "Alt", "li")),
+    "http://purl.org/dc/elements/1.1/": frozenset(
+        ("contributor", "coverage", "creator", "date", "description", "format", "identifier", "language", "publisher",
+         "relation", "rights", "source", "subject", "title", "type")
+    ),
+    "http://creativecommons.org/ns#": _CC,
+    "http://web.resource.org/cc/": _CC,
+}  # fmt: skip
+"""What `metadata` may hold, by namespace. A script of HTML would run there too."""
+_ENTITY = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]+|#x[0-9A-Fa-f]+);)")
+"""Any but those of XML: behind a document type the parser passes over them, and HTML knows two thousand."""
+_INNER = re.compile(r"\s*(?:(#[^\s%]*)|data:image/png;base64,([A-Za-z0-9+/=\s]*))?\s*\Z")
+_ADDRESS = re.compile(r"url\(", re.IGNORECASE)
+_OWN = re.compile(r"url\(\s*(['\"]?)(#[^\s'\"()%]*)\1\s*\)", re.IGNORECASE)
+_REACHES = re.compile(r"@import|(?:expression|image|image-set|cross-fade|src)\s*\(|['\"][^'\"]*//|\\", re.IGNORECASE)
 
 
 class _NotPlain(Exception):
     """It could do something besides drawing, or cannot be read."""
+
+
+def is_shown(size: tuple[int, int]) -> bool:
+    """Whether a picture of that many pixels is handed on."""
+    return max(size) <= _LONGEST_SIDE and size[0] * size[1] <= _MOST_PIXELS
+
+
+def png_size(content: bytes) -> tuple[int, int] | None:
+    """Width and height of a whole PNG picture; None for anything else. Nothing of it is unpacked."""
+    size: tuple[int, int] | None = None
+    pixels = False
+    for kind, body, end in _chunks(content):
+        if size is None:
+            if kind != b"IHDR" or len(body) != 13:
+                return None
+            width, height = struct.unpack(">II", body[:8])
+            if not (0 < width < 1 << 31 and 0 < height < 1 << 31):
+                return None
+            size = width, height
+        pixels |= kind == b"IDAT"
+        if kind == b"IEND":
+            return size if pixels and end == len(content) else None
+    return None
+
+
+def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes, int]]:
+    """Kind, body and end of each part whose checksum is right; ends with the first that is not."""
+    at = len(SIGNATURE)
+    view = memoryview(content)
+    while at + 12 <= len(content):
+        (length,) = struct.unpack_from(">I", content, at)
+        end = at + 12 + length
+        if end > len(content) or zlib.crc32(view[at + 4 : end - 4]) != struct.unpack_from(">I", content, end - 4)[0]:
+            return
+        yield content[at + 4 : at + 8], bytes(view[at + 8 : end - 4]), end
+        at = end
 
 
 def svg_size(content: bytes) -> tuple[int, int] | None:
@@ -39,68 +102,147 @@ def svg_size(content: bytes) -> tuple[int, int] | None:
 
 
 class _Reader:
+    """One reading of an SVG: refuses what is not plain, and counts what would be drawn."""
+
     def __init__(self) -> None:
         self.size: tuple[int, int] | None = None
         self._open: list[str] = []
         self._style: list[str] = []
+        self._pixels = 0
+        self._gradients: set[str] = set()
+        self._owners = [""]
+        """References to the open elements that can be referred to, from the outside in; the document itself is ""."""
+        self._own: Counter[str] = Counter()
+        """By reference: elements that are drawn whenever it is, besides what it refers to in turn."""
+        self._refers: dict[str, Counter[str]] = {"": Counter()}
 
     def parse(self, content: bytes) -> None:
-        parser = expat.ParserCreate(namespace_separator=" ")
+        if _ENTITY.search(content):
+            raise _NotPlain
+        # it is handed on as UTF-8, whatever it says of itself
+        parser = expat.ParserCreate("utf-8", namespace_separator=" ")
+        parser.namespace_prefixes = True
         parser.StartElementHandler = self._begin
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._text
+        parser.CommentHandler = self._comment
+        parser.StartCdataSectionHandler = self._refuse  # HTML ends one at its first ">"
         parser.StartDoctypeDeclHandler = self._doctype
         parser.EntityDeclHandler = self._refuse
         parser.ProcessingInstructionHandler = self._refuse
         parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
         parser.Parse(content, True)
+        style = "".join(self._style)  # a comment may stand in between
+        if any(one not in self._gradients for one in _references(style)):
+            raise _NotPlain  # how often a style is used is not known; gradients draw nothing of their own
+        self._count()
 
     def _refuse(self, *_: object) -> NoReturn:
         raise _NotPlain
 
-    def _doctype(self, _name: str, _system: object, _public: object, internal: int) -> None:
-        if internal:
+    def _comment(self, text: str) -> None:
+        """For HTML one that begins with ">", or has "--!>" in it, ends there."""
+        if "<" in text or ">" in text:
+            raise _NotPlain
+
+    def _doctype(self, _name: str, system: str | None, public: str | None, internal: int) -> None:
+        """For HTML it ends with its first ">", in quotes too."""
+        if internal or ">" in f"{system}{public}":
             raise _NotPlain
 
     def _begin(self, qualified: str, attributes: dict[str, str]) -> None:
-        space, _, name = qualified.rpartition(" ")
+        space, name, prefix = [*qualified.split(" "), "", ""][:3]
         if not self._open:
             if (space, name) != (_SVG, "svg"):
                 raise _NotPlain
             self.size = _size(attributes)
-        self._open.append(name)
-        is_known = name in _DRAWING if space == _SVG else space in _DESCRIBING and "metadata" in self._open
-        if len(self._open) > _DEEPEST or not is_known:
+        # HTML knows no namespaces: for it a prefix is part of a name, and a name without one is its own
+        is_known = name in _DRAWING and not prefix if space == _SVG else self._describes(space, name, prefix)
+        if not is_known or len(self._open) >= _DEEPEST or (self._open and self._open[-1] in _WORDS):
             raise _NotPlain
+        self._open.append(name)
+        own = "#" + attributes["id"] if "id" in attributes else self._owners[-1]
+        if "id" in attributes:
+            self._refers[self._owners[-1]][own] += 1
+            if name in _GRADIENTS:
+                self._gradients.add(own)
+        self._owners.append(own)
+        self._own[own] += 1
+        refers = self._refers.setdefault(own, Counter())
         for key, value in attributes.items():
-            _check_attribute(key.rpartition(" ")[2].casefold(), value)
+            refers.update(self._checked(key.split(" ")[1 if " " in key else 0].casefold(), value))
+
+    def _describes(self, space: str, name: str, prefix: str) -> bool:
+        return bool(prefix) and name in _DESCRIBING.get(space, ()) and "metadata" in self._open
 
     def _end(self, _name: str) -> None:
-        if self._open.pop() == "style" and _REACHES.search("".join(self._style)):  # a comment may stand in between
-            raise _NotPlain
+        self._open.pop()
+        self._owners.pop()
 
     def _text(self, text: str) -> None:
-        if "style" in self._open:
+        if self._open[-1] == "style":
             self._style.append(text)
 
+    def _checked(self, name: str, value: str) -> list[str]:
+        """What an attribute refers to within the drawing."""
+        if name.startswith("on") or name in ("base", "srcset"):
+            raise _NotPlain
+        if name in ("href", "src"):
+            found = _INNER.match(value)
+            if found is None:
+                raise _NotPlain
+            if found[2] is not None:
+                self._embed(found[2])
+            return [found[1]] if found[1] else []
+        return [] if name in ("resource", "about") else _references(value)
 
-def _check_attribute(name: str, value: str) -> None:
-    if name.startswith("on") or name == "base":
+    def _embed(self, data: str) -> None:
+        size = png_size(b64decode("".join(data.split()), validate=True))
+        self._pixels += size[0] * size[1] if size is not None and is_shown(size) else _MOST_PIXELS + 1
+        if self._pixels > _MOST_PIXELS:
+            raise _NotPlain
+
+    def _count(self) -> None:
+        """Refuses what refers to itself, and what draws too much by referring to what refers to more."""
+        waits = Counter(one for refers in self._refers.values() for one in refers)
+        times = Counter({"": 1})
+        ready, drawn, left = [""], 0, len(self._refers.keys() | waits.keys())
+        while ready:
+            one = ready.pop()
+            left -= 1
+            drawn += times[one] * self._own[one]
+            if drawn > _MOST_DRAWN:
+                raise _NotPlain
+            for other, often in self._refers.get(one, Counter()).items():
+                times[other] += min(times[one] * often, _MOST_DRAWN + 1)
+                waits[other] -= 1
+                if not waits[other]:
+                    ready.append(other)
+        if left:
+            raise _NotPlain
+
+
+def _references(css: str) -> list[str]:
+    """What a style refers to within the drawing; refuses one that could reach beyond it."""
+    found = [one[2] for one in _OWN.finditer(css)]
+    if _REACHES.search(css) or len(found) != len(_ADDRESS.findall(css)):
         raise _NotPlain
-    if name in ("href", "src") and not _INNER.match(value):
-        raise _NotPlain
-    if name not in ("href", "resource", "about") and _REACHES.search(value):
-        raise _NotPlain
+    return found
 
 
 def _size(attributes: dict[str, str]) -> tuple[int, int] | None:
     """As its head says, or its view box; None: it does not say."""
-    found = _LENGTH.match(attributes.get("width", "")), _LENGTH.match(attributes.get("height", ""))
-    if found[0] is not None and found[1] is not None:
-        width, height = (float(one[1]) * _PIXELS[one[2]] for one in found if one is not None)
+    said = [attributes.get(name, "100%") for name in ("width", "height")]
+    found = [one for one in map(_LENGTH.match, said) if one is not None]
+    lengths = [float(one[1]) * _PIXELS[one[2]] for one in found]
+    if len(lengths) == 2:
+        width, height = lengths
     else:
-        numbers = attributes.get("viewBox", "").replace(",", " ").split()
-        if len(numbers) != 4:
+        box = attributes.get("viewBox", "").replace(",", " ").split()
+        if len(box) != 4 or len(found) + said.count("100%") < 2:
             return None
-        width, height = float(numbers[2]), float(numbers[3])
+        width, height = float(box[2]), float(box[3])
+        side = height if said[0] == "100%" else width
+        if lengths and side > 0:  # the other side follows
+            width, height = width * lengths[0] / side, height * lengths[0] / side
     return (round(width), round(height)) if 1 <= width <= 100_000 and 1 <= height <= 100_000 else None
