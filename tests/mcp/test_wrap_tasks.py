@@ -1,6 +1,8 @@
 """Calls that their server runs as tasks: what is said of them passes as it is, and their record waits for their end."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -142,3 +144,52 @@ def test_a_task_that_needs_a_person_is_asked_about_before_it_begins(asking: Wrap
     assert asking.server_got == []
     asking.client({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {"ok": True}}})
     assert asking.asked[0]["params"]["task"] == WANTED["task"]
+
+
+def update(task: str = "t1") -> dict[str, Any]:
+    params = {"taskId": task, "inputResponses": {"q": {}}}
+    return {"jsonrpc": "2.0", "id": "u", "method": "tasks/update", "params": params}
+
+
+@pytest.mark.promise("P-17")
+@pytest.mark.parametrize("task", ["t1", "of nobody"])
+def test_a_task_gets_no_answers_while_all_calls_are_paused(recorded: Wrapped, task: str) -> None:
+    begin(recorded, "new")
+    recorded.door.pause(by="ada")
+    recorded.forget()
+    recorded.client(update(task))
+    recorded.client({**update(task), "id": None})
+    assert recorded.server_got == []
+    assert "paused by the operator" in recorded.told[0]["error"]["message"]
+    assert {one["rule"] for one in recorded.records("refused")} == {"paused"}
+    for method in ("tasks/get", "tasks/result", "tasks/list", "tasks/cancel"):
+        recorded.client({**update(), "method": method})
+    assert len(recorded.server_got) == 4
+    recorded.door.resume(by="ada")
+    recorded.client(update(task))
+    assert len(recorded.server_got) == 5
+
+
+@pytest.mark.promise("P-17")
+def test_an_update_that_can_be_read_in_two_ways_does_not_pass(recorded: Wrapped) -> None:
+    recorded.client(b'{"jsonrpc":"2.0","id":1,"method":"tasks/update","method":"tasks/get","params":{}}\n')
+    assert recorded.server_got == []
+
+
+@pytest.mark.promise("P-09")
+@pytest.mark.parametrize(("edit", "passes"), [('deny = ["read_file"]', False), ("repeats = 0", True)])
+def test_a_task_gets_answers_only_where_the_policy_of_now_lets_it(tmp_path: Path, edit: str, passes: bool) -> None:
+    policy = tmp_path / "rightcall.toml"
+    policy.write_text("version = 1\n")
+    with Door.open("wrap", policy, store="memory") as door:
+        wrapped = Wrapped(door)
+        begin(wrapped, "new")
+        policy.write_text(f"version = 1\n[policy]\n{edit}\n")
+        os.utime(policy, (1_000_000_000, 1_000_000_000))  # it has rested for long
+        door._next_look = 0.0
+        wrapped.forget()
+        for _ in range(4):
+            wrapped.client(update())
+        assert len(wrapped.server_got) == 4 * passes
+        assert len(wrapped.records("begin")) == 1 + passes, "judged once for each policy"
+        assert all("not whitelisted" in one["error"]["message"] for one in wrapped.told)

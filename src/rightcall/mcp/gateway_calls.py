@@ -33,12 +33,14 @@ from rightcall.mcp.upstream import Upstream
 from rightcall.mcp.upstream_link import ServerGone
 from rightcall.mcp.upstream_session import ServerSlow
 from rightcall.text.escape import escaped
+from rightcall.types_running import PAUSED
 
 _QUESTIONS = 3
 """For one call: about a definition that has changed, about the call itself, and once more."""
 _USED_UP = "requestState is used up, too old, or of another call: make the call anew"
 _NOT_OFFERED = "This tool is not offered here."
 _CHANGED = "The policy has changed while this call waited for answers, and does not let it go on: make the call anew"
+_GOES_ON = "It was judged anew, and goes on as it began."
 _MOVED = "The server of this call is no longer the one that it began with: make the call anew"
 _OURS = ("name", "arguments", "_meta", "inputResponses", "requestState")
 
@@ -106,6 +108,12 @@ class Calls:
         kept = self._taken(call.state, exchange)
         if kept is None or kept.pending is None:
             raise Refused(INVALID_PARAMS, _USED_UP)
+        if await asyncio.to_thread(self._door.is_paused):
+            kept.forget()
+            return _refused((await self._judging.judge_unknown(call, exchange)).message, exchange)
+        if kept.digest != self._door.policy.digest:
+            kept.forget()
+            return _refused(_CHANGED, exchange)
         kept.pending.answer(call.responses, exchange)
         return await self._until_asked(kept.pending, None, None, exchange)
 
@@ -168,7 +176,7 @@ class Calls:
         params = self._params(passage, call, upstream, exchange)
         if call.state is None and era_of(upstream) != "old":  # which a server may ask for without a state of its own
             params |= responses_of(exchange)
-        errand = self._errand(passage, meant, upstream, params)
+        errand = self._errand(passage, call, meant, upstream, params, exchange)
         if not exchange.peer.stateless or era_of(upstream) == "new":
             return await self._made(errand, exchange)
 
@@ -193,44 +201,48 @@ class Calls:
         if kept.upstream is not upstream:
             kept.forget()
             return _refused(_MOVED, exchange)
-        passage = await self._still_allowed(kept, kept.passage, call, meant, exchange)
-        if passage is None:
+        passage = kept.passage
+        barred = await self._barred(kept.digest, call, meant, exchange)
+        if barred is not None:
             kept.forget()
-            return _refused(_CHANGED, exchange)
+            return barred
         if kept.pending is not None:
             kept.pending.answer(call.responses, exchange)
             return await self._until_asked(kept.pending, passage, upstream, exchange)
         params = self._params(passage, ToolCall(call.name, call.arguments), upstream, exchange)
         params |= {"inputResponses": call.responses} if call.responses else {}
         params |= {"requestState": kept.state} if kept.state is not None else {}
-        return await self._made(self._errand(passage, meant, upstream, params), exchange)
+        return await self._made(self._errand(passage, call, meant, upstream, params, exchange), exchange)
 
     def _taken(self, token: str, exchange: Exchange) -> Kept | None:
         binding = binding_of(exchange.caller, exchange.method, exchange.params)
         return self._kept.take(token, binding, exchange.caller)
 
-    async def _still_allowed(
-        self, kept: Kept, passage: Passage, call: ToolCall, meant: Meant, exchange: Exchange
-    ) -> Passage | None:
-        """Under the policy of now; a call that was let through under the same one is not judged twice. None where it
-        may not go on, also where a person would have to be asked first."""
-        if kept.digest == self._door.policy.digest:
-            return passage
+    async def _barred(self, digest: str, call: ToolCall, meant: Meant, exchange: Exchange) -> Answer | None:
+        """Why a call that was let through may not go on, also where a person would have to be asked first; None where
+        it may. Under the policy that let it through it is not judged twice, unless all calls are paused."""
+        if digest == self._door.policy.digest and not await asyncio.to_thread(self._door.is_paused):
+            return None
         again = await self._judging.judge(meant, call, exchange)
         if again.action != "allow":
-            return None
-        await self._door.aended(again, summary="The policy has changed: it goes on as it began.")
-        return passage
+            return _refused(again.message if again.decision.rule == PAUSED.rule else _CHANGED, exchange)
+        await self._door.aended(again, summary=_GOES_ON)
+        return None
 
-    def _errand(self, passage: Passage, meant: Meant, upstream: Upstream, params: dict[str, Any]) -> Errand:
+    def _errand(
+        self, passage: Passage, call: ToolCall, meant: Meant, upstream: Upstream, params: dict[str, Any],
+        exchange: Exchange,
+    ) -> Errand:  # fmt: skip
         entry = self._table.of(upstream.name).get(passage.name, meant.entry)
         headers = mirrored(entry.mirrors, mapping(passage.arguments)) if entry.mirrors else {}
 
         def forget() -> None:
             self._door.ended(passage, ok=False, error="The client did not come back with the answers it was asked for.")
 
+        digest = self._door.policy.digest
         return Errand(
-            upstream, "tools/call", params, passage.name, headers, passage, forget, self._door.policy.digest
+            upstream, "tools/call", params, passage.name, headers, passage, forget, digest,
+            barred=lambda: self._barred(digest, call, meant, exchange),
         )  # fmt: skip
 
     async def _until_asked(

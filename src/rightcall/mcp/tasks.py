@@ -24,7 +24,8 @@ EXTENSION: Final = "io.modelcontextprotocol/tasks"
 RELATED: Final = "io.modelcontextprotocol/related-task"
 STATUS: Final = "notifications/tasks/status"
 STATUS_NEW: Final = "notifications/tasks"
-ABOUT_ONE: Final = ("tasks/get", "tasks/result", "tasks/cancel", "tasks/update")
+UPDATE: Final = "tasks/update"
+ABOUT_ONE: Final = ("tasks/get", "tasks/result", "tasks/cancel", UPDATE)
 """Requests that name a task."""
 LONGEST: Final = 86_400.0
 """Seconds for which the record of a call waits for a task, whatever its server says."""

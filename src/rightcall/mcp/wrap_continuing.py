@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Raw, Struct
 from msgspec.json import encode
+from msgspec.structs import replace
 
 from rightcall.mcp.messages import ToolCall
 
@@ -40,6 +41,8 @@ class Pending(Struct, frozen=True):
     rounds: int = 0
     wants_task: bool = False
     """Whether the client asked for a task instead of an answer (2025-11-25)."""
+    digest: str = ""
+    """Of the policy that let it through."""
 
     @property
     def seconds(self) -> float:
@@ -66,9 +69,7 @@ class Continuations:
         if not pending.written or pending.rounds >= MOST_ROUNDS:
             return False
         self._drop(lambda kept: kept.until < self._now())
-        waits = Pending(
-            pending.passage, pending.raw_id, 0.0, pending.written, spent=pending.seconds, rounds=pending.rounds + 1
-        )
+        waits = replace(pending, since=0.0, spent=pending.seconds, rounds=pending.rounds + 1)
         with self._lock:
             if sum(map(len, self._kept.values())) >= _MOST_KEPT:
                 return False
