@@ -470,3 +470,29 @@ def test_a_task_gets_answers_only_where_the_policy_of_now_lets_it(tmp_path: Path
 
     asyncio.run(main())
     assert len(link.said("tasks/update")) == 4 * passes
+
+
+@pytest.mark.parametrize("capabilities", [{}, {"extensions": {"other": {}}}, {"extensions": 1}])
+def test_an_answer_that_only_looks_like_a_task_is_the_result_of_its_call(capabilities: dict[str, Any]) -> None:
+    dressed = {**RESULT, "isError": True, "resultType": "task", "taskId": "x", "ttlMs": 86_400_000}
+    server = TaskServer("new")
+    link = ScriptedLink(lambda method, params: dressed if method == "tools/call" else server(method, params))
+
+    async def main() -> list[tuple[str, str]]:
+        async with gateway_of(policy("a"), a=link) as gateway:
+            await once(gateway, "tools/call", capabilities=capabilities, **CALL)
+            return endings(gateway)
+
+    assert asyncio.run(main()) == [("failed", "done")]
+
+
+def test_an_answer_that_only_looks_like_a_question_is_the_result_of_its_call() -> None:
+    dressed = {**RESULT, "isError": True, "resultType": "input_required", "inputRequests": {}}
+    link = ScriptedLink(lambda method, params: dressed if method == "tools/call" else old_server(method, params))
+
+    async def main() -> list[tuple[str, str]]:
+        async with gateway_of(policy("a"), a=link) as gateway:
+            await asked(await greeted(gateway), "tools/call", **CALL)
+            return endings(gateway)
+
+    assert [status for status, _ in asyncio.run(main())] == ["failed"]

@@ -270,7 +270,7 @@ class Calls:
         except asyncio.CancelledError:
             await self._door.aended(passage, ok=False, error="The client cancelled it.", seconds=monotonic() - began)
             raise
-        if asks(answer):
+        if exchange.peer.stateless and asks(answer):  # to others what only looks like a question is the result
             return answer
         if (task := await self._tasks.begun(answer, errand, exchange)) is not None:
             return task

@@ -31,6 +31,7 @@ from rightcall.mcp.tasks import (
     created_by,
     ending_of,
     ending_told,
+    is_able,
     renamed,
     with_warning,
 )
@@ -102,8 +103,9 @@ class Tasks:
 
     async def begun(self, answer: Answer, errand: Errand, exchange: Exchange) -> Answer | None:
         """What the client gets of an answer that is a task; None where it is none."""
-        wanted = "task" in errand.params
-        created = created_by(answer.result, wanted=wanted) if wanted or exchange.peer.stateless else None
+        is_new = exchange.peer.stateless
+        wanted, able = "task" in errand.params and not is_new, is_new and is_able(exchange.capabilities)
+        created = created_by(answer.result, wanted=wanted, able=able)
         if created is None or errand.passage is None or answer.result is None:
             return None
         await self._make_room(exchange.caller)
@@ -177,11 +179,10 @@ class Tasks:
 
     def _check(self, exchange: Exchange, upstreams: Iterable[Upstream]) -> None:
         """Raises Refused where no server has tasks, or this client cannot have any."""
-        extensions = mapping(exchange.capabilities.get("extensions"))
         told = self.capabilities(upstreams, stateless=exchange.peer.stateless)
         if not told and not any(caller == exchange.caller for caller, _ in self._tasks):
             raise Refused(METHOD_NOT_FOUND, "Method not found", exchange.method)
-        if exchange.peer.stateless and EXTENSION not in extensions:
+        if exchange.peer.stateless and not is_able(exchange.capabilities):
             needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
             raise Refused(MISSING_CAPABILITY, "Missing required client capability", needed)
 

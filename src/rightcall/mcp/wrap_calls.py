@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from rightcall.mcp.answers import outcome_of, with_note
 from rightcall.mcp.approving import Approver, Said
-from rightcall.mcp.eras import Peer, peer_of_handshake, peer_of_request, refusal
+from rightcall.mcp.eras import CAPABILITIES_KEY, Peer, peer_of_handshake, peer_of_request, refusal
 from rightcall.mcp.messages import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -34,6 +34,7 @@ from rightcall.mcp.messages import (
     tool_call,
     value,
 )  # fmt: skip
+from rightcall.mcp.tasks import is_able
 from rightcall.mcp.wrap_asking import Held, Questions
 from rightcall.mcp.wrap_continuing import Continuations, Pending, written
 from rightcall.mcp.wrap_ends import Ends
@@ -279,10 +280,12 @@ class Calls:
 
     def _allowed(self, held: Held, passage: Passage) -> bytes:
         params, without = self._approver.restored(held.call)
-        known = written(held.call) if held.peer.stateless else ""
+        is_new = held.peer.stateless
         pending = Pending(
-            passage, held.raw_id, monotonic(), known, wants_task=held.call.task, digest=self._door.policy.digest
-        )
+            passage, held.raw_id, monotonic(), written(held.call) if is_new else "",
+            wants_task=held.call.task and not is_new,
+            can_have_task=is_new and is_able(held.call.meta.get(CAPABILITIES_KEY)), digest=self._door.policy.digest,
+        )  # fmt: skip
         return self._sent(held, pending, params, without)
 
     def _sent(self, held: Held, pending: Pending, params: dict[str, Any], without: tuple[str, ...]) -> bytes:

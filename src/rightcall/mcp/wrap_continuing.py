@@ -41,6 +41,8 @@ class Pending(Struct, frozen=True):
     rounds: int = 0
     wants_task: bool = False
     """Whether the client asked for a task instead of an answer (2025-11-25)."""
+    can_have_task: bool = False
+    """Whether the client has said that it can take a task for an answer (2026-07-28)."""
     digest: str = ""
     """Of the policy that let it through."""
 

@@ -47,7 +47,7 @@ class Tasks:
 
     def begun(self, pending: Pending, message: Message) -> bool:
         """Whether the answer to a call is a task, for which its record is to wait."""
-        created = created_by(message.result or None, wanted=pending.wants_task)
+        created = created_by(message.result or None, wanted=pending.wants_task, able=pending.can_have_task)
         if created is None:
             return False
         with self._lock:
