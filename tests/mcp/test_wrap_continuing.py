@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from rightcall.door import Door
-from rightcall.mcp.eras import CAPABILITIES_KEY
+from rightcall.mcp.eras import CAPABILITIES_KEY, MOST_ROUNDS
 from rightcall.mcp.messages import ToolCall
-from rightcall.mcp.wrap_continuing import MOST_ROUNDS, Continuations, Pending, written
+from rightcall.mcp.wrap_continuing import Continuations, Pending, written
 from rightcall.trust.stops import put_stop
 from rightcall.types_running import Pause
 from wrapping import ASKING, MODERN, Wrapped, answers, call, line, result

@@ -13,6 +13,7 @@ from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
 from rightcall.config_servers import Server
 from rightcall.door import Door
 from rightcall.mcp import gateway_continuing, gateway_following, gateway_news, gateway_shared
+from rightcall.mcp.eras import MOST_ROUNDS
 from rightcall.mcp.gateway_continuing import Continuations, Kept
 from rightcall.mcp.gateway_shared import SharedGateway
 from rightcall.mcp.messages import read
@@ -307,6 +308,43 @@ def test_an_emergency_stop_holds_while_a_client_of_the_old_era_is_asked_for_a_ne
     assert "paused by the operator" in text_of(found)
     assert rules_of == ["paused"]
     assert sum(len(link.said("tools/call")) for _, link in links.opened) == 1
+
+
+@pytest.mark.promise("P-07")
+@pytest.mark.parametrize("era", ["old", "new"])
+def test_a_server_that_never_stops_asking_is_stopped(era: str) -> None:
+    question = {"method": "elicitation/create", "params": {"message": "sure?"}}
+
+    def greedy(method: str, params: dict[str, Any]) -> Any:
+        if method != "tools/call":
+            return (asking_server if era == "new" else old_server)(method, params)
+        more = {"resultType": "input_required", "inputRequests": {"q": question}, "requestState": "own"}
+        return more if era == "new" else None
+
+    links = Links(greedy)
+    call: dict[str, Any] = {"name": "a_echo", "arguments": {"text": "x"}}
+
+    async def main() -> tuple[Any, int]:
+        async with shared_of(policy("a", policy={"repeats": 3}), links) as shared:
+            more: dict[str, Any] = {}
+            for number in range(1, 61):
+                begun = asyncio.create_task(once(shared, "tools/call", capabilities=ASKABLE, **call, **more))
+                while era == "old" and not begun.done():
+                    called = [link for _, link in links.opened if link.said("tools/call")]
+                    if called and len([one for one in called[0].sent if "result" in one]) == number - 1:
+                        called[0].say({"id": f"q{number}", **question})
+                        await begun
+                    await asyncio.sleep(0)
+                found = await begun
+                if found["resultType"] != "input_required":
+                    return found, number
+                answers = {key: {"action": "accept", "content": {}} for key in found["inputRequests"]}
+                more = {"inputResponses": answers, "requestState": found["requestState"]}
+        raise AssertionError("it asks for ever")
+
+    found, number = asyncio.run(asyncio.wait_for(main(), 10))
+    assert number == 3 * MOST_ROUNDS + 1, "judged anew after so many rounds, and a loop the third time"
+    assert "the same call for the third time" in text_of(found)
 
 
 @pytest.mark.promise("P-09")

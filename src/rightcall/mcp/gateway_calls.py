@@ -13,12 +13,13 @@ from time import monotonic
 from typing import Any, Protocol
 
 from msgspec import json
+from msgspec.structs import replace
 
 from rightcall.door import Door
 from rightcall.door_passage import Passage
 from rightcall.mcp.answers import outcome_of, with_note
 from rightcall.mcp.approving import Approver, is_ours, said
-from rightcall.mcp.eras import complete, refusal
+from rightcall.mcp.eras import MOST_ROUNDS, complete, refusal
 from rightcall.mcp.gateway_continuing import MARK, Continuations, Kept, Pending, binding_of
 from rightcall.mcp.gateway_forward import Errand, asks, era_of, forward, question_result, responses_of
 from rightcall.mcp.gateway_judging import Judging
@@ -40,6 +41,7 @@ _QUESTIONS = 3
 _USED_UP = "requestState is used up, too old, or of another call: make the call anew"
 _NOT_OFFERED = "This tool is not offered here."
 _CHANGED = "The policy has changed while this call waited for answers, and does not let it go on: make the call anew"
+_TOO_OFTEN = f"This call has asked {MOST_ROUNDS} times for more, and still wants more: make the call anew"
 _GOES_ON = "It was judged anew, and goes on as it began."
 _MOVED = "The server of this call is no longer the one that it began with: make the call anew"
 _OURS = ("name", "arguments", "_meta", "inputResponses", "requestState")
@@ -111,11 +113,11 @@ class Calls:
         if await asyncio.to_thread(self._door.is_paused):
             kept.forget()
             return _refused((await self._judging.judge_unknown(call, exchange)).message, exchange)
-        if kept.digest != self._door.policy.digest:
+        if kept.digest != self._door.policy.digest or kept.rounds >= MOST_ROUNDS:
             kept.forget()
-            return _refused(_CHANGED, exchange)
+            return _refused(_CHANGED if kept.rounds < MOST_ROUNDS else _TOO_OFTEN, exchange)
         kept.pending.answer(call.responses, exchange)
-        return await self._until_asked(kept.pending, None, None, exchange)
+        return await self._until_asked(kept.pending, None, None, exchange, kept.rounds)
 
     # ── may it run? ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -201,31 +203,37 @@ class Calls:
         if kept.upstream is not upstream:
             kept.forget()
             return _refused(_MOVED, exchange)
-        passage = kept.passage
-        barred = await self._barred(kept.digest, call, meant, exchange)
+        passage, is_due = kept.passage, kept.rounds >= MOST_ROUNDS
+        barred = await self._barred(kept.digest, call, meant, exchange, is_due=is_due)
         if barred is not None:
             kept.forget()
             return barred
+        rounds = 0 if is_due else kept.rounds
         if kept.pending is not None:
             kept.pending.answer(call.responses, exchange)
-            return await self._until_asked(kept.pending, passage, upstream, exchange)
+            return await self._until_asked(kept.pending, passage, upstream, exchange, rounds)
         params = self._params(passage, ToolCall(call.name, call.arguments), upstream, exchange)
         params |= {"inputResponses": call.responses} if call.responses else {}
         params |= {"requestState": kept.state} if kept.state is not None else {}
-        return await self._made(self._errand(passage, call, meant, upstream, params, exchange), exchange)
+        errand = self._errand(passage, call, meant, upstream, params, exchange)
+        return await self._made(replace(errand, rounds=rounds), exchange)
 
     def _taken(self, token: str, exchange: Exchange) -> Kept | None:
         binding = binding_of(exchange.caller, exchange.method, exchange.params)
         return self._kept.take(token, binding, exchange.caller)
 
-    async def _barred(self, digest: str, call: ToolCall, meant: Meant, exchange: Exchange) -> Answer | None:
+    async def _barred(
+        self, digest: str, call: ToolCall, meant: Meant, exchange: Exchange, *, is_due: bool = False
+    ) -> Answer | None:
         """Why a call that was let through may not go on, also where a person would have to be asked first; None where
-        it may. Under the policy that let it through it is not judged twice, unless all calls are paused."""
-        if digest == self._door.policy.digest and not await asyncio.to_thread(self._door.is_paused):
+        it may. Under the policy that let it through it is not judged twice, unless all calls are paused, or it
+        `is_due` since its server has asked so often."""
+        is_same = digest == self._door.policy.digest
+        if is_same and not is_due and not await asyncio.to_thread(self._door.is_paused):
             return None
         again = await self._judging.judge(meant, call, exchange)
         if again.action != "allow":
-            return _refused(again.message if again.decision.rule == PAUSED.rule else _CHANGED, exchange)
+            return _refused(again.message if is_same or again.decision.rule == PAUSED.rule else _CHANGED, exchange)
         await self._door.aended(again, summary=_GOES_ON)
         return None
 
@@ -246,7 +254,7 @@ class Calls:
         )  # fmt: skip
 
     async def _until_asked(
-        self, pending: Pending, passage: Passage | None, upstream: Upstream | None, exchange: Exchange
+        self, pending: Pending, passage: Passage | None, upstream: Upstream | None, exchange: Exchange, rounds: int = 0
     ) -> Answer:
         """The result, or the questions that a server of the old era has put in the middle of it."""
         found = await pending.result_or_questions()
@@ -254,7 +262,7 @@ class Calls:
             return found
         binding = binding_of(exchange.caller, exchange.method, exchange.params)
         digest = self._door.policy.digest
-        kept = Kept(binding, passage, None, pending, pending.cancel, upstream, digest)
+        kept = Kept(binding, passage, None, pending, pending.cancel, upstream, digest, rounds + 1)
         return question_result(found, self._kept.keep(kept, exchange.caller))
 
     async def _made(self, errand: Errand, exchange: Exchange) -> Answer:

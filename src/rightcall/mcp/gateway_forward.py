@@ -63,6 +63,8 @@ class Errand(Struct, frozen=True):
     """Of the policy that let it through."""
     barred: Callable[[], Awaitable[Answer | None]] | None = None
     """What the client gets instead where it may not go on after a question: all calls may be paused by then."""
+    rounds: int = 0
+    """How often the server has asked for it already."""
     seconds: float | None = 0.0
     """How long its answer may take: 0 for as long as a call, None for as long as the client waits."""
 
@@ -134,7 +136,7 @@ def _passed_on(errand: Errand, exchange: Exchange, result: dict[str, Raw], kept:
     state = value(result.get("requestState", b""))
     binding = binding_of(exchange.caller, exchange.method, exchange.params)
     own = state if isinstance(state, str) else None
-    waits = Kept(binding, errand.passage, own, None, errand.forget, errand.upstream, errand.digest)
+    waits = Kept(binding, errand.passage, own, None, errand.forget, errand.upstream, errand.digest, errand.rounds + 1)
     token = kept.keep(waits, exchange.caller)
     return Answer(Raw(json.encode({**result, "requestState": token})))
 

@@ -16,13 +16,12 @@ from msgspec import Raw, Struct
 from msgspec.json import encode
 from msgspec.structs import replace
 
+from rightcall.mcp.eras import MOST_ROUNDS
 from rightcall.mcp.messages import ToolCall
 
 if TYPE_CHECKING:
     from rightcall.door_passage import Passage
 
-MOST_ROUNDS: Final = 16
-"""How often a server may ask for one call; what follows is judged as a call of its own."""
 _MOST_KEPT: Final = 1_000
 
 Key = tuple[str | None, str]
