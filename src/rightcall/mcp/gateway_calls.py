@@ -33,6 +33,7 @@ from rightcall.mcp.serving_answers import Answer, Refused, failure, success
 from rightcall.mcp.upstream import Upstream
 from rightcall.mcp.upstream_link import ServerGone
 from rightcall.mcp.upstream_session import ServerSlow
+from rightcall.mcp.wrap_refused import record_refusal
 from rightcall.text.escape import escaped
 from rightcall.types_running import PAUSED
 
@@ -77,12 +78,18 @@ class Calls:
         upstream = self._servers.upstream(meant.entry.space) if meant is not None else None
         if meant is None or upstream is None:
             return await self._unknown(call, exchange)
-        _check_headers(call, meant, exchange)
-        if call.state is not None and call.state.startswith(MARK):
+        wrong = _mismatch(call, meant, exchange)
+        if wrong is not None and self._door.offers(meant.entry.name, meant.entry.space, exchange.caller):
+            await self._record_mismatch(meant, wrong, exchange)
+            raise Refused(HEADER_MISMATCH, wrong)
+        if call.state is not None and call.state.startswith(MARK) and wrong is None:
             return await self._continued(call.state, call, meant, upstream, exchange)
         passage = await self._judged(call, meant, exchange)
         if isinstance(passage, Answer):
             return passage
+        if wrong is not None:
+            await self._door.aended(passage, ok=False, error=wrong)
+            raise Refused(HEADER_MISMATCH, wrong)
         if not upstream.server.offers(passage.name):  # it is let through where calls are only watched
             await self._door.aended(passage, ok=False, error=_NOT_OFFERED)
             return _refused(_NOT_OFFERED, exchange)
@@ -159,6 +166,10 @@ class Calls:
         answer = await exchange.ask("elicitation/create", form)
         word = said(value(answer.result or b""))
         return word if word is not None else _refused(passage.message, exchange)
+
+    async def _record_mismatch(self, meant: Meant, wrong: str, exchange: Exchange) -> None:
+        space, context = meant.entry.space, exchange.client.context
+        await asyncio.to_thread(record_refusal, self._door, space, meant.entry.name, wrong, context, exchange.caller)
 
     async def _unknown(self, call: ToolCall, exchange: Exchange) -> Answer:
         """Recorded like any refusal; the hint names only what this caller may use."""
@@ -292,12 +303,12 @@ class Calls:
         return Answer(with_note(answer.result, passage.message))
 
 
-def _check_headers(call: ToolCall, meant: Meant, exchange: Exchange) -> None:
-    """Raises Refused where the headers of a call tell of other arguments than it has."""
-    if meant.entry.mirrors and exchange.headers is not None:
-        wrong = mismatch(meant.entry.mirrors, mapping(call.arguments), exchange.headers)
-        if wrong is not None:
-            raise Refused(HEADER_MISMATCH, wrong)
+def _mismatch(call: ToolCall, meant: Meant, exchange: Exchange) -> str | None:
+    """How the headers of a call tell of other arguments than it has. That names arguments of the tool, so it is only
+    for callers who may know of it."""
+    if not meant.entry.mirrors or exchange.headers is None:
+        return None
+    return mismatch(meant.entry.mirrors, mapping(call.arguments), exchange.headers)
 
 
 def called_by(exchange: Exchange) -> str:
