@@ -334,7 +334,7 @@ def test_a_server_that_never_stops_asking_is_stopped(era: str) -> None:
                     if called and len([one for one in called[0].sent if "result" in one]) == number - 1:
                         called[0].say({"id": f"q{number}", **question})
                         await begun
-                    await asyncio.sleep(0)
+                    await asyncio.sleep(0.001)
                 found = await begun
                 if found["resultType"] != "input_required":
                     return found, number
