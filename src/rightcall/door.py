@@ -291,6 +291,14 @@ class Door:
         told, callers = str(self._redactor.value(reason)), tuple(self._policy.current.settings.callers)
         return self.store.transact(lambda tables: resume(tables, by, told, callers))
 
+    def is_paused(self) -> bool:
+        """Whether the emergency stop holds, for a call that was let through and would go on. True also where the store
+        cannot say: then the call is to be judged anew, which says what happens without a store."""
+        try:
+            return self.store.look(lambda tables: tables.paused()) is not None
+        except StoreError:
+            return True
+
     def _asked(
         self, name: Any, arguments: Any, caller: str | None, context: str | None, step: str | None,
         call_id: str | None, space: str, approval: str | None, cwd: str | None,

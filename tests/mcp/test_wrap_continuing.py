@@ -1,16 +1,18 @@
 """A call whose server asks for more is still the one call that was judged; another never passes for it."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rightcall.door import Door
-from rightcall.mcp.eras import CAPABILITIES_KEY
+from rightcall.mcp.eras import CAPABILITIES_KEY, MOST_ROUNDS
 from rightcall.mcp.messages import ToolCall
-from rightcall.mcp.wrap_continuing import MOST_ROUNDS, Continuations, Pending, written
+from rightcall.mcp.wrap_continuing import Continuations, Pending, written
+from rightcall.trust.stops import put_stop
+from rightcall.types_running import Pause
 from wrapping import ASKING, MODERN, Wrapped, answers, call, line, result
 
 pytestmark = pytest.mark.promise("P-06", "H-04")
@@ -218,3 +220,30 @@ def test_a_client_that_cannot_be_asked_goes_on_too(wrapped: Wrapped) -> None:
     wrapped.server(result(1, {"resultType": "input_required", "requestState": "s1"}))
     wrapped.client(call(2, "delete_file", DELETE, _meta=meta, requestState="s1"))
     assert len(wrapped.records("begin")) == 1
+
+
+@pytest.fixture
+def stops() -> Iterator[Callable[[Door, bool], None]]:
+    """The emergency stop, of one store or everywhere; it ends with the test."""
+
+    def stop(door: Door, everywhere: bool) -> None:
+        if everywhere:
+            put_stop(Pause("ada", "2026-01-01T00:00:00Z"))
+        else:
+            door.pause(by="ada")
+
+    yield stop
+    put_stop(None)
+
+
+@pytest.mark.promise("P-17")
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_an_emergency_stop_holds_for_a_call_that_would_go_on(
+    half_way: Wrapped, stops: Callable[[Door, bool], None], everywhere: bool
+) -> None:
+    stops(half_way.door, everywhere)
+    half_way.client(goes_on())
+    assert half_way.server_got == []
+    assert "paused by the operator" in half_way.refusal
+    assert [one["rule"] for one in half_way.records("refused")] == ["paused"]
+    assert [one["error"] for one in half_way.records("end")] == ["All calls were paused before it could go on."]

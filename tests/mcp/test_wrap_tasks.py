@@ -1,16 +1,22 @@
 """Calls that their server runs as tasks: what is said of them passes as it is, and their record waits for their end."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from rightcall.door import Door
 from rightcall.mcp import wrap_tasks
+from rightcall.mcp.eras import CAPABILITIES_KEY
+from rightcall.mcp.tasks import LONGEST, created_by
 from wrapping import MODERN, Wrapped, call, line, result
 
 RESULT = {"content": [{"type": "text", "text": "done"}]}
 WANTED: dict[str, Any] = {"task": {"ttl": 60_000}}
+ABLE = {**MODERN, CAPABILITIES_KEY: {"extensions": {"io.modelcontextprotocol/tasks": {}}}}
 STATUS = "notifications/tasks/status"
 pytestmark = pytest.mark.promise("H-32")
 
@@ -23,7 +29,7 @@ def recorded() -> Iterator[Wrapped]:
 
 def begin(wrapped: Wrapped, era: str, task: str = "t1", ttl: Any = 60_000) -> None:
     """A call that becomes a task, whose answer passes as the bytes it is."""
-    more = WANTED if era == "old" else {"_meta": MODERN}
+    more = WANTED if era == "old" else {"_meta": ABLE}
     wrapped.client(call("c", "read_file", {"path": "a"}, **more))
     told = {"taskId": task, "status": "working"}
     created = {"task": {**told, "ttl": ttl}} if era == "old" else {**told, "resultType": "task", "ttlMs": ttl}
@@ -110,17 +116,51 @@ def test_tasks_are_bounded(recorded: Wrapped, monkeypatch: pytest.MonkeyPatch) -
     assert [words[:35] for _, words in ends(recorded)] == ["The task is not followed any more: "]
 
 
-def test_an_answer_that_only_looks_like_a_task_is_the_result_of_its_call(recorded: Wrapped) -> None:
-    recorded.client(call(1, "read_file", {"path": "a"}))
-    recorded.server(result(1, {**RESULT, "task": {"taskId": "t1"}}))
-    assert ends(recorded) == [("success", "done")]
+@pytest.mark.parametrize(
+    ("more", "dress"),
+    [
+        ({}, {"task": {"taskId": "t1"}}),
+        ({}, {"resultType": "task", "taskId": "t1", "ttlMs": 86_400_000}),
+        (WANTED, {"resultType": "task", "taskId": "t1"}),
+        ({"_meta": MODERN}, {"resultType": "task", "taskId": "t1"}),
+        ({"_meta": MODERN, **WANTED}, {"task": {"taskId": "t1"}}),
+        ({"_meta": ABLE}, {"task": {"taskId": "t1"}}),
+    ],
+)
+def test_an_answer_that_only_looks_like_a_task_is_the_result_of_its_call(
+    recorded: Wrapped, more: dict[str, Any], dress: dict[str, Any]
+) -> None:
+    recorded.client(call(1, "read_file", {"path": "a"}, **more))
+    recorded.server(result(1, {**RESULT, "isError": True, **dress}))
+    assert ends(recorded) == [("failed", "done")]
+
+
+def test_a_task_after_a_question_is_still_one(recorded: Wrapped) -> None:
+    recorded.client(call(1, "read_file", {"path": "a"}, _meta=ABLE))
+    recorded.server(result(1, {"resultType": "input_required", "inputRequests": {}, "requestState": "s"}))
+    recorded.client(call(2, "read_file", {"path": "a"}, _meta=ABLE, requestState="s"))
+    recorded.server(result(2, {"resultType": "task", "taskId": "t1"}))
+    assert ends(recorded) == []
+
+
+@pytest.mark.parametrize(
+    ("ttl", "seconds"),
+    [
+        ("1500", 1.5), ("0", 0.0), ("9" * 401, LONGEST), ("9" * 30, LONGEST), ("-1", LONGEST), ("true", LONGEST),
+        ('"60000"', LONGEST), ("[1]", LONGEST), ("{}", LONGEST), ("null", LONGEST),
+    ],
+)  # fmt: skip
+def test_a_server_says_how_long_it_keeps_a_task_in_any_number(ttl: str, seconds: float) -> None:
+    created = created_by(Raw(f'{{"task":{{"taskId":"t","ttl":{ttl}}}}}'.encode()), wanted=True, able=False)
+    assert created is not None
+    assert created.seconds == seconds
 
 
 @pytest.mark.parametrize("era", ["old", "new"])
 def test_the_warning_of_a_call_comes_with_the_result_of_its_task(era: str) -> None:
     with Door.open("wrap", {"gate": {"hosts": {"wrap": {"mode": "warn"}}}}, store="memory") as door:
         wrapped = Wrapped(door)
-        more = WANTED if era == "old" else {"_meta": MODERN}
+        more = WANTED if era == "old" else {"_meta": ABLE}
         wrapped.client(call(1, "read_file", {"path": "a", "limit": "many"}, **more))
         created = {"task": {"taskId": "t"}} if era == "old" else {"resultType": "task", "taskId": "t"}
         wrapped.server(result(1, created))
@@ -142,3 +182,52 @@ def test_a_task_that_needs_a_person_is_asked_about_before_it_begins(asking: Wrap
     assert asking.server_got == []
     asking.client({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {"ok": True}}})
     assert asking.asked[0]["params"]["task"] == WANTED["task"]
+
+
+def update(task: str = "t1") -> dict[str, Any]:
+    params = {"taskId": task, "inputResponses": {"q": {}}}
+    return {"jsonrpc": "2.0", "id": "u", "method": "tasks/update", "params": params}
+
+
+@pytest.mark.promise("P-17")
+@pytest.mark.parametrize("task", ["t1", "of nobody"])
+def test_a_task_gets_no_answers_while_all_calls_are_paused(recorded: Wrapped, task: str) -> None:
+    begin(recorded, "new")
+    recorded.door.pause(by="ada")
+    recorded.forget()
+    recorded.client(update(task))
+    recorded.client({**update(task), "id": None})
+    assert recorded.server_got == []
+    assert "paused by the operator" in recorded.told[0]["error"]["message"]
+    assert {one["rule"] for one in recorded.records("refused")} == {"paused"}
+    for method in ("tasks/get", "tasks/result", "tasks/list", "tasks/cancel"):
+        recorded.client({**update(), "method": method})
+    assert len(recorded.server_got) == 4
+    recorded.door.resume(by="ada")
+    recorded.client(update(task))
+    assert len(recorded.server_got) == 5
+
+
+@pytest.mark.promise("P-17")
+def test_an_update_that_can_be_read_in_two_ways_does_not_pass(recorded: Wrapped) -> None:
+    recorded.client(b'{"jsonrpc":"2.0","id":1,"method":"tasks/update","method":"tasks/get","params":{}}\n')
+    assert recorded.server_got == []
+
+
+@pytest.mark.promise("P-09")
+@pytest.mark.parametrize(("edit", "passes"), [('deny = ["read_file"]', False), ("repeats = 0", True)])
+def test_a_task_gets_answers_only_where_the_policy_of_now_lets_it(tmp_path: Path, edit: str, passes: bool) -> None:
+    policy = tmp_path / "rightcall.toml"
+    policy.write_text("version = 1\n")
+    with Door.open("wrap", policy, store="memory") as door:
+        wrapped = Wrapped(door)
+        begin(wrapped, "new")
+        policy.write_text(f"version = 1\n[policy]\n{edit}\n")
+        os.utime(policy, (1_000_000_000, 1_000_000_000))  # it has rested for long
+        door._next_look = 0.0
+        wrapped.forget()
+        for _ in range(4):
+            wrapped.client(update())
+        assert len(wrapped.server_got) == 4 * passes
+        assert len(wrapped.records("begin")) == 1 + passes, "judged once for each policy"
+        assert all("not whitelisted" in one["error"]["message"] for one in wrapped.told)

@@ -1,6 +1,7 @@
 """Many clients of one gateway: what is one's is never another's, and nothing stays behind that nobody uses."""
 
 import asyncio
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,11 +13,14 @@ from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
 from rightcall.config_servers import Server
 from rightcall.door import Door
 from rightcall.mcp import gateway_continuing, gateway_following, gateway_news, gateway_shared
+from rightcall.mcp.eras import MOST_ROUNDS
 from rightcall.mcp.gateway_continuing import Continuations, Kept
 from rightcall.mcp.gateway_shared import SharedGateway
 from rightcall.mcp.messages import read
 from rightcall.mcp.serving_answers import Refused
 from rightcall.record.known_tools import remembered_tools
+from rightcall.trust.stops import put_stop
+from rightcall.types_running import Pause
 
 ASKABLE = {"elicitation": {"form": {}}}
 SAMPLING: dict[str, Any] = {"sampling": {}}
@@ -230,6 +234,117 @@ def test_a_call_goes_on_only_where_the_policy_of_now_lets_it(tmp_path: Any, edit
     found, sent = asyncio.run(main())
     assert found.startswith(told)
     assert sent == (2 if told == "it ran" else 1)
+
+
+def refusals(shared: Any) -> list[str]:
+    entries = shared.door.store.look(lambda tables: list(tables.entries()))
+    return [json.decode(one.body)["rule"] for one in entries if one.kind == "refused"]
+
+
+@pytest.fixture
+def stops() -> Iterator[Callable[[Door, bool], None]]:
+    """The emergency stop, of one store or everywhere; it ends with the test."""
+
+    def stop(door: Door, everywhere: bool) -> None:
+        if everywhere:
+            put_stop(Pause("ada", "2026-01-01T00:00:00Z"))
+        else:
+            door.pause(by="ada")
+
+    yield stop
+    put_stop(None)
+
+
+@pytest.mark.promise("P-17")
+@pytest.mark.parametrize("everywhere", [False, True])
+@pytest.mark.parametrize("name", ["a_echo", "tools_run"])
+def test_an_emergency_stop_holds_for_a_call_that_would_go_on(
+    stops: Callable[[Door, bool], None], everywhere: bool, name: str
+) -> None:
+    links = Links(asking_server if name == "a_echo" else late_asking_server)
+    plain: dict[str, Any] = {"name": "a_echo", "arguments": {"text": "x"}}
+    call = plain if name == "a_echo" else {"name": name, "arguments": plain}
+    rules = policy("a", "b", **({} if name == "a_echo" else {"router": {"search": 1}}))
+
+    async def main() -> tuple[Any, list[str]]:
+        async with shared_of(rules, links) as shared:
+            begun = asyncio.create_task(once(shared, "tools/call", capabilities=ASKABLE, **call))
+            while not (called := [link for _, link in links.opened if link.said("tools/call")]):
+                await asyncio.sleep(0.001)
+            if name == "tools_run":
+                called[0].say({"id": "q", "method": "elicitation/create", "params": {"message": "sure?"}})
+            first = await begun
+            stops(shared.door, everywhere)
+            answers = {key: {"action": "accept", "content": {}} for key in first["inputRequests"]}
+            more = {"inputResponses": answers, "requestState": first["requestState"]}
+            return await once(shared, "tools/call", capabilities=ASKABLE, **call, **more), refusals(shared)
+
+    found, rules_of = asyncio.run(asyncio.wait_for(main(), 5))
+    assert "paused by the operator" in text_of(found)
+    assert rules_of == ["paused"]
+    sent = [one for _, link in links.opened for one in link.sent]
+    assert len([one for one in sent if one.get("method") == "tools/call"]) == 1
+    assert not [one for one in sent if one.get("id") == "q" and "result" in one]
+
+
+@pytest.mark.promise("P-17")
+def test_an_emergency_stop_holds_while_a_client_of_the_old_era_is_asked_for_a_new_server() -> None:
+    links, heard = Links(asking_server), list[bytes]()
+
+    async def main() -> tuple[Any, list[str]]:
+        async with shared_of(policy("a"), links) as shared:
+            client = await greeted(shared, capabilities=ASKABLE, heard=heard)
+            begun = asyncio.create_task(asked(client, "tools/call", name="a_echo", arguments={"text": "x"}))
+            while not heard:
+                await asyncio.sleep(0.001)
+            shared.door.pause(by="ada")
+            answer = {"id": json.decode(heard[0])["id"], "result": {"action": "accept", "content": {}}}
+            message = read(json.encode(answer))
+            assert message is not None
+            client.answered(message)
+            return await begun, refusals(shared)
+
+    found, rules_of = asyncio.run(asyncio.wait_for(main(), 5))
+    assert "paused by the operator" in text_of(found)
+    assert rules_of == ["paused"]
+    assert sum(len(link.said("tools/call")) for _, link in links.opened) == 1
+
+
+@pytest.mark.promise("P-07")
+@pytest.mark.parametrize("era", ["old", "new"])
+def test_a_server_that_never_stops_asking_is_stopped(era: str) -> None:
+    question = {"method": "elicitation/create", "params": {"message": "sure?"}}
+
+    def greedy(method: str, params: dict[str, Any]) -> Any:
+        if method != "tools/call":
+            return (asking_server if era == "new" else old_server)(method, params)
+        more = {"resultType": "input_required", "inputRequests": {"q": question}, "requestState": "own"}
+        return more if era == "new" else None
+
+    links = Links(greedy)
+    call: dict[str, Any] = {"name": "a_echo", "arguments": {"text": "x"}}
+
+    async def main() -> tuple[Any, int]:
+        async with shared_of(policy("a", policy={"repeats": 3}), links) as shared:
+            more: dict[str, Any] = {}
+            for number in range(1, 61):
+                begun = asyncio.create_task(once(shared, "tools/call", capabilities=ASKABLE, **call, **more))
+                while era == "old" and not begun.done():
+                    called = [link for _, link in links.opened if link.said("tools/call")]
+                    if called and len([one for one in called[0].sent if "result" in one]) == number - 1:
+                        called[0].say({"id": f"q{number}", **question})
+                        await begun
+                    await asyncio.sleep(0.001)
+                found = await begun
+                if found["resultType"] != "input_required":
+                    return found, number
+                answers = {key: {"action": "accept", "content": {}} for key in found["inputRequests"]}
+                more = {"inputResponses": answers, "requestState": found["requestState"]}
+        raise AssertionError("it asks for ever")
+
+    found, number = asyncio.run(asyncio.wait_for(main(), 10))
+    assert number == 3 * MOST_ROUNDS + 1, "judged anew after so many rounds, and a loop the third time"
+    assert "the same call for the third time" in text_of(found)
 
 
 @pytest.mark.promise("P-09")

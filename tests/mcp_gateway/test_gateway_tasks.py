@@ -1,7 +1,9 @@
 """Calls that become tasks, in both forms in use: judged before, recorded when they have ended, and nobody else's."""
 
 import asyncio
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -426,3 +428,71 @@ def test_a_task_is_found_by_its_caller_whatever_else_the_request_says_that_the_c
 
     assert asyncio.run(main())["status"] == "working"
     assert len(links) == 2
+
+
+@pytest.mark.promise("P-17")
+def test_a_task_gets_no_answers_while_all_calls_are_paused() -> None:
+    link = ScriptedLink(TaskServer("new"))
+
+    async def main() -> Any:
+        async with gateway_of(policy("a"), a=link) as gateway:
+            await once(gateway, "tools/call", capabilities=EXTENSION, **CALL)
+            gateway.door.pause(by="ada")
+            refused = await once(gateway, "tasks/update", capabilities=EXTENSION, taskId="t1", inputResponses={"q": {}})
+            for method in ("tasks/get", "tasks/cancel"):
+                await once(gateway, method, capabilities=EXTENSION, taskId="t1")
+            entries = gateway.door.store.look(lambda tables: list(tables.entries()))
+            return refused, [json.decode(one.body)["rule"] for one in entries if one.kind == "refused"]
+
+    refused, rules = asyncio.run(main())
+    assert "paused by the operator" in refused["message"]
+    assert rules == ["paused"]
+    assert [one["method"] for one in link.sent if one["method"].startswith("tasks/")] == ["tasks/get", "tasks/cancel"]
+
+
+@pytest.mark.promise("P-09")
+@pytest.mark.parametrize(("edit", "passes"), [('deny = ["echo"]', False), ("repeats = 0", True)])
+def test_a_task_gets_answers_only_where_the_policy_of_now_lets_it(tmp_path: Path, edit: str, passes: bool) -> None:
+    link = ScriptedLink(TaskServer("new"))
+    file, rest = tmp_path / "rightcall.toml", '[servers.a]\ncommand = ["x"]\neffects = ["read"]\n'
+    file.write_text(f"version = 1\n{rest}")
+
+    async def main() -> None:
+        async with shared_of(file, lambda _: link) as shared:
+            await once(shared, "tools/call", capabilities=EXTENSION, **CALL)
+            before = shared.door.policy.digest
+            file.write_text(f"version = 1\n[policy]\n{edit}\n{rest}")
+            os.utime(file, (1_000_000_000, 1_000_000_000))  # it has rested for long
+            shared.door._next_look = 0.0
+            assert shared.door.policy.digest != before
+            for _ in range(4):
+                await once(shared, "tasks/update", capabilities=EXTENSION, taskId="t1", inputResponses={"q": {}})
+
+    asyncio.run(main())
+    assert len(link.said("tasks/update")) == 4 * passes
+
+
+@pytest.mark.parametrize("capabilities", [{}, {"extensions": {"other": {}}}, {"extensions": 1}])
+def test_an_answer_that_only_looks_like_a_task_is_the_result_of_its_call(capabilities: dict[str, Any]) -> None:
+    dressed = {**RESULT, "isError": True, "resultType": "task", "taskId": "x", "ttlMs": 86_400_000}
+    server = TaskServer("new")
+    link = ScriptedLink(lambda method, params: dressed if method == "tools/call" else server(method, params))
+
+    async def main() -> list[tuple[str, str]]:
+        async with gateway_of(policy("a"), a=link) as gateway:
+            await once(gateway, "tools/call", capabilities=capabilities, **CALL)
+            return endings(gateway)
+
+    assert asyncio.run(main()) == [("failed", "done")]
+
+
+def test_an_answer_that_only_looks_like_a_question_is_the_result_of_its_call() -> None:
+    dressed = {**RESULT, "isError": True, "resultType": "input_required", "inputRequests": {}}
+    link = ScriptedLink(lambda method, params: dressed if method == "tools/call" else old_server(method, params))
+
+    async def main() -> list[tuple[str, str]]:
+        async with gateway_of(policy("a"), a=link) as gateway:
+            await asked(await greeted(gateway), "tools/call", **CALL)
+            return endings(gateway)
+
+    assert [status for status, _ in asyncio.run(main())] == ["failed"]

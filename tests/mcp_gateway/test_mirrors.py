@@ -148,3 +148,29 @@ def test_where_no_revision_wants_them_calls_need_no_such_headers() -> None:
         return await site.ask(body=call(), **await site.session())
 
     assert run(work, ScriptedLink(marked_server)).json["result"]["content"][0]["text"] == "hi"
+
+
+@pytest.mark.promise("P-01")
+@pytest.mark.parametrize(
+    ("rules", "code", "rule"),
+    [
+        ({}, -32020, "validation"),
+        ({"policy": {"approval": {"tools": ["a/echo"]}}}, -32020, "validation"),
+        ({"policy": {"deny": ["echo"]}}, None, "policy:deny"),
+        ({"callers": {"gateway": {"deny": ["a/*"]}}}, None, "caller:deny"),
+    ],
+)
+def test_headers_that_differ_are_recorded_and_tell_nothing_of_a_tool_that_is_denied(
+    rules: dict[str, Any], code: int | None, rule: str
+) -> None:
+    async def main() -> tuple[Any, list[str]]:
+        async with gateway_of(policy("a", **rules), a=ScriptedLink(marked_server)) as gateway:
+            client = Client(gateway, "gateway", lambda _: None)
+            client.headers = []
+            found = await asked(client, "tools/call", name="a_echo", arguments={"text": "hi"}, _meta=META)
+            entries = gateway.door.store.look(lambda tables: list(tables.entries()))
+            return found, [json.decode(one.body)["rule"] for one in entries if one.kind in ("refused", "waiting")]
+
+    found, recorded = asyncio.run(main())
+    assert (found.get("code"), recorded) == (code, [rule])
+    assert ("Mcp-Param" in str(found)) is (code is not None)

@@ -54,7 +54,7 @@ def outcome_of(result: Raw | None, error: Raw | None) -> Outcome:
         found = _results.decode(result or b"")
     except _WRONG:
         return Outcome(ok=False, error="The server's answer is no result.")
-    if found.result_type == "input_required":
+    if found.result_type == "input_required" and found.is_error is not True:
         return Outcome(ok=True, summary="The server asks for input", asks=True)
     text = _text(found.content)
     answer = b"%b\0%b" % (bytes(found.content), bytes(found.structured_content))

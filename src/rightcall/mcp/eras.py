@@ -23,6 +23,8 @@ PREFIX: Final = "io.modelcontextprotocol/"
 VERSION_KEY: Final = PREFIX + "protocolVersion"
 CLIENT_KEY: Final = PREFIX + "clientInfo"
 CAPABILITIES_KEY: Final = PREFIX + "clientCapabilities"
+MOST_ROUNDS: Final = 16
+"""How often a server may ask for one call (2026-07-28); what follows is judged as a call of its own."""
 SUBSCRIPTION_KEY: Final = PREFIX + "subscriptionId"
 
 _ENVELOPE: Final = (VERSION_KEY, CLIENT_KEY, CAPABILITIES_KEY)

@@ -13,12 +13,13 @@ from time import monotonic
 from typing import Any, Protocol
 
 from msgspec import json
+from msgspec.structs import replace
 
 from rightcall.door import Door
 from rightcall.door_passage import Passage
 from rightcall.mcp.answers import outcome_of, with_note
 from rightcall.mcp.approving import Approver, is_ours, said
-from rightcall.mcp.eras import complete, refusal
+from rightcall.mcp.eras import MOST_ROUNDS, complete, refusal
 from rightcall.mcp.gateway_continuing import MARK, Continuations, Kept, Pending, binding_of
 from rightcall.mcp.gateway_forward import Errand, asks, era_of, forward, question_result, responses_of
 from rightcall.mcp.gateway_judging import Judging
@@ -32,13 +33,17 @@ from rightcall.mcp.serving_answers import Answer, Refused, failure, success
 from rightcall.mcp.upstream import Upstream
 from rightcall.mcp.upstream_link import ServerGone
 from rightcall.mcp.upstream_session import ServerSlow
+from rightcall.mcp.wrap_refused import record_refusal
 from rightcall.text.escape import escaped
+from rightcall.types_running import PAUSED
 
 _QUESTIONS = 3
 """For one call: about a definition that has changed, about the call itself, and once more."""
 _USED_UP = "requestState is used up, too old, or of another call: make the call anew"
 _NOT_OFFERED = "This tool is not offered here."
 _CHANGED = "The policy has changed while this call waited for answers, and does not let it go on: make the call anew"
+_TOO_OFTEN = f"This call has asked {MOST_ROUNDS} times for more, and still wants more: make the call anew"
+_GOES_ON = "It was judged anew, and goes on as it began."
 _MOVED = "The server of this call is no longer the one that it began with: make the call anew"
 _OURS = ("name", "arguments", "_meta", "inputResponses", "requestState")
 
@@ -76,12 +81,18 @@ class Calls:
         upstream = self._servers.upstream(meant.entry.space) if meant is not None else None
         if meant is None or upstream is None:
             return await self._unknown(call, exchange)
-        _check_headers(call, meant, exchange)
-        if call.state is not None and call.state.startswith(MARK):
+        wrong = _mismatch(call, meant, exchange)
+        if wrong is not None and self._door.offers(meant.entry.name, meant.entry.space, exchange.caller):
+            await self._record_mismatch(meant, wrong, exchange)
+            raise Refused(HEADER_MISMATCH, wrong)
+        if call.state is not None and call.state.startswith(MARK) and wrong is None:
             return await self._continued(call.state, call, meant, upstream, exchange)
         passage = await self._judged(call, meant, exchange)
         if isinstance(passage, Answer):
             return passage
+        if wrong is not None:
+            await self._door.aended(passage, ok=False, error=wrong)
+            raise Refused(HEADER_MISMATCH, wrong)
         if not upstream.server.offers(passage.name):  # it is let through where calls are only watched
             await self._door.aended(passage, ok=False, error=_NOT_OFFERED)
             return _refused(_NOT_OFFERED, exchange)
@@ -109,8 +120,14 @@ class Calls:
         kept = self._taken(call.state, exchange)
         if kept is None or kept.pending is None:
             raise Refused(INVALID_PARAMS, _USED_UP)
+        if await asyncio.to_thread(self._door.is_paused):
+            kept.forget()
+            return _refused((await self._judging.judge_unknown(call, exchange)).message, exchange)
+        if kept.digest != self._door.policy.digest or kept.rounds >= MOST_ROUNDS:
+            kept.forget()
+            return _refused(_CHANGED if kept.rounds < MOST_ROUNDS else _TOO_OFTEN, exchange)
         kept.pending.answer(call.responses, exchange)
-        return await self._until_asked(kept.pending, None, None, exchange)
+        return await self._until_asked(kept.pending, None, None, exchange, kept.rounds)
 
     # ── may it run? ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -153,6 +170,10 @@ class Calls:
         word = said(value(answer.result or b""))
         return word if word is not None else _refused(passage.message, exchange)
 
+    async def _record_mismatch(self, meant: Meant, wrong: str, exchange: Exchange) -> None:
+        space, context = meant.entry.space, exchange.client.context
+        await asyncio.to_thread(record_refusal, self._door, space, meant.entry.name, wrong, context, exchange.caller)
+
     async def _unknown(self, call: ToolCall, exchange: Exchange) -> Answer:
         """Recorded like any refusal; the hint names only what this caller may use."""
         await self._judging.judge_unknown(call, exchange)
@@ -178,7 +199,7 @@ class Calls:
         params = self._params(passage, call, upstream, exchange)
         if call.state is None and era_of(upstream) != "old":  # which a server may ask for without a state of its own
             params |= responses_of(exchange)
-        errand = self._errand(passage, meant, upstream, params)
+        errand = self._errand(passage, call, meant, upstream, params, exchange)
         if not exchange.peer.stateless or era_of(upstream) == "new":
             return await self._made(errand, exchange)
 
@@ -203,48 +224,58 @@ class Calls:
         if kept.upstream is not upstream:
             kept.forget()
             return _refused(_MOVED, exchange)
-        passage = await self._still_allowed(kept, kept.passage, call, meant, exchange)
-        if passage is None:
+        passage, is_due = kept.passage, kept.rounds >= MOST_ROUNDS
+        barred = await self._barred(kept.digest, call, meant, exchange, is_due=is_due)
+        if barred is not None:
             kept.forget()
-            return _refused(_CHANGED, exchange)
+            return barred
+        rounds = 0 if is_due else kept.rounds
         if kept.pending is not None:
             kept.pending.answer(call.responses, exchange)
-            return await self._until_asked(kept.pending, passage, upstream, exchange)
+            return await self._until_asked(kept.pending, passage, upstream, exchange, rounds)
         params = self._params(passage, ToolCall(call.name, call.arguments), upstream, exchange)
         params |= {"inputResponses": call.responses} if call.responses else {}
         params |= {"requestState": kept.state} if kept.state is not None else {}
-        return await self._made(self._errand(passage, meant, upstream, params), exchange)
+        errand = self._errand(passage, call, meant, upstream, params, exchange)
+        return await self._made(replace(errand, rounds=rounds), exchange)
 
     def _taken(self, token: str, exchange: Exchange) -> Kept | None:
         binding = binding_of(exchange.caller, exchange.method, exchange.params)
         return self._kept.take(token, binding, exchange.caller)
 
-    async def _still_allowed(
-        self, kept: Kept, passage: Passage, call: ToolCall, meant: Meant, exchange: Exchange
-    ) -> Passage | None:
-        """Under the policy of now; a call that was let through under the same one is not judged twice. None where it
-        may not go on, also where a person would have to be asked first."""
-        if kept.digest == self._door.policy.digest:
-            return passage
+    async def _barred(
+        self, digest: str, call: ToolCall, meant: Meant, exchange: Exchange, *, is_due: bool = False
+    ) -> Answer | None:
+        """Why a call that was let through may not go on, also where a person would have to be asked first; None where
+        it may. Under the policy that let it through it is not judged twice, unless all calls are paused, or it
+        `is_due` since its server has asked so often."""
+        is_same = digest == self._door.policy.digest
+        if is_same and not is_due and not await asyncio.to_thread(self._door.is_paused):
+            return None
         again = await self._judging.judge(meant, call, exchange)
         if again.action != "allow":
-            return None
-        await self._door.aended(again, summary="The policy has changed: it goes on as it began.")
-        return passage
+            return _refused(again.message if is_same or again.decision.rule == PAUSED.rule else _CHANGED, exchange)
+        await self._door.aended(again, summary=_GOES_ON)
+        return None
 
-    def _errand(self, passage: Passage, meant: Meant, upstream: Upstream, params: dict[str, Any]) -> Errand:
+    def _errand(
+        self, passage: Passage, call: ToolCall, meant: Meant, upstream: Upstream, params: dict[str, Any],
+        exchange: Exchange,
+    ) -> Errand:  # fmt: skip
         entry = self._table.of(upstream.name).get(passage.name, meant.entry)
         headers = mirrored(entry.mirrors, mapping(passage.arguments)) if entry.mirrors else {}
 
         def forget() -> None:
             self._door.ended(passage, ok=False, error="The client did not come back with the answers it was asked for.")
 
+        digest = self._door.policy.digest
         return Errand(
-            upstream, "tools/call", params, passage.name, headers, passage, forget, self._door.policy.digest
+            upstream, "tools/call", params, passage.name, headers, passage, forget, digest,
+            barred=lambda: self._barred(digest, call, meant, exchange),
         )  # fmt: skip
 
     async def _until_asked(
-        self, pending: Pending, passage: Passage | None, upstream: Upstream | None, exchange: Exchange
+        self, pending: Pending, passage: Passage | None, upstream: Upstream | None, exchange: Exchange, rounds: int = 0
     ) -> Answer:
         """The result, or the questions that a server of the old era has put in the middle of it."""
         found = await pending.result_or_questions()
@@ -252,7 +283,7 @@ class Calls:
             return found
         binding = binding_of(exchange.caller, exchange.method, exchange.params)
         digest = self._door.policy.digest
-        kept = Kept(binding, passage, None, pending, pending.cancel, upstream, digest)
+        kept = Kept(binding, passage, None, pending, pending.cancel, upstream, digest, rounds + 1)
         return question_result(found, self._kept.keep(kept, exchange.caller))
 
     async def _made(self, errand: Errand, exchange: Exchange) -> Answer:
@@ -268,7 +299,7 @@ class Calls:
         except asyncio.CancelledError:
             await self._door.aended(passage, ok=False, error="The client cancelled it.", seconds=monotonic() - began)
             raise
-        if asks(answer):
+        if exchange.peer.stateless and asks(answer):  # to others what only looks like a question is the result
             return answer
         if (task := await self._tasks.begun(answer, errand, exchange)) is not None:
             return task
@@ -282,12 +313,12 @@ class Calls:
         return Answer(with_note(answer.result, passage.message))
 
 
-def _check_headers(call: ToolCall, meant: Meant, exchange: Exchange) -> None:
-    """Raises Refused where the headers of a call tell of other arguments than it has."""
-    if meant.entry.mirrors and exchange.headers is not None:
-        wrong = mismatch(meant.entry.mirrors, mapping(call.arguments), exchange.headers)
-        if wrong is not None:
-            raise Refused(HEADER_MISMATCH, wrong)
+def _mismatch(call: ToolCall, meant: Meant, exchange: Exchange) -> str | None:
+    """How the headers of a call tell of other arguments than it has. That names arguments of the tool, so it is only
+    for callers who may know of it."""
+    if not meant.entry.mirrors or exchange.headers is None:
+        return None
+    return mismatch(meant.entry.mirrors, mapping(call.arguments), exchange.headers)
 
 
 def called_by(exchange: Exchange) -> str:

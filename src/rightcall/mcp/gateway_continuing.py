@@ -43,6 +43,8 @@ class Kept(Struct, frozen=True):
     """The server it goes on with: the one that it began with."""
     digest: str = ""
     """Of the policy under which it was let through."""
+    rounds: int = 0
+    """How often its server has asked since it was judged."""
 
 
 class Continuations:

@@ -11,7 +11,7 @@ Between peers of one era a result passes as the bytes it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from msgspec import Raw, Struct, json
@@ -61,6 +61,10 @@ class Errand(Struct, frozen=True):
     """What to do when the client does not come back with the answers that the server wants."""
     digest: str = ""
     """Of the policy that let it through."""
+    barred: Callable[[], Awaitable[Answer | None]] | None = None
+    """What the client gets instead where it may not go on after a question: all calls may be paused by then."""
+    rounds: int = 0
+    """How often the server has asked for it already."""
     seconds: float | None = 0.0
     """How long its answer may take: 0 for as long as a call, None for as long as the client waits."""
 
@@ -89,6 +93,8 @@ async def _put(errand: Errand, exchange: Exchange, session: Session, kept: Conti
         if exchange.peer.stateless:
             return _passed_on(errand, exchange, fields(answer.result), kept)
         params = {**errand.params, **await _asked(mapping(value(answer.result)), exchange)}
+        if errand.barred is not None and (barred := await errand.barred()) is not None:
+            return barred
     return failure(SERVER_GONE, f"the server {errand.upstream.name} has asked {ROUNDS} times, and still wants more")
 
 
@@ -130,7 +136,7 @@ def _passed_on(errand: Errand, exchange: Exchange, result: dict[str, Raw], kept:
     state = value(result.get("requestState", b""))
     binding = binding_of(exchange.caller, exchange.method, exchange.params)
     own = state if isinstance(state, str) else None
-    waits = Kept(binding, errand.passage, own, None, errand.forget, errand.upstream, errand.digest)
+    waits = Kept(binding, errand.passage, own, None, errand.forget, errand.upstream, errand.digest, errand.rounds + 1)
     token = kept.keep(waits, exchange.caller)
     return Answer(Raw(json.encode({**result, "requestState": token})))
 

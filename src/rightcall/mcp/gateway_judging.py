@@ -54,9 +54,9 @@ class Judging:
                 )
         return self._counted(replace(passage, message=self._as_listed(passage, space)))
 
-    async def judge_unknown(self, call: ToolCall, exchange: Exchange) -> None:
+    async def judge_unknown(self, call: ToolCall, exchange: Exchange) -> Passage:
         """A call of a tool that no server has is recorded as well."""
-        self._counted(
+        return self._counted(
             await self._door.ajudge(call.name, call.arguments, caller=exchange.caller, context=exchange.client.context)
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from functools import partial
 from time import monotonic
 from typing import Any, Final
 
@@ -25,10 +26,12 @@ from rightcall.mcp.tasks import (
     EXPIRED,
     EXTENSION,
     STATUS,
+    UPDATE,
     Created,
     created_by,
     ending_of,
     ending_told,
+    is_able,
     renamed,
     with_warning,
 )
@@ -44,21 +47,24 @@ PAGES: Final = 100
 MISSING_CAPABILITY: Final = -32021
 _NO_SUCH: Final = "Task not found"
 _CROWDED: Final = "Too many tasks were open; this one is not followed any more."
+_GOES_ON: Final = "It was judged anew, and its task goes on as it began."
 _REUSED: Final = "The server gave the id of this task to another call."
 
 
 class Task:
     """One that a server has begun for a call."""
 
-    __slots__ = ("began", "client", "is_open", "own", "passage", "stateless", "timer", "upstream", "wire")
+    __slots__ = ("began", "client", "digest", "is_open", "own", "passage", "stateless", "timer", "upstream", "wire")
 
-    def __init__(self, wire: str, own: str, upstream: Upstream, passage: Passage, exchange: Exchange) -> None:
+    def __init__(self, wire: str, own: str, errand: Errand, passage: Passage, exchange: Exchange) -> None:
         self.wire = wire
         """What its client calls it,"""
         self.own = own
         """and its server."""
-        self.upstream = upstream
+        self.upstream = errand.upstream
         self.passage = passage
+        self.digest = errand.digest
+        """Of the policy that let its call through."""
         self.client = exchange.client
         self.stateless = exchange.peer.stateless
         self.began = monotonic()
@@ -97,23 +103,24 @@ class Tasks:
 
     async def begun(self, answer: Answer, errand: Errand, exchange: Exchange) -> Answer | None:
         """What the client gets of an answer that is a task; None where it is none."""
-        wanted = "task" in errand.params
-        created = created_by(answer.result, wanted=wanted) if wanted or exchange.peer.stateless else None
+        is_new = exchange.peer.stateless
+        wanted, able = "task" in errand.params and not is_new, is_new and is_able(exchange.capabilities)
+        created = created_by(answer.result, wanted=wanted, able=able)
         if created is None or errand.passage is None or answer.result is None:
             return None
         await self._make_room(exchange.caller)
-        task = await self._added(created, errand.upstream, errand.passage, exchange)
+        task = await self._added(created, errand, errand.passage, exchange)
         return answer if task.wire == task.own else Answer(renamed(answer.result, task.wire))
 
-    async def _added(self, created: Created, upstream: Upstream, passage: Passage, exchange: Exchange) -> Task:
-        caller, wire = exchange.caller, created.id
+    async def _added(self, created: Created, errand: Errand, passage: Passage, exchange: Exchange) -> Task:
+        caller, wire, upstream = exchange.caller, created.id, errand.upstream
         known = self._tasks.get((caller, wire))
         while known is not None and known.upstream is not upstream:
             wire = f"{wire}.{upstream.name}"
             known = self._tasks.get((caller, wire))
         if known is not None:
             await self._drop((caller, wire), Outcome(ok=False, error=_REUSED))
-        task = self._tasks[caller, wire] = Task(wire, created.id, upstream, passage, exchange)
+        task = self._tasks[caller, wire] = Task(wire, created.id, errand, passage, exchange)
         task.timer = asyncio.get_running_loop().call_later(created.seconds, self._expire, (caller, wire), task)
         return task
 
@@ -129,6 +136,8 @@ class Tasks:
         """`tasks/get`, `tasks/result`, `tasks/cancel` and `tasks/update`."""
         self._check(exchange, upstreams)
         task = self._of(exchange)
+        if exchange.method == UPDATE:
+            await self._check_allowed(task, exchange)
         params = {**{key: raw for key, raw in exchange.params.items() if key != "_meta"}, "taskId": task.own}
         seconds = None if exchange.method == "tasks/result" else task.upstream.server.timeout
         errand = Errand(task.upstream, exchange.method, params, task.own, seconds=seconds)
@@ -170,13 +179,26 @@ class Tasks:
 
     def _check(self, exchange: Exchange, upstreams: Iterable[Upstream]) -> None:
         """Raises Refused where no server has tasks, or this client cannot have any."""
-        extensions = mapping(exchange.capabilities.get("extensions"))
         told = self.capabilities(upstreams, stateless=exchange.peer.stateless)
         if not told and not any(caller == exchange.caller for caller, _ in self._tasks):
             raise Refused(METHOD_NOT_FOUND, "Method not found", exchange.method)
-        if exchange.peer.stateless and EXTENSION not in extensions:
+        if exchange.peer.stateless and not is_able(exchange.capabilities):
             needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
             raise Refused(MISSING_CAPABILITY, "Missing required client capability", needed)
+
+    async def _check_allowed(self, task: Task, exchange: Exchange) -> None:
+        """Raises Refused where a call may not go on with answers: all calls are paused, or the policy of now does not
+        let it through. Under the policy that did it is not judged twice."""
+        digest = self._door.policy.digest
+        if task.digest == digest and not await asyncio.to_thread(self._door.is_paused):
+            return
+        passage = task.passage
+        judge = partial(self._door.judge, caller=exchange.caller, context=exchange.client.context)
+        again = await asyncio.to_thread(judge, passage.name, passage.arguments, space=task.upstream.name)
+        if again.action != "allow":
+            raise Refused(INVALID_PARAMS, again.message)
+        await self._door.aended(again, summary=_GOES_ON)
+        task.digest = digest
 
     def _of(self, exchange: Exchange) -> Task:
         wire = value(exchange.params.get("taskId", b""))

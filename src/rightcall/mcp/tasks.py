@@ -24,7 +24,8 @@ EXTENSION: Final = "io.modelcontextprotocol/tasks"
 RELATED: Final = "io.modelcontextprotocol/related-task"
 STATUS: Final = "notifications/tasks/status"
 STATUS_NEW: Final = "notifications/tasks"
-ABOUT_ONE: Final = ("tasks/get", "tasks/result", "tasks/cancel", "tasks/update")
+UPDATE: Final = "tasks/update"
+ABOUT_ONE: Final = ("tasks/get", "tasks/result", "tasks/cancel", UPDATE)
 """Requests that name a task."""
 LONGEST: Final = 86_400.0
 """Seconds for which the record of a call waits for a task, whatever its server says."""
@@ -42,12 +43,20 @@ class Created(Struct, frozen=True):
     """How long the server keeps it."""
 
 
-def created_by(result: Raw | None, *, wanted: bool) -> Created | None:
-    """The task that a result of `tools/call` names; None where it is the result. `wanted`: the call asked for one."""
-    if result is None or _KEY not in bytes(result):
+def is_able(capabilities: Any) -> bool:
+    """Whether a client has said that it can have tasks (2026-07-28)."""
+    return EXTENSION in mapping(mapping(capabilities).get("extensions"))
+
+
+def created_by(result: Raw | None, *, wanted: bool, able: bool) -> Created | None:
+    """The task that a result of `tools/call` names; None where it is the result. `wanted`: the call asked for one
+    (2025-11-25). `able`: the client can have them (2026-07-28). To any other client what only looks like a task is the
+    result, and so it is recorded."""
+    if not (wanted or able) or result is None or _KEY not in bytes(result):
         return None
     found = mapping(value(result))
-    task = found if found.get("resultType") == "task" else mapping(found.get("task") if wanted else None)
+    is_new = able and found.get("resultType") == "task"
+    task = found if is_new else mapping(found.get("task") if wanted else None)
     named = task.get("taskId")
     return Created(named, _lifetime(task)) if isinstance(named, str) else None
 
@@ -55,7 +64,7 @@ def created_by(result: Raw | None, *, wanted: bool) -> Created | None:
 def _lifetime(task: Mapping[str, Any]) -> float:
     told = task.get("ttlMs", task.get("ttl"))
     is_told = isinstance(told, (int, float)) and not isinstance(told, bool) and told >= 0
-    return min(told / 1000, LONGEST) if is_told else LONGEST
+    return min(told, LONGEST * 1000) / 1000 if is_told else LONGEST  # the smaller first: a number may be of any length
 
 
 def ending_of(method: str, result: Raw | None, error: Raw | None) -> Outcome | None:

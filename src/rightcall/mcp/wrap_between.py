@@ -28,7 +28,7 @@ from rightcall.mcp.messages import (
     read_batch,
     value,
 )  # fmt: skip
-from rightcall.mcp.tasks import STATUS, STATUS_NEW
+from rightcall.mcp.tasks import STATUS, STATUS_NEW, UPDATE
 from rightcall.mcp.wrap_calls import ASKING_SECONDS, LISTING_SECONDS, UNHEARD, Calls
 from rightcall.mcp.wrap_ends import Ends, log
 from rightcall.mcp.wrap_lines import id_of
@@ -131,6 +131,8 @@ class Between:
             return None
         if method is None:
             return self._client_response(line, message)
+        if method == UPDATE:
+            return self.calls.update(line, message) if message.id else None
         if method == "initialize":
             self.calls.handshake(message.params)
         elif method == "tools/list" and (known := identity(message.id)) is not None:
@@ -212,7 +214,9 @@ def _almost_a_call(method: Any) -> bool:
 
 
 def _may_hold_a_call(text: bytes) -> bool:
-    return b"call" in text.lower() or b"\\u" in text
+    """Or what a call goes on with."""
+    lower = text.lower()
+    return b"call" in lower or b"update" in lower or b"\\u" in text
 
 
 def _two_methods(line: Bytes) -> bool:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from rightcall.mcp.answers import outcome_of, with_note
 from rightcall.mcp.approving import Approver, Said
-from rightcall.mcp.eras import Peer, peer_of_handshake, peer_of_request, refusal
+from rightcall.mcp.eras import CAPABILITIES_KEY, Peer, peer_of_handshake, peer_of_request, refusal
 from rightcall.mcp.messages import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -34,13 +34,16 @@ from rightcall.mcp.messages import (
     tool_call,
     value,
 )  # fmt: skip
+from rightcall.mcp.tasks import is_able
 from rightcall.mcp.wrap_asking import Held, Questions
 from rightcall.mcp.wrap_continuing import Continuations, Pending, written
 from rightcall.mcp.wrap_ends import Ends
 from rightcall.mcp.wrap_listing import Listing
 from rightcall.mcp.wrap_refused import record_refusal
 from rightcall.mcp.wrap_tasks import Tasks
+from rightcall.present.messages import error_content
 from rightcall.record.known_tools import remember_tools
+from rightcall.types_running import PAUSED
 
 if TYPE_CHECKING:
     from rightcall.door import Door
@@ -60,6 +63,8 @@ AMBIGUOUS: Final = (
 UNHEARD: Final = "The server closed its input, so it was ended."
 _IN_USE: Final = "`id` is in use: an earlier call with it still waits"
 _NEVER_BACK: Final = "The client did not come back with the answers that the server asked for."
+_STOPPED: Final = "All calls were paused before it could go on."
+_GOES_ON: Final = "It was judged anew, and its task goes on as it began."
 _MOST_PENDING: Final = 10_000
 """Calls without an answer that are remembered: a server may never give one."""
 
@@ -113,6 +118,29 @@ class Calls:
         if self.listing.hold(known, call.meta, lambda: self._resume(held)):
             return None
         return self._judged(held)
+
+    def update(self, line: Bytes, message: Message) -> Bytes | None:
+        """A `tasks/update` (2026-07-28), with which a call that became a task goes on: not while all calls are paused,
+        and under another policy only where that lets the call through."""
+        name = mapping(value(message.params)).get("taskId")
+        began = self.tasks.began(name) if isinstance(name, str) else None
+        is_paused = self._door.is_paused()
+        if not is_paused and (began is None or began.digest == self._door.policy.digest):
+            self.tasks.asked(message)
+            return line
+        if began is None:  # nobody knows for what call
+            record_refusal(self._door, self._space, "", PAUSED.reason, self._context)
+            self._ends.to_client(failure(message.id, INVALID_PARAMS, error_content(PAUSED.reason, PAUSED.hint)))
+            return None
+        passage = began.passage
+        again = self._door.judge(passage.name, passage.arguments, space=self._space, context=self._context)
+        if again.action != "allow":
+            self._ends.to_client(failure(message.id, INVALID_PARAMS, again.message))
+            return None
+        self._door.ended(again, summary=_GOES_ON)
+        self.tasks.renew(str(name), self._door.policy.digest)
+        self.tasks.asked(message)
+        return line
 
     def ended(self, id: Id, line: Bytes, message: Message) -> Bytes | None:
         """The server answers a request; what the client is to get of it, which is nothing where it has cancelled it."""
@@ -206,7 +234,9 @@ class Calls:
 
     def _judged(self, held: Held) -> bytes | None:
         waited = self._continuing.take(held.call, self._under) if held.peer.stateless else None
-        if waited is not None:  # what it brings is all for the server
+        if waited is not None and self._door.is_paused():
+            self._door.ended(waited.passage, ok=False, error=_STOPPED, seconds=waited.spent)
+        elif waited is not None:  # what it brings is all for the server
             return self._sent(held, replace(waited, raw_id=held.raw_id, since=monotonic()), {}, ())
         passage = self._judge(held)
         if passage.action == "ask" and held.peer.stateless:
@@ -250,8 +280,12 @@ class Calls:
 
     def _allowed(self, held: Held, passage: Passage) -> bytes:
         params, without = self._approver.restored(held.call)
-        known = written(held.call) if held.peer.stateless else ""
-        pending = Pending(passage, held.raw_id, monotonic(), known, wants_task=held.call.task)
+        is_new = held.peer.stateless
+        pending = Pending(
+            passage, held.raw_id, monotonic(), written(held.call) if is_new else "",
+            wants_task=held.call.task and not is_new,
+            can_have_task=is_new and is_able(held.call.meta.get(CAPABILITIES_KEY)), digest=self._door.policy.digest,
+        )  # fmt: skip
         return self._sent(held, pending, params, without)
 
     def _sent(self, held: Held, pending: Pending, params: dict[str, Any], without: tuple[str, ...]) -> bytes:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Raw, Struct
 from msgspec.json import encode
+from msgspec.structs import replace
 
+from rightcall.mcp.eras import MOST_ROUNDS
 from rightcall.mcp.messages import ToolCall
 
 if TYPE_CHECKING:
     from rightcall.door_passage import Passage
 
-MOST_ROUNDS: Final = 16
-"""How often a server may ask for one call; what follows is judged as a call of its own."""
 _MOST_KEPT: Final = 1_000
 
 Key = tuple[str | None, str]
@@ -40,6 +40,10 @@ class Pending(Struct, frozen=True):
     rounds: int = 0
     wants_task: bool = False
     """Whether the client asked for a task instead of an answer (2025-11-25)."""
+    can_have_task: bool = False
+    """Whether the client has said that it can take a task for an answer (2026-07-28)."""
+    digest: str = ""
+    """Of the policy that let it through."""
 
     @property
     def seconds(self) -> float:
@@ -66,9 +70,7 @@ class Continuations:
         if not pending.written or pending.rounds >= MOST_ROUNDS:
             return False
         self._drop(lambda kept: kept.until < self._now())
-        waits = Pending(
-            pending.passage, pending.raw_id, 0.0, pending.written, spent=pending.seconds, rounds=pending.rounds + 1
-        )
+        waits = replace(pending, since=0.0, spent=pending.seconds, rounds=pending.rounds + 1)
         with self._lock:
             if sum(map(len, self._kept.values())) >= _MOST_KEPT:
                 return False

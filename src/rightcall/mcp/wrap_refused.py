@@ -20,19 +20,22 @@ _UNKNOWN: Final = "(unknown)"
 """A name that is no tool's may hold anything."""
 
 
-def record_refusal(door: Door, space: str, name: str, why: str, context: str | None) -> None:
+def record_refusal(
+    door: Door, space: str, name: str, why: str, context: str | None, caller: str | None = None
+) -> None:  # fmt: skip
     """Under the tool's name where it is one of the server's; without its arguments, of which there may be two."""
-    tool = full_name(space, name if door.gate(space=space).catalog.get(name) is not None else _UNKNOWN)
+    caller = caller or door.caller
+    tool = full_name(space, name if door.gate(caller, space).catalog.get(name) is not None else _UNKNOWN)
     digest = sha256(f"{tool}\0{why}".encode()).hexdigest()
     body = CallBody(
-        caller=door.caller, tool=tool, params={}, digest=digest, decision="deny", rule="validation", context=context,
+        caller=caller, tool=tool, params={}, digest=digest, decision="deny", rule="validation", context=context,
         policy=door.policy.digest, wire=door.host,
     )  # fmt: skip
     decision = Decision("deny", "validation", f"Validation failed: {why}")
     at = door.store.clock.now()
     try:
         door.store.transact(
-            partial(refuse, caller=door.caller, digest=digest, decision=decision, body=body, at=at)
+            partial(refuse, caller=caller, digest=digest, decision=decision, body=body, at=at)
         )  # fmt: skip
     except StoreError as error:
         log.warning("rightcall: a refusal could not be recorded: %s", error)

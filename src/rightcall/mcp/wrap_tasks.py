@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Raw, Struct
 from msgspec.json import encode
+from msgspec.structs import replace
 
 from rightcall.mcp.answers import Outcome
 from rightcall.mcp.messages import Bytes, Id, Message, fields, identity, mapping, value
@@ -46,7 +47,7 @@ class Tasks:
 
     def begun(self, pending: Pending, message: Message) -> bool:
         """Whether the answer to a call is a task, for which its record is to wait."""
-        created = created_by(message.result or None, wanted=pending.wants_task)
+        created = created_by(message.result or None, wanted=pending.wants_task, able=pending.can_have_task)
         if created is None:
             return False
         with self._lock:
@@ -57,6 +58,17 @@ class Tasks:
         for one in (crowded, reused):
             self._end(one, Outcome(ok=False, error=_CROWDED))
         return True
+
+    def began(self, name: str) -> Pending | None:
+        """The call that has become this task."""
+        task = self._open.get(name)
+        return task.pending if task is not None else None
+
+    def renew(self, name: str, digest: str) -> None:
+        """Another policy lets its call through as well."""
+        with self._lock:
+            if (task := self._open.get(name)) is not None:
+                self._open[name] = replace(task, pending=replace(task.pending, digest=digest))
 
     def asked(self, message: Message) -> None:
         """The client asks about a task."""
