@@ -95,7 +95,7 @@ class PathRules:
         whole = _whole(path)
         if self._denies(whole):
             return "path:deny"
-        if self._allow is not None and self._allow.fullmatch(whole):
+        if (inside is PLAIN and own is PLAIN) or (self._allow is not None and self._allow.fullmatch(whole)):
             return None
         source = is_source(name)
         named = own.names_secret() or any(component(one).names_secret(source) for one in folder.split("/"))
