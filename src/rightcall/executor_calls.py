@@ -181,8 +181,9 @@ def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
     beside = request.commanded or request.findings or request.origin
     if not (request.paths or request.inner or request.asks or request.approval or beside):
         return _plain_inputs(
-            request.own, request.permit, request.called, request.repeatable, request.dry_run, request.repaired
-        )
+            request.own, request.permit, request.called, request.repeatable, request.unsure, request.dry_run,
+            request.repaired,
+        )  # fmt: skip
 
     def hide(text: str) -> str:
         return text if whole else str(redactor.beside(text, request.arguments))
@@ -194,7 +195,7 @@ def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
     partial = sum([len(path[0]) + len(path[1]) for path in (*paths, *seen)]) > LONGEST_VALUE
     return Inputs(
         own=request.own, permit=request.permit, called=request.called, repeatable=request.repeatable,
-        dry_run=request.dry_run, asks=tuple(sorted(request.asks)), repaired=request.repaired,
+        unsure=request.unsure, dry_run=request.dry_run, asks=tuple(sorted(request.asks)), repaired=request.repaired,
         paths=() if partial else tuple([path[0] if path[0] == path[1] else path for path in paths]),
         outside=request.outside, linked=request.linked, inner=request.inner, approval=request.approval,
         partial=partial, commanded=request.commanded, command_paths=() if partial else seen,
@@ -205,9 +206,11 @@ def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
 
 @lru_cache(256)
 def _plain_inputs(
-    own: bool, permit: str, called: tuple[str, ...], repeatable: bool, dry_run: bool, repaired: bool
+    own: bool, permit: str, called: tuple[str, ...], repeatable: bool, unsure: bool, dry_run: bool, repaired: bool
 ) -> Inputs:
-    made = Inputs(own=own, permit=permit, called=called, repeatable=repeatable, dry_run=dry_run, repaired=repaired)
+    made = Inputs(
+        own=own, permit=permit, called=called, repeatable=repeatable, unsure=unsure, dry_run=dry_run, repaired=repaired
+    )
     return NO_INPUTS if made == NO_INPUTS else made
 
 

@@ -344,7 +344,7 @@ def test_what_was_written_is_told_in_a_line_with_its_diff_and_how_to_take_it_bac
     assert lines("file/save", path="c.py", content="3\n", branch="fix")[0] == f"{told} added c.py +1 -0"
     assert lines("code/create-test", path="tests/test_a.py", content="4\n")[0] == f"{told} added tests/test_a.py +1 -0"
     (commit,) = lines("code/commit", message="two", paths=["a.py"])
-    assert re.fullmatch(r"committed [0-9a-f]{12} to fix: 1 file, \+1 -1", commit)
+    assert re.fullmatch(r"committed [0-9a-f]{10} to fix: 1 file, \+1 -1", commit)
     opened = lines("code/pull-request", title="Two")
     assert opened == [
         "opened pull request 1: fix into main, 1 commit, 1 file, +1 -1",

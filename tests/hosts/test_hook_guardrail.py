@@ -110,7 +110,9 @@ def test_the_same_holds_however_a_batch_is_written(tmp_path: Path, every_tool: b
     with hooks_of(tmp_path, PACK, every_tool) as hooks:
         for written in (lambda call: json.dumps([call]), lambda call: call):
             told = denial(asked(hooks, name, {"tools": written({"tool_slug": "GMAIL_SEND_EMAIL", "arguments": wrong})}))
-            assert told.startswith("⚠️ Invalid COMPOSIO_MULTI_EXECUTE_TOOL call. in `tools[0]` (GMAIL_SEND_EMAIL): ")
+            assert told.startswith(
+                "⚠️ Invalid mcp__composio__COMPOSIO_MULTI_EXECUTE_TOOL call. in `tools[0]` (GMAIL_SEND_EMAIL): "
+            )
         call = {"tool_slug": "GMAIL_SEND_EMAIL", "arguments": right}
         assert asked(hooks, name, {"tools": json.dumps([call])}) == {}
         fixed = asked(hooks, name, {"tools": call})["hookSpecificOutput"]
@@ -118,7 +120,7 @@ def test_the_same_holds_however_a_batch_is_written(tmp_path: Path, every_tool: b
         for other, shown in (("garbage", 'the text "garbage"'), (5, "the number 5"), (None, None)):
             told = denial(asked(hooks, name, {"tools": other}))
             why = "Missing required fields: tools" if shown is None else f"`tools` must be a list, got {shown}"
-            assert told.startswith(f"⚠️ Invalid COMPOSIO_MULTI_EXECUTE_TOOL call. {why}. Example: {{")
+            assert told.startswith(f"⚠️ Invalid mcp__composio__COMPOSIO_MULTI_EXECUTE_TOOL call. {why}. Example: {{")
 
 
 @pytest.mark.promise("G-73", "P-01")

@@ -3,6 +3,7 @@ outcome (the record half of L-01)."""
 
 import random
 from collections import Counter
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,24 +14,30 @@ from msgspec.structs import replace
 from authorise import worlds
 from record.replaying import Again, Replay
 from rightcall import Executor, MemoryStore, tool
-from rightcall.authorise import decide
 from rightcall.config_settings import Rights, rights_of
 from rightcall.door import Door
 from rightcall.door_origin import Way
 from rightcall.executor_calls import Who, Written, call_body, hushed
+from rightcall.executor_repeats import decided
 from rightcall.executor_request import canonical
-from rightcall.record.admission import admit, finish
+from rightcall.record.admission import Admission, admit, finish
 from rightcall.record.asking import Question, answer, give_grant, revoke_grant
 from rightcall.record.clock import ManualClock
-from rightcall.record.entries import EndBody
+from rightcall.record.entries import CallBody, EndBody
 from rightcall.record.pause import pause, resume
 from rightcall.record.release import release_all
-from rightcall.record.tables import Store
+from rightcall.record.tables import Store, Tables
 from rightcall.text.redact import Redactor
 from rightcall.types import Call, Verdict
-from rightcall.types_running import SECOND, Grant
+from rightcall.types_running import SECOND, Grant, Request
 
 START = 10**15
+
+
+def _admitted(tables: Tables, request: Request, body: CallBody, redactor: Redactor) -> Admission:
+    """As the executor does it."""
+    judge = hushed(lambda one, _: decided(one, tables, runs_here=True), redactor)
+    return admit(tables, request, judge, body, Question("{}", "{}"))
 
 
 def told(store: Store, rights: dict[str, Rights]) -> Counter[str]:
@@ -101,10 +108,7 @@ def test_thousands_of_random_requests_are_decided_the_same_again() -> None:
             if request.repaired:
                 verdict = replace(verdict, repairs=(worlds_repair(),))
             body = call_body(Written(verdict, request.tool), Who(request.caller), request, redactor)
-            judge = hushed(decide, redactor)
-            admission = store.transact(
-                lambda tables, r=request, b=body, j=judge: admit(tables, r, j, b, Question("{}", "{}"))
-            )
+            admission = store.transact(partial(_admitted, request=request, body=body, redactor=redactor))
             if admission.decision.kind == "allow":
                 begun.append((admission.call, request.digest if request.side_effects else None))
             if begun and chance.random() < 0.5:

@@ -15,6 +15,8 @@ class Inputs(Struct, frozen=True, omit_defaults=True):
     permit: str = ""
     called: tuple[str, ...] = ()
     repeatable: bool = False
+    unsure: bool = False
+    """What it touches has a state that nobody could tell: answers were compared instead."""
     dry_run: bool = False
     asks: tuple[str, ...] = ()
     repaired: bool = False

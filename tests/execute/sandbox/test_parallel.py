@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.promise("X-06"),
     pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="the sandbox needs Linux"),
 ]
-SHORT = SandboxSettings(seconds=0.7, memory=64, processes=16, scratch=8, output=50_000)
+SHORT = SandboxSettings(seconds=3.0, memory=64, processes=16, scratch=8, output=50_000)
 TELL = """
 import os, sys
 with open("mine.txt", "w") as file:
