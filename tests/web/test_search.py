@@ -103,7 +103,7 @@ def test_a_server_that_fails_is_said_to_and_only_the_operator_reads_why(
         site.pages["/base/search"] = answer
         outcome = run(site, {"query": "private words"}, bytes=10_000 if answer != answered(deep) else 2_000_000)
         assert (outcome.ok, outcome.error) == (False, FAILED), answer[:60]
-        (line,) = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+        (line,) = {one.getMessage() for one in caplog.records if one.levelname == "WARNING"}
         assert line.startswith(f"rightcall: web/search got no results from 127.0.0.1:{site.port}: ")
         assert why in line
         assert not any(word in line for word in ("secret", "private", "\x1b"))
