@@ -26,6 +26,11 @@ from rightcall.types_running import Grant
 pytestmark = pytest.mark.promise("A-03", "A-04")
 
 
+def count_of(path: Path) -> int:
+    with closing(SqliteStore(path)) as store:
+        return len(records(store))
+
+
 def filled(path: Path, count: int = 3) -> None:
     with closing(SqliteStore(path)) as store:
         for _ in range(count):
@@ -184,6 +189,7 @@ def test_files_that_are_put_back_together_are_welcome(database: Path, tmp_path: 
     shutil.rmtree(database.parent)
     shutil.copytree(tmp_path / "backup", database.parent)
     filled(database)
+    assert count_of(database) == 6  # three of the backup, and three since
 
 
 def test_a_killed_process_never_looks_like_somebody_who_cheats(
@@ -228,6 +234,7 @@ def test_pruning_everything_is_no_older_copy(database: Path) -> None:
     with closing(SqliteStore(database)) as store:
         store.transact(lambda tables: tables.remove_through(3))
     filled(database, 0)
+    assert count_of(database) == 0
 
 
 def test_a_database_of_an_earlier_version_is_taken_as_it_is(database: Path) -> None:
@@ -236,6 +243,7 @@ def test_a_database_of_an_earlier_version_is_taken_as_it_is(database: Path) -> N
     with closing(sqlite3.connect(database, isolation_level=None)) as connection:
         connection.execute("DELETE FROM meta WHERE name = 'store'")
     filled(database)
+    assert count_of(database) == 6
     another_key(database)
     not_opened(database, "replaced")
 
