@@ -106,6 +106,26 @@ def test_everywhere_reaches_what_has_no_store_and_what_is_made_later(
     assert run("call", "code/list", '{"pattern": "*"}', "--root", str(other)).code == 0
 
 
+def test_a_store_is_stopped_also_where_the_stop_everywhere_cannot_be_kept(
+    run: Runner, project: Path, tmp_path: Path
+) -> None:
+    stops = tmp_path / "state" / "rightcall" / "stops"
+    stops.parent.mkdir(parents=True)
+    stops.write_text("a file where the folder should be")
+    done = run("pause", "--everywhere", "--by", "anna")
+    assert done.code == 2
+    assert "this does not hold everywhere" in done.err
+    assert is_paused(project / ".rightcall" / "audit.db")
+
+
+def test_the_state_of_a_store_is_its_own(run: Runner, project: Path) -> None:
+    store_at(project / ".rightcall" / "audit.db")
+    run("pause", "--everywhere", "--by", "anna")
+    run("resume", "--by", "anna")
+    told = run("pause", "--status", "--json").json
+    assert (told["stores"][0]["paused"], told["everywhere"]["paused"]) == (False, True)
+
+
 def test_a_stop_that_cannot_be_read_still_stops(run: Runner, tmp_path: Path) -> None:
     run("pause", "--everywhere", "--by", "anna")
     run("resume", "--by", "anna")

@@ -9,6 +9,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from rightcall.cli import OK
 from rightcall.cli.options import json_option
 from rightcall.cli.output import is_unicode, json_text
@@ -60,7 +62,11 @@ def run(options: Namespace) -> int:
 
     callers = tuple(places.settings.callers)
     check_operator(who(options), "", callers)
-    changed = places.everywhere and stop_everywhere(options, places)
+    changed = False
+    try:
+        changed = places.everywhere and stop_everywhere(options, places)
+    except ConfigError as fault:  # the stores that can be reached are stopped all the same
+        places = replace(places, fault=places.fault or fault)
 
     def stop(store: "Store") -> dict[str, Any]:
         reason = said_reason(options, places, store)
@@ -96,7 +102,7 @@ def keep_everywhere(pause: Pause | None) -> None:
 
 
 def _state(store: "Store | Looking") -> dict[str, Any]:
-    return state_record(store.look(lambda tables: tables.paused()))
+    return state_record(store.look(lambda tables: tables.own_pause()))
 
 
 def said_reason(options: Namespace, places: Places, store: "Store") -> str:
