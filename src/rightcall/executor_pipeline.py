@@ -48,7 +48,6 @@ from rightcall.executor_repeats import LOOP, LoopNews, answer_digest, decided
 from rightcall.executor_request import Tighter, TooManyPaths, build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.fs.guarded import is_another_name, is_guarded
-from rightcall.fs.readings import follow
 from rightcall.parse.kinds import is_object
 from rightcall.present.marks import mark_as_data
 from rightcall.present.messages import Content, content, error_content
@@ -189,7 +188,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         except (TypeError, ValueError, OverflowError, RecursionError) as fault:
             return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
         for written_path, resolved, _ in request.command_paths:
-            whole = os.path.join(follow(self.root), resolved)
+            whole = os.path.join(request.root, resolved)
             if is_guarded(whole, self.toolbox.guarded) or is_another_name(whole, self.toolbox.guarded):
                 return Decision("deny", "path:deny", f"No such file or folder: {escaped(written_path, 200)}")
         return request
