@@ -294,8 +294,11 @@ def test_tokens_count_until_they_expire_and_are_looked_at_again_from_time_to_tim
     def new(caller: str, seconds: int | None = None) -> str:
         return digest_of(store.transact(lambda tables: make_token(tables, caller, "ann", seconds=seconds))[1].encode())
 
+    async def sleep(seconds: float) -> None:
+        now[0] += seconds
+
     async def main() -> None:
-        callers = Callers(store, now=lambda: now[0])
+        callers = Callers(store, now=lambda: now[0], sleep=sleep)
 
         async def of(*digests: str) -> list[str | None]:
             return [await callers.of(one) for one in digests]
@@ -303,9 +306,10 @@ def test_tokens_count_until_they_expire_and_are_looked_at_again_from_time_to_tim
         ada, short = new("ada"), new("bob", 60)
         assert await of(ada, short, "0" * 64) == ["ada", "bob", None]
         late = new("late")
-        assert await of(late) == [None], "a guess costs no look"
-        now[0] += 0.1
-        assert await of(late) == ["late"]
+        assert await of(late) == ["late"], "a token made just after a look counts as well"
+        waited = now[0]
+        assert await of("1" * 64) == [None]
+        assert now[0] - waited == pytest.approx(0.1), "a guess waits for the next look and causes none at once"
         store.transact(lambda tables: revoke_tokens(tables, "ann", caller="ada"))
         clock.advance(60)
         assert await of(ada, short) == ["ada", "bob"]

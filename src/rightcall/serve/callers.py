@@ -20,7 +20,8 @@ from rightcall.record.tokens import has_expired
 FRESH: Final = 1.0
 """Seconds after which the tokens are looked at again: so long a revoked one may still count."""
 SOON: Final = 0.1
-"""Seconds after which they are looked at again for a token that is not among them: it may be a new one."""
+"""Seconds between two looks for tokens that are not among them: who comes with a new one waits that long at most, and
+who guesses causes no more looks than that."""
 DEFAULTS: Final = {"/mcp": "gateway"}
 """By path, who calls with the server's own token, or where none is needed; everywhere else it is the proxy."""
 DEFAULT: Final = "proxy"
@@ -54,12 +55,19 @@ class Callers:
     """Used within one event loop, which never waits for the disk."""
 
     def __init__(
-        self, store: Store, *, fresh: float = FRESH, soon: float = SOON, now: Callable[[], float] = monotonic
+        self,
+        store: Store,
+        *,
+        fresh: float = FRESH,
+        soon: float = SOON,
+        now: Callable[[], float] = monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._store = store
         self._fresh = fresh
         self._soon = soon
         self._now = now
+        self._sleep = sleep
         self._looked: float | None = None
         self._looking: asyncio.Task[None] | None = None
         self._known: dict[str, str] = {}
@@ -71,7 +79,10 @@ class Callers:
         compared."""
         await self._look(self._fresh)
         found = self._known.get(digest)
-        if found is None and await self._look(self._soon):
+        if found is None and self._looked is not None and self._fault is None:
+            if (left := self._looked + self._soon - self._now()) > 0:  # made since the last look, perhaps
+                await self._sleep(left)
+            await self._look(self._soon)
             found = self._known.get(digest)
         if self._fault is not None:
             raise self._fault
