@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.config_settings import Settings, records_of
 from rightcall.execute.functions import LocalTool
@@ -88,9 +89,8 @@ def small_tools(
         ),
     ]
     return [
-        packed_tool(
-            about[name], arguments, run,
-            state=untold if name in _LIVELY else None,
+        replace(
+            packed_tool(about[name], arguments, run, state=untold if name in _LIVELY else None),
             caller=_CALLER if _CALLER in arguments.__struct_fields__ else None,
         )
         for name, arguments, run in runs

@@ -92,15 +92,26 @@ class Declared(TypedDict, total=False):
     example: Mapping[str, Any] | None
 
 
+class _Declaration(Struct, frozen=True, kw_only=True):
+    """The same as it arrives, of any type: what is wrong with it is told with the tool's name."""
+
+    name: Any = None
+    description: Any = None
+    effects: Any = None
+    repeatable: Any = False
+    timeout: Any = None
+    state: Any = None
+    preview: Any = None
+    paths: Any = ()
+    commands: Any = ()
+    example: Any = None
+
+
 @overload
 def tool(function: F, **declared: Unpack[Declared]) -> F: ...
 @overload
 def tool(function: None = None, **declared: Unpack[Declared]) -> Callable[[F], F]: ...
-def tool(
-    function: Any = None, *, name: Any = None, description: Any = None, effects: Any = None, repeatable: Any = False,
-    timeout: Any = None, state: Any = None, preview: Any = None, paths: Any = (), commands: Any = (),
-    example: Any = None,
-) -> Any:  # fmt: skip
+def tool(function: Any = None, **declared: Any) -> Any:
     """Declare a function to be a tool, with or without parentheses. It can be called as before.
 
     `effects`: read, write, execute, network; leave it out and the tool counts as all of them. `repeatable`: calling it
@@ -115,11 +126,10 @@ def tool(
     (3, ('read',))
     """
 
+    declaration = _Declaration(**declared)
+
     def declare(function: Any) -> Any:
-        record = _record(
-            function, name, description, effects, repeatable, timeout, state, preview, paths, commands, example
-        )
-        return _carrying(function, record)
+        return _carrying(function, _record(function, declaration))
 
     return declare if function is None else declare(function)
 
@@ -133,43 +143,39 @@ def local_tool(thing: Any) -> LocalTool:
         return thing
     record = getattr(thing, _MARK, None)
     if not isinstance(record, LocalTool):
-        record = _record(thing)
+        record = _record(thing, _Declaration())
     if _wants_self(thing):
         raise ToolError(f"{record.name}: give the bound method, as in `thing.{record.name}`, not the class's")
     # A method found on its object, or a wrapper that took over the attributes of what it wraps, is what must run.
     return record if record.function is thing else replace(record, function=thing)
 
 
-def _record(
-    function: Any, name: str | None = None, description: str | None = None, effects: Any = None,
-    repeatable: bool = False, timeout: Any = None, state: Any = None, preview: Any = None, paths: Any = (),
-    commands: Any = (), example: Any = None,
-) -> LocalTool:  # fmt: skip
+def _record(function: Any, said: _Declaration) -> LocalTool:
     definition = _definition(function)
-    called = checked_name(name if name is not None else definition["name"])
+    called = checked_name(said.name if said.name is not None else definition["name"])
     schema = definition["parameters"]
-    words = checked_effects(called, effects)
-    places = checked_places(called, "paths", paths, schema)
+    words = checked_effects(called, said.effects)
+    places = checked_places(called, "paths", said.paths, schema)
     reads_only = words is not None and set(words) <= {"read"}
-    if inspect.iscoroutinefunction(state):
+    if inspect.iscoroutinefunction(said.state):
         raise ToolError(f"{called}: state is asked before and after each call and must not be asynchronous")
     return LocalTool(
         name=called,
         function=function,
         definition={
             "name": called,
-            "description": definition["description"] if description is None else description,
+            "description": definition["description"] if said.description is None else said.description,
             "parameters": schema,
         },
         effects=words,
-        repeatable=bool(repeatable),
-        timeout=checked_timeout(called, timeout),
-        cacheable=reads_only and not repeatable and bool(state or places),
-        state=checked_function(called, "state", state),
-        preview=checked_function(called, "preview", preview),
+        repeatable=bool(said.repeatable),
+        timeout=checked_timeout(called, said.timeout),
+        cacheable=reads_only and not said.repeatable and bool(said.state or places),
+        state=checked_function(called, "state", said.state),
+        preview=checked_function(called, "preview", said.preview),
         paths=places,
-        commands=checked_places(called, "commands", commands, schema),
-        example=checked_example(called, example, schema),
+        commands=checked_places(called, "commands", said.commands, schema),
+        example=checked_example(called, said.example, schema),
         convert=converter(function),
     )
 

@@ -14,41 +14,27 @@ from rightcall.text.escape import escaped
 def packed_tool(
     about: PackTool, arguments: type[Struct], run: Callable[[Any], Any], *,
     state: Callable[[Any], object] | None = None, preview: Callable[[Any], Any] | None = None,
-    timeout: float | None = None, cacheable: bool = False, rooted: bool = False, caller: str | None = None,
-    expected: str | None = None, lasting: bool = False, traced: bool = False,
 ) -> LocalTool:  # fmt: skip
     """A tool of a pack whose function takes the record of its arguments, and gives one of its result. `state` and
-    `preview` take the same record; the other words are those of `LocalTool`."""
+    `preview` take the same record."""
 
-    def called(**given: Any) -> Any:
+    def call(**given: Any) -> Any:
         return to_builtins(run(_record(about.name, arguments, given)))
 
-    def told(given: Mapping[str, Any]) -> object:
-        assert state is not None
-        return state(_record(about.name, arguments, given))
-
-    def shown(given: Mapping[str, Any]) -> Any:
-        assert preview is not None
-        return preview(_record(about.name, arguments, given))
+    def on_record(function: Callable[[Any], Any]) -> Callable[[Mapping[str, Any]], Any]:
+        return lambda given: function(_record(about.name, arguments, given))
 
     return LocalTool(
         name=about.name,
-        function=called,
+        function=call,
         definition={"name": about.name, "description": about.description, "parameters": about.schema},
         effects=about.effects,
         repeatable=about.rules.repeatable,
-        timeout=timeout,
-        cacheable=cacheable,
-        state=told if state is not None else None,
-        preview=shown if preview is not None else None,
+        state=on_record(state) if state is not None else None,
+        preview=on_record(preview) if preview is not None else None,
         paths=about.rules.paths,
         commands=about.rules.commands,
         example=about.rules.example,
-        rooted=rooted,
-        caller=caller,
-        expected=expected,
-        lasting=lasting,
-        traced=traced,
         about=about,
     )
 

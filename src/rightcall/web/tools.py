@@ -50,8 +50,9 @@ def web_tools(root: str, policy: Policy) -> list[LocalTool]:
         return run(search(asked, settings))
 
     timeout = settings.seconds + _AROUND
-    search = packed_tool(about["web/search"], SearchArguments, searched, timeout=timeout, lasting=True)
+    search = packed_tool(about["web/search"], SearchArguments, searched)
+    fetch = packed_tool(about["web/fetch"], FetchArguments, fetched)
     return [
-        packed_tool(about["web/fetch"], FetchArguments, fetched, timeout=timeout, lasting=True),
-        search if settings.search else replace(search, absent=_NO_SEARCH),
+        replace(fetch, timeout=timeout, lasting=True),
+        replace(search, timeout=timeout, lasting=True, absent="" if settings.search else _NO_SEARCH),
     ]

@@ -14,7 +14,7 @@ from execute.code.asking_git import ask_log, ask_show
 from execute.code.git.making import Made, made
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.limits import limit
-from rightcall.execute.code.process import Finished, run_program
+from rightcall.execute.code.process import Finished, Program, run_program
 
 pytestmark = [
     pytest.mark.promise("C-09"),
@@ -25,7 +25,7 @@ pytestmark = [
 def run(*command: str, seconds: float = 10.0, **more: Any) -> Finished:
     """It waits for a line of input, which comes when its limits are set."""
     env = {"PATH": os.environ["PATH"]}
-    return run_program(command, env=env, cwd="/", seconds=seconds, most=9_999, stdin=b"go\n", **more)
+    return run_program(Program(command, env, "/", stdin=b"go\n", **more), seconds=seconds, most=9_999)
 
 
 def gone(process: int, seconds: float) -> bool:
@@ -66,9 +66,9 @@ def test_a_program_that_wants_more_memory_gets_none() -> None:
 _PARENT = """
 import sys
 import time
-from rightcall.execute.code.process import run_program
+from rightcall.execute.code.process import Program, run_program
 busy = f"echo $$ > {sys.argv[1]}; while :; do :; done"
-run_program(["/bin/sh", "-c", busy], env={}, cwd="/", seconds=0.5, most=9, threads=1)
+run_program(Program(["/bin/sh", "-c", busy], env={}, cwd="/", threads=1), seconds=0.5, most=9)
 """
 
 

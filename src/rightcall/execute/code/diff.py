@@ -11,12 +11,14 @@ from rightcall.execute.code.asking import in_time, named_paths, pathspecs, unrea
 from rightcall.execute.code.changes import FileDiff, TotalChanges, View
 from rightcall.execute.code.diff_reading import DiffReader, Garbled, Room
 from rightcall.execute.code.file_diffs import DIFF_OPTIONS, read_changes
+from rightcall.execute.code.git.private import private_for
 from rightcall.execute.code.git.refs import Span, must_exist, span
 from rightcall.execute.code.git.repository import Repository, repository_for
-from rightcall.execute.code.git.run import run_git
+from rightcall.execute.code.git.run import git_in
 from rightcall.execute.code.git.settings import Files
 from rightcall.execute.code.git.snapshot import comparing, snapshot
 from rightcall.execute.code.git.state import history_state
+from rightcall.execute.code.process import run_program
 from rightcall.execute.code.tool import CodeTool
 from rightcall.execute.state import Untold
 from rightcall.fs.sight import Sight
@@ -69,12 +71,10 @@ def diff(sight: Sight, asked: DiffArguments) -> DiffResult:
         files = None
         if between.compare is None:
             files = kept.enter_context(snapshot(sight, repository, paths, deadline))
-        finished = run_git(
-            repository,
-            _command(between, asked, paths, files),
+        finished = run_program(
+            git_in(private_for(repository), _command(between, asked, paths, files), files=files),
             seconds=max(deadline - monotonic(), 0),
             most=_MOST_OUTPUT,
-            files=files,
             enough=Enough(room.left, view),
         )
     output = in_time(finished, _SECONDS, _NARROWER)

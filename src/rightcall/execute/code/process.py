@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from errno import ECANCELED
+from functools import partial
 from threading import Event, Lock, Thread
 from time import monotonic
 
@@ -36,37 +37,50 @@ class Finished(Struct, frozen=True):
     full: bool = False
 
 
-def run_program(
-    command: Sequence[str], *, env: Mapping[str, str], cwd: str, seconds: float, most: int,
-    stdin: bytes | None = None, fds: Sequence[int] = (), enough: Callable[[bytes], bool] | None = None,
-    unwanted: Callable[[], bool] = lambda: False, memory: int = MEMORY, threads: int | None = None,
-    first: Callable[[], None] | None = None,
-) -> Finished:  # fmt: skip
-    """Run a program to its end, to its deadline, or until it has written `most` bytes. `enough` is given each block as
-    it comes and says whether that will do; `unwanted` is asked now and then whether anybody still waits for it;
-    `memory` and `threads` limit what it may use; `first` is done by the thread that starts it, which ends then. Raises
-    ToolFailure when the program cannot be started."""
-    deadline = monotonic() + seconds
+class Program(Struct, frozen=True):
+    """A command, the surroundings it runs in, and what it may use."""
 
-    def start() -> "subprocess.Popen[bytes]":
-        if first is not None:
-            first()
+    command: Sequence[str]
+    env: Mapping[str, str]
+    cwd: str
+    stdin: bytes | None = None
+    fds: Sequence[int] = ()
+    owner: object = None
+    """Closes its descriptors when nothing refers to it any more: it lives at least as long as this."""
+    memory: int = MEMORY
+    threads: int | None = None
+    first: Callable[[], None] | None = None
+    """Is done by the thread that starts it, which ends then."""
+
+    def start(self, seconds: float) -> "subprocess.Popen[bytes]":
+        """Raises OSError. The system ends it where we cannot any more."""
+        if self.first is not None:
+            self.first()
         process = subprocess.Popen(
-            command, env=dict(env), cwd=cwd, pass_fds=tuple(fds), start_new_session=True,
-            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+            self.command, env=dict(self.env), cwd=self.cwd, pass_fds=tuple(self.fds), start_new_session=True,
+            stdin=subprocess.DEVNULL if self.stdin is None else subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
         )  # fmt: skip
-        limit(process.pid, seconds, memory=memory, threads=threads)
+        limit(process.pid, seconds, memory=self.memory, threads=self.threads)
         return process
 
-    program = _Program(os.path.basename(command[0]), start)
+
+def run_program(
+    program: Program, *, seconds: float, most: int, enough: Callable[[bytes], bool] | None = None,
+    unwanted: Callable[[], bool] = lambda: False,
+) -> Finished:  # fmt: skip
+    """Run a program to its end, to its deadline, or until it has written `most` bytes. `enough` is given each block as
+    it comes and says whether that will do; `unwanted` is asked now and then whether anybody still waits for it. Raises
+    ToolFailure when the program cannot be started."""
+    deadline = monotonic() + seconds
+    process = _Process(os.path.basename(program.command[0]), partial(program.start, seconds))
     try:
-        return _Conversation(program.started(), stdin or b"", most, enough).until(deadline, unwanted)
+        return _Conversation(process.started(), program.stdin or b"", most, enough).until(deadline, unwanted)
     finally:
-        program.end()
+        process.end()
 
 
-class _Program:
+class _Process:
     """A program from its start to its end. A thread of its own starts it: what stops ours, a signal or a timeout, can
     then not come between the start and our knowing of it."""
 

@@ -47,6 +47,19 @@ class Looked(Struct):
     begin: int = 0
     """Where the text begins: after a mark of its encoding."""
 
+    def add(self, text: bytes, at: int, lines: int, pattern: Pattern, most: int, effort: "Effort") -> None:
+        """What a block of whole lines holds, after so many lines."""
+        counted, number = 0, lines + 1
+        for start, end, match in matching(text, pattern, effort):
+            self.total += 1
+            if len(self.hits) < most:
+                number += text.count(b"\n", counted, start)
+                counted = start
+                self.hits.append(Hit(number, at + start, at + end, at + match))
+            elif end - start < pattern.reach:
+                self.total += _count(text, end + 1, pattern, effort)
+                return
+
 
 class Effort:
     """How much a search may do. `late`: time ran out; `cut`: the end of a very long line was not looked at."""
@@ -91,7 +104,7 @@ def _look_at_length(file: Opened, pattern: Pattern, most: int, effort: Effort) -
     lines = 0
     try:
         for block, at in _blocks(file, first, begin):
-            _add(found, block, at, lines, pattern, most, effort)
+            found.add(block, at, lines, pattern, most, effort)
             if effort.late:
                 break
             lines += block.count(b"\n") if len(found.hits) < most else 0
@@ -108,22 +121,8 @@ def _look_whole(text: bytes, pattern: Pattern, most: int, effort: Effort) -> Loo
     if len(text) <= pattern.reach and pattern.find(text, 0, len(text)) < 0:  # most files
         return None
     found = Looked([], 0, lambda start, end: text[start:end], len(text))
-    _add(found, text, 0, 0, pattern, most, effort)
+    found.add(text, 0, 0, pattern, most, effort)
     return found
-
-
-def _add(found: Looked, text: bytes, at: int, lines: int, pattern: Pattern, most: int, effort: Effort) -> None:
-    """Add what a block of whole lines holds, after so many lines."""
-    counted, number = 0, lines + 1
-    for start, end, match in matching(text, pattern, effort):
-        found.total += 1
-        if len(found.hits) < most:
-            number += text.count(b"\n", counted, start)
-            counted = start
-            found.hits.append(Hit(number, at + start, at + end, at + match))
-        elif end - start < pattern.reach:
-            found.total += _count(text, end + 1, pattern, effort)
-            return
 
 
 def _count(text: bytes, at: int, pattern: Pattern, effort: Effort) -> int:

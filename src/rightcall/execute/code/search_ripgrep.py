@@ -9,7 +9,7 @@ from threading import Event, Thread
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.ignoring import Ignoring
-from rightcall.execute.code.process import SLICE, Finished, run_program
+from rightcall.execute.code.process import SLICE, Finished, Program, run_program
 from rightcall.execute.code.programs import program
 from rightcall.execute.code.search_files import LEFT_OUT
 from rightcall.fs.refused import REFUSED_FOLDERS
@@ -73,9 +73,10 @@ class Counting:
             os.write(teller, tell[:_MOST_TOLD])
             os.close(teller)
             command = _command(program, pattern, f"/dev/fd/{told}", glob)
+            env = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
             self._finished = run_program(
-                command, env={"PATH": os.defpath, "LC_ALL": "C.UTF-8"}, cwd=_place(folder), seconds=seconds,
-                most=_MOST_OUTPUT, fds=(told,), unwanted=self._unwanted.is_set,
+                Program(command, env, _place(folder), fds=(told,)), seconds=seconds, most=_MOST_OUTPUT,
+                unwanted=self._unwanted.is_set,
             )  # fmt: skip
         except (ToolFailure, OSError):
             self._finished = None

@@ -57,7 +57,7 @@ def _installed() -> str | None:
 
 
 def _asked(text: str, language: str, grammar: Grammar, installed: str) -> _Answer | None:
-    from rightcall.execute.code.process import run_program
+    from rightcall.execute.code.process import Program, run_program
 
     exports = [kind for kind, role in grammar.roles.items() if role == "export"]
     question = {
@@ -65,9 +65,8 @@ def _asked(text: str, language: str, grammar: Grammar, installed: str) -> _Answe
     }  # fmt: skip
     command = [sys.executable, "-I", "-S", "-B", _WORKER, installed, str(_SECONDS)]
     try:
-        done = run_program(
-            command, env={}, cwd="/", seconds=_SECONDS, most=_MOST_ANSWER, stdin=json.encode(question), threads=1
-        )  # fmt: skip
+        program = Program(command, env={}, cwd="/", stdin=json.encode(question), threads=1)
+        done = run_program(program, seconds=_SECONDS, most=_MOST_ANSWER)
         return json.decode(done.out, type=_Answer) if done.code == 0 else None
     except (ToolFailure, DecodeError):
         return None

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.catalog import PackTool
 from rightcall.execute.functions import LocalTool
@@ -33,11 +34,11 @@ class CodeTool(Struct, frozen=True):
 
 def local(tool: CodeTool, about: PackTool, sight: Sight) -> LocalTool:
     """The tool on one root, as the executor runs it."""
-    return packed_tool(
+    made = packed_tool(
         about, tool.arguments, partial(_run_traced, tool.run, sight) if tool.traced else partial(tool.run, sight),
         state=partial(tool.state, sight) if tool.state is not None else None,
-        timeout=tool.seconds + _GRACE, cacheable=not tool.traced, traced=tool.traced, rooted=True,
     )  # fmt: skip
+    return replace(made, timeout=tool.seconds + _GRACE, cacheable=not tool.traced, traced=tool.traced, rooted=True)
 
 
 def _run_traced(run: Callable[[Sight, Any], Any], sight: Sight, asked: Any) -> Any:

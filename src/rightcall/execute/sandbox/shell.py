@@ -5,6 +5,7 @@ from functools import partial
 
 from msgspec import Struct
 from msgspec.json import encode
+from msgspec.structs import replace
 
 from rightcall.config_hands import SandboxSettings
 from rightcall.errors import ToolFailure
@@ -28,10 +29,8 @@ class Arguments(Struct, frozen=True):
 def shell_tool(settings: SandboxSettings, sandbox: Lender) -> LocalTool:
     """The tool. `sandbox` lends the one it shares with others, when it is first needed."""
     about = next(one for one in load_pack("gaia").tools if one.name == "ai.execute")
-    return packed_tool(
-        about, Arguments, partial(_run, settings, sandbox), timeout=settings.seconds + AROUND, lasting=True,
-        preview=partial(_preview, settings, sandbox),
-    )  # fmt: skip
+    made = packed_tool(about, Arguments, partial(_run, settings, sandbox), preview=partial(_preview, settings, sandbox))
+    return replace(made, timeout=settings.seconds + AROUND, lasting=True)
 
 
 def _run(settings: SandboxSettings, sandbox: Lender, given: Arguments) -> Ran:

@@ -38,9 +38,12 @@ def execute_tools(settings: SandboxSettings, sandbox: Lender) -> list[LocalTool]
     """Both tools. `sandbox` lends the one that they share, when it is first needed."""
     known = {about.name: about for about in load_pack("code").tools}
     return [
-        packed_tool(
-            known[name], Arguments, partial(_run, language, settings, sandbox), timeout=settings.seconds + AROUND,
-            preview=partial(_preview, language, settings, sandbox), lasting=True,
+        replace(
+            packed_tool(
+                known[name], Arguments, partial(_run, language, settings, sandbox),
+                preview=partial(_preview, language, settings, sandbox),
+            ),
+            timeout=settings.seconds + AROUND, lasting=True,
         )
         for name, language in _LANGUAGES.items()
     ]  # fmt: skip

@@ -7,7 +7,7 @@ from msgspec import Struct
 from rightcall.errors import ToolFailure
 from rightcall.execute.diff import one_line
 from rightcall.execute.write.branches import BranchRecord, branch_step, tree_of
-from rightcall.execute.write.changes import RefStep
+from rightcall.execute.write.changes import GitScope, RefStep
 from rightcall.execute.write.editing_state import digest, must_be
 from rightcall.execute.write.git import Writer
 from rightcall.execute.write.git_names import guard_name
@@ -73,7 +73,7 @@ def create_branch(desk: "Desk", asked: BranchArguments) -> BranchResult:
         change = worker.apply(
             tool=NAME, caller=asked.caller, summary=f"create the branch {plan.name}",
             files=[branch_step(desk, record)], refs=[RefStep(record.ref, None, plan.commit)],
-            repository=writer.folder, branch=plan.name,
+            scope=GitScope(writer.folder, plan.name),
         )  # fmt: skip
     return BranchResult(
         branch=plan.name, base=plan.base, commit=plan.commit, worktree=tree, change=change.id,

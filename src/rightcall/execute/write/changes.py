@@ -1,6 +1,6 @@
 """What is changed, as records: files, refs, and the change that holds them together."""
 
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -40,6 +40,17 @@ class RefStep(Struct, frozen=True):
     before: str | None
     """A commit; None: there is no such ref."""
     after: str | None
+
+
+class GitScope(NamedTuple):
+    """What of a repository a change belongs to; all empty: it is about files only."""
+
+    repository: str = ""
+    branch: str = ""
+    pull: str = ""
+
+
+NO_GIT = GitScope()
 
 
 class Change(Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from rightcall.errors import ToolFailure
 from rightcall.execute.code.changes import SHORT_HASH
 from rightcall.execute.diff import one_line
 from rightcall.execute.write.branches import BranchRecord, branch_for, dirty_step
-from rightcall.execute.write.changes import RefStep
+from rightcall.execute.write.changes import GitScope, RefStep
 from rightcall.execute.write.editing_paths import branch_path
 from rightcall.execute.write.editing_state import digest, must_be, told
 from rightcall.execute.write.git import Writer, author_of
@@ -91,7 +91,7 @@ def commit(desk: "Desk", asked: CommitArguments) -> CommitResult:
         change = worker.apply(
             tool=NAME, caller=asked.caller, summary=f"commit to {record.name}: {plan.message.partition(chr(10))[0]}",
             files=[mark for mark in marks if mark is not None], refs=[RefStep(record.ref, plan.tip, made)],
-            repository=record.repository, branch=record.name,
+            scope=GitScope(record.repository, record.name),
         )  # fmt: skip
         step("committed")
         settle(writer, record)

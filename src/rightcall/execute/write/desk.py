@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.moments import utc
-from rightcall.execute.write.changes import Change, FileStep, RefStep
+from rightcall.execute.write.changes import NO_GIT, Change, FileStep, GitScope, RefStep
 from rightcall.execute.write.desk_opening import distrust, furnished, is_own, locked, opened, seal_of
 from rightcall.execute.write.doing import do, planned, roll_back
 from rightcall.execute.write.journal import BEGUN, DAMAGED, FOREIGN, Contents, Entry, Filed, Journal
@@ -161,14 +161,14 @@ class Worker:
 
     def apply(
         self, *, tool: str, caller: str, summary: str, files: Sequence[FileStep] = (), refs: Sequence[RefStep] = (),
-        repository: str = "", branch: str = "", pull: str = "",
+        scope: GitScope = NO_GIT,
     ) -> Change:  # fmt: skip
         """Do it all, files in their order and then the refs, or nothing of it: then ToolFailure, or Moved when
         something is not as `before` says."""
         entry = Entry(
             id=new_id(), tool=tool, caller=_text(caller), summary=_text(summary), at=utc(time()),
             refs=tuple(one for one in refs if one.before != one.after),
-            repository=repository, branch=branch, pull=pull,
+            repository=scope.repository, branch=scope.branch, pull=scope.pull,
         )  # fmt: skip
         return self.carry_out(entry, files)
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.catalog import PackTool
 from rightcall.execute.functions import LocalTool
@@ -20,10 +21,8 @@ _SECONDS: Final = 60.0
 
 def desk_tool(
     about: PackTool, arguments: type[Struct], desk: "Desk", run: Callable[["Desk", Any], Any],
-    preview: Callable[["Desk", Any], str], state: Callable[["Desk", Any], str], *, seconds: float = _SECONDS,
+    preview: Callable[["Desk", Any], str], state: Callable[["Desk", Any], str],
 ) -> LocalTool:  # fmt: skip
     """The tool on one desk. It is told who calls, and the state that was judged: it writes onto nothing else."""
-    return packed_tool(
-        about, arguments, partial(run, desk), preview=partial(preview, desk), state=partial(state, desk),
-        timeout=seconds, rooted=True, caller="caller", expected="expected", lasting=True,
-    )  # fmt: skip
+    made = packed_tool(about, arguments, partial(run, desk), preview=partial(preview, desk), state=partial(state, desk))
+    return replace(made, timeout=_SECONDS, rooted=True, caller="caller", expected="expected", lasting=True)

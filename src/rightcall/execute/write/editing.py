@@ -12,7 +12,7 @@ from msgspec import Struct
 from rightcall.errors import ToolFailure
 from rightcall.execute.diff import content_diff, one_line, shown_text
 from rightcall.execute.write.branches import BranchRecord, branch_for, dirty_step
-from rightcall.execute.write.changes import LARGEST, FileStep
+from rightcall.execute.write.changes import LARGEST, FileStep, GitScope
 from rightcall.execute.write.editing_paths import branch_path, check_apart, check_ways
 from rightcall.execute.write.editing_state import digest, must_be, told
 from rightcall.execute.write.git import Writer
@@ -136,7 +136,7 @@ class Edit:
             prepare(desk, writer, plan.record)
             change = worker.apply(
                 tool=self._tool, caller=self._caller, summary=_summary(plan), files=_steps(desk, plan),
-                repository=plan.record.repository, branch=plan.record.name,
+                scope=GitScope(plan.record.repository, plan.record.name),
             )  # fmt: skip
         return EditResult(
             branch=plan.record.name, files=plan.told(), change=change.id,

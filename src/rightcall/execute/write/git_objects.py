@@ -10,15 +10,17 @@ import weakref
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 
+from msgspec.structs import replace
+
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.confining import only_in
 from rightcall.execute.code.git.layout import Layout
 from rightcall.execute.code.git.pins import Pins
 from rightcall.execute.code.git.private import Private, private_for
 from rightcall.execute.code.git.repository import Repository
-from rightcall.execute.code.git.run import checked, run_in
+from rightcall.execute.code.git.run import checked, git_in
 from rightcall.execute.code.git.settings import OWN, Files
-from rightcall.execute.code.process import Finished
+from rightcall.execute.code.process import Finished, run_program
 from rightcall.fs.spots import said
 
 _SECONDS = 60.0
@@ -55,11 +57,11 @@ class Bench:
         private = private_for(self.repository)
         if why := unless(private.layout):
             raise ToolFailure(why)
-        return run_in(
-            private, [*config, *arguments], seconds=_SECONDS, most=most, stdin=stdin,
-            files=Files(index or os.path.join(self._room, "none"), objects=self._objects), holding=holding,
-            first=only_in(private.tops, private.path, self.private.path),
-        )  # fmt: skip
+        files = Files(index or os.path.join(self._room, "none"), objects=self._objects)
+        program = git_in(private, [*config, *arguments], stdin=stdin, files=files)
+        only_here = only_in(private.tops, private.path, self.private.path)
+        # a lock among those it holds is held until it has ended, also when we are killed before
+        return run_program(replace(program, fds=(*program.fds, *holding), first=only_here), seconds=_SECONDS, most=most)
 
     def blobs(self, contents: Sequence[bytes]) -> list[str]:
         """The ids of contents, which are kept in our room. Git makes them, since it refuses contents that were crafted

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from rightcall.errors import ToolFailure
 from rightcall.execute.diff import one_line
 from rightcall.execute.write.branches import branch_record, branch_step
-from rightcall.execute.write.changes import Change, FileStep, Moved, RefStep
+from rightcall.execute.write.changes import Change, FileStep, GitScope, Moved, RefStep
 from rightcall.execute.write.checking import Checker, require_command, run_checks, why_red
 from rightcall.execute.write.checkout import checkout_steps, clean_checkout
 from rightcall.execute.write.editing_paths import refuse_repositories
@@ -269,7 +269,7 @@ def _applied(
     change = worker.apply(
         tool=NAME, caller=by, summary=f"merge pull request {record.id}: {record.title}",
         files=[*steps, *documents], refs=[RefStep(HEADS + record.base, case.tip, commit)],
-        repository=record.repository, branch=record.base, pull=record.id,
+        scope=GitScope(record.repository, record.base, record.id),
     )  # fmt: skip
     return change, commit, steps
 
@@ -291,7 +291,7 @@ def _note(desk: "Desk", id: str, remark: Remark, run: CheckRun | None = None) ->
         told = told if run is None else with_check(told, run)
         worker.apply(
             tool=NAME, caller=remark.by, summary=f"pull request {id} was not merged",
-            files=[pull_step(desk, told)], pull=id, repository=record.repository,
+            files=[pull_step(desk, told)], scope=GitScope(record.repository, pull=id),
         )  # fmt: skip
 
 

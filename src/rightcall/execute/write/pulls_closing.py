@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from rightcall.execute.write.changes import Change
+from rightcall.execute.write.changes import Change, GitScope
 from rightcall.execute.write.git import Writer
 from rightcall.execute.write.pulls import Remark, checked_text, moment, pull_of, pull_step, require_open, with_remark
 
@@ -22,5 +22,5 @@ def close_pull(desk: "Desk", given: str | int, by: str, text: str = "", *, perso
         closed = replace(said, status="closed", head=head)
         return worker.apply(
             tool="pr close", caller=by, summary=f"close pull request {record.id}: {record.title}",
-            files=[pull_step(desk, closed)], pull=record.id, repository=record.repository,
+            files=[pull_step(desk, closed)], scope=GitScope(record.repository, pull=record.id),
         )  # fmt: skip

@@ -7,7 +7,7 @@ from msgspec import Struct
 from rightcall.errors import ToolFailure
 from rightcall.execute.diff import one_line
 from rightcall.execute.write.branches import BranchRecord, branch_for
-from rightcall.execute.write.changes import Moved
+from rightcall.execute.write.changes import GitScope, Moved
 from rightcall.execute.write.editing_state import digest, must_be
 from rightcall.execute.write.git import Writer
 from rightcall.execute.write.git_names import guard_name
@@ -123,7 +123,7 @@ def open_pull(desk: "Desk", asked: OpenArguments) -> Opened:
         )
         change = worker.apply(
             tool="code/pull-request", caller=asked.caller, summary=f"open pull request {record.id}: {record.title}",
-            files=[pull_step(desk, record)], branch=record.branch, pull=record.id, repository=record.repository,
+            files=[pull_step(desk, record)], scope=GitScope(record.repository, record.branch, record.id),
         )  # fmt: skip
     told = counts(plan.writer, plan.fork, plan.head)
     return Opened(

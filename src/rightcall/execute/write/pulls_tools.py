@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import replace
+
 from rightcall.execute.functions import LocalTool
 from rightcall.execute.write.checking import Checker
 from rightcall.execute.write.desk_tool import desk_tool
@@ -32,8 +34,8 @@ def pull_tools(desk: "Desk", sandbox: "Callable[[], Sandbox]", visible: tuple[st
     return [
         desk_tool(about["code/pull-request"], OpenArguments, desk, open_pull, open_preview, open_state),
         desk_tool(about["code/review"], ReviewArguments, desk, review, review_preview, review_state),
-        desk_tool(
-            about["code/merge"], MergeArguments, desk, merging, merge_preview, merge_state,
-            seconds=2 * desk.settings.check.seconds + _AROUND,
+        replace(
+            desk_tool(about["code/merge"], MergeArguments, desk, merging, merge_preview, merge_state),
+            timeout=2 * desk.settings.check.seconds + _AROUND,
         ),
     ]  # fmt: skip

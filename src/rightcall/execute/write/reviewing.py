@@ -8,7 +8,7 @@ from msgspec.json import encode
 from rightcall.errors import ToolFailure
 from rightcall.execute.diff import one_line
 from rightcall.execute.write.branches import BranchRecord, branch_record
-from rightcall.execute.write.changes import Moved
+from rightcall.execute.write.changes import GitScope, Moved
 from rightcall.execute.write.editing_state import digest, must_be
 from rightcall.execute.write.git import Writer
 from rightcall.execute.write.pulls import (
@@ -119,7 +119,7 @@ def review(desk: "Desk", asked: ReviewArguments, *, person: bool = False, at: st
         said = with_remark(record, Remark(asked.caller, decision, moment(), text, case.head, person))
         change = worker.apply(
             tool="code/review", caller=asked.caller, summary=f"{_DONE[decision]} pull request {record.id}",
-            files=[pull_step(desk, said)], pull=record.id, repository=record.repository,
+            files=[pull_step(desk, said)], scope=GitScope(record.repository, pull=record.id),
         )  # fmt: skip
     now = standing(said, case.head, case.people)
     return Reviewed(

@@ -76,9 +76,13 @@ def saving_tools(
     known = about if about is not None else {tool.name: tool for tool in load_pack("code").tools}
     made = packed_tool(
         known[NAME], SaveArguments, partial(save, desk, guarded), state=partial(_state, desk, guarded),
-        preview=partial(_preview, desk, guarded), timeout=_SECONDS, rooted=True, caller="caller", expected="expected",
+        preview=partial(_preview, desk, guarded),
     )  # fmt: skip
-    return [replace(made, outside=outside_folders(desk))]
+    return [
+        replace(
+            made, timeout=_SECONDS, rooted=True, caller="caller", expected="expected", outside=outside_folders(desk)
+        )
+    ]
 
 
 def save(desk: "Desk", guarded: Sequence[str], asked: SaveArguments) -> SaveResult | EditResult:

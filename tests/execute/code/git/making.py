@@ -5,9 +5,11 @@ import subprocess
 from pathlib import Path
 from time import monotonic
 
+from rightcall.execute.code.git.private import private_for
 from rightcall.execute.code.git.repository import Repository
-from rightcall.execute.code.git.run import checked, run_git
+from rightcall.execute.code.git.run import checked, git_in
 from rightcall.execute.code.git.snapshot import comparing, snapshot
+from rightcall.execute.code.process import run_program
 from rightcall.fs.sight import Sight
 
 MOMENT = 1_700_000_000
@@ -74,4 +76,4 @@ def files_compared(repository: Repository, *arguments: str) -> bytes:
     """What `git diff` says of the files as they are now."""
     with snapshot(Sight(repository.root), repository, (), monotonic() + 10) as files:
         command = [*comparing(files), "-p", *arguments]
-        return checked(run_git(repository, command, seconds=10, most=1_000_000, files=files))
+        return checked(run_program(git_in(private_for(repository), command, files=files), seconds=10, most=1_000_000))

@@ -9,7 +9,8 @@ from execute.code.git.making import Made, files_compared, made
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.private import Private, private_for
 from rightcall.execute.code.git.repository import repository_for
-from rightcall.execute.code.git.run import checked, run_in
+from rightcall.execute.code.git.run import checked, git_in
+from rightcall.execute.code.process import run_program
 from rightcall.fs.sight import Sight
 
 pytestmark = pytest.mark.promise("C-08", "P-03")
@@ -31,7 +32,7 @@ def victim(tmp_path: Path) -> Made:
 
 
 def log(private: Private) -> bytes:
-    return checked(run_in(private, ["log", "--format=%s", "-p", "--all"], seconds=10, most=10_000))
+    return checked(run_program(git_in(private, ["log", "--format=%s", "-p", "--all"]), seconds=10, most=10_000))
 
 
 @pytest.mark.parametrize("name", [".git", ".git/objects", ".git/refs", ".git/objects/pack"])

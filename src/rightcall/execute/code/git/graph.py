@@ -12,12 +12,14 @@ from contextlib import suppress
 from time import monotonic, time
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.cache import graph_file
 from rightcall.execute.code.git.private import Private
 from rightcall.execute.code.git.repository import Repository
-from rightcall.execute.code.git.run import failure_of, run_in
+from rightcall.execute.code.git.run import failure_of, git_in
+from rightcall.execute.code.process import run_program
 
 _MEMORY = 4 << 30
 """Bytes. Of a million commits, everything that each has changed is kept until it is written."""
@@ -47,13 +49,8 @@ def write_graph(
     private = Private(repository, with_graph=False)
     if on_progress is not None:
         on_progress("reading the history")
-    finished = run_in(
-        private,
-        ["commit-graph", "write", "--reachable", "--changed-paths", "--no-progress"],
-        seconds=seconds,
-        most=1_000,
-        memory=_MEMORY,
-    )
+    program = git_in(private, ["commit-graph", "write", "--reachable", "--changed-paths", "--no-progress"])
+    finished = run_program(replace(program, memory=_MEMORY), seconds=seconds, most=1_000)
     if finished.code != 0:
         raise failure_of(finished)
     made = os.path.join(private.path, "objects", "info", "commit-graph")

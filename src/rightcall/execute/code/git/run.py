@@ -2,13 +2,13 @@
 is turned into a sentence of our own, and never shown."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.private import Private, private_for
 from rightcall.execute.code.git.repository import Repository
 from rightcall.execute.code.git.settings import OWN, Files, environment, git_program
-from rightcall.execute.code.process import Finished, run_program
+from rightcall.execute.code.process import Finished, Program, run_program
 from rightcall.text.escape import escaped
 
 _MEMORY = 1 << 30
@@ -16,30 +16,24 @@ _MEMORY = 1 << 30
 
 
 def run_git(
-    repository: Repository, arguments: Sequence[str], *, seconds: float, most: int, stdin: bytes | None = None,
-    files: Files | None = None, enough: Callable[[bytes], bool] | None = None,
-) -> Finished:  # fmt: skip
+    repository: Repository, arguments: Sequence[str], *, seconds: float, most: int, stdin: bytes | None = None
+) -> Finished:
     """Run git on a repository, to its end, its deadline, or until it has written `most` bytes. It sees an empty work
-    tree: no file, attribute or mailmap; `files` are for what needs some. Paths among the arguments are taken as
-    they are, without patterns. Raises ToolFailure when there is no git, or the repository cannot be read."""
-    private = private_for(repository)
-    return run_in(private, arguments, seconds=seconds, most=most, stdin=stdin, files=files, enough=enough)
+    tree: no file, attribute or mailmap. Paths among the arguments are taken as they are, without patterns. Raises
+    ToolFailure when there is no git, or the repository cannot be read."""
+    return run_program(git_in(private_for(repository), arguments, stdin=stdin), seconds=seconds, most=most)
 
 
-def run_in(
-    private: Private, arguments: Sequence[str], *, seconds: float, most: int, stdin: bytes | None = None,
-    files: Files | None = None, enough: Callable[[bytes], bool] | None = None, memory: int | None = None,
-    holding: Sequence[int] = (), first: Callable[[], None] | None = None,
-) -> Finished:  # fmt: skip
-    """The same in a private git directory that is at hand. `holding` are further descriptors that git keeps open: a
-    lock is then held until it has ended, also when we are killed before. `first`: see `run_program`."""
+def git_in(
+    private: Private, arguments: Sequence[str], *, stdin: bytes | None = None, files: Files | None = None
+) -> Program:
+    """Git in a private git directory that is at hand, to be run; `files` are for what needs a work tree."""
     given = [_sayable(argument) for argument in arguments]
-    return run_program(
+    return Program(
         [git_program(private.repository.root), "--no-pager", "--no-optional-locks", *given],
-        fds=(*private.fds, *holding),
         env=environment(private.path, private.repository.root, files),
         cwd=os.path.join(private.path, OWN, "empty"),
-        seconds=seconds, most=most, stdin=stdin, enough=enough, memory=memory or _MEMORY, first=first,
+        stdin=stdin, fds=private.fds, owner=private, memory=_MEMORY,
         threads=1 if files is None else None,  # many of them look at the files
     )  # fmt: skip
 

@@ -19,9 +19,10 @@ from time import monotonic
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.private import private_for
 from rightcall.execute.code.git.repository import Repository
-from rightcall.execute.code.git.run import checked, run_in
+from rightcall.execute.code.git.run import checked, git_in
 from rightcall.execute.code.git.settings import OWN, Files
 from rightcall.execute.code.opening import Opener
+from rightcall.execute.code.process import run_program
 from rightcall.fs.sight import Sight
 
 LARGEST = 5 << 20
@@ -38,9 +39,10 @@ def snapshot(sight: Sight, repository: Repository, paths: Sequence[str], deadlin
     compared by `comparing`. Raises ToolFailure when there is not enough time for it."""
     private = private_for(repository)
     index = private.take_index().index
-    listed = run_in(
-        private, ["diff-files", "--raw", "-z", "--ignore-submodules=all", "--", *paths],
-        seconds=deadline - monotonic(), most=_MOST_LISTED, files=Files(index, repository.work_tree),
+    listing = ["diff-files", "--raw", "-z", "--ignore-submodules=all", "--", *paths]
+    listed = run_program(
+        git_in(private, listing, files=Files(index, repository.work_tree)),
+        seconds=deadline - monotonic(), most=_MOST_LISTED,
     )  # fmt: skip
     folder = tempfile.mkdtemp(prefix="files-", dir=os.path.join(private.path, OWN))
     try:
@@ -51,9 +53,10 @@ def snapshot(sight: Sight, repository: Repository, paths: Sequence[str], deadlin
             return
         own = Files(os.path.join(folder, "index"), made.work_tree if made.copied else "", made.objects)
         shutil.copy2(index, own.index)
-        told = run_in(
-            private, ["update-index", "-z", "--index-info"], seconds=deadline - monotonic(), most=1_000,
-            stdin=b"".join(made.index_info), files=own,
+        updating = ["update-index", "-z", "--index-info"]
+        told = run_program(
+            git_in(private, updating, stdin=b"".join(made.index_info), files=own),
+            seconds=deadline - monotonic(), most=1_000,
         )  # fmt: skip
         checked(told)
         yield own
