@@ -15,13 +15,14 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from shlex import quote
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.authorise.quarantine import quarantine
 from rightcall.config import HOST_NAMES, Policy
-from rightcall.door_judging import Asked, Here, asked_of, noted
+from rightcall.door_judging import Asked, CallContext, Here, asked_of, noted
 from rightcall.door_passage import Passage, dry_run_text, passage
 from rightcall.door_rights import DoorRights, door_rights
 from rightcall.door_tools import NOT_TOLD, Place, box_of, door_policy, hidden, known_tools, tool_name
@@ -43,11 +44,12 @@ from rightcall.text.redact import Redactor
 from rightcall.types_running import PAUSED, Approval, Decision, Origin, Pause, Result
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from rightcall.door_origin import Way
     from rightcall.executor import PolicySource, StoreSource
     from rightcall.executor_toolbox import Toolbox
     from rightcall.gate import Gate
-    from rightcall.record.clock import Clock
     from rightcall.types import Mode, Reading
 
 log = logging.getLogger("rightcall")
@@ -56,7 +58,62 @@ _LOOKS = 0.1
 """Seconds between two looks at the policy file."""
 _MOST_CALLERS = 1000
 """Callers whose rights are kept ready; beyond that they are worked out anew."""
+_DONE = Result(True)
 _DRY_RUN = EndBody("success", summary="Dry run: it was not made")
+
+
+class DoorSettings(TypedDict, total=False):
+    """What `Door.open` takes, for type checkers; `DoorSetup` says what each means."""
+
+    tools: Iterable[Any]
+    packs: Iterable[str]
+    provider: str | None
+    caller: str | None
+    root: str | os.PathLike[str]
+    store: StoreSource
+    mode: Mode | None
+    strict: bool
+    fixed_names: bool
+    elsewhere: bool
+    pins: bool
+    remote: bool
+
+
+class DoorSetup(Struct, frozen=True, kw_only=True):
+    """What a door is opened with besides its host and policy."""
+
+    tools: Iterable[Any] = ()
+    packs: Iterable[str] = ()
+    provider: str | None = None
+    caller: str | None = None
+    """Who calls where a call does not say; None: the host."""
+    root: str | os.PathLike[str] = "."
+    store: StoreSource = None
+    """None: a file where a policy file says, else memory."""
+    mode: Mode | None = None
+    """Holds where the policy says nothing of the host."""
+    strict: bool = False
+    """The servers behind it are the policy's own."""
+    fixed_names: bool = False
+    """The host has chosen the tool already, so that a name is only ever that very tool."""
+    elsewhere: bool = False
+    """Another process will say how a call ended."""
+    pins: bool = True
+    """False: the tools are the callers' own, so that two of one name may differ and none has changed."""
+    remote: bool = False
+    """Callers are on other machines, and are told no command or path of this one."""
+
+
+class Around(TypedDict, total=False):
+    """What `Door.judge` takes besides the call, for type checkers; `CallContext` says what each means."""
+
+    caller: str | None
+    context: str | None
+    step: str | None
+    call_id: str | None
+    space: str
+    approval: str | None
+    cwd: str | None
 
 
 class Door:
@@ -73,63 +130,41 @@ class Door:
     '⚠️ Invalid add call. Missing required fields: n. Example: {"n": 1}'
     """
 
-    def __init__(
-        self, host: str, policy: PolicySource, *, tools: Iterable[Any], packs: Iterable[str], provider: str | None,
-        caller: str | None, root: str | os.PathLike[str], store: StoreSource, mode: Mode | None, strict: bool,
-        fixed_names: bool, elsewhere: bool, pins: bool, remote: bool, clock: Clock | None,
-    ) -> None:  # fmt: skip
+    def __init__(self, host: str, policy: PolicySource, setup: DoorSetup) -> None:
         self.host = HOST_NAMES.get(host, host)
-        self.caller = caller or self.host
-        self.root = existing_folder(root)
+        self.caller = setup.caller or self.host
+        self.root = existing_folder(setup.root)
+        self._setup = setup
         self._file = os.path.abspath(policy) if isinstance(policy, (str, os.PathLike)) else None
         self._policy = PolicyInForce(policy)
-        self._packs = tuple(packs)
+        self._packs = tuple(setup.packs)
         self._packs_digest = ""
-        self._provider = provider
-        self._mode: Mode | None = mode
-        self._strict = strict
-        self._fixed = fixed_names
-        self._elsewhere = elsewhere
-        self._pins = pins
         self._next_look = 0.0
         self._lock = threading.RLock()
-        self._known: dict[str, list[Any]] = {"": known_tools(tools)}
+        self._known: dict[str, list[Any]] = {"": known_tools(setup.tools)}
         self._ways: dict[str, Way] = {}
         self._origins: dict[str, Origin] = {}
         self._twins: dict[str, frozenset[str]] = {"": twins(map(tool_name, self._known[""]))}
         self._boxes: dict[tuple[str, tuple[str, ...]], Toolbox] = {}
         self._rights: dict[tuple[str, str], DoorRights] = {}
         self._ready: dict[tuple[str, str], Toolbox] = {}
-        self._given_store = store
         path = store_path(self._policy.current, self._file, self.root)
         self._protected = guarded_paths(self.root, self._file, path)
         self._current = self._under(self._policy.current)
         self.store: Store = open_store(
-            "memory" if store is None and self._file is None else store, path, clock,
+            "memory" if setup.store is None and self._file is None else setup.store, path, None,
             found_folder(self._policy.current, self._file, self.root),
         )  # fmt: skip
         self._guarded = guarded_files(self._file, path, _path_of(self.store))
-        self._desk = None if remote else _desk(self._file, path, _path_of(self.store))
+        self._desk = None if setup.remote else _desk(self._file, path, _path_of(self.store))
         self._redactor = self._new_redactor()
         self._loops = LoopNews()
         self._note_policy("loaded")
 
     @classmethod
-    def open(
-        cls, host: str, policy: PolicySource = None, *, tools: Iterable[Any] = (), packs: Iterable[str] = (),
-        provider: str | None = None, caller: str | None = None, root: str | os.PathLike[str] = ".",
-        store: StoreSource = None, mode: Mode | None = None, strict: bool = False, fixed_names: bool = False,
-        elsewhere: bool = False, pins: bool = True, remote: bool = False, clock: Clock | None = None,
-    ) -> Self:  # fmt: skip
-        """Raises PolicyError, ConfigError or StoreError. `store` None: a file where a policy file says, else memory.
-        `mode` holds where the policy says nothing of the host. `fixed_names`: the host has chosen the tool already, so
-        that a name is only ever that very tool. `elsewhere`: another process will say how a call ended. `pins` false:
-        the tools are the callers' own, so that two of one name may differ and none has changed. `remote`: callers are
-        on other machines, and are told no command or path of this one."""
-        return cls(
-            host, policy, tools=tools, packs=packs, provider=provider, caller=caller, root=root, store=store, mode=mode,
-            strict=strict, fixed_names=fixed_names, elsewhere=elsewhere, pins=pins, remote=remote, clock=clock,
-        )  # fmt: skip
+    def open(cls, host: str, policy: PolicySource = None, **settings: Unpack[DoorSettings]) -> Self:
+        """Raises PolicyError, ConfigError or StoreError; `DoorSetup` says what each setting means."""
+        return cls(host, policy, DoorSetup(**settings))
 
     def __enter__(self) -> Self:
         return self
@@ -147,7 +182,7 @@ class Door:
 
     def close(self) -> None:
         """Everything that was recorded is on disk; a store that was handed in stays open."""
-        if self.store is not self._given_store:
+        if self.store is not self._setup.store:
             self.store.close()
 
     @property
@@ -195,15 +230,10 @@ class Door:
         """Every call in a text or a native message, as `Gate.read` finds them. Nothing is decided or recorded yet."""
         return self._box(self.caller, space).gate.read(message, finish_reason)
 
-    def judge(
-        self, name: str, arguments: Any, *, caller: str | None = None, context: str | None = None,
-        step: str | None = None, call_id: str | None = None, space: str = "", approval: str | None = None,
-        cwd: str | None = None,
-    ) -> Passage:  # fmt: skip
-        """What is to be done with a call, recorded. Never raises for what a model wrote; when the store cannot record
-        it, it is no (unless the door only observes). `cwd` is the folder that the host works in, where it says so:
-        a relative path may count from there too."""
-        asked = self._asked(name, arguments, caller, context, step, call_id, space, approval, cwd)
+    def judge(self, name: str, arguments: Any, **around: Unpack[Around]) -> Passage:
+        """What is to be done with a call, recorded; `CallContext` says what is known around it. Never raises for what a
+        model wrote; when the store cannot record it, it is no (unless the door only observes)."""
+        asked = self._ask(name, arguments, CallContext(**around))
         try:
             admission = self.store.transact(self._work(asked))
         except StoreError as error:
@@ -213,13 +243,9 @@ class Door:
             admission = self._admit_fault(asked, faulty(error))
         return self._passage(asked, admission)
 
-    async def ajudge(
-        self, name: str, arguments: Any, *, caller: str | None = None, context: str | None = None,
-        step: str | None = None, call_id: str | None = None, space: str = "", approval: str | None = None,
-        cwd: str | None = None,
-    ) -> Passage:  # fmt: skip
+    async def ajudge(self, name: str, arguments: Any, **around: Unpack[Around]) -> Passage:
         """The same from an event loop."""
-        asked = self._asked(name, arguments, caller, context, step, call_id, space, approval, cwd)
+        asked = self._ask(name, arguments, CallContext(**around))
         try:
             admission = await self.store.atransact(self._work(asked))
         except StoreError as error:
@@ -243,7 +269,7 @@ class Door:
         request = passage.request
         compared = request is not None and request.rights.repeats and not request.repeatable
         digest = answer_digest(answer, self._redactor) if compared else ""
-        self._later(self._ending(passage, _result(ok, error, seconds), summary, digest))
+        self._later(self._ending(passage, host_result(ok, error, seconds), summary, digest))
 
     async def aended(
         self, passage: Passage, *, ok: bool = True, summary: str = "", error: str | None = None,
@@ -253,14 +279,13 @@ class Door:
         self.ended(passage, ok=ok, summary=summary, error=error, seconds=seconds, answer=answer)
 
     def ended_elsewhere(
-        self, context: str | None, step: str, *, ok: bool = True, summary: str = "", error: str | None = None,
-        seconds: float | None = None, answer: Any = None,
-    ) -> bool:  # fmt: skip
+        self, context: str | None, step: str, result: Result = _DONE, *, summary: str = "", answer: Any = None
+    ) -> bool:
         """The same where another process judged the call: it is known by the context and step it was judged under. One
         that waited for a person ran all the same: somebody said yes in the host. False when there is no such call."""
         redactor = self._redactor
         digest = answer_digest(answer, redactor)
-        end = end_body(_result(ok, error, seconds), summary, 0, None, redactor, answer=digest)
+        end = end_body(result, summary, None, redactor, answer=digest)
         return self.store.transact(partial(noted, context=context, step=step, end=end, host=self.host))
 
     def answer(self, passage: Passage, said: Literal["approved", "denied"], *, by: str) -> Approval:
@@ -299,21 +324,22 @@ class Door:
         except StoreError:
             return True
 
-    def _asked(
-        self, name: Any, arguments: Any, caller: str | None, context: str | None, step: str | None,
-        call_id: str | None, space: str, approval: str | None, cwd: str | None,
-    ) -> Asked:  # fmt: skip
+    def _ask(self, name: Any, arguments: Any, around: CallContext) -> Asked:
         self._look()
-        who = Who(caller or self.caller, context, step, self._provider or "", self._current.digest, self._packs_digest)
+        setup, space, cwd = self._setup, around.space, around.cwd
+        who = Who(
+            around.caller or self.caller, around.context, around.step, setup.provider or "", self._current.digest,
+            self._packs_digest,
+        )  # fmt: skip
         box = self._box(who.caller, space)
         here = Here(
             self.host, space, self._current, box, self._rights_of(who.caller, space), self.root,
-            self._fixed, self._redactor, bool(space) and space in self._known, self._guarded,
+            setup.fixed_names, self._redactor, bool(space) and space in self._known, self._guarded,
             self._origin(space) if space in self._ways else None,
             self._twins.get(space, frozenset()), self._folders(space, cwd), self._elsewhere_than_root(cwd),
         )  # fmt: skip
-        asked = asked_of(here, who, name, arguments, call_id, approval, self.store.clock.now())
-        if self._pins or isinstance(asked.request, Decision):
+        asked = asked_of(here, who, name, arguments, around, self.store.clock.now())
+        if setup.pins or isinstance(asked.request, Decision):
             return asked
         inputs = replace(asked.body.inputs, unpinned=True)
         return replace(asked, request=replace(asked.request, definition=""), body=replace(asked.body, inputs=inputs))
@@ -353,7 +379,7 @@ class Door:
         if admission.decision.kind == "dry_run":
             finish(tables, admission.call, _DRY_RUN)
             return replace(admission, decision=replace(admission.decision, reason=dry_run_text(request)))
-        if admission.decision.kind == "allow" and self._elsewhere:
+        if admission.decision.kind == "allow" and self._setup.elsewhere:
             tables.begun(admission.call, elsewhere=True)
         return admission
 
@@ -375,7 +401,7 @@ class Door:
             order={} if unjudged else count_start(tables, request, tables.head()[0] + 1),
         )  # fmt: skip
         seq = tables.append("begin", 0, encode(body))
-        tables.begun(seq, elsewhere=self._elsewhere)
+        tables.begun(seq, elsewhere=self._setup.elsewhere)
         return Admission(decision, seq, hash=tables.head()[1])
 
     def _judging(self, tables: Tables) -> Decide:
@@ -386,13 +412,11 @@ class Door:
         observed = asked.observed and admission.decision.rule != PAUSED.rule
         if admission.decision.rule == LOOP and request is not None and not observed:
             self._loops.tell(request.tool)
-        return passage(
-            asked.name, asked.arguments, asked.verdict, admission, request, observed=observed, desk=self._desk
-        )
+        return passage(asked, admission, request, observed=observed, desk=self._desk)
 
     def _ending(self, passage: Passage, result: Result, summary: str, answer: str) -> Callable[[Tables], object]:
         request = passage.request
-        end = end_body(result, summary, 0, passage.arguments, self._redactor, answer=answer)
+        end = end_body(result, summary, passage.arguments, self._redactor, answer=answer)
         changed = request.digest if request is not None and request.side_effects else None
         return partial(finish_once, admission=passage.admission, end=end, changed=changed)
 
@@ -423,7 +447,7 @@ class Door:
         self._note_policy("loaded")
 
     def _under(self, policy: Policy) -> Policy:
-        return door_policy(policy, self.host, self._mode, strict=self._strict)
+        return door_policy(policy, self.host, self._setup.mode, strict=self._setup.strict)
 
     def _rights_of(self, caller: str, space: str) -> DoorRights:
         key = caller, space
@@ -434,7 +458,7 @@ class Door:
                     self._rights.clear()
                 server = self._current.servers.get(space) if space else None
                 known = self._rights[key] = door_rights(
-                    self._current, checked_caller(caller), host=self.host, server=server, strict=self._strict,
+                    self._current, checked_caller(caller), host=self.host, server=server, strict=self._setup.strict,
                     protected=self._protected,
                 )  # fmt: skip
             return known
@@ -449,7 +473,7 @@ class Door:
             key = space, self._hidden(rights, space)
             box = self._boxes.get(key)
             if box is None:
-                place = Place(self.host, space, self._fixed, self._packs, self._provider)
+                place = Place(self.host, space, self._setup.fixed_names, self._packs, self._setup.provider)
                 box = self._boxes[key] = box_of(self._current, place, self._known.get(space, []), key[1])
             if len(self._ready) >= _MOST_CALLERS:
                 self._ready = {}
@@ -467,7 +491,7 @@ class Door:
 
     def _hidden(self, rights: DoorRights, space: str) -> tuple[str, ...]:
         """Where tools that nobody knows pass, a denied one has to be known in every spelling, so none is hidden."""
-        if not self._strict:
+        if not self._setup.strict:
             return ()
         server = self._current.servers.get(space) if space else None
         names = map(tool_name, self._known.get(space, ()))
@@ -499,5 +523,6 @@ def _desk(policy: str | None, named: str, store: str | None) -> str:
     return f" --db {quote(store)}"
 
 
-def _result(ok: bool, error: str | None, seconds: float | None) -> Result:
+def host_result(ok: bool, error: str | None = None, seconds: float | None = None) -> Result:
+    """What came of a call, as a host tells it."""
     return Result(ok, error=error if error is not None or ok else "It failed.", seconds=seconds or 0.0)

@@ -18,7 +18,7 @@ from rightcall.door_rights import DoorRights
 from rightcall.door_tools import full_name, names_meant, own_name, unknown_tool
 from rightcall.door_unsure import as_it_was, unsure
 from rightcall.executor_calls import Who, Written, call_body, fault_body, faulty, question, reason_told
-from rightcall.executor_request import TooManyPaths, build_request, canonical
+from rightcall.executor_request import Ground, Occasion, TooManyPaths, build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.fs.readings import NOWHERE
 from rightcall.fs.rules import path_rules
@@ -65,6 +65,21 @@ class Here(Struct, frozen=True):
     """The folder that the host works in, where that is not the root."""
 
 
+class CallContext(Struct, frozen=True, kw_only=True):
+    """What a host knows around a call."""
+
+    caller: str | None = None
+    context: str | None = None
+    """What groups records, such as a session, and `step` one call or round in it."""
+    step: str | None = None
+    call_id: str | None = None
+    space: str = ""
+    """The server whose tool it is."""
+    approval: str | None = None
+    cwd: str | None = None
+    """The folder that the host works in, where it says so: a relative path may count from there too."""
+
+
 class Asked(Struct, frozen=True):
     """One call, ready to be decided: a request, or why there can be none."""
 
@@ -79,13 +94,11 @@ class Asked(Struct, frozen=True):
     observed: bool
 
 
-def asked_of(
-    here: Here, who: Who, name: Any, arguments: Any, call_id: str | None, approval: str | None, at: int
-) -> Asked:
+def asked_of(here: Here, who: Who, name: Any, arguments: Any, around: CallContext, at: int) -> Asked:
     """Never raises: what cannot be judged is refused, and recorded."""
     called = name if isinstance(name, str) else ""
     try:
-        return _asked_of(here, who, called, arguments, call_id, approval, at)
+        return _asked_of(here, who, called, arguments, around, at)
     except Exception as error:
         log.exception("rightcall: judging a call failed")
         return _unjudged(here, who, called, arguments, faulty(error))
@@ -101,16 +114,14 @@ def _unjudged(here: Here, who: Who, called: str, arguments: Any, fault: Decision
     )  # fmt: skip
 
 
-def _asked_of(
-    here: Here, who: Who, called: str, arguments: Any, call_id: str | None, approval: str | None, at: int
-) -> Asked:
-    verdict = _checked(here, called, arguments, call_id)
+def _asked_of(here: Here, who: Who, called: str, arguments: Any, around: CallContext, at: int) -> Asked:
+    verdict = _checked(here, called, arguments, around.call_id)
     tool = _tool(here, verdict, called)
     if here.rights.unset and unsure(verdict, tool, here.rights.rights.approval.confidence):
         verdict = as_it_was(verdict, tool, here.policy.mode_for(tool.tool.name, here.host))
     written = Written(verdict, full_name(here.space, called), gate=here.box.gate)
     try:
-        request = _request(here, who, written, tool, called, approval, at)
+        request = _request(here, written, tool, called, Occasion(at, around.approval, who.context))
     except Exception as error:
         log.exception("rightcall: judging a call failed")
         request = faulty(error)
@@ -176,9 +187,7 @@ def _tool(here: Here, verdict: Verdict, name: str) -> Equipped:
     return known or unknown_tool(here.policy.servers.get(here.space), called, listed=here.listed and not here.fixed)
 
 
-def _request(
-    here: Here, who: Who, written: Written, tool: Equipped, name: str, approval: str | None, at: int
-) -> Request | Decision:
+def _request(here: Here, written: Written, tool: Equipped, name: str, occasion: Occasion) -> Request | Decision:
     verdict, rights = written.verdict, here.rights.rights
     call = verdict.call or verdict.found
     bare = call.name if call is not None else name
@@ -192,10 +201,8 @@ def _request(
         return _invalid(verdict)
     try:
         exact = canonical(whole, cast("dict[str, Any]", arguments), here.cwd)
-        request = build_request(
-            tool, exact, rights, toolbox=here.box, at=at, root=here.root, verdict=verdict, approval=approval,
-            scopes=scopes_of(rights, whole), folders=here.folders, context=who.context, guesses=True,
-        )  # fmt: skip
+        ground = Ground(here.box, here.root, here.folders, guesses=True)
+        request = build_request(tool, exact, rights, verdict, ground, occasion)
     except TooManyPaths as fault:
         return Decision("deny", "validation", str(fault), "Make several calls instead.")
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
@@ -220,7 +227,8 @@ def _request(
             return unoffered
         others = (*others, *(name for tool in request.inner if tool for name in (tool, *names_meant(here.space, tool))))
     return replace(
-        request, tool=whole, own=False, permit=here.rights.permit, called=_others(others, whole), origin=here.origin,
+        request, tool=whole, scopes=scopes_of(rights, whole), own=False, permit=here.rights.permit,
+        called=_others(others, whole), origin=here.origin,
         repeatable=tool.tool.rules.repeatable or is_repeatable(rights, whole),
         inner=tuple([full_name(here.space, tool) if tool else tool for tool in request.inner]),
         paths=_named_paths(request, rights) if request.paths else (),

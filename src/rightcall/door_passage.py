@@ -1,6 +1,6 @@
 """What a door says of one call, and the words in which it says it."""
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
@@ -10,6 +10,9 @@ from rightcall.record.admission import Admission
 from rightcall.text.escape import escaped
 from rightcall.types import Repair, Verdict
 from rightcall.types_running import Decision, Request
+
+if TYPE_CHECKING:
+    from rightcall.door_judging import Asked
 
 Action = Literal["allow", "deny", "ask"]
 
@@ -50,12 +53,11 @@ class Passage(Struct, frozen=True):
 
 
 def passage(
-    name: str, arguments: Any, verdict: Verdict, admission: Admission, request: Request | None, *, observed: bool,
-    desk: str | None = "",
-) -> Passage:  # fmt: skip
-    """`name` and `arguments` are what was written; `desk` says where a person answers; None: the
-    text is read on another machine, which is told no command and no path of this one."""
-    decision = admission.decision
+    asked: "Asked", admission: Admission, request: Request | None, *, observed: bool, desk: str | None = ""
+) -> Passage:
+    """`desk` says where a person answers; None: the text is read on another machine, which is told no command and no
+    path of this one."""
+    name, arguments, verdict, decision = asked.name, asked.arguments, asked.verdict, admission.decision
     if observed:
         return Passage("allow", name, arguments, False, "", "", verdict, decision, True, request, admission)
     call = verdict.call

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Union, overload
 
-from msgspec import structs
+from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from rightcall.errors import CallError, ConfigError, StoreError
@@ -23,10 +23,9 @@ from rightcall.executor_asking import Ask, answered
 from rightcall.executor_calls import OnStage, Who, Written, checked_caller
 from rightcall.executor_hands import Hands
 from rightcall.executor_opening import (
-    desk_folder,
+    Premises,
     existing_folder,
     found_folder,
-    guarded_paths,
     listed,
     open_store,
     store_path,
@@ -39,7 +38,6 @@ from rightcall.executor_repeats import LoopNews
 from rightcall.executor_request import Tighter
 from rightcall.executor_shipped import shipped_tools
 from rightcall.executor_toolbox import Toolbox, build_toolbox
-from rightcall.fs.guarded import guarded_files
 from rightcall.packs import pack_digests
 from rightcall.record.asking import answer
 from rightcall.record.notes import (
@@ -76,6 +74,18 @@ _LONGEST_NAME = 200
 _UNCHANGED = Tighter()
 
 
+class ExecutorSetup(Struct, frozen=True):
+    """What an executor is opened with besides its root, policy and tools; `Executor.open` says what each is."""
+
+    store: StoreSource
+    clock: Clock | None
+    ask: Ask | None
+    on_stage: OnStage | None
+    gate: Mapping[str, Any]
+    """The keywords of its gate."""
+    code: bool
+
+
 class Executor:
     """Runs tool calls under a policy, with a record of each.
 
@@ -97,28 +107,19 @@ class Executor:
     """
 
     def __init__(
-        self, root: str | os.PathLike[str], policy: PolicySource, tools: Iterable[Any], store: StoreSource,
-        clock: Clock | None, ask: Ask | None, on_stage: OnStage | None, gate: Mapping[str, Any],
-        code: bool = True,
-    ) -> None:  # fmt: skip
+        self, root: str | os.PathLike[str], policy: PolicySource, tools: Iterable[Any], setup: ExecutorSetup
+    ) -> None:
         self.root: str = existing_folder(root)
-        if ask is not None and not callable(ask):
-            raise ConfigError(f"`ask` is called with an approval, so it must be a function, not {type(ask).__name__}")
+        self._setup = setup
         self._policy_file = os.path.abspath(policy) if isinstance(policy, (str, os.PathLike)) else None
         self._policy = PolicyInForce(policy)
-        self._gate_options = dict(gate)
-        self._code = code
         self._hands = Hands()
         self._tools = {one.name: one for one in map(local_tool, listed(tools))}
         self._toolbox = self._built(self._policy.current, self._tools)
-        self._store_source: StoreSource = store
-        self._clock = clock
         self._store: Store | None = None
         self._redactor: Redactor | None = None
         self._cache = Cache.of(self._policy.current.cache)
         self._loops = LoopNews()
-        self._ask = ask
-        self._on_stage = on_stage
 
     @classmethod
     def open(
@@ -129,9 +130,11 @@ class Executor:
     ) -> Self:  # fmt: skip
         """`async with Executor.open(root, policy) as ex:` Raises PolicyError or ToolError at once, StoreError on
         entering. `code` False leaves out the tools that ship with us: then only those in `tools` are there."""
+        if ask is not None and not callable(ask):
+            raise ConfigError(f"`ask` is called with an approval, so it must be a function, not {type(ask).__name__}")
         laid_over = (packs,) if isinstance(packs, str) else tuple(packs)
         gate = {"packs": laid_over, "provider": provider, "on_event": on_event}
-        return cls(root, policy, tools, store, clock, ask, on_stage, gate, code)
+        return cls(root, policy, tools, ExecutorSetup(store, clock, ask, on_stage, gate, code))
 
     @classmethod
     def open_sync(cls, root: str | os.PathLike[str] = ".", policy: PolicySource = None, **options: Any) -> SyncExecutor:
@@ -152,7 +155,7 @@ class Executor:
         if self._store is None:
             current, file = self._policy.current, self._policy_file
             self._store = open_store(
-                self._store_source, store_path(current, file, self.root), self._clock,
+                self._setup.store, store_path(current, file, self.root), self._setup.clock,
                 found_folder(current, file, self.root),
             )  # fmt: skip
             self._redactor = self._new_redactor()
@@ -160,7 +163,7 @@ class Executor:
 
     def close(self) -> None:
         """Everything that was recorded is on disk; a store that was handed in stays open."""
-        if self._store is not None and self._store is not self._store_source:
+        if self._store is not None and self._store is not self._setup.store:
             self._store.close()
         self._store = None
         self._hands.close()
@@ -338,7 +341,7 @@ class Executor:
         outcome = await self._through(written, who, approval, tighter)
         if outcome.status != "waiting" or outcome.decision is None or outcome.decision.approval is None:
             return outcome
-        match await answered(self, outcome.decision.approval, self._ask, wait):
+        match await answered(self, outcome.decision.approval, self._setup.ask, wait):
             case "answered":
                 return await self._through(written, who, tighter=tighter)
             case "expired":
@@ -354,7 +357,7 @@ class Executor:
         assert self._redactor is not None, "there is one as long as the store is open"
         until = None if tighter.seconds is None else perf_counter() + tighter.seconds
         pipeline = Pipeline(
-            toolbox, store, self._cache, self._redactor, self.root, self._on_stage, tighter, until, self._loops
+            toolbox, store, self._cache, self._redactor, self.root, self._setup.on_stage, tighter, until, self._loops
         )
         return await pipeline.run(
             written.checked_by(toolbox.gate), replace(who, policy=toolbox.policy.digest, packs=toolbox.packs), approval
@@ -365,7 +368,7 @@ class Executor:
             checked_caller(caller),
             _label("context", context),
             _label("step", step),
-            self._gate_options.get("provider") or "",
+            self._setup.gate.get("provider") or "",
         )
 
     def _now(self) -> Toolbox:
@@ -389,19 +392,13 @@ class Executor:
         return toolbox
 
     def _built(self, policy: Policy, tools: Mapping[str, LocalTool]) -> Toolbox:
-        database = store_path(policy, self._policy_file, self.root)
-        protected = guarded_paths(self.root, self._policy_file, database)
+        premises = Premises(self.root, self._policy_file, store_path(policy, self._policy_file, self.root))
+        packs = (*policy.packs, *self._setup.gate.get("packs", ()))
         shipped: Mapping[str, LocalTool] = {}
-        if self._code:
-            packs = (*policy.packs, *self._gate_options.get("packs", ()))
-            shipped = shipped_tools(
-                self.root, policy, protected, lambda: self.store, packs, hands=self._hands,
-                desk=desk_folder(database, self.root),
-                guarded=guarded_files(self._policy_file, database),
-            )  # fmt: skip
-        packs = packs_digest(pack_digests((*policy.packs, *self._gate_options.get("packs", ()))))
-        box = build_toolbox(policy, (shipped | dict(tools)).values(), protected=protected, **self._gate_options)
-        return replace(box, packs=packs, guarded=guarded_files(self._policy_file, database))
+        if self._setup.code:
+            shipped = shipped_tools(premises, policy, lambda: self.store, packs, self._hands)
+        box = build_toolbox(policy, (shipped | dict(tools)).values(), protected=premises.protected, **self._setup.gate)
+        return replace(box, packs=packs_digest(pack_digests(packs)), guarded=premises.guarded)
 
     def _new_redactor(self) -> Redactor | None:
         if self._store is None:
@@ -411,7 +408,7 @@ class Executor:
     def _note_policy(self, what: str) -> None:
         if self._store is None:
             return
-        packs = pack_digests((*self._policy.current.packs, *self._gate_options.get("packs", ())))
+        packs = pack_digests((*self._policy.current.packs, *self._setup.gate.get("packs", ())))
         note, digest = policy_note(what, self._policy.current, packs, self._policy.problem)
         self._store.later(lambda tables: note_policy(tables, note, digest))
 

@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -180,10 +179,11 @@ def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
     """What the decision uses besides what a record says anyway; of most calls there is next to nothing."""
     beside = request.commanded or request.findings or request.origin
     if not (request.paths or request.inner or request.asks or request.approval or beside):
-        return _plain_inputs(
-            request.own, request.permit, request.called, request.repeatable, request.unsure, request.dry_run,
-            request.repaired,
+        plain = Inputs(
+            own=request.own, permit=request.permit, called=request.called, repeatable=request.repeatable,
+            unsure=request.unsure, dry_run=request.dry_run, repaired=request.repaired,
         )  # fmt: skip
+        return NO_INPUTS if plain == NO_INPUTS else plain
 
     def hide(text: str) -> str:
         return text if whole else str(redactor.beside(text, request.arguments))
@@ -204,20 +204,9 @@ def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
     )  # fmt: skip
 
 
-@lru_cache(256)
-def _plain_inputs(
-    own: bool, permit: str, called: tuple[str, ...], repeatable: bool, unsure: bool, dry_run: bool, repaired: bool
-) -> Inputs:
-    made = Inputs(
-        own=own, permit=permit, called=called, repeatable=repeatable, unsure=unsure, dry_run=dry_run, repaired=repaired
-    )
-    return NO_INPUTS if made == NO_INPUTS else made
-
-
 def end_body(
-    result: Result, summary: str, tokens: int, arguments: Any, redactor: Redactor, sandbox: str | None = None,
-    answer: str = "",
-) -> EndBody:  # fmt: skip
+    result: Result, summary: str, arguments: Any, redactor: Redactor, *, tokens: int = 0, answer: str = ""
+) -> EndBody:
     """What came of a call; a tool that quotes its secret arguments is not quoted."""
     return EndBody(
         status="success" if result.ok else "failed",
@@ -226,7 +215,6 @@ def end_body(
         summary=short(said(summary, LONGEST_SUMMARY + 1, arguments, redactor)),
         tokens=tokens,
         cached=result.cached,
-        sandbox=sandbox,
         answer=answer,
     )
 

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any, Literal, cast
 
+from msgspec import Struct
+
 from rightcall.config import Policy
 from rightcall.config_found import leaves_folder
 from rightcall.errors import ConfigError
@@ -13,6 +15,28 @@ from rightcall.fs.guarded import desks_folder, guarded_files
 from rightcall.record.clock import Clock
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import Store
+
+
+class Premises(Struct, frozen=True):
+    """The folder that tools work in, and the files of ours that none of them may touch."""
+
+    root: str
+    policy_file: str | None
+    database: str
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """As patterns below the root."""
+        return guarded_paths(self.root, self.policy_file, self.database)
+
+    @property
+    def guarded(self) -> tuple[str, ...]:
+        """As whole paths."""
+        return guarded_files(self.policy_file, self.database)
+
+    @property
+    def desk(self) -> str:
+        return desk_folder(self.database, self.root)
 
 
 def store_path(policy: Policy, policy_file: str | None, root: str) -> str:

@@ -45,7 +45,7 @@ from rightcall.executor_calls import (
 from rightcall.executor_hints import discreet
 from rightcall.executor_outcomes import equipped, objection, ran, refused
 from rightcall.executor_repeats import LOOP, LoopNews, answer_digest, decided
-from rightcall.executor_request import Tighter, TooManyPaths, build_request, canonical
+from rightcall.executor_request import Ground, Occasion, Tighter, TooManyPaths, build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.fs.guarded import is_another_name, is_guarded
 from rightcall.parse.kinds import is_object
@@ -115,13 +115,11 @@ class Pipeline(Struct, frozen=True, eq=False):
         result = await self._execute(request, tool, admission)
         watch.stage("record")
         shown = self._shaped(request, result)
-        recorded = await self._complete(
-            request, admission,
-            end_body(
-                result, shown.summary, shown.tokens, request.arguments, self.redactor, _tier(tool, admission, result),
-                self._answer(request, result),
-            ),
-        )  # fmt: skip
+        answer = self._answer(request, result)
+        end = end_body(result, shown.summary, request.arguments, self.redactor, tokens=shown.tokens, answer=answer)
+        tier = _tier(tool, admission, result)
+        end = end if tier is None else replace(end, sandbox=tier)
+        recorded = await self._complete(request, admission, end)
         watch.stage("present")
         call = Call(request.tool, request.arguments, *_identity(written))
         metadata = Metadata(result.seconds * 1e3, shown.tokens, result.cached, admission.call, recorded, watch.taken)
@@ -178,11 +176,9 @@ class Pipeline(Struct, frozen=True, eq=False):
             return against or UNREADABLE
         try:
             exact = canonical(found.tool.name, call.arguments)
-            request = build_request(
-                found, exact, rights, toolbox=self.toolbox, at=self.store.clock.now(), root=self.root,
-                verdict=written.verdict, approval=approval, scopes=self.toolbox.scopes_of(rights, found.tool.name),
-                tighter=self.tighter, context=context,
-            )  # fmt: skip
+            ground = Ground(self.toolbox, self.root)
+            occasion = Occasion(self.store.clock.now(), approval, context, self.tighter)
+            request = build_request(found, exact, rights, written.verdict, ground, occasion)
         except TooManyPaths as fault:
             return Decision("deny", "validation", str(fault), "Make several calls instead.")
         except (TypeError, ValueError, OverflowError, RecursionError) as fault:

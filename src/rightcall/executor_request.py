@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct, json
 
-from rightcall.authorise.limits import scopes_of
 from rightcall.catalog import Tool
 from rightcall.config_settings import Rights, is_repeatable
 from rightcall.execute.places import values_at
@@ -19,13 +18,12 @@ from rightcall.fs.globs import folded
 from rightcall.fs.readings import NOWHERE, Unjudged, destinations, follow, spellings
 from rightcall.text.escape import escaped
 from rightcall.types import Effect, Verdict
-from rightcall.types_running import Finding, Request, Scope
+from rightcall.types_running import Finding, Request
 
 if TYPE_CHECKING:
     from rightcall.executor_commands import Judged
 
 _encode = json.Encoder(order="deterministic").encode
-_PLAIN = Verdict(True, None)
 REHEARSED: frozenset[Effect] = frozenset[Effect](("write", "execute"))
 """Effects that a policy with `dry_run` only rehearses."""
 
@@ -72,6 +70,27 @@ class Canonical(Struct, frozen=True):
     """Read back from the bytes: what runs is what was shown."""
 
 
+class Ground(Struct, frozen=True):
+    """Where a call would run."""
+
+    toolbox: Toolbox
+    """Knows the tools that a batch would run."""
+    root: str
+    folders: tuple[str, ...] = ()
+    """From which a relative path may count besides the root, for whoever runs the call."""
+    guesses: bool = False
+    """Of a tool that nobody described, arguments that are named like paths count as paths."""
+
+
+class Occasion(Struct, frozen=True):
+    """When a call is made, within what, and what its maker wants besides."""
+
+    at: int
+    approval: str | None = None
+    context: str | None = None
+    tighter: Tighter = _AS_THE_POLICY_SAYS
+
+
 class _Path(NamedTuple):
     written: str
     resolved: str
@@ -91,16 +110,11 @@ def canonical(tool: str, arguments: Mapping[str, Any], folder: str = "") -> Cano
 
 
 def build_request(
-    equipped: Equipped, call: Canonical, rights: Rights, *, toolbox: Toolbox, at: int, root: str,
-    verdict: Verdict = _PLAIN, approval: str | None = None, scopes: tuple[Scope, ...] | None = None, state: str = "",
-    tighter: Tighter = _AS_THE_POLICY_SAYS, context: str | None = None, folders: tuple[str, ...] = (),
-    guesses: bool = False,
-) -> Request:  # fmt: skip
-    """Everything that a decision is made of, apart from the shared tables. `toolbox` knows the tools that a batch would
-    run; `scopes` are those of rights and tool, where they are known already; `tighter` is what
-    the call's maker wants less of than the policy allows; `folders` are those from which a relative path may count
-    besides the root, for whoever runs the call; `guesses`: of a tool that nobody described, arguments that are named
-    like paths count as paths."""
+    equipped: Equipped, call: Canonical, rights: Rights, verdict: Verdict, ground: Ground, occasion: Occasion
+) -> Request:
+    """Everything that a decision is made of, apart from the shared tables."""
+    toolbox, root, folders, guesses = ground.toolbox, ground.root, ground.folders, ground.guesses
+    tighter = occasion.tighter
     tool = equipped.tool
     rules = tool.rules
     inner = tuple(inner_calls(toolbox, rules.batch, call.arguments)) if rules.batch is not None else ()
@@ -126,9 +140,8 @@ def build_request(
         definition=equipped.definition,
         effects=effects,
         rights=rights,
-        at=at,
-        state=state,
-        scopes=scopes_of(rights, tool.name) if scopes is None else scopes,
+        at=occasion.at,
+        scopes=toolbox.scopes_of(rights, tool.name),
         own=equipped.own,
         called=rules.names,
         repeatable=rules.repeatable or is_repeatable(rights, tool.name),
@@ -145,8 +158,8 @@ def build_request(
         commanded=commanded,
         command_paths=_command_paths(visible, base) if visible else (),
         inner=names_judged(toolbox, inner) if inner else (),
-        approval=approval,
-        context=context,
+        approval=occasion.approval,
+        context=occasion.context,
     )
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from rightcall.config import Policy
 from rightcall.execute.functions import LocalTool
 from rightcall.executor_hands import Hands
+from rightcall.executor_opening import Premises
 from rightcall.fs.rules import path_rules
 from rightcall.fs.sight import Sight
 from rightcall.packs import Pack
@@ -20,24 +21,23 @@ _EDIT = "code/edit"
 
 
 def shipped_tools(
-    root: str, policy: Policy, protected: tuple[str, ...], store: Callable[[], Store], packs: Iterable[str | Pack] = (),
-    *, hands: Hands, desk: str, guarded: tuple[str, ...] = (),
-) -> dict[str, LocalTool]:  # fmt: skip
-    """By name; `packs` are those in force, of which one has names of its own for some of them; `desk` and `guarded` are
-    for those that write (`Hands.tools`). All but the small ones
+    premises: Premises, policy: Policy, store: Callable[[], Store], packs: Iterable[str | Pack], hands: Hands
+) -> dict[str, LocalTool]:
+    """By name; `packs` are those in force, of which one has names of its own for some of them. All but the small ones
     need a system on which files can be opened beneath a folder, which Windows is not."""
     from rightcall.executor_small import small_tools  # late, both: executors that are told to do without need neither
     from rightcall.web.tools import web_tools
 
+    root, desk = premises.root, premises.desk
     tools = small_tools(store, root, desk, policy.settings)
     tools += web_tools(root, policy)
     if os.name == "posix":
         from rightcall.execute.code.tools import code_tools
 
         paths = policy.settings.paths
-        rules = path_rules((*paths.deny, *protected), paths.allow, paths.dotfiles)
+        rules = path_rules((*paths.deny, *premises.protected), paths.allow, paths.dotfiles)
         sight = Sight(root, rules)
-        tools = [*code_tools(sight, policy.code), *tools, *hands.tools(sight, policy, desk, guarded)]
+        tools = [*code_tools(sight, policy.code), *tools, *hands.tools(sight, policy, desk, premises.guarded)]
     found = {tool.name: tool for tool in tools}
     if EDIT_FILES in packs and _EDIT in found:
         found[_EDIT] = _with_edit_files(found[_EDIT])

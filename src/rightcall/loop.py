@@ -10,7 +10,9 @@ answer without tools.
 """
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
+
+from msgspec import Struct
 
 from rightcall.errors import ConfigError
 from rightcall.loop_asking import Asker, Model, Native, ask, ask_sync, asker
@@ -23,18 +25,28 @@ if TYPE_CHECKING:
 __all__ = ["LoopResult", "Model", "Native", "Stopped", "run_loop", "run_loop_sync"]
 
 
+class LoopOptions(TypedDict, total=False):
+    """What a loop takes besides the caller, for type checkers; `run_loop` says what each means."""
+
+    context: str | None
+    step: str | None
+    rounds: int | None
+    native: Native | None
+    model_seconds: float | None
+    wait: float
+
+
+class _Terms(Struct, frozen=True, kw_only=True):
+    context: str | None = None
+    step: str | None = None
+    rounds: int | None = None
+    native: Native | None = None
+    model_seconds: float | None = None
+    wait: float = 0
+
+
 async def run_loop(
-    model: Model,
-    executor: Tools,
-    request: str | list[Message],
-    *,
-    caller: str,
-    context: str | None = None,
-    step: str | None = None,
-    rounds: int | None = None,
-    native: Native | None = None,
-    model_seconds: float | None = None,
-    wait: float = 0,
+    model: Model, executor: Tools, request: str | list[Message], *, caller: str, **options: Unpack[LoopOptions]
 ) -> LoopResult:
     """Let a model answer a request with the tools that `caller` may use.
 
@@ -45,8 +57,9 @@ async def run_loop(
     policy's number, never raise it. `model_seconds` limits each question to the model; `wait` says for how many
     seconds a call may wait for a person's yes.
     """
-    asking = asker(model, native, model_seconds)
-    turns, common = _begun(executor, request, caller, context, step, rounds, wait)
+    terms = _Terms(**options)
+    asking = asker(model, terms.native, terms.model_seconds)
+    turns, common = _begin(executor, request, caller, terms)
     want = _advance(turns, None)
     while not isinstance(want, LoopResult):
         if isinstance(want, Ask):
@@ -58,24 +71,15 @@ async def run_loop(
 
 
 def run_loop_sync(
-    model: Model,
-    executor: "SyncExecutor",
-    request: str | list[Message],
-    *,
-    caller: str,
-    context: str | None = None,
-    step: str | None = None,
-    rounds: int | None = None,
-    native: Native | None = None,
-    model_seconds: float | None = None,
-    wait: float = 0,
+    model: Model, executor: "SyncExecutor", request: str | list[Message], *, caller: str, **options: Unpack[LoopOptions]
 ) -> LoopResult:
     """As `run_loop`, for code without an event loop: with what `Executor.open_sync` gives, and a synchronous model."""
-    asking = asker(model, native, model_seconds)
+    terms = _Terms(**options)
+    asking = asker(model, terms.native, terms.model_seconds)
     if asking.asynchronous:
         raise ConfigError("`model` is asynchronous: use `await run_loop(…)`")
     tools = cast("Tools", executor)  # all but `run_all` it leaves to the executor it stands for
-    turns, common = _begun(tools, request, caller, context, step, rounds, wait)
+    turns, common = _begin(tools, request, caller, terms)
     want = _advance(turns, None)
     while not isinstance(want, LoopResult):
         if isinstance(want, Ask):
@@ -86,28 +90,21 @@ def run_loop_sync(
     return want
 
 
-def _begun(
-    executor: Tools,
-    request: Any,
-    caller: str,
-    context: str | None,
-    step: str | None,
-    rounds: int | None,
-    wait: float,
-) -> tuple[Course, dict[str, Any]]:
+def _begin(executor: Tools, request: Any, caller: str, terms: _Terms) -> tuple[Course, dict[str, Any]]:
     """The loop at its start, and what all its calls have in common."""
     from uuid import uuid4
 
+    rounds, wait = terms.rounds, terms.wait
     if rounds is not None and rounds < 0:
         raise ConfigError(f"`rounds` must be 0 or more (0: no tools at all), not {rounds!r}")
     if not wait >= 0:
         raise ConfigError(f"`wait` must be 0 or more seconds, not {wait!r}")
     most = executor.rounds if rounds is None else min(rounds, executor.rounds)
-    context = context or str(uuid4())
+    context = terms.context or str(uuid4())
     common: dict[str, Any] = {"caller": caller, "context": context}
     if wait:
         common["wait"] = wait
-    return course(executor, opening(request), context, step, most), common
+    return course(executor, opening(request), context, terms.step, most), common
 
 
 def _advance(turns: Generator[Any, Any, LoopResult], came: Any) -> Ask | Run | LoopResult:

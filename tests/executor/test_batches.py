@@ -183,9 +183,7 @@ def test_a_batch_in_a_message_runs_alone(tmp_path: Path) -> None:
     from rightcall.executor_outcomes import equipped
     from rightcall.executor_reading import one_call
 
-    executor = Asynchronous(
-        tmp_path, {"gate": {"tools": {"run": {"batch": BATCH}}}}, (), "memory", None, None, None, {}
-    )
+    executor = Asynchronous.open(tmp_path, {"gate": {"tools": {"run": {"batch": BATCH}}}}, store="memory")
 
     @executor.tool(effects=["read"])
     def run(calls: list[Any]) -> None: ...

@@ -16,8 +16,8 @@ from rightcall.cli.store_options import open_store, policy_of, policy_path
 from rightcall.config import Policy
 from rightcall.config_settings import STAGES, Budgets, Rights
 from rightcall.executor_hands import Hands
-from rightcall.executor_opening import desk_folder, guarded_paths, store_path
-from rightcall.executor_request import build_request, canonical
+from rightcall.executor_opening import Premises, store_path
+from rightcall.executor_request import Ground, Occasion, build_request, canonical
 from rightcall.executor_shipped import shipped_tools
 from rightcall.executor_toolbox import Equipped, Toolbox, build_toolbox
 from rightcall.keys import count_since
@@ -127,13 +127,10 @@ def _toolbox(policy: Policy, file: str | None, options: Namespace) -> Toolbox:
     others = [one for one in given if not any(one is other for other in ours)]
     packs = tuple(dict.fromkeys((KNOWN_PACK, *options.pack)))
     root = os.path.abspath(options.root)
-    database = store_path(policy, file, root)
-    protected = guarded_paths(root, file, database)
-    shipped = shipped_tools(
-        root, policy, protected, MemoryStore, (*policy.packs, *packs), hands=Hands(), desk=desk_folder(database, root)
-    )
+    premises = Premises(root, file, store_path(policy, file, root))
+    shipped = shipped_tools(premises, policy, MemoryStore, (*policy.packs, *packs), Hands())
     own = {one.name: one for one in map(local_tool, ours)}
-    return build_toolbox(policy, (shipped | own).values(), others, protected, packs=packs)
+    return build_toolbox(policy, (shipped | own).values(), others, premises.protected, packs=packs)
 
 
 def _tool(toolbox: Toolbox, name: str) -> Equipped:
@@ -156,10 +153,8 @@ def _request(
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
         raise InputError(f"the arguments are no JSON: {fault}") from None
     found = verdict or Verdict(True, None)
-    return build_request(
-        tool, exact, rights, toolbox=toolbox, at=store.clock.now(), root=os.path.abspath(root),
-        verdict=found,
-    )  # fmt: skip
+    ground = Ground(toolbox, os.path.abspath(root))
+    return build_request(tool, exact, rights, found, ground, Occasion(store.clock.now()))
 
 
 def _judged(request: Request, facts: Facts, *, live: bool) -> tuple[Decision, tuple[Step, ...], tuple[Limit, ...]]:

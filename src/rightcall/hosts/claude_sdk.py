@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from msgspec import Struct, json
 from msgspec.structs import replace
 
+from rightcall.door import host_result
 from rightcall.errors import AnswerError
 from rightcall.hosts import hook_claude
 from rightcall.hosts.adapting import door_for, missing
@@ -28,10 +29,11 @@ except ImportError as error:
     raise missing("claude_sdk", "the Claude Agent SDK", "claude-agent-sdk") from error
 
 if TYPE_CHECKING:
-    from rightcall.door import Door
+    from typing import Unpack
+
+    from rightcall.door import Door, DoorSettings
     from rightcall.door_passage import Passage
-    from rightcall.executor import PolicySource, StoreSource
-    from rightcall.types import Mode
+    from rightcall.executor import PolicySource
 
 log = logging.getLogger("rightcall")
 
@@ -54,8 +56,8 @@ class _Judged(Struct, frozen=True):
 class RightCall:
     """`policy` is a path, a dict of the same shape or None; a `door` takes its place (`fixed_names=True`).
 
-    `servers` are the tools of MCP servers by the server's name: the SDK's own (`@tool`), or definitions. Close it when
-    its agents are done.
+    `servers` are the tools of MCP servers by the server's name: the SDK's own (`@tool`), or definitions; `settings` are
+    those of `Door.open`. Close it when its agents are done.
     """
 
     def __init__(
@@ -65,15 +67,11 @@ class RightCall:
         servers: Mapping[str, Iterable[Any]] | None = None,
         ask: Ask | None = None,
         door: "Door | None" = None,
-        packs: Iterable[str] = (),
-        caller: str | None = None,
-        root: str = "",
-        store: "StoreSource" = None,
-        mode: "Mode | None" = None,
+        **settings: "Unpack[DoorSettings]",
     ) -> None:
-        chosen = {"packs": tuple(packs), "caller": caller, "store": store, "mode": mode}
-        own: dict[str, Any] = {"root": root or ".", "fixed_names": True} if door is None else {}
-        self.door = door_for(HOST, policy, door, **chosen, **own)
+        if door is None:
+            settings["fixed_names"] = True
+        self.door = door_for(HOST, policy, door, **settings)
         self.door.know(builtin_tools("claude"))
         self._servers = tuple(servers or ())
         for name, tools in (servers or {}).items():
@@ -153,14 +151,17 @@ class RightCall:
 
     async def _ended(self, happened: Happened) -> None:
         judged = self._judged.pop(happened.step, None)
-        told: dict[str, Any] = {
-            "ok": happened.ok, "summary": happened.summary, "error": happened.error, "seconds": happened.seconds,
-            "answer": happened.answer,
-        }  # fmt: skip
         if judged is not None and judged.passage.action == "allow":
-            await self.door.aended(judged.passage, **told)
+            await self.door.aended(
+                judged.passage, ok=happened.ok, summary=happened.summary, error=happened.error,
+                seconds=happened.seconds, answer=happened.answer,
+            )  # fmt: skip
         elif happened.step:  # somebody said yes at the host's own prompt
-            await asyncio.to_thread(self.door.ended_elsewhere, happened.context, happened.step, **told)
+            result = host_result(happened.ok, happened.error, happened.seconds)
+            await asyncio.to_thread(
+                self.door.ended_elsewhere, happened.context, happened.step, result, summary=happened.summary,
+                answer=happened.answer,
+            )  # fmt: skip
 
 
 def hooks(policy: "PolicySource" = None, **settings: Any) -> dict[Any, list[HookMatcher]]:

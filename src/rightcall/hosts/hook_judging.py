@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from rightcall.config import HostSettings
 from rightcall.config_found import FoundPolicy
-from rightcall.door import Door
+from rightcall.door import Door, host_result
 from rightcall.door_passage import Passage
 from rightcall.hosts import hook_claude, hook_codex, hook_gemini
 from rightcall.hosts.hook_builtin import builtin_tools
@@ -162,10 +162,8 @@ class Hooks:
     def _after(self, happened: Happened) -> str:
         step = happened.step or self._step(happened, happened.arguments)
         if step:
-            self.door.ended_elsewhere(
-                happened.context, step, ok=happened.ok, summary=happened.summary, error=happened.error,
-                seconds=happened.seconds, answer=happened.answer,
-            )  # fmt: skip
+            result = host_result(happened.ok, happened.error, happened.seconds)
+            self.door.ended_elsewhere(happened.context, step, result, summary=happened.summary, answer=happened.answer)
         if self._wire is not hook_gemini or self._mode_of(happened) != "warn":
             return ""
         self._know(happened)

@@ -7,7 +7,7 @@ A call that a person must see is an interrupt, as LangChain's own human-in-the-l
 under which id the call waits. Name it last in the list, so that it judges what the other middlewares made of a call.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -37,10 +37,11 @@ except ImportError as error:
     raise missing("langchain", "LangChain") from error
 
 if TYPE_CHECKING:
-    from rightcall.door import Door
+    from typing import Unpack
+
+    from rightcall.door import Door, DoorSettings
     from rightcall.door_passage import Passage
-    from rightcall.executor import PolicySource, StoreSource
-    from rightcall.types import Mode
+    from rightcall.executor import PolicySource
 
 HOST = "langchain"
 Answer = ToolMessage | Command[Any]
@@ -49,8 +50,9 @@ Answer = ToolMessage | Command[Any]
 class RightCallMiddleware(AgentMiddleware[Any, Any, Any]):
     """`policy` is a path, a dict of the same shape or None; a `door` takes its place, with a policy of its own.
 
-    `caller` is who calls, as `[callers.NAME]` of the policy knows them; `space` comes before the tools' names there
-    (`researcher/search`), for agents whose tools of one name differ. Close it when its agents are done.
+    `settings` are those of `Door.open`, such as `caller`: who calls, as `[callers.NAME]` of the policy knows them.
+    `space` comes before the tools' names there (`researcher/search`), for agents whose tools of one name differ. Close
+    it when its agents are done.
     """
 
     def __init__(
@@ -58,14 +60,11 @@ class RightCallMiddleware(AgentMiddleware[Any, Any, Any]):
         policy: "PolicySource" = None,
         *,
         door: "Door | None" = None,
-        packs: Iterable[str] = (),
-        caller: str | None = None,
         space: str = "",
-        store: "StoreSource" = None,
-        mode: "Mode | None" = None,
+        **settings: "Unpack[DoorSettings]",
     ) -> None:
         super().__init__()
-        self.door = door_for(HOST, policy, door, packs=tuple(packs), caller=caller, store=store, mode=mode)
+        self.door = door_for(HOST, policy, door, **settings)
         self.space = space
         self._known = Known(self.door, space)
         self._definitions = Definitions()

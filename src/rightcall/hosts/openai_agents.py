@@ -9,7 +9,7 @@ too, is judged before it runs. A call that a person must see interrupts the run,
 """
 
 import copy
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -28,10 +28,11 @@ except ImportError as error:
     raise missing("openai_agents", "OpenAI Agents", "openai-agents") from error
 
 if TYPE_CHECKING:
-    from rightcall.door import Door
+    from typing import Unpack
+
+    from rightcall.door import Door, DoorSettings
     from rightcall.door_passage import Passage
-    from rightcall.executor import PolicySource, StoreSource
-    from rightcall.types import Mode
+    from rightcall.executor import PolicySource
 
 HOST = "openai-agents"
 MOST_TOOLS = 10_000
@@ -42,8 +43,9 @@ NeedsApproval = Callable[[RunContextWrapper[Any], dict[str, Any], str], Awaitabl
 class RightCall:
     """`policy` is a path, a dict of the same shape or None; a `door` takes its place, with a policy of its own.
 
-    `caller` is who calls, as `[callers.NAME]` of the policy knows them; `space` comes before the tools' names there
-    (`researcher/search`), for agents whose tools of one name differ. Close it when its agents are done.
+    `settings` are those of `Door.open`, such as `caller`: who calls, as `[callers.NAME]` of the policy knows them.
+    `space` comes before the tools' names there (`researcher/search`), for agents whose tools of one name differ. Close
+    it when its agents are done.
     """
 
     def __init__(
@@ -51,13 +53,10 @@ class RightCall:
         policy: "PolicySource" = None,
         *,
         door: "Door | None" = None,
-        packs: Iterable[str] = (),
-        caller: str | None = None,
         space: str = "",
-        store: "StoreSource" = None,
-        mode: "Mode | None" = None,
+        **settings: "Unpack[DoorSettings]",
     ) -> None:
-        self.door = door_for(HOST, policy, door, packs=tuple(packs), caller=caller, store=store, mode=mode)
+        self.door = door_for(HOST, policy, door, **settings)
         self.space = space
         self._calls = Calls(self.door, Known(self.door, space), space)
         self._tools: dict[int, tuple[FunctionTool, FunctionTool]] = {}

@@ -9,7 +9,7 @@ answered as final (`ToolFailed`), which takes none of the tool's retries. A call
 """
 
 import copy
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -48,10 +48,11 @@ except ImportError as error:
     raise missing("pydantic_ai", "pydantic-ai", "pydantic-ai") from error
 
 if TYPE_CHECKING:
-    from rightcall.door import Door
+    from typing import Unpack
+
+    from rightcall.door import Door, DoorSettings
     from rightcall.door_passage import Passage
-    from rightcall.executor import PolicySource, StoreSource
-    from rightcall.types import Mode
+    from rightcall.executor import PolicySource
 
 HOST = "pydantic-ai"
 DRAFT = "rightcall"
@@ -67,8 +68,9 @@ DATA = ("native", "prompted", "image")
 class RightCall(AbstractCapability[Any]):
     """`policy` is a path, a dict of the same shape or None; a `door` takes its place, with a policy of its own.
 
-    `caller` is who calls, as `[callers.NAME]` of the policy knows them; `space` comes before the tools' names there
-    (`researcher/search`), for agents whose tools of one name differ. Close it when its agents are done.
+    `settings` are those of `Door.open`, such as `caller`: who calls, as `[callers.NAME]` of the policy knows them.
+    `space` comes before the tools' names there (`researcher/search`), for agents whose tools of one name differ. Close
+    it when its agents are done.
     """
 
     def __init__(
@@ -76,13 +78,10 @@ class RightCall(AbstractCapability[Any]):
         policy: "PolicySource" = None,
         *,
         door: "Door | None" = None,
-        packs: Iterable[str] = (),
-        caller: str | None = None,
         space: str = "",
-        store: "StoreSource" = None,
-        mode: "Mode | None" = None,
+        **settings: "Unpack[DoorSettings]",
     ) -> None:
-        self.door = door_for(HOST, policy, door, packs=tuple(packs), caller=caller, store=store, mode=mode)
+        self.door = door_for(HOST, policy, door, **settings)
         self.space = space
         self._known = Known(self.door, space)
         self._passages: dict[str, Passage] = {}
