@@ -7,7 +7,7 @@ from typing import Any
 from rightcall.authorise import decide
 from rightcall.config_settings import Asking, Settings, rights_of
 from rightcall.record.admission import Admission, admit
-from rightcall.record.asking import Question, answer
+from rightcall.record.asking import Question, Reply, answer
 from rightcall.record.clock import ManualClock
 from rightcall.record.entries import CallBody
 from rightcall.record.memory import MemoryStore
@@ -59,7 +59,7 @@ def say(
     shown = store.look(lambda tables: tables.approval(id))
     seen = digest if digest is not None else shown.digest if shown else "0" * 64
     now = store.clock.now()
-    return store.transact(lambda tables: answer(tables, id, said, by, seen, now, expires, callers, reason, str))
+    return store.transact(lambda tables: answer(tables, id, Reply(said, by, seen, reason, str), now, expires, callers))
 
 
 class Desk:

@@ -35,7 +35,7 @@ from rightcall.fs.guarded import guarded_files
 from rightcall.fs.readings import follow
 from rightcall.packs import pack_digests
 from rightcall.record.admission import Admission, Decide, admit, count_start, finish, finish_once, refuse
-from rightcall.record.asking import answer
+from rightcall.record.asking import Reply, answer
 from rightcall.record.entries import EndBody, encode
 from rightcall.record.notes import note_policy, packs_digest, policy_note
 from rightcall.record.tables import Store, Tables
@@ -298,7 +298,7 @@ class Door:
         found = self.store.look(lambda tables: tables.approval(about))
         digest = found.digest if found is not None else passage.request.digest
         return self.store.transact(
-            lambda tables: answer(tables, about, said, by, digest, now, expires, tuple(settings.callers))
+            lambda tables: answer(tables, about, Reply(said, by, digest), now, expires, tuple(settings.callers))
         )
 
     def pause(self, reason: str = "", *, by: str) -> Pause:

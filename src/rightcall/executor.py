@@ -39,7 +39,7 @@ from rightcall.executor_request import Tighter
 from rightcall.executor_shipped import shipped_tools
 from rightcall.executor_toolbox import Toolbox, build_toolbox
 from rightcall.packs import pack_digests
-from rightcall.record.asking import answer
+from rightcall.record.asking import Reply, answer
 from rightcall.record.notes import (
     Confirmation,
     Routed,
@@ -285,7 +285,9 @@ class Executor:
         """A person answers a question; `digest` shows that it was this very call they saw. Raises AnswerError."""
         settings = self.policy.settings
         now, expires = self.store.clock.now(), settings.approval.expires
-        return self.store.transact(lambda t: answer(t, id, said, by, digest, now, expires, tuple(settings.callers)))
+        return self.store.transact(
+            lambda t: answer(t, id, Reply(said, by, digest), now, expires, tuple(settings.callers))
+        )
 
     def pause(self, reason: str = "", *, by: str) -> Pause:
         """The emergency stop: from now on every process on this store refuses every call, until `resume`. Calls that

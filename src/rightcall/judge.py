@@ -25,7 +25,7 @@ from rightcall.parse.shape import ANY
 from rightcall.parse.strict import NO_JSON, attempt, duplicate_keys, opened
 from rightcall.reading import Found, read_arguments
 from rightcall.text.escape import escaped
-from rightcall.types import Call, Problem, Repair, StrategyName, Verdict
+from rightcall.types import Batch, Call, Problem, Repair, StrategyName, Verdict
 from rightcall.validate import can_retry, deprecated_hint, hint, nameless_hint, problems, unknown_tool_hint
 from rightcall.validate.wording import got
 
@@ -64,6 +64,7 @@ def judge(name: Any, arguments: Any, terms: Terms, call_id: str | None = None, d
         if not terms.catalog.tools or terms.policy.unknown_tool_for(terms.host) == "pass":
             return _without_tool(name, arguments, terms, call_id)
         return _unknown(name, match, arguments, terms, call_id)
+    written = Call(name, arguments, call_id)
     found = read_arguments(arguments, tool.shape, _strategies(tool, terms), terms.policy)
     unknown = tool.rules.unknown_argument or terms.policy.unknown_argument_for(tool.name, terms.host)
     log = Log(unknown, _strategies(tool, terms))
@@ -79,7 +80,7 @@ def judge(name: Any, arguments: Any, terms: Terms, call_id: str | None = None, d
     if called is not None and called is not tool:
         log.problem("ambiguous_name", "", f"The arguments are those of another tool, `{called.name}`")
     if tool.deprecated:
-        return _replaced(name, tool, arguments, found, log, terms, call_id, depth)
+        return _judge_deprecated(written, tool, found, log, terms, depth)
     value = found.value
     faults = unsound(value, terms.policy.max_depth, _reserved(tool)) if found.readable else ()
     log.problems.extend(faults)
@@ -89,7 +90,7 @@ def judge(name: Any, arguments: Any, terms: Terms, call_id: str | None = None, d
             log.problems.extend(unsound(value, terms.policy.max_depth, _reserved(tool)))
         value = _inner_calls(tool, value, terms, log, depth)
         _validate(tool, value, log)
-    return _verdict(name, tool, arguments, value, found, log, terms, call_id)
+    return _verdict(written, tool, value, found, log, terms)
 
 
 def _strategies(tool: Tool, terms: Terms) -> frozenset[StrategyName]:
@@ -169,7 +170,7 @@ def _inner_calls(tool: Tool, value: Any, terms: Terms, log: Log, depth: int) -> 
     calls = _batched(tool, outer, batch.list, log)
     result: list[Any] = []
     for at, call in enumerate(calls):
-        result.append(_inner_call(call, f"{batch.list}[{at}]", batch.name, batch.arguments, terms, log, depth))
+        result.append(_inner_call(call, f"{batch.list}[{at}]", batch, terms, log, depth))
     wrapped = is_object(written) and bool(calls)
     if not wrapped and all(new is old for new, old in zip(result, calls, strict=True)):
         return value
@@ -191,20 +192,18 @@ def _batched(tool: Tool, outer: dict[str, Any], key: str, log: Log) -> list[Any]
     return []
 
 
-def _inner_call(
-    call: Any, path: str, name_keys: tuple[str, ...], argument_keys: tuple[str, ...], terms: Terms, log: Log, depth: int
-) -> Any:
+def _inner_call(call: Any, path: str, batch: Batch, terms: Terms, log: Log, depth: int) -> Any:
     if not is_object(call):
         log.problem("inner_call", path, f"`{path}` must be a call: an object with a tool and its arguments")
         return call
     inner = call
-    name_key = next((key for key in name_keys if isinstance(inner.get(key), str)), None)
+    name_key = next((key for key in batch.name if isinstance(inner.get(key), str)), None)
     if name_key is None:
-        log.problem("inner_call", path, f"`{path}` names no tool; give it in `{name_keys[0]}`")
+        log.problem("inner_call", path, f"`{path}` names no tool; give it in `{batch.name[0]}`")
         return call
     if terms.catalog.find(inner[name_key]).tool is None:
         return call  # a tool we have no rules for
-    argument_key = next((key for key in argument_keys if key in inner), argument_keys[0])
+    argument_key = next((key for key in batch.arguments if key in inner), batch.arguments[0])
     verdict = judge(inner[name_key], inner.get(argument_key, {}), terms, None, depth + 1)
     for problem in verdict.problems:
         here = f"{path}.{problem.path}" if problem.path else path
@@ -225,31 +224,29 @@ def _inner_call(
     return {**inner, name_key: verdict.call.name, argument_key: verdict.call.arguments}
 
 
-def _replaced(
-    name: str, tool: Tool, given: Any, found: Found, log: Log, terms: Terms, call_id: str | None, depth: int
-) -> Verdict:
+def _judge_deprecated(written: Call, tool: Tool, found: Found, log: Log, terms: Terms, depth: int) -> Verdict:
     """A deprecated tool: mapped to its replacement where the arguments allow, else the model is told of it."""
     target = terms.catalog.find(tool.rules.replaced_by or "").tool
+    as_read = Call(written.name, found.value, written.id)
     mapped = None
     mode = tool.rules.mode or terms.policy.mode_for(tool.name, terms.host)
     may_map = mode != "observe" and "manual_repair" in log.strategies
     if target is not None and may_map and found.readable and is_object(found.value) and not target.deprecated:
         renamed = {tool.rules.replacement_arguments.get(key, key): item for key, item in found.value.items()}
         if len(renamed) == len(found.value):  # else two arguments would become one
-            mapped = judge(target.name, renamed, terms, call_id, depth + 1)
+            mapped = judge(target.name, renamed, terms, written.id, depth + 1)
     if mapped is not None and mapped.ok and not mapped.problems and not log.problems:
         log.add("", tool.name, cast("Tool", target).name, "tool_replaced", 0.95, "manual_repair")
         repairs = (*log.repairs, *mapped.repairs)
         return Verdict(
-            ok=True, call=mapped.call, found=Call(name, found.value, call_id), repairs=repairs,
+            ok=True, call=mapped.call, found=as_read, repairs=repairs,
             confidence=_confidence(repairs), truncated=found.truncated, strategy="manual_repair", mode=mapped.mode,
         )  # fmt: skip
     text = deprecated_hint(tool, target)
     problem = Problem("deprecated_tool", "", f"`{tool.name}` is replaced by `{tool.rules.replaced_by}`")
     inner = mapped.problems if mapped is not None else ()
     return Verdict(
-        ok=mode != "block", call=Call(name, given if mode == "observe" else found.value, call_id),
-        found=Call(name, found.value, call_id), repairs=tuple(log.repairs),
+        ok=mode != "block", call=written if mode == "observe" else as_read, found=as_read, repairs=tuple(log.repairs),
         problems=_few([problem, *log.problems, *inner]), hint=text, confidence=0.0, truncated=found.truncated,
         strategy="failed", mode=mode, retry=True,
     )  # fmt: skip
@@ -302,22 +299,20 @@ def _unknown(name: str, match: NameMatch, arguments: Any, terms: Terms, call_id:
     )  # fmt: skip
 
 
-def _verdict(
-    name: str, tool: Tool, given: Any, value: Any, found: Found, log: Log, terms: Terms, call_id: str | None
-) -> Verdict:
+def _verdict(written: Call, tool: Tool, value: Any, found: Found, log: Log, terms: Terms) -> Verdict:
     mode = tool.rules.mode or terms.policy.mode_for(tool.name, terms.host)
     repairs, faults = tuple(log.repairs), _few(log.problems)
     ok = not faults
-    call = Call(tool.name, value, call_id) if found.readable else None
+    call = Call(tool.name, value, written.id) if found.readable else None
     passes = ok or mode == "warn"
     if mode == "observe" or (not ok and not terms.policy.fail_on_normalization_failure):
-        call, passes = Call(name, given, call_id), True
+        call, passes = written, True
     elif call is None and passes:
-        call = Call(tool.name, given, call_id)  # what cannot be read runs as it is, with a warning
+        call = Call(tool.name, written.arguments, written.id)  # what cannot be read runs as it is, with a warning
     return Verdict(
         ok=passes,
         call=call,
-        found=Call(name, found.value, call_id) if found.readable else None,
+        found=Call(written.name, found.value, written.id) if found.readable else None,
         repairs=repairs,
         problems=faults,
         hint=None if ok else hint(tool, faults),

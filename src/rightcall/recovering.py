@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -68,6 +68,17 @@ class CatalogTools(Tools):
         return _NUMBERED.sub("", name.strip()).removeprefix("functions.")
 
 
+class StreamTerms(NamedTuple):
+    """What all streams of a gate share."""
+
+    scanner: Scanner
+    tools: CatalogTools
+    policy: Policy
+    check: Check
+    strategies: Strategies
+    report: Report
+
+
 class Stream:
     """Reads an emission while it comes. `push` and `close` return prose (str) and verdicts, in order.
 
@@ -77,23 +88,9 @@ class Stream:
     ['Hi ']
     """
 
-    def __init__(
-        self,
-        scanner: Scanner,
-        tools: CatalogTools,
-        policy: Policy,
-        check: Check,
-        strategies: Strategies,
-        report: Report,
-        *,
-        opened: bool = False,
-    ) -> None:
-        self._tools = tools
-        self._policy = policy
-        self._strategies = strategies
-        self._report = report
-        self._machine = Machine(scanner, self._tools, policy.max_text, opened=opened)
-        self._check = check
+    def __init__(self, terms: StreamTerms, *, opened: bool = False) -> None:
+        scanner, self._tools, self._policy, self._check, self._strategies, self._report = terms
+        self._machine = Machine(scanner, self._tools, self._policy.max_text, opened=opened)
         self._length = 0
         self._closed = False
         self.places: list[Place] = []
@@ -241,5 +238,5 @@ def streams(
     report: Report,
 ) -> Callable[[bool], Stream]:
     """What opens a stream under these terms, inside of reasoning or not; formats and tools are prepared once."""
-    scanner, tools = scanner_for(formats), CatalogTools(catalog)
-    return lambda opened: Stream(scanner, tools, policy, check, strategies, report, opened=opened)
+    terms = StreamTerms(scanner_for(formats), CatalogTools(catalog), policy, check, strategies, report)
+    return lambda opened: Stream(terms, opened=opened)

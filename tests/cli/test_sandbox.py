@@ -406,7 +406,7 @@ def test_the_doctor_fails_where_an_attack_gets_through(run: Runner, monkeypatch:
     monkeypatch.setattr(sandbox_doctor, "_timed", lambda *_: 20.0)
     monkeypatch.setattr(Sandbox, "tier", lambda _: "namespaces")
 
-    def through(_sandbox: Any, _settings: Any, _code: str, *_: Any) -> tuple[Ended, str]:
+    def through(*_: Any) -> tuple[Ended, str]:
         return Ended(0, None, (), "namespaces", 0.1), "began\nLEAK\n"
 
     monkeypatch.setattr(sandbox_doctor, "_run", through)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.cli.scoring import equal, fits, is_core, judge_call, judge_json
+from rightcall.cli.scoring import CallCase, equal, fits, is_core, judge_call, judge_json
 
 
 @pytest.mark.parametrize(
@@ -70,16 +70,10 @@ def test_a_list_of_objects_is_compared_member_by_member() -> None:
 
 def call(**changes: Any) -> str:
     emitted = {"city": "Rome"}
-    given: dict[str, Any] = {
-        "ok": True,
-        "arguments": {"city": "Rome"},
-        "emitted": emitted,
-        "touched": True,
-        "accepted": {"city": ["Rome"]},
-        "recoverable": True,
-        "clean": False,
-    }
-    return judge_call(**(given | changes))
+    came: dict[str, Any] = {"ok": True, "arguments": {"city": "Rome"}, "touched": True}
+    came |= {name: changes.pop(name) for name in came if name in changes}
+    case: dict[str, Any] = {"emitted": emitted, "accepted": {"city": ["Rome"]}} | changes
+    return judge_call(CallCase(**case), **came)
 
 
 def test_a_damaged_call_is_restored_refused_or_wrong() -> None:

@@ -17,7 +17,7 @@ from rightcall.executor import Executor
 from rightcall.hosts.hook_judging import Hook, Hooks
 from rightcall.mcp.gateway import Gateway
 from rightcall.mcp.serving import Client, new_context
-from rightcall.record.asking import answer
+from rightcall.record.asking import Reply, answer
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Store
 
@@ -41,7 +41,7 @@ def approve(store: Store) -> str:
     """A person says yes to the only question that waits; what it is about."""
     (waiting,) = store.look(lambda tables: tables.approvals("waiting"))
     now = store.clock.now()
-    store.transact(lambda tables: answer(tables, waiting.id, "approved", "Ada", waiting.digest, now, 600))
+    store.transact(lambda tables: answer(tables, waiting.id, Reply("approved", "Ada", waiting.digest), now, 600))
     return waiting.kind
 
 
@@ -85,7 +85,7 @@ def gateway_tries(store: Store, tmp_path: Path) -> Callable[[str], str]:
 
     async def call(context: str) -> str:
         with Door.open("gateway", rules, strict=True, store=store) as door:
-            gateway = Gateway(door, opening(notes=ScriptedLink()), capabilities={}, follows=False)
+            gateway = Gateway(door, opening(notes=ScriptedLink()), capabilities={})
             gateway.start()
             try:
                 client = Client(gateway, "gateway", lambda _: None, sessions.setdefault(context, new_context()))
@@ -146,7 +146,7 @@ def test_the_gateway_asks_about_a_server_whose_command_was_edited(store: SqliteS
     async def called(server: dict[str, Any]) -> str:
         rules = {"version": 1, "servers": {"notes": {"effects": ["read"], **server}}}
         with Door.open("gateway", rules, strict=True, store=store) as door:
-            gateway = Gateway(door, opening(notes=ScriptedLink()), capabilities={}, follows=False)
+            gateway = Gateway(door, opening(notes=ScriptedLink()), capabilities={})
             gateway.start()
             try:
                 client = Client(gateway, "gateway", lambda _: None)

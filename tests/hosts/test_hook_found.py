@@ -15,7 +15,7 @@ from rightcall.errors import PolicyError, StoreError
 from rightcall.hosts.hook_failing import failure
 from rightcall.hosts.hook_judging import Failed, Hook, Hooks
 from rightcall.hosts.hook_place import policy_of_project, project_folder
-from rightcall.record.asking import answer
+from rightcall.record.asking import Reply, answer
 from rightcall.record.known_tools import remember_tools
 
 pytestmark = pytest.mark.promise("H-05")
@@ -42,7 +42,7 @@ def said(hook: Hook, sent: bytes, approve: bool = False) -> Any:
             store = hooks.door.store
             (asked,) = store.look(lambda tables: tables.approvals("waiting"))
             now = store.clock.now()
-            store.transact(lambda tables: answer(tables, asked.id, "approved", "Ada", asked.digest, now, 600))
+            store.transact(lambda tables: answer(tables, asked.id, Reply("approved", "Ada", asked.digest), now, 600))
         told = hooks.answer(sent)
     except Failed as failed:
         told = failed.answer

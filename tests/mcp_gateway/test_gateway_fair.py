@@ -113,8 +113,8 @@ def test_of_a_list_without_end_so_many_tools_are_taken_and_the_rest_is_told_of()
     told: list[str] = []
 
     async def main() -> Any:
-        know = {"know": lambda definitions, space: None, "news": told.append}
-        async with gateway_of(policy("a"), know, a=link) as gateway:
+        async with gateway_of(policy("a"), {"news": told.append}, a=link) as gateway:
+            gateway.know = lambda definitions, space: None
             await greeted(gateway)
             return gateway.state()["a"]
 

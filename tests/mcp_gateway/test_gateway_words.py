@@ -18,9 +18,9 @@ from rightcall.mcp.upstream_process import ProcessLink
 from rightcall.proxy.options import Options
 from rightcall.record.memory import MemoryStore
 from rightcall.serve.access import Access
-from rightcall.serve.assembly import assemble
+from rightcall.serve.assembly import Parts, assemble
 from rightcall.serve.mcp import Endpoint
-from rightcall.serve.recording import Recording
+from rightcall.serve.recording import Backlog, Recording
 
 pytestmark = pytest.mark.promise("H-04")
 
@@ -116,11 +116,11 @@ def test_health_counts_the_calls_of_the_gateway_too() -> None:
     async def main() -> Any:
         store = MemoryStore()
         async with shared_of(policy("a"), lambda _: ScriptedLink()) as shared:
-            recording = Recording(store, gather=0.0)
+            recording = Recording(store, backlog=Backlog(0.0))
             access = Access(None, bound_to="127.0.0.1")
             endpoint = Endpoint(shared)
             service = assemble(
-                "http://127.0.0.1:1", load_policy(None), Options(), access, recording=recording, mcp=endpoint
+                "http://127.0.0.1:1", load_policy(None), Options(), access, Parts(recording, mcp=endpoint)
             )
             for capabilities in ({}, {"elicitation": {}}):
                 client = await greeted(shared, capabilities=capabilities)

@@ -99,7 +99,7 @@ def with_gateway(loop: Loop, tmp_path: Path, how: str, work: Callable[[Gateway],
 
     async def main() -> Any:
         with Door.open("gateway", {"servers": {"s": {"command": command}}}, strict=True, store="memory") as door:
-            gateway = Gateway(door, ProcessLink, capabilities={}, follows=False)
+            gateway = Gateway(door, ProcessLink, capabilities={})
             gateway.start()
             try:
                 async with asyncio.timeout(20):

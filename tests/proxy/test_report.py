@@ -9,7 +9,7 @@ from openai._streaming import SSEDecoder
 
 from rightcall import load_policy
 from rightcall.proxy.gates import Gates
-from rightcall.proxy.report import LOOKED_AT, comment, header, notes
+from rightcall.proxy.report import LOOKED_AT, Provenance, comment, header, notes
 from rightcall.proxy.settle import Did, Settler
 from rightcall.record.entries import CallBody, encode, read_call
 from rightcall.text.redact import Redactor
@@ -59,7 +59,7 @@ def did(*fates: Any) -> list[Did]:
 
 def noted(one: Did, **about: Any) -> CallBody:
     facts: Any = {"wire": "openai_chat", "model": "qwen3:4b", "provider": "local"} | about
-    (found,) = notes([one], HIDE, **facts)
+    (found,) = notes([one], HIDE, Provenance(**facts))
     assert read_call(encode(found)) == found, "what is recorded is read back as it is"
     return found
 

@@ -18,7 +18,7 @@ from rightcall.errors import StoreError
 from rightcall.record.clock import ManualClock
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.sqlite_identity import kept_head
-from rightcall.record.tokens import make_token, revoke_tokens
+from rightcall.record.tokens import TokenRequest, make_token, revoke_tokens
 from rightcall.record.verify import verify
 from rightcall.trust import ledger
 from rightcall.types_running import Grant
@@ -253,7 +253,7 @@ def test_what_was_taken_back_does_not_return_with_an_older_copy_of_the_whole_fol
     """Everything beside the database is as old as it is; only the user's own ledger knows better."""
     path = tmp_path / "kept" / "audit.db"
     with closing(SqliteStore(path)) as store:
-        store.transact(lambda tables: make_token(tables, "ann", "anna"))
+        store.transact(lambda tables: make_token(tables, TokenRequest("ann", "anna")))
     shutil.copytree(path.parent, tmp_path / "copy")
     with closing(SqliteStore(path)) as store:
         store.transact(lambda tables: revoke_tokens(tables, "anna", caller="ann"))

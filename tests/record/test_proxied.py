@@ -15,7 +15,7 @@ from rightcall.record.entries import CallBody, encode
 from rightcall.record.log_lines import log_lines
 from rightcall.record.metrics import metrics
 from rightcall.record.prune import prune
-from rightcall.record.reading import call, calls
+from rightcall.record.reading import CallFilter, call, calls
 from rightcall.record.verify import verify
 
 pytestmark = pytest.mark.promise("H-03")
@@ -47,8 +47,10 @@ def test_one_is_read_back_as_a_call_that_nobody_ran(kind: str, tmp_path: Path) -
         )
         assert (record.ended, record.execution_time) == (None, None)
         assert (record.written, record.retries, record.taught) == ("red", 2, True)
-        assert [one.id for one in diary.store.look(lambda tables: calls(tables, status="proxied"))] == [number]
-        assert diary.store.look(lambda tables: calls(tables, status="success")) == []
+        assert [one.id for one in diary.store.look(lambda tables: calls(tables, CallFilter(status="proxied")))] == [
+            number
+        ]
+        assert diary.store.look(lambda tables: calls(tables, CallFilter(status="success"))) == []
 
 
 @every_store

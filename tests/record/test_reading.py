@@ -8,13 +8,14 @@ import pytest
 from audit_writing import Diary
 from record.stores import KINDS, opened, tamper
 from rightcall.record.entries import NoteBody, encode
-from rightcall.record.reading import CallRecord, call, calls, neighbours, snapshot, steps
+from rightcall.record.reading import CallFilter, CallRecord, call, calls, neighbours, snapshot, steps
 
 every_store = pytest.mark.parametrize("kind", KINDS)
 
 
 def found(diary: Diary, **which: Any) -> list[int]:
-    return [record.id for record in diary.store.look(lambda tables: calls(tables, **which))]
+    how = {word: which.pop(word) for word in ("limit", "newest") if word in which}
+    return [record.id for record in diary.store.look(lambda tables: calls(tables, CallFilter(**which), **how))]
 
 
 def one(diary: Diary, seq: int) -> CallRecord:

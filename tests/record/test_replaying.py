@@ -21,7 +21,7 @@ from rightcall.executor_calls import Who, Written, call_body, hushed
 from rightcall.executor_repeats import decided
 from rightcall.executor_request import canonical
 from rightcall.record.admission import Admission, admit, finish
-from rightcall.record.asking import Question, answer, give_grant, revoke_grant
+from rightcall.record.asking import Question, Reply, answer, give_grant, revoke_grant
 from rightcall.record.clock import ManualClock
 from rightcall.record.entries import CallBody, EndBody
 from rightcall.record.pause import pause, resume
@@ -62,7 +62,9 @@ def settle(chance: random.Random, store: Store) -> None:
     waiting = [one for one in store.look(lambda tables: tables.approvals("waiting")) if one.expires_at > now]
     for one in chance.sample(waiting, min(len(waiting), 2)):
         said: Any = chance.choice(["approved", "approved", "denied"])
-        store.transact(lambda tables, one=one, said=said: answer(tables, one.id, said, "anna", one.digest, now, 120))
+        store.transact(
+            lambda tables, one=one, said=said: answer(tables, one.id, Reply(said, "anna", one.digest), now, 120)
+        )
     match chance.randrange(12):
         case 0:
             where: dict[str, Any] = chance.choice([{}, {"n": 1}, {"path": "a*"}])

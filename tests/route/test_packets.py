@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from rightcall import Executor
 from rightcall.errors import PacketError
 from rightcall.fs.guarded import packets_folder
-from rightcall.record.reading import calls
+from rightcall.record.reading import CallFilter, calls
 from rightcall.route.packet_ids import is_packet_id, new_id
 from rightcall.route.packets import PacketStore, from_json, new_packet, to_json
 from rightcall.route.packets_json import MOST_BYTES
@@ -130,7 +130,7 @@ def test_no_call_may_touch_the_packets_and_its_record_has_their_id(tmp_path: Pat
 
         assert read("state/plain.json") == "success"
         assert read(f"state/packets/{packet.header.packet_id}.json") == "refused"
-        found = executor.store.look(lambda tables: calls(tables, context=packet.header.packet_id))
+        found = executor.store.look(lambda tables: calls(tables, CallFilter(context=packet.header.packet_id)))
         assert [one.status for one in found] == ["refused", "success"]
 
 

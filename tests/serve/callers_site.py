@@ -16,12 +16,12 @@ from rightcall.proxy.options import Options
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Store
-from rightcall.record.tokens import make_token, revoke_tokens
+from rightcall.record.tokens import TokenRequest, make_token, revoke_tokens
 from rightcall.serve.access import Access
-from rightcall.serve.assembly import assemble
+from rightcall.serve.assembly import Parts, assemble
 from rightcall.serve.callers import Callers
 from rightcall.serve.mcp import Endpoint
-from rightcall.serve.recording import Recording
+from rightcall.serve.recording import Backlog, Recording
 from rightcall.serve.running import running
 from serve.scripted import Raw, ScriptedUpstream
 
@@ -61,7 +61,7 @@ class Site(NamedTuple):
     tokens: dict[str, str]
 
     def token(self, caller: str, seconds: int | None = None) -> str:
-        return self.store.transact(lambda tables: make_token(tables, caller, "ann", seconds=seconds))[1]
+        return self.store.transact(lambda tables: make_token(tables, TokenRequest(caller, "ann", seconds)))[1]
 
     def revoke(self, caller: str) -> None:
         self.store.transact(lambda tables: revoke_tokens(tables, "ann", caller=caller))
@@ -114,9 +114,10 @@ def site_of(kind: str, folder: Path, *, token: str | None = OWN, policy: Any = N
         door = Door.open("gateway", rules, strict=True, store=store)
         service = assemble(
             upstream.address, rules, Options(), Access(token, bound_to="127.0.0.1"),
-            recording=Recording(store, rules, gather=0.0, owned=False),
-            callers=Callers(store, fresh=0.0, soon=0.0),
-            mcp=Endpoint(SharedGateway(door, opening(**links))),
+            Parts(
+                Recording(store, rules, owned=False, backlog=Backlog(0.0)), Callers(store, fresh=0.0, soon=0.0),
+                mcp=Endpoint(SharedGateway(door, opening(**links))),
+            ),
         )  # fmt: skip
         with running(service.app) as address:
             site = Site(store, address, upstream, links, {"": token or ""})

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from rightcall.errors import ConfigError
 from rightcall.serve.access import Access, Guard, new_token
-from rightcall.serve.app import build_app
+from rightcall.serve.app import Entrance, Health, build_app
 from rightcall.serve.metrics import Metrics
 from rightcall.serve.running import running
 
@@ -38,7 +38,7 @@ def guarded(metrics: Metrics) -> Iterator[Address]:
         TOKEN, bound_to="127.0.0.1", host_names=["models.lan", "x.lan:99"], origins=["https://chat.example.com"]
     )
     with running(
-        build_app(proxy=mirror, access=access, metrics=metrics, about={"version": "1"}), metrics=metrics
+        build_app(Entrance(access), metrics, Health({"version": "1"}), proxy=mirror), metrics=metrics
     ) as address:
         yield address
 
@@ -183,7 +183,7 @@ def counted(metrics: Metrics, reason: str) -> int:
 
 
 def test_an_open_server_needs_no_token_but_still_the_right_host() -> None:
-    app = build_app(access=Access(None, bound_to="127.0.0.1"), metrics=Metrics(), about={})
+    app = build_app(Entrance(Access(None, bound_to="127.0.0.1")), Metrics(), Health({}))
     with running(app) as address:
         status, body = ask(address, "/v1/models")
         assert (status, body["error"]["code"]) == (404, "not_found")

@@ -14,12 +14,12 @@ from rightcall.errors import ConfigError, StoreError
 from rightcall.mcp.gateway import CALLER as GATEWAY
 from rightcall.proxy.report import CALLER as PROXY
 from rightcall.record import tokens
-from rightcall.record.asking import answer
+from rightcall.record.asking import Reply, answer
 from rightcall.record.clock import ManualClock
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Store, Tables
-from rightcall.record.tokens import PREFIX, check_caller, digest_of, make_token, revoke_tokens
+from rightcall.record.tokens import PREFIX, TokenRequest, check_caller, digest_of, make_token, revoke_tokens
 from rightcall.serve.callers import DEFAULT, DEFAULTS, Callers
 from serve.callers_site import META, OWN, Site, site_of, text_of
 
@@ -201,7 +201,7 @@ def approve(store: Store, caller: str) -> str:
     """A person at the command line says yes to what this caller waits for."""
     waiting = [one for one in store.look(lambda tables: tables.approvals("waiting")) if one.caller == caller]
     one = waiting[-1]
-    store.transact(lambda tables: answer(tables, one.id, "approved", "ann", one.digest, store.clock.now(), 600))
+    store.transact(lambda tables: answer(tables, one.id, Reply("approved", "ann", one.digest), store.clock.now(), 600))
     return one.id
 
 
@@ -269,7 +269,7 @@ def test_the_store_holds_no_token_and_the_audit_says_who_made_and_revoked_it(
     kept: tuple[Store, ManualClock], tmp_path: Path
 ) -> None:
     store, _ = kept
-    made, text = store.transact(lambda tables: make_token(tables, "ada", "ann", seconds=60, note="n"))
+    made, text = store.transact(lambda tables: make_token(tables, TokenRequest("ada", "ann", seconds=60, note="n")))
     (one,) = store.look(lambda tables: tables.tokens())
     assert one == made
     assert text not in repr(one)
@@ -292,7 +292,9 @@ def test_tokens_count_until_they_expire_and_are_looked_at_again_from_time_to_tim
     now = [0.0]
 
     def new(caller: str, seconds: int | None = None) -> str:
-        return digest_of(store.transact(lambda tables: make_token(tables, caller, "ann", seconds=seconds))[1].encode())
+        return digest_of(
+            store.transact(lambda tables: make_token(tables, TokenRequest(caller, "ann", seconds=seconds)))[1].encode()
+        )
 
     async def sleep(seconds: float) -> None:
         now[0] += seconds
@@ -321,7 +323,7 @@ def test_tokens_count_until_they_expire_and_are_looked_at_again_from_time_to_tim
 
 def test_while_the_store_cannot_be_read_no_token_of_it_counts_and_it_is_left_alone() -> None:
     store, looks, now = MemoryStore(), list[str](), [0.0]
-    digest = digest_of(store.transact(lambda tables: make_token(tables, "ada", "ann"))[1].encode())
+    digest = digest_of(store.transact(lambda tables: make_token(tables, TokenRequest("ada", "ann")))[1].encode())
 
     class Counted:
         clock = store.clock
@@ -360,10 +362,10 @@ def test_a_name_that_could_be_another_gets_no_token(name: str) -> None:
 def test_a_name_that_looks_like_a_known_one_gets_no_token(name: str) -> None:
     store = MemoryStore()
     with pytest.raises(ConfigError, match="invalid caller"):
-        store.transact(lambda tables: make_token(tables, name, "ann", callers=["teacher"]))
-    store.transact(lambda tables: make_token(tables, "teacher", "ann", callers=["teacher"]))
+        store.transact(lambda tables: make_token(tables, TokenRequest(name, "ann"), ["teacher"]))
+    store.transact(lambda tables: make_token(tables, TokenRequest("teacher", "ann"), ["teacher"]))
     with pytest.raises(ConfigError, match="invalid caller"):
-        store.transact(lambda tables: make_token(tables, name, "ann"))
+        store.transact(lambda tables: make_token(tables, TokenRequest(name, "ann")))
     assert len(store.look(lambda tables: tables.tokens())) == 1
 
 
@@ -379,10 +381,10 @@ def test_there_is_room_for_so_many_tokens_and_expired_ones_make_room(monkeypatch
 
     def fill(tables: Tables) -> None:
         for _ in range(5):
-            make_token(tables, "ada", "ann", seconds=60)
+            make_token(tables, TokenRequest("ada", "ann", seconds=60))
 
     store.transact(fill)
-    one: Callable[[Tables], Any] = lambda tables: make_token(tables, "ada", "ann")  # noqa: E731
+    one: Callable[[Tables], Any] = lambda tables: make_token(tables, TokenRequest("ada", "ann"))  # noqa: E731
     with pytest.raises(ConfigError, match="tokens exist already"):
         store.transact(one)
     clock.advance(60)

@@ -17,9 +17,9 @@ from rightcall.proxy.options import Options
 from rightcall.record.memory import MemoryStore
 from rightcall.record.pause import pause, resume
 from rightcall.serve.access import Access
-from rightcall.serve.assembly import assemble
+from rightcall.serve.assembly import Parts, assemble
 from rightcall.serve.limits import UpstreamLimits
-from rightcall.serve.recording import Recording
+from rightcall.serve.recording import Backlog, Recording
 from serve.harness import Rig, post, request, serving
 from serve.scripted import Answer, Dies, Failure, NativeCall, Raw, ScriptedUpstream, Stalls, Text, Usage
 
@@ -38,8 +38,8 @@ def rig(policy: Any = None, limits: UpstreamLimits | None = None, store: Any = N
     access = Access(None, bound_to="127.0.0.1")
     with ScriptedUpstream() as upstream:
         loaded = load_policy(policy)
-        recording = Recording(store, loaded, gather=0.0, owned=False) if store is not None else None
-        service = assemble(upstream.address, loaded, Options(**settings), access, limits=limits, recording=recording)
+        recording = Recording(store, loaded, owned=False, backlog=Backlog(0.0)) if store is not None else None
+        service = assemble(upstream.address, loaded, Options(**settings), access, Parts(recording, limits=limits))
         with serving(service.app) as address:
             yield Rig(upstream, address, upstream.address)
 

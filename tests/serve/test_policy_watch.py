@@ -59,7 +59,7 @@ def test_an_edit_holds_from_the_next_request_on_and_a_wrong_one_changes_nothing(
     access = Access(None, bound_to="127.0.0.1")
     with ScriptedUpstream() as upstream:
         upstream.play([Answer([NativeCall("weather", "{'city': 'Bern'}")])] * 5)
-        service = assembly.assemble(upstream.address, policy, Options(), access, recording=recording)
+        service = assembly.assemble(upstream.address, policy, Options(), access, assembly.Parts(recording))
         with serving(service.app) as address:
             assert ask(address) == "repaired=1"
             write(file, OBSERVE + '[audit]\nredact = ["pet"]\n')

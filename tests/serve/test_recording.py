@@ -22,7 +22,7 @@ from rightcall.record.tables import Entry, Store, Tables
 from rightcall.record.verify import verify
 from rightcall.serve import noting
 from rightcall.serve.facts import Facts
-from rightcall.serve.recording import Recording, open_recording
+from rightcall.serve.recording import Backlog, Recording, open_recording
 from rightcall.types import Call, Verdict
 
 pytestmark = pytest.mark.promise("H-03", "A-04")
@@ -46,7 +46,7 @@ def tools(store: Store) -> list[str]:
 @contextmanager
 def recording(store: Store, **settings: Any) -> Iterator[Recording]:
     quick: Any = {"gather": 0.0, "first_pause": 0.001} | settings
-    made = Recording(store, owned=False, **quick)
+    made = Recording(store, owned=False, backlog=Backlog(**quick))
     try:
         yield made
     finally:
@@ -237,7 +237,7 @@ def test_what_cannot_be_made_in_time_is_counted_and_what_was_made_is_written(
     monkeypatch.setattr("rightcall.serve.recording.made", made_late)
     store = MemoryStore()
     with caplog.at_level(logging.ERROR, "rightcall"):
-        found = Recording(store, owned=False, gather=0.0)
+        found = Recording(store, owned=False, backlog=Backlog(0.0))
         found.told(facts(*map(str, range(noting.AT_ONCE + 7))))
         assert begun.wait(5)
         stopping = threading.Thread(target=found.stop, args=[0.0])
@@ -254,7 +254,7 @@ def test_what_cannot_be_made_in_time_is_counted_and_what_was_made_is_written(
 def test_a_store_that_stays_broken_does_not_keep_the_server_from_stopping(caplog: pytest.LogCaptureFixture) -> None:
     store = Faulty()
     store.fault = "corrupt"
-    found = Recording(store, gather=0.0, first_pause=0.001)
+    found = Recording(store, backlog=Backlog(0.0, 0.001))
     with caplog.at_level(logging.ERROR, "rightcall"):
         found.told(facts("a", "b"))
         found.stop(0.01)

@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from rightcall.errors import ConfigError
 from rightcall.serve.access import Access
-from rightcall.serve.app import build_app
+from rightcall.serve.app import Entrance, Health, Span, build_app
 from rightcall.serve.metrics import Metrics
 from rightcall.serve.running import bind, running, serve, unbound
 
@@ -104,13 +104,13 @@ def test_what_does_not_finish_in_the_grace_time_is_ended() -> None:
 
 def test_a_port_in_use_is_told_with_what_to_do() -> None:
     with bind("127.0.0.1", 0) as taken, pytest.raises(ConfigError, match=r"--port.*in use.*--port 0"):
-        serve(nothing, port=taken.getsockname()[1])
+        serve(nothing, address=("127.0.0.1", taken.getsockname()[1]))
 
 
 @pytest.mark.parametrize("port", [-1, 65_536, 70_000])
 def test_a_number_that_is_no_port_is_told(port: int) -> None:
     with pytest.raises(ConfigError, match=f"--port: {port} is no port"):
-        serve(nothing, port=port)
+        serve(nothing, address=("127.0.0.1", port))
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_what_the_application_has_open_is_closed_in_the_end_the_last_first() -> 
         closed.append("second")
 
     access = Access(None, bound_to="127.0.0.1")
-    app = build_app(access=access, metrics=Metrics(), about={"upstream": "h"}, closing=[first, second])
+    app = build_app(Entrance(access), Metrics(), Health({"upstream": "h"}), span=Span(closing=[first, second]))
     with running(app) as address:
         connection = http.client.HTTPConnection(*address, timeout=10)
         connection.request("GET", "/health")

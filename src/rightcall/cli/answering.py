@@ -9,7 +9,7 @@ from rightcall.cli.questions import columns, found_approval, whole_view
 from rightcall.cli.store_options import policy_of, redactor_of
 from rightcall.cli.terminal import say
 from rightcall.errors import AnswerError
-from rightcall.record.asking import answer, answerable, approval_of
+from rightcall.record.asking import Reply, answer, answerable, approval_of
 from rightcall.text.question import LEAST_WIDTH, is_cut_off
 from rightcall.types_running import Approval
 
@@ -45,14 +45,14 @@ def denied_all(store: "Store", options: Namespace, ids: Sequence[str]) -> list[s
     has answered meanwhile, or has expired, stays as it is. Returns those that were denied."""
     settings = policy_of(options).settings
     by, callers, expires = who(options), tuple(settings.callers), settings.approval.expires
-    hide, reason = redactor_of(options, store).value, options.reason
+    reply = Reply("denied", by, reason=options.reason, hide=redactor_of(options, store).value)
     now = store.clock.now()
 
     def work(tables: "Tables") -> list[str]:
         found = (tables.approval(one) for one in ids)
         waits = [one.id for one in found if one is not None and one.status == "waiting" and one.expires_at > now]
         for one in waits:
-            answer(tables, one, "denied", by, "", now, expires, callers, reason, hide)
+            answer(tables, one, reply, now, expires, callers)
         return waits
 
     return store.transact(work)
@@ -65,10 +65,10 @@ def answered(
     settings = policy_of(options).settings
     by, callers = who(options), tuple(settings.callers)
     now, expires = store.clock.now(), settings.approval.expires
-    hide = redactor_of(options, store).value
+    reply = Reply(said, by, digest, reason, redactor_of(options, store).value)
     if said == "approved":
         _require_whole(store.look(lambda tables: approval_of(tables, id)))
-    done = store.transact(lambda tables: answer(tables, id, said, by, digest, now, expires, callers, reason, hide))
+    done = store.transact(lambda tables: answer(tables, id, reply, now, expires, callers))
     if done.kind != "call":
         return f"{done.id}: the changed {done.kind} is {'accepted' if said == 'approved' else 'not accepted'}."
     if said == "approved":

@@ -13,7 +13,7 @@ from rightcall.cli.moments import moment
 from rightcall.cli.output import is_unicode, json_text
 from rightcall.cli.pause import paused_line
 from rightcall.cli.terminal import say, style_for
-from rightcall.record.reading import CALLS, CallRecord, call, calls
+from rightcall.record.reading import CALLS, CallFilter, CallRecord, call, calls
 from rightcall.route.packet_ids import is_packet_id
 
 if TYPE_CHECKING:
@@ -61,10 +61,8 @@ def _open(table: Table, found: list[CallRecord], options: Namespace) -> None:
 
 
 def _last(tables: "Tables", options: Namespace, since: str | None) -> list[CallRecord]:
-    return calls(
-        tables, caller=options.caller, tool=options.tool, status=options.status, context=options.context,
-        step=options.step, since=since, limit=options.n,
-    )[::-1]  # fmt: skip
+    wanted = CallFilter(options.caller, options.tool, options.status, options.context, options.step, since)
+    return calls(tables, wanted, limit=options.n)[::-1]
 
 
 def _news(tables: "Tables", last: int, options: Namespace) -> tuple[int, list[CallRecord]]:

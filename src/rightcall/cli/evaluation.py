@@ -11,6 +11,7 @@ from rightcall.cli.scoring import (
     CALL_OUTCOMES,
     EMISSION_OUTCOMES,
     JSON_OUTCOMES,
+    CallCase,
     is_core,
     is_right,
     judge_call,
@@ -67,13 +68,10 @@ def call_case(case: Mapping[str, Any], gate_of: Callable[[dict[str, Any]], "Gate
     verdict = gate_of(tool).check(name, emitted)
     arguments = verdict.call.arguments if verdict.call else None
     outcome = judge_call(
+        CallCase(emitted, case["accepted"], recoverable, clean=group == CLEAN),
         ok=verdict.ok,
         arguments=arguments,
-        emitted=emitted,
         touched=bool(verdict.repairs),
-        accepted=case["accepted"],
-        recoverable=recoverable,
-        clean=group == CLEAN,
     )
     return Result(
         id=str(case.get("id") or number),

@@ -71,7 +71,7 @@ async def _serve(options: Namespace, source: object, target: object, tell: Calla
         if own is not None:
             own.executor = executor
         door = Door.open("gateway", policy, strict=True, root=options.root, store=executor.store)
-        gateway = Gateway(door, open_link, own=own, joins=options.servers, news=tell)
+        gateway = Gateway(door, open_link if options.servers else None, own=own, news=tell)
         caller = options.caller or CALLER
         ends = cast("BinaryIO", source), cast("BinaryIO", target)
         server = StdioServer(gateway, caller, *ends, ending=gateway.news.end)

@@ -99,10 +99,10 @@ def _records(packet: "Packet", options: Namespace) -> list[str]:
 
 
 def _calls(tables: "Tables", packet: "Packet") -> "list[CallRecord]":
-    from rightcall.record.reading import calls
+    from rightcall.record.reading import CallFilter, calls
 
     header = packet.header
-    found = calls(tables, context=header.packet_id, since=header.created or None, limit=_MOST_RECORDS)
+    found = calls(tables, CallFilter(context=header.packet_id, since=header.created or None), limit=_MOST_RECORDS)
     return found[::-1]
 
 

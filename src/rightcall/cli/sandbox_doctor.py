@@ -24,7 +24,7 @@ from rightcall.errors import ToolFailure
 from rightcall.execute.sandbox.charts import LIBRARY, library_version
 from rightcall.execute.sandbox.languages import PLACE, Language, code_for, file_name, job_for
 from rightcall.execute.sandbox.sandbox import Sandbox
-from rightcall.execute.sandbox.types import Ended, Limits, NoSandbox, Tier
+from rightcall.execute.sandbox.types import Ended, Job, NoSandbox, Tier
 from rightcall.text.escape import escaped
 
 _TIMED = 5
@@ -104,7 +104,7 @@ def _timed(sandbox: Sandbox, settings: SandboxSettings, language: Language) -> f
     for _ in range(_TIMED):
         heard: list[float] = []
         began = perf_counter()
-        ended, printed = _run(sandbox, settings, _HELLO[language], language, heard=heard)
+        ended, printed = _run(sandbox, _job(settings, language, _HELLO[language]), heard)
         if ended.code != 0 or printed.splitlines()[:1] != ["hello"]:
             how = f"exit {ended.code}" if ended.signal is None else f"signal {ended.signal}"
             raise ToolFailure(f"a harmless program does not work: {how}: {escaped(printed, 300)}")
@@ -113,17 +113,20 @@ def _timed(sandbox: Sandbox, settings: SandboxSettings, language: Language) -> f
 
 
 def _tried(sandbox: Sandbox, settings: SandboxSettings, canary: Canary, around: World) -> Tried:
-    _, printed = _run(sandbox, settings, canary.code, "python", around.told, canary.limits)
+    job = _job(settings, "python", canary.code, around.told)
+    _, printed = _run(sandbox, replace(job, limits=canary.limits))
     found = canary.found(around, printed)
     began = printed.startswith("began")
     verdict: Verdict = "NOT STOPPED" if found else "stopped" if began else "could not be tried"
     return Tried(canary.name, canary.attack, verdict)
 
 
-def _run(
-    sandbox: Sandbox, settings: SandboxSettings, code: str, language: Language, arguments: tuple[str, ...] = (),
-    limits: Limits | None = None, heard: list[float] | None = None,
-) -> tuple[Ended, str]:  # fmt: skip
+def _job(settings: SandboxSettings, language: Language, code: str, arguments: tuple[str, ...] = ()) -> Job:
+    file = code_for(file_name(language, code), code.encode(), *settings.visible)
+    return job_for(language, settings, PLACE, file, arguments)
+
+
+def _run(sandbox: Sandbox, job: Job, heard: list[float] | None = None) -> tuple[Ended, str]:
     """How it ended and what it printed; `heard` gets the moments at which it did."""
     parts: list[bytes] = []
 
@@ -132,9 +135,7 @@ def _run(
         if heard is not None:
             heard.append(perf_counter())
 
-    file = code_for(file_name(language, code), code.encode(), *settings.visible)
-    job = job_for(language, settings, PLACE, file, arguments)
-    ended = sandbox.run(replace(job, limits=limits) if limits is not None else job, out=hear)
+    ended = sandbox.run(job, out=hear)
     return ended, b"".join(parts).decode(errors="replace")
 
 

@@ -8,7 +8,7 @@ the value that was meant.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 CallOutcome = Literal["restored", "refused", "wrong"]
 JsonOutcome = Literal["exact", "accepted", "refused_ok", "refused", "wrong"]
@@ -102,25 +102,26 @@ def _fits_value(value: Any, right: Any) -> bool:
     return equal(value, right)
 
 
-def judge_call(
-    *,
-    ok: bool,
-    arguments: Any,
-    emitted: Any,
-    touched: bool,
-    accepted: Mapping[str, Any],
-    recoverable: bool,
-    clean: bool,
-) -> CallOutcome:
+class CallCase(NamedTuple):
+    """A call as it was emitted, and what may come of it."""
+
+    emitted: Any
+    accepted: Mapping[str, Any]
+    recoverable: bool = True
+    clean: bool = False
+
+
+def judge_call(case: CallCase, *, ok: bool, arguments: Any, touched: bool) -> CallOutcome:
     """One damaged call. A clean one must come back as the same object without a repair; anything else is a wrong."""
     if not ok:
         return "refused"
-    if not recoverable:
+    if not case.recoverable:
         return "wrong"
-    if clean:
-        same = arguments is emitted if isinstance(emitted, Mapping) else fits(arguments, accepted)
+    if case.clean:
+        emitted = case.emitted
+        same = arguments is emitted if isinstance(emitted, Mapping) else fits(arguments, case.accepted)
         return "restored" if same and not touched else "wrong"
-    return "restored" if fits(arguments, accepted) else "wrong"
+    return "restored" if fits(arguments, case.accepted) else "wrong"
 
 
 def judge_json(case: Mapping[str, Any], flag: Mapping[str, Any], *, refused: bool, value: Any = None) -> JsonOutcome:

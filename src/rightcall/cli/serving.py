@@ -71,7 +71,7 @@ def serve_upstream(
     the MCP servers of the policy, where it has any."""
     try:
         from rightcall.serve.access import Access, new_token
-        from rightcall.serve.assembly import assemble
+        from rightcall.serve.assembly import Parts, assemble
         from rightcall.serve.callers import Callers
         from rightcall.serve.hooks import hooks_answered
         from rightcall.serve.running import serve
@@ -101,13 +101,11 @@ def serve_upstream(
                 from rightcall.cli.serving_mcp import open_endpoint
 
                 endpoint = open_endpoint(options, lines.say)
-            service = assemble(
-                url, policy, treated, access, provider=options.provider, recording=recording, callers=callers,
-                watcher=None if options.quiet else teller(lines, style_for(sys.stderr), _redactor(policy, recording)),
-                mcp=endpoint,
-            )  # fmt: skip
+            watcher = None if options.quiet else teller(lines, style_for(sys.stderr), _redactor(policy, recording))
+            parts = Parts(recording, callers, watcher, endpoint)
+            service = assemble(url, policy, treated, access, parts, provider=options.provider)
             return serve(
-                service.app, host=options.host, port=options.port, metrics=service.metrics,
+                service.app, address=(options.host, options.port), metrics=service.metrics,
                 on_ready=lambda host, port: _ready(options, host, port, token, tell, mcp=endpoint is not None),
                 on_stopping=lambda running: _stopping(running, endpoint, lines.say),
             )  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rightcall.cli.terminal import Style
-from rightcall.proxy.report import notes, word_for
+from rightcall.proxy.report import Provenance, notes, word_for
 from rightcall.text.escape import escaped, shown
 from rightcall.text.redact import Redactor
 from rightcall.text.secret_names import MARK
@@ -58,7 +58,7 @@ def _told(did: list[Did], more: int, fault: str, observe: bool, style: Style, re
 
 
 def _line(did: Did, observe: bool, style: Style, redactor: Redactor) -> str:
-    body = notes([did], redactor, wire="", model="", provider="")[0]
+    body = notes([did], redactor, Provenance("", "", ""))[0]
     tint = "yellow" if did.fate == "left" else "green"
     word = word_for(did, observe=observe)
     if did.fate == "left":

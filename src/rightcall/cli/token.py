@@ -18,7 +18,7 @@ from rightcall.cli.terminal import Style, count, say, style_for, table
 from rightcall.config import HOSTS
 from rightcall.errors import ConfigError
 from rightcall.record.browsable import moment
-from rightcall.record.tokens import has_expired, make_token, revoke_tokens
+from rightcall.record.tokens import TokenRequest, has_expired, make_token, revoke_tokens
 from rightcall.text.addresses import read_address
 from rightcall.text.visible import visible
 from rightcall.types_running import Token
@@ -89,9 +89,7 @@ def _new(store: "Store", options: Namespace) -> int:
     by = who(options)
     known = (*policy.settings.callers, *HOSTS, "default")
     made, text = store.transact(
-        lambda tables: make_token(
-            tables, options.caller, by, seconds=options.expires, note=options.note, callers=known, hide=hide
-        )
+        lambda tables: make_token(tables, TokenRequest(options.caller, by, options.expires, options.note, hide), known)
     )
     urls = _urls(options.address, text)
     if not _counts(made, options):

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from rightcall.errors import AnswerError
-from rightcall.record.asking import answer
+from rightcall.record.asking import Reply, answer
 from rightcall.record.entries import read_call
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _refuse(tables: "Tables", door: "Door", refused: "Callable[[CallBody], bool]
     for body in [body for _, body in _questions(tables, door.host) if refused(body)]:
         about = tables.approval(body.approval or "")
         if about is not None and about.status == "waiting" and about.expires_at > now:
-            answer(tables, about.id, "denied", _person(door), "", now, expires, tuple(settings.callers))
+            answer(tables, about.id, Reply("denied", _person(door)), now, expires, tuple(settings.callers))
 
 
 def _questions(tables: "Tables", host: str) -> "Iterator[tuple[int, CallBody]]":

@@ -70,6 +70,9 @@ class Shared(Struct, frozen=True):
     """What gateways of one door have in common, and what tells one from the others."""
 
     tasks: Tasks
+    know: Callable[[list[Any], str], None]
+    """Takes the tools of a server for the door. Whoever shares it also tells when another policy is in force
+    (`Gateway.follow`)."""
     era: Era = "new"
     """Of its clients: servers that know both are spoken to in theirs."""
     alone: bool = False
@@ -77,15 +80,13 @@ class Shared(Struct, frozen=True):
 
 
 class Gateway:
-    """Used within one event loop. `open_link` makes the way to a server; `news` hears, in words for people, which
-    servers came and went; `know` takes the tools of a server for the door. `capabilities` are what servers are told
-    that clients can do; without them there is one client only, which tells so when it introduces itself. `follows`
-    False: somebody else tells when another policy is in force (`follow`)."""
+    """Used within one event loop. `open_link` makes the way to a server; None: it joins none. `news` hears, in words
+    for people, which servers came and went. `capabilities` are what servers are told that clients can do; without them
+    there is one client only, which tells so when it introduces itself."""
 
     def __init__(
-        self, door: Door, open_link: Opening, *, capabilities: Mapping[str, Any] | None = None,
-        own: OwnTools | None = None, joins: bool = True, news: Callable[[str], None] = lambda _: None,
-        know: Callable[[list[Any], str], None] | None = None, follows: bool = True, shared: Shared | None = None,
+        self, door: Door, open_link: Opening | None, *, capabilities: Mapping[str, Any] | None = None,
+        own: OwnTools | None = None, news: Callable[[str], None] = lambda _: None, shared: Shared | None = None,
     ) -> None:  # fmt: skip
         self.door = door
         era: Era = "new" if shared is None else shared.era
@@ -95,9 +96,8 @@ class Gateway:
         self._kept = Continuations()
         self._own = own
         self._spellings: tuple[Mapping[str, tuple[str, ...]], frozenset[str]] | None = None
-        self._joins = joins
         self._awaits_client = capabilities is None
-        self.know = know or self._know
+        self.know = self._know if shared is None else shared.know
         self._tasks = Tasks(door) if shared is None else shared.tasks
         alone = capabilities is None if shared is None else shared.alone
         self._questions = Questions(self.news, self._tasks.beginner, alone=alone)
@@ -114,7 +114,7 @@ class Gateway:
         self._servers = _NO_SERVERS
         self._closing: set[asyncio.Task[None]] = set()
         self._lists: dict[tuple[str, int, str], list[Raw]] = {}
-        self._following = Following(door, self.follow) if follows else None
+        self._following = Following(door, self.follow) if shared is None else None
 
     def _know(self, definitions: list[Any], space: str) -> None:
         self.door.know(definitions, space)
@@ -178,7 +178,7 @@ class Gateway:
 
     def _join(self) -> None:
         """Make the servers those of the policy in force."""
-        wanted: Mapping[str, Server] = self.door.policy.servers if self._joins else _NO_SERVERS
+        wanted: Mapping[str, Server] = self.door.policy.servers if self._open_link is not None else _NO_SERVERS
         if wanted is self._servers:
             return
         self._servers = wanted
@@ -189,7 +189,7 @@ class Gateway:
             if not one.takes(wanted.get(name)):
                 self._stop(self._upstreams.pop(name))
         for name, server in wanted.items():
-            if server.enabled and name not in self._upstreams:
+            if server.enabled and name not in self._upstreams and self._open_link is not None:
                 self.door.locate(name, way_of(server.command, server.url, server.cwd, server.env, server.headers))
                 self._upstreams[name] = Upstream(server, self._open_link, self.hello, self)
         self._upstreams = {name: self._upstreams[name] for name in wanted if name in self._upstreams}

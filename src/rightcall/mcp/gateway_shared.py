@@ -226,10 +226,8 @@ class SharedGateway:
         def know(definitions: list[Any], space: str) -> None:
             self._know(group, definitions, space)
 
-        shared = Shared(self._tasks, group.era, alone=group.own > 0)
-        return Gateway(
-            self.door, self._open_link, capabilities=_told(group), news=news, know=know, follows=False, shared=shared
-        )  # fmt: skip
+        shared = Shared(self._tasks, know, group.era, alone=group.own > 0)
+        return Gateway(self.door, self._open_link, capabilities=_told(group), news=news, shared=shared)
 
     def _know(self, group: Group, definitions: list[Any], space: str) -> None:
         """The door knows every tool that any client may see. Called in threads: one at a time, so that what is known

@@ -29,7 +29,7 @@ from rightcall.mcp.messages import (
     value,
 )  # fmt: skip
 from rightcall.mcp.tasks import STATUS, STATUS_NEW, UPDATE
-from rightcall.mcp.wrap_calls import ASKING_SECONDS, LISTING_SECONDS, UNHEARD, Calls
+from rightcall.mcp.wrap_calls import UNHEARD, Calls
 from rightcall.mcp.wrap_ends import Ends, log
 from rightcall.mcp.wrap_lines import id_of
 from rightcall.parse.strict import duplicate_keys
@@ -45,14 +45,10 @@ class Between:
     """Stands between one client and one server. `from_client` and `from_server` may be called from two threads."""
 
     def __init__(
-        self, door: Door, space: str, ends: Ends, *, context: str | None = None, answerable: bool = True,
-        listing_seconds: float = LISTING_SECONDS, asking_seconds: float = ASKING_SECONDS,
-    ) -> None:  # fmt: skip
+        self, door: Door, space: str, ends: Ends, *, context: str | None = None, answerable: bool = True
+    ) -> None:
         self._ends = ends
-        self.calls = Calls(
-            door, space, ends, context=context, answerable=answerable, listing_seconds=listing_seconds,
-            asking_seconds=asking_seconds,
-        )  # fmt: skip
+        self.calls = Calls(door, space, ends, context=context, answerable=answerable)
 
     def from_client(self, line: bytes) -> None:
         """An error of ours ends the call and nothing else; what could not be judged does not pass."""

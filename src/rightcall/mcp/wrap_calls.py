@@ -73,9 +73,8 @@ class Calls:
     """Thread-safe."""
 
     def __init__(
-        self, door: Door, space: str, ends: Ends, *, context: str | None = None, answerable: bool = True,
-        listing_seconds: float = LISTING_SECONDS, asking_seconds: float = ASKING_SECONDS,
-    ) -> None:  # fmt: skip
+        self, door: Door, space: str, ends: Ends, *, context: str | None = None, answerable: bool = True
+    ) -> None:
         self._door = door
         self._space = space
         self._ends = ends
@@ -85,8 +84,8 @@ class Calls:
         self._answerable = answerable
         self._client = Peer()
         self._approver = Approver(door)
-        self.listing = Listing(ends, self._know, listing_seconds)
-        self.questions = Questions(ends, self._approver, asking_seconds, self._heard)
+        self.listing = Listing(ends, self._know, LISTING_SECONDS)
+        self.questions = Questions(ends, self._approver, ASKING_SECONDS, self._heard)
         self._continuing = Continuations(self._never_back)
         self.tasks = Tasks(door, ends)
         self._pending: dict[Id, Pending] = {}

@@ -8,7 +8,7 @@ argument without being certain, is left alone and reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from rightcall.normalise.apart import forbids, is_narrower, rest_of
@@ -36,6 +36,14 @@ class Renaming(NamedTuple):
     meant: str
     rule: str
     confidence: float
+
+
+class DeclaredNames(NamedTuple):
+    """The arguments that a tool declares."""
+
+    names: list[str]
+    required: frozenset[str]
+    aliases: Mapping[str, str]
 
 
 class NameMap(NamedTuple):
@@ -74,18 +82,11 @@ _BY_MEANING = _TIERS[-2:]
 
 
 def map_names(
-    given: Mapping[str, Any],
-    known: Iterable[str],
-    aliases: Mapping[str, str],
-    required: Iterable[str],
-    fits: Fits,
-    is_right: Fits,
-    *,
-    guess: bool = True,
+    given: Mapping[str, Any], declared: DeclaredNames, fits: Fits, is_right: Fits, *, guess: bool = True
 ) -> NameMap:
-    """Map the names in `given` onto `known`. `guess` false leaves it at declared aliases."""
-    search = _Search(given, list(known), frozenset(required), fits)
-    search.declared(aliases)
+    """Map the names in `given` onto the declared ones. `guess` false leaves it at aliases."""
+    search = _Search(given, declared.names, declared.required, fits)
+    search.declared(declared.aliases)
     if guess:
         search.styles()
         if len(search.names) <= _MANY and len(search.unknown) <= _MOST_STRANGERS:

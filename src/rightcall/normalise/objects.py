@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast
 
 from rightcall.normalise.choices import choose
 from rightcall.normalise.log import Log
-from rightcall.normalise.names import NameMap, Renaming, is_noise, map_names, may_be_content
+from rightcall.normalise.names import DeclaredNames, NameMap, Renaming, is_noise, map_names, may_be_content
 from rightcall.normalise.restraints import restrains
 from rightcall.normalise.units import units_beside
 from rightcall.normalise.values import conforms, fit, is_null_word
@@ -103,16 +103,16 @@ def _named(given: dict[str, Any], shape: Shape, path: str, log: Log, depth: int,
     required = shape.required | manner.required
     taken = {outer for outer, _ in nested.values() if outer not in given}
     known = [name for name in shape.props if name not in taken]
-    names = map_names(
-        rest, known, _aliases(shape, manner), required - taken, fits, is_right, guess=log.led and not open_map
-    )
+    declared = DeclaredNames(known, required - taken, _aliases(shape, manner))
+    names = map_names(rest, declared, fits, is_right, guess=log.led and not open_map)
     result = _renamed(given, names, nested, path, log)
     late = _flattened({name: given[name] for name in names.unknown}, shape, early=False, present=result)
     if log.led and not open_map and late:
         names = names._replace(unknown=tuple(name for name in names.unknown if name not in late))
         _gather(result, given, late, path, log)
-    left = _gather_map(result, given, names, shape, path, log) if log.led and not open_map else names.unknown
-    _leave_out(result, left, names, given, shape, path, log)
+    if log.led and not open_map and names.unknown:
+        names = names._replace(unknown=_gather_map(result, given, names, shape, path, log))
+    _leave_out(result, names, given, shape, path, log)
     return result
 
 
@@ -213,16 +213,10 @@ def _gather_map(
 
 
 def _leave_out(
-    result: dict[str, Any],
-    left: tuple[str, ...],
-    names: NameMap,
-    given: Mapping[str, Any],
-    shape: Shape,
-    path: str,
-    log: Log,
+    result: dict[str, Any], names: NameMap, given: Mapping[str, Any], shape: Shape, path: str, log: Log
 ) -> None:
     """What no name fits: dropped, kept or refused as the policy says; refused in any case where it might mean two."""
-    for name in left:
+    for name in names.unknown:
         here = _join(path, name)
         if name in names.ambiguous and (may_be_content(name) or _same_style(name, names.ambiguous[name])):
             log.problem("ambiguous_name", here, _ambiguity(here, name, names.ambiguous[name], shape, given))

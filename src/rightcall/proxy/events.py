@@ -9,6 +9,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
+from msgspec import Struct
+
 from rightcall.types import Call
 
 
@@ -56,47 +58,31 @@ class Ending(NamedTuple):
     """Why the answer ended from which they come, in the API's own word, where that is another one."""
 
 
-class Delta:
+class Delta(Struct, eq=False):
     """One thing that an event says, and what becomes of it.
 
     `new`, once `done`: SAME, DROP, a str in place of a TEXT, a `Call` on the first delta of a call that is written anew
     (the whole of it, with its id; the other pieces are dropped) and on its DONE, an `Ending` on a FINISH.
     """
 
-    __slots__ = (
-        "answer", "arguments", "done", "end", "id", "index", "key", "kind", "lane", "name", "new", "number", "start",
-        "text",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        kind: Kind,
-        answer: int = 0,
-        *,
-        lane: int = 0,
-        text: str = "",
-        key: Any = None,
-        name: Any = None,
-        id: Any = None,
-        arguments: Any = "",
-    ) -> None:
-        self.kind = kind
-        self.answer = answer
-        """Which of several answers to the same request."""
-        self.lane = lane
-        """Which block of text of the answer."""
-        self.text = text
-        self.key = key
-        self.name = name
-        self.id = id
-        self.arguments = arguments
-        self.start = self.end = 0
-        self.index: int | None = None
-        """The number that the server gave the call, and `number` the one that the client is told: where a wire needs
-        them."""
-        self.number: int | None = None
-        self.done = False
-        self.new: Any = SAME
+    kind: Kind
+    answer: int = 0
+    """Which of several answers to the same request."""
+    lane: int = 0
+    """Which block of text of the answer."""
+    text: str = ""
+    key: Any = None
+    name: Any = None
+    id: Any = None
+    arguments: Any = ""
+    start: int = 0
+    end: int = 0
+    index: int | None = None
+    """The number that the server gave the call, and `number` the one that the client is told: where a wire needs
+    them."""
+    number: int | None = None
+    done: bool = False
+    new: Any = SAME
 
     def decide(self, new: Any = SAME) -> None:
         self.new = new

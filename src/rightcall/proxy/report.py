@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from hashlib import sha256
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
@@ -74,18 +74,28 @@ def word_for(did: Did, *, observe: bool) -> str:
     return _WOULD.get(did.fate, did.fate) if observe or did.verdict.mode == "observe" else did.fate
 
 
-def notes(
-    did: Iterable[Did], redactor: Redactor, *, wire: str, model: str, provider: str, caller: str = CALLER,
-    policy: str = "", retries: int = 0, taught: bool = False, observe: bool = False,
-) -> list[CallBody]:  # fmt: skip
-    """One record for each call of an answer, also for those that were right, without their secrets. `policy` is the
-    digest of the one in force."""
+class Provenance(NamedTuple):
+    """How an answer came about."""
+
+    wire: str
+    model: str
+    provider: str
+    caller: str = CALLER
+    policy: str = ""
+    """Digest of the one in force."""
+    retries: int = 0
+    taught: bool = False
+    observe: bool = False
+
+
+def notes(did: Iterable[Did], redactor: Redactor, came: Provenance) -> list[CallBody]:
+    """One record for each call of an answer, also for those that were right, without their secrets."""
     exchange = {
-        "caller": redactor.text(caller), "provider": redactor.text(provider), "policy": policy, "wire": wire,
-        "model": redactor.text(model[: LONGEST_NAME * 4])[:LONGEST_NAME], "retries": int(retries),
-        "taught": bool(taught),
+        "caller": redactor.text(came.caller), "provider": redactor.text(came.provider), "policy": came.policy,
+        "wire": came.wire, "model": redactor.text(came.model[: LONGEST_NAME * 4])[:LONGEST_NAME],
+        "retries": int(came.retries), "taught": bool(came.taught),
     }  # fmt: skip
-    return [_body(one, redactor, observe, exchange) for one in did]
+    return [_body(one, redactor, came.observe, exchange) for one in did]
 
 
 def _body(did: Did, redactor: Redactor, observe: bool, exchange: Mapping[str, Any]) -> CallBody:

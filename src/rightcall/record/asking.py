@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Collection
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -151,13 +151,22 @@ def use(tables: Tables, decision: Decision, call: int) -> None:
             tables.append("grant", call, encode(NoteBody("used up", "", _grant_data(grant))))
 
 
-def answer(
-    tables: Tables, id: str, said: Literal["approved", "denied"], by: str, digest: str, now: int, expires: int,
-    callers: Collection[str] = (), reason: str = "", hide: Hide = unsaid,
-) -> Approval:  # fmt: skip
-    """A person answers. `digest` is what stood below the call they were shown (a no needs none); `expires` is how many
-    seconds the answer holds; `callers` are the names that the policy knows as callers, who cannot answer; `hide` says
-    what the record keeps of the reason."""
+class Reply(NamedTuple):
+    """What a person says to a question."""
+
+    said: Literal["approved", "denied"]
+    by: str
+    digest: str = ""
+    """What stood below the call they were shown; a no needs none."""
+    reason: str = ""
+    hide: Hide = unsaid
+    """Says what the record keeps of the reason."""
+
+
+def answer(tables: Tables, id: str, reply: Reply, now: int, expires: int, callers: Collection[str] = ()) -> Approval:
+    """A person answers. `expires` is how many seconds the answer holds; `callers` are the names that the policy knows
+    as callers, who cannot answer."""
+    said, by, digest, reason, hide = reply
     approval = approval_of(tables, id)
     answerable(approval, now)
     if said == "approved" or digest:

@@ -79,7 +79,7 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     taught: bool = False
 
 
-class _Wanted(Struct, frozen=True):
+class CallFilter(Struct, frozen=True):
     """Which calls are asked for; None means any."""
 
     caller: str | None = None
@@ -87,6 +87,8 @@ class _Wanted(Struct, frozen=True):
     status: str | None = None
     context: str | None = None
     step: str | None = None
+    since: str | None = None
+    """A time in UTC."""
 
     def has(self, record: CallRecord) -> bool:
         return (
@@ -102,13 +104,12 @@ class _Wanted(Struct, frozen=True):
         return all(encode(name) in body for name in (self.caller, self.tool, self.context, self.step) if name)
 
 
-def calls(
-    tables: Tables, *, caller: str | None = None, tool: str | None = None, status: str | None = None,
-    context: str | None = None, step: str | None = None, since: str | None = None, limit: int = 20, newest: bool = True,
-) -> list[CallRecord]:  # fmt: skip
-    """Calls of that kind: the last ones with the newest first, or else from the oldest on. `since` is a time in UTC."""
-    wanted = _Wanted(caller, tool, status, context, step)
-    entries = _backwards(tables, since) if newest else _forwards(tables, since)
+_ANY_CALL = CallFilter()
+
+
+def calls(tables: Tables, wanted: CallFilter = _ANY_CALL, *, limit: int = 20, newest: bool = True) -> list[CallRecord]:
+    """Calls of that kind: the last ones with the newest first, or else from the oldest on."""
+    entries = _backwards(tables, wanted.since) if newest else _forwards(tables, wanted.since)
     found: list[CallRecord] = []
     running = frozenset(tables.running())
     for entry in entries:
@@ -135,7 +136,7 @@ def neighbours(tables: Tables, record: CallRecord, most: int = 3) -> list[CallRe
     """The calls of the same context next to this one, before and after it, in order and without itself."""
     if record.context is None:
         return []
-    wanted = _Wanted(context=record.context)
+    wanted = CallFilter(context=record.context)
     near = _streamed(tables, wanted, max(0, record.id - AROUND), record.id + AROUND)
     near = [one for one in near if one.id != record.id]
     return [one for one in near if one.id < record.id][-most:] + [one for one in near if one.id > record.id][:most]
@@ -145,7 +146,7 @@ def steps(tables: Tables, context: str) -> dict[str, list[dict[str, Any]]]:
     """The tool calls of each step of a plan (A-06), in the order of their first call; "" for those without a step.
     Questions that wait are no calls yet."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for record in _streamed(tables, _Wanted(context=context)):
+    for record in _streamed(tables, CallFilter(context=context)):
         if record.status != "waiting":
             found.setdefault(record.step or "", []).append(snapshot(record))
     return found
@@ -182,7 +183,7 @@ def _forwards(tables: Tables, since: str | None) -> Iterator[Entry]:
     return (entry for entry in tables.entries(since=since) if entry.kind in CALLS)
 
 
-def _streamed(tables: Tables, wanted: _Wanted, after: int = 0, through: int | None = None) -> list[CallRecord]:
+def _streamed(tables: Tables, wanted: CallFilter, after: int = 0, through: int | None = None) -> list[CallRecord]:
     """Calls in order, joined in one pass over the records."""
     begun: dict[int, Entry] = {}
     ends: dict[int, Entry] = {}

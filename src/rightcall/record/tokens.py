@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from secrets import token_urlsafe
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from unicodedata import normalize
 
 from rightcall.errors import ConfigError
@@ -28,12 +28,22 @@ MOST: Final = 1_000
 LONGEST_CALLER, LONGEST_NOTE = 100, 200
 
 
-def make_token(
-    tables: Tables, caller: str, by: str, *, seconds: int | None = None, note: str = "",
-    callers: Collection[str] = (), hide: Callable[[Any], Any] = unsaid,
-) -> tuple[Token, str]:  # fmt: skip
-    """A new token for a caller, and its text. `seconds` None: it does not expire. `callers` are further names that a
-    caller must not be mistaken for; `hide` says what the record keeps of the note. Raises ConfigError."""
+class TokenRequest(NamedTuple):
+    """A token that somebody wants for a caller."""
+
+    caller: str
+    by: str
+    seconds: int | None = None
+    """None: it does not expire."""
+    note: str = ""
+    hide: Callable[[Any], Any] = unsaid
+    """Says what the record keeps of the note."""
+
+
+def make_token(tables: Tables, request: TokenRequest, callers: Collection[str] = ()) -> tuple[Token, str]:
+    """A new token for a caller, and its text. `callers` are further names that a caller must not be mistaken for.
+    Raises ConfigError."""
+    caller, by, seconds, note, hide = request
     now = tables.wall()
     for token in tables.tokens():
         if has_expired(token, now):

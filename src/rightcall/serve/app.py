@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import json
 from starlette.applications import Starlette
@@ -41,26 +41,41 @@ async def nothing_here(scope: Scope, receive: Receive, send: Send) -> None:
     await send_error(send, 404, "not_found", "there is nothing at this path: see /health for what is served")
 
 
+class Entrance(NamedTuple):
+    """Who may come in: by the server's own token, or by that of a caller."""
+
+    access: Access
+    callers: Callers | None = None
+
+
+class Health(NamedTuple):
+    """What stands in `/health` beside status and uptime, for whoever has the server's own token. Everybody else reads
+    `version` and whether the server is ready."""
+
+    about: Mapping[str, Any]
+    state: Callable[[], Mapping[str, Any]] = dict
+    """What is so at the moment; it may say `ready`."""
+
+
+class Span(NamedTuple):
+    """What is done when the server starts, and awaited at its end, the last one first."""
+
+    opening: Sequence[Callable[[], None]] = ()
+    closing: Sequence[Closing] = ()
+
+
+_NO_SPAN = Span()
+
+
 def build_app(
-    *,
-    proxy: ASGIApp = nothing_here,
-    access: Access,
-    callers: Callers | None = None,
-    metrics: Metrics,
-    about: Mapping[str, Any],
-    state: Callable[[], Mapping[str, Any]] = dict,
-    beside: Mapping[str, ASGIApp] | None = None,
-    opening: Sequence[Callable[[], None]] = (),
-    closing: Sequence[Closing] = (),
-) -> ASGIApp:
-    """`about` and what `state` says then stand in `/health` beside status and uptime, for whoever has the server's own
-    token; everybody else reads `version` and whether the server is ready (`state` may say `ready`). `callers` knows the
-    tokens of callers. `beside` are applications of their own, by path; `opening` is called when the server starts,
-    `closing` awaited at the end, the last one first."""
+    entrance: Entrance, metrics: Metrics, health: Health, *, proxy: ASGIApp = nothing_here,
+    beside: Mapping[str, ASGIApp] | None = None, span: Span = _NO_SPAN,
+) -> ASGIApp:  # fmt: skip
+    """`beside` are applications of their own, by path; everything else goes to the proxy."""
     started = monotonic()
 
-    async def health(request: Request) -> Response:
-        told: dict[str, Any] = {"status": "ok", **about, "ready": True, **state()}
+    async def tell_health(request: Request) -> Response:
+        told: dict[str, Any] = {"status": "ok", **health.about, "ready": True, **health.state()}
         if entered(request.scope).operator:
             told["uptime_seconds"] = round(monotonic() - started, 1)
         else:
@@ -76,14 +91,14 @@ def build_app(
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         async with AsyncExitStack() as stack:
-            for close in closing:
+            for close in span.closing:
                 stack.push_async_callback(close)
-            for begin in opening:
+            for begin in span.opening:
                 begin()
             yield
 
-    pages = Starlette(routes=[Route("/health", health), Route("/metrics", figures)], lifespan=lifespan)
-    return Guard(_Front(pages, proxy, beside or {}), access, callers, metrics.refused)
+    pages = Starlette(routes=[Route("/health", tell_health), Route("/metrics", figures)], lifespan=lifespan)
+    return Guard(_Front(pages, proxy, beside or {}), entrance.access, entrance.callers, metrics.refused)
 
 
 _PUBLIC = ("status", "version", "ready", "paused")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -37,25 +37,23 @@ ENDED: Final = frozenset({"stop", "end_turn", "completed", "stop_sequence", "too
 """Why an answer ends that says all the model had to say, over any API."""
 
 
+class Way(NamedTuple):
+    """How a model is asked, and what is known of those behind the same upstream."""
+
+    wire: Wire
+    upstream: Upstream
+    target: str
+    headers: Headers
+    lift: bool
+    """Whether calls in the text are lifted."""
+    pupils: Pupils
+
+
 class Asking:
     """One request of a client to a model, however often the model is asked."""
 
-    def __init__(
-        self,
-        wire: Wire,
-        asked: Asked,
-        gate: Gate,
-        body: bytes,
-        *,
-        upstream: Upstream,
-        target: str,
-        headers: Headers,
-        options: Options,
-        lift: bool,
-        pupils: Pupils,
-        facts: Facts,
-    ) -> None:
-        self.wire = wire
+    def __init__(self, way: Way, options: Options, asked: Asked, gate: Gate, body: bytes, facts: Facts) -> None:
+        self.wire, self._upstream, self._target, self._headers, self._lift, self._pupils = way
         self.asked = asked
         self.gate = gate
         self.body = body
@@ -63,11 +61,6 @@ class Asking:
         self.facts = facts
         self.spent = Usage()
         """Tokens of tries that the client does not see."""
-        self._upstream = upstream
-        self._target = target
-        self._headers = headers
-        self._lift = lift
-        self._pupils = pupils
         self._trial = False  # the model is taught to see whether that helps
         self._tries = options.retry if asked.answers == 1 and not options.observe else 0
 

@@ -18,7 +18,7 @@ from rightcall.executor_policy import PolicyInForce
 from rightcall.proxy.gates import Gates
 from rightcall.proxy.options import Options, provider_of
 from rightcall.serve.access import Access
-from rightcall.serve.app import build_app
+from rightcall.serve.app import Entrance, Health, Span, build_app
 from rightcall.serve.callers import Callers
 from rightcall.serve.exchange import Proxy
 from rightcall.serve.facts import Facts
@@ -47,24 +47,31 @@ class Service(Struct, frozen=True):
     metrics: Metrics
 
 
+class Parts(Struct, frozen=True):
+    """What a server has besides its upstream and its policy; each may be missing."""
+
+    recording: Recording | None = None
+    """Keeps the audit, and is closed with the server."""
+    callers: Callers | None = None
+    """Knows the tokens of callers; None: those beside the audit."""
+    watcher: Watcher | None = None
+    """Hears of every request."""
+    mcp: Endpoint | None = None
+    """The gateway's, which is served at /mcp and closed with the server."""
+    limits: UpstreamLimits | None = None
+
+
+_NO_PARTS = Parts()
+
+
 def assemble(
-    url: str,
-    policy: Policy | PolicyInForce,
-    options: Options,
-    access: Access,
-    *,
+    url: str, policy: Policy | PolicyInForce, options: Options, access: Access, parts: Parts = _NO_PARTS, *,
     provider: str | None = None,
-    limits: UpstreamLimits | None = None,
-    recording: Recording | None = None,
-    callers: Callers | None = None,
-    watcher: Watcher | None = None,
-    mcp: Endpoint | None = None,
-) -> Service:
-    """A server in front of the upstream at `url`. A policy that is given as the one in force may change while it runs.
-    `recording` keeps the audit, and is closed with the server; `callers` knows the tokens of callers, those beside the
-    audit where nothing else is said; `watcher` hears of every request; `mcp` is the gateway's
-    endpoint, which is served at /mcp and closed with the server."""
-    upstream = Upstream(url, limits)
+) -> Service:  # fmt: skip
+    """A server in front of the upstream at `url`. A policy that is given as the one in force may change while it
+    runs."""
+    recording, callers, mcp = parts.recording, parts.callers, parts.mcp
+    upstream = Upstream(url, parts.limits)
     provider = provider or provider_of(upstream.host, is_local=upstream.is_local)
     in_force = policy if isinstance(policy, PolicyInForce) else PolicyInForce(policy)
     rules = _Rules(in_force, options, provider, recording)
@@ -75,7 +82,7 @@ def assemble(
     paused = stopped if recording is None else recording.paused
     hooks = [partial(count, metrics)]
     hooks += [] if recording is None else [recording.told]
-    hooks += [] if watcher is None else [watcher]
+    hooks += [] if parts.watcher is None else [parts.watcher]
 
     async def stop_recording() -> None:
         if recording is not None:
@@ -101,10 +108,13 @@ def assemble(
     watch = PolicyWatch(in_force, lambda new: rules.take(new, proxy), rules.note)
     metrics.streams = lambda: proxy.streams
     about = {"version": __version__, "upstream": upstream.host, "provider": provider}
-    app = build_app(
-        proxy=under_the_policy_of_now, access=access, callers=callers, metrics=metrics, about=about, state=state,
-        beside={} if mcp is None else {MCP_PATH: mcp}, opening=[] if mcp is None else [mcp.gateway.start],
+    span = Span(
+        opening=[] if mcp is None else [mcp.gateway.start],
         closing=[stop_recording, proxy.aclose, *([] if mcp is None else [mcp.aclose])],
+    )
+    app = build_app(
+        Entrance(access, callers), metrics, Health(about, state), proxy=under_the_policy_of_now,
+        beside={} if mcp is None else {MCP_PATH: mcp}, span=span,
     )  # fmt: skip
     return Service(app, proxy, metrics)
 

@@ -99,7 +99,7 @@ class Treating:
         treated = judged(wire, gate, came.message, question)
         why = "" if taught or with_lift.did else self._ignored(wire, request, message)
         damage = _damage(wire, gate, message, _without_samples(with_lift) if taught else with_lift, question, why)
-        again = await self._again(wire, request, gate, emission, came, lift=lift, taught=taught)
+        again = await self._again(request, gate, emission, came, lift=lift, taught=taught)
         return Treated(
             without=judged(wire, gate, message, question),
             treated=treated,
@@ -122,11 +122,12 @@ class Treating:
             self.patient = replace(self.patient, plain=self.patient.plain | {unwanted})
 
     async def _again(
-        self, wire: Wire, request: Object, gate: Gate, first: Emission, came: Through, *, lift: bool, taught: bool
+        self, request: Object, gate: Gate, first: Emission, came: Through, *, lift: bool, taught: bool
     ) -> Message | None:
         """What the client would have got with --retry; None where there was no reason to ask again."""
         if came.redo is None:
             return None
+        wire = self.patient.wire
         try:
             second = await self._send(wire.again(request, came.redo))
         except UpstreamError:  # as the proxy: the first answer stays

@@ -23,7 +23,7 @@ from rightcall.proxy.wire import FaultKind, Wire
 from rightcall.proxy.wires import wires
 from rightcall.serve.addresses import OWN, Headers, answered, forwarded, length_of
 from rightcall.serve.answering import LARGE, Answering
-from rightcall.serve.asking import Asking
+from rightcall.serve.asking import Asking, Way
 from rightcall.serve.callers import entered
 from rightcall.serve.facts import Facts
 from rightcall.serve.incoming import Incoming
@@ -113,11 +113,8 @@ class Proxy:
             gate = self.gates.of(tools)
         if gate is None:
             return None
-        return Asking(
-            wire, asked, gate, body, upstream=self.upstream, target=target, headers=headers,
-            options=replace(self.options, observe=facts.observe),
-            lift=self._lifts, pupils=self.pupils, facts=facts,
-        )  # fmt: skip
+        way = Way(wire, self.upstream, target, headers, self._lifts, self.pupils)
+        return Asking(way, replace(self.options, observe=facts.observe), asked, gate, body, facts)
 
 
 class _Exchange:

@@ -34,7 +34,7 @@ from rightcall.mcp.serving_answers import METHOD_NOT_FOUND, a_response, failure
 from rightcall.serve.addresses import header_of
 from rightcall.serve.callers import entered
 from rightcall.serve.mcp_sessions import Session, Sessions
-from rightcall.serve.mcp_stream import Gone, Reply, body_of, plain, stream
+from rightcall.serve.mcp_stream import Gone, Manner, Reply, body_of, plain, stream
 
 _STATUS: Final = {
     PARSE_ERROR: 400, INVALID_REQUEST: 400, INVALID_PARAMS: 400, HEADER_MISMATCH: 400, -32021: 400,
@@ -101,7 +101,7 @@ class Endpoint:
         client.headers = scope["headers"]
         reply = Reply(client, body, message, self.sessions.room)
         try:
-            await stream(reply, scope, receive, send, status=_status, cancel=True)
+            await stream(reply, scope, receive, send, Manner(_status, cancels=True))
         finally:
             client.leave()
 
@@ -146,7 +146,8 @@ class Endpoint:
             extra = [(b"mcp-session-id", session.id.encode())] if message.method == "initialize" else []
             primed = session.client.peer.version >= PRIMED_SINCE
             reply = session.reply(body, message)
-            await stream(reply, scope, receive, send, status=lambda _: 200, cancel=False, headers=extra, primed=primed)
+            manner = Manner(_fine, cancels=False, primed=primed)
+            await stream(reply, scope, receive, send, manner, extra)
             session.touch()
         elif message.is_response or isinstance(message.method, str):
             (session.client.answered if message.is_response else session.client.notified)(message)
@@ -198,6 +199,10 @@ def _mismatch(message: Message, headers: list[tuple[bytes, bytes]]) -> str | Non
 def _said(headers: list[tuple[bytes, bytes]], name: bytes) -> str:
     """Without the blanks around it, which mean nothing in HTTP."""
     return header_of(headers, name).strip(b" \t").decode("latin-1")
+
+
+def _fine(_: bytes) -> int:
+    return 200
 
 
 def _status(response: bytes) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from starlette.types import Receive, Scope, Send
 
@@ -74,18 +74,27 @@ class Reply:
                 self._over(self)
 
 
+class Manner(NamedTuple):
+    """How an era of the protocol is answered."""
+
+    status: Callable[[bytes], int]
+    """The status of an answer that comes alone."""
+    cancels: bool
+    """A client that closes the connection cancels its request (new era); else it runs on, and its answer is kept for a
+    while (old era)."""
+    primed: bool = False
+    """A client that knows such streams can come back from the first moment."""
+
+
 async def stream(
-    reply: Reply, scope: Scope, receive: Receive, send: Send, *, status: Callable[[bytes], int], cancel: bool,
-    headers: Sequence[Header] = (), primed: bool = False,
-) -> None:  # fmt: skip
-    """`cancel`: a client that closes the connection cancels its request (new era); else it runs on, and its answer is
-    kept for a while (old era). `primed`: a client that knows such streams can come back from the first moment. A stream
-    whose token was revoked meanwhile ends like one whose client has left."""
+    reply: Reply, scope: Scope, receive: Receive, send: Send, manner: Manner, headers: Sequence[Header] = ()
+) -> None:
+    """A stream whose token was revoked meanwhile ends like one whose client has left."""
     accept = header_of(scope["headers"], b"accept")
     takes_events = not accept or b"event-stream" in accept or b"*/*" in accept
-    eager = reply.can_pause = primed and b"event-stream" in accept
+    eager = reply.can_pause = manner.primed and b"event-stream" in accept
     channel = reply.channel
-    await _begun(reply, cancel=cancel)
+    await _begun(reply, cancel=manner.cancels)
     if eager and channel.is_over:
         await plain(send, 200, channel.priming() + channel.after(0)[0], [*_EVENTS, *headers], kind=())
         return
@@ -96,16 +105,16 @@ async def stream(
                 await _either(channel, watch, None, channel.last)
             if not eager and not (takes_events and reply.has_news):
                 if reply.answer is not None:
-                    await plain(send, status(reply.answer), reply.answer, headers)
+                    await plain(send, manner.status(reply.answer), reply.answer, headers)
                     return
                 if not takes_events:
                     await plain(send, 202, b"", headers)
                     return
             reply.is_followed = bool(channel.name)
             await send({"type": "http.response.start", "status": 200, "headers": [*_EVENTS, *headers]})
-            await _follow(channel, 0, watch, send, entered(scope).still, channel.priming() if primed else b"")
+            await _follow(channel, 0, watch, send, entered(scope).still, channel.priming() if manner.primed else b"")
     except (Gone, asyncio.CancelledError):
-        if cancel:
+        if manner.cancels:
             reply.task.cancel()
         raise
     finally:

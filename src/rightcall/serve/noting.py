@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from rightcall.proxy.report import CALLER, LONGEST_NAME, notes
+from rightcall.proxy.report import CALLER, LONGEST_NAME, Provenance, notes
 from rightcall.proxy.settle import Did
 from rightcall.record.entries import CallBody, encode
 from rightcall.serve.facts import Facts
@@ -84,12 +84,11 @@ def _alone(told: Told) -> list[bytes]:
 
 def _made(told: Told) -> list[bytes]:
     facts = told.facts
-    records = notes(
-        told.did, told.redactor, wire=facts.wire, model=facts.model, provider=facts.provider,
-        caller=facts.caller or CALLER, policy=told.policy, retries=facts.retries, taught=facts.taught,
-        observe=facts.observe,
+    came = Provenance(
+        facts.wire, facts.model, facts.provider, facts.caller or CALLER, told.policy, facts.retries, facts.taught,
+        facts.observe,
     )  # fmt: skip
-    return [_encoded(record) for record in records]
+    return [_encoded(record) for record in notes(told.did, told.redactor, came)]
 
 
 def _encoded(record: CallBody) -> bytes:

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 from msgspec import Struct
 
@@ -43,10 +43,7 @@ MOST_BYTES = 64_000_000
 """Of calls and records that wait; what comes beyond is lost."""
 _GROUP = 1000
 """Records in one transaction: other processes want to write as well."""
-_GATHER = 0.05
-"""Seconds in which records come together, so that they share a commit. Whoever kills the process loses these."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 5.0
-"""Seconds until a store that could not be used is tried again; twice as long each time."""
+_LONGEST_PAUSE = 5.0
 _LOOKING = 1.0
 """Seconds until it is looked again whether the store can be read, for `/health`."""
 _STOPPING = 10.0
@@ -67,14 +64,27 @@ class State(Struct, frozen=True):
     """Records that there was no room for, or that could not be written before the server stopped."""
 
 
+class Backlog(NamedTuple):
+    """How long, and how much, waits until it is written."""
+
+    gather: float = 0.05
+    """Seconds in which records come together, so that they share a commit. Whoever kills the process loses these."""
+    first_pause: float = 0.25
+    """Seconds until a store that could not be used is tried again; twice as long each time."""
+    most: int = MOST_WAITING
+    most_bytes: int = MOST_BYTES
+
+
+_BACKLOG = Backlog()
+
+
 class Recording:
     """`told` may be called from an event loop: it never waits. `stop` writes what is left, and closes the store where
     it was opened for this."""
 
     def __init__(
-        self, store: Store, policy: Policy | None = None, *, owned: bool = True, gather: float = _GATHER,
-        first_pause: float = _FIRST_PAUSE, most: int = MOST_WAITING, most_bytes: int = MOST_BYTES,
-    ) -> None:  # fmt: skip
+        self, store: Store, policy: Policy | None = None, *, owned: bool = True, backlog: Backlog = _BACKLOG
+    ) -> None:
         policy = policy or Policy()
         self.redactor = Redactor(store.key(), policy.settings.audit.redact)
         self.policy = policy.digest
@@ -84,10 +94,7 @@ class Recording:
         self.fault = ""
         self.store = store
         self._owned = owned
-        self._gather = gather
-        self._first_pause = first_pause
-        self._most = most
-        self._most_bytes = most_bytes
+        self._backlog = backlog
         self._told: deque[Told] = deque()
         self._told_calls = 0
         self._waiting: deque[bytes] = deque()
@@ -182,10 +189,10 @@ class Recording:
 
     def _room_for(self, weights: list[int]) -> int:
         """How many of these have room. What came first stays: a record of an earlier call is worth no less."""
-        room, size = self._most - self._count, self._bytes
+        room, size = self._backlog.most - self._count, self._bytes
         for nth, weight in enumerate(weights):
             size += weight
-            if nth >= room or size > self._most_bytes:
+            if nth >= room or size > self._backlog.most_bytes:
                 return nth
         return len(weights)
 
@@ -202,18 +209,18 @@ class Recording:
                 self._news.wait()
             self._rest(pause)
             self._news.clear()
-            pause = 0.0 if self._wrote_all() else min(max(self._first_pause, pause * 2), _LONGEST_PAUSE)
+            pause = 0.0 if self._wrote_all() else min(max(self._backlog.first_pause, pause * 2), _LONGEST_PAUSE)
         if self._owned:
             self.store.close()
 
     def _rest(self, pause: float) -> None:
         """Until records have come together; after a fault, until it is time to try again."""
-        if not self._stopping.wait(pause or self._gather) or not pause:
+        if not self._stopping.wait(pause or self._backlog.gather) or not pause:
             return
         if self._is_late:
             self._give_up()
         else:  # it is worth a few more tries: nobody writes these records later
-            sleep(min(self._first_pause, max(0.0, self._deadline - monotonic())))
+            sleep(min(self._backlog.first_pause, max(0.0, self._deadline - monotonic())))
 
     @property
     def _is_late(self) -> bool:

@@ -150,15 +150,14 @@ def unbound(host: str, port: int, why: OSError) -> str:
 def serve(
     app: ASGIApp,
     *,
-    host: str = "127.0.0.1",
-    port: int = 0,
+    address: tuple[str, int] = ("127.0.0.1", 0),
     limits: ServeLimits | None = None,
     on_ready: Ready = _nobody,
     on_stopping: Stopping = _nobody,
     metrics: Metrics | None = None,
 ) -> int:
     """Serves until a signal comes, and returns the exit code: 128 and the signal's number, as shells count."""
-    bound = bind(host, port)
+    bound = bind(*address)
     try:
         server = Running(
             app, bound, limits or ServeLimits(), on_ready=on_ready, on_stopping=on_stopping, metrics=metrics

@@ -7,7 +7,7 @@ reader gets exactly the text of the object, so that nothing that follows can cha
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Literal
 
 from rightcall.catalog.names import may_name_tool
 from rightcall.errors import Unreadable
@@ -67,10 +67,10 @@ def _leniently(window: Window, at: int, closes: Literals, marked: bool, name: st
             return (yield from _balanced(window, at, end, closes, marked, name))
         if marker is not None:
             if not balance.quote:
-                return _item(window, at, limit, name, marked, closed=True)
+                return _item(window, at, limit, name, marked, "closed")
             tries += 1
             if tries <= _TRIES:
-                item = _item(window, at, limit, name, marked, sure=True)
+                item = _item(window, at, limit, name, marked, "sure")
                 if item is not None:
                     return item
             inside = limit if inside < 0 else inside
@@ -104,7 +104,7 @@ def string_item(window: Window, at: int) -> Waiting[Item | None]:
     if text is None or len(calls) != 1:
         return None
     read = Read(value, text.end(), {"double_encoded": 0}, "", duplicate_keys(inner, value))
-    return _taken(window, at, text.end(), value, read, text[0], "", marked=True)
+    return _take(window, at, text[0], read, "", marked=True)
 
 
 def _balanced(window: Window, at: int, end: int, closes: Literals, marked: bool, name: str) -> Waiting[Item | None]:
@@ -114,8 +114,8 @@ def _balanced(window: Window, at: int, end: int, closes: Literals, marked: bool,
         return Item(end, ())
     value = attempt(body)
     if value is not NO_JSON:
-        return _taken(window, at, end, value, Read(value, end, {}, "", duplicate_keys(body, value)), body, name, marked)
-    item = _item(window, at, end, name, marked, closed=True)
+        return _take(window, at, body, Read(value, end, {}, "", duplicate_keys(body, value)), name, marked)
+    item = _item(window, at, end, name, marked, "closed")
     if not marked or (item is not None and all(_certain(take) for take in item.takes)):
         return item
     after = yield from blank(window, end)
@@ -133,11 +133,11 @@ def _certain(take: Take) -> bool:
 
 def _up_to_marker(window: Window, at: int, end: int, closes: Literals, name: str) -> Waiting[Item | None]:
     marker = yield from search(window, closes, end, at)
-    return _item(window, at, marker.start(), name, True, sure=True) if marker is not None else None
+    return _item(window, at, marker.start(), name, True, "sure") if marker is not None else None
 
 
 def _item(
-    window: Window, at: int, end: int, name: str, marked: bool, *, closed: bool = False, sure: bool = False
+    window: Window, at: int, end: int, name: str, marked: bool, how: Literal["", "closed", "sure"] = ""
 ) -> Item | None:
     """Read a damaged object leniently. `closed`: what is missing at its end was left out, not cut off; `sure`: only
     a complete and certain reading counts."""
@@ -150,7 +150,7 @@ def _item(
     try:
         read = read_lenient(body, shape if name else enclosing(shape))
     except Unreadable as error:
-        if sure or not marked or not (wanted and NAME.fullmatch(wanted)):
+        if how == "sure" or not marked or not (wanted and NAME.fullmatch(wanted)):
             return None
         return Item(end, (Take(at, end, wanted, None, source=body, fault=str(error)),))
     if "ellipsis" in read.marks:
@@ -161,24 +161,23 @@ def _item(
             if marked
             else None
         )
-    if sure and (read.cut or any(RULES[mark].confidence < _SURE for mark in read.marks)):
+    if how == "sure" and (read.cut or any(RULES[mark].confidence < _SURE for mark in read.marks)):
         return None
-    if closed and read.cut == "closers":
+    if how == "closed" and read.cut == "closers":
         marks = {mark: place for mark, place in read.marks.items() if mark != "cut_closers"}
         read = read._replace(cut="", marks={**marks, "missing_closer": len(body)})
-    item = _taken(window, at, end, read.value, read, body, name, marked)
+    item = _take(window, at, body, read, name, marked)
     if item is not None and item.takes and item.takes[0].arguments is not None:
         window.effort = effort  # not in vain
     return item
 
 
-def _taken(
-    window: Window, at: int, end: int, value: Any, read: Read, body: str, name: str, marked: bool
-) -> Item | None:
+def _take(window: Window, at: int, body: str, read: Read, name: str, marked: bool) -> Item | None:
+    end = at + len(body)
     if name:
-        calls = [_own_envelope(name, value, window)]
+        calls = [_own_envelope(name, read.value, window)]
     else:
-        calls = calls_in(value, window.tools, marked=marked)
+        calls = calls_in(read.value, window.tools, marked=marked)
         if not marked:
             calls = [call for call in calls if _believable(call, window, read, body)]
     if not calls:
