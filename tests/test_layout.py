@@ -16,7 +16,7 @@ SOURCE = ROOT / "src" / "rightcall"
 
 TIERS: tuple[tuple[str, ...], ...] = (
     ("types", "errors"),
-    ("parse", "text", "fs"),
+    ("base", "parse", "text", "fs"),
     ("commands", "trust"),
     ("catalog", "config", "packs", "keys", "granting"),
     ("reading", "recover", "normalise", "validate", "authorise", "execute", "record", "present"),

@@ -144,6 +144,6 @@ def _late(asker: Asker) -> Failed:
 def _in_thread(model: Model, messages: list[Message], options: dict[str, Any]) -> "Future[Any]":
     from functools import partial
 
-    from rightcall.execute.own_thread import in_own_thread
+    from rightcall.base.own_thread import in_own_thread
 
     return in_own_thread(partial(_attempt, model, messages, options), "rightcall-model")

@@ -9,6 +9,7 @@ import httpx
 import msgspec
 import pytest
 
+from rightcall.base.http.errors import HttpError
 from rightcall.config import Policy
 from rightcall.errors import ConfigError
 from rightcall.proxy.gates import Gates
@@ -26,7 +27,6 @@ from rightcall.serve.doctor_tools import TOOLS
 from rightcall.serve.doctor_treating import Treating
 from rightcall.serve.running import running
 from rightcall.serve.upstream import Upstream
-from rightcall.serve.upstream_errors import UpstreamError
 from serve.doctor_model import FEW, answering, in_text, is_taught, misnamed, python_like, question_in, right
 from serve.scripted import (
     Answer,
@@ -373,7 +373,7 @@ def test_a_server_that_is_none_is_told(server: ScriptedUpstream) -> None:
 def test_nobody_at_the_address_is_told() -> None:
     with ScriptedUpstream() as gone:
         address = gone.address
-    with pytest.raises(UpstreamError, match=r"127\.0\.0\.1 cannot be reached"):
+    with pytest.raises(HttpError, match=r"127\.0\.0\.1 cannot be reached"):
         asyncio.run(Examination(Settings(address)).run())
 
 

@@ -13,12 +13,12 @@ from msgspec import json
 
 from proxy.chatting import TOOLS, seen, whole_answer
 from rightcall import load_policy
+from rightcall.base.http.client import HttpLimits
 from rightcall.proxy.options import Options
 from rightcall.record.memory import MemoryStore
 from rightcall.record.pause import pause, resume
 from rightcall.serve.access import Access
 from rightcall.serve.assembly import Parts, assemble
-from rightcall.serve.limits import UpstreamLimits
 from rightcall.serve.recording import Backlog, Recording
 from serve.harness import Rig, post, request, serving
 from serve.scripted import Answer, Dies, Failure, NativeCall, Raw, ScriptedUpstream, Stalls, Text, Usage
@@ -33,7 +33,7 @@ KEY = "sk-never-to-be-kept-0123456789abcdef"
 
 
 @contextmanager
-def rig(policy: Any = None, limits: UpstreamLimits | None = None, store: Any = None, **settings: Any) -> Iterator[Rig]:
+def rig(policy: Any = None, limits: HttpLimits | None = None, store: Any = None, **settings: Any) -> Iterator[Rig]:
     """The whole server in front of a scripted upstream."""
     access = Access(None, bound_to="127.0.0.1")
     with ScriptedUpstream() as upstream:
@@ -557,7 +557,7 @@ def test_half_an_answer_is_an_error_and_not_half_an_answer(shared: Rig, path: st
 
 @pytest.mark.parametrize("path", [CHAT, MESSAGES])
 def test_an_answer_that_is_too_long_is_refused_for_that_request_alone(path: str) -> None:
-    with rig(limits=UpstreamLimits(body_bytes=100_000)) as one:
+    with rig(limits=HttpLimits(body_bytes=100_000)) as one:
         one.upstream.play([Raw(b"x" * 200_000), Answer([RIGHT])])
         got = post(one.address, path, _request(path, False))
         assert (got.status, b"100,000" in got.body) == (502, True)
@@ -572,7 +572,7 @@ def test_an_event_that_never_ends_is_an_error_in_the_stream(monkeypatch: pytest.
 
 
 def test_a_server_that_falls_silent_is_given_up() -> None:
-    with rig(limits=UpstreamLimits(between_seconds=0.05, first_byte_seconds=0.05)) as one:
+    with rig(limits=HttpLimits(between_seconds=0.05, first_byte_seconds=0.05)) as one:
         one.upstream.play([Stalls(Answer([Text("a b c")]), after=2), Stalls(Answer([Text("x")]), after=0)])
         assert b"was silent" in post(one.address, CHAT, chat(stream=True)).body
         assert post(one.address, CHAT, chat()).status == 504

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 import uvloop
 
-from rightcall.serve.limits import UpstreamLimits
+from rightcall.base.http.client import HttpLimits
+from rightcall.base.http.errors import HttpError
 from rightcall.serve.upstream import Upstream
-from rightcall.serve.upstream_errors import UpstreamError
 from serve.raw_serving import CLOSE, RESET, Script, Scripted, answer, chunked, scripted
 
 KEY = b"sk-secret-0123456789"
@@ -20,7 +20,7 @@ HEADERS = [(b"authorization", b"Bearer " + KEY)]
 @asynccontextmanager
 async def asking(*scripts: Script, **limits: float) -> AsyncGenerator[tuple[Upstream, Scripted]]:
     async with scripted(*scripts) as server:
-        upstream = Upstream(server.url, UpstreamLimits(**limits))  # type: ignore[arg-type]
+        upstream = Upstream(server.url, HttpLimits(**limits))  # type: ignore[arg-type]
         try:
             yield upstream, server
         finally:
@@ -45,12 +45,12 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
             runner.run(limited())
 
 
-def failure(script: bytes, **limits: float) -> UpstreamError:
+def failure(script: bytes, **limits: float) -> HttpError:
     """How asking an upstream with this answer fails."""
 
-    async def ask() -> UpstreamError:
+    async def ask() -> HttpError:
         async with asyncio.timeout(20), asking([script], **limits) as (upstream, _):
-            with pytest.raises(UpstreamError) as raised:
+            with pytest.raises(HttpError) as raised:
                 await whole(upstream)
             return raised.value
 
@@ -175,7 +175,7 @@ def test_an_idle_connection_that_turns_out_closed_is_replaced_unnoticed(end: byt
 def test_a_request_on_a_new_connection_is_never_sent_twice() -> None:
     async def test() -> None:
         async with asking([CLOSE], [answer(b"2")]) as (upstream, server):
-            with pytest.raises(UpstreamError) as raised:
+            with pytest.raises(HttpError) as raised:
                 await whole(upstream, "POST", b"{}")
             assert raised.value.kind == "broken"
             assert len(server.requests) == 1
@@ -187,7 +187,7 @@ def test_a_request_is_sent_a_second_time_but_not_a_third() -> None:
     async def test() -> None:
         async with asking([answer(b"1"), CLOSE], [CLOSE]) as (upstream, server):
             await whole(upstream)
-            with pytest.raises(UpstreamError):
+            with pytest.raises(HttpError):
                 await whole(upstream, "POST", b"{}")
             assert len(server.requests) == 3
 
@@ -198,7 +198,7 @@ def test_a_request_is_not_sent_again_once_a_byte_of_the_answer_has_come() -> Non
     async def test() -> None:
         async with asking([answer(b"1"), b"HTTP/1.1 2" + CLOSE], [answer(b"2")]) as (upstream, server):
             await whole(upstream)
-            with pytest.raises(UpstreamError):
+            with pytest.raises(HttpError):
                 await whole(upstream, "POST", b"{}")
             assert len(server.requests) == 2
 
@@ -258,19 +258,20 @@ def test_a_request_that_was_not_answered_in_time_is_not_sent_again() -> None:
     async def test() -> None:
         async with asking([answer(b"1"), b""], [answer(b"2")], first_byte_seconds=0.05) as (upstream, server):
             await whole(upstream)
-            with pytest.raises(UpstreamError) as raised:
+            with pytest.raises(HttpError) as raised:
                 await whole(upstream)
             assert (raised.value.kind, len(server.requests)) == ("timeout", 2)
 
     run(test)
 
 
-def test_what_came_before_a_failure_is_given_first() -> None:
+@pytest.mark.parametrize(("end", "given"), [(b"ff\r\nha" + CLOSE, b"oneha"), (b"no chunk\r\n", b"one")])
+def test_what_came_before_a_failure_is_given_first(end: bytes, given: bytes) -> None:
     async def test() -> None:
-        async with asking([chunked(b"one", end=b"ff\r\nha" + CLOSE)]) as (upstream, _):
+        async with asking([chunked(b"one", end=end)]) as (upstream, _):
             incoming = await upstream.send("GET", "/", [])
-            assert await incoming.read() == b"oneha"
-            with pytest.raises(UpstreamError):
+            assert await incoming.read() == given
+            with pytest.raises(HttpError):
                 await incoming.read()
             incoming.release()
 
@@ -281,7 +282,7 @@ def test_an_answer_announced_too_long_is_refused_before_it_comes() -> None:
     async def test() -> None:
         async with asking([b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\nx"]) as (upstream, server):
             incoming = await upstream.send("GET", "/", [])
-            with pytest.raises(UpstreamError) as raised:
+            with pytest.raises(HttpError) as raised:
                 await incoming.read_all()
             assert raised.value.kind == "too_large"
             incoming.release()
@@ -353,7 +354,7 @@ def test_nobody_at_the_address_is_unreachable() -> None:
         async with scripted([b""]) as server:
             url = server.url
         upstream = Upstream(url)
-        with pytest.raises(UpstreamError, match=r"cannot be reached.*is the model's server running") as raised:
+        with pytest.raises(HttpError, match=r"cannot be reached.*is the model's server running") as raised:
             await whole(upstream)
         assert raised.value.kind == "unreachable"
         await upstream.aclose()

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from rightcall.serve.limits import UpstreamLimits
+from rightcall.base.http.client import HttpLimits
+from rightcall.base.http.errors import HttpError
 from rightcall.serve.upstream import Upstream
-from rightcall.serve.upstream_errors import UpstreamError
 from serve.raw_serving import answer, read_request
 
 PEM = Path(__file__).parent / "localhost.pem"
@@ -40,7 +40,7 @@ async def listening(*, tls: bool) -> AsyncGenerator[str]:
 
 
 async def ask(url: str, trust: ssl.SSLContext | None) -> bytes:
-    upstream = Upstream(url, UpstreamLimits(connect_seconds=10), trust=trust)
+    upstream = Upstream(url, HttpLimits(connect_seconds=10), trust=trust)
     body = b""
     try:
         for _ in range(2):
@@ -66,7 +66,7 @@ def test_an_upstream_with_a_trusted_certificate_is_asked_over_tls(loop: type[asy
 def test_an_upstream_that_cannot_be_trusted_or_speaks_no_tls_gets_no_request(tls: bool) -> None:
     async def test() -> None:
         async with asyncio.timeout(20), listening(tls=tls) as url:
-            with pytest.raises(UpstreamError, match="localhost cannot be trusted or does not speak TLS") as raised:
+            with pytest.raises(HttpError, match="localhost cannot be trusted or does not speak TLS") as raised:
                 await ask(url, None)
             assert raised.value.kind == "tls"
 

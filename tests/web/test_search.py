@@ -96,7 +96,7 @@ def test_a_server_that_fails_is_said_to_and_only_the_operator_reads_why(
         (answered(b"{}"), "no list of `results`"), (answered(b'{"results": {"a": 1}}'), "no list of `results`"),
         (answered(b"[]"), "no list of `results`"), (answered(deep), "not JSON"),
         (answered(b"\xff\xfe{", "\x1b[2J"), "not JSON"), (answered(b"x" * 20_000), "more than 10,000 bytes"),
-        (b"garbage", "it gave no answer"),
+        (b"garbage", "it did not answer in HTTP"),
     ):  # fmt: skip
         caplog.clear()
         monkeypatch.setattr(telling, "_said", set[str]())  # each is told once in a process

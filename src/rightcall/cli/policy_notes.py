@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from rightcall.base.http.addresses import is_loopback
 from rightcall.config import HOSTS, Policy
 from rightcall.config_hands import WebSettings, WriteSettings
 from rightcall.config_router import ModelSettings, RouterSettings
@@ -13,7 +14,6 @@ from rightcall.config_settings import PRESETS, STAGES, Settings, Window
 from rightcall.execute.code.structure import has_parser
 from rightcall.packs import available_packs, load_pack
 from rightcall.packs.lines import KeyPath
-from rightcall.text.addresses import is_loopback
 from rightcall.text.escape import escaped
 from rightcall.text.patterns import hits, is_pattern, loosely, matches
 from rightcall.text.secret_names import is_secret

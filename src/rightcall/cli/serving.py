@@ -117,8 +117,8 @@ def serve_upstream(
 
 
 def _check_upstream(options: Namespace, url: str) -> None:
+    from rightcall.base.http.addresses import is_loopback
     from rightcall.serve.addresses import address_of
-    from rightcall.text.addresses import is_loopback
 
     upstream = address_of(url)
     here = options.host in ("0.0.0.0", "::") or is_loopback(options.host)

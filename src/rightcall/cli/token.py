@@ -8,6 +8,7 @@ from contextlib import closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from rightcall.base.http.addresses import read_address
 from rightcall.cli import OK
 from rightcall.cli.grant_terms import duration
 from rightcall.cli.options import json_option
@@ -19,7 +20,6 @@ from rightcall.config import HOSTS
 from rightcall.errors import ConfigError
 from rightcall.record.browsable import moment
 from rightcall.record.tokens import TokenRequest, has_expired, make_token, revoke_tokens
-from rightcall.text.addresses import read_address
 from rightcall.text.visible import visible
 from rightcall.types_running import Token
 

@@ -14,12 +14,13 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+from rightcall.base.http.client import Incoming, Request, exchange
+from rightcall.base.http.errors import HttpError
 from rightcall.errors import ConfigError
 from rightcall.models.endpoint_answers import Pieces, names_in, told, whole
-from rightcall.models.endpoint_errors import Whom, secrets_of
-from rightcall.models.endpoint_http import Response, exchanged
+from rightcall.models.endpoint_errors import MOST_BODY, Whom, secrets_of
 from rightcall.models.endpoint_manner import PLAIN, Manner, Question
-from rightcall.models.endpoint_request import CHAT, address_of, encoded, head_of, options_of
+from rightcall.models.endpoint_request import CHAT, address_of, encoded, headers_of, options_of
 from rightcall.models.endpoint_waiting import advice_to_wait, seconds_to_wait
 from rightcall.text.escape import escaped
 
@@ -53,7 +54,7 @@ class Endpoint:
             raise ConfigError(f"`seconds` must be more than 0, not {seconds!r}")
         self.model = model
         self.seconds = seconds
-        self._head = head_of(self._address, key, headers or {})
+        self._headers = headers_of(key, headers or {})
         self._secrets = secrets_of(key, headers or {})
         self._manner = Manner() if schema else PLAIN
         self._found = ""
@@ -147,7 +148,7 @@ class Endpoint:
             raise
 
     @asynccontextmanager
-    async def _asked(self, question: Question, deadline: float) -> AsyncGenerator[tuple[Whom, Response]]:
+    async def _asked(self, question: Question, deadline: float) -> AsyncGenerator[tuple[Whom, Incoming]]:
         """An answer with the status 200, in whatever manner the server takes the question."""
         model = self.model or await self._only_model()
         whom, manner, may_wait = self._whom(), self._manner, True
@@ -192,10 +193,12 @@ class Endpoint:
         return (names_in(raw) or ()) if response.status == 200 else ()
 
     @asynccontextmanager
-    async def _sent(self, whom: Whom, method: str, path: str, body: bytes = b"") -> AsyncGenerator[Response]:
+    async def _sent(self, whom: Whom, method: str, path: str, body: bytes = b"") -> AsyncGenerator[Incoming]:
         if self._address.secure and self._trust is None:
             self._trust = ssl.create_default_context()
-        length = f"content-length: {len(body)}\r\n" if body else ""
-        head = f"{method} {self._address.path}{path} HTTP/1.1\r\n{self._head}{length}\r\n"
-        async with exchanged(whom, head.encode("ascii"), body, self._trust) as response:
-            yield response
+        request = Request(method, self._address.path + path, self._headers, body, MOST_BODY)
+        try:
+            async with exchange(self._address, request, self._trust) as response:
+                yield response
+        except HttpError as error:
+            raise whom.failed(error.fault) from None

@@ -6,15 +6,15 @@ of them, and servers repeat them.
 """
 
 import re
-import ssl
 from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
 
+from rightcall.base.http.addresses import Address
+from rightcall.base.http.errors import CLOSER, Fault
 from rightcall.errors import ModelError, ModelFault
 from rightcall.parse.kinds import is_list, is_object
-from rightcall.text.addresses import Address
 from rightcall.text.escape import escaped
 
 MOST_BODY = 20_000_000
@@ -45,41 +45,40 @@ class Whom(Struct, frozen=True):
     address: Address
     model: str = ""
     secrets: tuple[str, ...] = ()
-    most: int = MOST_BODY
-    unpacks: frozenset[str] = frozenset(("identity",))
 
     def error(self, what: str, fault: ModelFault = "unreadable", status: int = 0) -> ModelError:
         name = escaped(self.model, _LONGEST_NAME) or "the model"
         return ModelError(f"asking {name} at {self.address.authority}: {what}", fault, status=status)
 
-    def unreachable(self, why: OSError) -> ModelError:
-        if isinstance(why, ssl.SSLError):
-            told = getattr(why, "verify_message", None) or why.reason or type(why).__name__
-            known = str(told).lower().replace("_", " ")
-            return self.error(
-                f"the server cannot be trusted or speaks no TLS ({escaped(known, 100)}); does the url begin with the "
-                "right one of http:// and https://, and is the certificate valid?",
-                "tls",
-            )
-        told = why.strerror or type(why).__name__
-        return self.error(
-            f"the server cannot be reached ({escaped(str(told), 100)}); does it run, and is the url right?",
-            "unreachable",
-        )
-
-    def not_found(self) -> ModelError:
-        return self.error("its name cannot be looked up; is the url right?", "unreachable")
-
-    def not_http(self) -> ModelError:
-        return self.error("what came back is not HTTP; is this the port of a model's server, and http:// right?")
+    def failed(self, fault: Fault) -> ModelError:
+        """There is no whole answer."""
+        match fault.code:
+            case "unreachable":
+                known = escaped(fault.told, 100)
+                what = f"the server cannot be reached ({known}); does it run, and is the url right?"
+                return self.error(what, "unreachable")
+            case "unnamed":
+                return self.error("its name cannot be looked up; is the url right?", "unreachable")
+            case "untrusted":
+                return self.error(
+                    f"the server cannot be trusted or speaks no TLS ({escaped(fault.told, 100)}); does the url begin "
+                    "with the right one of http:// and https://, and is the certificate valid?",
+                    "tls",
+                )
+            case "not http" | "status":
+                return self.error(
+                    "what came back is not HTTP; is this the port of a model's server, and http:// right?"
+                )
+            case "large":
+                what = f"the server sent {fault.told} of more than {fault.most:,} bytes, which is not read"
+                return self.error(what, "too large")
+            case _:
+                return self.broken(fault.describe(CLOSER))
 
     def late(self, seconds: float) -> ModelError:
         return self.error(
             f"no whole answer within {round(seconds, 2):g} s; give it more seconds, or ask for fewer tokens", "timeout"
         )
-
-    def too_large(self, what: str, most: int) -> ModelError:
-        return self.error(f"the server sent {what} of more than {most:,} bytes, which is not read", "too large")
 
     def broken(self, what: str) -> ModelError:
         return self.error(f"the server {what}; what does its own log say?")

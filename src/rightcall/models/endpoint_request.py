@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
+from rightcall.base.http.addresses import Address, Headers, read_address
 from rightcall.errors import ConfigError
 from rightcall.models.endpoint_characters import with_whole_characters
-from rightcall.text.addresses import Address, read_address
 from rightcall.text.escape import escaped
 
 CHAT = "/chat/completions"
@@ -25,7 +25,7 @@ def address_of(url: str) -> Address:
     return address if address.path else msgspec.structs.replace(address, path="/v1")
 
 
-def head_of(address: Address, key: str | None, headers: Mapping[str, str]) -> str:
+def headers_of(key: str | None, headers: Mapping[str, str]) -> Headers:
     """The headers of every request. What could end one and begin another is refused, and never shown."""
     for name, value in headers.items():
         if not _NAME.match(name) or name.lower() in _OURS:
@@ -37,8 +37,6 @@ def head_of(address: Address, key: str | None, headers: Mapping[str, str]) -> st
     if key is not None and (not key or not _VALUE.match(key) or " " in key):
         raise ConfigError("`key` must be ASCII without blanks, or None for no key; is there a line end behind it?")
     lines = {
-        "host": address.authority,
-        "connection": "close",
         "user-agent": "rightcall",
         "accept": "application/json, text/event-stream",
         "accept-encoding": "identity",
@@ -46,7 +44,7 @@ def head_of(address: Address, key: str | None, headers: Mapping[str, str]) -> st
     }
     lines |= {name.lower(): value for name, value in headers.items()}
     lines |= {"authorization": f"Bearer {key}"} if key is not None else {}
-    return "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+    return [(name.encode("ascii"), value.encode("ascii")) for name, value in lines.items()]
 
 
 def options_of(temperature: float | None, max_tokens: int | None, top_p: float | None) -> dict[str, Any]:

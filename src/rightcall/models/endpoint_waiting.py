@@ -6,16 +6,17 @@ from email.utils import parsedate_to_datetime
 from typing import Final
 from urllib.parse import urlsplit
 
+from rightcall.base.http.addresses import header_of
+from rightcall.base.http.client import Incoming
 from rightcall.models.endpoint_errors import Whom
-from rightcall.models.endpoint_http import Response
 
 _BUSY: Final = frozenset({429, 503})
 _SECONDS: Final = re.compile(r"\d{1,9}(?:\.\d{1,9})?\Z", re.ASCII)
 
 
-def seconds_to_wait(response: Response) -> float | None:
+def seconds_to_wait(response: Incoming) -> float | None:
     """What the server asks for; None: it does not say that asking again would help."""
-    said = response.headers.get("retry-after", "")
+    said = header_of(response.headers, b"retry-after").decode("latin-1")
     if response.status not in _BUSY or not said:
         return None
     if _SECONDS.match(said):
@@ -27,7 +28,7 @@ def seconds_to_wait(response: Response) -> float | None:
     return max(0.0, (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
 
 
-def advice_to_wait(whom: Whom, response: Response, pause: float | None, left: float) -> str:
+def advice_to_wait(whom: Whom, response: Incoming, pause: float | None, left: float) -> str:
     """What to do instead, where the answer itself says it."""
     if pause is not None and pause >= left:
         return f"it is busy and asks for {pause:g} s of patience, which is more than this question has"
@@ -40,9 +41,9 @@ def advice_to_wait(whom: Whom, response: Response, pause: float | None, left: fl
     return ""
 
 
-def _host(response: Response) -> str:
+def _host(response: Incoming) -> str:
     """The host alone: the rest may hold a key, as our own url may."""
     try:
-        return urlsplit(response.headers.get("location", "")).hostname or ""
+        return urlsplit(header_of(response.headers, b"location").decode("latin-1")).hostname or ""
     except ValueError:
         return ""

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from rightcall.base.http.addresses import is_loopback
 from rightcall.errors import ConfigError, StoreError
 from rightcall.proxy.report import CALLER_HEADER
 from rightcall.record.tokens import PREFIX, digest_of
@@ -36,7 +37,6 @@ from rightcall.serve.browsers import (
 )
 from rightcall.serve.callers import DEFAULT, DEFAULTS, Callers, Entered, enter
 from rightcall.serve.refusals import Reason, send_error
-from rightcall.text.addresses import is_loopback
 
 _log = logging.getLogger("rightcall")
 

@@ -22,11 +22,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from urllib.parse import unquote
 
+from rightcall.base.http.addresses import Address, Headers, read_address
 from rightcall.errors import CallError
 from rightcall.serve.browsers import acts, as_data
-from rightcall.text.addresses import Address, read_address
-
-Headers = list[tuple[bytes, bytes]]
 
 OWN = b"x-rightcall"
 """The beginning of the headers that are between the client and us."""
@@ -110,15 +108,6 @@ def answered(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
 @lru_cache(maxsize=1024)  # an upstream sends the same few with every answer
 def _passes(name: bytes) -> bool:
     return name not in _OF_ONE_HOP and not name.startswith(OWN) and not acts(name)
-
-
-def header_of(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
-    """The first header of this name, in lower case; empty where there is none."""
-    return next((value for key, value in headers if key == name), b"")
-
-
-def length_of(body: bytes) -> tuple[bytes, bytes]:
-    return (b"content-length", b"%d" % len(body))
 
 
 def _without(headers: Iterable[tuple[bytes, bytes]], dropped: frozenset[bytes]) -> Headers:

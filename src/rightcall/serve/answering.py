@@ -8,6 +8,9 @@ from typing import Any, Protocol
 import msgspec
 from starlette.types import Send
 
+from rightcall.base.http.addresses import Headers, header_of, length_of
+from rightcall.base.http.client import Incoming
+from rightcall.base.http.errors import Fault, HttpError
 from rightcall.proxy import report
 from rightcall.proxy.answering import Editor
 from rightcall.proxy.events import Event
@@ -15,12 +18,11 @@ from rightcall.proxy.flow import Flow
 from rightcall.proxy.ignored import refused_tools
 from rightcall.proxy.wire import FaultKind, Usage
 from rightcall.proxy.wires.common import plus
-from rightcall.serve.addresses import OWN, Headers, answered, header_of, length_of
+from rightcall.serve.addresses import OWN, answered
 from rightcall.serve.asking import Asking, replacement
 from rightcall.serve.facts import Facts
-from rightcall.serve.incoming import Incoming
 from rightcall.serve.pages import is_page
-from rightcall.serve.upstream_errors import UpstreamError, broken
+from rightcall.serve.upstream import tell_upstream
 from rightcall.text.framing import TooLong
 
 NO_END = "ended its answer without the end that its API has"
@@ -93,7 +95,8 @@ class Answering:
         headers = _unmeasured(incoming)
         answer = _decoded(raw)
         if answer is None and b"json" in header_of(headers, b"content-type"):
-            raise broken(self.client.upstream, "sent an answer that is no JSON, or only a part of it")
+            fault = Fault("other", "sent an answer that is no JSON, or only a part of it")
+            raise tell_upstream(self.client.upstream, fault)
         event = self.wire.whole(answer) if answer is not None else None
         if event is not None:
             raw = await self._decided(raw, answer, event)
@@ -150,7 +153,7 @@ class Answering:
                 await self._break_off(rest, "broken", f"{self.client.upstream} {NO_END}")
             else:
                 await self.client.end(rest + self._comment(editor))
-        except UpstreamError as error:
+        except HttpError as error:
             kind: FaultKind = error.kind if error.kind != "tls" else "unreachable"
             await self._break_off(editor.break_off(), kind, str(error))
         except TooLong:

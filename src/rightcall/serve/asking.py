@@ -9,6 +9,9 @@ from urllib.parse import quote
 
 import msgspec
 
+from rightcall.base.http.addresses import Headers
+from rightcall.base.http.client import Incoming
+from rightcall.base.http.errors import HttpError
 from rightcall.gate import Gate
 from rightcall.proxy.answering import said
 from rightcall.proxy.events import Event
@@ -19,12 +22,9 @@ from rightcall.proxy.settle import Did, Settler
 from rightcall.proxy.teaching import NO_TOOLS, taught
 from rightcall.proxy.wire import Asked, Usage, Wire
 from rightcall.proxy.wires.common import plus
-from rightcall.serve.addresses import Headers
 from rightcall.serve.facts import Facts
-from rightcall.serve.incoming import Incoming
 from rightcall.serve.pupils import Pupils
 from rightcall.serve.upstream import Upstream
-from rightcall.serve.upstream_errors import UpstreamError
 from rightcall.types import Call
 
 LLAMA_CPP: Final = b"llama.cpp"
@@ -202,7 +202,7 @@ class Asking:
             finally:
                 incoming.release()
             return None if incoming.status >= 400 else msgspec.json.decode(raw)
-        except (UpstreamError, msgspec.MsgspecError, UnicodeError, RecursionError):
+        except (HttpError, msgspec.MsgspecError, UnicodeError, RecursionError):
             return None
 
 

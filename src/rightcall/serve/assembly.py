@@ -13,6 +13,7 @@ from msgspec.structs import asdict
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rightcall import __version__
+from rightcall.base.http.client import HttpLimits
 from rightcall.config import Policy
 from rightcall.executor_policy import PolicyInForce
 from rightcall.proxy.gates import Gates
@@ -22,7 +23,6 @@ from rightcall.serve.app import Entrance, Health, Span, build_app
 from rightcall.serve.callers import Callers
 from rightcall.serve.exchange import Proxy
 from rightcall.serve.facts import Facts
-from rightcall.serve.limits import UpstreamLimits
 from rightcall.serve.metrics import Metrics, added
 from rightcall.serve.policy_watch import PolicyWatch
 from rightcall.serve.recording import Recording
@@ -58,7 +58,7 @@ class Parts(Struct, frozen=True):
     """Hears of every request."""
     mcp: Endpoint | None = None
     """The gateway's, which is served at /mcp and closed with the server."""
-    limits: UpstreamLimits | None = None
+    limits: HttpLimits | None = None
 
 
 _NO_PARTS = Parts()

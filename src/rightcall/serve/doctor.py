@@ -17,6 +17,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.base.http.client import HttpLimits
 from rightcall.config import Policy
 from rightcall.errors import ConfigError
 from rightcall.proxy.gates import Gates
@@ -25,7 +26,6 @@ from rightcall.serve.doctor_finding import find
 from rightcall.serve.doctor_questions import STEPS, Question, Step
 from rightcall.serve.doctor_requests import Patient, Speech
 from rightcall.serve.doctor_treating import Treated, Treating
-from rightcall.serve.limits import UpstreamLimits
 from rightcall.serve.upstream import Upstream
 
 SEED: Final = 7
@@ -87,9 +87,9 @@ class Examination:
         self._heard = heard
 
     async def run(self) -> None:
-        """Asks everything. Raises ConfigError and UpstreamError where there is nobody to ask."""
+        """Asks everything. Raises ConfigError and HttpError where there is nobody to ask."""
         settings = self.settings
-        limits = UpstreamLimits(first_byte_seconds=settings.seconds, between_seconds=settings.seconds)
+        limits = HttpLimits(first_byte_seconds=settings.seconds, between_seconds=settings.seconds)
         upstream = Upstream(settings.url, limits)
         began = monotonic()
         try:

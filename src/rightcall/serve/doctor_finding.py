@@ -6,9 +6,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from rightcall.base.http.addresses import Headers
 from rightcall.errors import ConfigError
 from rightcall.models.endpoint_answers import names_in
-from rightcall.serve.addresses import Headers
 from rightcall.serve.doctor_requests import LISTS, PATHS, Speech, key_headers
 from rightcall.serve.upstream import Upstream
 from rightcall.text.escape import escaped
@@ -45,7 +45,7 @@ async def find(upstream: Upstream, speech: Speech | None, key: str) -> Found:
 
 
 async def get(upstream: Upstream, target: str, headers: Headers) -> tuple[int, bytes]:
-    """Status and body. Raises UpstreamError."""
+    """Status and body. Raises HttpError."""
     incoming = await upstream.send("GET", target, headers)
     try:
         return incoming.status, await incoming.read_all(_LONGEST_ANSWER)

@@ -6,10 +6,10 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
+from rightcall.base.http.addresses import Headers
 from rightcall.errors import ConfigError
 from rightcall.proxy.wire import Wire
 from rightcall.proxy.wires import wires
-from rightcall.serve.addresses import Headers
 from rightcall.serve.doctor_questions import Question
 from rightcall.serve.doctor_tools import TOOLS
 

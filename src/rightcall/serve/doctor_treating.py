@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.base.http.errors import HttpError
 from rightcall.errors import ConfigError
 from rightcall.gate import Gate
 from rightcall.proxy.gates import Gates
@@ -25,7 +26,6 @@ from rightcall.serve.doctor_questions import Question
 from rightcall.serve.doctor_reading import Emission, Message, Through, read, replaced, through
 from rightcall.serve.doctor_requests import Object, Patient, request_of
 from rightcall.serve.upstream import Upstream
-from rightcall.serve.upstream_errors import UpstreamError
 from rightcall.text.escape import escaped
 from rightcall.types import Verdict
 
@@ -81,7 +81,7 @@ class Treating:
                 treated = await self._asked(question, seed, taught=taught)
         except TimeoutError:
             treated = Treated(damage=("slow",), note=f"no whole answer within {self._seconds:g} s")
-        except UpstreamError as error:
+        except HttpError as error:
             treated = Treated(damage=("slow" if error.kind == "timeout" else "error",), note=str(error))
         return replace(treated, seconds=monotonic() - began)
 
@@ -130,7 +130,7 @@ class Treating:
         wire = self.patient.wire
         try:
             second = await self._send(wire.again(request, came.redo))
-        except UpstreamError:  # as the proxy: the first answer stays
+        except HttpError:  # as the proxy: the first answer stays
             return came.message
         return replaced(wire, gate, first, second, lift=lift, taught=taught) or came.message
 

@@ -16,22 +16,23 @@ from time import monotonic
 from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
 
+from rightcall.base.http.addresses import Headers, length_of
+from rightcall.base.http.client import Incoming
+from rightcall.base.http.errors import HttpError
 from rightcall.errors import CallError
 from rightcall.proxy.gates import Gates
 from rightcall.proxy.options import Options, lifts
 from rightcall.proxy.wire import FaultKind, Wire
 from rightcall.proxy.wires import wires
-from rightcall.serve.addresses import OWN, Headers, answered, forwarded, length_of
+from rightcall.serve.addresses import OWN, answered, forwarded
 from rightcall.serve.answering import LARGE, Answering
 from rightcall.serve.asking import Asking, Way
 from rightcall.serve.callers import entered
 from rightcall.serve.facts import Facts
-from rightcall.serve.incoming import Incoming
 from rightcall.serve.pages import is_page, told_of_page
 from rightcall.serve.pupils import Pupils
 from rightcall.serve.refusals import error_body
 from rightcall.serve.upstream import Upstream
-from rightcall.serve.upstream_errors import UpstreamError
 
 log = logging.getLogger("rightcall")
 
@@ -138,7 +139,7 @@ class _Exchange:
         watch.add_done_callback(lambda done: task.cancel("gone") if task and not done.cancelled() else None)
         try:
             await self._answer(body)
-        except UpstreamError as error:
+        except HttpError as error:
             await self._fail(error.kind if error.kind != "tls" else "unreachable", str(error))
         except Paused:
             await self._fail("refused", PAUSED, 503)

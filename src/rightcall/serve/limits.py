@@ -5,25 +5,6 @@ from msgspec import Struct
 _MB = 1_000_000
 
 
-class UpstreamLimits(Struct, frozen=True, kw_only=True):
-    """What we wait for and take from the model's server."""
-
-    connect_seconds: float = 10.0
-    """To find the host, reach it and agree on TLS."""
-    first_byte_seconds: float = 600.0
-    """From the request to the whole head of the answer: large prompts on small machines take minutes."""
-    between_seconds: float = 300.0
-    """Between two pieces of an answer."""
-    idle_seconds: float = 60.0
-    """How long a connection without a request is kept."""
-    idle_connections: int = 128
-    head_bytes: int = 64_000
-    body_bytes: int = 64 * _MB
-    """The longest answer that is read as a whole. What is passed on piece by piece may be of any length."""
-    waiting_bytes: int = 262_144
-    """How much of an answer may wait here unread before the upstream is made to wait."""
-
-
 class ServeLimits(Struct, frozen=True, kw_only=True):
     """What we wait for and take from clients."""
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from starlette.types import Receive, Scope, Send
 
+from rightcall.base.http.addresses import header_of
 from rightcall.mcp.eras import HANDSHAKE, VERSION_KEY
 from rightcall.mcp.gateway_shared import SharedGateway
 from rightcall.mcp.messages import (
@@ -31,7 +32,6 @@ from rightcall.mcp.messages import (
 from rightcall.mcp.mirrors import HEADER_MISMATCH, header_text
 from rightcall.mcp.serving import UNSUPPORTED_VERSION, Client
 from rightcall.mcp.serving_answers import METHOD_NOT_FOUND, a_response, failure
-from rightcall.serve.addresses import header_of
 from rightcall.serve.callers import entered
 from rightcall.serve.mcp_sessions import Session, Sessions
 from rightcall.serve.mcp_stream import Gone, Manner, Reply, body_of, plain, stream

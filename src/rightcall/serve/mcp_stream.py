@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 
 from starlette.types import Receive, Scope, Send
 
+from rightcall.base.http.addresses import header_of, length_of
 from rightcall.errors import StoreError
 from rightcall.mcp.messages import Message
 from rightcall.mcp.serving import Client
-from rightcall.serve.addresses import header_of, length_of
 from rightcall.serve.callers import entered
 from rightcall.serve.mcp_channels import RETRY, Channel, Room, retry
 

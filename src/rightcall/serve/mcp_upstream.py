@@ -1,5 +1,5 @@
 """A server that is reached over streamable HTTP: each request is a POST of its own, answered with JSON or with a stream
-of events. Our own HTTP client, as for models (`rightcall.serve.upstream`).
+of events. Our own HTTP client, as for models (`rightcall.base.http.client`).
 
 In the old era the server remembers a session; one that it has forgotten is opened anew. What it says unasked comes on a
 GET that stays open, and a stream that breaks off is taken up again where the server numbers its events.
@@ -15,22 +15,19 @@ from urllib.parse import urlsplit
 
 from msgspec import json
 
+from rightcall.base.http.addresses import header_of, read_address
+from rightcall.base.http.client import FOREVER, Client, HttpLimits, Incoming
+from rightcall.base.http.errors import HttpError
 from rightcall.config_servers import Server
 from rightcall.errors import CallError, ConfigError
 from rightcall.mcp.eras import STATELESS
 from rightcall.mcp.serving_answers import METHOD_NOT_FOUND
 from rightcall.mcp.upstream_env import filled
 from rightcall.mcp.upstream_link import FORGOTTEN, Heard, ServerGone, SessionExpired
-from rightcall.serve.addresses import header_of
-from rightcall.serve.incoming import Incoming
-from rightcall.serve.limits import UpstreamLimits
-from rightcall.serve.upstream import Upstream as HttpClient
-from rightcall.serve.upstream_errors import UpstreamError
 from rightcall.text.escape import escaped
 from rightcall.text.framing import ServerSentEvents, TooLong, payload
 
-_FOREVER = 30 * 86_400.0
-_LIMITS = UpstreamLimits(first_byte_seconds=_FOREVER, between_seconds=_FOREVER, body_bytes=16_000_000)
+_LIMITS = HttpLimits(first_byte_seconds=FOREVER, between_seconds=FOREVER, body_bytes=16_000_000)
 """How long a call may take is the caller's to say."""
 _AFTER_CANCEL = 30.0
 _RESUMES: Final = 2
@@ -52,7 +49,7 @@ class HttpLink:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._heard: Heard | None = None
-        self._client: HttpClient | None = None
+        self._client: Client | None = None
         self._target = "/"
         self._own: list[tuple[bytes, bytes]] = []
         self._session: str | None = None
@@ -67,10 +64,11 @@ class HttpLink:
         parts = urlsplit(self._server.url)
         self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         try:
-            self._client = HttpClient(f"{parts.scheme}://{parts.netloc}", _LIMITS)
+            rule = f"[servers.{self._server.name}] url"
+            address = read_address(f"{parts.scheme}://{parts.netloc}", rule, "keys come from the client, in a header")
         except ConfigError as wrong:
-            told = str(wrong).partition(": ")[2]
-            raise ServerGone(f"[servers.{self._server.name}] url: {told}") from None
+            raise ServerGone(str(wrong)) from None
+        self._client = Client(address, _LIMITS)
         own = filled(self._server.headers, f"[servers.{self._server.name}] headers")
         self._own = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in own.items()]
 
@@ -99,7 +97,7 @@ class HttpLink:
 
     async def aclose(self) -> None:
         if self._session is not None and not self._is_lost:
-            with suppress(UpstreamError, CallError, TimeoutError):
+            with suppress(HttpError, CallError, TimeoutError):
                 async with asyncio.timeout(2.0):
                     (await self._send("DELETE", b"", {})).release()
         self._is_lost = True
@@ -121,8 +119,8 @@ class HttpLink:
             finally:
                 incoming.release()
             why = "it closed the stream without an answer"
-        except (UpstreamError, CallError) as error:
-            why = _plain(error)
+        except (HttpError, CallError) as error:
+            why = escaped(str(error), 300)
         except TooLong:
             why = "it sent an event that does not end"
         self._fail(id, ServerGone(why))
@@ -209,7 +207,7 @@ class HttpLink:
     async def _told(self, body: bytes, before: asyncio.Task[None] | None) -> None:
         if before is not None and not before.done():
             await asyncio.wait([before])
-        with suppress(UpstreamError, CallError):
+        with suppress(HttpError, CallError):
             (await self._send("POST", body, {})).release()
 
     async def _listen(self) -> None:
@@ -228,7 +226,7 @@ class HttpLink:
                         return
                 finally:
                     incoming.release()
-            except (UpstreamError, CallError, TooLong):
+            except (HttpError, CallError, TooLong):
                 pass
             await asyncio.sleep(max(pause, place.pause))
             pause = min(pause * 2, _LONGEST_PAUSE)
@@ -262,11 +260,6 @@ class HttpLink:
         if not self._is_lost and self._heard is not None:
             self._is_lost = True
             self._heard.lost(why)
-
-
-def _plain(error: Exception) -> str:
-    """Without the advice, which is about the model's server."""
-    return escaped(str(error).partition(": ")[0], 300)
 
 
 def _marked(event: bytes, place: _Place) -> _Place:

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal
 
+from rightcall.base.http.errors import Kind
 from rightcall.serve.refusals import Reason
-from rightcall.serve.upstream_errors import UpstreamFault
 
 Change = Literal["repaired", "lifted", "left", "retried", "taught", "observed"]
 Statistics = Callable[[], Mapping[str, Mapping[str, Any]]]
@@ -49,7 +49,7 @@ class Metrics:
     def refused(self, reason: Reason) -> None:
         self._refusals[reason] += 1
 
-    def upstream_failed(self, kind: UpstreamFault) -> None:
+    def upstream_failed(self, kind: Kind) -> None:
         self._upstream_errors[kind] += 1
 
     def text(self) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 import re
 
-from rightcall.serve.addresses import header_of
-from rightcall.serve.incoming import Incoming
-from rightcall.serve.upstream_errors import UpstreamError
+from rightcall.base.http.addresses import header_of
+from rightcall.base.http.client import Incoming
+from rightcall.base.http.errors import HttpError
 from rightcall.text.escape import escaped
 
 MOST = 256_000
@@ -23,7 +23,7 @@ async def told_of_page(incoming: Incoming) -> str:
     """What to tell the client, with the title of the page."""
     try:
         page = (await incoming.read_all(MOST)).decode("utf-8", "replace")
-    except UpstreamError:  # too long, or broken off: the rest says no more
+    except HttpError:  # too long, or broken off: the rest says no more
         page = ""
     found = _TITLE.search(page)
     title = escaped(" ".join(html.unescape(found[1]).split()), 100) if found else "it has no title"

@@ -1,30 +1,32 @@
 """One page: asked for, redirects followed, all of it within one limit of time and one of size.
 
-Over the client that asks models (`models/endpoint_http.py`): no cookies, no credentials, no proxies of the environment,
-one connection for each request.
+Over our own HTTP client (`base/http/client.py`): no cookies, no credentials, no proxies of the environment, one
+connection for each request.
 """
 
 import asyncio
 import ssl
 import zlib
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 from urllib.parse import urljoin
 
 from msgspec import Struct
 
+from rightcall.base.http.addresses import header_of
+from rightcall.base.http.client import Incoming, Request, exchange
+from rightcall.base.http.errors import CLOSER, Fault, HttpError
 from rightcall.errors import ToolFailure
-from rightcall.models.endpoint_http import Response, exchanged
-from rightcall.text.addresses import Address
 from rightcall.text.escape import escaped
 from rightcall.web.targets import Rules, Target, read_target
 
 T = TypeVar("T")
 
 _MOVED: Final = frozenset((301, 302, 303, 307, 308))
-_PACKED: Final = {"gzip": 31, "x-gzip": 31, "deflate": 47}
+_PACKED: Final = {b"gzip": 31, b"x-gzip": 31, b"deflate": 47}
 """How zlib is told to unpack each; 47: with a head or without."""
+_UNPACKED: Final = frozenset((b"identity", *_PACKED))
 
 
 class StatusFailure(ToolFailure):
@@ -36,45 +38,39 @@ class StatusFailure(ToolFailure):
 
 
 class Server(Struct, frozen=True):
-    """The server that is asked, and what to say when that fails (`endpoint_http.Asked`)."""
+    """The server that is asked, and what to say when that fails."""
 
     target: Target
     most: int
-    unpacks: frozenset[str] = frozenset(("identity", *_PACKED))
-
-    @property
-    def address(self) -> Address:
-        return self.target.address
 
     def _failure(self, what: str) -> ToolFailure:
-        return ToolFailure(f"{escaped(self.address.authority, 100)} {what}")
+        return ToolFailure(f"{escaped(self.target.address.authority, 100)} {what}")
 
-    def not_found(self) -> ToolFailure:
-        return self._failure("cannot be found. Check the name.")
-
-    def not_http(self) -> ToolFailure:
-        return self._failure("did not answer in HTTP.")
-
-    def unreachable(self, why: OSError) -> ToolFailure:
-        if isinstance(why, ssl.SSLError):
-            return self._failure("has no valid certificate, or speaks no TLS.")
-        return self._failure(f"cannot be reached ({escaped(why.strerror or type(why).__name__, 80)}).")
-
-    def too_large(self, what: str, most: int) -> ToolFailure:
-        return self._failure(f"sent {what} of more than {most:,} bytes, which is too much.")
-
-    def broken(self, what: str) -> ToolFailure:
-        return self._failure(f"{what}.")
+    def failed(self, fault: Fault) -> ToolFailure:
+        match fault.code:
+            case "unnamed":
+                return self._failure("cannot be found. Check the name.")
+            case "untrusted":
+                return self._failure("has no valid certificate, or speaks no TLS.")
+            case "unreachable":
+                return self._failure(f"cannot be reached ({escaped(fault.told, 80)}).")
+            case "large":
+                return self._failure(f"sent {fault.told} of more than {fault.most:,} bytes, which is too much.")
+            case "status":  # one that HTTP does not have
+                return self.failed(Fault("not http"))
+            case _:
+                return self._failure(f"{fault.describe(CLOSER)}.")
 
     def status(self, status: int) -> ToolFailure:
         return StatusFailure(str(self._failure(f"answered with the status {status}.")), status)
 
 
 class Page(Struct, frozen=True):
-    """What came back. Names of headers are in lower case."""
+    """What came back."""
 
     target: Target
-    headers: Mapping[str, str]
+    content_type: str
+    """As the server says it; empty where it does not."""
     body: bytes
     redirects: tuple[str, ...] = ()
     """The addresses before the last one."""
@@ -104,7 +100,7 @@ async def _followed(target: Target, rules: Rules, accept: str) -> Page:
         at = await rules.reachable(target)
         found = await ask_server(target, at, rules.web.bytes, accept)
         if isinstance(found, Page):
-            return Page(found.target, found.headers, found.body, tuple(passed))
+            return Page(found.target, found.content_type, found.body, tuple(passed))
         passed.append(str(target))
         if len(passed) > rules.web.redirects:
             raise ToolFailure(f"The page redirects more than {rules.web.redirects} times.")
@@ -121,16 +117,18 @@ def _next(target: Target, location: str) -> Target:
 async def ask_server(target: Target, at: list[str], most: int, accept: str) -> Page | str:
     """A page, or where it has moved to. `at` are the addresses that may be connected to."""
     server = Server(target, most)
-    head = (
-        f"GET {target.path} HTTP/1.1\r\nhost: {target.address.authority}\r\nconnection: close\r\n"
-        f"user-agent: rightcall\r\naccept: {accept}\r\naccept-encoding: identity\r\n\r\n"
-    )
-    async with exchanged(server, head.encode("ascii"), b"", _trust() if target.secure else None, at) as response:
-        if response.status in _MOVED and "location" in response.headers:
-            return response.headers["location"]
-        if response.status != 200:
-            raise server.status(response.status)
-        return Page(target, response.headers, await _body(server, response))
+    headers = [(b"user-agent", b"rightcall"), (b"accept", accept.encode("ascii")), (b"accept-encoding", b"identity")]
+    request = Request("GET", target.path, headers, most=most, unpacks=_UNPACKED)
+    try:
+        async with exchange(target.address, request, _trust() if target.secure else None, at) as response:
+            if response.status in _MOVED and (moved := header_of(response.headers, b"location")):
+                return moved.decode("latin-1")
+            if response.status != 200:
+                raise server.status(response.status)
+            kind = header_of(response.headers, b"content-type").decode("latin-1")
+            return Page(target, kind, await _body(server, response))
+    except HttpError as error:
+        raise server.failed(error.fault) from None
 
 
 @lru_cache(1)
@@ -138,10 +136,10 @@ def _trust() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-async def _body(server: Server, response: Response) -> bytes:
+async def _body(server: Server, response: Incoming) -> bytes:
     """Unpacked as it comes, so that never more than the limit is held."""
-    packing = response.headers.get("content-encoding", "identity").lower()
-    if packing == "identity":
+    packing = header_of(response.headers, b"content-encoding").lower()
+    if packing in (b"", b"identity"):
         return await response.read_all()
     unpacking = zlib.decompressobj(_PACKED[packing])
     pieces: list[bytes] = []
@@ -152,11 +150,11 @@ async def _body(server: Server, response: Response) -> bytes:
                 found = unpacking.decompress(piece, room + 1)
                 room -= len(found)
                 if room < 0:
-                    raise server.too_large("an answer", server.most)
+                    raise server.failed(Fault("large", "an answer", most=server.most))
                 pieces.append(found)
                 piece = unpacking.unconsumed_tail
     except zlib.error:
-        raise server.broken("sent a compressed answer that cannot be unpacked") from None
+        raise server.failed(Fault("other", "sent a compressed answer that cannot be unpacked")) from None
     if not unpacking.eof:
-        raise server.broken("broke off in the middle of its answer")
+        raise server.failed(Fault("half body"))
     return b"".join(pieces)

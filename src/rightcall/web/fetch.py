@@ -75,7 +75,7 @@ async def fetch(asked: FetchArguments, rules: Rules) -> Fetched:
 
 def _kind(page: Page) -> str:
     """The type of the content. Raises ToolFailure for what is not text."""
-    said = page.headers.get("content-type", "").partition(";")[0].strip().lower()
+    said = page.content_type.partition(";")[0].strip().lower()
     if not said or said == "application/octet-stream":
         if b"\0" in page.body[:4000] and not page.body.startswith(tuple(mark for mark, _ in _MARKS)):
             raise ToolFailure("The answer is not text. Fetch a page or a text file.")
@@ -92,7 +92,7 @@ def _decoded(page: Page, kind: str) -> str:
     for mark, name in _MARKS:
         if page.body.startswith(mark):
             return page.body.decode(name, "replace")
-    told = _CHARSET.search(page.headers.get("content-type", ""))
+    told = _CHARSET.search(page.content_type)
     if told is None and (kind in _HTML or kind.endswith("xml")):
         told = _CHARSET.search(page.body[:1024].decode("latin-1").replace("encoding=", "charset="))
     return page.body.decode(_codec(told[1]) if told is not None else "utf-8", "replace")

@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 from msgspec import DecodeError, Struct
 from msgspec.json import decode
 
+from rightcall.base.http.client import look_up
 from rightcall.config_hands import WebSettings
 from rightcall.errors import ToolFailure
-from rightcall.models.endpoint_connecting import looked_up
 from rightcall.parse.kinds import is_list, is_object
 from rightcall.text.escape import escaped
 from rightcall.trust.telling import warn
@@ -60,7 +60,7 @@ async def search(asked: SearchArguments, settings: WebSettings) -> Searched:
 
 async def _asked(target: Target, settings: WebSettings) -> Page:
     try:
-        at = await looked_up(target.host, target.port)
+        at = await look_up(target.host, target.port)
     except (OSError, UnicodeError):
         raise _failure("its name cannot be found", target) from None
     try:
@@ -87,7 +87,7 @@ def _failure(why: str, target: Target) -> ToolFailure:
 
 
 def _results(page: Page, limit: int) -> list[Hit]:
-    kind = escaped(page.headers.get("content-type", "no type").partition(";")[0], 60)
+    kind = escaped((page.content_type or "no type").partition(";")[0], 60)
     try:
         answer: Any = decode(page.body)
     except (DecodeError, UnicodeDecodeError, RecursionError):

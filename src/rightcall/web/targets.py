@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from rightcall.base.http.addresses import Address
+from rightcall.base.http.client import look_up
 from rightcall.commands import UrlRules
 from rightcall.commands.judging import judge_url
 from rightcall.commands.places import Place
@@ -21,8 +23,6 @@ from rightcall.commands.urls import Address as JudgedAddress
 from rightcall.commands.urls import canonical_host, first_url_hit, unquote
 from rightcall.config_hands import WebSettings
 from rightcall.errors import ToolFailure
-from rightcall.models.endpoint_connecting import looked_up
-from rightcall.text.addresses import Address
 from rightcall.text.escape import escaped
 
 Ip = IPv4Address | IPv6Address
@@ -152,7 +152,7 @@ class Rules(Struct, frozen=True):
         none."""
         found: list[str] = []
         with suppress(OSError, UnicodeError):
-            found = await looked_up(target.host, target.port)
+            found = await look_up(target.host, target.port)
         addresses = [self._usable(target, one) for one in found]
         usable = [one for one in addresses if one is not None]
         if not usable:

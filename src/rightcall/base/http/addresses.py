@@ -1,5 +1,6 @@
-"""The address of a server, as people write it."""
+"""The address of a server, as people write it, and the headers that travel to and from it."""
 
+from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -8,6 +9,9 @@ from msgspec import Struct
 
 from rightcall.errors import ConfigError
 from rightcall.text.escape import escaped
+
+Headers = list[tuple[bytes, bytes]]
+"""Names are in lower case."""
 
 _SECURE = {"http": False, "https": True}
 
@@ -75,3 +79,12 @@ def read_address(url: str, rule: str, keys: str) -> Address:
 
 def _is_printable_ascii(text: str) -> bool:
     return all("!" <= character <= "~" for character in text)
+
+
+def header_of(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
+    """The first header of this name, in lower case; empty where there is none."""
+    return next((value for key, value in headers if key == name), b"")
+
+
+def length_of(body: bytes) -> tuple[bytes, bytes]:
+    return (b"content-length", b"%d" % len(body))
