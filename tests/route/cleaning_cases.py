@@ -63,6 +63,7 @@ CLEANED = {
     ),
     "<|channel|>analysis<|message|>secret plan": "",
     "<|start|>assistant<|message|>It rains.<|end|>": "It rains.",
+    "to=all<|message|>It<|role_sep|> rains.": "to=allIt rains.",
     "Hi. <|start|>user<|message|>And now?<|end|><|start|>assistant<|channel|>final<|message|>Now.": "Hi. Now.",
     '<|channel|>commentary to=functions.search<|message|>{"query": "a"}<|call|>': "",
     "<|im_start|>assistant\nIt rains.<|im_end|>": "It rains.",

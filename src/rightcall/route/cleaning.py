@@ -118,6 +118,9 @@ class _Machine(Machine):
             self._hand_out((take, ""))
 
     def _be_mute(self, mute: Mute, start: int) -> None:
+        if mute.code == "final":  # what is meant for people is read, too
+            self.at = max(start, self.sent)
+            return
         self.is_over = self.is_over or mute.until is None
         super()._be_mute(mute, start)
 
@@ -227,7 +230,7 @@ def _without_markers(format_: Format) -> Format:
         label = isinstance(result, Mute) and window.fresh
         if not taken and (label or _SPECIAL.match(word)):
             return (yield from _marker(window, start, at))
-        return result.at if isinstance(result, Mute) else result  # what is meant for people is read, too
+        return result.at if isinstance(result, Mute) else result
 
     own: dict[str, Reader] = {"fenced": _bare(format_.read), "json": _bare(format_.read), "list": _bare(format_.read)}
     own |= {"hallucinated": _token(format_.read), "harmony": _message(format_.read)}
