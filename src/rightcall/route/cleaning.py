@@ -117,10 +117,10 @@ class _Machine(Machine):
         if not self.doubt:
             self._hand_out((take, ""))
 
+    def _finish(self, result: int | Mute) -> None:
+        super()._finish(result if self.takes or self.word else -1)  # the first words are read as any others
+
     def _be_mute(self, mute: Mute, start: int) -> None:
-        if mute.code == "final":  # what is meant for people is read, too
-            self.at = max(start, self.sent)
-            return
         self.is_over = self.is_over or mute.until is None
         super()._be_mute(mute, start)
 
