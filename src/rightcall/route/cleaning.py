@@ -121,8 +121,10 @@ class _Machine(Machine):
         super()._finish(result if self.takes or self.word else -1)  # the first words are read as any others
 
     def _be_mute(self, mute: Mute, start: int) -> None:
-        self.is_over = self.is_over or mute.until is None
         super()._be_mute(mute, start)
+        if mute.until is None and not self.is_over:
+            self.is_over = True
+            self.events.append(_ENDS)
 
     def close(self, *, is_cut: bool = False) -> list[str | Found]:
         """A marker that the end of the answer has cut off goes, too."""
@@ -180,9 +182,10 @@ _OF_TEMPLATES = (
     "<bos>", "<eos>", "<pad>", "<unk>", "<mask>", "<escape>", "<start_of_turn>", "<end_of_turn>", "<start_of_image>",
     "<<SYS>>", "<</SYS>>", "[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[AVAILABLE_TOOLS]",
     "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[TOOL_CONTENT]", "[CALL_ID]", "[PREFIX]", "[SUFFIX]",
-    "[MIDDLE]", "<tool_response>", "</tool_response>", "<tool_result>", "</tool_result>", "<tool_results>",
-    "</tool_results>", "<tool_outputs>", "</tool_outputs>", "<function_results>", "</function_results>",
-    "<function_response>", "</function_response>", "<start_function_response>", "<end_function_response>",
+    "[MIDDLE]",
+    *(f"<{end}{name}>" for end in ("", "/") for name in (
+        "tool_response", "tool_result", "tool_results", "tool_outputs", "function_results", "function_response")),
+    "<start_function_response>", "<end_function_response>",
     "<start_function_declaration>", "<end_function_declaration>", "]<]minimax[>[", "<|message|>", "<|constrain|>",
     "<|im_start|>", "<|start_header_id|>",
 )  # fmt: skip
