@@ -13,6 +13,7 @@ CLEANED = {
     "<tool_call>nothing of the kind": "nothing of the kind",
     "It rains.</tool_call><|im_end|>": "It rains.",
     "[TOOL_CALLS] It rains.": "It rains.",
+    "It rains. functools[<function_call>": "It rains. functools[",
     "```\n<|im_end|>\n``` then <|im_end|>text": "```\n<|im_end|>\n``` then text",
     # taken apart and put together
     f"<tool_{_CALL}call>": "",

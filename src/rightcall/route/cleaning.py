@@ -233,7 +233,7 @@ def _without_markers(format_: Format) -> Format:
         label = isinstance(result, Mute) and window.fresh
         if not taken and (label or _SPECIAL.match(word)):
             return (yield from _marker(window, start, at))
-        return result.at if isinstance(result, Mute) else result
+        return -1 if not taken else result.at if isinstance(result, Mute) else result
 
     own: dict[str, Reader] = {"fenced": _bare(format_.read), "json": _bare(format_.read), "list": _bare(format_.read)}
     own |= {"hallucinated": _token(format_.read), "harmony": _message(format_.read)}
