@@ -1,5 +1,6 @@
 """`rightcall call` shows what the code tools found as a person wants it, and nothing in it can harm a terminal."""
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -102,7 +103,7 @@ def hunk(*lines: str, start: int = 1) -> dict[str, object]:
 def side_by_side(width: int, *lines: str, start: int = 1, colour: bool = False) -> list[str]:
     diff = {"path": "a", "status": "modified", "hunks": [hunk(*lines, start=start)], "stats": {}}
     totals = {"filesChanged": 1, "insertions": 1, "deletions": 1}
-    result = {"diffs": [diff], "totalChanges": totals}
+    result = {"base": "HEAD", "compare": "", "diffs": [diff], "totalChanges": totals}
     return (code_lines("code/diff", result, Style(colour=colour, width=width, split=True)) or [])[2:-1]
 
 
@@ -147,7 +148,8 @@ def test_side_by_side_nothing_is_lost_and_no_row_is_too_wide() -> None:
 
 @pytest.mark.promise("C-73")
 def test_a_narrow_terminal_gets_the_usual_view_and_is_told_why() -> None:
-    result = {"diffs": [{"path": "a", "status": "modified", "hunks": [hunk("-a", "+b")], "stats": {}}],
+    result = {"base": "HEAD", "compare": "",
+              "diffs": [{"path": "a", "status": "modified", "hunks": [hunk("-a", "+b")], "stats": {}}],
               "totalChanges": {"filesChanged": 1, "insertions": 1, "deletions": 1}}  # fmt: skip
     assert code_lines("code/diff", result, Style(width=50, split=True)) == [
         "the terminal has 50 columns, 60 are needed for --split", "modified  a", "@@ -1,1 +1,1 @@", "-a", "+b",
@@ -255,12 +257,21 @@ def test_notes_are_shown_whichever_tool_they_come_from(lines, tmp_path: Path) ->
 
 
 RESULTS: dict[str, dict[str, object]] = {
-    "code/read": {"content": "", "metadata": {"startLine": 0, "endLine": 0, "totalLines": 0}},
+    "code/read": {
+        "path": "a",
+        "content": "",
+        "metadata": {"startLine": 0, "endLine": 0, "totalLines": 0, "linesReturned": 0},
+    },
     "code/search": {"matches": [], "totalMatches": 0, "filesSearched": 1},
     "code/list": {"files": [], "totalFiles": 0},
-    "code/diff": {"diffs": [], "totalChanges": {"filesChanged": 0, "insertions": 0, "deletions": 0}},
+    "code/diff": {
+        "base": "HEAD",
+        "compare": "",
+        "diffs": [],
+        "totalChanges": {"filesChanged": 0, "insertions": 0, "deletions": 0},
+    },
     "code/log": {"commits": [], "totalCommits": 0},
-    "code/blame": {"lines": [], "totalLines": 0},
+    "code/blame": {"path": "a", "lines": [], "totalLines": 0},
     "debug/logs": {"lines": []},
 }
 
@@ -323,7 +334,7 @@ def test_what_was_written_is_told_in_a_line_with_its_diff_and_how_to_take_it_bac
     (here.made.folder / "experimental").mkdir()
 
     def lines(tool: str, caller: str = "ada", **arguments: object) -> list[str]:
-        result = tools[tool].function(**arguments, caller=caller)
+        result = json.loads(json.dumps(tools[tool].function(**arguments, caller=caller)))
         printed = code_lines(tool, result, PLAIN, arguments)
         assert printed is not None
         last = f"to take it back: rightcall undo {result['change']}" if result["change"] else None
@@ -332,32 +343,32 @@ def test_what_was_written_is_told_in_a_line_with_its_diff_and_how_to_take_it_bac
 
     note = {"path": "experimental/n.md", "content": "a \x1b[31m\n"}
     diff = ["--- /dev/null", "+++ b/experimental/n.md", "@@ -0,0 +1 @@", "+a \\u001b[31m"]
-    assert lines("file/save", **note) == ["created experimental/n.md, 8 bytes", *diff]
+    assert lines("file/save", **note) == ["Created experimental/n.md, 8 bytes", *diff]
     (again, *_) = lines("file/save", **note)
-    assert again == "nothing was changed, it was so already: experimental/n.md, 8 bytes"
+    assert again == "Left unchanged experimental/n.md, 8 bytes"
     created, tree = lines("code/create-branch", name="fix")
-    assert re.fullmatch("created the branch fix from main at [0-9a-f]{10}", created)
+    assert re.fullmatch("Created branch fix at [0-9a-f]{12} of main", created)
     assert tree.endswith("once something is edited there")
     changed = ["--- a/a.py", "+++ b/a.py", "@@ -1 +1 @@", "-1", "+2"]
-    told = "on the branch fix, not committed yet:"
-    assert lines("code/edit", operations=[modify("a.py", "2\n")]) == [f"{told} modified a.py +1 -1", *changed]
-    assert lines("file/save", path="c.py", content="3\n", branch="fix")[0] == f"{told} added c.py +1 -0"
-    assert lines("code/create-test", path="tests/test_a.py", content="4\n")[0] == f"{told} added tests/test_a.py +1 -0"
+    edit = ["Changed 1 file (a.py) on branch fix", "not committed yet", *changed]
+    assert lines("code/edit", operations=[modify("a.py", "2\n")]) == edit
+    saved = lines("file/save", path="c.py", content="3\n", branch="fix")
+    assert saved[:2] == ["Changed 1 file (c.py) on branch fix", "not committed yet"]
+    tested = lines("code/create-test", path="tests/test_a.py", content="4\n")
+    assert tested[0] == "Changed 1 file (tests/test_a.py) on branch fix"
     (commit,) = lines("code/commit", message="two", paths=["a.py"])
-    assert re.fullmatch(r"committed [0-9a-f]{10} to fix: 1 file, \+1 -1", commit)
+    assert re.fullmatch(r"Committed [0-9a-f]{10} on fix: 1 file, \+1/-1", commit)
     opened = lines("code/pull-request", title="Two")
     assert opened == [
-        "opened pull request 1: fix into main, 1 commit, 1 file, +1 -1",
+        "Opened pull request 1: fix into main, 1 file, +1/-1",
         "not committed, and so not a part of it: c.py, tests/test_a.py",
         "to look at it: rightcall pr show 1",
     ]
     (said,) = lines("code/review", "bob", id="1", decision="approve")
-    assert re.fullmatch("approved pull request 1 at commit [0-9a-f]{10}; it has 1 approval of 1", said)
+    assert said == "Reviewed pull request 1: approve, 1 of 1 approvals"
     merged, checks = lines("code/merge", id="1")
-    assert re.fullmatch(
-        r"merged pull request 1 into main as [0-9a-f]{10}: 1 file, \+1 -1; the checkout shows it", merged
-    )
-    assert checks == "the checks passed in 0.5 s"
+    assert re.fullmatch(r"Merged pull request 1: fix into main as [0-9a-f]{12} \(\w+\)", merged)
+    assert checks == "the checks passed in 0.5 s; the checkout shows it"
 
 
 def test_a_result_of_another_form_is_left_to_be_shown_as_it_is() -> None:

@@ -13,7 +13,7 @@ CLEANED = {
     "<tool_call>nothing of the kind": "nothing of the kind",
     "It rains.</tool_call><|im_end|>": "It rains.",
     "[TOOL_CALLS] It rains.": "It rains.",
-    "Write `<tool_call>` around it.": "Write `\\u003ctool_call>` around it.",
+    "It rains. functools[<function_call>": "It rains. functools[",
     "```\n<|im_end|>\n``` then <|im_end|>text": "```\n<|im_end|>\n``` then text",
     # taken apart and put together
     f"<tool_{_CALL}call>": "",
@@ -63,6 +63,8 @@ CLEANED = {
         "Hello there"
     ),
     "<|channel|>analysis<|message|>secret plan": "",
+    "<|start|>assistant<|message|>It rains.<|end|>": "It rains.",
+    "to=all<|message|>It<|role_sep|> rains.": "to=allIt rains.",
     "Hi. <|start|>user<|message|>And now?<|end|><|start|>assistant<|channel|>final<|message|>Now.": "Hi. Now.",
     '<|channel|>commentary to=functions.search<|message|>{"query": "a"}<|call|>': "",
     "<|im_start|>assistant\nIt rains.<|im_end|>": "It rains.",
@@ -86,6 +88,7 @@ UNCHANGED = (
     "```html\n<s>old</s> <tool-tip> <function>f</function>\n```",
     "Qwen writes:\n```\n<tool_call>\n```\nand so on.",
     "~~~\n<tool_call>\n~~~",
+    "Write `<tool_call>` around it, or ``[TOOL_CALLS]``.",
     "price: <s>100</s> 80",
     "<tool>hammer</tool> and <function>f</function>",
     'Use <parameter name="x">1</parameter> in XML',
@@ -93,7 +96,6 @@ UNCHANGED = (
     "f <$> x <|> y, and a <| b",
     '{"name": "Oslo", "population": 700000}',
     '{"name": "Oslo", "popul',
-    '{"name": "search", "population": 70',
     '```json\n{"name": "Osl',
     '{"name": "nobody", "arguments": {"x": 1}}',
     '```json\n{"name": "my-app", "version": "1.0", "scripts": {}}\n```',

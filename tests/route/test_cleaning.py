@@ -102,10 +102,16 @@ def test_cleaning_counts_no_call_and_tells_of_none() -> None:
     assert (events, gate.stats(), dict(gate.counters)) == ([], Gate(TOOLS).stats(), dict(Gate(TOOLS).counters))
 
 
+def test_of_an_answer_with_more_markers_than_anybody_reads_the_rest_is_not_shown() -> None:
+    text = "a<|im_end|>" * 1200
+    assert cleaned(GATE, text)[0] == in_pieces(text, 7) == "a" * 1001 + "..."
+
+
 def test_prose_is_told_as_it_comes() -> None:
     cleaner = Cleaner(GATE)
     pieces = [cleaner.push(piece) for piece in ("It rains ", "in ", "Oslo", ", 4 < 5", " degrees.")]
     assert pieces == ["It rains ", "in ", "Oslo", ", 4 < 5", " degrees."]
+    assert [cleaner.push(piece) for piece in (" Run `ls", "`", " or", " not.")] == [" Run ", "", "`ls` or", " not."]
 
 
 @pytest.mark.promise("R-06")

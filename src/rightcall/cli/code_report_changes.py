@@ -25,10 +25,6 @@ def diff(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
     yield style.tint(counts, "dim")
 
 
-def more_of_diff(_result: Fields) -> str:
-    return "not all is shown; paths chooses files"
-
-
 def log(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
     for commit in result["commits"]:
         yield from _commit(commit, style)

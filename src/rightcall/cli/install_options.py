@@ -3,7 +3,6 @@
 import os
 import shlex
 from argparse import ArgumentParser, Namespace
-from difflib import unified_diff
 from typing import TYPE_CHECKING
 
 from rightcall.cli.lines import InputError
@@ -58,23 +57,20 @@ def lock_folder() -> str:
 
 def say_difference(change: "Change") -> None:
     """As `diff -u` shows it, escaped, and with what looks like a secret hidden: this may end in a log."""
+    from rightcall.execute.diff import unified_diff
     from rightcall.text.redact import Redactor
 
     hide = Redactor(os.urandom(32))
     say(f"{change.host.title}: {escaped(change.path)}")
     if change.before is not None and change.file != os.path.abspath(change.path):
         say(f"  which is a link to {escaped(change.file)}")
-    before, after = _lines(change.before), _lines(change.after)
     names = ("nothing" if change.before is None else "now", "nothing" if change.after is None else "then")
-    for line in unified_diff(before, after, *names, lineterm=""):
+    for line in unified_diff(*names, _text(change.before), _text(change.after)).split("\n"):
         say("  " + escaped(hide.text(line.replace("\t", "    "))))
 
 
-def _lines(data: bytes | None) -> list[str]:
-    if data is None:
-        return []
-    lines = data.decode("utf-8", "backslashreplace").replace("\r\n", "\n").split("\n")
-    return lines if lines[-1] else lines[:-1]
+def _text(data: bytes | None) -> str:
+    return (data or b"").decode("utf-8", "backslashreplace").replace("\r\n", "\n")
 
 
 def agreed(options: Namespace, question: str) -> bool:

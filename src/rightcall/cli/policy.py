@@ -102,6 +102,6 @@ def run(options: Namespace) -> int:
         from rightcall.cli.policy_command import run as run_command
 
         return run_command(options)
-    from rightcall.cli.policy_explain_report import run as run_explain
+    from rightcall.cli.policy_explain import run as run_explain
 
     return run_explain(options)

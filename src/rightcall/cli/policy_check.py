@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import groupby
 from shlex import quote
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 from rightcall.cli import OK, USAGE
 from rightcall.cli.output import is_unicode, json_text
 from rightcall.cli.policy_notes import Note, notes_on
-from rightcall.cli.terminal import Style, say, style_for, wrap
+from rightcall.cli.terminal import Style, hang, say, style_for
 from rightcall.config import Policy
 from rightcall.config_found import FoundPolicy, is_trusted, read_text, refuse_leaving_link
 from rightcall.config_read import read_policy
@@ -190,54 +191,36 @@ def _mistake(error: ConfigError) -> dict[str, Any]:
 
 
 def _report(answer: Answer, policy: Policy, style: Style) -> list[str]:
-    settings = policy.settings
-    rehearsed = "on: tools that write or execute only show what they would do" if settings.dry_run else "off"
-    callers = ", ".join(escaped(name, 40) for name in settings.callers)
-    lines = [
-        f"{style.tint('✓', 'green')} {escaped(answer.file)} is right",
-        *_line("stage", f"{settings.stage}, {len(STAGES[settings.stage])} tools", style),
-        *_line("dry run", rehearsed, style),
-        *_line("preset", f"{settings.preset}; all callers {window_words(settings.limits.all)}", style),
-        *_line("", f"each caller {window_words(settings.limits.caller)}", style),
-        *_line("asks", f"a person before {', '.join(settings.approval.effects) or 'nothing'}", style),
-        *_line("callers", f"{len(settings.callers)}: {callers}" if callers else "none by name", style),
-        *(_line("servers", _servers(policy), style) if policy.servers else ()),
-        *(_line("hosts", _hosts(policy), style) if policy.hosts else ()),
-        *(_line("router", _router(policy.router), style) if policy.router != RouterSettings() else ()),
-        *_line("digest", policy.digest, style),
-    ]
+    settings, limits = policy.settings, policy.settings.limits
+    mark = style.tint("!", "yellow")
+    lines = [f"{style.tint('✓', 'green')} {escaped(answer.file)} is right"]
+    for label, text in (
+        ("stage", f"{settings.stage}, {len(STAGES[settings.stage])} tools"),
+        ("dry run", "on: tools that write or execute only show what they would do" if settings.dry_run else "off"),
+        ("preset", f"{settings.preset}; all callers {window_words(limits.all)}"),
+        ("", f"each caller {window_words(limits.caller)}"),
+        ("asks", f"a person before {', '.join(settings.approval.effects) or 'nothing'}"),
+        ("callers", f"{len(settings.callers)}: {_listed(settings.callers)}" if settings.callers else "none by name"),
+        ("servers", ", ".join(name if one.enabled else f"{name} (off)" for name, one in policy.servers.items())),
+        ("hosts", ", ".join(f"{escaped(name, 40)} ({one.mode or policy.mode})" for name, one in policy.hosts.items())),
+        ("router", _router(policy.router) if policy.router != RouterSettings() else ""),
+        ("digest", policy.digest),
+    ):
+        lines += hang(f"  {label:<7}  ", text, style) if text else []
     for line, note in answer.notes:
-        first, *more = wrap(f"{escaped(dotted(note.at))}: {escaped(note.says)}", style.width - 12)
-        lines += [f"{style.tint('!', 'yellow')} {f'line {line}':<8}  {first}", *(" " * 12 + piece for piece in more)]
-    lines += unenforced_lines(answer.unenforced, style)
+        lines += hang(f"{mark} {f'line {line}':<8}  ", f"{escaped(dotted(note.at))}: {escaped(note.says)}", style)
+    for host, gaps in groupby(answer.unenforced, key=lambda one: one.host):
+        lines.append(f"{mark} not enforced at {escaped(host, 40)}:")
+        lines += [piece for gap in gaps for piece in hang("    - ", f"{gap.rule}: {gap.why}", style)]
     if answer.ignored:
         keys = ", ".join(escaped(key, 60) for key in answer.ignored)
-        first, *more = wrap(f"nobody has trusted this file, so these do not count: {keys}", style.width - 2)
-        lines += [f"{style.tint('!', 'yellow')} {first}", *("  " + piece for piece in more)]
+        lines += hang(f"{mark} ", f"nobody has trusted this file, so these do not count: {keys}", style)
         lines += [f"  read and trust it: rightcall trust {escaped(quote(answer.file))}"]
     return lines
 
 
-def unenforced_lines(found: Iterable[Unenforced], style: Style) -> list[str]:
-    """What does not hold, by host."""
-    by_host: dict[str, list[Unenforced]] = {}
-    for one in found:
-        by_host.setdefault(one.host, []).append(one)
-    lines: list[str] = []
-    for host, gaps in by_host.items():
-        lines.append(f"{style.tint('!', 'yellow')} not enforced at {escaped(host, 40)}:")
-        for gap in gaps:
-            first, *more = wrap(f"{gap.rule}: {gap.why}", style.width - 6)
-            lines += [f"    - {first}", *("      " + piece for piece in more)]
-    return lines
-
-
-def _servers(policy: Policy) -> str:
-    return ", ".join(name if server.enabled else f"{name} (off)" for name, server in policy.servers.items())
-
-
-def _hosts(policy: Policy) -> str:
-    return ", ".join(f"{escaped(name, 40)} ({host.mode or policy.mode})" for name, host in policy.hosts.items())
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(escaped(name, 40) for name in names)
 
 
 def _router(router: RouterSettings) -> str:
@@ -246,11 +229,6 @@ def _router(router: RouterSettings) -> str:
     models = [f"{role} {escaped(model.url, 200)}" for role in _ROLES if (model := getattr(router, role))]
     below = "asks the user" if router.below == "ask" else "goes without the tool"
     return f"runs from {router.threshold:g} on, {below} below; models: {', '.join(models) or 'none'}"
-
-
-def _line(label: str, text: str, style: Style) -> list[str]:
-    first, *more = wrap(text, style.width - 11)
-    return [f"  {label:<7}  {first}", *(" " * 11 + piece for piece in more)]
 
 
 def window_words(window: Window) -> str:

@@ -14,7 +14,7 @@ from rightcall.cli import OK
 from rightcall.cli.lines import InputError, bounded_lines, standard_input
 from rightcall.cli.output import is_unicode, json_text
 from rightcall.cli.store_options import policy_file
-from rightcall.cli.terminal import Style, Tint, say, style_for, wrap
+from rightcall.cli.terminal import Style, Tint, hang, say, style_for
 from rightcall.config import Policy, load_policy
 from rightcall.config_settings import Limits, Window
 from rightcall.door import Door
@@ -92,7 +92,5 @@ def _report(answer: Answer, style: Style) -> list[str]:
     mark, tint = _MARKS[answer.answer]
     lines = [f"{style.tint(mark, tint)} {escaped(str(answer.command), 200)}", f"  answer  {answer.answer}"]
     if answer.rule is not None:
-        lines.append(f"  rule    {answer.rule}")
-        why = wrap(answer.why or "", max(style.width - 10, 40))
-        lines += [f"  {'why' if at == 0 else '':6}  {line}" for at, line in enumerate(why)]
+        lines += [f"  rule    {answer.rule}", *hang("  why     ", answer.why or "", style)]
     return lines

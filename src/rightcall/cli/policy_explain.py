@@ -2,17 +2,23 @@
 says. The very policies that decide are asked; nothing runs and nothing is recorded."""
 
 import os
+import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
+from difflib import get_close_matches
 from typing import Any, cast
 
 from msgspec import Struct
 
 from rightcall.authorise import POLICIES, decide
 from rightcall.authorise.allowlist import may_use
+from rightcall.cli import OK
 from rightcall.cli.lines import InputError, read_argument
+from rightcall.cli.output import is_unicode, json_text
+from rightcall.cli.signature import effect_words
 from rightcall.cli.store_options import open_store, policy_of, policy_path
+from rightcall.cli.terminal import Style, Tint, hang, say, style_for
 from rightcall.config import Policy
 from rightcall.config_settings import STAGES, Budgets, Rights
 from rightcall.executor_hands import Hands
@@ -21,12 +27,23 @@ from rightcall.executor_request import Ground, Occasion, build_request, canonica
 from rightcall.executor_shipped import shipped_tools
 from rightcall.executor_toolbox import Equipped, Toolbox, build_toolbox
 from rightcall.keys import count_since
+from rightcall.packs.source import dotted
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import Store
+from rightcall.text.escape import escaped
 from rightcall.types import Verdict
-from rightcall.types_running import Decision, Facts, Request
+from rightcall.types_running import Decision, DecisionKind, Facts, Request
 
 KNOWN_PACK = "code"
+_SAID: dict[DecisionKind, tuple[str, str, Tint]] = {
+    "allow": ("✓", "would run", "green"),
+    "dry_run": ("○", "would be a dry run", "yellow"),
+    "ask": ("?", "would wait for a person", "yellow"),
+    "deny": ("✗", "would be refused", "red"),
+}
+_WORDS: dict[DecisionKind, str] = {"allow": "passes", "dry_run": "dry run", "ask": "asks", "deny": "denied"}
+_PERIODS = {"minute": "a minute", "hour": "an hour", "burst": "a second"}
+_LABEL = 12
 
 
 class Step(Struct, frozen=True):
@@ -63,10 +80,14 @@ class Explanation(Struct, frozen=True):
     """What the gate says of the arguments; None when there were none."""
     live: bool
 
-    @property
-    def stage_that_has_it(self) -> str | None:
-        """The first stage that would allow the tool."""
-        return next((stage for stage, tools in STAGES.items() if self.tool.tool.name in tools), None)
+
+def run(options: Namespace) -> int:
+    found = explain(options)
+    if options.json:
+        say(json_text(record(found), ascii_only=not is_unicode(sys.stdout)))
+    else:
+        say(*report(found, style_for(sys.stdout)))
+    return OK
 
 
 def explain(options: Namespace) -> Explanation:
@@ -176,3 +197,99 @@ def _limits(request: Request, facts: Facts, *, live: bool) -> Iterator[Limit]:
 def _invalid(verdict: Verdict) -> Decision:
     problems = "; ".join(problem.message for problem in verdict.problems) or "the arguments cannot be read"
     return Decision("deny", "validation", f"Validation failed: {problems}", verdict.hint)
+
+
+def record(found: Explanation) -> dict[str, Any]:
+    """The plain object that `--json` prints."""
+    tool = found.tool.tool
+    return {
+        "caller": found.caller,
+        "tool": tool.name,
+        "decision": {name: getattr(found.decision, name) for name in ("kind", "rule", "reason", "hint", "retry_after")},
+        "policies": [
+            {
+                "policy": step.policy,
+                "says": "no opinion" if step.word is None else _WORDS[step.word.kind],
+                "rule": step.word.rule if step.word else None,
+                "reason": (step.word.reason or None) if step.word else None,
+                "decides": step.decides,
+            }
+            for step in found.steps
+        ],
+        "limits": [{"rule": limit.rule, "calls": limit.calls, "used": limit.used} for limit in found.limits],
+        "budgets": {key: getattr(found.budgets, key) for key in found.budgets.__struct_fields__},
+        "stage": found.rights.stage,
+        "effects": sorted(tool.effects),
+        "effects_declared": tool.effects_declared,
+        "file": found.file,
+        "digest": found.policy.digest,
+        "named": found.named,
+        "live": found.live,
+    }
+
+
+def report(found: Explanation, style: Style) -> list[str]:
+    """Line by line."""
+    tool, decision, budgets = found.tool.tool, found.decision, found.budgets
+    mark, words, tint = _SAID[decision.kind]
+    effects = effect_words(tool.effects if tool.effects_declared else None)
+    unjudged = "no arguments were given, so nothing that depends on them: paths, repeats"
+    rows = [
+        ("rule", decision.rule),
+        ("reason", escaped(decision.reason)),
+        _advice(found),
+        ("policy", _source(found)),
+        ("caller", _caller(found)),
+        ("tool", f"{escaped(tool.source)}; {effects}"),
+        *_labelled("policies", (_step(step, style) for step in found.steps)),
+        *_labelled("limits", (f"{limit.rule:<20}  {_limit(limit)}" for limit in found.limits)),
+        ("budgets", f"{budgets.seconds:g} s, {budgets.tokens} tokens shown, {budgets.output} bytes kept"),
+        ("not judged", unjudged if found.verdict is None else ""),
+    ]
+    headline = f"{mark} {escaped(tool.name, 100)} by {escaped(found.caller, 100)} {words}"
+    lines = [style.tint(headline, tint, "bold")]
+    return lines + [line for label, text in rows if text for line in hang(f"  {label:<{_LABEL}}  ", text, style)]
+
+
+def _labelled(label: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The label stands before the first."""
+    return (("" if number else label, text) for number, text in enumerate(texts))
+
+
+def _source(found: Explanation) -> str:
+    if found.file is None:
+        return "the defaults: there is no rightcall.toml here"
+    return f"{escaped(found.file)} ({found.policy.digest})"
+
+
+def _caller(found: Explanation) -> str:
+    stage = f"stage {found.rights.stage}" if found.rights.stage else "only what its own list names"
+    if found.named:
+        return f"has a table of its own; {stage}"
+    near = get_close_matches(found.caller, found.policy.settings.callers, n=1)
+    hint = f" (did you mean {escaped(near[0], 60)}?)" if near else ""
+    return f"not named in the policy{hint}, so what holds for everybody; {stage}"
+
+
+def _advice(found: Explanation) -> tuple[str, str]:
+    """How to allow what only a list forbids."""
+    if found.decision.rule != "allowlist":
+        return "hint", escaped(found.decision.hint or "")
+    name = found.tool.tool.name
+    stage = next((stage for stage, tools in STAGES.items() if name in tools), None)
+    by_stage = f'stage = "{stage}" has it; ' if stage and found.rights.stage else ""
+    key = "allow" if found.rights.stage else "only"
+    table = escaped(dotted(("callers", found.caller)))
+    return "to allow it", f'{by_stage}{key} = ["{escaped(name, 100)}"] in [{table}]'
+
+
+def _step(step: Step, style: Style) -> str:
+    said = "no opinion" if step.word is None else _WORDS[step.word.kind]
+    rule = f"  {step.word.rule}" if step.word else ""
+    text = f"{step.policy:<10}  {said:<10}{rule}{'  ◀ decides' if step.decides else ''}"
+    return text if step.word else style.tint(text, "dim")
+
+
+def _limit(limit: Limit) -> str:
+    words = f"{limit.calls} {_PERIODS[limit.rule.rpartition(':')[2]]}"
+    return words if limit.used is None else f"{words}, {limit.used} used"

@@ -15,7 +15,7 @@ from rightcall.cli import OK, REFUSED
 from rightcall.cli.install_options import lock_folder
 from rightcall.cli.options import json_option
 from rightcall.cli.output import json_text
-from rightcall.cli.terminal import Style, say, style_for, wrap
+from rightcall.cli.terminal import Style, hang, say, style_for
 from rightcall.errors import ConfigError, StoreError
 from rightcall.hosts.hook_place import policy_of_project, project_folder, record_without_policy
 from rightcall.installing.looking import Installed, installed_in, places
@@ -264,6 +264,5 @@ def _lines(one: dict[str, Any], style: Style) -> list[str]:
     facts = "" if one["host"] == "agent-zero" else f"  {escaped(f'{mode}, {policy}')}\n"
     lines = f"{escaped(name)}  {escaped(one['file'])}\n{facts}  {state}".split("\n")
     for gap in one["unenforced"]:
-        first, *more = wrap(f"not enforced: {gap['rule']}: {gap['why']}", style.width - 4)
-        lines += [f"  {style.tint('!', 'yellow')} {first}", *(f"    {piece}" for piece in more)]
+        lines += hang(f"  {style.tint('!', 'yellow')} ", f"not enforced: {gap['rule']}: {gap['why']}", style)
     return lines

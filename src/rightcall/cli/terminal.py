@@ -107,6 +107,13 @@ def wrap(text: str, width: int) -> list[str]:
     return [*pieces, text]
 
 
+def hang(head: str, text: str, style: Style) -> list[str]:
+    """The text after its head, wrapped; its further lines stand below the first."""
+    indent = visible_width(head)
+    first, *more = wrap(text, max(20, style.width - indent))
+    return [head + first, *(" " * indent + piece for piece in more)]
+
+
 def _fitting(text: str, width: int) -> int:
     """How many characters from the start fit into `width` columns; at least one."""
     cut = min(len(text), width)

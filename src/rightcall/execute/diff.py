@@ -1,4 +1,4 @@
-"""What would change in a file, as a unified diff: for the previews of tools that write.
+"""What would change in a file, as a unified diff: for the previews of tools that write, and for the installers.
 
 Diffs hold what they are about as it is. Whoever shows one makes it safe, once: what is escaped twice looks like text
 that was written so. Only a line feed begins a line, so nothing in a name or a line can pass for another one.
@@ -34,7 +34,7 @@ def file_diff(path: str | os.PathLike[str], new_text: str, *, root: str | os.Pat
         return f"{name}: {error}"
     if old is None:
         created = f"{name}: would be created, empty"
-        return _diff("/dev/null", f"b/{os.fspath(path)}", "", new_text) if new_text else created
+        return unified_diff("/dev/null", f"b/{os.fspath(path)}", "", new_text) if new_text else created
     new_size = len(new_text.encode(errors="surrogatepass"))
     if max(len(old), new_size) > _LARGEST:
         return f"{name}: would be replaced by {new_size:,} bytes of text; too large to compare"
@@ -43,7 +43,7 @@ def file_diff(path: str | os.PathLike[str], new_text: str, *, root: str | os.Pat
         return f"{name}: a binary file of {len(old):,} bytes would be replaced by {new_size:,} bytes of text"
     if old_text == new_text:
         return f"{name}: no change"
-    return _diff(f"a/{os.fspath(path)}", f"b/{os.fspath(path)}", old_text, new_text)
+    return unified_diff(f"a/{os.fspath(path)}", f"b/{os.fspath(path)}", old_text, new_text)
 
 
 def content_diff(path: str, old: bytes | None, new: bytes | None) -> str:
@@ -58,7 +58,7 @@ def content_diff(path: str, old: bytes | None, new: bytes | None) -> str:
         return f"{name}: would go from {_sized(old, old_text)} to {_sized(new, new_text)}"
     below = path if path.startswith("/") else f"/{path}"
     old_name, new_name = "/dev/null" if old is None else f"a{below}", "/dev/null" if new is None else f"b{below}"
-    return _diff(old_name, new_name, old_text, new_text)
+    return unified_diff(old_name, new_name, old_text, new_text)
 
 
 def _sized(content: bytes | None, text: str | None) -> str:
@@ -98,7 +98,8 @@ def shown_text(text: str) -> str:
     return "\n".join(map(shown_line, text.split("\n")))
 
 
-def _diff(old_name: str, new_name: str, old: str, new: str) -> str:
+def unified_diff(old_name: str, new_name: str, old: str, new: str) -> str:
+    """Of two texts that are not the same, whatever they are."""
     return "\n".join([f"--- {one_line(old_name)}", f"+++ {one_line(new_name)}", *_hunks(_lines(old), _lines(new))])
 
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from execute.code.asking_git import applied, ask_diff
 from execute.code.git.making import Made, made
 from rightcall.execute.code.changes import View
-from rightcall.execute.code.diff_reading import DiffReader, Garbled, Room
-from rightcall.execute.code.file_diffs import read_changes
+from rightcall.execute.code.diff_reading import DiffReader, Garbled, Room, read_changes
 from rightcall.fs.sight import Sight
 
 PIECES = (

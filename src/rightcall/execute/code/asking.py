@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from time import monotonic
 
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.commit_reading import PATCH_OPTIONS
+from rightcall.execute.code.diff_reading import PATCH_OPTIONS
 from rightcall.execute.code.git.repository import Repository
 from rightcall.execute.code.git.run import checked, is_too_large, needs_too_much, run_git
 from rightcall.execute.code.process import Finished

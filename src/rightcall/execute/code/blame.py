@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.asking import in_time, named_paths, unreadable
 from rightcall.execute.code.changes import SHORT_HASH, text_of
-from rightcall.execute.code.commit_reading import bounded
+from rightcall.execute.code.diff_reading import bounded
 from rightcall.execute.code.git.refs import commit_of
 from rightcall.execute.code.git.repository import Repository, repository_for
 from rightcall.execute.code.git.run import run_git

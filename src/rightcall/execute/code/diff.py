@@ -9,8 +9,7 @@ from msgspec import Struct
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.asking import in_time, named_paths, pathspecs, unreadable
 from rightcall.execute.code.changes import FileDiff, TotalChanges, View
-from rightcall.execute.code.diff_reading import DiffReader, Garbled, Room
-from rightcall.execute.code.file_diffs import DIFF_OPTIONS, read_changes
+from rightcall.execute.code.diff_reading import DIFF_OPTIONS, DiffReader, Garbled, Room, read_changes
 from rightcall.execute.code.git.private import private_for
 from rightcall.execute.code.git.refs import Span, must_exist, span
 from rightcall.execute.code.git.repository import Repository, repository_for

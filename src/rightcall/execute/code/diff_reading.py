@@ -1,23 +1,68 @@
-"""Reads what `git diff --raw --numstat -z -p` writes: which files, how many lines, then the changes themselves.
+"""Reads what git writes of changes: which files, how many lines, the changes themselves, and the commits that did it.
 
-    :100644 100644 1d… 5f… M ␀ a.txt ␀      the files (raw)
-    3 ⇥ 1 ⇥ a.txt ␀                          lines that came and went (numstat)
-    ␀ diff --git a/a.txt b/a.txt …           the changes (patch)
+    9c… ␀ Ada ␀ ada@… ␀ 1700000000 ␀ Why ␀    a commit, in a format of our own (`git log -z`)
+    :100644 100644 1d… 5f… M ␀ a.txt ␀       the files (raw)
+    3 ⇥ 1 ⇥ a.txt ␀                           lines that came and went (numstat)
+    ␀ diff --git a/a.txt b/a.txt …            the changes (patch)
 
-Names are taken from the first two parts only, where a NUL ends them. In the third everything is counted: a hunk says
+Names are taken from the parts before the last only, where a NUL ends them. In that everything is counted: a hunk says
 how many lines it has, and those are content, whatever they look like. So nothing in a file can pass for structure.
+
+Told is only what the rules let be seen, and no more of it than was asked for. A refused file is in no list, no count
+and no sum; a rename is refused with either of its names.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice, takewhile
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from rightcall.execute.code.changes import DiffHunk, DiffLine, LineType, Status, text_of
+from rightcall.execute.code.changes import (
+    SHORT_HASH,
+    DiffHunk,
+    DiffLine,
+    FileDiff,
+    GitCommit,
+    LineType,
+    Stats,
+    Status,
+    TotalChanges,
+    View,
+    text_of,
+)
+from rightcall.execute.code.moments import utc
 from rightcall.text.room import AnswerRoom
 
-_STATUS: dict[bytes, Status] = {b"A": "added", b"C": "added", b"D": "deleted", b"R": "renamed"}
-_RAW = re.compile(rb":\d+ \d+ [0-9a-f]+ [0-9a-f]+ ([A-Z])\d*\0")
+MOST_FILES = 1000
+"""Files that are named in one comparison; all are counted."""
+_MOST_NAMES = 200_000
+"""Bytes that naming them takes as JSON: a path may have thousands of characters."""
+
+DIFF_OPTIONS = (
+    "--no-ext-diff", "--no-textconv", "--no-color", "--no-color-moved", "--no-relative", "--submodule=short",
+    "--find-renames", "-l400", "--src-prefix=a/", "--dst-prefix=b/", "-z",
+)  # fmt: skip
+"""For every comparison. No program is started for it; with more than 400 files that came and went to compare
+with each other only those are taken for renamed that are the same."""
+
+_LONGEST = 20_000
+"""Characters of a message."""
+_LONGEST_NAME = 1_000
+"""Of an author, and of an address. With these bounds, and those of names and changes, one commit always fits into an
+answer."""
+
+LOG_OPTIONS = (
+    "--format=%H%x00%an%x00%ae%x00%at%x00%B", "--encoding=UTF-8", "--no-mailmap", "--no-notes",
+    "--no-show-signature", "--no-decorate", "--numstat", *DIFF_OPTIONS,
+)  # fmt: skip
+MERGES = "--diff-merges=first-parent"
+"""A merge is compared with the first of its parents."""
+PATCH_OPTIONS = ("--raw", "--patch", "--unified=3")
+
+_STATUS: dict[str, Status] = {"A": "added", "C": "added", "D": "deleted", "R": "renamed"}
+_RAW = re.compile(rb":\d+ \d+ ([0-9a-f]+) ([0-9a-f]+) ([A-Z])\d*\0")
 _COUNT = re.compile(rb"(\d+|-)\t(\d+|-)\t")
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@[^\n]*\n")
 _COMMIT = re.compile(rb"[0-9a-f]{40,64}\0")
@@ -43,9 +88,16 @@ class Garbled(Exception):
 class Changed(Struct, frozen=True):
     """One file of the raw part, with the names it had before and has now (the same, but for a rename)."""
 
-    status: Status
+    letter: str
+    """A, M, D, R or T, as git says it."""
     old: bytes
     new: bytes
+    ids: tuple[str, str]
+    """Of both contents; only zeros where there is no file."""
+
+    @property
+    def status(self) -> Status:
+        return _STATUS.get(self.letter, "modified")
 
 
 class Counts(Struct, frozen=True):
@@ -106,11 +158,11 @@ class DiffReader:
         files: list[Changed] = []
         while match := _RAW.match(self.data, self.at):
             self.at = match.end()
-            letter = match[1]
+            before, after, letter = (part.decode() for part in match.groups())
             old = self.field()
-            new = self.field() if letter in (b"R", b"C") else old
-            if letter != b"U":  # a conflict: the same file comes once more, with what it looks like now
-                files.append(Changed(_STATUS.get(letter, "modified"), old, new))
+            new = self.field() if letter in "RC" else old
+            if letter != "U":  # a conflict: the same file comes once more, with what it looks like now
+                files.append(Changed(letter, old, new, (before, after)))
         return files
 
     def counts(self) -> list[Counts]:
@@ -258,3 +310,151 @@ def _spelled(name: bytes, odd: re.Pattern[bytes]) -> bytes:
 def _escape(match: re.Match[bytes]) -> bytes:
     code = match[0][0]
     return b"\\" + (_SHORT.get(code) or b"%03o" % code)
+
+
+# ── what may be told of it ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Changes(Struct, frozen=True):
+    """The files with their hunks, what all of them come to, and whether something of it is not here."""
+
+    diffs: list[FileDiff]
+    totals: TotalChanges
+    truncated: bool
+
+
+class Named(Struct, frozen=True):
+    """The names of files, as many as fit, and what all of them come to."""
+
+    files: list[str]
+    totals: TotalChanges
+
+
+def read_changes(reader: DiffReader, view: View, room: Room) -> Changes:
+    """Raw, numstat and patch. An output that was cut before the patch raises Garbled: the sums are always whole."""
+    files = reader.raw()
+    counts = reader.counts()
+    if not (reader.skipped(b"\0") if files else reader.done and reader.whole):
+        raise Garbled
+    paths = _paths(view, files)
+    counted = {count.new: count for count in counts if count.new in paths}  # not there: only blanks, which are ignored
+    told = [file for file in files if file.new in counted]
+    named = _named(view, told, paths, counted)
+    kept: list[FileHunks] = []
+    try:
+        reader.patch(files, room, lambda file: file.new in named, kept)
+    except Garbled:
+        if reader.whole:
+            raise
+        reader.at = len(reader.data)
+    diffs = [
+        replace(named[file.new], hunks=found.hunks, truncated=found.cut)
+        for file, found in zip(files, kept, strict=True)
+        if file.new in named
+    ]
+    truncated = len(diffs) < len(told) or any(diff.truncated for diff in diffs)
+    return Changes(diffs, _total(counted.values()), truncated)
+
+
+def read_names(reader: DiffReader, view: View) -> Named:
+    """Numstat alone."""
+    counts = reader.counts()
+    paths = _paths(view, counts)
+    names = list(takewhile(AnswerRoom(_MOST_NAMES).take, islice(paths.values(), MOST_FILES)))
+    return Named(names, _total(count for count in counts if count.new in paths))
+
+
+def _total(counts: Iterable[Counts]) -> TotalChanges:
+    seen = list(counts)
+    return TotalChanges(len(seen), sum(count.insertions for count in seen), sum(count.deletions for count in seen))
+
+
+def _named(
+    view: View, files: Iterable[Changed], paths: dict[bytes, str], counted: dict[bytes, Counts]
+) -> dict[bytes, FileDiff]:
+    """The first files without their hunks, as many as may be named."""
+    room = AnswerRoom(_MOST_NAMES)
+    named: dict[bytes, FileDiff] = {}
+    for file in islice(files, MOST_FILES):
+        count = counted[file.new]
+        old = view.path(file.old) if file.status == "renamed" else None
+        stats = Stats(count.insertions, count.deletions)
+        head = FileDiff(paths[file.new], file.status, [], stats, old, count.binary)
+        if not room.take(head):
+            break
+        named[file.new] = head
+    return named
+
+
+def _paths(view: View, files: Iterable[Changed | Counts]) -> dict[bytes, str]:
+    """Where the files that may be seen are now, by their names."""
+    paths: dict[bytes, str] = {}
+    for file in files:
+        path = view.path(file.new)
+        if path is not None and (file.old == file.new or view.path(file.old) is not None):
+            paths[file.new] = path
+    return paths
+
+
+# ── commits ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Commits(Struct, frozen=True):
+    """The commits as they came. `cut`: something of their changes is left out; `whole`: these are all that there were
+    to read."""
+
+    commits: list[GitCommit]
+    cut: bool
+    whole: bool
+
+
+def read_commits(output: bytes, view: View, *, most: int, room: Room | None, whole: bool = True) -> Commits:
+    """At most so many commits, and no more than fit into an answer. `room`: the changes themselves are in the output
+    (PATCH_OPTIONS), and so much of them is kept in all."""
+    reader = DiffReader(output, whole=whole)
+    commits: list[GitCommit] = []
+    answer = AnswerRoom()
+    cut = False
+    while not reader.done and len(commits) < most:
+        try:
+            commit, short = _commit(reader, view, room)
+        except Garbled:
+            if whole:
+                raise
+            return Commits(commits, cut, False)
+        if not answer.take(commit):
+            return Commits(commits, cut, False)
+        commits.append(commit)
+        cut = cut or short
+    return Commits(commits, cut, whole and reader.done)
+
+
+def _commit(reader: DiffReader, view: View, room: Room | None) -> tuple[GitCommit, bool]:
+    full, author, email, seconds, message = (text_of(reader.field()) for _ in range(5))
+    changed = reader.skipped(b"\n")
+    if room is None or not changed:
+        named = read_names(reader, view)
+        files, totals, cut = named.files, named.totals, False
+        diffs: list[FileDiff] | None = None if room is None else []
+    else:
+        changes = read_changes(reader, view, room)
+        files = [diff.path for diff in changes.diffs]
+        totals, diffs, cut = changes.totals, changes.diffs, changes.truncated
+    commit = GitCommit(
+        hash=full,
+        short_hash=full[:SHORT_HASH],
+        author=bounded(author, _LONGEST_NAME),
+        email=bounded(email, _LONGEST_NAME),
+        date=utc(int(seconds) if seconds.isdecimal() else 0),
+        message=bounded(message.rstrip("\n"), _LONGEST),
+        files_changed=files,
+        stats=Stats(totals.insertions, totals.deletions),
+        more_files=totals.files_changed - len(files),
+        diff=diffs,
+    )
+    return commit, cut
+
+
+def bounded(text: str, most: int) -> str:
+    """A text of at most so many characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"

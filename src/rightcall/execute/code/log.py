@@ -7,8 +7,7 @@ from msgspec import Struct
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.asking import in_time, line_of, must_be_there, named_paths, pathspecs, run_log, unreadable
 from rightcall.execute.code.changes import GitCommit, View
-from rightcall.execute.code.commit_reading import LOG_OPTIONS, MERGES, read_commits
-from rightcall.execute.code.diff_reading import Garbled, Room
+from rightcall.execute.code.diff_reading import LOG_OPTIONS, MERGES, Garbled, Room, read_commits
 from rightcall.execute.code.git.dates import seconds_of
 from rightcall.execute.code.git.refs import commit_of
 from rightcall.execute.code.git.repository import repository_for

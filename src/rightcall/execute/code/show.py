@@ -9,9 +9,8 @@ from rightcall.config_hands import CodeSettings
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.asking import in_time, run_log, unreadable
 from rightcall.execute.code.changes import GitCommit, View
-from rightcall.execute.code.commit_reading import LOG_OPTIONS, MERGES, Commits, read_commits
 from rightcall.execute.code.decoding import decoded
-from rightcall.execute.code.diff_reading import Garbled, Room
+from rightcall.execute.code.diff_reading import LOG_OPTIONS, MERGES, Commits, Garbled, Room, read_commits
 from rightcall.execute.code.git.refs import commit_of, split_path
 from rightcall.execute.code.git.repository import Repository, repository_for
 from rightcall.execute.code.git.run import run_git

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.errors import ToolFailure
+from rightcall.execute.code.diff_reading import DiffReader
 from rightcall.execute.code.git.run import checked
 from rightcall.execute.diff import one_line
 from rightcall.execute.write.git_objects import Bench
@@ -82,19 +83,12 @@ def altered(bench: Bench, old: str, new: str) -> list[Altered]:
     finished = bench.git(*command, old, new, most=_MOST_LISTED)
     if finished.full:
         raise ToolFailure("The two differ in too many files to be shown")
-    parts = checked(finished).split(b"\0")[:-1]
-    raw: dict[bytes, list[bytes]] = {}
-    at = 0
-    while at < len(parts) and parts[at].startswith(b":"):
-        raw[parts[at + 1]] = parts[at][1:].split(b" ")
-        at += 2
-    counts = dict[bytes, tuple[int, int] | None]()
-    for line in parts[at:]:
-        plus, minus, path = line.split(b"\t", 2)
-        counts[path] = None if plus == b"-" else (int(plus), int(minus))
+    reader = DiffReader(checked(finished))
+    files = reader.raw()
+    counts = {one.new: None if one.binary else (one.insertions, one.deletions) for one in reader.counts()}
     return [
-        Altered(os.fsdecode(path), about[4].decode(), _id(about[2]), _id(about[3]), counts.get(path, (0, 0)))
-        for path, about in raw.items()
+        Altered(os.fsdecode(file.new), file.letter, _id(file.ids[0]), _id(file.ids[1]), counts.get(file.new, (0, 0)))
+        for file in files
     ]
 
 
@@ -169,8 +163,8 @@ def _side(id: str, sizes: dict[str, int]) -> str:
     return f"{sizes[id]:,} bytes ({id})" if id else "no file"
 
 
-def _id(id: bytes) -> str:
-    return "" if not id.strip(b"0") else id.decode()
+def _id(id: str) -> str:
+    return id if id.strip("0") else ""
 
 
 def _told(files: Iterable[Altered]) -> tuple[str, ...]:
