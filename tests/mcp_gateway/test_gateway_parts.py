@@ -258,15 +258,15 @@ def test_tools_that_are_spelled_alike_cost_no_more_names_than_others() -> None:
 
     def made_ready(count: int) -> int:
         written = ("".join(letters) for letters in product(*((one, one.upper()) for one in "readpages")))
-        table, counted = Table(), 0
+        table, _counted = Table(), 0
         table.put("files", [raw(name=name) for name in islice(written, count)])
         with Door.open("gateway") as door:
             naming = Naming(door, table)
             unsure = asyncio.run(naming.find("functions.Read-Pages"))
-            assert isinstance(unsure, Unsure) and len(unsure.names) == count
+            assert isinstance(unsure, Unsure)
+            assert len(unsure.names) == count
             assert asyncio.run(naming.find("raedpages")) is None
             assert naming._known is not None  # pyright: ignore[reportPrivateUsage]
-            counted = len(naming._known[1].names.spelled)  # pyright: ignore[reportPrivateUsage]
-        return counted
+            return len(naming._known[1].names.spelled)  # pyright: ignore[reportPrivateUsage]
 
     assert made_ready(400) < 5 * made_ready(100)
