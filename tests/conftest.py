@@ -73,3 +73,5 @@ sys.addaudithook(refuse_network)
 # What tests trust, record or install goes to a state folder of their own, in this process and in those it starts.
 _STATE = tempfile.TemporaryDirectory(prefix="rightcall-tests-")
 os.environ["XDG_STATE_HOME"] = _STATE.name
+os.environ["HOME"] = os.path.join(_STATE.name, "home")
+os.mkdir(os.environ["HOME"])

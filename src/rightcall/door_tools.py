@@ -19,6 +19,7 @@ from rightcall.config_servers import Server
 from rightcall.door_rights import DoorRights, asked_effects
 from rightcall.errors import RightCallError
 from rightcall.executor_toolbox import Equipped, Toolbox, build_toolbox
+from rightcall.gate import Gate
 from rightcall.offering import arguments_of, demanded, has_required, name_of, readable, suited, told
 from rightcall.packs import Pack, load_pack
 from rightcall.types import Effect, Mode
@@ -141,8 +142,12 @@ def box_of(policy: Policy, place: Place, tools: list[Any], hidden: tuple[str, ..
     policy, fitting = suited(whole, {tool_name(tool): _declared(tool) for tool in given})
     if place.fixed:
         policy = replace(policy, tools=whole.tools)
-    asked = Pack("asked", "", tuple(_asked_for(whole, place, given, hidden)), "")
+    asked = Pack("asked", "", tuple(_asked_for(whole, place, given, hidden, unlisted=place.fixed)), "")
     box = build_toolbox(policy, (), known=given, packs=[*fitting, asked, *packs], provider=place.provider, host=host)
+    if not place.fixed and any(one.tool.rules.batch is not None for one in box.tools.values()):
+        asked = Pack("asked", "", tuple(_asked_for(whole, place, given, hidden, unlisted=True)), "")
+        ruled = replace(policy, tools=whole.tools)
+        box.gate.inside = Gate(given, ruled, [*fitting, asked, *packs], place.provider, host=host).catalog
     listed = {tool_name(tool) for tool in given}
     if space:
         box = replace(box, tools=MappingProxyType(_with_all_of(box.tools, given)))
@@ -153,10 +158,12 @@ def box_of(policy: Policy, place: Place, tools: list[Any], hidden: tuple[str, ..
     return _unpinned(_undescribed(box, unlisted) if space else box, own | unlisted)
 
 
-def _asked_for(policy: Policy, place: Place, given: list[Any], hidden: tuple[str, ...]) -> Iterator[PackTool]:
+def _asked_for(
+    policy: Policy, place: Place, given: list[Any], hidden: tuple[str, ...], *, unlisted: bool
+) -> Iterator[PackTool]:
     """What the policy's packs demand of tools whose arguments nobody has declared: somebody asked for these rules, so
     they hold there too. Those of a host are known by name, and another tool of that name is left alone. On a server,
-    a name that a host's own tool has (`write`) may mean anything."""
+    a name that a host's own tool has (`write`) may mean anything. `unlisted`: tools that nobody lists count too."""
     tools = {tool_name(tool): tool for tool in given}
     asked = [tool for pack in policy.packs for tool in load_pack(pack).tools if tool.name not in hidden]
     common = _names_of_hosts() if place.space and asked else frozenset[str]()
@@ -168,9 +175,9 @@ def _asked_for(policy: Policy, place: Place, given: list[Any], hidden: tuple[str
         elif known is not None:
             if _is_open(known):
                 yield demanded(tool)
-        elif place.fixed and not place.space:
+        elif unlisted and not place.space:
             yield tool
-        elif place.fixed and tool.name.casefold() not in common:
+        elif unlisted and tool.name.casefold() not in common:
             yield demanded(tool)
 
 

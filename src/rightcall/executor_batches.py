@@ -90,8 +90,11 @@ def effects_inside(inner: Iterable[Inner]) -> frozenset[Effect]:
 
 
 def _known(toolbox: Toolbox, name: str) -> Tool | None:
-    tool = toolbox.gate.catalog.find(name).tool
-    return None if tool is None else toolbox.tools[tool.name].tool
+    match = toolbox.gate.inside.find(name)
+    known = None if match.tool is None else toolbox.tools.get(match.tool.name)
+    if known is not None:
+        return known.tool
+    return None if match.kind == "typo" else match.tool  # of a tool that nobody lists, nothing is told of its likes
 
 
 def _at(table: Mapping[str, Any], keys: tuple[str, ...]) -> list[Any]:

@@ -85,6 +85,8 @@ class Gate:
         overlays = tuple(_under(here, tool) for pack in loaded for tool in pack.tools)
         unknown = here.unknown_argument or self.policy.unknown_argument
         self.catalog: Catalog = build_catalog(tools, (*overlays, *self.policy.tools.values()), unknown_argument=unknown)
+        self.inside: Catalog = self.catalog
+        """What calls inside a batch are held against: a door knows rules of more tools than are listed to it."""
         self._max_text = self.policy.max_text
         self._on_event = on_event
         self._repairs = dict(repairs or {})
@@ -227,7 +229,7 @@ class Gate:
     def _terms(self) -> Terms:
         from rightcall.judge import Terms
 
-        return Terms(self.catalog, self.policy, self.host, self._strategies(None), self._repairs)
+        return Terms(self.catalog, self.inside, self.policy, self.host, self._strategies(None), self._repairs)
 
     def _strategies(self, tool: Tool | None) -> frozenset[StrategyName]:
         """The strategies that the provider may need, for a tool with its own say."""

@@ -45,6 +45,8 @@ class Terms(NamedTuple):
     """Under which terms calls are judged: tools, policy, host, and the strategies the provider may need."""
 
     catalog: Catalog
+    inside: Catalog
+    """The tools that a batch may run: those, and others that only rules are known of."""
     policy: Policy
     host: str | None
     strategies: frozenset[StrategyName]
@@ -201,9 +203,11 @@ def _inner_call(call: Any, path: str, batch: Batch, terms: Terms, log: Log, dept
     if name_key is None:
         log.problem("inner_call", path, f"`{path}` names no tool; give it in `{batch.name[0]}`")
         return call
-    if terms.catalog.find(inner[name_key]).tool is None:
+    match = terms.inside.find(inner[name_key])
+    if match.tool is None or (match.kind == "typo" and match.tool.name not in terms.catalog.tools):
         return call  # a tool we have no rules for
     argument_key = next((key for key in batch.arguments if key in inner), batch.arguments[0])
+    terms = terms._replace(catalog=terms.inside)
     verdict = judge(inner[name_key], inner.get(argument_key, {}), terms, None, depth + 1)
     for problem in verdict.problems:
         here = f"{path}.{problem.path}" if problem.path else path

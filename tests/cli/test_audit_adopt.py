@@ -2,11 +2,13 @@
 
 from contextlib import closing
 from pathlib import Path
+from shutil import copytree, rmtree
 
 import pytest
 
 from cli_running import Runner
 from rightcall.record.sqlite import SqliteStore
+from rightcall.trust import telling
 
 pytestmark = pytest.mark.promise("A-03")
 
@@ -50,6 +52,25 @@ def test_a_lost_audit_is_told_by_every_command_until_a_new_one_is_begun(
     assert "begun anew" in shown
     assert "a fresh disk" in shown
     assert run("audit", "verify").code == 0
+
+
+def test_an_older_copy_is_told_also_where_all_that_lies_beside_it_was_put_back(run: Runner, database: Path) -> None:
+    """This user's state remembers the record that took something back."""
+    rmtree(copy := database.parent.with_name("copy"), ignore_errors=True)
+    copytree(database.parent, copy)
+    assert (run("pause", "--by", "anna").code, run("resume", "--by", "anna").code) == (0, 0)
+    for command in ("tail", "head", "export"):
+        assert run("audit", command).err == ""
+    rmtree(database.parent)
+    copytree(copy, database.parent)
+    done = run("audit", "verify", columns=300)
+    assert done.code == 1
+    assert "The chain is whole, but it is an older copy: it ends with record 3" in done.out
+    for command in ("tail", "head", "export"):
+        done = run("audit", command)
+        told, _said = done.err, telling._said.clear()  # pyright: ignore[reportPrivateUsage]
+        assert "is not the audit that was written here last: it is an older copy" in told, command
+    assert "older copy" in run("stats").err
 
 
 def test_verify_finds_an_older_copy_without_an_anchor(run: Runner, database: Path) -> None:

@@ -1,5 +1,6 @@
 """`rightcall pause` and `rightcall resume`, and where everybody sees that calls are paused (P-17)."""
 
+import os
 from contextlib import closing
 from pathlib import Path
 from shutil import rmtree
@@ -21,6 +22,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     (folder / "rightcall.toml").write_text("[policy]\n[callers.teacher]\n")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.chdir(folder)
     return folder
 
@@ -106,6 +108,24 @@ def test_everywhere_reaches_what_has_no_store_and_what_is_made_later(
     assert run("call", "code/list", '{"pattern": "*"}', "--root", str(other)).code == 0
 
 
+@pytest.mark.parametrize("where", ["", "elsewhere"])
+def test_everywhere_reaches_what_has_another_state_folder(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """The stop also lies where it would if no variable named another folder, and everybody looks there too."""
+    told = run("pause", "--everywhere", "--by", "anna").out
+    assert f"This holds for what runs with HOME={tmp_path / 'home'} or XDG_STATE_HOME={tmp_path / 'state'}" in told
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / where) if where else "")
+    with Door.open("wrap", {"version": 1}) as door:
+        assert door.judge("read", {}).decision.rule == "paused"
+        assert "HOME=" in run("pause", "--status").out
+        run("resume", "--everywhere", "--by", "anna")
+        assert door.judge("read", {}).action == "allow"
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with Door.open("wrap", {"version": 1}) as door:  # resumed elsewhere, it still stops where it was given
+        assert door.judge("read", {}).decision.rule == "paused"
+
+
 def test_a_store_is_stopped_also_where_the_stop_everywhere_cannot_be_kept(
     run: Runner, project: Path, tmp_path: Path
 ) -> None:
@@ -133,6 +153,12 @@ def test_a_stop_that_cannot_be_read_still_stops(run: Runner, tmp_path: Path) -> 
     assert run("call", "code/list", '{"pattern": "*"}').code == 1
     assert run("resume", "--everywhere", "--by", "anna").code == 0
     assert run("call", "code/list", '{"pattern": "*"}').code == 0
+
+
+def test_a_stop_that_is_a_pipe_stops_and_nobody_waits_for_it(tmp_path: Path) -> None:
+    stop = tmp_path / "everywhere.json"
+    os.mkfifo(stop)
+    assert stop_at(str(stop)) is not None
 
 
 def test_a_stop_that_is_a_link_to_nowhere_stops(tmp_path: Path) -> None:

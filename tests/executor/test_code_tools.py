@@ -97,7 +97,8 @@ def test_a_refused_path_and_an_absent_one_answer_alike(opened: Any, project: Pat
     with opened(policy=FREE | {"policy": FREE["policy"] | {"paths": {"deny": ["private/**"]}}}) as executor:
         for path in (".env", "link.txt", "out.txt", "pipe", "private/plan.txt", "nope.txt", "/etc/passwd", ".git/HEAD"):
             outcome = call(executor, name, path=path)
-            assert (outcome.ok, outcome.content) == (False, f"Error: No such file or folder: {path}"), outcome
+            assert (outcome.ok, outcome.error) == (False, f"No such file or folder: {path}"), outcome
+            assert (outcome.hint is None) is (path != ".env")
 
 
 @pytest.mark.promise("P-03")
@@ -276,3 +277,19 @@ def test_a_name_that_git_writes_anew_is_not_taken_from_the_cache(opened: Any, pr
         second = subprocess.run([*git, "rev-parse", "HEAD"], cwd=project, env=env, capture_output=True, check=True)
         head.write_bytes(second.stdout)
         assert call(executor, "code/show", commit="FETCH_HEAD").result["commit"]["message"] == "Second"
+
+
+@pytest.mark.promise("P-03", "D-01")
+def test_a_name_on_the_list_of_secrets_is_told_as_one_whether_or_not_it_is_there(tmp_path: Path) -> None:
+    """Where a link leads is not told: that would say what is there."""
+    (tmp_path / ".env.example").write_text("A=1\n")
+    (tmp_path / "notes.txt").symlink_to(".env.example")
+    with Executor.open_sync(root=tmp_path, code=True, store="memory") as executor:
+
+        def told(path: str) -> str:
+            return executor.run({"name": "code/read", "arguments": {"path": path}}).content.replace(path, "PATH")
+
+        there = told(".env.example")
+        assert "on the list of secret names" in there
+        assert there == told(".env.sample") == told("conf/.env") == told("./.env.example")
+        assert told("notes.txt") == told("nothing.txt") == "Error: No such file or folder: PATH"

@@ -144,6 +144,27 @@ def test_a_batch_runs_no_tool_that_is_denied_alone(rule: dict[str, Any]) -> None
             assert door.judge("COMPOSIO_MULTI_EXECUTE_TOOL", batch, space="composio").action == action
 
 
+@pytest.mark.promise("V-06", "H-04")
+@pytest.mark.parametrize("host", ["wrap", "gateway", "langchain"])
+@pytest.mark.parametrize("rule", [{"packs": ["guardrail"]}, {"tools": {"GMAIL_SEND_EMAIL": {"required": ["body"]}}}])
+def test_rules_of_tools_inside_a_batch_count_where_nobody_lists_those_tools(host: str, rule: dict[str, Any]) -> None:
+    space = "" if host == "langchain" else "composio"
+    listed = [{"name": "COMPOSIO_MULTI_EXECUTE_TOOL", "inputSchema": {"type": "object", "properties": {"tools": {}}}}]
+    servers = {"composio": {"command": ["x"], "effects": ["read"]}}
+    with Door.open(host, {"gate": rule, "servers": servers}, strict=host == "gateway") as door:
+        door.know(listed, space)
+
+        def told(tool: str, **arguments: str) -> str:
+            batch = {"tools": [{"tool_slug": tool, "arguments": arguments}]}
+            return door.judge("COMPOSIO_MULTI_EXECUTE_TOOL", batch, space=space).message
+
+        for name in ("GMAIL_SEND_EMAIL", "gmail_send_email"):
+            assert f"in `tools[0]` ({name}): `body` is missing" in told(name, subject="a")
+        assert "Invalid" not in told("GMAIL_SEND_EMAIL", subject="a", body="b", to="c")
+        assert "Invalid" not in told("GMAIL_SENT_EMAIL", subject="a")  # another tool, though it is almost called so
+        assert "Invalid" not in door.judge("GMAIL_SEND_EMAIL", {"subject": "a"}, space=space).message
+
+
 @pytest.mark.promise("G-71", "V-07")
 def test_a_deprecated_tool_that_no_server_has_is_told_its_replacement(tmp_path: Path, every_tool: bool) -> None:
     with hooks_of(tmp_path, PACK, every_tool) as hooks:

@@ -1,6 +1,7 @@
 """The small parts of the gateway: names, templates, environments, states that nobody can make up, who hears what."""
 
 import asyncio
+from itertools import islice, product
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from rightcall.config_servers import Server
 from rightcall.door import Door
 from rightcall.mcp.gateway import Gateway
 from rightcall.mcp.gateway_continuing import MARK, Continuations, Kept, binding_of
+from rightcall.mcp.gateway_naming import Naming, Unsure
 from rightcall.mcp.gateway_resources import fits
 from rightcall.mcp.gateway_table import Table
 from rightcall.mcp.messages import read, value
@@ -249,3 +251,22 @@ class Deaf:
     def told_by_server(self, method: str, params: Raw, cause: Any) -> None: ...
 
     def lost(self, session: Session, why: str, words: str = "") -> None: ...
+
+
+def test_tools_that_are_spelled_alike_cost_no_more_names_than_others() -> None:
+    """However many share a spelling, a name that is almost one of theirs means none of them."""
+
+    def made_ready(count: int) -> int:
+        written = ("".join(letters) for letters in product(*((one, one.upper()) for one in "readpages")))
+        table, _counted = Table(), 0
+        table.put("files", [raw(name=name) for name in islice(written, count)])
+        with Door.open("gateway") as door:
+            naming = Naming(door, table)
+            unsure = asyncio.run(naming.find("functions.Read-Pages"))
+            assert isinstance(unsure, Unsure)
+            assert len(unsure.names) == count
+            assert asyncio.run(naming.find("raedpages")) is None
+            assert naming._known is not None  # pyright: ignore[reportPrivateUsage]
+            return len(naming._known[1].names.spelled)  # pyright: ignore[reportPrivateUsage]
+
+    assert made_ready(400) < 5 * made_ready(100)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from mcp_gateway_asking import asked, gateway_of, greeted, line_asked, once, policy, shared_of
+from mcp_gateway_asking import NEW, asked, gateway_of, greeted, line_asked, once, policy, shared_of
 from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
 from rightcall.mcp import gateway_tasks
 from rightcall.mcp.messages import read
@@ -45,6 +45,8 @@ class TaskServer:
                 return self._begin(params)
             case "tasks/list":
                 return {"tasks": list(self.tasks.values())}
+            case "subscriptions/listen" if self.era == "new":
+                return None
             case "tasks/update":
                 return {"resultType": "complete"}
         if method.startswith("tasks/"):
@@ -360,6 +362,49 @@ def test_status_and_questions_and_progress_of_a_task_reach_the_client_that_began
     assert [one["method"] for one in told["ada"]] == ["notifications/progress", "notifications/tasks/status"]
     assert told["ada"][0]["params"]["progressToken"] == "of ada"
     assert [one["method"] for one in told["eve"]][:1] == ["elicitation/create"]
+
+
+def test_who_listens_for_a_task_of_2026_hears_of_it_and_nobody_else_does() -> None:
+    """The extension's way: `taskIds` in `subscriptions/listen`, one by one, and only by those who began them."""
+    server = TaskServer("new", ids=("7",))
+    links = {"a": ScriptedLink(TaskServer("new", ids=("7",))), "b": ScriptedLink(server)}
+    heard: dict[str, list[bytes]] = {"ada": [], "eve": []}
+    meta = {f"{NEW}protocolVersion": "2026-07-28", f"{NEW}clientCapabilities": EXTENSION}
+
+    def about(link: ScriptedLink) -> list[Any]:
+        return [one["params"]["notifications"].get("taskIds") for one in link.said("subscriptions/listen")]
+
+    async def main() -> list[Any]:
+        async with gateway_of(policy("a", "b"), **links) as gateway:
+            for name in links:
+                await once(gateway, "tools/call", "ada", EXTENSION, **{**CALL, "name": f"{name}_echo"})
+            wanted = {"taskIds": ["7.b", "7", "none"]}
+            listens = [
+                asyncio.create_task(
+                    asked(Client(gateway, name, lines.append), "subscriptions/listen", notifications=wanted, _meta=meta)
+                )
+                for name, lines in heard.items()
+            ]
+            while ["7"] not in about(links["b"]):
+                await asyncio.sleep(0)
+            said = {"taskId": "7", "status": "completed", "result": RESULT, "_meta": {f"{NEW}subscriptionId": 99}}
+            links["b"].say({"method": "notifications/tasks", "params": said})
+            links["b"].say({"method": "notifications/tasks", "params": {"taskId": "8", "status": "working"}})
+            unable = await once(gateway, "subscriptions/listen", "ada", notifications=wanted)
+            gateway.news.end()
+            await asyncio.gather(*listens)
+            return [unable["code"], endings(gateway)]
+
+    found = asyncio.run(asyncio.wait_for(main(), 5))
+    assert found == [-32021, [("success", "done")]]
+    told = {name: [json.decode(one) for one in lines] for name, lines in heard.items()}
+    assert [one["params"]["notifications"] for one in told["ada"][:1]] == [{"taskIds": ["7.b", "7"]}]
+    assert [one["params"]["notifications"] for one in told["eve"]] == [{}]
+    news = {"taskId": "7.b", "status": "completed", "result": RESULT, "_meta": {f"{NEW}subscriptionId": 1}}
+    assert [(one["method"], one["params"]) for one in told["ada"][1:]] == [("notifications/tasks", news)]
+    asking = [one["params"] for one in links["b"].said("subscriptions/listen")]
+    able = [one["_meta"][f"{NEW}clientCapabilities"] for one in asking if "taskIds" in one["notifications"]]
+    assert able == [EXTENSION]
 
 
 def test_a_server_asks_for_the_task_that_a_client_runs_for_it() -> None:

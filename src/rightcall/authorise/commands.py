@@ -1,9 +1,9 @@
 """Commands and addresses in the arguments (P-16): what the policy denies, and paths in a command that the path rules
 refuse. What asks a person is `approval.py`'s part."""
 
+from rightcall.authorise.paths import as_absent
 from rightcall.fs.readings import NOWHERE
 from rightcall.fs.rules import UNJUDGED, PathRules, path_rules
-from rightcall.text.escape import escaped
 from rightcall.types_running import Decision, Facts, Request
 
 
@@ -22,7 +22,7 @@ def harmless(request: Request, _facts: Facts) -> Decision | None:
     for written, resolved, writes in request.command_paths:
         rule = _rule_against(rules, resolved, writes)
         if rule is not None:
-            return Decision("deny", rule, f"No such file or folder: {escaped(written, 200)}")
+            return as_absent(rule, written)
     return None
 
 

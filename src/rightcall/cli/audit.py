@@ -3,6 +3,7 @@ oldest records go."""
 
 import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import suppress
 from typing import TYPE_CHECKING, get_args
 
 from rightcall.cli import OK, REFUSED
@@ -11,7 +12,7 @@ from rightcall.cli.output import is_unicode, json_text
 from rightcall.cli.persons import person_option
 from rightcall.cli.store_options import look_into, open_store, store_options
 from rightcall.cli.terminal import say, style_for
-from rightcall.errors import ConfigError
+from rightcall.errors import ConfigError, StoreError
 from rightcall.text.escape import escaped
 from rightcall.types_running import Status
 
@@ -94,9 +95,21 @@ def run(options: Namespace) -> int:
         return adopt_audit(options)
     looking = look_into(options)
     try:
+        if options.action != "verify":
+            _warn_of_another(looking)
         return _ACTIONS[options.action](looking, options)
     finally:
         looking.close()
+
+
+def _warn_of_another(store: "Looking") -> None:
+    """What is shown of a copy that was put back is not the whole story."""
+    from rightcall.trust.telling import speak_on_stderr, warn
+
+    speak_on_stderr()
+    with suppress(StoreError):  # whoever reads on is told
+        if problem := store.look(store.strangeness):
+            warn(f"{escaped(str(store.path))} is not the audit that was written here last: {escaped(problem, 300)}")
 
 
 def _tail(store: "Looking", options: Namespace) -> int:

@@ -15,6 +15,7 @@ from rightcall.cli.persons import at_a_terminal, typed, who
 from rightcall.cli.store_options import database_of, found_in
 from rightcall.cli.terminal import many, say
 from rightcall.errors import AnswerError, ConfigError, StoreError
+from rightcall.fs.whole import plain_file
 from rightcall.record.asking import person
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.sqlite_identity import lost
@@ -105,7 +106,7 @@ def _was_a_store(path: Path) -> bool:
     beside = any(path.with_name(f"{path.name}{end}").exists() for end in (".key", "-head"))
     if beside or recall("stores", str(path)) is not None:
         return True
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=plain_file) as file:
         return file.read(16) == b"SQLite format 3\0"
 
 

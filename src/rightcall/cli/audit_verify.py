@@ -1,20 +1,18 @@
 """`audit verify` and `audit head`: anchors as people keep them, progress, and the result in words."""
 
 import sys
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from rightcall.cli.audit_lines import records
 from rightcall.cli.terminal import Style, wrap
 from rightcall.errors import ConfigError
-from rightcall.record.sqlite_identity import wrong_with
 from rightcall.record.verify import Verification, verify
 from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
     from rightcall.cli.store_options import Looking
-    from rightcall.record.sqlite_tables import SqliteTables
     from rightcall.record.tables import Tables
 
 Anchor = tuple[int, bytes]
@@ -48,7 +46,7 @@ def check(store: "Looking", anchor: Anchor | None) -> Verification:
 
     def work(tables: "Tables") -> Verification:
         found = verify(tables, anchor, progress if watched else None)
-        problem = wrong_with(store.path, cast("SqliteTables", tables)) if found.ok else ""
+        problem = store.strangeness(tables) if found.ok else ""
         return replace(found, ok=False, problem=f"The chain is whole, but {problem}.") if problem else found
 
     try:

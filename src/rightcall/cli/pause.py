@@ -91,12 +91,22 @@ def stop_everywhere(options: Namespace, places: Places) -> bool:
     return True
 
 
+def reach_told() -> str:
+    """What a process must share to be stopped: where it looks for the stop."""
+    if sys.platform == "win32":
+        return f"the profile {os.path.expanduser('~')}"
+    state = os.environ.get("XDG_STATE_HOME", "")
+    told = f"HOME={os.path.expanduser('~')}"
+    return f"{told} or XDG_STATE_HOME={state}" if os.path.isabs(state) else told
+
+
 def keep_everywhere(pause: Pause | None) -> None:
     try:
         put_stop(pause)
     except OSError as fault:
         raise ConfigError(
-            f"the state folder cannot be written, so this does not hold everywhere: {fault.strerror or fault}. "
+            f"{escaped(fault.filename or 'the state folder')} cannot be written, so this does not hold everywhere: "
+            f"{fault.strerror or fault}. "
             "Stop each store by itself: rightcall pause --db FILE"
         ) from None
 
@@ -180,6 +190,7 @@ def report_each(
 def _told(stores: list[dict[str, Any]], whole: dict[str, Any]) -> Iterator[str]:
     if whole["paused"] or whole["changed"]:
         yield from _lines({"store": "everything that you run on this machine", **whole}, " --everywhere")
+        yield f"This holds for what runs with {escaped(reach_told())}; for another one, give it to this command too."
     for one in stores:
         yield from _lines(one)
 

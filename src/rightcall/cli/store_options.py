@@ -8,7 +8,7 @@ otherwise ─▶ the same for rightcall.toml in --root DIR (or here), else .righ
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from rightcall.door_guarding import POLICY_FILE
 from rightcall.errors import ConfigError, StoreError
@@ -17,6 +17,7 @@ from rightcall.text.escape import escaped
 if TYPE_CHECKING:
     from rightcall.config import Policy
     from rightcall.config_found import FoundPolicy
+    from rightcall.record.sqlite_identity import Identified
     from rightcall.record.tables import Store, Tables
     from rightcall.text.redact import Redactor
     from rightcall.types import Mode
@@ -135,11 +136,20 @@ class Looking:
 
         file = self.path = Path(path).resolve()
         self.clock = SystemClock()
-        runs, origin = Runs(file.with_name(file.name + "-runs")), Origin(file, found=found)
-        self._readers = Readers(file, self.clock, runs, _PATIENCE, origin, alone=True)
+        self._origin = Origin(file, found=found)
+        runs = Runs(file.with_name(file.name + "-runs"))
+        self._readers = Readers(file, self.clock, runs, _PATIENCE, self._origin, alone=True)
 
     def look(self, work: Callable[["Tables"], T]) -> T:
         return self._readers.look(work)
+
+    def strangeness(self, tables: "Tables") -> str:
+        """Why it is not the audit that was written here last: what lies beside it knows, and so does this user's state,
+        also where all of it was put back; empty where it is."""
+        from rightcall.record.sqlite_identity import older, wrong_with
+
+        seen, known = cast("Identified", tables), self._origin.kept_head()
+        return wrong_with(self.path, seen) or ("" if known is None else older(seen, known))
 
     def close(self) -> None:
         self._readers.close()

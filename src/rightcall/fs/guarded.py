@@ -8,6 +8,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 
 
@@ -18,9 +19,24 @@ def state_folder() -> str:
     else:
         base = os.environ.get("XDG_STATE_HOME", "")
     if not os.path.isabs(base):  # from the folder that one happens to be in it would be that folder's word
-        believed = sys.platform == "win32" or os.path.isabs(os.environ.get("HOME", os.sep))
-        base = os.path.join(os.path.expanduser("~") if believed else _home(), ".local", "state")
+        return os.path.abspath(usual_state_folder())
     return os.path.join(os.path.abspath(base), "rightcall")
+
+
+def state_folders() -> tuple[str, ...]:
+    """The state folder, and the usual one where a variable names another. OSError where there is none."""
+    found = [state_folder()]
+    with suppress(OSError):
+        found.append(os.path.abspath(usual_state_folder()))
+    return tuple(dict.fromkeys(found))
+
+
+def usual_state_folder() -> str:
+    """Where it would be if no variable named another: the same for all that runs with one home folder."""
+    if sys.platform == "win32":
+        return os.path.join(os.path.expanduser("~\\AppData\\Local"), "rightcall")
+    believed = os.path.isabs(os.environ.get("HOME", os.sep))
+    return os.path.join(os.path.expanduser("~") if believed else _home(), ".local", "state", "rightcall")
 
 
 def _home() -> str:
@@ -56,7 +72,7 @@ def desks_folder(database: str) -> str:
 def guarded_files(policy: str | None, *databases: str | None) -> tuple[str, ...]:
     """As whole paths, after every link; a folder ends with a separator, and all that is in it is meant."""
     files = [policy, *databases]
-    folders = [state_folder()]
+    folders = list(state_folders())
     for database in databases:
         if database is not None:
             folders += [packets_folder(database), desks_folder(database)]

@@ -1,6 +1,9 @@
-"""Files that are replaced in one step: whoever reads sees the old one or the new one, also after a crash."""
+"""Files that are replaced in one step: whoever reads sees the old one or the new one, also after a crash. What took the
+place of one and is no file is not read."""
 
+import errno
 import os
+import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
@@ -22,6 +25,15 @@ def whole_file(path: str, beside: str) -> Generator[BinaryIO]:
             os.unlink(beside)
         raise
     settle(os.path.dirname(path) or ".")
+
+
+def plain_file(path: str, flags: int) -> int:
+    """An opener for `open`. Nobody waits for the other end of a pipe: what is no file raises OSError."""
+    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0), 0o600)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    return handle
 
 
 def settle(folder: str | os.PathLike[str]) -> None:

@@ -7,7 +7,7 @@ from hashlib import sha256
 from secrets import token_hex
 
 from rightcall.errors import ConfigError
-from rightcall.fs.whole import whole_file
+from rightcall.fs.whole import plain_file, whole_file
 
 MAX_BYTES = 8 * 1024 * 1024
 
@@ -30,9 +30,7 @@ def contents(path: str) -> bytes | None:
     """All bytes of a file; None where there is none."""
     real = real_file(path)
     try:
-        with open(real, "rb", opener=_open_at_once) as stream:
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                raise ConfigError("is not a file", source=path)
+        with open(real, "rb", opener=plain_file) as stream:
             data = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
         return None
@@ -41,11 +39,6 @@ def contents(path: str) -> bytes | None:
     if len(data) > MAX_BYTES:
         raise ConfigError(f"holds more than {MAX_BYTES:,} bytes, too much for settings", source=path)
     return data
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    """Without waiting for the other end of a pipe that has taken the place of the file."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def text_of(data: bytes, source: str) -> str:

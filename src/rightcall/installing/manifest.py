@@ -11,6 +11,7 @@ from time import monotonic, sleep
 from msgspec import DecodeError, Struct, ValidationError, json
 
 from rightcall.errors import ConfigError
+from rightcall.fs.whole import plain_file
 from rightcall.installing.changed import Made
 from rightcall.installing.files import make_folders, replace
 from rightcall.record.runs import take_lock
@@ -60,7 +61,7 @@ def read_manifest(folder: str) -> Manifest:
     """What is noted; nothing where nothing was installed yet. Raises ConfigError for a file that is none of ours."""
     path = _path(folder)
     try:
-        with open(path, "rb") as stream:
+        with open(path, "rb", opener=plain_file) as stream:
             found = json.decode(stream.read(), type=Manifest)
     except FileNotFoundError:
         return Manifest()

@@ -38,7 +38,7 @@ from rightcall.mcp.messages import INVALID_PARAMS, notification, value
 from rightcall.mcp.naming import spelling_of
 from rightcall.mcp.serving import Client, Exchange
 from rightcall.mcp.serving_answers import METHOD_NOT_FOUND, Answer, Refused, success
-from rightcall.mcp.tasks import STATUS
+from rightcall.mcp.tasks import STATUS, STATUS_NEW
 from rightcall.mcp.upstream import STARTING, Opening, Upstream
 from rightcall.mcp.upstream_greeting import Hello
 from rightcall.mcp.upstream_session import Cause, Session
@@ -157,6 +157,9 @@ class Gateway:
 
     def upstreams(self) -> list[Upstream]:
         return list(self._upstreams.values())
+
+    def watched_tasks(self, upstream: Upstream) -> set[str]:
+        return self._tasks.watched_at(upstream, self.news)
 
     def with_capability(self, capability: str) -> list[Upstream]:
         return [one for one in self._upstreams.values() if capability in _capabilities(one)]
@@ -373,9 +376,10 @@ class Gateway:
         return await self._tasks.list(exchange, self._upstreams.values())
 
     async def listen(self, exchange: Exchange) -> Answer:
+        tasks = self._tasks.heard_by(exchange, self._upstreams.values())
         watching = asyncio.get_running_loop().call_soon(self._joining.watch_later)
         try:
-            return await self.news.listen(exchange)
+            return await self.news.listen(exchange, tasks)
         finally:
             watching.cancel()
             self._joining.watch_later()
@@ -416,7 +420,7 @@ class Gateway:
             self.news.updated(params)
         elif method == MESSAGE:
             self.news.logged(params, exchange, self._questions.only)
-        elif method == STATUS and self._tasks.notify(upstream, params):
+        elif method in (STATUS, STATUS_NEW) and self._tasks.notify(upstream, method, params, self.news):
             return
         elif exchange is not None and not exchange.peer.stateless:
             exchange.emit(notification(method, params))

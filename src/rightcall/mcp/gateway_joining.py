@@ -6,16 +6,18 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from rightcall.config_servers import Server
 from rightcall.mcp.gateway_looking import Looks
-from rightcall.mcp.gateway_news import LISTS, TOOLS, News
+from rightcall.mcp.gateway_news import LISTS, RESOURCES, TASKS, TOOLS, News
 from rightcall.mcp.gateway_table import Entry, Table, read_entries
 from rightcall.mcp.messages import mapping, value
 from rightcall.mcp.naming import Clash, clash_words
+from rightcall.mcp.tasks import EXTENSION
 from rightcall.mcp.upstream import Upstream
 from rightcall.mcp.upstream_greeting import Hello
 from rightcall.mcp.upstream_link import ServerGone
@@ -49,6 +51,15 @@ class Host(Protocol):
 
     def upstreams(self) -> list[Upstream]: ...
 
+    def watched_tasks(self, upstream: Upstream) -> set[str]: ...
+
+
+class _Watched(NamedTuple):
+    """What a server is asked for news of."""
+
+    uris: frozenset[str] = frozenset()
+    tasks: frozenset[str] = frozenset()
+
 
 class Joining:
     """`say` hears of it in words for people."""
@@ -59,7 +70,7 @@ class Joining:
         self._tasks: set[asyncio.Task[None]] = set()
         self._listening: dict[str, asyncio.Task[None]] = {}
         self._problems: dict[str, str] = {}
-        self._watched: dict[str, tuple[Session, set[str]]] = {}
+        self._watched: dict[str, tuple[Session, _Watched]] = {}
         self._looks: dict[str, Looks] = {}
         self._open: dict[str, tuple[Upstream, Session]] = {}
         self._resting: dict[str, float] = {}
@@ -197,19 +208,21 @@ class Joining:
 
     async def _watch(self, upstream: Upstream, session: Session) -> None:
         agreed = session.agreed
-        if agreed is None or "resources" not in agreed.capabilities:
+        if agreed is None:
             return
-        wanted = self._host.news.watched()
+        uris = self._host.news.watched() if "resources" in agreed.capabilities else set[str]()
+        wanted = _Watched(frozenset(uris), frozenset(self._host.watched_tasks(upstream)))
         known = self._watched.get(upstream.name)
-        before = known[1] if known is not None and known[0] is session else set[str]()
+        before = known[1] if known is not None and known[0] is session else _Watched()
         self._watched[upstream.name] = session, wanted
         if wanted == before:
             return
         if agreed.era == "new":
             self._listen(upstream, session)
             return
-        for method, uris in (("resources/subscribe", wanted - before), ("resources/unsubscribe", before - wanted)):
-            for uri in sorted(uris):
+        more, fewer = wanted.uris - before.uris, before.uris - wanted.uris
+        for method, changed in (("resources/subscribe", more), ("resources/unsubscribe", fewer)):
+            for uri in sorted(changed):
                 with suppress(ServerGone, ServerSlow):
                     await own_request(session, self._host.hello, method, {"uri": uri}, LISTING)
 
@@ -237,13 +250,14 @@ class Joining:
         agreed = session.agreed
         assert agreed is not None
         wanted: dict[str, Any] = dict.fromkeys(LISTS.values(), True)
-        if uris := sorted(self._host.news.watched()):
-            wanted["resourceSubscriptions"] = uris
+        watched = ((RESOURCES, self._host.news.watched()), (TASKS, self._host.watched_tasks(upstream)))
+        wanted |= {key: sorted(names) for key, names in watched if names}
+        hello = _able(self._host.hello) if TASKS in wanted else self._host.hello
         pause = _AGAIN
         while True:
             params = {"notifications": wanted}
             try:
-                answer = await own_request(session, self._host.hello, "subscriptions/listen", params, None)
+                answer = await own_request(session, hello, "subscriptions/listen", params, None)
                 if answer.result is None:
                     return  # it has no news to tell
             except ServerGone:
@@ -267,6 +281,12 @@ class Joining:
         error = None if task.cancelled() else task.exception()
         if error is not None and not isinstance(error, (ServerGone, ServerSlow)):
             log.error("rightcall: following an MCP server failed", exc_info=error)
+
+
+def _able(hello: Hello) -> Hello:
+    """As one who can have tasks: nobody else may hear of any."""
+    known = hello.capabilities
+    return replace(hello, capabilities={**known, "extensions": {**mapping(known.get("extensions")), EXTENSION: {}}})
 
 
 def _tells(session: Session, what: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct
@@ -149,7 +150,8 @@ def _rivals(name: str, known: _Known) -> tuple[str, ...]:
 
 
 def _read(wires: Mapping[str, Entry], policy: Policy, ours: Mapping[str, tuple[str, ...]]) -> _Known:
-    """Every tool gets each name that is spelled almost like one of its own: what is another's too, means none."""
+    """What is spelled almost like a name of two tools means neither. Two of those that share a spelling get each name
+    that is written so: that is enough for it to mean none, however many they are."""
     called = {wire: (wire, *others) for wire, others in ours.items()}
     called |= {wire: (wire, *_others(entry, policy)) for wire, entry in wires.items()}
     owners: dict[str, dict[str, None]] = {}
@@ -159,11 +161,14 @@ def _read(wires: Mapping[str, Entry], policy: Policy, ours: Mapping[str, tuple[s
             if spelling := spelling_of(name):
                 owners.setdefault(spelling, {})[wire] = None
                 written.setdefault(spelling, {})[name] = None
+    meant = {wire: dict.fromkeys(names) for wire, names in called.items()}
+    for spelling, sharing in owners.items():
+        for wire in islice(sharing, 2):
+            meant[wire] |= written[spelling]
     tools = {
-        wire: replace(_ANY, name=wire, rules=replace(_ANY.rules, names=tuple(dict.fromkeys(
-            alike for name in names for alike in (name, *written.get(spelling_of(name), ())) if alike != wire
-        )))) for wire, names in called.items()
-    }  # fmt: skip
+        wire: replace(_ANY, name=wire, rules=replace(_ANY.rules, names=tuple(one for one in names if one != wire)))
+        for wire, names in meant.items()
+    }
     return _Known(Names(tools), {spelling: tuple(wires) for spelling, wires in owners.items()})
 
 

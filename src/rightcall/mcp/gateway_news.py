@@ -1,9 +1,9 @@
-"""What servers say unasked, and which clients hear it: changed lists, changed resources, log messages."""
+"""What servers say unasked, and which clients hear it: changed lists, changed resources, tasks, log messages."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from msgspec import Raw
@@ -12,13 +12,16 @@ from rightcall.mcp.eras import PREFIX, SUBSCRIPTION_KEY
 from rightcall.mcp.messages import INVALID_PARAMS, fields, mapping, notification, value
 from rightcall.mcp.serving import Client, Exchange
 from rightcall.mcp.serving_answers import INTERNAL, Answer, Refused, success
+from rightcall.mcp.tasks import STATUS_NEW
 
 MOST: Final = 1_000
 """Clients that listen at a time."""
 MOST_OF_ONE: Final = 100
 """That listen for one caller."""
 MOST_WATCHED: Final = 1_000
-"""Resources that one client hears of."""
+"""Resources or tasks that one client hears of."""
+RESOURCES: Final = "resourceSubscriptions"
+TASKS: Final = "taskIds"
 MESSAGE: Final = "notifications/message"
 UPDATED: Final = "notifications/resources/updated"
 TOOLS: Final = "notifications/tools/list_changed"
@@ -52,8 +55,12 @@ class News:
     def watched(self) -> set[str]:
         """The resources that anybody wants to hear of."""
         return {uri for client in self.sessions for uri in client.subscribed} | {
-            uri for wanted, _ in self._listens.values() for uri in uris_of(wanted)
+            uri for wanted, _ in self._listens.values() for uri in names_in(wanted, RESOURCES)
         }
+
+    def watched_tasks(self) -> set[tuple[str, str]]:
+        """The tasks that anybody wants to hear of, by caller."""
+        return {(one.caller, task) for one, (wanted, _) in self._listens.items() for task in names_in(wanted, TASKS)}
 
     def changed(self, method: str) -> None:
         """A list of one of the servers has changed."""
@@ -71,8 +78,14 @@ class News:
             if uri in client.subscribed:
                 client.send(notification(UPDATED, params))
         for exchange, (wanted, _) in list(self._listens.items()):
-            if uri in uris_of(wanted):
+            if uri in names_in(wanted, RESOURCES):
                 exchange.emit(notification(UPDATED, {"uri": uri, "_meta": _stamp(exchange)}))
+
+    def task_moved(self, caller: str, id: str, params: Raw) -> None:
+        """To those of its caller who want to hear of a task."""
+        for exchange, (wanted, _) in list(self._listens.items()):
+            if exchange.caller == caller and id in names_in(wanted, TASKS):
+                exchange.emit(notification(STATUS_NEW, {**fields(params), "_meta": _stamp(exchange)}))
 
     def logged(self, params: Raw, cause: Exchange | None, only: Client | None) -> None:
         """To the client whose call it is about, since it may tell of that call; else to the only one there ever was
@@ -87,17 +100,18 @@ class News:
         if client is not None and _is_loud_enough(level, client.level):
             (cause.emit if cause is not None else client.send)(notification(MESSAGE, params))
 
-    async def listen(self, exchange: Exchange) -> Answer:
-        """`subscriptions/listen`: its answer comes when it ends."""
+    async def listen(self, exchange: Exchange, tasks: Sequence[str] = ()) -> Answer:
+        """`subscriptions/listen`: its answer comes when it ends. `tasks` are those that it may hear of."""
         of_one = sum(one.caller == exchange.caller for one in self._listens)
         if len(self._listens) >= MOST or of_one >= MOST_OF_ONE:
             raise Refused(INTERNAL, "too many clients listen already")
         wanted = mapping(value(exchange.params.get("notifications", b"")))
         honoured: dict[str, Any] = {key: True for key in LISTS.values() if wanted.get(key) is True}
-        if len(uris := uris_of(wanted)) > MOST_WATCHED:
-            raise Refused(INVALID_PARAMS, f"params.notifications.resourceSubscriptions: {MOST_WATCHED} at most")
-        if uris:
-            honoured["resourceSubscriptions"] = uris
+        for key, names in ((RESOURCES, names_in(wanted, RESOURCES)), (TASKS, tasks)):
+            if len(names) > MOST_WATCHED:
+                raise Refused(INVALID_PARAMS, f"params.notifications.{key}: {MOST_WATCHED} at most")
+            if names:
+                honoured[key] = names
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._listens[exchange] = honoured, ended
         try:
@@ -118,9 +132,9 @@ class News:
                 ended.set_result(None)
 
 
-def uris_of(wanted: Mapping[str, Any]) -> list[str]:
-    found = wanted.get("resourceSubscriptions")
-    return [uri for uri in cast("list[Any]", found) if isinstance(uri, str)] if isinstance(found, list) else []
+def names_in(wanted: Mapping[str, Any], key: str) -> list[str]:
+    found = wanted.get(key)
+    return [one for one in cast("list[Any]", found) if isinstance(one, str)] if isinstance(found, list) else []
 
 
 def _stamp(exchange: Exchange) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from rightcall.door_passage import Passage
 from rightcall.mcp.answers import Outcome
 from rightcall.mcp.gateway_continuing import Continuations
 from rightcall.mcp.gateway_forward import Errand, era_of, forward
+from rightcall.mcp.gateway_news import TASKS, News, names_in
 from rightcall.mcp.messages import INVALID_PARAMS, fields, mapping, notification, value
 from rightcall.mcp.serving import Client, Exchange
 from rightcall.mcp.serving_answers import METHOD_NOT_FOUND, Answer, Refused, success
@@ -26,6 +27,7 @@ from rightcall.mcp.tasks import (
     EXPIRED,
     EXTENSION,
     STATUS,
+    STATUS_NEW,
     UPDATE,
     Created,
     created_by,
@@ -54,7 +56,19 @@ _REUSED: Final = "The server gave the id of this task to another call."
 class Task:
     """One that a server has begun for a call."""
 
-    __slots__ = ("began", "client", "digest", "is_open", "own", "passage", "stateless", "timer", "upstream", "wire")
+    __slots__ = (
+        "began",
+        "caller",
+        "client",
+        "digest",
+        "is_open",
+        "own",
+        "passage",
+        "stateless",
+        "timer",
+        "upstream",
+        "wire",
+    )
 
     def __init__(self, wire: str, own: str, errand: Errand, passage: Passage, exchange: Exchange) -> None:
         self.wire = wire
@@ -66,6 +80,7 @@ class Task:
         self.digest = errand.digest
         """Of the policy that let its call through."""
         self.client = exchange.client
+        self.caller = exchange.caller
         self.stateless = exchange.peer.stateless
         self.began = monotonic()
         self.is_open = True
@@ -227,17 +242,39 @@ class Tasks:
         task = self._found(upstream, id)
         return task.client if task is not None else None
 
-    def notify(self, upstream: Upstream, params: Raw) -> bool:
-        """The status of a task, to the client that began it (2025-11-25). False where nobody has yet: a server may say
-        so before it answers the call."""
+    def heard_by(self, exchange: Exchange, upstreams: Iterable[Upstream]) -> list[str]:
+        """Of the tasks that a client asks to hear of, those that are its caller's (2026-07-28). Raises Refused."""
+        asked = names_in(mapping(value(exchange.params.get("notifications", b""))), TASKS)
+        if not asked:
+            return []
+        self._check(exchange, upstreams)
+        here = set(upstreams)
+        found = {wire: self._tasks.get((exchange.caller, wire)) for wire in asked}
+        return [wire for wire, one in found.items() if one is not None and one.stateless and one.upstream in here]
+
+    def watched_at(self, upstream: Upstream, news: News) -> set[str]:
+        """Those of a server that anybody wants to hear of, as it calls them."""
+        found = map(self._tasks.get, news.watched_tasks())
+        return {task.own for task in found if task is not None and task.upstream is upstream}
+
+    def notify(self, upstream: Upstream, method: str, params: Raw, news: News) -> bool:
+        """The status of a task, to the client that began it (2025-11-25), or to those of its caller who listen. False
+        where nobody has begun it yet: a server may say so before it answers the call."""
         own = value(fields(params).get("taskId", b""))
         task = self._found(upstream, own) if isinstance(own, str) else None
-        if task is None or task.stateless:
+        if task is None or task.stateless is not (method == STATUS_NEW):
             return False
         if (ending := ending_told(params)) is not None and task.is_open:
             task.is_open = False
-            self._door.ended(task.passage, ok=ending.ok, error=ending.error, seconds=monotonic() - task.began)
-        task.client.send(notification(STATUS, params if task.wire == task.own else renamed(params, task.wire)))
+            self._door.ended(
+                task.passage, ok=ending.ok, summary=ending.summary, error=ending.error, seconds=monotonic() - task.began
+            )
+        told = params if task.wire == task.own else renamed(params, task.wire)
+        if not task.stateless:
+            task.client.send(notification(STATUS, told))
+        else:
+            warned = with_warning("tasks/get", told, task.passage.message) if task.passage.message else told
+            news.task_moved(task.caller, task.wire, warned)
         return True
 
     def _found(self, upstream: Upstream, id: str) -> Task | None:

@@ -15,6 +15,7 @@ from hashlib import sha256
 from msgspec.structs import replace
 
 from rightcall.errors import PackError
+from rightcall.fs.whole import plain_file
 from rightcall.packs.compiled import lookup
 from rightcall.packs.pack import Pack
 
@@ -62,7 +63,7 @@ def pack_digests(names: Iterable[object]) -> dict[str, str]:
 
 def _file_digest(path: str) -> str:
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=plain_file) as file:
             return sha256(file.read()).hexdigest()
     except OSError:  # it was there a moment ago
         return ""

@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Any, Literal, Self, TypeGuard, cast
 
 from rightcall.errors import ConfigError
+from rightcall.fs.whole import plain_file
 from rightcall.packs.lines import KeyPath, key_lines, line_of
 from rightcall.text.escape import escaped, shown
 
@@ -28,7 +29,7 @@ class Source:
     def read(cls, file: str, error: type[ConfigError], what: str) -> Self:
         """The file at a path; `what` is the word for it in an error."""
         try:
-            with open(file, "rb") as opened:
+            with open(file, "rb", opener=plain_file) as opened:
                 raw = opened.read()
         except (OSError, ValueError) as fault:  # ValueError: a NUL in the path
             reason = getattr(fault, "strerror", None) or fault

@@ -8,7 +8,7 @@ from typing import Any
 from rightcall.record.chain import START, link
 from rightcall.record.clock import Clock
 from rightcall.record.tables import Entry, EntryKind, held_bytes
-from rightcall.trust.stops import place_of, stop_at
+from rightcall.trust.stops import places_of, stop_at
 from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark, Pause, Token
 
 _SWEEP = 4096
@@ -46,7 +46,7 @@ class MemoryTables:
         self._bindings: dict[str, list[str]] = {}
         self._grants: dict[str, Grant] = {}
         self._pause: Pause | None = None
-        self._stops = place_of()
+        self._stops = places_of()
         self._tokens: dict[str, Token] = {}
 
     # A work is over
@@ -304,7 +304,7 @@ class MemoryTables:
     # The emergency stop
 
     def paused(self) -> Pause | None:
-        return self._pause or stop_at(self._stops)
+        return self._pause or stop_at(*self._stops)
 
     def own_pause(self) -> Pause | None:
         return self._pause

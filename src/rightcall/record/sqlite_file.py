@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, NamedTuple
 
-from rightcall.fs.whole import settle
+from rightcall.fs.whole import plain_file, settle
 from rightcall.record.schema import VERSION, bring_up_to_date, version_of
 from rightcall.record.sqlite_faults import empty, gone, is_locked, read_only, shared, unusable, way_out
 from rightcall.record.tables import T
@@ -110,6 +110,8 @@ def connect_reader(path: Path, deadline: float, origin: "Origin | None" = None) 
 
 
 def _open(path: Path, mode: str) -> sqlite3.Connection:
+    if path.exists() and not path.is_file():  # SQLite would wait for the other end of a pipe
+        raise unusable(path, "it is no file", "Move it away.", "failed")
     return sqlite3.connect(
         f"{path.as_uri()}?{mode}",
         uri=True,
@@ -190,12 +192,17 @@ def key_beside(path: Path) -> bytes:
     deadline = monotonic() + 1.0
     with suppress(FileExistsError):
         _make_key(file)
-    while len(key := file.read_bytes()) != KEY_BYTES:
+    while len(key := _read_key(file)) != KEY_BYTES:
         if monotonic() >= deadline:
             what = f"its key {file.name} has {len(key)} bytes instead of {KEY_BYTES}"
             raise unusable(path, what, way_out(path), "corrupt")
         sleep(0.001)  # another process has made the file and not yet written
     return key
+
+
+def _read_key(file: Path) -> bytes:
+    with open(file, "rb", opener=plain_file) as opened:
+        return opened.read()
 
 
 def _make_key(file: Path) -> None:

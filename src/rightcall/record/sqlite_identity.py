@@ -26,6 +26,8 @@ Head = tuple[int, bytes]
 _BESIDE = ("-runs", "-private", "-definitions")
 """What only a store that was in use has beside it, apart from its key and its head."""
 _LONGEST_HEAD = 200
+_WRITING = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""Through no link, and without waiting for whoever might read a pipe."""
 
 
 class Identified(Protocol):
@@ -99,7 +101,7 @@ class Identity:
         text = _text(head)
         check = sha256(text.encode()).hexdigest()[:8]
         with suppress(OSError):
-            fd = os.open(self._head_file, os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+            fd = os.open(self._head_file, _WRITING, 0o600)
             try:
                 os.write(fd, f"{text}:{check}\n".ljust(_LONGEST_HEAD - 1).encode())
             finally:

@@ -17,7 +17,7 @@ from rightcall.record.clock import Clock
 from rightcall.record.runs import Runs
 from rightcall.record.sqlite_private import PrivateTexts
 from rightcall.record.tables import Entry, EntryKind, held_bytes
-from rightcall.trust.stops import place_of, put_stop, stop_at
+from rightcall.trust.stops import places_of, put_stop, stop_at
 from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark, Pause, Token
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class SqliteTables:
         """What is private and was put or may have to go: after the commit the rows say which."""
         self._do = connection.cursor().execute  # one cursor is enough: every answer is taken before the next question
         self._marked = 0
-        self._stops = place_of()
+        self._stops = places_of()
         self.withdraws = False
         """Whether something was taken back since the last commit that an older copy would bring back: a permission that
         was used, denied or revoked, or a stop."""
@@ -364,7 +364,7 @@ class SqliteTables:
     # The emergency stop
 
     def paused(self) -> Pause | None:
-        return self.own_pause() or stop_at(self._stops)
+        return self.own_pause() or stop_at(*self._stops)
 
     def own_pause(self) -> Pause | None:
         if self._pause is None:

@@ -3,13 +3,14 @@
     <state>/rightcall/stops/everywhere.json      `rightcall pause --everywhere`: every process of this user refuses
     <state>/rightcall/stops/<digest>.json        the store of a path is paused: one that is made anew there begins so
 
-A stop that is there and cannot be read still stops, also one that is a link to nowhere.
+The stop everywhere also lies in the folder that would be the state folder if `XDG_STATE_HOME` named no other, and every
+process looks there too. A stop that is there and cannot be read still stops, also one that is a link to nowhere.
 """
 
 import os
 from contextlib import suppress
 
-from rightcall.fs.guarded import state_folder
+from rightcall.fs.guarded import state_folder, state_folders
 from rightcall.types_running import Pause
 
 EVERYWHERE = ""
@@ -19,45 +20,62 @@ _UNREADABLE = Pause("unknown", "", "the stop in the state folder cannot be read"
 
 def stopped(store: str = EVERYWHERE) -> Pause | None:
     """The stop that holds for all processes of this user; or that of the store of a path."""
-    return stop_at(place_of(store))
+    return stop_at(*places_of(store))
 
 
-def place_of(store: str = EVERYWHERE) -> str:
-    """The file that stops; empty where this user has no home."""
+def places_of(store: str = EVERYWHERE) -> tuple[str, ...]:
+    """The files that stop; none where this user has no home."""
     try:
-        return os.path.join(state_folder(), "stops", _name(store))
+        folders = state_folders() if store == EVERYWHERE else (state_folder(),)
     except OSError:
-        return ""
+        return ()
+    return tuple([os.path.join(folder, "stops", _name(store)) for folder in folders])
 
 
-def stop_at(file: str) -> Pause | None:
+def stop_at(*files: str) -> Pause | None:
     """Asked before every call, so it is quick where there is none."""
-    return _read(file) if file and os.path.lexists(file) else None
+    for file in files:
+        if os.path.lexists(file) and (found := _read(file)) is not None:
+            return found
+    return None
 
 
 def put_stop(pause: Pause | None, store: str = EVERYWHERE) -> None:
-    """Keep it, or let calls go on. OSError where that cannot be done."""
+    """Keep it, or let calls go on. OSError where that cannot be done in one of its places; the others have it."""
     from msgspec import json
 
     from rightcall.fs.whole import whole_file
 
-    folder = os.path.join(state_folder(), "stops")
-    file = os.path.join(folder, _name(store))
-    if pause is None:
-        with suppress(FileNotFoundError):
-            os.unlink(file)
-        return
-    for one in (os.path.dirname(folder), folder):
-        os.makedirs(one, mode=0o700, exist_ok=True)
-    with whole_file(file, f"{file}.{os.urandom(6).hex()}") as opened:
-        opened.write(json.encode(pause))
+    faults: list[OSError] = []
+    state_folder()  # which raises where there is no place at all, and says why
+    for file in places_of(store):
+        try:
+            if pause is None:
+                _remove(file)
+                continue
+            folder = os.path.dirname(file)
+            for one in (os.path.dirname(folder), folder):
+                os.makedirs(one, mode=0o700, exist_ok=True)
+            with whole_file(file, f"{file}.{os.urandom(6).hex()}") as opened:
+                opened.write(json.encode(pause))
+        except OSError as fault:
+            faults.append(fault)
+    if faults:
+        raise faults[0]
+
+
+def _remove(file: str) -> None:
+    with suppress(FileNotFoundError, NotADirectoryError):
+        os.unlink(file)
 
 
 def _read(file: str) -> Pause | None:
     from msgspec import MsgspecError, json
 
+    from rightcall.fs.whole import plain_file
+
     try:
-        with open(file, "rb") as opened:
+        with open(file, "rb", opener=plain_file) as opened:
             return json.decode(opened.read(10_000), type=Pause)
     except FileNotFoundError:  # it has just ended, or it is a link to nowhere
         return _UNREADABLE if os.path.lexists(file) else None

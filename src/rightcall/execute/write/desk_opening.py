@@ -17,7 +17,7 @@ from rightcall.errors import ToolFailure
 from rightcall.execute.write.journal import BEGUN, DONE
 from rightcall.fs.beneath import open_true, path_of
 from rightcall.fs.spots import closing, failure, make_tree, shown_path
-from rightcall.fs.whole import whole_file
+from rightcall.fs.whole import plain_file, whole_file
 from rightcall.fs.writing import step
 
 try:
@@ -89,7 +89,7 @@ def is_own(folder: str) -> bool:
     try:
         if os.path.islink(folder):
             return False
-        with open(os.path.join(folder, _SEAL), "rb") as file:
+        with open(os.path.join(folder, _SEAL), "rb", opener=plain_file) as file:
             return json.decode(file.read(1000), type=_Seal).folder == os.stat(folder).st_ino
     except (OSError, MsgspecError):
         return False
@@ -100,7 +100,7 @@ def distrust(folder: str) -> str:
     try:
         if not os.path.islink(folder) and (is_own(folder) or _is_bare(folder) or is_own(folder)):  # sealed meanwhile
             return ""
-        with open(os.path.join(folder, _SEAL), "rb"):
+        with open(os.path.join(folder, _SEAL), "rb", opener=plain_file):
             pass  # it can be read, and is that of another folder
     except FileNotFoundError:
         if not os.path.lexists(folder):
@@ -141,7 +141,7 @@ def locked(folder: str, patience: float, name: str = "") -> Generator[int]:
 
 
 def _own_file(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    return plain_file(path, flags | getattr(os, "O_NOFOLLOW", 0))
 
 
 def seal_of(lock: int) -> tuple[int, int]:

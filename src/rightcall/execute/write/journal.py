@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from rightcall.errors import ToolFailure
 from rightcall.execute.write.changes import Change, FileStep, RefStep, Status
 from rightcall.fs.spots import shown_path
-from rightcall.fs.whole import settle
+from rightcall.fs.whole import plain_file, settle
 from rightcall.fs.writing import Written, step
 
 VERSION: Final = 1
@@ -130,7 +130,7 @@ class Contents:
         if part is None:
             return None
         try:
-            with open(self._path, "rb") as file:
+            with open(self._path, "rb", opener=plain_file) as file:
                 file.seek(part.at)
                 found = file.read(part.size)
         except _NOT_THERE as error:
@@ -283,7 +283,7 @@ def read_entry(folder: str) -> Entry:
     """Raises ToolFailure for a record that cannot be used, Damaged if it is none any more."""
     path = os.path.join(folder, RECORD)
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=plain_file) as file:
             content = file.read()
         version = json.decode(content, type=_Versioned).version
         if version == VERSION:

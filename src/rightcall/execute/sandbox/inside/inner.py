@@ -53,6 +53,7 @@ def become_first(run: Run) -> int:
     tasks = _wait_for_go(run)
     kernel.set_dumpable(False)  # before there is anybody who could look into it
     _filter_calls(run)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # from inside, pid 1 gets no signal that it does not handle
     pid = os.fork()
     if pid:
         _reap(run, pid)
@@ -89,8 +90,6 @@ def _wait_for_go(run: Run) -> int:
 
 def _reap(run: Run, program_pid: int) -> NoReturn:
     """What is left to pid 1: to wait for the program, and for the orphans it leaves."""
-    for number in (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)  # from inside, pid 1 gets no signal that it does not handle
     os.closerange(0, 3)
     while True:
         pid, status = os.wait()
