@@ -38,9 +38,13 @@ REPEATS = 5
 UNLIMITED = {"minute": 0, "hour": 0, "burst": 0}
 LOOSE: dict[str, Any] = {"policy": {"limits": {"all": {"minute": 0, "hour": 0}, "caller": UNLIMITED}}}
 BROKEN = str({**RIGHT, "passengers": "2", "flexible": "yes"})
+COUNT = {
+    "name": "count",
+    "parameters": {"type": "object", "properties": {"text": {"type": "string"}, "unique": {"type": "boolean"}}},
+}
 READ_FILE = {
     "name": "read_file",
-    "parameters": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+    "parameters": {"type": "object", "properties": {"path": {"type": "string"}, "limit": {"type": "integer"}}},
 }
 EVENTS = {"Read": ("Read", {"file_path": "src/part_1.py"}), "Bash": ("Bash", {"command": "git status && ls src"})}
 FILES = 300
@@ -95,15 +99,15 @@ def word_count(text: str, separator: str = " ", unique: bool = False) -> int:
 
 
 def judging(folder: Path) -> Row:
-    numbers = count()
-    with _door().open("my-agent", LOOSE, tools=[SEARCH, READ_FILE], root=folder) as door:
+    numbers, policy = count(), {**LOOSE, "gate": {"tools": {"read_file": {"paths": ["path"]}}}}
+    with _door().open("my-agent", policy, tools=[COUNT, READ_FILE], root=folder) as door:
 
         def plain() -> None:
-            passage = door.judge("search_flights", {**RIGHT, "passengers": next(numbers) + 1})
+            passage = door.judge("count", {"text": f"call {next(numbers)}", "unique": True})
             assert passage.action == "allow", passage.message
 
         def path() -> None:
-            passage = door.judge("read_file", {"path": f"src/{next(numbers)}.py"})
+            passage = door.judge("read_file", {"path": "src/part_7.py", "limit": next(numbers)})
             assert passage.action == "allow", passage.message
 
         return best({"Door.judge": plain, "Door.judge, a path": path}, REPEATS)

@@ -32,7 +32,11 @@ def place_of(store: str = EVERYWHERE) -> str:
 
 def stop_at(file: str) -> Pause | None:
     """Asked before every call, so it is quick where there is none."""
-    return _read(file) if file and os.path.lexists(file) else None
+    try:
+        os.lstat(file)
+    except (OSError, ValueError):
+        return None
+    return _read(file)
 
 
 def put_stop(pause: Pause | None, store: str = EVERYWHERE) -> None:
