@@ -25,7 +25,7 @@ HOSTS_PYTHON = "RIGHTCALL_HOSTS_PYTHON"
 """Names the Python of `make test-hosts`, which has FastMCP; beside the other peers it cannot be installed."""
 CALLS, WARM, CLIENTS = 300, 30, 16
 SERVER = [sys.executable, str(Path(__file__).with_name("mcp_server.py"))]
-OURS = [sys.executable, "-c", "import sys; from rightcall.cli import main; sys.exit(main())"]
+OURS = [sys.executable, "-m", "rightcall"]
 POLICY = """version = 1
 [policy]
 repeats = 0
@@ -50,16 +50,16 @@ def bridging() -> Iterator[Figure]:
         folder = Path(name)
         policy = folder / "rightcall.toml"
         policy.write_text(POLICY % json.dumps(SERVER))
-        direct = _over_stdio(SERVER)
+        direct = over_stdio(SERVER)
         yield Figure("a call at the server itself, stdio", micro(direct.cpu), "", "", "", None)
         empty = folder / "empty"
         empty.mkdir()
-        bare = _over_stdio([*OURS, "wrap", "--name", "files", "--", *SERVER], empty)
+        bare = over_stdio([*OURS, "wrap", "--name", "files", "--", *SERVER], empty)
         yield Figure("`wrap`, added to each call", micro(bare.cpu), "", "", "0.6 ms", bare.cpu <= 0.6e-3)
-        wrap = _over_stdio([*OURS, "wrap", "--policy", str(policy), "--name", "files", "--", *SERVER])
+        wrap = over_stdio([*OURS, "wrap", "--policy", str(policy), "--name", "files", "--", *SERVER])
         yield Figure("`wrap` with audit, added to each call", micro(wrap.cpu), "", "", "0.6 ms", wrap.cpu <= 0.6e-3)
-        with _gateway(folder) as (pid, url):
-            one, many = (asyncio.run(_over_http(pid, url, "files_read_file", n)) for n in (1, CLIENTS))
+        with gateway(folder) as (pid, url):
+            one, many = (asyncio.run(over_http(pid, url, "files_read_file", n)) for n in (1, CLIENTS))
         peer = _peer()
     beside, ratio = ("", "") if peer is None else (micro(peer[0].cpu), f"{peer[0].cpu / one.cpu:.1f} ×")
     yield Figure("gateway with audit, each call", micro(one.cpu), beside, ratio, "3 ms", one.cpu <= 3e-3)
@@ -77,16 +77,16 @@ def _peer() -> tuple[Cost, Cost] | None:
     if not os.path.exists(python):
         return None
     with _fastmcp(python) as (pid, url):
-        one, many = (asyncio.run(_over_http(pid, url, "read_file", n)) for n in (1, CLIENTS))
+        one, many = (asyncio.run(over_http(pid, url, "read_file", n)) for n in (1, CLIENTS))
     return one, many
 
 
 # ── stdio ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _over_stdio(command: list[str], folder: Path | None = None) -> Cost:
+def over_stdio(command: list[str], folder: Path | None = None, env: dict[str, str] | None = None) -> Cost:
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder, env=env
     ) as process:
         try:
             _asked(process, 0, "initialize", HELLO)
@@ -127,9 +127,10 @@ def _say(process: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
 
 
 @contextmanager
-def _gateway(folder: Path) -> Iterator[tuple[int, str]]:
-    command = [*OURS, "serve", "--port", "0", "--json", "--quiet", "--root", str(folder)]
-    with a_process(command) as process:
+def gateway(folder: Path, env: dict[str, str] | None = None) -> Iterator[tuple[int, str]]:
+    policy = str(folder / "rightcall.toml")  # named: one that is only found is not trusted with commands
+    command = [*OURS, "serve", "--port", "0", "--json", "--quiet", "--policy", policy, "--root", str(folder)]
+    with a_process(command, env) as process:
         assert process.stdout is not None
         yield process.pid, json.loads(process.stdout.readline())["mcp"]
 
@@ -147,7 +148,7 @@ def _fastmcp(python: str) -> Iterator[tuple[int, str]]:
         yield process.pid, f"http://127.0.0.1:{port}/mcp"
 
 
-async def _over_http(pid: int, url: str, tool: str, clients: int) -> Cost:
+async def over_http(pid: int, url: str, tool: str, clients: int) -> Cost:
     """So many clients, each with a connection and a session of its own, one call after the other."""
     sessions = [_Client(url, tool, f"c{number}") for number in range(clients)]
     await asyncio.gather(*(one.open() for one in sessions))

@@ -362,7 +362,9 @@ class Door:
 
     def _folders(self, space: str, cwd: str | None) -> tuple[str, ...]:
         server = self._current.servers.get(space) if space else None
-        return tuple(folder for folder in (cwd, server.cwd if server is not None else "") if folder)
+        if server is None:
+            return (cwd,) if cwd else ()
+        return tuple(folder for folder in (cwd, server.cwd) if folder)
 
     def _work(self, asked: Asked) -> Callable[[Tables], Admission]:
         return partial(self._observed if asked.observed else self._decided, asked=asked)

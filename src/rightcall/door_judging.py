@@ -2,14 +2,12 @@
 record ready to be written. No I/O, apart from following the links of paths."""
 
 import logging
-from collections.abc import Iterator
 from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.authorise.allowlist import denial, is_outside, not_whitelisted, permission
-from rightcall.authorise.limits import scopes_of
 from rightcall.catalog import Tool
 from rightcall.config import Policy
 from rightcall.config_settings import Rights, is_repeatable
@@ -21,7 +19,7 @@ from rightcall.executor_calls import Who, Written, call_body, fault_body, faulty
 from rightcall.executor_request import Ground, Occasion, TooManyPaths, build_request, canonical
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.fs.readings import NOWHERE
-from rightcall.fs.rules import path_rules
+from rightcall.fs.rules import PathRules, path_rules
 from rightcall.record.admission import finish
 from rightcall.record.asking import Question
 from rightcall.record.entries import UNASKED, AnswerBody, CallBody, EndBody, encode, read_call
@@ -207,34 +205,48 @@ def _request(here: Here, written: Written, tool: Equipped, name: str, occasion: 
         return Decision("deny", "validation", str(fault), "Make several calls instead.")
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
         return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
-    seen = request.paths
-    if request.command_paths:
-        seen = (*seen, *((written, resolved) for written, resolved, _ in request.command_paths))
-    touched = touches(here.guarded, request.root, seen) if seen else None
-    if touched is not None:
-        return Decision("deny", "path:deny", f"No such file or folder: {escaped(touched, 200)}")
-    guarding = guards(here.root, request.paths) if request.paths and _writes_files(tool, request) else None
-    if guarding is not None:
-        why = f"`{escaped(guarding, 200)}` decides which hooks or programs run"
-        request = replace(request, findings=(*request.findings, Finding("ask", "path:guards", why)))
-    held = holds_credentials(request.root, _unexcepted(request, rights)) if request.paths else None
-    if held is not None:
-        why = f"`{escaped(held, 200)}` holds credentials"
-        request = replace(request, findings=(*request.findings, Finding("ask", "path:credentials", why)))
+    if request.paths or request.command_paths:
+        judged = _with_paths_judged(here, tool, request)
+        if isinstance(judged, Decision):
+            return judged
+        request = judged
     if request.inner:
         unoffered = _unoffered(here, request.inner)
         if unoffered is not None:
             return unoffered
         others = (*others, *(name for tool in request.inner if tool for name in (tool, *names_meant(here.space, tool))))
     return replace(
-        request, tool=whole, scopes=scopes_of(rights, whole), own=False, permit=here.rights.permit,
+        request, tool=whole, scopes=here.box.scopes_of(rights, whole), own=False, permit=here.rights.permit,
         called=_others(others, whole), origin=here.origin,
         repeatable=tool.tool.rules.repeatable or is_repeatable(rights, whole),
-        inner=tuple([full_name(here.space, tool) if tool else tool for tool in request.inner]),
-        paths=_named_paths(request, rights) if request.paths else (),
-        command_paths=tuple([path for path in request.command_paths if _is_named(path[1], rights)]),
+        inner=tuple([full_name(here.space, tool) if tool else tool for tool in request.inner]) if request.inner else (),
         dry_run=here.rights.dry_run and request.side_effects,
     )  # fmt: skip
+
+
+def _with_paths_judged(here: Here, tool: Equipped, request: Request) -> Request | Decision:
+    """What the names of paths say at a door; of the paths those are left that the policies are to judge."""
+    seen = request.paths
+    if request.command_paths:
+        seen = (*seen, *((written, resolved) for written, resolved, _ in request.command_paths))
+    touched = touches(here.guarded, request.root, seen)
+    if touched is not None:
+        return Decision("deny", "path:deny", f"No such file or folder: {escaped(touched, 200)}")
+    said, findings = here.rights.rights.paths, request.findings
+    rules = path_rules(said.deny, said.allow, said.dotfiles)
+    guarding = guards(here.root, request.paths) if request.paths and _writes_files(tool, request) else None
+    if guarding is not None:
+        why = f"`{escaped(guarding, 200)}` decides which hooks or programs run"
+        findings = (*findings, Finding("ask", "path:guards", why))
+    held = holds_credentials(request.root, [pair for pair in request.paths if not rules.excepts(pair[1])])
+    if held is not None:
+        findings = (*findings, Finding("ask", "path:credentials", f"`{escaped(held, 200)}` holds credentials"))
+    return replace(
+        request,
+        findings=findings,
+        paths=_named_paths(request.paths, rules),
+        command_paths=tuple([path for path in request.command_paths if _is_named(path[1], rules)]),
+    )
 
 
 def _unoffered(here: Here, inner: tuple[str, ...]) -> Decision | None:
@@ -244,12 +256,6 @@ def _unoffered(here: Here, inner: tuple[str, ...]) -> Decision | None:
     if left_out is None:
         return None
     return Decision("deny", f"server:{here.space}", not_whitelisted(full_name(here.space, left_out)))
-
-
-def _unexcepted(request: Request, rights: Rights) -> Iterator[tuple[str, str]]:
-    """The paths of which the policy does not say that they may be touched whatever their names."""
-    rules = path_rules(rights.paths.deny, rights.paths.allow, rights.paths.dotfiles)
-    return (pair for pair in request.paths if not rules.excepts(pair[1]))
 
 
 def _writes_files(tool: Equipped, request: Request) -> bool:
@@ -294,18 +300,19 @@ def _known_ones(problems: tuple[dict[str, str], ...]) -> tuple[dict[str, str], .
     return tuple(one for one in problems if one.get("code") != "unknown_tool")
 
 
-def _named_paths(request: Request, rights: Rights) -> tuple[tuple[str, str], ...]:
+def _named_paths(paths: tuple[tuple[str, str], ...], rules: PathRules) -> tuple[tuple[str, str], ...]:
     """Those paths that the policy denies or that are named like secrets, wherever they are, and those that nobody can
     judge: where else a host may look is the host's affair."""
     return tuple(
-        (written, path if path == NOWHERE else path.lstrip("/") or ".")
-        for written, path in request.paths
-        if _is_named(path, rights)
+        [
+            (written, path if path == NOWHERE else path.lstrip("/") or ".")
+            for written, path in paths
+            if _is_named(path, rules)
+        ]
     )
 
 
-def _is_named(path: str, rights: Rights) -> bool:
-    rules = path_rules(rights.paths.deny, rights.paths.allow, rights.paths.dotfiles)
+def _is_named(path: str, rules: PathRules) -> bool:
     return path == NOWHERE or rules.named(path) is not None
 
 

@@ -115,10 +115,10 @@ def _given(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[_Given]:
 
 def _may_hold(arguments: Mapping[str, Any]) -> bool:
     """Whether an argument is named like a command or an address, or could have one inside."""
-    return any(
-        type(value) is dict or type(value) is list or kind_of(name) in _JUDGED or may_be_json(value)
-        for name, value in arguments.items()
-    )
+    for name, value in arguments.items():
+        if type(value) is dict or type(value) is list or kind_of(name) in _JUDGED or may_be_json(value):
+            return True
+    return False
 
 
 _JUDGED = frozenset(("command", "url", "code", "program"))

@@ -137,15 +137,16 @@ def spots(arguments: Mapping[str, Any]) -> Iterator[Spot]:
 
 def guessed_paths(arguments: Mapping[str, Any]) -> Iterator[str]:
     """The values that are likely to be paths, as they are written."""
-    if not any(may_be_json(value) or type(value) in _NESTED or kind_of(name) for name, value in arguments.items()):
-        return
-    for spot in spots(arguments):
-        kind = kind_of(spot.name)
+    if any(isinstance(value, dict | list) or may_be_json(value) for value in arguments.values()):
+        named = [(spot.name, spot.value) for spot in spots(arguments)]
+    else:
+        named = arguments.items()  # nothing has anything inside: most calls
+    for name, value in named:
+        kind = kind_of(name)
         if kind in _PATH_KINDS:
-            yield from (path for text in _texts(spot.value) if (path := _as_path(spot.name, kind, text)))
+            yield from (path for text in _texts(value) if (path := _as_path(name, kind, text)))
 
 
-_NESTED = frozenset((dict, list))
 _PATH_KINDS = frozenset(("path", "place", "program", "url"))
 
 

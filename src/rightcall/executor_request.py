@@ -15,7 +15,7 @@ from rightcall.execute.places import values_at
 from rightcall.executor_batches import Inner, effects_inside, inner_calls, names_judged
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.fs.globs import folded
-from rightcall.fs.readings import NOWHERE, Unjudged, destinations, follow, spellings
+from rightcall.fs.readings import NOWHERE, Unjudged, destinations, follow, is_straight, spellings
 from rightcall.text.escape import escaped
 from rightcall.types import Effect, Verdict
 from rightcall.types_running import Finding, Request
@@ -120,11 +120,13 @@ def build_request(
     inner = tuple(inner_calls(toolbox, rules.batch, call.arguments)) if rules.batch is not None else ()
     effects = tool.effects | effects_inside(inner) if inner else tool.effects
     foreign = equipped.local is None or not equipped.local.rooted
-    named = rules.paths or rules.patches or inner or (guesses and not tool.is_described)
+    described = tool.is_described
+    named = rules.paths or rules.patches or inner or (guesses and not described)
     written = _places(tool, call.arguments, inner, guesses) if named else iter(())
-    base, paths = _paths(written, (root, *folders), foreign) if named else ("", ())
+    bases = (root, *(one for one in folders if one != root)) if folders else (root,)
+    base, paths = _paths(written, bases, foreign) if named else ("", ())
     findings, commanded, visible = (), (), ()
-    if inner or rules.commands or rules.urls or (foreign and not tool.is_described):  # ours declare what they take
+    if inner or rules.commands or rules.urls or (foreign and not described):  # ours declare what they take
         findings, commanded, visible = _judge_of_arguments()(tool, call.arguments, inner, rights, (root, *folders))
     if rules.globs or inner:
         starts = tuple(dict.fromkeys((".", *(path.resolved for path in paths))))
@@ -172,14 +174,18 @@ def _judge_of_arguments() -> "Callable[..., Judged]":
 
 def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> tuple[str, tuple[_Path, ...]]:
     """Where they lead, after the folder that they are below."""
-    bases: tuple[str, ...] = ()
+    root, bases = "", tuple[str, ...]()
     found: dict[_Path, None] = {}
     for count, one in enumerate(written, 1):
-        bases = bases or tuple(dict.fromkeys(map(follow, folders)))  # many calls have no path at all
-        found.update(dict.fromkeys(_readings(bases, one, foreign)))
+        if len(folders) == 1 and is_straight(folders[0], one):
+            root = folders[0]
+            found[_Path(one, one, False)] = None
+        else:
+            bases = bases or tuple(dict.fromkeys(map(follow, folders)))  # many calls have no path at all
+            found.update(dict.fromkeys(_readings(bases, one, foreign)))
         if count > MOST_PATHS or len(found) > _MOST_READINGS:
             raise TooManyPaths(TOO_MANY_PATHS)
-    return bases[0] if bases else "", tuple(found)
+    return bases[0] if bases else root, tuple(found)
 
 
 def _command_paths(paths: Iterable[tuple[str, str, bool]], base: str) -> tuple[tuple[str, str, bool], ...]:
@@ -192,7 +198,7 @@ def _command_paths(paths: Iterable[tuple[str, str, bool]], base: str) -> tuple[t
 
 def _places(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner], guesses: bool) -> Iterator[str]:
     """The paths as they are written, in the call and in the calls within it."""
-    for called, given in _calls(tool, arguments, inner):
+    for called, given in _calls(tool, arguments, inner) if inner else ((tool, arguments),):
         if guesses and not called.rules.paths and not called.is_described:
             from rightcall.executor_guesses import guessed_paths  # late: as above
 

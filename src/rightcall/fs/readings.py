@@ -42,8 +42,8 @@ def spellings(written: str) -> list[str]:
     """
     if len(written) > LONGEST:
         raise Unjudged(f"it is longer than {LONGEST:,} characters")
-    if _ORDINARY.fullmatch(written) and ".." not in written and "./" not in written and "//" not in written:
-        return [written]  # there is no other reading: most paths
+    if _is_ordinary(written):
+        return [written]
     found = {written: None}
     todo = [written]
     while todo:
@@ -58,6 +58,20 @@ def spellings(written: str) -> list[str]:
         if len(found) > _MOST:
             raise Unjudged("it can be read in too many ways")
     return list(found)
+
+
+def _is_ordinary(written: str) -> bool:
+    """Whether there is no other reading: most paths."""
+    return bool(_ORDINARY.fullmatch(written) and ".." not in written and "./" not in written and "//" not in written)
+
+
+def is_straight(root: str, written: str) -> bool:
+    """Whether a path has one reading, and leads from the root to just where its names say. Then the root is its own
+    true folder too, and need not be followed: most paths."""
+    if written[:1] == "/" or len(written) > LONGEST or not _is_ordinary(written):
+        return False
+    whole = f"{root}/{written}"
+    return follow(whole) == whole and whole[:6] != "/proc/"
 
 
 def destinations(base: str, written: str) -> list[str]:

@@ -35,7 +35,11 @@ def places_of(store: str = EVERYWHERE) -> tuple[str, ...]:
 def stop_at(*files: str) -> Pause | None:
     """Asked before every call, so it is quick where there is none."""
     for file in files:
-        if os.path.lexists(file) and (found := _read(file)) is not None:
+        try:
+            os.lstat(file)
+        except (OSError, ValueError):
+            continue
+        if (found := _read(file)) is not None:
             return found
     return None
 
