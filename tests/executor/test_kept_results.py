@@ -48,7 +48,7 @@ def plant(root: Path) -> Path:
 
 def rest() -> None:
     """Until what was done just now lies behind the grain of the clock of files."""
-    began, until = time_ns(), monotonic() + 4
+    began, until = time_ns(), monotonic() + 60
     while time_ns() - began < 40_000_000:
         assert monotonic() < until
 

@@ -361,5 +361,5 @@ def test_an_edit_of_what_is_allowed_tells_clients_that_their_tools_have_changed(
             while not heard:
                 await asyncio.sleep(0.01)
 
-    asyncio.run(asyncio.wait_for(main(), 5))
+    asyncio.run(asyncio.wait_for(main(), 25))
     assert json.decode(heard[0])["method"] == TOOLS

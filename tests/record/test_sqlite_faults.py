@@ -88,7 +88,7 @@ def test_a_database_that_is_just_being_made_is_waited_for(open_sqlite: OpenSqlit
         opening.join(0.3)
         assert opening.is_alive()
         other.execute("ROLLBACK")
-    opening.join(10)
+    opening.join(60)
     resumed(opened[0], 0)
 
 

@@ -37,7 +37,7 @@ async def whole(upstream: Upstream, method: str = "GET", body: bytes = b"") -> t
 
 def run(test: Callable[[], Awaitable[None]]) -> None:
     async def limited() -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await test()
 
     for loop in LOOPS:
@@ -49,7 +49,7 @@ def failure(script: bytes, **limits: float) -> UpstreamError:
     """How asking an upstream with this answer fails."""
 
     async def ask() -> UpstreamError:
-        async with asyncio.timeout(20), asking([script], **limits) as (upstream, _):
+        async with asyncio.timeout(60), asking([script], **limits) as (upstream, _):
             with pytest.raises(UpstreamError) as raised:
                 await whole(upstream)
             return raised.value

@@ -171,7 +171,7 @@ def test_a_host_that_sends_nothing_is_answered_in_time(work: Path) -> None:
         with process:
             assert process.stdout is not None
             said.append(process.stdout.read())
-            assert process.wait(20) == 0
+            assert process.wait(60) == 0
     assert "could not judge this call" in reason(json.decode(said[0]))
     assert said[1] == b""
 
