@@ -152,7 +152,7 @@ def test_a_fault_is_told_once_and_work_resumes_by_itself(fault: str, caplog: pyt
 
 
 def wait_until_written(found: Recording, store: Faulty) -> None:
-    for _ in range(1000):
+    for _ in range(6000):
         if not found.state.waiting and found.state.ok:
             return
         store.tried.acquire(timeout=0.01)
