@@ -117,6 +117,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.promise("C-75")
 def test_no_change_of_a_tree_is_missed(tmp_path: Path) -> None:
     roots = {name: plant(tmp_path / f"tree {at}") for at, name in enumerate(CHANGES)}
@@ -131,6 +132,7 @@ def test_no_change_of_a_tree_is_missed(tmp_path: Path) -> None:
             (root / "src/deep").chmod(0o755)
 
 
+@pytest.mark.long
 @pytest.mark.promise("C-75")
 def test_what_happens_at_any_moment_is_never_missed(tmp_path: Path) -> None:
     """Without waiting in between: what changed a moment ago can change again without looking different."""

@@ -11,6 +11,7 @@ import pytest
 SCRIPT = Path(__file__).parents[2] / "scripts" / "race.py"
 
 
+@pytest.mark.long
 @pytest.mark.promise("P-03")
 def test_a_swapped_link_never_shows_what_it_leads_to() -> None:
     done = subprocess.run(

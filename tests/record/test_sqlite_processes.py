@@ -56,6 +56,7 @@ def finished(child: "subprocess.Popen[str]") -> list[str]:
     return out.splitlines()
 
 
+@pytest.mark.long
 @pytest.mark.promise("P-02")
 def test_ten_thousand_attempts_from_eight_processes_admit_exactly_a_hundred(
     start: Start, open_sqlite: OpenSqlite

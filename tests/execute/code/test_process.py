@@ -110,6 +110,7 @@ def bomb(tmp_path: Path) -> Made:
     return it
 
 
+@pytest.mark.long
 @pytest.mark.promise("C-08")
 def test_a_commit_that_is_made_to_fill_the_memory_is_told_as_such(bomb: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rightcall.execute.code.git.run._MEMORY", 64 << 20)

@@ -135,6 +135,7 @@ def test_ripgrep_counts_the_lines_that_we_find(tmp_path: Path) -> None:
         os.close(folder)
 
 
+@pytest.mark.long
 @pytest.mark.promise("C-02")
 def test_no_pattern_takes_long_or_much_memory(tmp_path: Path) -> None:
     """In a process of its own, whose memory is its own: long lines, many lines, and both engines' limits."""

@@ -61,6 +61,7 @@ def swap(root: Path, outside: Path, stop: Event) -> None:
                 folder.unlink()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.promise("P-03", "C-02")
 def test_a_link_that_is_swapped_in_while_a_search_runs_shows_nothing(root: Path, engine: Engine) -> None:
