@@ -14,10 +14,13 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "race.py"
 @pytest.mark.long
 @pytest.mark.promise("P-03")
 def test_a_swapped_link_never_shows_what_it_leads_to() -> None:
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), "--seconds", "2", "--files-only"],
-        capture_output=True, text=True, timeout=110, check=False,
-    )  # fmt: skip
+    for seconds in ("2", "10", "30"):  # on a busy machine a short race may be none
+        done = subprocess.run(
+            [sys.executable, str(SCRIPT), "--seconds", seconds, "--files-only"],
+            capture_output=True, text=True, timeout=110, check=False,
+        )  # fmt: skip
+        if "this was no race" not in done.stdout:
+            break
     assert done.returncode == 0, done.stdout + done.stderr
     assert "nothing leaked" in done.stdout
 
