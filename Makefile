@@ -15,11 +15,12 @@ PIP_QUIET := --quiet --disable-pip-version-check --no-input
 FUZZ_SECONDS ?= 600
 CORPORA ?=
 PAGES ?=
+SUITE ?= -m pytest
 ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-hosts lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race realmodel realmodel-router storm train docs format clean python
+.PHONY: help run test tests-long test-hosts lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race realmodel realmodel-router storm train docs format clean python
 
 help: ## list the targets
 	@echo "RightCall: every tool call a model emits comes out right, or not at all."
@@ -36,29 +37,34 @@ run: $(VENV)/.installed ## set up, then start the server with a practice model o
 	@echo
 	@trap : INT; $(BIN)/rightcall serve $(ARGS); code=$$?; [ $$code -eq 130 ] || exit $$code # Ctrl-C is how it is meant to end
 
-test: lint types tests ## set up, then lint, types and tests (what CI runs)
+test: lint ## set up, then lint, and types beside the tests
+	@$(MAKE) --no-print-directory --jobs 2 types tests
 	@echo "make test: all good"
+
+tests-long: $(VENV)/.dev ## the tests that are too long for every day: races, many processes, large inputs
+	@echo "== long tests"
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python $(SUITE) -m long -n 2 $(ARGS)
 
 test-hosts: $(HOSTS)/.installed $(LITELLM)/.installed ## the real hosts: frameworks, MCP clients and servers, Claude Code; and the matrix of docs/hosts.md
 	@echo "== types of the adapters"
 	@$(HOSTS)/bin/pyright -p pyright-hosts.json
 	@echo "== hosts"
-	@RIGHTCALL_NPM_BIN="$(CURDIR)/$(HOSTS)/npm/node_modules/.bin" RIGHTCALL_LITELLM_PYTHON="$(CURDIR)/$(LITELLM)/bin/python" PATH="$(CURDIR)/$(HOSTS)/bin:$$PATH" $(HOSTS)/bin/python -m pytest tests_hosts --ignore tests_hosts/litellm -n 2 $(ARGS)
+	@RIGHTCALL_NPM_BIN="$(CURDIR)/$(HOSTS)/npm/node_modules/.bin" RIGHTCALL_LITELLM_PYTHON="$(CURDIR)/$(LITELLM)/bin/python" PATH="$(CURDIR)/$(HOSTS)/bin:$$PATH" $(HOSTS)/bin/python $(SUITE) tests_hosts --ignore tests_hosts/litellm -n 2 $(ARGS)
 	@echo "== LiteLLM"
-	@$(LITELLM)/bin/python -m pytest tests_hosts/litellm $(ARGS)
+	@$(LITELLM)/bin/python $(SUITE) tests_hosts/litellm $(ARGS)
 
 lint: $(VENV)/.dev
 	@echo "== lint"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
+# Shown whole at its end: it runs beside the tests, which show how far they are.
 types: $(VENV)/.dev
-	@echo "== types"
-	@$(BIN)/pyright
+	@said=$$($(BIN)/pyright 2>&1); code=$$?; printf '\n== types\n%s\n' "$$said"; exit $$code
 
 tests: $(VENV)/.dev
 	@echo "== tests"
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 2 $(ARGS)
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python $(SUITE) -n 2 $(ARGS)
 
 docs: $(VENV)/.dev ## run every example and command of README and docs, and check their links
 	@$(BIN)/python -m pytest tests/test_docs.py tests/test_promises.py $(ARGS)

@@ -25,6 +25,7 @@ hypothesis.settings.register_profile(
     derandomize=True,
     database=None,
     deadline=None,
+    max_examples=50,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("rightcall")

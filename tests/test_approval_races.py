@@ -87,6 +87,7 @@ def redeemers(path: Path, processes: int) -> list[int]:
     return [int(process.communicate(timeout=60)[0]) for process in started]
 
 
+@pytest.mark.long
 def test_a_hundred_approvals_redeemed_twice_at_once_by_processes_run_a_hundred_calls(path: Path) -> None:
     store = SqliteStore(path)
     desk = Desk(store)

@@ -51,7 +51,9 @@ def of_language(*languages: str) -> list[Block]:
     return [block for page in PAGES for block in read(page) if block.language in languages]
 
 
-pages = pytest.mark.parametrize("page", PAGES, ids=name_of)
+def pages_with(*languages: str) -> pytest.MarkDecorator:
+    found = [page for page in PAGES if any(block.language in languages for block in read(page))]
+    return pytest.mark.parametrize("page", found, ids=name_of)
 
 
 @pytest.fixture
@@ -92,7 +94,7 @@ def run_python(block: Block, names: dict[str, object], where: str) -> str | None
     return f"{where}:{block.line} prints\n{printed.getvalue()}\nbut says\n{stated}"
 
 
-@pages
+@pages_with("python", "py")
 def test_every_python_example_runs_and_prints_what_it_says(page: Path, workshop: Path) -> None:
     names: dict[str, object] = {"__name__": "__main__"}
     wrong: list[str] = []
@@ -144,7 +146,7 @@ def run_command(command: str, *, here: bool = False) -> str:
     return done.stdout
 
 
-@pages
+@pages_with("console")
 def test_every_console_example_prints_what_it_says(page: Path, workshop: Path) -> None:
     wrong: list[str] = []
     with Servers() as servers:
@@ -163,7 +165,7 @@ def test_every_console_example_prints_what_it_says(page: Path, workshop: Path) -
     assert wrong == [], "\n".join(wrong)
 
 
-@pages
+@pages_with("bash", "sh", "shell")
 def test_every_shell_command_works(page: Path, workshop: Path) -> None:
     for block in read(page):
         if block.language not in ("bash", "sh", "shell"):
@@ -209,7 +211,7 @@ def links(page: Path) -> Iterator[str]:
     yield from re.findall(r"\]\(([^)\s]+)\)", FREE_OF_CODE.sub("", page.read_text(encoding="utf-8")))
 
 
-@pages
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_link_within_the_project_leads_somewhere(page: Path) -> None:
     for link in links(page):
         if "://" in link:

@@ -41,6 +41,7 @@ def by_name(kind: Kind) -> str:
     return kind.name
 
 
+@pytest.mark.long
 @pytest.mark.promise("N-11", "N-13", "N-17", "V-01")
 @every("kind", KINDS, ids=by_name, parts=16)
 def test_the_gate_answers_in_time_and_lets_nothing_escape(kind: Kind) -> None:
@@ -48,6 +49,7 @@ def test_the_gate_answers_in_time_and_lets_nothing_escape(kind: Kind) -> None:
     assert not found
 
 
+@pytest.mark.long
 @pytest.mark.promise("N-17")
 @every("kind", TEXTS, ids=by_name, parts=12)
 @every("led", [False, True], ids=["free", "led by a schema"])

@@ -84,7 +84,7 @@ class Talk:
     def call(self, id: Any, name: str, arguments: Any) -> Any:
         return self.ask(id, "tools/call", {"name": name, "arguments": arguments})
 
-    def close(self, within: float = 20) -> int:
+    def close(self, within: float = 60) -> int:
         """No more from us; the exit code."""
         self.input.close()
         return self.process.wait(within)

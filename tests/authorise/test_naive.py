@@ -17,6 +17,7 @@ RARE = {"batch", "definition:changed", "approval:grant"} | {
 """Rules that need much to come together, and that the generator must reach all the same."""
 
 
+@pytest.mark.long
 def test_random_policies_and_requests_are_decided_as_the_obvious_evaluator_decides_them() -> None:
     chance = random.Random(20261115)
     seen: set[tuple[str, str]] = set()

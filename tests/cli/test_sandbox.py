@@ -84,7 +84,7 @@ def test_output_comes_byte_for_byte_and_as_it_comes(here: Path) -> None:
     assert process.stdout.read(4) == b"\xff\0\r\n"  # while it still runs
     inside = _children(process.pid)
     process.send_signal(signal.SIGINT)
-    assert process.wait(10) == 130
+    assert process.wait(60) == 130
     process.communicate()
     assert inside
     assert not [pid for pid in inside if os.path.exists(f"/proc/{pid}")]

@@ -37,7 +37,7 @@ def watching(monkeypatch: pytest.MonkeyPatch) -> Screen:
 def test_the_line_is_shown_while_the_work_goes_on_and_is_gone_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = watching(monkeypatch)
     with waiting(lambda seconds: f"working {seconds:.0f} s", every=0.001):
-        assert screen.written.wait(5)
+        assert screen.written.wait(60)
     shown = screen.getvalue()
     assert shown.startswith("\r\x1b[Kworking 0 s")
     assert shown.endswith("\r\x1b[K")

@@ -26,7 +26,7 @@ class Ends:
         self._queue.put((outcome, kept))
 
     def next(self) -> tuple[Any, bool]:
-        return self._queue.get(timeout=10)
+        return self._queue.get(timeout=60)
 
 
 def test_an_idle_thread_is_used_again() -> None:
@@ -45,7 +45,7 @@ def test_threads_are_daemons_and_end_when_nobody_needs_them() -> None:
     threads.start(threading.current_thread, ends.tell)
     thread, _ = ends.next()
     assert thread.daemon
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
     threads.start(lambda: "again", ends.tell)
     assert ends.next() == ("again", True)
@@ -127,7 +127,7 @@ def test_a_stopped_job_ends_and_its_thread_takes_no_other() -> None:
         spin()
 
     job = threads.start(work, ends.tell)
-    assert began.wait(10)
+    assert began.wait(60)
     assert threads.stop(job) == "stopping"
     _, kept = ends.next()
     assert not kept
@@ -135,7 +135,7 @@ def test_a_stopped_job_ends_and_its_thread_takes_no_other() -> None:
     thread, kept = ends.next()
     assert kept
     assert thread is not stopped[0]
-    stopped[0].join(10)
+    stopped[0].join(60)
     assert not stopped[0].is_alive()
 
 
@@ -159,9 +159,9 @@ def test_a_thread_does_not_go_on_before_the_exception_meant_for_it_was_raised(mo
         release.wait()
 
     job = threads.start(work, lambda outcome, kept: told.set())
-    assert began.wait(10)
+    assert began.wait(60)
     assert threads.stop(job) == "stopping"
-    assert told.wait(10)
+    assert told.wait(60)
     assert told_before == [False]
 
 
@@ -250,7 +250,7 @@ from rightcall.execute.threads import Threads
 threads, ends = Threads(), queue.SimpleQueue()
 def call():
     threads.start(lambda: 1, lambda outcome, kept: ends.put(outcome))
-    return ends.get(timeout=10)
+    return ends.get(timeout=60)
 assert call() == 1
 child = os.fork()
 if child == 0:

@@ -96,6 +96,7 @@ def test_a_caller_that_gives_up_cancels_the_tool_and_the_record_says_so() -> Non
     assert (end.status, end.error) == ("failed", "The caller gave it up.")
 
 
+@pytest.mark.long
 @pytest.mark.promise("P-02", "P-12")
 @pytest.mark.parametrize("kind", ["threads", "processes"])
 def test_a_crowd_gets_exactly_as_many_calls_as_the_limit_allows(kind: str) -> None:

@@ -115,7 +115,14 @@ def leaks(outcome: Any, written: str) -> list[str]:
 
 
 @pytest.mark.promise("V-09", "P-01")
-@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize(
+    "gate",
+    [
+        "block",
+        "strict",
+        *(pytest.param(one, marks=pytest.mark.long) for one in GATES if one not in ("block", "strict")),
+    ],
+)
 def test_nothing_is_told_of_tools_that_a_caller_may_not_use(gate: str) -> None:
     with opened(GATES[gate]) as executor:
         for call in writings(gate):

@@ -10,6 +10,7 @@ import pytest
 KILLING = Path(__file__).parent / "killing.py"
 
 
+@pytest.mark.long
 @pytest.mark.promise("A-01", "A-03")
 def test_whatever_the_stage_nothing_ran_without_a_record_or_twice_and_the_interruption_shows() -> None:
     done = subprocess.run(

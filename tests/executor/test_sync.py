@@ -45,7 +45,7 @@ def test_closing_ends_what_runs_and_nobody_waits_for_ever() -> None:
     began.wait()
     executor.close()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert not any(thread.is_alive() for thread in threads)
     assert ends == ["closed"] * 4
 

@@ -11,12 +11,17 @@ import pytest
 SCRIPT = Path(__file__).parents[2] / "scripts" / "race.py"
 
 
+def raced(seconds: int) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(SCRIPT), "--seconds", str(seconds), "--files-only"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+
+
+@pytest.mark.long
 @pytest.mark.promise("P-03")
 def test_a_swapped_link_never_shows_what_it_leads_to() -> None:
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), "--seconds", "2", "--files-only"],
-        capture_output=True, text=True, timeout=110, check=False,
-    )  # fmt: skip
+    done = raced(2)
+    if "this was no race" in done.stdout:  # on a busy machine so short a one may be none
+        done = raced(30)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "nothing leaked" in done.stdout
 

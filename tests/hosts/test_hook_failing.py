@@ -127,7 +127,7 @@ def test_what_is_no_plain_file_of_definitions_is_neither_read_nor_waited_for(tmp
         read: list[object] = []
         reader = Thread(target=lambda: read.append(remembered_tools(store, "files")), daemon=True)
         reader.start()
-        reader.join(3)
+        reader.join(60)
         assert read == [[]]
     finally:
         store.close()

@@ -199,7 +199,7 @@ def test_a_stream_ends_with_its_token_and_tells_nothing_more(era: str, after: St
         await asyncio.sleep(0.01)
         counts.append(after)
         site.link.say({"method": "notifications/prompts/list_changed"})
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(25):
             return await revoked, await site.ask(body=call(_meta=META), **ROUTED)
 
     ended, other = run(work)

@@ -113,7 +113,7 @@ def test_a_server_that_is_silent_to_one_greeting_gets_the_other(monkeypatch: pyt
             await asked(client, "tools/call", name="a_echo", arguments={"text": "hi"})
             return [one["method"] for one in links.opened[-1].sent]
 
-    methods = asyncio.run(asyncio.wait_for(main(), 5))
+    methods = asyncio.run(asyncio.wait_for(main(), 25))
     assert methods[:2] == ["initialize", "server/discover"]
     assert links.called() == ["new"]
 
@@ -194,7 +194,7 @@ def test_each_client_with_folders_has_sessions_of_its_own_and_answers_in_them_al
             await until(lambda: links.opened[1].closed)
             return found, [groups, [link.closed for link in links.opened]]
 
-    (shown, answers, changed, refused), (groups, closed) = asyncio.run(asyncio.wait_for(main(), 5))
+    (shown, answers, changed, refused), (groups, closed) = asyncio.run(asyncio.wait_for(main(), 25))
     assert shown == [{}, ROOTS, ROOTS]
     assert answers == [{"roots": [{"uri": "file:///ada"}]}, {"roots": [{"uri": "file:///eve"}]}]
     assert changed == [0, 1, 0]
@@ -219,7 +219,7 @@ def test_a_question_that_comes_before_its_client_has_shaken_hands_waits_for_that
             await until(lambda: heard)
             return before, len([one for one in heard if b"roots/list" in one])
 
-    assert asyncio.run(asyncio.wait_for(main(), 5)) == (0, 1)
+    assert asyncio.run(asyncio.wait_for(main(), 25)) == (0, 1)
 
 
 @pytest.mark.promise("H-31")
@@ -256,7 +256,7 @@ def test_the_sessions_of_a_client_that_asks_nothing_any_more_make_room(monkeypat
             links.opened[0].say({"method": "notifications/prompts/list_changed"})  # it is heard of where it is now
             return [*found, len(heard)]
 
-    assert asyncio.run(asyncio.wait_for(main(), 5)) == [3, "hi", 1]
+    assert asyncio.run(asyncio.wait_for(main(), 25)) == [3, "hi", 1]
 
 
 def test_what_else_a_server_says_reaches_the_client_that_is_alone_with_it() -> None:

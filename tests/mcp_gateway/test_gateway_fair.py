@@ -38,7 +38,7 @@ def test_a_list_that_takes_long_to_learn_never_comes_after_the_one_that_followed
     async def main() -> tuple[str, str]:
         def know(definitions: list[Any], space: str) -> None:
             if len(definitions) == 2:
-                go_on.wait(5)
+                go_on.wait(25)
             shown.append(str(len(gateway.table.of("a"))))
             gateway.door.know(definitions, space)
             learnt.append(definitions[0]["description"])
@@ -361,5 +361,5 @@ def test_an_edit_of_what_is_allowed_tells_clients_that_their_tools_have_changed(
             while not heard:
                 await asyncio.sleep(0.01)
 
-    asyncio.run(asyncio.wait_for(main(), 5))
+    asyncio.run(asyncio.wait_for(main(), 25))
     assert json.decode(heard[0])["method"] == TOOLS

@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from cli_running import Runner
 from mcp_gateway_asking import gateway_of, once, text_of
-from mcp_gateway_scripted import ScriptedLink, old_server, opening
+from mcp_gateway_scripted import Absent, ScriptedLink, old_server, opening
 from rightcall.cli.policy_notes import notes_on
 from rightcall.config import load_policy
 from rightcall.config_tightening import tighten
@@ -210,7 +210,7 @@ def test_a_server_that_is_away_loses_no_call_to_another() -> None:
         gone = {"command": ["gone"], "enabled": True}
         said = rules({"evil": None})
         said["servers"] |= {"files": gone, "fs": {**gone, "prefix": "disk"}}
-        async with gateway_of(said, evil=evil) as gateway:
+        async with gateway_of(said, evil=evil, files=Absent(), fs=Absent()) as gateway:
             for name in ("files_save", "filesSave", "mcp__files_save", "disk_save"):
                 assert "There is no tool" in await ran(gateway, name)
             assert await ran(gateway, "evil_files_save") == "evil/files_save"

@@ -314,7 +314,7 @@ async def changed(link: ScriptedLink, heard: list[bytes]) -> None:
     """The server says that its list has changed; waits until clients hear of it."""
     before = len(heard)
     link.say({"method": "notifications/tools/list_changed"})
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(25):
         while len(heard) == before:
             await asyncio.sleep(0)
 

@@ -26,7 +26,7 @@ def silent(method: str, params: dict[str, Any]) -> Any:
 
 
 async def until(condition: Callable[[], Any]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(25):
         while not condition():
             await asyncio.sleep(0)
 
@@ -56,7 +56,7 @@ class Calling:
         self.site.link.say({"id": number, "result": {"content": [{"type": "text", "text": text}]}})
 
     async def back(self, event_id: str, **more: Any) -> Answer:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(25):
             return await self.site.ask("GET", **{**self.own, "last_event_id": event_id, **more})
 
 

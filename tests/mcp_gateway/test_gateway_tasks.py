@@ -237,7 +237,7 @@ def test_a_task_that_needs_a_person_begins_when_that_has_said_yes(says: bool) ->
             client.answered(message)
             return await calling, len(link.said("tools/call"))
 
-    answer, sent = asyncio.run(asyncio.wait_for(main(), 5))
+    answer, sent = asyncio.run(asyncio.wait_for(main(), 25))
     assert sent == int(says)
     assert answer["task"]["taskId"] == "t1" if says else answer["code"] == -32602
 
@@ -284,7 +284,7 @@ def test_a_task_without_a_result_is_recorded_by_how_it_ended(how: Callable[..., 
             await how(client, link, gateway)
             return endings(gateway)
 
-    ((status, told),) = asyncio.run(asyncio.wait_for(main(), 5))
+    ((status, told),) = asyncio.run(asyncio.wait_for(main(), 25))
     assert status == "failed"
     assert words in told
 
@@ -300,7 +300,7 @@ def test_a_task_that_nobody_fetches_expires() -> None:
                 await asyncio.sleep(0.005)
             return endings(gateway), await asked(client, "tasks/get", taskId="t1")
 
-    ended, after = asyncio.run(asyncio.wait_for(main(), 5))
+    ended, after = asyncio.run(asyncio.wait_for(main(), 25))
     assert ended == [("failed", "The task expired before its result was fetched.")]
     assert after["code"] == -32602
 
@@ -357,7 +357,7 @@ def test_status_and_questions_and_progress_of_a_task_reach_the_client_that_began
             while not heard["eve"]:
                 await asyncio.sleep(0.001)
 
-    asyncio.run(asyncio.wait_for(main(), 5))
+    asyncio.run(asyncio.wait_for(main(), 25))
     told = {name: [json.decode(one) for one in lines] for name, lines in heard.items()}
     assert [one["method"] for one in told["ada"]] == ["notifications/progress", "notifications/tasks/status"]
     assert told["ada"][0]["params"]["progressToken"] == "of ada"
@@ -436,7 +436,7 @@ def test_a_server_asks_for_the_task_that_a_client_runs_for_it() -> None:
             await calling
             return [next(one for one in link.sent if one.get("id") == name) for name in ("s", "g", "n")]
 
-    first, second, third = asyncio.run(asyncio.wait_for(main(), 5))
+    first, second, third = asyncio.run(asyncio.wait_for(main(), 25))
     assert first["result"]["task"]["taskId"] == "c1"
     assert second["result"]["status"] == "completed"
     assert third["error"]["code"] == -32601

@@ -69,7 +69,7 @@ def asked(server: Scripted, done: Callable[[Listener], bool], *, listen: bool = 
         link = HttpLink(Server("a", url=f"http://127.0.0.1:{port}/mcp"))
         await link.open(listener)
         link.request(1, b"{}", {})
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(25):
             await listener.over.wait()
             if listen:
                 link.agreed("2025-11-25", listen=True)

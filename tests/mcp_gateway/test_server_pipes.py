@@ -102,7 +102,7 @@ def with_gateway(loop: Loop, tmp_path: Path, how: str, work: Callable[[Gateway],
             gateway = Gateway(door, ProcessLink, capabilities={})
             gateway.start()
             try:
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(25):
                     return await work(gateway)
             finally:
                 await gateway.aclose()
@@ -171,7 +171,7 @@ def ended(loop: Loop, code: str, *arguments: str) -> tuple[str, str]:
 
         await link.open(Heard())  # type: ignore[arg-type]
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(25):
                 return await lost
         finally:
             await link.aclose()

@@ -122,7 +122,7 @@ def test_a_question_that_nobody_can_answer_any_more_ends_with_the_input_and_so_d
             pipes.say(1, "tools/call")
             await backend.begun.wait()
             pipes.close_input()
-            await asyncio.wait_for(running, 5)
+            await asyncio.wait_for(running, 25)
 
     asyncio.run(main())
     assert asked[0].error is not None
@@ -157,7 +157,7 @@ def test_a_client_that_reads_nothing_can_be_left(monkeypatch: pytest.MonkeyPatch
                 running.cancel()
             else:
                 pipes.close_input()
-            done, _ = await asyncio.wait([running], timeout=3)
+            done, _ = await asyncio.wait([running], timeout=25)
             return done_for_it, bool(done)
 
     done_for_it, is_done = asyncio.run(main())

@@ -20,7 +20,7 @@ def in_a_loop(test: Callable[P, Awaitable[None]]) -> Callable[P, None]:
     @wraps(test)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         async def limited() -> None:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 await test(*args, **kwargs)
 
         asyncio.run(limited())

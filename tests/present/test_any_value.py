@@ -182,6 +182,7 @@ def test_what_is_measured_is_what_is_written(value: Any) -> None:
         assert measure.size(value, 0, cap) > cap
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "make",
     [

@@ -18,7 +18,7 @@ def refused(store: Store, fault: StoreFault) -> str:
     began = time.monotonic()
     with pytest.raises(StoreError) as raised:
         store.transact(add("refused"))
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60  # no hanging; a busy machine may be slow
     assert raised.value.fault == fault
     assert "Nothing was run." in str(raised.value)
     return str(raised.value)

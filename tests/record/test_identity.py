@@ -201,7 +201,7 @@ def test_a_killed_process_never_looks_like_somebody_who_cheats(
         for _ in range(20):
             heard(child)
         child.send_signal(signal.SIGKILL)
-        child.wait(10)
+        child.wait(60)
     store = SqliteStore(database)
     assert store.transact(add()) > 60
     store.close()

@@ -83,7 +83,7 @@ def test_a_process_that_is_killed_leaves_nothing_that_the_next_one_does_not_remo
 ) -> None:
     child = start("denied_and_killed", SECRET)
     assert heard(child) == "denied"
-    child.wait(10)
+    child.wait(60)
     assert holding(database.parent) != []  # it was killed between the commit and the removal
     store = SqliteStore(database)
     assert holding(database.parent) == []

@@ -85,6 +85,7 @@ def settle(chance: random.Random, store: Store) -> None:
             store.transact(lambda tables: resume(tables, "anna"))
 
 
+@pytest.mark.long
 def test_thousands_of_random_requests_are_decided_the_same_again() -> None:
     """Requests of every kind (paths, batches, links, own tools, named approvals) under random policies."""
     totals: Counter[str] = Counter()

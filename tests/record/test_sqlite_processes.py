@@ -41,7 +41,7 @@ def start(database: Path) -> Iterator[Start]:
     yield start_one
     for child in children:
         child.kill()
-        child.communicate(timeout=10)
+        child.communicate(timeout=60)
 
 
 def heard(child: "subprocess.Popen[str]") -> str:
@@ -56,6 +56,7 @@ def finished(child: "subprocess.Popen[str]") -> list[str]:
     return out.splitlines()
 
 
+@pytest.mark.long
 @pytest.mark.promise("P-02")
 def test_ten_thousand_attempts_from_eight_processes_admit_exactly_a_hundred(
     start: Start, open_sqlite: OpenSqlite
@@ -96,7 +97,7 @@ def test_whatever_was_acknowledged_stands_when_the_process_is_killed(start: Star
         for _ in range(5 + 7 * round_):
             said = int(heard(child))
         child.send_signal(signal.SIGKILL)
-        child.wait(10)
+        child.wait(60)
         store = open_sqlite()
         found = records(store)
         assert len(found) >= said
@@ -148,7 +149,7 @@ class TestACallOfAProcessThatDied:
         child = start("calls")
         reading, writing = map(int, heard(child).split())
         child.kill()
-        child.wait(10)
+        child.wait(60)
         store = open_sqlite(at=SystemClock())
         for call in (reading, writing):
             (end,) = store.look(lambda tables, call=call: tables.belonging(call))
@@ -175,7 +176,7 @@ class TestACallOfAProcessThatDied:
         child = start("calls")
         calls = [int(word) for word in heard(child).split()]
         child.kill()
-        child.wait(10)
+        child.wait(60)
         assert store.look(lambda tables: tables.running()) == []
         store.transact(lambda tables: None)
         assert numbers(records(store)) == calls
@@ -187,7 +188,7 @@ class TestACallOfAProcessThatDied:
         parent = start("orphan")
         call, child = map(int, heard(parent).split())
         try:
-            parent.wait(10)
+            parent.wait(60)
             store = open_sqlite(at=SystemClock())
             assert [entry.call for entry in records(store)] == [0, call]
         finally:
@@ -227,7 +228,7 @@ def test_the_files_of_dead_runs_are_removed_and_no_other(start: Start, open_sqli
     runs = database.with_name("audit.db-runs")
     assert len(list(runs.iterdir())) == 1
     child.kill()
-    child.wait(10)
+    child.wait(60)
     store = open_sqlite(at=SystemClock())
     (own,) = runs.iterdir()
     assert stat.S_IMODE(own.stat().st_mode) == 0o600

@@ -200,7 +200,7 @@ def test_a_task_that_is_cancelled_while_it_waits_harms_no_other(open_sqlite: Ope
 
     def hold(tables: Tables) -> int:
         held.set()
-        assert let_go.wait(10)
+        assert let_go.wait(60)
         return tables.append("message", 1, BODY)
 
     async def crowd() -> list[Any]:
@@ -226,7 +226,7 @@ def test_a_loop_that_ends_first_harms_nobody(open_sqlite: OpenSqlite) -> None:
 
     def hold(tables: Tables) -> int:
         held.set()
-        assert let_go.wait(10)
+        assert let_go.wait(60)
         return tables.append("message", 0, BODY)
 
     async def leave() -> None:

@@ -81,7 +81,7 @@ def test_calls_in_prose_are_read_back_exactly(writer: Writer) -> None:
         assert all(verdict.ok for verdict in reading.calls), case.text
         assert keeps_the_prose(reading, case, writer), (case.text, reading.text)
 
-    for_cases(writer, 12, check)
+    for_cases(writer, 7, check)
 
 
 def streamed(gate: Gate, chunks: list[str]) -> tuple[str, tuple[Verdict, ...]]:
@@ -107,7 +107,7 @@ def test_every_chunking_gives_the_calls_and_the_prose_of_the_whole(writer: Write
         for chunks in ([case.text], list(case.text), cut(case.text, random), cut(case.text, random)):
             assert streamed(gate, chunks) == (reading.text, reading.calls), chunks
 
-    for_cases(writer, 6, check)
+    for_cases(writer, 4, check)
 
 
 @pytest.mark.promise("R-01")
@@ -121,7 +121,7 @@ def test_a_gate_that_knows_no_tools_finds_the_same_calls(writer: Writer) -> None
         if writer.values == "json":
             assert exact(found(reading)) == exact(case.calls), case.text
 
-    for_cases(writer, 8, check)
+    for_cases(writer, 4, check)
 
 
 def test_the_generated_calls_fit_their_tools_as_they_are() -> None:

@@ -37,6 +37,7 @@ def seconds(text: str) -> float:
     return time.process_time() - start
 
 
+@pytest.mark.long
 @pytest.mark.promise("R-10")
 @every_kind
 def test_the_time_to_read_grows_with_the_size_and_no_faster(kind: Kind) -> None:

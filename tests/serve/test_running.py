@@ -45,7 +45,7 @@ def output(process: subprocess.Popen[str]) -> IO[str]:
 @contextmanager
 def stream(port: int) -> Generator[socket.socket]:
     """A request whose body, and answer, are half there."""
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
         client.sendall(POST + b"5\r\nfirst\r\n")
         read_until(client, b"first")
         yield client
@@ -62,10 +62,10 @@ def read_until(client: socket.socket, end: bytes) -> bytes:
 
 def wait_until_closed(port: int) -> None:
     """Until nothing new is accepted."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=20).close()
+            socket.create_connection(("127.0.0.1", port), timeout=60).close()
         except ConnectionError:
             return
     pytest.fail("the server went on accepting")
@@ -80,7 +80,7 @@ def test_a_signal_lets_a_running_stream_finish_and_closes_everything(number: int
         client.sendall(b"6\r\nsecond\r\n0\r\n\r\n")
         assert b"second" in read_until(client, b"0\r\n\r\n")
         assert output(process).read() == "finishing 1\nclosed\n"
-        assert process.wait(20) == code
+        assert process.wait(60) == code
         assert process.stderr is not None
         assert process.stderr.read() == ""
 
@@ -91,14 +91,14 @@ def test_a_second_ctrl_c_ends_at_once() -> None:
         process.send_signal(signal.SIGINT)
         wait_until_closed(port)
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        assert process.wait(60) == 130
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
 def test_what_does_not_finish_in_the_grace_time_is_ended() -> None:
     with started(grace=0.1) as (process, port), stream(port):
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 143
+        assert process.wait(60) == 143
         assert output(process).read() == "finishing 1\nclosed\n"
 
 
@@ -144,14 +144,14 @@ def test_what_the_application_has_open_is_closed_in_the_end_the_last_first() -> 
     access = Access(None, bound_to="127.0.0.1")
     app = build_app(Entrance(access), Metrics(), Health({"upstream": "h"}), span=Span(closing=[first, second]))
     with running(app) as address:
-        connection = http.client.HTTPConnection(*address, timeout=10)
+        connection = http.client.HTTPConnection(*address, timeout=60)
         connection.request("GET", "/health")
         assert b'"upstream":"h"' in connection.getresponse().read()
         connection.close()
         assert closed == []
     assert closed == ["second", "first"]
     with pytest.raises(ConnectionError):
-        socket.create_connection(address, timeout=10)
+        socket.create_connection(address, timeout=60)
 
 
 def test_an_application_that_cannot_start_is_told() -> None:

@@ -55,7 +55,7 @@ async def ask(url: str, trust: ssl.SSLContext | None) -> bytes:
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
 def test_an_upstream_with_a_trusted_certificate_is_asked_over_tls(loop: type[asyncio.AbstractEventLoop]) -> None:
     async def test() -> None:
-        async with asyncio.timeout(20), listening(tls=True) as url:
+        async with asyncio.timeout(60), listening(tls=True) as url:
             assert await ask(url, ssl.create_default_context(cafile=str(PEM))) == b"secret"
 
     with asyncio.Runner(loop_factory=loop) as runner:
@@ -65,7 +65,7 @@ def test_an_upstream_with_a_trusted_certificate_is_asked_over_tls(loop: type[asy
 @pytest.mark.parametrize("tls", [True, False])
 def test_an_upstream_that_cannot_be_trusted_or_speaks_no_tls_gets_no_request(tls: bool) -> None:
     async def test() -> None:
-        async with asyncio.timeout(20), listening(tls=tls) as url:
+        async with asyncio.timeout(60), listening(tls=tls) as url:
             with pytest.raises(HttpError, match="localhost cannot be trusted or does not speak TLS") as raised:
                 await ask(url, None)
             assert raised.value.kind == "tls"

@@ -202,8 +202,8 @@ def test_every_redirect_is_judged_anew(site: Site) -> None:
 
 def drip(connection: socket.socket) -> None:
     connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 9000\r\n\r\n")
-    stop = time.monotonic() + 3
-    while time.monotonic() < stop:
+    stop = time.monotonic() + 60
+    while time.monotonic() < stop:  # or until the client has closed, which raises
         connection.sendall(b"x")
         threading.Event().wait(0.02)
 
@@ -265,12 +265,12 @@ def test_time_and_size_are_bounded_whatever_the_server_does(site: Site) -> None:
         "/gone": "answered with the status 404.",
     }
     for path, error in errors.items():
-        limited = policy_with(bytes=10_000, seconds=0.3 if path in ("/drip", "/silent") else 5)
+        limited = policy_with(bytes=10_000, seconds=0.3 if path in ("/drip", "/silent") else 60)
         began = time.monotonic()
         outcome = run(site.url(path), limited)
         assert not outcome.ok
         assert outcome.error.endswith(error), (path, outcome.error)
-        assert time.monotonic() - began < 4
+        assert time.monotonic() - began < 30
         assert outcome.status == "failed"
     for packed, name in ((gzip.compress(b"hello"), "gzip"), (zlib.compress(b"hello"), "deflate")):
         site.pages["/packed"] = answered(packed, content_encoding=name)

@@ -27,7 +27,7 @@ def answered(door: Door, record: CallRecord) -> str | None:
 def example(name: str) -> str:
     """What an example prints when it is run as a program; a warning is an error."""
     file = Path(__file__).parents[2] / "examples" / name
-    run = subprocess.run([sys.executable, "-W", "error", str(file)], capture_output=True, text=True, timeout=60)
+    run = subprocess.run([sys.executable, "-W", "error", str(file)], capture_output=True, text=True, timeout=200)
     assert run.stderr == ""
     assert run.returncode == 0
     return run.stdout

@@ -379,7 +379,7 @@ def test_the_tools_of_an_mcp_server_are_guarded(rightcall: RightCall, npm_bin: P
 
     async def go() -> Any:
         command: Any = {"command": str(npm_bin / "mcp-server-filesystem"), "args": [str(tmp_path)]}
-        async with MCPServerStdio(params=command, client_session_timeout_seconds=60) as server:
+        async with MCPServerStdio(params=command, client_session_timeout_seconds=200) as server:
             plain: Agent[Any] = Agent(name="reader", model=scripted(written), mcp_servers=[server])
             return await finished(rightcall.guard(plain), "go", False)
 

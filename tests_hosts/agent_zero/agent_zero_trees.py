@@ -66,7 +66,7 @@ class Tree(Struct, frozen=True):
         path = {"PYTHONPATH": str(SOURCE)} if package else {}
         done = subprocess.run(
             words, cwd=self.root, input="".join(json.dumps(text) + "\n" for text in texts), capture_output=True,
-            text=True, check=False, timeout=60,
+            text=True, check=False, timeout=200,
             env={"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", **path, **(env or {})},
         )  # fmt: skip
         assert done.returncode == 0, done.stderr

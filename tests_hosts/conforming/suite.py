@@ -35,7 +35,7 @@ class Found(NamedTuple):
 def run_suite(npm_bin: Path, url: str, revision: str, folder: Path) -> Found:
     """All scenarios that the revision requires, and those that the suite runs beside them."""
     command = [npm_bin / "conformance", "server", "--url", url, "--requirements", revision, "-o", folder]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
     found = Found(Counter(), Counter(), {}, frozenset())
     scenarios: set[str] = set()
     for file in folder.glob("*/checks.json"):

@@ -59,7 +59,7 @@ def hook(host: str, event: Mapping[str, Any] | bytes, folder: Path, *options: st
     given = event if isinstance(event, bytes) else json.encode(event)
     done = subprocess.run(
         [sys.executable, "-m", "rightcall", "hook", host, *options],
-        input=given, capture_output=True, timeout=30, check=False, cwd=folder, start_new_session=True,
+        input=given, capture_output=True, timeout=200, check=False, cwd=folder, start_new_session=True,
         env={"PATH": os.defpath, "PYTHONPATH": SOURCE, "XDG_STATE_HOME": str(folder / "state"), **variables},
     )  # fmt: skip
     assert done.returncode == 0, done

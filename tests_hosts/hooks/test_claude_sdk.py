@@ -39,7 +39,7 @@ def test_the_example_puts_right_refuses_and_asks(tmp_path: Path) -> None:
                 "ANTHROPIC_API_KEY": "a-key-for-loopback", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
                 "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1", "DISABLE_ERROR_REPORTING": "1",
             },
-            cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+            cwd=tmp_path, capture_output=True, text=True, timeout=200, check=False,
         )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     said = re.sub(r"PreToolUse:\w+ hook error: ", "", done.stdout)  # as the host introduces every denial

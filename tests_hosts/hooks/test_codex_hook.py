@@ -74,7 +74,7 @@ def play(codex: Path, npm_bin: Path, folder: Path, *calls: tuple[str, dict[str, 
                 "--dangerously-bypass-approvals-and-sandbox", "go",
             ],
             cwd=folder, env={"CODEX_HOME": str(home), "HOME": str(home), "PATH": os.environ["PATH"]},
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200, check=False,
         )  # fmt: skip
     assert (done.returncode, done.stdout.strip()) == (0, "done"), done.stderr
     return [request.json["input"][-1]["output"] for request in asked[1:]]

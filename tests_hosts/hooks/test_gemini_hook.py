@@ -36,7 +36,7 @@ def test_the_policy_holds_in_gemini_cli(npm_bin: Path, tmp_path: Path) -> None:
     with ScriptedGemini(calls) as api:
         done = subprocess.run(
             [npm_bin / "gemini", "-p", "go", "--approval-mode", "yolo", "--skip-trust"],
-            cwd=work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+            cwd=work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200, check=False,
             start_new_session=True,  # nobody sits at a terminal
             env={
                 "HOME": str(home.parent), "PATH": os.environ["PATH"], "GEMINI_API_KEY": "a-key-for-loopback",

@@ -56,7 +56,7 @@ def server_that(work: Path, says: Callable[[socket.socket], None]) -> Iterator[N
         thread = Thread(target=serve, daemon=True)
         thread.start()
         yield
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive()
 
 

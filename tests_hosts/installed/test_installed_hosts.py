@@ -39,7 +39,7 @@ class Machine:
             cwd=self.work,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=200,
             check=False,
         )
         assert done.returncode == 0, (done.stdout, done.stderr)

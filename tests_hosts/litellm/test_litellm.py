@@ -345,7 +345,7 @@ def test_the_text_of_a_provider_with_calls_of_its_own_is_talk(rig: Rig) -> None:
 
 def test_the_example_runs_and_says_what_happened() -> None:
     file = Path(__file__).parents[2] / "examples" / "litellm_callback.py"
-    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, timeout=200, check=True)
     assert done.stdout.splitlines() == [
         'call: write_note {"note_title":"shopping","text":"milk"}',
         "text: Error: Tool 'delete_note' is not whitelisted for AI use",

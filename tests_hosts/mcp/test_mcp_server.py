@@ -103,7 +103,7 @@ def serving(folder: Path) -> Iterator[dict[str, Any]]:
         finally:
             process.terminate()
             told["said"] = process.stderr.read().decode()
-            told["code"] = process.wait(20)
+            told["code"] = process.wait(60)
 
 
 @pytest.mark.promise("H-04")

@@ -37,7 +37,7 @@ def goes(pid: int) -> bool:
     """Whether a process ends by and by: who adopts an orphan needs a moment to bury it."""
     from time import monotonic
 
-    until = monotonic() + 10
+    until = monotonic() + 60
     while alive(pid) and monotonic() < until:
         os.sched_yield()
     return not alive(pid)
@@ -70,19 +70,19 @@ def test_half_a_line_and_then_nothing_ends_the_call_with_an_error(talk: Talk) ->
     error = talk.hear()
     assert (error["id"], error["error"]["message"]) == (1, "The server ended before it answered.")
     assert talk.hear() is None
-    assert talk.process.wait(20) == 3
+    assert talk.process.wait(60) == 3
 
 
 @pytest.mark.parametrize("talk", ["killed"], indirect=True)
 def test_the_death_of_the_server_is_told_and_its_code_passed_on(talk: Talk) -> None:
     assert "error" in talk.call(1, "misbehave", {"text": "x"})
-    assert talk.process.wait(20) == 128 + signal.SIGKILL
+    assert talk.process.wait(60) == 128 + signal.SIGKILL
 
 
 @pytest.mark.parametrize("talk", ["closes"], indirect=True)
 def test_a_server_that_says_it_is_done_is_ended(talk: Talk) -> None:
     assert "error" in talk.call(1, "misbehave", {"text": "x"})
-    talk.process.wait(20)
+    talk.process.wait(60)
     assert not alive(talk.info["pid"])
 
 
@@ -141,7 +141,7 @@ def test_a_server_that_stays_when_the_client_has_gone_is_ended(talk: Talk) -> No
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_server_too_even_one_that_will_not(talk: Talk, number: int) -> None:
     talk.process.send_signal(number)
-    assert talk.process.wait(20) == 128 + number
+    assert talk.process.wait(60) == 128 + number
     assert not alive(talk.info["pid"])
 
 
@@ -171,7 +171,7 @@ def test_the_record_says_who_ended_a_call_that_was_still_open(tmp_path: Path, ho
             talk.close()
         else:
             talk.process.send_signal(how)
-            talk.process.wait(20)
+            talk.process.wait(60)
     with Door.open("wrap", tmp_path / "rightcall.toml", root=tmp_path) as door:
         ends = [read_end(one.body) for one in door.store.look(lambda tables: tables.newest(9, ("end",)))]
     assert [one.error for one in ends if one.status != "success"] == [why]
@@ -200,7 +200,7 @@ def test_a_wrap_that_is_killed_leaves_no_server(talk: Talk) -> None:
 def test_a_client_that_no_longer_reads_ends_everything(talk: Talk) -> None:
     talk.output.close()
     talk.send({"jsonrpc": "2.0", "id": 1, "method": "ping"})
-    talk.process.wait(20)
+    talk.process.wait(60)
     assert not alive(talk.info["pid"])
 
 
@@ -220,12 +220,12 @@ def test_calls_that_are_piped_in_are_answered_before_the_end(tmp_path: Path) -> 
         )
         talk.input.close()
         assert talk.hear()["result"]["content"][0]["text"] == '{"text": "a"}'
-        assert talk.process.wait(20) == 0
+        assert talk.process.wait(60) == 0
 
 
 def test_a_command_that_is_none_is_said_to_be_none(tmp_path: Path) -> None:
     with Talk(wrapped(["/no/such/program"]), tmp_path, quiet=False) as talk:
-        assert talk.process.wait(20) == 2
+        assert talk.process.wait(60) == 2
         assert talk.process.stderr is not None
         assert b"the server cannot be started" in talk.process.stderr.read()
         assert talk.output.read() == b""
@@ -236,7 +236,7 @@ def test_a_wrong_policy_starts_no_server(tmp_path: Path) -> None:
     marker = tmp_path / "started"
     server = [sys.executable, "-c", f"open({str(marker)!r}, 'w')"]
     with Talk(wrapped(server), tmp_path, quiet=False) as talk:
-        assert talk.process.wait(20) == 2
+        assert talk.process.wait(60) == 2
         assert talk.process.stderr is not None
         assert b"rightcall.toml" in talk.process.stderr.read()
     assert not marker.exists()

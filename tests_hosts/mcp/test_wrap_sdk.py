@@ -62,7 +62,7 @@ class Desk:
         )
         client = Client(
             server, mode=mode, message_handler=self.noticed, sampling_callback=self.sampled,
-            elicitation_callback=self.elicited if asked else None, read_timeout_seconds=30,
+            elicitation_callback=self.elicited if asked else None, read_timeout_seconds=200,
         )  # fmt: skip
         async with client:
             yield client

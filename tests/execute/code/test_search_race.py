@@ -61,12 +61,13 @@ def swap(root: Path, outside: Path, stop: Event) -> None:
                 folder.unlink()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.promise("P-03", "C-02")
 def test_a_link_that_is_swapped_in_while_a_search_runs_shows_nothing(root: Path, engine: Engine) -> None:
     sight = Sight(root)
     end, searches, seen = monotonic() + SECONDS, 0, 0
-    while monotonic() < end:
+    while monotonic() < end or (monotonic() < end + 60 and not (searches > 10 and seen)):
         for paths in ([], ["file.txt"], ["folder"]):
             try:
                 result = search(sight, SearchArguments(pattern="needle", paths=paths), engine=engine)
@@ -90,7 +91,7 @@ def test_a_count_is_believed_only_where_nothing_has_changed_places(
     (tmp_path / "sub").mkdir()
     (tmp_path / "a.txt").write_text("hit\n" * 100)
     (tmp_path / "sub" / "z.txt").write_text("nothing\n")
-    until = monotonic() + 4
+    until = monotonic() + 60
     while time_ns() - (tmp_path / "sub").stat().st_ctime_ns < 100_000_000:  # nothing is new any more
         assert monotonic() < until
 

@@ -132,7 +132,7 @@ def _told_of(pid: int) -> str:
 
 def _after_a_moment(left: Any) -> set[int]:
     """What is being ended needs a moment to be gone."""
-    until = time.monotonic() + 2
+    until = time.monotonic() + 30
     while left() and time.monotonic() < until:
         time.sleep(0.01)
     return left()

@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parent / "snippets"
 COMMON = re.compile(r"^(?:from (attacking|taking) import .*|require\(\"\./(attacking|taking)\.js\"\);)$", re.M)
 LATE = 1.5
 """Seconds that a program may be over its time when everything of it is gone."""
-BUSY = 6.0
+BUSY = 30.0
 """The same where other tests run beside it: a busy machine is no reason to fail."""
 POLLED = 120
 """Megabytes that may be had for a moment, where no part of the kernel keeps the sum and somebody has to look: on a busy
@@ -72,11 +72,11 @@ def settings_for(snippet: Snippet) -> SandboxSettings:
     """Tight for what takes too much, roomy for what shall come to its end on a busy machine."""
     if snippet.kind != "resource":
         return SandboxSettings(seconds=30.0)
-    tight = SandboxSettings(seconds=0.6, memory=96, processes=24, scratch=16, output=200_000)
+    tight = SandboxSettings(seconds=1.5, memory=96, processes=24, scratch=16, output=200_000)
     if snippet.expected("quick"):
         return SandboxSettings(seconds=20.0)
     if snippet.language == "javascript":
-        return SandboxSettings(seconds=1.3, memory=160, processes=48, scratch=16, output=200_000)
+        return SandboxSettings(seconds=2.5, memory=160, processes=48, scratch=16, output=200_000)
     return tight
 
 

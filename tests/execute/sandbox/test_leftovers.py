@@ -53,6 +53,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield place
 
 
+@pytest.mark.long
 @BOTH
 def test_when_the_holder_is_killed_everything_below_it_ends(tier: Tier, folder: Path):
     before = traces(folder)
@@ -68,6 +69,7 @@ def test_when_the_holder_is_killed_everything_below_it_ends(tier: Tier, folder: 
     assert same_again(before, folder) == ""
 
 
+@pytest.mark.long
 @BOTH
 @pytest.mark.parametrize("whom", ["server", "supervisor"])
 def test_when_a_part_of_the_sandbox_is_killed_the_run_ends_and_the_next_works(tier: Tier, whom: str, folder: Path):

@@ -50,6 +50,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("tier", "count"), [("namespaces", 50), ("landlock", 25)])
 def test_fifty_programs_at_once_keep_apart_and_leave_nothing(tier: Tier, count: int, folder: Path):
     with adopting(), closing(Sandbox(only=tier)) as sandbox:
@@ -66,6 +67,7 @@ def test_fifty_programs_at_once_keep_apart_and_leave_nothing(tier: Tier, count: 
         assert run_code(sandbox, "print('still')").stdout == "still\n"
 
 
+@pytest.mark.long
 def test_programs_wait_where_the_server_has_no_room_for_all():
     with closing(Sandbox()) as sandbox:
         run_code(sandbox, "print('warm')")

@@ -18,11 +18,13 @@ needs_ordinary = pytest.mark.skipif(
 TELLING = ("resource_memory.js", "resource_busy.js", "resource_processes.js", "resource_daemon.js")
 
 
+@pytest.mark.long
 def test_no_escape_gets_out_and_harmless_programs_work_in_namespaces():
     wanted = chosen(["escape", "harmless"], "javascript")
     assert {name: found for name, found in run_all("namespaces", wanted).items() if found} == {}
 
 
+@pytest.mark.long
 @needs_ordinary
 def test_no_escape_of_an_ordinary_user_gets_past_landlock_and_harmless_programs_work():
     found = run_all_as_ordinary("landlock", "escape,harmless", "javascript")
@@ -30,6 +32,7 @@ def test_no_escape_of_an_ordinary_user_gets_past_landlock_and_harmless_programs_
     assert {name: faults for name, faults in found.items() if faults} == {}
 
 
+@pytest.mark.long
 def test_what_takes_too_much_is_ended():
     wanted = [snippet for snippet in chosen(["resource"], "javascript") if snippet.file in TELLING]
     assert len(wanted) == len(TELLING)

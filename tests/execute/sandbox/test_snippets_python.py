@@ -46,6 +46,7 @@ def test_no_escape_gets_out_of_the_namespaces():
     assert {name: found for name, found in run_all("namespaces", wanted).items() if found} == {}
 
 
+@pytest.mark.long
 @needs_ordinary
 def test_no_escape_of_an_ordinary_user_gets_past_landlock():
     found = run_all_as_ordinary("landlock", "escape", "python")
@@ -58,6 +59,7 @@ def test_harmless_programs_work_in_namespaces():
     assert {name: found for name, found in run_all("namespaces", wanted).items() if found} == {}
 
 
+@pytest.mark.long
 @needs_ordinary
 def test_harmless_programs_work_for_an_ordinary_user_with_landlock():
     found = run_all_as_ordinary("landlock", "harmless", "python")
@@ -65,12 +67,14 @@ def test_harmless_programs_work_for_an_ordinary_user_with_landlock():
     assert {name: faults for name, faults in found.items() if faults} == {}
 
 
+@pytest.mark.long
 def test_what_takes_too_much_is_ended_in_namespaces():
     wanted = [snippet for snippet in chosen(["resource"], "python") if snippet.file in telling()]
     assert len(wanted) == len(TELLING)
     assert {name: found for name, found in run_all("namespaces", wanted, at_once=6).items() if found} == {}
 
 
+@pytest.mark.long
 @needs_ordinary
 def test_what_takes_too_much_of_an_ordinary_user_is_ended_with_landlock():
     found = run_all_as_ordinary("landlock", "resource", "python", *telling())

@@ -85,7 +85,7 @@ def _owned() -> Iterator[str]:
                         yield entry.path
 
 
-def same_again(before: Traces, folder: Path, seconds: float = 3.0) -> str:
+def same_again(before: Traces, folder: Path, seconds: float = 30.0) -> str:
     """Nothing when there is no more than there was; what is being cleared away gets a moment. Others may work on the
     machine, and come and go: of what bears our names, only what stays is left behind."""
     until = time.monotonic() + seconds

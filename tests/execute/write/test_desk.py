@@ -131,6 +131,7 @@ def test_a_process_that_waits_too_long_for_the_other_is_told(root: Path) -> None
         pass
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["save", "create"])
 def test_a_kill_at_any_step_leaves_the_old_or_the_new(name: str) -> None:
     faults, ends, steps = every_step(name, random.Random(1))

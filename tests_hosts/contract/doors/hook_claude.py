@@ -94,7 +94,7 @@ def learnt(site: Site) -> None:
         env=environment(XDG_STATE_HOME=_state(site)),
         check=True,
         capture_output=True,
-        timeout=60,
+        timeout=200,
     )
 
 

@@ -110,7 +110,7 @@ def _run(folder: Path) -> bool:
     (work := folder / "work").mkdir()
     done = subprocess.run(
         [program, "exec", *options, "go"],
-        env=variables, cwd=work, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False,
+        env=variables, cwd=work, stdin=subprocess.DEVNULL, capture_output=True, timeout=200, check=False,
     )  # fmt: skip
     return done.returncode == 0
 

@@ -52,7 +52,7 @@ def _run(address: str, folder: Path) -> None:
     subprocess.run(
         [program, "-p", "go", "--approval-mode", "yolo", "--skip-trust"],
         env=variables | {"GOOGLE_GEMINI_BASE_URL": address}, cwd=work, stdin=subprocess.DEVNULL, capture_output=True,
-        timeout=60, check=True,
+        timeout=200, check=True,
     )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ def _measured(work: bytes) -> tuple[list[Seen | None], list[Seen | None]]:
     """Both at once: LiteLLM takes some seconds to import."""
     python = os.environ.get("RIGHTCALL_LITELLM_PYTHON") or sys.executable
     command = [python, "-m", "contract.doors.litellm"]
-    done = subprocess.run(command, input=work, capture_output=True, env=environment(), timeout=100, check=False)
+    done = subprocess.run(command, input=work, capture_output=True, env=environment(), timeout=200, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr.decode()[-2000:])
     return json.decode(done.stdout.splitlines()[-1], type=tuple[list[Seen | None], list[Seen | None]])

@@ -3,8 +3,10 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,6 +53,14 @@ REFS = (
 )
 
 
+HONEST = (
+    "fsmonitor", "external-diff", "textconv", "clean-filter", "colours", "formats", "included-secret", "aliases",
+    "replaced-commit", "grafted-history", "other-branch-is-a-link-to-a-secret", "alternates-of-a-neighbour",
+    "heads-are-the-whole-disk", "shallow-is-a-link-to-a-secret", "split-index", "index-with-a-monitor",
+    "loose-objects-of-the-neighbour", "fan-out-of-the-neighbour", "hostile-commit-graph", "unknown-extension",
+)  # fmt: skip
+
+
 def everything(sight: Sight, victim: str) -> bytes:
     """All that can be learnt: what git writes, and what a failure says."""
     said: list[bytes] = []
@@ -87,7 +97,13 @@ def looks_of(folder: Path) -> dict[str, tuple[int, ...]]:
     return found
 
 
-@pytest.mark.parametrize("name", TRAPS)
+def of_every_day(*names: Iterable[str]) -> list[Any]:
+    """All traps; those that are not in `names` are tried in the long tests."""
+    often = {*chain(*names)}
+    return [name if name in often else pytest.param(name, marks=pytest.mark.long) for name in TRAPS]
+
+
+@pytest.mark.parametrize("name", of_every_day(SPRUNG_BY_PLAIN_GIT, HONEST))
 def test_a_hostile_repository_cannot_harm_the_one_who_looks(name: str, tmp_path: Path) -> None:
     it = Trap(tmp_path)
     TRAPS[name](it)
@@ -101,14 +117,6 @@ def test_a_hostile_repository_cannot_harm_the_one_who_looks(name: str, tmp_path:
     assert b"\x1b" not in said or name == "escapes-in-every-name"
     assert b"too long" not in said
     assert looks_of(tmp_path) == before
-
-
-HONEST = (
-    "fsmonitor", "external-diff", "textconv", "clean-filter", "colours", "formats", "included-secret", "aliases",
-    "replaced-commit", "grafted-history", "other-branch-is-a-link-to-a-secret", "alternates-of-a-neighbour",
-    "heads-are-the-whole-disk", "shallow-is-a-link-to-a-secret", "split-index", "index-with-a-monitor",
-    "loose-objects-of-the-neighbour", "fan-out-of-the-neighbour", "hostile-commit-graph", "unknown-extension",
-)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HONEST)

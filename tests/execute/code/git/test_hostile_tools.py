@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from execute.code.git.hostile import TRAPS
-from execute.code.git.test_hostile import HONEST, looks_of
+from execute.code.git.hostile import SPRUNG_BY_PLAIN_GIT, TRAPS
+from execute.code.git.test_hostile import HONEST, looks_of, of_every_day
 from execute.code.git.traps import SECRET, Trap
 from rightcall import Executor
 
@@ -40,7 +40,7 @@ def answers(it: Trap) -> list[str]:
     return said
 
 
-@pytest.mark.parametrize("name", TRAPS)
+@pytest.mark.parametrize("name", of_every_day(SPRUNG_BY_PLAIN_GIT))
 def test_a_model_learns_nothing_from_a_hostile_repository(name: str, tmp_path: Path) -> None:
     it = Trap(tmp_path)
     TRAPS[name](it)
