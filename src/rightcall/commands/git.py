@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Iterator
 
+from rightcall.commands.options import action_at
 from rightcall.commands.places import Place
 from rightcall.commands.runs import Found, Run
-from rightcall.commands.wrappers import action_at
 from rightcall.parse.late import Late
 
 _GIT_SET = Late(

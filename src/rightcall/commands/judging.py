@@ -17,6 +17,7 @@ from msgspec import Struct
 from rightcall.commands import CommandRules, UrlRules
 from rightcall.commands.expansion import Budget
 from rightcall.commands.inline import LONGEST_CODE, codes, guards, interpreter, is_fed, is_written, judged, texts_in
+from rightcall.commands.options import option_value
 from rightcall.commands.patching import applies_patch, fed_files, patched_by, read_small
 from rightcall.commands.paths import MOST_PATHS, Use, expanded, found_words, is_plain, parts, path_words, use_of
 from rightcall.commands.patterns import Pattern, first_hit
@@ -38,7 +39,7 @@ from rightcall.commands.starter import WHY, listed
 from rightcall.commands.unknown import is_head, tails
 from rightcall.commands.urls import Address, first_url_hit, parsed, readings
 from rightcall.commands.words import HOLE, WILD, Unreadable, Word, basename, spelled
-from rightcall.commands.wrappers import SHELLS, assigned_code, inner_of, option_value, shell_code
+from rightcall.commands.wrappers import SHELLS, assigned_code, inner_of, shell_code
 from rightcall.text.escape import escaped
 from rightcall.types_running import Finding
 

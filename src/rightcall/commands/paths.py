@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
+from rightcall.commands.options import action_at, option_value
 from rightcall.commands.places import Place, is_cut, names_in
 from rightcall.commands.runs import Run, gives_pattern
 from rightcall.commands.words import HOLE, WILD, Word, could_be
-from rightcall.commands.wrappers import action_at, option_value
 from rightcall.fs.refused import component
 from rightcall.parse.late import Late
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from rightcall.commands.git import git_rules
 from rightcall.commands.inline import codes, interpreter
+from rightcall.commands.options import option_value
 from rightcall.commands.packages import PACKAGING, package_rules
 from rightcall.commands.paths import searched_for
 from rightcall.commands.places import Place, is_device, is_disk
@@ -24,7 +25,7 @@ from rightcall.commands.sending import (
     wget_rules,
 )
 from rightcall.commands.words import HOLE, Word, basename, joined, unversioned
-from rightcall.commands.wrappers import SHELLS, option_value, shell_code
+from rightcall.commands.wrappers import SHELLS, shell_code
 from rightcall.parse.late import Late
 
 _DEPLOYS = Late(
