@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 
 from rightcall.commands.git import git_rules
 from rightcall.commands.inline import codes, interpreter
-from rightcall.commands.options import option_value
+from rightcall.commands.options import options_of
 from rightcall.commands.packages import PACKAGING, package_rules
-from rightcall.commands.paths import searched_for
+from rightcall.commands.paths import is_plain, searched_for
 from rightcall.commands.places import Place, is_device, is_disk
-from rightcall.commands.runs import SECRET_NAME, Found, Run, why_dangerous, writes_to
+from rightcall.commands.runs import SECRET_NAME, Found, Run, seeks_secrets, unpacks, why_dangerous, writes_to
 from rightcall.commands.sending import (
     bucket_rules,
     copy_rules,
@@ -149,9 +149,13 @@ def _find(run: Run, place: Place) -> Iterator[Found]:
             and all(place.is_inside(path) for word in starts for path in run.wholes(word, place))
         ):  # fmt: skip
             yield Found("destroys", "find -delete", ("-delete",))
-    for option in ("-fprint", "-fprintf", "-fls"):
+    for option in ("-fprint", "-fprint0", "-fprintf", "-fls"):
         if option in run.values:
             yield Found("destroys", f"find {option}", (option,))
+    if any(place.is_home_of_many(path) for word in run.arguments[:3] for path in run.wholes(word, place)) and any(
+        not is_plain(name.strip("*")) for way in searched_for(run.values) for _, name in way
+    ):
+        yield Found("credentials", "find " + " ".join(run.values[:3]))
 
 
 def _truncate(run: Run, place: Place) -> Iterator[Found]:
@@ -175,7 +179,7 @@ def _mv(run: Run, place: Place) -> Iterator[Found]:
     operands = run.operands("-t -S --target-directory --suffix")
     if operands and operands[-1].value == "/dev/null":
         yield Found("destroys", "mv … /dev/null")
-    into = option_value(run.arguments, "-t", "--target-directory")
+    into = run.option("-t", "--target-directory")
     for word in operands if into is not None else operands[:-1]:
         for path in run.wholes(word, place):
             kept = (place.is_inside(path) and not place.is_above(path)) or place.is_temporary(path)
@@ -280,7 +284,8 @@ def _environment(run: Run, _place: Place) -> Iterator[Found]:
             yield Found("credentials", "printenv " + " ".join(names[:1]))
     elif program in ("export", "declare", "typeset", "readonly", "set"):
         dumps = not values or (program != "set" and all(re.fullmatch(r"-[pxgr]+", one) for one in values))
-        if dumps:
+        shown = [one for one in values if SECRET_NAME.search(one) and "=" not in one]
+        if dumps or (shown and any(re.fullmatch(r"-[a-z]*p[a-z]*", one) for one in values)):
             yield Found("credentials", program)
     elif program == "compgen" and any(one in ("-v", "-e") for one in values):
         yield Found("credentials", "compgen")
@@ -314,7 +319,7 @@ def sql_files(run: Run) -> list[Word]:
     """The scripts that a client of a database is told to run."""
     if run.program not in _SQL:
         return []
-    named = option_value(run.arguments, "-f", "--file", "--queries-file", "--init", "-init", "-i")
+    named = run.option("-f", "--file", "--queries-file", "--init", "-init", "-i")
     told = [Word(one) for value in run.values if len(value) < 5000 for one in _SQL_READS.findall(value)]
     return [*([named] if named is not None else []), *told]
 
@@ -490,6 +495,22 @@ def _redis(run: Run, _place: Place) -> Iterator[Found]:
 def _search(run: Run, place: Place) -> Iterator[Found]:
     if "grep" not in run.program or run.has("-r", "-R", "--recursive", "--dereference-recursive"):
         yield from _takes_in(run, place)
+        yield from _seeks(run, place)
+
+
+def _seeks(run: Run, place: Place) -> Iterator[Found]:
+    """A search for secrets in all that is there, hidden files among it."""
+    hidden = "grep" in run.program or run.has("--hidden", "--no-ignore", "-u", "-uu", "-uuu", "--unrestricted", "-.")
+    narrowed = run.has("--include", "-g", "--glob", "--iglob", "-t", "--type", "--exclude")
+    if not hidden or narrowed or run.fed:
+        return
+    operands = run.operands("-e -f -A -B -C -m --regexp --file --max-depth")
+    given = [word for name, word in options_of(run.program, run.arguments) if name in ("-e", "--regexp") and word]
+    patterns, places = (given, operands) if given else (operands[:1], operands[1:])
+    if not any(seeks_secrets(word.value) for word in patterns):
+        return
+    if not places or any(place.is_above(path) for word in places for path in run.wholes(word, place)):
+        yield Found("credentials", f"{run.program} {patterns[0].value}")
 
 
 def _takes_in(run: Run, place: Place) -> Iterator[Found]:
@@ -501,16 +522,20 @@ def _takes_in(run: Run, place: Place) -> Iterator[Found]:
 
 
 def _tar(run: Run, place: Place) -> Iterator[Found]:
-    if re.match(r"-?[a-zA-Z]*[cru]|--(?:create|append|update)", run.values[0] if run.values else ""):
+    given = {name for name, _ in options_of(run.program, run.arguments)}
+    if not given.isdisjoint(("-c", "-r", "-u", "--create", "--append", "--update")):
         yield from _takes_in(run, place)
-    if any(one.startswith(("--checkpoint-action", "--to-command")) for one in run.values):
+    if run.has("--checkpoint-action", "--to-command", "--info-script", "--new-volume-script") or "-F" in given:
         yield Found("runs", "tar --checkpoint-action")
     if run.has("--remove-files"):
         yield Found("destroys", "tar --remove-files", ("--remove-files",))
-    into = option_value(run.arguments, "-C", "--directory")
-    unpacks = into is not None and not run.has("-c", "--create")
-    if into is not None and unpacks and any(place.is_everything(path) for path in run.wholes(into, place)):
+    if not unpacks(run):
+        return
+    into = run.option("-C", "--directory")
+    if into is not None and any(place.is_everything(path) for path in run.wholes(into, place)):
         yield Found("persists", f"tar -C {into.value}")
+    if "-P" in given or run.has("--absolute-names"):
+        yield Found("persists", "tar -P", ("-P",))
 
 
 def _tee(run: Run, _place: Place) -> Iterator[Found]:
@@ -521,7 +546,7 @@ def _tee(run: Run, _place: Place) -> Iterator[Found]:
 
 def _make(run: Run, _place: Place) -> Iterator[Found]:
     """Rules that come from elsewhere than a file of the project."""
-    file = option_value(run.arguments, "-f", "--file", "--makefile")
+    file = run.option("-f", "--file", "--makefile")
     if any(one.startswith(("SHELL=", ".SHELLFLAGS=", "MAKEFLAGS=")) for one in run.values) or any(
         one == "-E" or one.startswith(("--eval", "-E")) for one in run.values
     ):

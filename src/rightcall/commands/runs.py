@@ -19,6 +19,23 @@ SECRET_NAME = Late(
     re.IGNORECASE,
 )  # fmt: skip
 """Variables that are named like secrets."""
+_SECRET_VALUE = Late(
+    r"AKIA|ASIA|sk_live|sk-(?:ant|proj|live)|gh[pousr]_|github_pat|xox[bpas]|glpat|AIza|eyJ|PRIVATE KEY|BEGIN (?:RSA|EC)"
+    r"|(?:AWS|API|AUTH|ACCESS|PRIVATE|CLIENT|SECRET|DB|STRIPE|OPENAI|GITHUB|NPM|SLACK)_(?:SECRET|KEY|TOKEN|PASS)"
+    r"|^\W*(?:SECRET|PASSWORD|PASSWD|TOKEN|CREDENTIALS?|API_?KEY)S?\W*$"
+    r"|(?i:(?:passw(?:or)?d|passwd|secret|token|api[-_.?\[\]]*key|credentials?)s?\)?(?:\\s\*|\s|\[\^?[^\]]*\][*+]?)*[=:])"
+)
+
+
+def seeks_secrets(pattern: str) -> bool:
+    """Whether a search is for secrets themselves, and not for where code speaks of them.
+
+    >>> [seeks_secrets(one) for one in ("AWS_SECRET", "password=", "password", "token_count", "resetPassword")]
+    [True, True, False, False, False]
+    """
+    return len(pattern) < 1000 and _SECRET_VALUE.search(pattern) is not None
+
+
 FETCHERS = frozenset(
     ("curl", "wget", "http", "https", "xh", "fetch", "aria2c", "lynx", "links", "w3m", "nc", "ncat", "netcat",
      "socat", "ftp", "lftp", "gsutil", "axel", "curlie", "invoke-webrequest", "iwr", "irm", "invoke-restmethod",
