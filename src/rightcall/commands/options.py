@@ -186,3 +186,30 @@ def part(word: Word, start: int) -> Word:
     """A word from one of its characters on."""
     glob = word.glob[start:] if word.glob is not None else None
     return Word(word.value[start:], glob, word.quoted, word.names, word.inner)
+
+
+_LOOKS = frozenset(("--help", "-help", "--dry-run", "--dryrun", "--syntax-check", "--what-if"))
+_NO_REAL_DRY_RUN = frozenset(("sudo", "su", "doas", "crontab", "docker", "heroku", "dd", "rm", "redis-cli", "curl"))
+_NOT_SO = ("false", "none", "no", "0", "off")
+
+
+def only_looks(program: str, arguments: list[str]) -> bool:
+    """It asks for help, or for what would be done. `--version 1.2` names a version, `rsync -h` shows sizes."""
+    if arguments in (["--version"], ["-V"], ["-h"]) or arguments[-1:] == ["--help"]:
+        return True
+    if program in _NO_REAL_DRY_RUN or not arguments:
+        return False
+    if arguments[0] == "help" or (program == "aws" and arguments[-1] == "help"):
+        return True
+    if arguments[-1] in ("-h", "--version", "-V") and not any(one.startswith("-") for one in arguments[:-1]):
+        return True
+    for at, one in enumerate(arguments[:20]):
+        if one == "--":
+            return False
+        if one in _LOOKS and arguments[at + 1 : at + 2] not in [[word] for word in _NOT_SO]:
+            return True
+        if one.startswith("--dry-run=") and not one.endswith(_NOT_SO):
+            return True
+        if one == "--check" and program.startswith("ansible"):
+            return True
+    return False

@@ -105,6 +105,11 @@ def use_of(run: Run, word: Word) -> Use:
     return "unknown"
 
 
+def is_text_only(program: str) -> bool:
+    """Whether its words name no files."""
+    return program in _TEXT_ONLY
+
+
 def path_words(run: Run) -> Iterator[Word]:
     """Every word, or part of one, that may be a path."""
     program = run.program

@@ -33,7 +33,11 @@ _CREDENTIALS = Late(
     r"~/\.ssh(/(?!known_hosts|[^/]*\.pub$|config$).*)?|~/\.aws(/.*)?|~/\.azure(/.*)?|~/\.config/gcloud(/.*)?"
     r"|~/\.gnupg(/.*)?|~/\.password-store(/.*)?|~/\.config/gh/hosts\.ya?ml|~/\.docker/config\.json|~/\.kube(/config.*)?"
     r"|~/\.config/(op|rclone|hub|glab-cli|doctl|heroku|netlify|configstore)(/.*)?|~/\.terraform\.d/credentials.*"
-    r"|~/\.cargo/credentials.*|~/\.gem/credentials|~/\.bundle/config|~/\.gradle/gradle\.properties"
+    r"|~/\.cargo/credentials.*|~/\.(config/)?composer/auth\.json|~/\.(cache/)?huggingface/(stored_)?tokens?|~/\.kaggle(/.*)?"
+    r"|~/\.config/(pip/pip\.conf|gh-copilot|github-copilot|stripe|fly|sops|age|containers/auth\.json|atuin)(/.*)?"
+    r"|~/\.(fly|oci|databrickscfg|snowsql|vault|netlify|wrangler|supabase|ngrok2|minikube)(/.*)?|~/\.config/\.wrangler(/.*)?"
+    r"|(.*/)?(wp-config\.php|deploy_key|[^/]*adminsdk[^/]*\.json|master\.key)"
+    r"|~/\.gem/credentials|~/\.bundle/config|~/\.gradle/gradle\.properties"
     r"|~/\.m2/settings.*\.xml"
     r"|~/\.(claude|codex|gemini)/(\.credentials\.json|auth\.json|oauth_creds\.json|.*token.*)|~/\.claude\.json"
     r"|~/\.(mozilla|thunderbird)(/.*)?|~/\.config/(google-chrome|chromium|brave[^/]*|microsoft-edge|vivaldi)(/.*)?"
@@ -79,7 +83,8 @@ _GUARDS = Late(
 _OWN_PLACES = Late(r"/proc/(?:self|thread-self|[0-9]+|\$\$)(?:/task/[0-9]+)?/(cwd|root)(?=/|$)")
 """The folder and the root of a process, which is the command's own or one of its parents'."""
 _ODD_STARTS = ("~/.", "~/library", "~/snap", "/etc", "/proc", "/run", "/var", "/dev")
-_ODD_ENDS = ("netrc", "shadow", "shadow-", "wallet.dat", "login data", "logins.json", "key4.db", "cookies.sqlite")
+_ODD_ENDS = ("netrc", "shadow", "shadow-", "wallet.dat", "login data", "logins.json", "key4.db", "cookies.sqlite",
+             "wp-config.php", "deploy_key")  # fmt: skip
 _MOST_READ = 2000
 
 
@@ -167,7 +172,8 @@ class Place(Struct, frozen=True):
         short = self._short(path)
         if (short == "/root" or short.startswith("/root/")) and not self.is_inside(path):
             return True  # another's home
-        if not short.startswith(_ODD_STARTS) and "/." not in short and not short.endswith(_ODD_ENDS):
+        odd = short.startswith(_ODD_STARTS) or "/." in short or short.endswith(_ODD_ENDS) or "adminsdk" in short
+        if not odd:
             return False  # the long expression is compiled for few
         return _CREDENTIALS.fullmatch(short) is not None
 

@@ -6,6 +6,7 @@ Each looks at one command with the folder it runs in, and says what it finds. `s
 import re
 from collections.abc import Callable, Iterator
 
+from rightcall.commands.databases import CLIENTS, console_rules, is_sql_client, redis_rules, restore_rules
 from rightcall.commands.git import git_rules
 from rightcall.commands.inline import codes, interpreter
 from rightcall.commands.options import options_of
@@ -24,39 +25,10 @@ from rightcall.commands.sending import (
     ssh_rules,
     wget_rules,
 )
+from rightcall.commands.verbs import DEPLOYS, TASKS, started_by_options, verb_rules
 from rightcall.commands.words import HOLE, Word, basename, joined, unversioned
 from rightcall.commands.wrappers import SHELLS, shell_code
 from rightcall.parse.late import Late
-
-_DEPLOYS = Late(
-    r"(?:^|[:_./-])(?:deploy|deployment|publish|release|ship|promote|rollback|destroy|wipe|nuke|purge|teardown"
-    r"|tear-down"
-    r"|drop|reset-db|db[:_-]?(?:reset|drop|wipe)|hard-?reset|upload)(?:$|[:_.-](?!(?:notes?|changelog|check|dry|plan|docs|list"
-    r"|test|lint|info|status|preview)\b))", re.IGNORECASE,
-)  # fmt: skip
-_SQL = frozenset(
-    ("psql", "mysql", "mariadb", "sqlite3", "sqlite", "mycli", "pgcli", "litecli", "clickhouse-client", "clickhouse",
-     "sqlcmd", "cqlsh", "duckdb", "usql", "mongosh", "mongo", "snowsql", "bq", "trino", "presto", "hive", "beeline",
-     "cockroach", "turso", "wrangler", "osqueryi", "impala-shell", "sqlplus", "isql", "tsql")
-)  # fmt: skip
-_SQL_DESTROYS = Late(
-    r"\b(?:DROP\s+(?:TABLE|DATABASE|SCHEMA|INDEX|VIEW|USER|ROLE|COLUMN|KEYSPACE|COLLECTION|FUNCTION|TRIGGER"
-    r"|SEQUENCE|TYPE|OWNED|"
-    r"MATERIALIZED|EXTENSION|POLICY|PROCEDURE|CONSTRAINT|TABLESPACE)|TRUNCATE\b|DELETE\s+FROM"
-    r"|UPDATE\s+\S+\s+SET|REPLACE\s+INTO"
-    r"|ALTER\s+(?:TABLE|DATABASE|SYSTEM)|OVERWRITE\b)|\.(?:drop|dropDatabase|deleteMany|deleteOne|remove"
-    r"|dropIndexes|updateMany"
-    r"|findOneAndDelete|bulkWrite|renameCollection)\s*\(|\bdropDatabase\b|db\.shutdownServer", re.IGNORECASE,
-)  # fmt: skip
-_SQL_RIGHTS = Late(r"\b(?:GRANT|REVOKE)\s|\b(?:CREATE|ALTER)\s+(?:USER|ROLE)\b|LOAD_EXTENSION|LOAD\s+DATA\b"
-                         r"|INTO\s+(?:OUT|DUMP)FILE|xp_cmdshell|pg_read_file|lo_import"
-                         r"|createUser\(", re.IGNORECASE)  # fmt: skip
-_SQL_RUNS = Late(
-    r"\\!\s*(.*)|^\s*\.(?:shell|system)\s+(.*)|PROGRAM\s+'([^']*)'|^\s*system\s+(.*)", re.MULTILINE | re.IGNORECASE
-)
-_SQL_SECRET = Late(
-    r"pg_shadow|pg_authid|mysql\.user|authentication_string|\bpassword_hash\b|rolpassword", re.IGNORECASE
-)
 
 
 def found_in(run: Run, place: Place) -> Iterator[Found]:
@@ -64,40 +36,18 @@ def found_in(run: Run, place: Place) -> Iterator[Found]:
     rule = _RULES.get(run.program) or _RULES.get(unversioned(run.program))
     if rule is not None:
         yield from rule(run, place)
-    if run.program in _SQL:
-        yield from _sql(run)
+    if is_sql_client(run):
+        yield from console_rules(run)
     if run.program.startswith("mkfs") or run.program in ("newfs", "mke2fs", "mkntfs"):
         yield Found("destroys", run.program, deny=any(is_disk(one) for one in run.values))
-    if _runs_scripts(run) and (script := _script_of(run)) and _DEPLOYS.search(script):
+    if _runs_scripts(run) and (script := _script_of(run)) and DEPLOYS.search(script):
         yield Found("publishes", script)
-    yield from _by_its_words(run)
+    yield from verb_rules(run)
+    yield from started_by_options(run)
     if run.program in PACKAGING:
         yield from package_rules(run, place)
     if any("/dev/tcp/" in value or "/dev/udp/" in value for value in run.values):
         yield Found("escalates", "/dev/tcp")
-
-
-_ABOUT_FILES = frozenset(
-    ("cat", "ls", "cd", "mkdir", "rm", "cp", "mv", "touch", "vim", "vi", "nano", "code", "tree", "head", "tail",
-     "test", "[", "du", "find", "grep", "rg", "less", "more", "wc", "stat", "file", "open", "echo", "printf", "man",
-     "which", "git", "kubectl", "docker", "tar", "zip", "rmdir", "pushd", "chmod", "diff", "sort", "source", ".",
-     "read", "for", "export", "cut", "type", "terraform", "helm", "pip", "python", "python3", "node", "jq",
-     "basename", "dirname", "command", "alias", "tmux", "xargs")
-)  # fmt: skip
-
-
-def _by_its_words(run: Run) -> Iterator[Found]:
-    """A program that nobody knows, told to deploy or to destroy."""
-    if run.program in _ABOUT_FILES or not run.values:
-        return
-    words = [one for one in run.values[:6] if not one.startswith("-")][:2]
-    if words and words[0] in ("deploy", "publish", "destroy", "undeploy", "teardown"):
-        yield Found("publishes", f"{run.program} {words[0]}")
-    elif len(words) > 1 and words[0] in ("db", "database") and words[1] in _LOSES:
-        yield Found("destroys", f"{run.program} {' '.join(words)}")
-
-
-_LOSES = ("reset", "drop", "downgrade", "wipe", "purge", "rollback", "truncate", "clean")
 
 
 # ── what is removed ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -158,6 +108,35 @@ def _find(run: Run, place: Place) -> Iterator[Found]:
         yield Found("credentials", "find " + " ".join(run.values[:3]))
 
 
+_HUGE = 20 << 30
+
+
+def _is_huge(size: str) -> bool:
+    """Whether a file of such a size may fill the disk: `500G`."""
+    found = re.fullmatch(r"[+<>/%]?(\d{1,18})\s*([KMGTPE]?)i?B?", size, re.IGNORECASE)
+    return found is not None and int(found[1]) << (10 * "KMGTPE".find(found[2].upper()) + 10 if found[2] else 0) > _HUGE
+
+
+def _allots(run: Run, _place: Place) -> Iterator[Found]:
+    """`head -c 500G /dev/zero`, `fallocate -l 1T`."""
+    size = run.option("-l", "--length") if run.program == "fallocate" else run.option("-c", "--bytes")
+    if size is not None and _is_huge(size.value):
+        yield Found("destroys", f"{run.program} {size.value}")
+
+
+_ENDLESS = frozenset(("/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"))
+
+
+def never_ends(words: list[Word], read: list[Word]) -> bool:
+    """Whether what a command prints has no end, so that a file it is written to fills the disk; `read`: its input."""
+    program = basename(words[0].value) if words else ""
+    if program == "yes":
+        return True
+    return program not in ("head", "dd", "timeout", "od", "xxd") and any(
+        word.value in _ENDLESS for word in (*words[1:], *read)
+    )
+
+
 def _truncate(run: Run, place: Place) -> Iterator[Found]:
     for word in run.operands("-s --size -r --reference"):
         if not _may_go(run, word, place):
@@ -205,7 +184,8 @@ def _kill(run: Run, _place: Place) -> Iterator[Found]:
         if any(one in ("-1", "1", "0") for one in operands if one != "--") and "-l" not in run.values:
             yield Found("destroys", "kill " + " ".join(run.values[:3]))
     elif run.has("-u", "-U", "--euid", "--uid", "-g", "--user") or any(
-        one.value in (".", ".*", "", "*") for one in run.operands()
+        one.value in (".", ".*", "", "*") or (run.has("-f", "--full") and interpreter(one.value) is not None)
+        for one in run.operands()
     ):
         yield Found("destroys", run.program)
     elif not {"-9", "-KILL", "-SIGKILL", "KILL", "SIGKILL"}.isdisjoint(run.values):  # all of a name, without a warning
@@ -252,6 +232,8 @@ def _chmod(run: Run, place: Place) -> Iterator[Found]:
     ):
         yield Found("escalates", f"chmod {mode}")
     for word in targets:
+        if any("/.git/hooks/" in path for path in run.wholes(word, place)):
+            yield Found("persists", f"{run.program} {word.value}")
         if any(not place.is_inside(path) and not place.is_temporary(path) for path in run.wholes(word, place)):
             yield Found("destroys" if run.has("-R", "--recursive") else "persists", f"{run.program} {word.value}")
             return
@@ -309,50 +291,6 @@ def _prints(run: Run, _place: Place) -> Iterator[Found]:
         yield Found("credentials", f"${names[0]}")
 
 
-# ── databases ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-_SQL_READS = Late(r"(?:^|\s)(?:\.read|\\ir?|source)\s+['\"]?([^\s'\";]+)")
-
-
-def sql_files(run: Run) -> list[Word]:
-    """The scripts that a client of a database is told to run."""
-    if run.program not in _SQL:
-        return []
-    named = run.option("-f", "--file", "--queries-file", "--init", "-init", "-i")
-    told = [Word(one) for value in run.values if len(value) < 5000 for one in _SQL_READS.findall(value)]
-    return [*([named] if named is not None else []), *told]
-
-
-def is_sql_client(run: Run) -> bool:
-    return run.program in _SQL
-
-
-def is_named_dangerously(file: str) -> bool:
-    """A script that nobody can look into, named after what it does: `wipe.sql`."""
-    return _DEPLOYS.search(basename(file)) is not None
-
-
-def _sql(run: Run) -> Iterator[Found]:
-    yield from sql_rules(run.program, "\n".join((*run.values, run.text or ""))[:100_000])
-
-
-def sql_rules(program: str, text: str) -> Iterator[Found]:
-    """What a text of SQL does."""
-    for kind, expression in (
-        ("destroys", _SQL_DESTROYS), ("escalates", _SQL_RIGHTS), ("runs", _SQL_RUNS), ("credentials", _SQL_SECRET),
-    ):  # fmt: skip
-        found = expression.search(text)
-        if found:
-            yield Found(kind, f"{program} {' '.join(found.group().split())[:40]}")
-            return
-
-
-def _pg_restore(run: Run, _place: Place) -> Iterator[Found]:
-    if run.has("-c", "--clean", "--create", "-C"):
-        yield Found("destroys", "pg_restore --clean", ("--clean",))
-
-
 # ── containers, scripts, ourselves ──────────────────────────────────────────────────────────────────────────────────
 
 
@@ -377,19 +315,12 @@ def _container(run: Run, place: Place) -> Iterator[Found]:
         yield Found("escalates", f"{run.program} --network=host")
 
 
-_TASKS = frozenset(
-    ("npm", "yarn", "pnpm", "bun", "make", "gmake", "just", "task", "rake", "composer", "invoke", "inv", "nox",
-     "tox", "grunt", "gulp", "turbo", "nx", "lerna", "deno", "hatch", "pdm", "poe", "doit", "mage", "earthly",
-     "cargo-make", "sbt", "ant", "fab", "fabric", "cap")
-)  # fmt: skip
-
-
 _SCRIPTS = (".sh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1")
 
 
 def _runs_scripts(run: Run) -> bool:
     return (
-        run.program in _TASKS or run.program in SHELLS or run.program.endswith(_SCRIPTS)
+        run.program in TASKS or run.program in SHELLS or run.program.endswith(_SCRIPTS)
         or interpreter(run.program) is not None
     )  # fmt: skip
 
@@ -398,7 +329,7 @@ def _script_of(run: Run) -> str:
     """The name of the task or script that runs: `deploy` in `npm run deploy` and `./deploy.sh`."""
     if run.program.endswith(_SCRIPTS):
         return run.program
-    if run.program not in _TASKS and (how := interpreter(run.program)) is not None:
+    if run.program not in TASKS and (how := interpreter(run.program)) is not None:
         looks = how.first or run.has("--check", "-m") or codes(run.program, run.arguments)
         scripts = [] if looks else run.operands(" ".join(how.valued))[:1]
         return next((basename(word.value) for word in scripts if word.value.endswith(_SCRIPTS)), "")
@@ -414,7 +345,7 @@ def _script_of(run: Run) -> str:
         "search", "uninstall", "link", "create", "init", "help", "docs", "show", "update", "upgrade", "version", "pack",
     ):  # fmt: skip
         return ""
-    return next((one for one in operands if _DEPLOYS.search(one)), "")
+    return next((one for one in operands if DEPLOYS.search(one)), "")
 
 
 def _kubectl(run: Run, _place: Place) -> Iterator[Found]:
@@ -445,6 +376,27 @@ def _sed(run: Run, place: Place) -> Iterator[Found]:
             if not _may_go(run, word, place):
                 yield Found("destroys", f"sed -i on {word.value}".replace(HOLE, "…"))
                 return
+
+
+_EDIT_ALL = Late(r"(?:^|[|:\n])\s*(?:%|1,\$|,|g/\.?\*?/)\s*d\b")
+
+
+def _edits(run: Run, place: Place) -> Iterator[Found]:
+    """Editors that are told what to do: all lines deleted."""
+    told = [
+        word.value for name, word in options_of(run.program, run.arguments) if name in ("-c", "--cmd", "-s") and word
+    ]
+    told += [one[1:] for one in run.values if one.startswith("+")]
+    files = [word for word in run.operands("-c --cmd -S -u -s") if not word.value.startswith("+")]
+    if any(_EDIT_ALL.search(one) for one in (*told, run.text or "") if len(one) < 5000) and not all(
+        _may_go(run, word, place) for word in files
+    ):
+        yield Found("destroys", f"{run.program} … {files[-1].value}".replace(HOLE, "…"))
+
+
+def _pager(run: Run, _place: Place) -> Iterator[Found]:
+    if any(one.startswith("+!") for one in run.values):
+        yield Found("runs", f"{run.program} +!")
 
 
 _LOOKING = frozenset(
@@ -481,15 +433,15 @@ def _keyring(run: Run, _place: Place) -> Iterator[Found]:
         yield Found("credentials", "keyring")
 
 
+def _clipboard(run: Run, _place: Place) -> Iterator[Found]:
+    if not {"-o", "-out"}.isdisjoint(run.values):
+        yield Found("credentials", f"{run.program} -o")
+
+
 def _vercel(run: Run, _place: Place) -> Iterator[Found]:
     """Without a word it deploys."""
     if not run.operands("--cwd --token -t --scope -S") and not run.has("--help", "--version", "-v"):
         yield Found("publishes", run.program)
-
-
-def _redis(run: Run, _place: Place) -> Iterator[Found]:
-    if run.text and re.search(r"\b(?:FLUSHALL|FLUSHDB|DEL|UNLINK|SHUTDOWN|CONFIG)\b", run.text, re.IGNORECASE):
-        yield Found("destroys", "redis-cli")
 
 
 def _search(run: Run, place: Place) -> Iterator[Found]:
@@ -578,6 +530,9 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     **dict.fromkeys(("rm", "grm", "unlink", "rimraf", "srm", "del-cli"), _rm),
     **dict.fromkeys(("find", "gfind"), _find),
     "truncate": _truncate,
+    **dict.fromkeys(("head", "fallocate", "ghead"), _allots),
+    **dict.fromkeys(("ed", "ex", "vi", "vim", "nvim"), _edits),
+    **dict.fromkeys(("less", "more"), _pager),
     "dd": _dd,
     "mv": _mv,
     "gmv": _mv,
@@ -595,7 +550,7 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     **dict.fromkeys(("env", "printenv", "export", "declare", "typeset", "readonly", "compgen"), _environment),
     "set": _words_only,
     **dict.fromkeys(("echo", "printf", "print", "cat", "logger", "base64", "xxd", "od"), _prints),
-    "pg_restore": _pg_restore,
+    "pg_restore": restore_rules,
     "cmake": _cmake,
     **dict.fromkeys(("kubectl", "oc", "k"), _kubectl),
     **dict.fromkeys(("sed", "gsed"), _sed),
@@ -605,9 +560,10 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     "rightcall": _rightcall,
     **dict.fromkeys(("vercel", "now", "surge"), _vercel),
     "keyring": _keyring,
+    "xclip": _clipboard,
     "tee": _tee,
     **dict.fromkeys(("jq", "gojq", "jaq"), _jq),
-    "redis-cli": _redis,
+    "redis-cli": redis_rules,
     "gh": gh_rules,
     **dict.fromkeys(("aws", "gcloud", "gsutil", "rclone", "mc", "s3cmd", "s5cmd"), bucket_rules),
     **dict.fromkeys(("nc", "ncat", "netcat"), netcat_rules),
@@ -617,5 +573,5 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     **dict.fromkeys(("nslookup", "dig", "host", "ping", "drill", "getent"), lookup_rules),
     **dict.fromkeys(("tar", "bsdtar", "gtar"), _tar),
 }
-RULED = frozenset((*_RULES, *_SQL))
+RULED = frozenset((*_RULES, *CLIENTS))
 """Programs that have a rule of their own."""

@@ -20,7 +20,7 @@ SECRET_NAME = Late(
 )  # fmt: skip
 """Variables that are named like secrets."""
 _SECRET_VALUE = Late(
-    r"AKIA|ASIA|sk_live|sk-(?:ant|proj|live)|gh[pousr]_|github_pat|xox[bpas]|glpat|AIza|eyJ|PRIVATE KEY|BEGIN (?:RSA|EC)"
+    r"AKIA|ASIA|sk_live|sk-(?:ant|proj|live)|gh[pousr]_|github_pat|xox[bpas]|glpat|AIza|PRIVATE KEY|BEGIN (?:RSA|EC)"
     r"|(?:AWS|API|AUTH|ACCESS|PRIVATE|CLIENT|SECRET|DB|STRIPE|OPENAI|GITHUB|NPM|SLACK)_(?:SECRET|KEY|TOKEN|PASS)"
     r"|^\W*(?:SECRET|PASSWORD|PASSWD|TOKEN|CREDENTIALS?|API_?KEY)S?\W*$"
     r"|(?i:(?:passw(?:or)?d|passwd|secret|token|api[-_.?\[\]]*key|credentials?)s?\)?(?:\\s\*|\s|\[\^?[^\]]*\][*+]?)*[=:])"
@@ -116,6 +116,8 @@ class Run(Struct):
     redirected: bool = False
     printed: tuple[str, ...] = ()
     """Programs whose output stands in its words."""
+    carried: tuple[str, ...] = ()
+    """Programs whose output comes to it in variables, or from `xargs`."""
     narrowed: bool = False
     """All that is left of its output behind a pipe are lines that are harmless: `env | grep PATH`."""
 

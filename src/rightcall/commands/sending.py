@@ -161,6 +161,8 @@ def wget_rules(run: Run, _place: Place) -> Iterator[Found]:
     sends = any(_given(run, "--post-data", "--post-file", "--body-data", "--body-file"))
     if (sends or (method is not None and method.value.upper() not in ("GET", "HEAD"))) and _reaches_out(run):
         yield Found("publishes", "wget --post-data")
+    if "askpass" in "".join(value for _, value in _given(run, "-e", "--execute")):
+        yield Found("runs", "wget -e use_askpass")
     yield from _sends_credentials(run)
 
 
@@ -196,11 +198,16 @@ def _sends_credentials(run: Run) -> Iterator[Found]:
     carried = [one for one in run.printed if one not in _HARMLESS_OUTPUT]
     if carried and _reaches_out(run):
         yield Found("publishes", f"{run.program} … $({carried[0]} …)")
+    handed = [one for one in run.carried if one not in _HARMLESS_OUTPUT]
+    if handed and any(_CARRIES.search(word.value) for word in run.arguments) and _reaches_out(run):
+        yield Found("publishes", f"{run.program} … what `{handed[0]}` printed")
     names = [name for word in run.arguments for name in word.names if SECRET_NAME.search(name)]
     if names and _reaches_out(run):
         yield Found("credentials", f"${names[0]}")
 
 
+_CARRIES = re.compile(rf"(?:://|^)[\w.-]+(?::\d+)?[/?#].*{HOLE}|^{HOLE}\.[\w-]+\.\w|^[\w-]+: .*{HOLE}", re.DOTALL)
+"""What is not known stands behind a host that is, before its name, or in a header."""
 _HARMLESS_OUTPUT = frozenset(
     ("date", "echo", "printf", "uuidgen", "git", "seq", "uname", "nproc", "jq", "tr", "cut", "basename", "dirname",
      "pwd", "curl", "wget", "arch", "dpkg", "lsb_release", "sw_vers", "npm", "node", "go", "rustc", "python3", "sed",
@@ -245,7 +252,10 @@ def bucket_rules(run: Run, _place: Place) -> Iterator[Found]:
     if (
         action in ("cp", "sync", "copy", "copyto", "rsync")
         and places
-        and re.match(r"\w[\w.-]*:(?!\\)|/?\w+:/", places[-1])
+        and (
+            re.match(r"\w[\w.-]*:(?!\\)|/?\w+:/", places[-1])
+            or (run.program == "mc" and not places[-1].startswith((".", "/", "~")))
+        )
     ):
         yield Found("publishes", f"{run.program} {action} … {places[-1]}")
 
