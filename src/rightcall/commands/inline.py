@@ -3,10 +3,13 @@ it names is looked at. What deletes, starts programs, sends or reads credentials
 
 import re
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rightcall.commands.words import Word, basename, unversioned
 from rightcall.parse.late import Late
+
+if TYPE_CHECKING:
+    from rightcall.commands.python import PythonCode
 
 
 class Interpreter(NamedTuple):
@@ -306,6 +309,8 @@ def judged(program: str, code: str) -> tuple[str, str] | None:
     if program in ("sed", "gsed"):
         found = _SED_STARTS.search(code) if "e" in code else None
         return ("runs", "e") if found else None
+    if is_python(program) and (tree := _python_of(code)) is not None:
+        return tree.findings[0] if tree.findings else None
     for rule, expression in (
         ("network", _LOADS), ("destroys", _DELETES), ("runs", _STARTS), ("publishes", _SENDS), ("credentials",
         _CREDENTIALS),
@@ -319,6 +324,26 @@ def judged(program: str, code: str) -> tuple[str, str] | None:
     if program in ("perl", "ruby", "php", "julia") and _TEMPLATE.search(code):
         return "runs", "`…`"
     return None
+
+
+_PYTHONS = frozenset(("manage.py", "django-admin", "flask", "timeit"))
+
+
+def is_python(program: str) -> bool:
+    """Whether the code that a program takes is Python."""
+    return program in _PYTHONS or interpreter(program) is _PYTHON
+
+
+def _python_of(code: str) -> "PythonCode | None":
+    from rightcall.commands.python import read_python  # late: few commands hold Python
+
+    return read_python(code) if len(code) <= LONGEST_CODE else None
+
+
+def composed(program: str, code: str) -> tuple[tuple[str, bool], ...]:
+    """Paths that code puts together, or that it surely writes: each with whether it is written."""
+    tree = _python_of(code) if is_python(program) else None
+    return () if tree is None else tree.paths
 
 
 def is_written(program: str, code: str) -> Callable[[str], bool]:

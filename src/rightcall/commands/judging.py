@@ -16,7 +16,17 @@ from msgspec import Struct
 
 from rightcall.commands import CommandRules, UrlRules
 from rightcall.commands.expansion import Budget
-from rightcall.commands.inline import LONGEST_CODE, codes, guards, interpreter, is_fed, is_written, judged, texts_in
+from rightcall.commands.inline import (
+    LONGEST_CODE,
+    codes,
+    composed,
+    guards,
+    interpreter,
+    is_fed,
+    is_written,
+    judged,
+    texts_in,
+)
 from rightcall.commands.patching import applies_patch, fed_files, patched_by, read_small
 from rightcall.commands.paths import MOST_PATHS, Use, expanded, found_words, is_plain, parts, path_words, use_of
 from rightcall.commands.patterns import Pattern, first_hit
@@ -443,6 +453,9 @@ class _Judge:
                     self.address(address)
             elif _PATH_LIKE.fullmatch(text) or not is_plain(text):
                 self.see(Word(text), folders, "writes" if written(text) else "unknown")
+        for text, writes in composed(program, code):
+            if _PATH_LIKE.fullmatch(text) or not is_plain(text):
+                self.see(Word(text), folders, "writes" if writes else "unknown")
 
     def _shell_input(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> None:
         """A shell without code and script runs what it reads."""
