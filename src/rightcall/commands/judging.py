@@ -27,6 +27,7 @@ from rightcall.commands.inline import (
     judged,
     texts_in,
 )
+from rightcall.commands.launchers import inner_of
 from rightcall.commands.patching import applies_patch, fed_files, patched_by, read_small
 from rightcall.commands.paths import MOST_PATHS, Use, expanded, found_words, is_plain, parts, path_words, use_of
 from rightcall.commands.patterns import Pattern, first_hit
@@ -48,7 +49,7 @@ from rightcall.commands.starter import WHY, listed
 from rightcall.commands.unknown import is_head, tails
 from rightcall.commands.urls import Address, first_url_hit, parsed, readings
 from rightcall.commands.words import HOLE, WILD, Unreadable, Word, basename, spelled
-from rightcall.commands.wrappers import SHELLS, assigned_code, inner_of, option_value, shell_code
+from rightcall.commands.wrappers import SHELLS, assigned_code, option_value, shell_code
 from rightcall.text.escape import escaped
 from rightcall.types_running import Finding
 
