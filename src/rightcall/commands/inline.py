@@ -143,10 +143,12 @@ _SED_STARTS = Late(
     r"(?:^|[;{\n])\s*[\d,$/!]*\s*e\b|[/|#,@!]\s*[0-9gipm]*e[0-9gipm]*\s*(?:$|[;}\n])"
     rf"|(?:^|[;{{\n])\s*{_SED_ADDRESS}(?:,(?:{_SED_ADDRESS}|[+~]\d+))?\s*!?\s*e(?:\s|$|[;}}])"
 )
+_JOINED = Late(r"(?P<one>['\"])\s*[.+]\s*(?P=one)")
+"""Texts that are put together from pieces: `'child_' + 'process'`."""
 _ALSO: dict[str, tuple[str, Late]] = {
     "perl": ("runs", Late(r"\b(?:system|exec)\b\s*[\w$@(\"'`{]|\bopen\s*\(?[^;]{0,80}"
                           r"[\"'](?:\s*\||[^\"']*\|\s*[\"']|-\||\|-)"
-                          r"|\bqx\W|\brename\b")),
+                          r"|\bqx\W|\brename\b|\beval\b\s*[^{\s]|\bkill\b\s*[\s('\"\w-]*[,=]|\bfork\b|\brequire\s+['\"$]|\bdo\s+['\"]")),
     "tclsh": ("runs", Late(r"\bexec\b|\bopen\s+[\"{]?\s*\||\bfile\s+(?:delete|rename)|\bsocket\b")),
     "expect": ("runs", Late(r"\b(?:spawn|exec|system)\b|\bfile\s+(?:delete|rename)")),
     "julia": ("runs", Late(r"\b(?:run|pipeline|readchomp|success|ccall|rm|mv)\s*\(|\bread\(`")),
@@ -159,9 +161,20 @@ _ALSO: dict[str, tuple[str, Late]] = {
     "elixir": ("runs", Late(r"System\.(?:cmd|shell)|:os\.cmd|File\.(?:rm|rename)|Port\.open")),
     "gdb": ("runs", Late(r"^\s*(?:(?:shell|python|py|source|call|pipe)\b|!)", re.MULTILINE)),
     "lldb": ("runs", Late(r"^\s*(?:shell|platform shell|script|command source)\b", re.MULTILINE)),
-    "ruby": ("runs", Late(r"\b(?:open|read|readlines|foreach|write|binread)\s*\(?\s*['\"]\s*\|")),
+    "ruby": ("runs", Late(r"\b(?:open|read|readlines|foreach|write|binread)\s*\(?\s*['\"]\s*\|"
+                          r"|\b(?:eval|instance_eval|class_eval|system|exec|spawn|fork)\b\s*[\w\"'(%{:]"
+                          r"|\b(?:send|__send__|public_send|method)\s*\(?\s*(?::|['\"])(?:system|exec|eval|spawn|`|fork|rm)"
+                          r"|\bENV(?!\s*(?:\[|\.(?:fetch|key\?|has_key\?|include\?)))\b|\bProcess\.(?:kill|spawn)")),
     "emacs": ("runs", Late(r"\((?:load|eval|process-file|make-process|delete-\w+|rename-file|write-region)\b")),
-    "php": ("destroys", Late(r"\brename\s*\(")),
+    "php": ("runs", Late(r"\brename\s*\(|\$\w+\s*\((?!\s*function)|\b(?:include|require)(?:_once)?\b[^;]{0,200}://"
+                         r"|call_user_func|\bcreate_function|array_map\s*\(\s*['\"]|\bassert\s*\(")),
+    "ed": ("runs", Late(r"^[\d,.$%;]*\s*[rwe]?\s*!", re.MULTILINE)),
+    **dict.fromkeys(("node", "nodejs", "bun", "deno", "tsx", "ts-node"), ("runs", Late(
+        r"\bFunction\s*\(|runIn\w*Context|\brequire\s*\(\s*[^'\"`\s)]|\btruncate\w*\(|\)\s*\[\s*['\"`]?\w+['\"`]?\s*\]\s*\("
+        r"|(?<![\w.])fs\w*\s*\[|import\s*\(\s*[^'\"`\s)]|(?:['\"`]|node:)(?:net|tls|dgram|vm|worker_threads|cluster|repl|inspector)['\"`]"
+        r"|fs/promises.{0,300}\.rm\s*\(|['\"`:]fs['\"`].{0,300}\.(?:rm|rmdir|unlink|truncate)\s*\(", re.DOTALL))),
+    **dict.fromkeys(("r", "rscript"), ("runs", Late(
+        r"\bsystem2?\s*\(|\bshell\s*\(|file\.(?:remove|rename)|\bunlink\s*\(|\bsource\s*\(\s*['\"]https?:"))),
 }  # fmt: skip
 """What only one language calls so."""
 _SED_FILES = re.compile(r"(?:^|[;{}\n\s]|[^\w\s][0-9gipmeIM]{0,8})[rRwW]\s+([^\s;}]+)")
@@ -171,6 +184,14 @@ LONGEST_CODE = 50_000
 
 def interpreter(program: str) -> Interpreter | None:
     return INTERPRETERS.get(program) or INTERPRETERS.get(unversioned(program))
+
+
+_BUNDLES: dict[str, Late] = {
+    **dict.fromkeys(("python", "pypy", "ipython", "py"), Late(r"-[^-cmXWQ]*c")),
+    "perl": Late(r"-[acnpswWtTuUSl0-9]*i?[eE]"),
+    "ruby": Late(r"-[acnpswWlS0-9]*i?e"),
+}
+"""Options that take code, which may stand behind them in the same word: `-Bc'…'`, `-lne'…'`."""
 
 
 def codes(program: str, arguments: list[Word]) -> list[Word]:
@@ -187,20 +208,28 @@ def codes(program: str, arguments: list[Word]) -> list[Word]:
         return words[:1] if arguments and arguments[0].value == "eval" else []
     if program == "timeit":
         return [Word("\n".join(word.value for word in arguments if not word.value.startswith("-")))]
+    program = unversioned(program)
     found: list[Word] = []
     at = 0
     while at < len(arguments):
         value = arguments[at].value
-        if value in how.options or (value[:1] == "-" and value[1:2] != "-" and f"-{value[-1:]}" in how.options
-                                    and program != "node"):  # fmt: skip
+        bundled = _BUNDLES[program].match(value) if program in _BUNDLES else None
+        if bundled is not None and bundled.end() < len(value):
+            found.append(Word(value[bundled.end() :]))
+        elif (
+            bundled is not None
+            or value in how.options
+            or (program not in (*_BUNDLES, "node") and value[:1] == "-" and value[1:2] != "-"
+                and f"-{value[-1:]}" in how.options)
+        ):  # fmt: skip
             found += arguments[at + 1 : at + 2]
             at += 2
             continue
         for option in how.options:
             if option.startswith("--") and value.startswith(option + "="):
                 found.append(Word(value[len(option) + 1 :]))
-            elif len(option) == 2 and value.startswith(option) and len(value) > 2 and how is not _NODE:
-                found.append(Word(value[2:]))
+        if how is not _NODE and program not in _BUNDLES and len(value) > 2 and value[:2] in how.options:
+            found.append(Word(value[2:]))
         if value in how.valued:
             at += 1
         if not value.startswith("-") and not how.first:
@@ -274,7 +303,7 @@ def is_fed(program: str, arguments: list[Word]) -> bool:
                    for at, one in enumerate(arguments) if at)  # fmt: skip
     if how is None or not how.reads_input:
         return False
-    if program in ("gdb", "lldb"):  # an operand is what they look at
+    if program in ("gdb", "lldb", "ed"):  # an operand is what they look at
         return True
     if any(word.value in ("-m", "-V", "-v", "--version", "--help", "-h", "--check") for word in arguments):
         return False
@@ -311,6 +340,7 @@ def judged(program: str, code: str) -> tuple[str, str] | None:
         return ("runs", "e") if found else None
     if is_python(program) and (tree := _python_of(code)) is not None:
         return tree.findings[0] if tree.findings else None
+    code = _JOINED.sub("", code)
     for rule, expression in (
         ("network", _LOADS), ("destroys", _DELETES), ("runs", _STARTS), ("publishes", _SENDS), ("credentials",
         _CREDENTIALS),

@@ -79,6 +79,11 @@ def _shell(arguments: list[Word]) -> Iterator[Inner]:
         yield Inner(code=code)
 
 
+def _fish(arguments: list[Word]) -> Iterator[Inner]:
+    yield from _shell(arguments)
+    yield from _option_code("-C", "--init-command")(arguments)
+
+
 def _dash_c(*names: str) -> Callable[[list[Word]], Iterator[Inner]]:
     def read(arguments: list[Word]) -> Iterator[Inner]:
         code = option_value(arguments, *names)
@@ -94,6 +99,32 @@ def _dash_c(*names: str) -> Callable[[list[Word]], Iterator[Inner]]:
 def _eval(arguments: list[Word]) -> Iterator[Inner]:
     if arguments:
         yield Inner(code=Word(joined(arguments), None, True, inner=tuple(at for one in arguments for at in one.inner)))
+
+
+def _arithmetic(arguments: list[Word]) -> Iterator[Inner]:
+    """`let 'x=a[$(rm y)]'`: what is quoted there is expanded once more."""
+    for word in arguments:
+        if word.quoted and "[" in word.value:
+            yield from (Inner(code=Word(one, None, True)) for one in re.findall(r"\$\((.*)\)", word.value)[:9])
+
+
+def _replaces(option: str) -> Callable[[list[Word]], Iterator[Inner]]:
+    """An option by which a name stands for another program from then on."""
+    return lambda arguments: (Inner(code=Word(HOLE)) for one in arguments[:1] if one.value.startswith(option))
+
+
+def _loads(pattern: str, *names: str) -> Callable[[list[Word]], Iterator[Inner]]:
+    """Options that load code: what is not of the project cannot be judged."""
+    meant = Late(pattern, re.DOTALL)
+
+    def read(arguments: list[Word]) -> Iterator[Inner]:
+        for at, word in enumerate(arguments):
+            if (loaded := option_value(arguments[at : at + 2], *names)) is not None and meant.fullmatch(loaded.value):
+                yield Inner(code=Word(HOLE))
+            if not word.value.startswith("-"):
+                return
+
+    return read
 
 
 def _trap(arguments: list[Word]) -> Iterator[Inner]:
@@ -168,9 +199,9 @@ def _git(arguments: list[Word]) -> Iterator[Inner]:
     elif action == "bisect" and rest and rest[0].value == "run":
         yield Inner(tuple(rest[1:]))
     elif action == "rebase":
-        code = option_value(rest, "-x", "--exec")
-        if code is not None:
-            yield Inner(code=code)
+        codes = [rest[n + 1] for n, one in enumerate(rest[:-1]) if re.fullmatch(r"-[a-z]*x|--exec", one.value)]
+        attached = option_value(rest, "-x", "--exec")
+        yield from (Inner(code=code) for code in (*codes, *([attached] if attached is not None else [])))
     elif action == "submodule" and any(one.value == "foreach" for one in rest):
         code = [one for one in rest if one.value != "foreach" and not one.value.startswith("-")]
         yield Inner(code=Word(joined(code), None, True))
@@ -201,7 +232,7 @@ def _git_setting(setting: str) -> Iterator[Inner]:
     if name.casefold().startswith("alias."):
         yield Inner(code=Word(value[1:] if value.startswith("!") else f"git {value}", None, True))
     elif not name.casefold().endswith(("hookspath", "fsmonitor")):
-        yield Inner(code=Word(value.lstrip("!"), None, True))
+        yield Inner(code=hidden(Word(value.lstrip("!"), None, True)))
 
 
 def _kubectl(arguments: list[Word]) -> Iterator[Inner]:
@@ -230,7 +261,14 @@ def _compose(arguments: list[Word]) -> Iterator[Inner]:
 
 
 def _script(arguments: list[Word]) -> Iterator[Inner]:
+    """`script -c 'command' file`, and `script file command` as BSD has it."""
     yield from _dash_c("-c", "--command")(arguments)
+    yield from behind("script", arguments, prefix("-c --command -I -O -B -E -T -o -m -t", 1))
+
+
+def _runuser(arguments: list[Word]) -> Iterator[Inner]:
+    yield from _dash_c("-c", "--command")(arguments)
+    yield from behind("runuser", arguments, prefix("-c --command -u --user -g --group -G -s --shell -w"))
 
 
 def _flock(arguments: list[Word]) -> Iterator[Inner]:
@@ -449,7 +487,18 @@ def _wsl(arguments: list[Word]) -> Iterator[Inner]:
 
 _SPECIAL: dict[str, Callable[[list[Word]], Iterator[Inner]]] = {
     **dict.fromkeys(SHELLS, _shell),
+    "fish": _fish,
     "eval": _eval,
+    **dict.fromkeys(("let", "test", "[", "[["), _arithmetic),
+    "hash": _replaces("-p"),
+    "enable": _replaces("-f"),
+    "node": _loads(
+        r"(?:/|~|\.\./|data:|https?:).*", "-r", "--require", "--import", "--loader", "--experimental-loader"
+    ),
+    "ruby": _loads(r"(?:/|~|\.\./).*", "-r"),
+    "php": _loads(r"auto_(?:prepend|append)_file=.*|extension=.*/.*", "-d"),
+    "bind": _option_code("-x"),
+    "complete": _option_code("-C"),
     "trap": _trap,
     "alias": _alias,
     "ssh": _ssh,
@@ -467,7 +516,7 @@ _SPECIAL: dict[str, Callable[[list[Word]], Iterator[Inner]]] = {
     "podman": _compose,
     "docker-compose": lambda arguments: _compose([Word("compose"), *arguments]),
     "su": _dash_c("-c", "--command"),
-    "runuser": _dash_c("-c", "--command"),
+    "runuser": _runuser,
     "script": _script,
     "flock": _flock,
     "watch": _watch,

@@ -260,15 +260,18 @@ def shell_code(arguments: list[Word]) -> Word | None:
     at = 0
     while at < len(arguments):
         value = arguments[at].value
-        if value in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file"):
+        if value in ("--rcfile", "--init-file"):
             at += 2
             continue
-        if value.startswith("-") and not value.startswith("--") and "c" in value[1:]:
-            following = [one for one in arguments[at + 1 :] if not re.fullmatch(r"[-+][a-zA-Z]+|--", one.value)]
-            return following[0] if following else None
+        if value.startswith("--command"):  # of fish
+            return part(arguments[at], 10) if "=" in value else next(iter(arguments[at + 1 :]), None)
         if not value.startswith(("-", "+")) or value in ("-", "--"):
             return None
-        at += 1
+        taken = sum(value.count(letter) for letter in "oO") if not value.startswith("--") else 0
+        if value.startswith("-") and not value.startswith("--") and "c" in value[1:]:
+            following = [one for one in arguments[at + 1 :] if not re.fullmatch(r"[-+][a-zA-Z]+|--", one.value)]
+            return following[taken] if len(following) > taken else None
+        at += 1 + taken  # `-euo pipefail`
     return None
 
 
