@@ -249,6 +249,20 @@ _FRAMEWORKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 """What runs code within an application: by which action, and behind which option; without one the next word is code."""
 
 
+def _is_framework_shell(program: str, arguments: list[Word]) -> bool:
+    """`python manage.py shell`, `rails console`: they read code from their input."""
+    words = [program, *(basename(word.value) for word in arguments[:3] if not word.value.startswith("-"))]
+    at = next((at for at, word in enumerate(words) if word in _SHELL_OF), -1)
+    return 0 <= at < 2 and words[at + 1 : at + 2] != [] and words[at + 1] in _SHELL_OF[words[at]]
+
+
+_SHELL_OF = {
+    **dict.fromkeys(("manage.py", "django-admin", "flask"), ("shell", "shell_plus", "dbshell")),
+    "rails": ("console", "c", "dbconsole", "runner"),
+    "artisan": ("tinker",),
+}
+
+
 def _framework_code(program: str, arguments: list[Word]) -> Word | None:
     """`rails runner 'User.delete_all'`, `python manage.py shell -c '…'`."""
     rest = arguments
@@ -298,6 +312,8 @@ def _first_operand(program: str, arguments: list[Word]) -> list[Word]:
 def is_fed(program: str, arguments: list[Word]) -> bool:
     """Whether an interpreter takes its code from its input: it has no code and no script."""
     how = interpreter(program)
+    if _is_framework_shell(program, arguments):
+        return True
     if how is not None and how.first:
         return any(one.value in ("-", "/dev/stdin") and arguments[at - 1].value in ("-f", "--file")
                    for at, one in enumerate(arguments) if at)  # fmt: skip
@@ -380,6 +396,8 @@ def is_written(program: str, code: str) -> Callable[[str], bool]:
     """Whether code may write to a path that is a text in it: one in the same statement as what writes. Where that
     takes the path from a variable, it may be any."""
     written: set[str] = set()
+    if program in ("sed", "gsed"):
+        return {one[1] for one in _SED_FILES.finditer(code) if re.search(r"[wW]\s+\S", one.group())}.__contains__
     if not _MAY_WRITE.search(code):
         return written.__contains__
     for statement in re.split(r"[;\n]", code[:LONGEST_CODE]):

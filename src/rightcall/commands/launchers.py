@@ -497,7 +497,11 @@ _SPECIAL: dict[str, Callable[[list[Word]], Iterator[Inner]]] = {
     ),
     "ruby": _loads(r"(?:/|~|\.\./).*", "-r"),
     "php": _loads(r"auto_(?:prepend|append)_file=.*|extension=.*/.*", "-d"),
-    "bind": _option_code("-x"),
+    "bind": lambda arguments: (
+        Inner(code=Word(word.value.partition(":")[2].strip("\"' "), None, True))
+        for word in arguments
+        if ":" in word.value
+    ),
     "complete": _option_code("-C"),
     "trap": _trap,
     "alias": _alias,
