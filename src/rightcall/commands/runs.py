@@ -62,6 +62,8 @@ _UNCHECKED = {
     "NODE_TLS_REJECT_UNAUTHORIZED": "0", "PYTHONHTTPSVERIFY": "0", "GIT_SSL_NO_VERIFY": "1true",
     "NPM_CONFIG_STRICT_SSL": "false", "GONOSUMCHECK": "1", "GONOSUMDB": "*", "GOFLAGS": "-insecure", "GOSUMDB": "off",
 }  # fmt: skip
+_EVERYBODYS = Late(r"/(?:tmp|var/tmp|dev/shm)(?:/|$)")
+"""Where anybody may put a program under the name of another."""
 _OWN_BINS = Late(r"(?:\./)?(?:node_modules/\.bin|\.?venv/bin|vendor/bin)/?")
 
 
@@ -74,6 +76,10 @@ def why_dangerous(name: str, value: str) -> str:
             "escalates"  # fmt: skip
     if name == "PATH":
         return "escalates" if any(_is_odd_entry(one) for one in value.split(":")) else ""
+    if name in ("MAKEFLAGS", "GNUMAKEFLAGS", "MFLAGS"):
+        return "runs" if re.search(r"--eval|-f|SHELL=|--file|--makefile", value) else ""
+    if name in ("PYTHONPATH", "NODE_PATH", "PERL5LIB", "RUBYLIB", "CLASSPATH", "GOPATH", "LUA_PATH"):
+        return "escalates" if any(_EVERYBODYS.match(one) for one in value.split(":")) else ""
     if name == "NODE_OPTIONS":
         return "runs" if re.search(r"(?:^|\s)(?:-r|--require|--import|--(?:experimental-)?loader)\b", value) else ""
     if name.startswith("GIT_CONFIG") and name != "GIT_CONFIG_NOSYSTEM":
@@ -86,6 +92,8 @@ def why_dangerous(name: str, value: str) -> str:
 
 def _is_odd_entry(entry: str) -> bool:
     """A folder of `PATH` that depends on where one stands."""
+    if _EVERYBODYS.match(entry):
+        return re.search(r"/(?:node_modules/\.bin|\.?venv/bin)/?$", entry) is None
     return not entry.startswith(("/", "~", HOLE)) and not _OWN_BINS.fullmatch(entry)
 
 
@@ -118,6 +126,8 @@ class Run(Struct):
     """Programs whose output stands in its words."""
     carried: tuple[str, ...] = ()
     """Programs whose output comes to it in variables, or from `xargs`."""
+    listed: bool = False
+    """Its further words are names of files, or numbers."""
     narrowed: bool = False
     """All that is left of its output behind a pipe are lines that are harmless: `env | grep PATH`."""
 

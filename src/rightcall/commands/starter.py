@@ -519,6 +519,7 @@ _LISTS: dict[Kind, str] = {
     """,
     "persists": """
         at|batch|atrm *
+        batch
         systemctl start|stop|restart|reload|enable|disable|mask
         systemctl unmask|daemon-reload|kill|edit|set-*|isolate|reset-failed|link
         systemctl reboot|poweroff|halt|suspend|hibernate

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from rightcall.commands.inline import interpreter
+from rightcall.commands.launchers import ACTING, RUNNING
 from rightcall.commands.words import Word, basename
-from rightcall.commands.wrappers import ACTING, RUNNING, SHELLS, Inner
+from rightcall.commands.wrappers import SHELLS, Inner
 
 _MOST_TAILS = 12
 _WORD_TEXT = """
