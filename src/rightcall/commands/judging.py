@@ -189,6 +189,8 @@ class _Judge:
         """What a variable may hold that is read from a text of the line."""
         self.carried: dict[str, tuple[str, ...]] = {}
         """Programs whose output a variable holds."""
+        self.linked: dict[str, str] = {}
+        """Links that the line makes, and where they lead."""
         self.sought = False
         """The line looks for our own processes."""
         self.renamed: dict[str, str] = {}
@@ -560,6 +562,9 @@ class _Judge:
     def _notes_written(self, run: Run, command: Simple) -> None:
         """Texts that are written to files in this very line, and may be run by it."""
         targets = [one.target for one in command.redirects if one.writes]
+        if run.program == "ln" and len(ends := run.operands("-t -S")) == 2:
+            source, link = (self.place.whole(run.folders[0], word.value) for word in ends)
+            self.linked[link] = self.linked[f"{link}/{source.rpartition('/')[2]}"] = source
         if run.program == "tee":
             targets += run.operands()
         if run.program in ("cp", "mv", "ln", "install") and len(operands := run.operands()) > 1:
@@ -669,6 +674,8 @@ class _Judge:
                     if use in ("reads", "names") and self.place.is_policy(whole):
                         continue
                     self._note(written, whole, use == "writes", HOLE in text or HOLE in folder, elsewhere)
+                    if self.linked and whole in self.linked:
+                        self._note(written, self.linked[whole], use == "writes", False, elsewhere)
         for told in self._taken(word) if self.taken and HOLE in word.value else ():
             self.see(told, folders, use, elsewhere=elsewhere)
         if (tail := _tail_of(word)) is not None and use != "names":

@@ -1,6 +1,7 @@
 """The one reader of options: bundles (`-rf`), values behind `=`, attached or in the next word, shortened long options
 (`--forc`), and `--`, behind which nothing is an option. Where a word can be read in two ways, both count."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -190,6 +191,7 @@ def part(word: Word, start: int) -> Word:
 
 _LOOKS = frozenset(("--help", "-help", "--dry-run", "--dryrun", "--syntax-check", "--what-if"))
 _NO_REAL_DRY_RUN = frozenset(("sudo", "su", "doas", "crontab", "docker", "heroku", "dd", "rm", "redis-cli", "curl"))
+_RSYNC_DRY = re.compile(r"-[^eBTfM-]*n[a-zA-Z]*")
 _NOT_SO = ("false", "none", "no", "0", "off")
 
 
@@ -199,6 +201,8 @@ def only_looks(program: str, arguments: list[str]) -> bool:
         return True
     if program in _NO_REAL_DRY_RUN or not arguments:
         return False
+    if program == "rsync" and any(_RSYNC_DRY.fullmatch(one) for one in arguments):
+        return True
     if arguments[0] == "help" or (program == "aws" and arguments[-1] == "help"):
         return True
     if arguments[-1] in ("-h", "--version", "-V") and not any(one.startswith("-") for one in arguments[:-1]):

@@ -105,6 +105,13 @@ def use_of(run: Run, word: Word) -> Use:
     return "unknown"
 
 
+def seeks_protected(pattern: str) -> bool:
+    """Whether a name that is looked for means something protected: `id_*`, `*.pem`, `*/.ssh/*`."""
+    last = pattern.rstrip("/*").rpartition("/")[2] or pattern
+    return not is_plain(pattern.strip("*")) or any(_is_aimed(one, name) for one in (pattern, last)
+                                                   for name in (*_REPRESENTATIVES, *_GUARDED_FOLDERS))  # fmt: skip
+
+
 def is_text_only(program: str) -> bool:
     """Whether its words name no files."""
     return program in _TEXT_ONLY

@@ -5,13 +5,14 @@ Each looks at one command with the folder it runs in, and says what it finds. `s
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 from rightcall.commands.databases import CLIENTS, console_rules, is_sql_client, redis_rules, restore_rules
 from rightcall.commands.git import git_rules
 from rightcall.commands.inline import codes, interpreter
 from rightcall.commands.options import options_of
 from rightcall.commands.packages import PACKAGING, package_rules
-from rightcall.commands.paths import is_plain, searched_for
+from rightcall.commands.paths import searched_for, seeks_protected
 from rightcall.commands.places import Place, is_device, is_disk
 from rightcall.commands.runs import SECRET_NAME, Found, Run, seeks_secrets, unpacks, why_dangerous, writes_to
 from rightcall.commands.sending import (
@@ -40,7 +41,7 @@ def found_in(run: Run, place: Place) -> Iterator[Found]:
         yield from console_rules(run)
     if run.program.startswith("mkfs") or run.program in ("newfs", "mke2fs", "mkntfs"):
         yield Found("destroys", run.program, deny=any(is_disk(one) for one in run.values))
-    if _runs_scripts(run) and (script := _script_of(run)) and DEPLOYS.search(script):
+    if _runs_scripts(run) and (script := _script_of(run)) and DEPLOYS.search(script) and not _only_shows(run):
         yield Found("publishes", script)
     yield from verb_rules(run)
     yield from started_by_options(run)
@@ -102,10 +103,22 @@ def _find(run: Run, place: Place) -> Iterator[Found]:
     for option in ("-fprint", "-fprint0", "-fprintf", "-fls"):
         if option in run.values:
             yield Found("destroys", f"find {option}", (option,))
-    if any(place.is_home_of_many(path) for word in run.arguments[:3] for path in run.wholes(word, place)) and any(
-        not is_plain(name.strip("*")) for way in searched_for(run.values) for _, name in way
-    ):
-        yield Found("credentials", "find " + " ".join(run.values[:3]))
+    if any(place.is_home_of_many(path) for word in run.arguments[:3] for path in run.wholes(word, place)):
+        if any(seeks_protected(name) for way in searched_for(run.values) for _, name in way):
+            yield Found("credentials", "find " + " ".join(run.values[:3]))
+        elif any(basename(one) not in _LOOKS_AT_FOUND for one in _started_by_find(run.values)):
+            yield Found("destroys", "find " + " ".join(run.values[:3]))
+
+
+_LOOKS_AT_FOUND = frozenset(
+    ("grep", "egrep", "rg", "ls", "wc", "stat", "file", "du", "md5sum", "sha256sum", "echo", "test", "basename",
+     "dirname", "readlink", "realpath", "printf", "head")
+)  # fmt: skip
+
+
+def _started_by_find(values: list[str]) -> list[str]:
+    starts = ("-exec", "-execdir", "-ok", "-okdir")
+    return [after for before, after in pairwise(values) if before in starts]
 
 
 _HUGE = 20 << 30
@@ -325,6 +338,11 @@ def _runs_scripts(run: Run) -> bool:
     )  # fmt: skip
 
 
+def _only_shows(run: Run) -> bool:
+    """`make -n`: what would be done."""
+    return run.program in ("make", "gmake") and run.has("-n", "--dry-run", "--just-print", "--recon")
+
+
 def _script_of(run: Run) -> str:
     """The name of the task or script that runs: `deploy` in `npm run deploy` and `./deploy.sh`."""
     if run.program.endswith(_SCRIPTS):
@@ -453,7 +471,8 @@ def _search(run: Run, place: Place) -> Iterator[Found]:
 def _seeks(run: Run, place: Place) -> Iterator[Found]:
     """A search for secrets in all that is there, hidden files among it."""
     hidden = "grep" in run.program or run.has("--hidden", "--no-ignore", "-u", "-uu", "-uuu", "--unrestricted", "-.")
-    narrowed = run.has("--include", "-g", "--glob", "--iglob", "-t", "--type", "--exclude")
+    chosen = run.option("--include", "-g", "--glob", "--iglob")
+    narrowed = (chosen is not None and chosen.value not in ("*", "**", "*.*")) or run.has("-t", "--type")
     if not hidden or narrowed or run.fed:
         return
     operands = run.operands("-e -f -A -B -C -m --regexp --file --max-depth")

@@ -23,7 +23,7 @@ _SECRET_VALUE = Late(
     r"AKIA|ASIA|sk_live|sk-(?:ant|proj|live)|gh[pousr]_|github_pat|xox[bpas]|glpat|AIza|PRIVATE KEY|BEGIN (?:RSA|EC)"
     r"|(?:AWS|API|AUTH|ACCESS|PRIVATE|CLIENT|SECRET|DB|STRIPE|OPENAI|GITHUB|NPM|SLACK)_(?:SECRET|KEY|TOKEN|PASS)"
     r"|^\W*(?:SECRET|PASSWORD|PASSWD|TOKEN|CREDENTIALS?|API_?KEY)S?\W*$"
-    r"|(?i:(?:passw(?:or)?d|passwd|secret|token|api[-_.?\[\]]*key|credentials?)s?\)?(?:\\s\*|\s|\[\^?[^\]]*\][*+]?)*[=:])"
+    r"|(?i:(?:passw(?:or)?d|passwd|secret|token|api[-_.?\[\]]*key|credentials?)s?\)?(?:\\s|[\s*+?]|\[\^?[^\]]*\])*[=:])"
 )
 
 
@@ -289,6 +289,7 @@ _WRITERS: dict[str, Callable[[Run], list[Word]]] = {
     "uniq": _second,
     "xxd": lambda run: _second(run) if run.has("-r", "-revert") else [],
     "ssh-keygen": _named("-f"),
+    **dict.fromkeys(("pip", "pip3"), _named("-t", "--target", "--prefix", "--root")),
     "sort": _named("-o", "--output"),
     "openssl": _named("-out"),
     "gpg": _named("-o", "--output"),

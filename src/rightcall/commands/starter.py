@@ -315,6 +315,7 @@ _LISTS: dict[Kind, str] = {
         vercel env add|rm|pull
         vercel --prod
         netlify deploy|env:set|sites:create
+        fly|flyctl ssh|sftp|console|postgres|proxy
         fly|flyctl deploy|launch|secrets|scale|apps|machine|volumes|certs
         heroku *:*|create|destroy|run|scale|restart|config|git|container|domains|addons|maintenance|rollback|login|auth
         firebase deploy|functions:config:set
@@ -350,7 +351,8 @@ _LISTS: dict[Kind, str] = {
         ngrok|localtunnel|lt|cloudflared|tailscale|bore|frpc|serveo|zrok|pagekite *
         ipfs add|pin|name
         slackcat|slack|telegram-send|ntfy|pushover|twurl|toot|discord *
-        twilio|sendgrid|mailgun|stripe *
+        twilio|sendgrid|mailgun *
+        stripe ** create|update|delete|cancel|confirm|capture|refund|post|trigger|fixtures|login
         mlflow deployments|models create|update|serve
         huggingface-cli|hf upload|upload-large-folder|repo|repo-files|login|delete-cache
         wandb login|sync|artifact|launch
@@ -507,6 +509,7 @@ _LISTS: dict[Kind, str] = {
         gdb|lldb -p|--pid*
         strace|ltrace|ptrace -p
         xhost *
+        xattr -d|-c|-w
         csrutil|spctl|nvram|kextload|tccutil *
         set-executionpolicy|enable-psremoting|add-mppreference|set-mppreference *
         net user|localgroup|share|stop|accounts

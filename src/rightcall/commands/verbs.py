@@ -50,7 +50,7 @@ _UNLISTED = frozenset(
 _LOOKS = Late(
     r"(?:describe|list|ls|get|head|show|view|tail|logs?|lookup|search|query|scan|filter|select|estimate|preview"
     r"|simulate|validate|check|wait|help|version|info|status|history|read|download|batch-get|detect|diff|plan|what-if"
-    r"|exists|find|count|whoami|explain|test|lint|dry-run|examples?|docs|login|doctor|decode|verify|inspect|cat|outputs?)(?:-.*)?"
+    r"|exists|find|count|whoami|explain|test|lint|dry-run|examples?|docs|doctor|decode|verify|inspect|cat|outputs?)(?:-.*)?"
 )
 _GONE = frozenset(("--delete", "--destroy", "--purge", "--wipe", "--drop", "--delete-all", "--force-delete"))
 _LOCAL: dict[str, frozenset[str]] = {
