@@ -18,7 +18,7 @@ _SQL_DESTROYS = Late(
     r"\b(?:DROP\s+(?:TABLE|DATABASE|SCHEMA|INDEX|VIEW|USER|ROLE|COLUMN|KEYSPACE|COLLECTION|FUNCTION|TRIGGER"
     r"|SEQUENCE|TYPE|OWNED|"
     r"MATERIALIZED|EXTENSION|POLICY|PROCEDURE|CONSTRAINT|TABLESPACE)|TRUNCATE\b|DELETE\s+FROM"
-    r"|UPDATE\s+\S+\s+SET|REPLACE\s+INTO"
+    r"|UPDATE\s+\S+\s+SET|REPLACE\s+INTO|pg_terminate_backend|KILL\s+\d"
     r"|ALTER\s+(?:TABLE|DATABASE|SYSTEM)|OVERWRITE\b)|\.(?:drop|dropDatabase|deleteMany|deleteOne|remove"
     r"|dropIndexes|updateMany"
     r"|findOneAndDelete|bulkWrite|renameCollection)\s*\(|\bdropDatabase\b|db\.shutdownServer", re.IGNORECASE,

@@ -192,12 +192,13 @@ def part(word: Word, start: int) -> Word:
 _LOOKS = frozenset(("--help", "-help", "--dry-run", "--dryrun", "--syntax-check", "--what-if"))
 _NO_REAL_DRY_RUN = frozenset(("sudo", "su", "doas", "crontab", "docker", "heroku", "dd", "rm", "redis-cli", "curl"))
 _RSYNC_DRY = re.compile(r"-[^eBTfM-]*n[a-zA-Z]*")
+_TEXTS_BEHIND = frozenset(("-o", "-m", "-c", "-b", "--push-option", "--message", "--title", "--body", "--notes"))
 _NOT_SO = ("false", "none", "no", "0", "off")
 
 
 def only_looks(program: str, arguments: list[str]) -> bool:
     """It asks for help, or for what would be done. `--version 1.2` names a version, `rsync -h` shows sizes."""
-    if arguments in (["--version"], ["-V"], ["-h"]) or arguments[-1:] == ["--help"]:
+    if arguments in (["--version"], ["-V"], ["-h"]) or (arguments[-1:] == ["--help"] and "--" not in arguments):
         return True
     if program in _NO_REAL_DRY_RUN or not arguments:
         return False
@@ -210,6 +211,8 @@ def only_looks(program: str, arguments: list[str]) -> bool:
     for at, one in enumerate(arguments[:20]):
         if one == "--":
             return False
+        if at and arguments[at - 1] in _TEXTS_BEHIND:
+            continue
         if one in _LOOKS and arguments[at + 1 : at + 2] not in [[word] for word in _NOT_SO]:
             return True
         if one.startswith("--dry-run=") and not one.endswith(_NOT_SO):

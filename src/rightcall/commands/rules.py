@@ -389,7 +389,9 @@ _SED_ALL = Late(r"\s*(?:1,\$|0,\$|1~1|0~1|/\.?\*?/)?\s*d\s*;?\s*|\s*s(\W)\^?\.\*
 
 def _sed(run: Run, place: Place) -> Iterator[Found]:
     """A script that leaves nothing of a file."""
-    if any(_SED_ALL.fullmatch(code.value) for code in codes(run.program, run.arguments)):
+    scripts = [code.value for code in codes(run.program, run.arguments)]
+    silent = run.has("-n", "--quiet", "--silent") and not any(re.search(r"[pPwi]", one) for one in scripts)
+    if silent or any(_SED_ALL.fullmatch(one) for one in scripts):
         for word in writes_to(run):
             if not _may_go(run, word, place):
                 yield Found("destroys", f"sed -i on {word.value}".replace(HOLE, "…"))
@@ -557,6 +559,7 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     "gmv": _mv,
     "cp": _cp,
     "install": _cp,
+    "ln": _cp,
     **dict.fromkeys(KILLS, _kill),
     **dict.fromkeys(("chmod", "chown", "chgrp"), _chmod),
     "crontab": _crontab,

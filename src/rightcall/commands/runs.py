@@ -223,6 +223,15 @@ def _written_by_git(run: Run) -> list[Word]:
     return [found] if found is not None and found.value != "-" else []
 
 
+_CONSOLE_WRITES = Late(r"(?:^|[\s;])(?:\.(?:output|once|backup|save|clone|log)|\\[oT])\s+(?!stdout)['\"]?([^\s'\";]+)")
+
+
+def _written_by_console(run: Run) -> list[Word]:
+    """Files that a client of a database is told to write: `.output x`, `\\o x`."""
+    texts = [one for one in (*run.values, run.text or "") if len(one) < 5000]
+    return [Word(path) for text in texts for path in _CONSOLE_WRITES.findall(text)]
+
+
 _SED_WRITES = Late(r"(?:^|[;{}\n]|s(.).*\1[a-zA-Z0-9]*|/|\d|\$)[wW]\s+([^\s;}]+)")
 
 
@@ -289,6 +298,7 @@ _WRITERS: dict[str, Callable[[Run], list[Word]]] = {
     "uniq": _second,
     "xxd": lambda run: _second(run) if run.has("-r", "-revert") else [],
     "ssh-keygen": _named("-f"),
+    **dict.fromkeys(("sqlite3", "psql", "mysql", "duckdb"), _written_by_console),
     **dict.fromkeys(("pip", "pip3"), _named("-t", "--target", "--prefix", "--root")),
     "sort": _named("-o", "--output"),
     "openssl": _named("-out"),

@@ -108,7 +108,7 @@ _LISTS: dict[Kind, str] = {
         dropdb|dropuser|pg_dropcluster
         mysqladmin drop|shutdown|flush*
         redis-cli ** FLUSHALL|FLUSHDB|flushall|flushdb|FlushAll|DEL|del
-        redis-cli ** UNLINK|unlink|SHUTDOWN|shutdown|CONFIG|config|EVAL
+        redis-cli ** UNLINK|unlink|SHUTDOWN|shutdown|CONFIG|config|EVAL|eval|EVALSHA|evalsha
         redis-cli --eval*
         redis-cli ** DEBUG|SWAPDB|RENAME|MIGRATE|SCRIPT
         etcdctl del|rm
@@ -140,7 +140,15 @@ _LISTS: dict[Kind, str] = {
         helm uninstall|delete|rollback|del
         argocd app delete|terminate-op|rollback
         flux delete|uninstall|suspend
-        terraform|tofu|terragrunt destroy|taint|force-unlock
+        terraform|tofu|terragrunt destroy|taint|untaint|refresh|force-unlock
+        velero restore|backup create|delete
+        kafka-consumer-groups|kafka-consumer-groups.sh --reset-offsets --execute
+        celery ** purge|shutdown
+        rq empty
+        airflow tasks clear
+        p4 submit|revert
+        nvme format|sanitize
+        supabase migration repair|down
         terraform|tofu|terragrunt state rm|mv|push|replace-provider
         terraform|tofu|terragrunt workspace delete
         terraform|tofu|terragrunt apply -destroy|--destroy
@@ -318,7 +326,9 @@ _LISTS: dict[Kind, str] = {
         fly|flyctl ssh|sftp|console|postgres|proxy
         fly|flyctl deploy|launch|secrets|scale|apps|machine|volumes|certs
         heroku *:*|create|destroy|run|scale|restart|config|git|container|domains|addons|maintenance|rollback|login|auth
-        firebase deploy|functions:config:set
+        firebase deploy|functions:config:set|database:set|database:update|database:push|auth:import
+        onionshare *
+        autossh -R|-D
         wrangler deploy|publish|secret|kv:key|r2|d1|pages
         railway up|deploy|run|redeploy|variables
         render deploys|services

@@ -40,7 +40,7 @@ _ABOUT_FILES = frozenset(
 """Their words are files, names and texts, or they have lists of their own."""
 _ENDS = Late(
     r"(?:[a-z]+[:-])?(?:delete|destroy|drop|purge|terminate|wipe|nuke|truncate|revoke|undeploy|tear-?down|erase"
-    r"|decommission|deprovision|force-unlock|rollback|flush|evict|unpublish|delete-all|prune)(?:[:-][a-z-]+)?"
+    r"|unregister|obliterate|expunge|deleteall|decommission|deprovision|force-unlock|rollback|flush|evict|unpublish|delete-all|prune)(?:[:-][a-z-]+)?"
 )
 _SENDS = Late(r"(?:deploy|publish|promote|ship|rotate|rollout)(?:[:-](?!list|status|check|docs)[a-z-]+)?")
 _UNLISTED = frozenset(
@@ -52,6 +52,7 @@ _LOOKS = Late(
     r"|simulate|validate|check|wait|help|version|info|status|history|read|download|batch-get|detect|diff|plan|what-if"
     r"|exists|find|count|whoami|explain|test|lint|dry-run|examples?|docs|doctor|decode|verify|inspect|cat|outputs?)(?:-.*)?"
 )
+_NAMED_SO = Late(r"(?:^|[-_])(?:delete|destroy|drop|purge|wipe|nuke|flush|teardown)(?:[-_]|$)")
 _GONE = frozenset(("--delete", "--destroy", "--purge", "--wipe", "--drop", "--delete-all", "--force-delete"))
 _LOCAL: dict[str, frozenset[str]] = {
     "aws": frozenset(("s3", "configure", "help", "history", "sso", "s3api", "eks")),
@@ -69,7 +70,12 @@ def verb_rules(run: Run) -> Iterator[Found]:
     if program in _LOCAL:
         yield from _in_a_cloud(run)
         return
-    if program in _ABOUT_FILES or program in TASKS or not run.values:
+    if program in _ABOUT_FILES or program in TASKS:
+        return
+    if _NAMED_SO.search(program) and not only_looks(program, run.values):
+        yield Found("destroys", program)
+        return
+    if not run.values:
         return
     words = _first_words(run.values)
     if len(words) > 1 and words[0] in ("db", "database") and words[1] in _LOSES:
